@@ -1,0 +1,70 @@
+package db
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Each migration is one numbered file; the number's first three digits are the room's
+// block (00010 account, 00020 queue, 00030 hook, 00040 task …), so that hands which
+// work side by side do not collide. $JSON and $BYTES stand for the dialect's words.
+//
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+func (d *DB) migrate(ctx context.Context) error {
+	scripts, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	// Rooms number their migrations apart from one another, so a later release may bring
+	// a number below the newest one that is already here.
+	options := []goose.ProviderOption{goose.WithAllowOutofOrder(true), goose.WithDisableGlobalRegistry(true)}
+	if d.Dialect.Name == postgres.Name {
+		locker, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return err
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	provider, err := goose.NewProvider(goose.Dialect(d.Dialect.Name), d.write, dialectFS{scripts, d.Dialect}, options...)
+	if err != nil {
+		return fmt.Errorf("migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrating the database: %w", err)
+	}
+	return nil
+}
+
+// dialectFS reads files with a dialect's words put in.
+type dialectFS struct {
+	fs.FS
+	dialect Dialect
+}
+
+func (f dialectFS) Open(name string) (fs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".sql") {
+		return file, err
+	}
+	script, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	return expandedFile{file, strings.NewReader(f.dialect.expand(string(script)))}, nil
+}
+
+type expandedFile struct {
+	fs.File
+	text *strings.Reader
+}
+
+func (f expandedFile) Read(p []byte) (int, error) { return f.text.Read(p) }
