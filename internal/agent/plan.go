@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"iter"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Kind says what a target is.
+type Kind string
+
+// The kinds of target.
+const (
+	KindURL  Kind = "url"  // scheme, host, maybe port, path
+	KindHost Kind = "host" // a name, maybe with a port
+	KindIP   Kind = "ip"   // one address, maybe with a port
+	KindCIDR Kind = "cidr" // a network
+)
+
+// Target is something to test, or, among Plan.Excluded, to leave alone.
+type Target struct {
+	Raw    string `json:"raw"` // as the user wrote it
+	Kind   Kind   `json:"kind"`
+	Scheme string `json:"scheme,omitempty"` // http or https; urls only
+	Host   string `json:"host,omitempty"`   // lower-case ASCII name, or an address without brackets; empty for a network
+	Port   int    `json:"port,omitempty"`   // 0 when the user named none
+	Path   string `json:"path,omitempty"`   // urls only; starts with a slash, carries the query
+	Prefix string `json:"prefix,omitempty"` // networks only, masked: 10.0.0.0/24
+}
+
+// Plan is what the agent made of an instruction. Everything in it can be traced to the
+// instruction's own words: a plan never holds a target that was not named.
+type Plan struct {
+	Targets  []Target `json:"targets"`
+	Excluded []Target `json:"excluded,omitempty"` // never to be touched; Targets is already free of them
+	Ports    []int    `json:"ports,omitempty"`    // for the targets that name no port of their own
+
+	FullCheck  bool     `json:"full_check,omitempty"` // every template, less NotTags and NotIDs
+	Tags       []string `json:"tags,omitempty"`       // template tags, sorted
+	NotTags    []string `json:"not_tags,omitempty"`
+	IDs        []string `json:"ids,omitempty"` // CVE ids in upper case; compare without case
+	NotIDs     []string `json:"not_ids,omitempty"`
+	Severities []string `json:"severities,omitempty"` // empty is all; most severe first
+
+	RateLimit float64 `json:"rate_limit,omitempty"`         // requests a second; 0 when none was asked for
+	TimeLimit int     `json:"time_limit_seconds,omitempty"` // seconds; 0 when none was asked for
+
+	Understood    []string `json:"understood,omitempty"`     // sentences: what will be done
+	NotUnderstood []string `json:"not_understood,omitempty"` // what was not used, quoted, or what is missing
+	NotDone       []string `json:"not_done,omitempty"`       // sentences: what was asked and will not be done, and why
+}
+
+// The tools of a plan, in the order they run.
+const (
+	Probe  = "probe"  // which targets answer, and how they answer a path that does not exist
+	Scan   = "scan"   // templates × targets
+	Verify = "verify" // a second, independent request and a control for each finding
+)
+
+// Steps names the tools that the plan calls, in order: none when there is no target.
+func (p Plan) Steps() []string {
+	if len(p.Targets) == 0 {
+		return nil
+	}
+	return []string{Probe, Scan, Verify}
+}
+
+// Selects reports whether the plan asks for a template with this id, these tags and
+// this severity.
+func (p Plan) Selects(id string, tags []string, severity string) bool {
+	sameID := func(other string) bool { return strings.EqualFold(id, other) }
+	among := func(list []string) bool {
+		return slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(list, strings.ToLower(tag)) })
+	}
+	if slices.ContainsFunc(p.NotIDs, sameID) || among(p.NotTags) {
+		return false
+	}
+	if len(p.Severities) > 0 && !slices.Contains(p.Severities, strings.ToLower(severity)) {
+		return false
+	}
+	return p.FullCheck || among(p.Tags) || slices.ContainsFunc(p.IDs, sameID)
+}
+
+// Expand yields each place to test once named targets are multiplied out: networks
+// become their addresses, and a target without a port is repeated for each of Ports.
+// Nothing that Excludes is yielded. The kind of what is yielded is never KindCIDR.
+func (p Plan) Expand() iter.Seq[Target] {
+	return func(yield func(Target) bool) {
+		for _, target := range p.Targets {
+			for one := range addresses(target) {
+				for _, port := range p.portsOf(one) {
+					place := one
+					place.Port = port
+					if !p.Excludes(place) && !yield(place) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func (p Plan) portsOf(t Target) []int {
+	if t.Port != 0 || len(p.Ports) == 0 {
+		return []int{t.Port}
+	}
+	return p.Ports
+}
+
+func addresses(t Target) iter.Seq[Target] {
+	return func(yield func(Target) bool) {
+		prefix, err := netip.ParsePrefix(t.Prefix)
+		if t.Kind != KindCIDR || err != nil {
+			if t.Kind != KindCIDR {
+				yield(t)
+			}
+			return
+		}
+		for a := prefix.Addr(); a.IsValid() && prefix.Contains(a); a = a.Next() {
+			if !yield(Target{Raw: t.Raw, Kind: KindIP, Host: a.String()}) {
+				return
+			}
+		}
+	}
+}
+
+// Excludes reports whether t is, or lies within, something the user excluded: the host
+// itself or a name under it, the same port and path when the exclusion names them, an
+// address in an excluded network. A caller that resolves names asks again with ExcludesAddr
+// for each address it is about to dial.
+func (p Plan) Excludes(t Target) bool {
+	return slices.ContainsFunc(p.Excluded, func(x Target) bool { return x.covers(t) })
+}
+
+// ExcludesAddr reports whether the address a is excluded on every port and path.
+func (p Plan) ExcludesAddr(a netip.Addr) bool {
+	return p.Excludes(Target{Kind: KindIP, Host: a.Unmap().WithZone("").String()})
+}
+
+func (t Target) covers(other Target) bool {
+	if t.Kind == KindCIDR {
+		prefix, err := netip.ParsePrefix(t.Prefix)
+		return err == nil && within(prefix, other)
+	}
+	if other.Kind == KindCIDR {
+		return false
+	}
+	sameHost := t.Host == other.Host || t.Kind == KindHost && strings.HasSuffix(other.Host, "."+t.Host)
+	return sameHost && (t.Port == 0 || t.Port == other.port()) && under(t.Path, other.Path)
+}
+
+func within(prefix netip.Prefix, t Target) bool {
+	if t.Kind == KindCIDR {
+		inner, err := netip.ParsePrefix(t.Prefix)
+		return err == nil && prefix.Bits() <= inner.Bits() && prefix.Contains(inner.Addr())
+	}
+	a, err := netip.ParseAddr(t.Host)
+	return err == nil && prefix.Contains(a.Unmap())
+}
+
+// port is the port a target is reached on: the scheme's own when none is named.
+func (t Target) port() int {
+	switch {
+	case t.Port != 0:
+		return t.Port
+	case t.Scheme == "https":
+		return 443
+	case t.Scheme == "http":
+		return 80
+	}
+	return 0
+}
+
+func under(base, path string) bool {
+	base = strings.TrimSuffix(base, "/")
+	rest, ok := strings.CutPrefix(path, base)
+	return ok && (base == "" || rest == "" || rest[0] == '/' || rest[0] == '?')
+}

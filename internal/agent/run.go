@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// errOutOfTime is the cause of a context that ended because the time limit was reached.
+var errOutOfTime = errors.New("the time limit was reached")
+
+// Run calls the plan's tools one after another and says what came of it.
+//
+// The end of every step is in the journal before the next begins; steps that an earlier
+// run finished are taken from there and not called again. A failed step is recorded and
+// the others go on. When ctx ends, the running step is recorded as Aborted with what it
+// has, and Run returns the outcome so far. The error is only ever about the loop itself:
+// a tool that does not exist, or a journal that cannot be written.
+func Run(ctx context.Context, cfg Config, plan Plan) (Outcome, error) {
+	r, err := newRun(ctx, cfg, plan)
+	if err != nil {
+		return Outcome{}, err
+	}
+	names := plan.Steps()
+	var out Outcome
+	for i, name := range names {
+		seq, last := i+1, i == len(names)-1
+		done, known := r.finished[seq]
+		if !known {
+			if ctx.Err() != nil {
+				break
+			}
+			if done, err = r.step(ctx, seq, name, last); err != nil {
+				return out, err
+			}
+		}
+		out.Steps = append(out.Steps, done)
+		r.spent += done.Took
+		if len(done.Output) > 0 {
+			r.outputs[name] = done.Output
+		}
+	}
+	out.Status = verdict(ctx, names, out.Steps)
+	return out, nil
+}
+
+// run is the state of one Run.
+type run struct {
+	cfg      Config
+	plan     Plan
+	tools    map[string]Tool
+	finished map[int]Done
+	outputs  map[string]json.RawMessage
+	limit    time.Duration
+	spent    time.Duration
+}
+
+func newRun(ctx context.Context, cfg Config, plan Plan) (*run, error) {
+	r := &run{cfg: cfg, plan: plan, tools: map[string]Tool{}, finished: map[int]Done{}, outputs: map[string]json.RawMessage{}}
+	if r.cfg.Now == nil {
+		r.cfg.Now = time.Now
+	}
+	for _, tool := range cfg.Tools {
+		r.tools[tool.Name()] = tool
+	}
+	for _, name := range plan.Steps() {
+		if r.tools[name] == nil {
+			return nil, fmt.Errorf("agent: the plan calls %q and there is no such tool", name)
+		}
+	}
+	r.limit = cfg.Budget
+	if asked := time.Duration(plan.TimeLimit) * time.Second; asked > 0 && (r.limit == 0 || asked < r.limit) {
+		r.limit = asked
+	}
+	earlier, err := cfg.Journal.Finished(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("agent: reading the journal: %w", err)
+	}
+	for _, done := range earlier {
+		if done.final() {
+			r.finished[done.Seq] = done
+		}
+	}
+	return r, nil
+}
+
+// step runs one step from intent to recorded end.
+func (r *run) step(ctx context.Context, seq int, name string, last bool) (Done, error) {
+	kept := context.WithoutCancel(ctx)
+	done := Done{Seq: seq, Tool: name}
+	left := r.left(last)
+	if left <= 0 {
+		done.Status, done.Error = Skipped, errOutOfTime.Error()
+		return done, r.end(kept, done)
+	}
+	input, err := json.Marshal(Input{Plan: r.plan, Before: r.outputs})
+	if err != nil {
+		return done, fmt.Errorf("agent: the input of step %d: %w", seq, err)
+	}
+	if err := r.cfg.Journal.Begin(ctx, Step{Seq: seq, Tool: name, Input: input}); err != nil {
+		return done, fmt.Errorf("agent: recording the intent of step %d: %w", seq, err)
+	}
+	started := r.cfg.Now()
+	limited, cancel := context.WithTimeoutCause(ctx, left, errOutOfTime)
+	result, err := r.call(limited, seq, r.tools[name], input)
+	cause := context.Cause(limited)
+	cancel()
+	done.Output, done.Words, done.Took = result.Output, result.Words, r.cfg.Now().Sub(started)
+	switch {
+	case err == nil:
+		done.Status = Completed
+	case errors.Is(cause, errOutOfTime):
+		done.Status, done.Error = Timeout, errOutOfTime.Error()
+	case ctx.Err() != nil:
+		done.Status, done.Error = Aborted, "the run was stopped"
+	default:
+		done.Status, done.Error = Failed, err.Error()
+	}
+	return done, r.end(kept, done)
+}
+
+// noLimit stands for "as long as it takes" where a duration is needed.
+const noLimit = 100 * 365 * 24 * time.Hour
+
+// left is the time a step may take. The last fifth of the limit is kept for the last
+// step, so that what was found is still verified when the search ran out of time.
+func (r *run) left(last bool) time.Duration {
+	switch {
+	case r.limit == 0:
+		return noLimit
+	case last:
+		return r.limit - r.spent
+	}
+	return r.limit*4/5 - r.spent
+}
+
+// call runs the tool and turns a panic in it into a failed step: one bad answer from a
+// target must not take the other tasks of the process down.
+func (r *run) call(ctx context.Context, seq int, tool Tool, input json.RawMessage) (result Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the tool %s broke: %v", tool.Name(), v)
+		}
+	}()
+	var one sync.Mutex
+	return tool.Call(ctx, input, func(u Update) {
+		if r.cfg.Emit == nil {
+			return
+		}
+		one.Lock()
+		defer one.Unlock()
+		u.Seq, u.Tool = seq, tool.Name()
+		r.cfg.Emit(u)
+	})
+}
+
+func (r *run) end(ctx context.Context, done Done) error {
+	if err := r.cfg.Journal.End(ctx, done); err != nil {
+		return fmt.Errorf("agent: recording the end of step %d: %w", done.Seq, err)
+	}
+	return nil
+}
+
+func verdict(ctx context.Context, names []string, steps []Done) Status {
+	has := func(s Status) bool {
+		return slices.ContainsFunc(steps, func(d Done) bool { return d.Status == s })
+	}
+	switch {
+	case has(Aborted), ctx.Err() != nil && len(steps) < len(names):
+		return Aborted
+	case has(Timeout), has(Skipped):
+		return Timeout
+	case len(steps) > 0 && !has(Completed):
+		return Failed
+	}
+	return Completed
+}
