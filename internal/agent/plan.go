@@ -3,6 +3,8 @@ package agent
 import (
 	"iter"
 	"net/netip"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 )
@@ -13,9 +15,11 @@ type Kind string
 // The kinds of target.
 const (
 	KindURL  Kind = "url"  // scheme, host, maybe port, path
-	KindHost Kind = "host" // a name, maybe with a port
-	KindIP   Kind = "ip"   // one address, maybe with a port
+	KindHost Kind = "host" // a name, maybe with a port and a path
+	KindIP   Kind = "ip"   // one address, maybe with a port and a path
 	KindCIDR Kind = "cidr" // a network
+	KindPath Kind = "path" // a path on every host; exclusions only
+	KindPort Kind = "port" // a port on every host; exclusions only
 )
 
 // Target is something to test, or, among Plan.Excluded, to leave alone.
@@ -23,9 +27,9 @@ type Target struct {
 	Raw    string `json:"raw"` // as the user wrote it
 	Kind   Kind   `json:"kind"`
 	Scheme string `json:"scheme,omitempty"` // http or https; urls only
-	Host   string `json:"host,omitempty"`   // lower-case ASCII name, or an address without brackets; empty for a network
+	Host   string `json:"host,omitempty"`   // lower-case ASCII name, or an address without brackets; empty for a network. An excluded "*.name" is name and all names under it
 	Port   int    `json:"port,omitempty"`   // 0 when the user named none
-	Path   string `json:"path,omitempty"`   // urls only; starts with a slash, carries the query
+	Path   string `json:"path,omitempty"`   // starts with a slash, carries the query; "" when the user named none
 	Prefix string `json:"prefix,omitempty"` // networks only, masked: 10.0.0.0/24
 }
 
@@ -125,10 +129,10 @@ func addresses(t Target) iter.Seq[Target] {
 	}
 }
 
-// Excludes reports whether t is, or lies within, something the user excluded: the host
-// itself or a name under it, the same port and path when the exclusion names them, an
-// address in an excluded network. A caller that resolves names asks again with ExcludesAddr
-// for each address it is about to dial.
+// Excludes reports whether t is, or lies within, something the user excluded. An
+// exclusion with a port or a path holds for that port or for what lies under that path,
+// in whatever spelling; so a caller asks with the full address of each request. A caller
+// that resolves names asks again with ExcludesAddr for the address it is about to dial.
 func (p Plan) Excludes(t Target) bool {
 	return slices.ContainsFunc(p.Excluded, func(x Target) bool { return x.covers(t) })
 }
@@ -140,23 +144,30 @@ func (p Plan) ExcludesAddr(a netip.Addr) bool {
 
 func (t Target) covers(other Target) bool {
 	if t.Kind == KindCIDR {
-		prefix, err := netip.ParsePrefix(t.Prefix)
-		return err == nil && within(prefix, other)
+		return t.holds(other)
 	}
-	if other.Kind == KindCIDR {
-		return false
-	}
-	sameHost := t.Host == other.Host || t.Kind == KindHost && strings.HasSuffix(other.Host, "."+t.Host)
-	return sameHost && (t.Port == 0 || t.Port == other.port()) && under(t.Path, other.Path)
+	return t.sameHost(other) && (t.Port == 0 || t.Port == other.port()) && under(t.Path, other.Path)
 }
 
-func within(prefix netip.Prefix, t Target) bool {
-	if t.Kind == KindCIDR {
-		inner, err := netip.ParsePrefix(t.Prefix)
+// holds reports whether all of other lies in the network t.
+func (t Target) holds(other Target) bool {
+	prefix, err := netip.ParsePrefix(t.Prefix)
+	if err != nil {
+		return false
+	}
+	if other.Kind == KindCIDR {
+		inner, err := netip.ParsePrefix(other.Prefix)
 		return err == nil && prefix.Bits() <= inner.Bits() && prefix.Contains(inner.Addr())
 	}
-	a, err := netip.ParseAddr(t.Host)
+	a, err := netip.ParseAddr(other.Host)
 	return err == nil && prefix.Contains(a.Unmap())
+}
+
+func (t Target) sameHost(other Target) bool {
+	if names, ok := strings.CutPrefix(t.Host, "*."); ok {
+		return other.Host == names || strings.HasSuffix(other.Host, "."+names)
+	}
+	return t.Host == "" || t.Host == other.Host
 }
 
 // port is the port a target is reached on: the scheme's own when none is named.
@@ -172,8 +183,18 @@ func (t Target) port() int {
 	return 0
 }
 
-func under(base, path string) bool {
-	base = strings.TrimSuffix(base, "/")
-	rest, ok := strings.CutPrefix(path, base)
-	return ok && (base == "" || rest == "" || rest[0] == '/' || rest[0] == '?')
+// under reports whether a request path lies under base as a server would see it: without
+// its query, unescaped, cleaned and in any case.
+func under(base, requested string) bool {
+	base, requested = seen(base), seen(requested)
+	rest, ok := strings.CutPrefix(requested, base)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+func seen(p string) string {
+	p, _, _ = strings.Cut(p, "?")
+	if plain, err := url.PathUnescape(p); err == nil {
+		p = plain
+	}
+	return strings.TrimSuffix(strings.ToLower(path.Clean("/"+p)), "/")
 }
