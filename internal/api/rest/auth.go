@@ -1,0 +1,105 @@
+package rest
+
+import (
+	"net"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// Auth is how the caller of an operation proves who they are.
+type Auth int
+
+// The ways (specification, Authentication).
+const (
+	KeyOrBearer Auth = iota // X-Api-Key, or a bearer token
+	BearerOnly              // a bearer token
+	InternalKey             // X-Internal-API-Key
+	None
+)
+
+const (
+	apiKeyHeader = "X-Api-Key"
+	teamHeader   = "X-Team-Id"
+)
+
+func securitySchemes() map[string]*huma.SecurityScheme {
+	return map[string]*huma.SecurityScheme{
+		"apiKey":      {Type: "apiKey", In: "header", Name: apiKeyHeader, Description: "The user's API key: svc_sk_ and 32 characters."},
+		"bearer":      {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer."},
+		"internalKey": {Type: "apiKey", In: "header", Name: account.InternalKeyHeader, Description: "The deployment's service key."},
+	}
+}
+
+func (a Auth) security() []map[string][]string {
+	scheme := func(names ...string) (out []map[string][]string) {
+		for _, name := range names {
+			out = append(out, map[string][]string{name: {}})
+		}
+		return out
+	}
+	switch a {
+	case KeyOrBearer:
+		return scheme("apiKey", "bearer")
+	case BearerOnly:
+		return scheme("bearer")
+	case InternalKey:
+		return scheme("internalKey")
+	default:
+		return []map[string][]string{}
+	}
+}
+
+// authenticate puts the caller into the context, or refuses.
+func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		switch auth {
+		case None:
+			next(ctx)
+			return
+		case InternalKey:
+			// Which deployments answer at all is said before who may ask.
+			if err := a.Accounts.CheckInternalKey(ctx.Header(account.InternalKeyHeader)); err != nil {
+				a.refuse(ctx, err)
+				return
+			}
+			next(ctx)
+			return
+		}
+		caller, err := a.caller(ctx, auth)
+		if err == nil && ctx.Header(teamHeader) != "" {
+			caller, err = a.Accounts.InTeam(ctx.Context(), caller, ctx.Header(teamHeader))
+		}
+		if err != nil {
+			a.refuse(ctx, err)
+			return
+		}
+		recordOf(ctx.Context()).caller = caller
+		next(huma.WithContext(ctx, account.WithCaller(ctx.Context(), caller)))
+	}
+}
+
+func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {
+	if key := ctx.Header(apiKeyHeader); key != "" && auth == KeyOrBearer {
+		return a.Accounts.ByKey(ctx.Context(), key)
+	}
+	scheme, token, _ := strings.Cut(ctx.Header("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") && token != "" {
+		return a.Accounts.ByBearer(ctx.Context(), strings.TrimSpace(token))
+	}
+	if auth == BearerOnly {
+		return account.Caller{}, errs.New(errs.Unauthenticated, "bearer_token_required", "Send a bearer token in the Authorization header.")
+	}
+	return account.Caller{}, errs.New(errs.Unauthenticated, "api_key_required", "Send your API key in the X-Api-Key header.")
+}
+
+// ClientIP is the address the request came from.
+func ClientIP(ctx huma.Context) string {
+	host, _, err := net.SplitHostPort(ctx.RemoteAddr())
+	if err != nil {
+		return ctx.RemoteAddr()
+	}
+	return host
+}

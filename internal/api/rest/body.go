@@ -1,0 +1,188 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+const (
+	// bodyTimeout is how long a client may take to send its body.
+	bodyTimeout = 30 * time.Second
+	// maxDepth is how deep a JSON document may nest.
+	maxDepth = 64
+)
+
+// readBody reads the body, bounded in size and time, and refuses what no field of any
+// operation takes: text that is not UTF-8, NUL, deep nesting. What passes is read again
+// by huma, now from memory.
+func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
+	r, w := humachi.Unwrap(ctx)
+	if err := checkURL(r.URL); err != nil {
+		a.refuse(ctx, err)
+		return
+	}
+	if ctx.Operation().RequestBody == nil {
+		next(ctx)
+		return
+	}
+	body, err := a.slurp(w, r)
+	if err == nil && len(body) > 0 {
+		err = checkJSON(r.Header.Get("Content-Type"), body)
+	}
+	if err != nil {
+		a.refuse(ctx, err)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	next(ctx)
+}
+
+func (a *API) slurp(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := errs.New(errs.TooLarge, "body_too_large", "The request body is larger than %d bytes.", a.MaxBody)
+	if r.ContentLength > a.MaxBody {
+		w.Header().Set("Connection", "close")
+		return nil, tooLarge
+	}
+	control := http.NewResponseController(w)
+	// A connection without deadlines (a test's recorder) is read without one.
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.MaxBody))
+	_ = control.SetReadDeadline(time.Time{})
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge
+	case err != nil:
+		return nil, errs.New(errs.Invalid, "unreadable_body", "The request body could not be read.").Because(err)
+	}
+	return body, nil
+}
+
+// checkURL refuses a query that is not well-formed text.
+func checkURL(u *url.URL) error {
+	if !isText(u.Path) {
+		return errs.Field("path", "path must be UTF-8 text without NUL.")
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return errs.New(errs.Invalid, "invalid_query", "The query is not well-formed.")
+	}
+	for name, values := range query {
+		if !isText(name) {
+			return errs.New(errs.Invalid, "invalid_query", "The query is not UTF-8 text without NUL.")
+		}
+		for _, value := range values {
+			if !isText(value) {
+				return errs.Field(clip(name), "%s must be UTF-8 text without NUL.", clip(name))
+			}
+		}
+	}
+	return nil
+}
+
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// checkJSON refuses a body that is not JSON, nests too deep, or has NUL in a string,
+// and names the place.
+func checkJSON(contentType string, body []byte) error {
+	if contentType != "" {
+		media, _, err := mime.ParseMediaType(contentType)
+		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+			return errs.New(errs.Unsupported, "unsupported_media_type", "Send the body as application/json.").At("Content-Type")
+		}
+	}
+	if !utf8.Valid(body) {
+		return invalidJSON("the body is not UTF-8")
+	}
+	w := jsonWalk{dec: json.NewDecoder(bytes.NewReader(body))}
+	w.dec.UseNumber()
+	if err := w.value("", 0); err != nil {
+		return err
+	}
+	if _, err := w.dec.Token(); err != io.EOF {
+		return invalidJSON("something follows the document")
+	}
+	return nil
+}
+
+func invalidJSON(why string) error {
+	return errs.New(errs.Invalid, "invalid_json", "The body is not valid JSON: %s.", why).At("body")
+}
+
+// jsonWalk visits every string of a document.
+type jsonWalk struct{ dec *json.Decoder }
+
+func (w jsonWalk) value(path string, depth int) error {
+	if depth > maxDepth {
+		return errs.New(errs.Invalid, "json_too_deep", "The body nests deeper than %d levels.", maxDepth).At(clip(path))
+	}
+	token, err := w.dec.Token()
+	if err != nil {
+		return invalidJSON(jsonProblem(err))
+	}
+	switch v := token.(type) {
+	case string:
+		return checkString(path, v)
+	case json.Delim:
+		for i := 0; w.dec.More(); i++ {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if v == '{' {
+				key, err := w.dec.Token()
+				if err != nil {
+					return invalidJSON(jsonProblem(err))
+				}
+				name, _ := key.(string) // the decoder lets nothing else be a key
+				if at = strings.TrimPrefix(path+"."+name, "."); !isText(name) {
+					return checkString(clip(path), name)
+				}
+			}
+			if err := w.value(at, depth+1); err != nil {
+				return err
+			}
+		}
+		if _, err := w.dec.Token(); err != nil { // the closing bracket
+			return invalidJSON(jsonProblem(err))
+		}
+	}
+	return nil
+}
+
+func checkString(path, s string) error {
+	if strings.ContainsRune(s, 0) {
+		if path == "" {
+			path = "body"
+		}
+		return errs.Field(clip(path), "%s must not contain NUL.", clip(path))
+	}
+	return nil
+}
+
+func jsonProblem(err error) string {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Sprintf("%v at byte %d", err, syntax.Offset)
+	}
+	return "it ends too early"
+}
+
+// clip keeps a name that a caller made up from filling an answer.
+func clip(s string) string {
+	const most = 120
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"golang.org/x/time/rate"
+)
+
+const retryAfter = "retry_after"
+
+// limit holds a caller, or an address before it is a caller, to its rate.
+func (a *API) limit(ctx huma.Context, next func(huma.Context)) {
+	key := recordOf(ctx.Context()).caller.UserID
+	if key == "" {
+		key = ClientIP(ctx)
+	}
+	if wait := a.limiter.take(key, time.Now()); wait > 0 {
+		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
+		a.refuse(ctx, errs.New(errs.RateLimited, "rate_limited", "Too many requests; try again in %s s.", seconds).With(retryAfter, seconds))
+		return
+	}
+	next(ctx)
+}
+
+// maxBuckets bounds the memory a crowd of callers can take.
+const maxBuckets = 10_000
+
+// limiter is a token bucket a key.
+type limiter struct {
+	rate  rate.Limit
+	burst int
+
+	mu      sync.Mutex
+	buckets map[string]*rate.Limiter
+}
+
+func newLimiter(perSecond float64, burst int) *limiter {
+	return &limiter{rate: rate.Limit(perSecond), burst: max(burst, 1), buckets: map[string]*rate.Limiter{}}
+}
+
+// take uses one token of the key's bucket, or says how long until there is one.
+func (l *limiter) take(key string, now time.Time) time.Duration {
+	if l.rate == 0 {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	bucket := l.buckets[key]
+	if bucket == nil {
+		if len(l.buckets) >= maxBuckets {
+			l.dropFull(now)
+		}
+		bucket = rate.NewLimiter(l.rate, l.burst)
+		l.buckets[key] = bucket
+	}
+	if bucket.AllowN(now, 1) {
+		return 0
+	}
+	return time.Duration((1 - bucket.TokensAt(now)) / float64(l.rate) * float64(time.Second))
+}
+
+// dropFull forgets the buckets that are full: a new one would be the same. When every
+// caller is busy they are all forgotten, which lets some through once rather than
+// locking newcomers out.
+func (l *limiter) dropFull(now time.Time) {
+	for key, bucket := range l.buckets {
+		if bucket.TokensAt(now) >= float64(l.burst) {
+			delete(l.buckets, key)
+		}
+	}
+	if len(l.buckets) >= maxBuckets {
+		clear(l.buckets)
+	}
+}

@@ -1,0 +1,131 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/ids"
+)
+
+// RequestIDHeader names the id of a request; error_id and the log carry the same.
+const RequestIDHeader = "X-Request-Id"
+
+// record is what is known of a request while it is answered.
+type record struct {
+	api       *API
+	id        string
+	operation string
+	caller    account.Caller
+	err       *errs.Error
+}
+
+type recordKey struct{}
+
+func recordOf(ctx context.Context) *record {
+	rec, ok := ctx.Value(recordKey{}).(*record)
+	if !ok {
+		panic("rest: a request that did not come through identify")
+	}
+	return rec
+}
+
+// identify gives the request its id and, when it is answered, its line in the log.
+func (a *API) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &record{api: a, id: ids.New(), operation: "none"}
+		began := time.Now()
+		w.Header().Set(RequestIDHeader, rec.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		out := &statusWriter{ResponseWriter: w}
+		defer func() {
+			took := time.Since(began)
+			a.Metrics.observe(a.Name, rec.operation, out.status, took)
+			a.log(r, rec, out.status, took)
+		}()
+		next.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+	})
+}
+
+func (a *API) log(r *http.Request, rec *record, status int, took time.Duration) {
+	level := slog.LevelInfo
+	// The path is logged and the query is not: it may hold what is nobody's business.
+	attrs := []slog.Attr{
+		slog.String("request_id", rec.id), slog.String("surface", a.Name), slog.String("method", r.Method),
+		slog.String("path", r.URL.Path), slog.String("operation", rec.operation), slog.Int("status", status),
+		slog.Duration("took", took), slog.String("user_id", rec.caller.UserID),
+	}
+	if rec.err != nil {
+		attrs = append(attrs, slog.String("code", rec.err.Code))
+		if cause := rec.err.Unwrap(); cause != nil {
+			attrs = append(attrs, slog.String("cause", cause.Error()))
+		}
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+	}
+	a.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// recoverPanics turns a panic into an internal error: nothing may fall through a door.
+func (a *API) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler {
+				panic(p) // the server's own way to drop a connection
+			}
+			a.Logger.ErrorContext(r.Context(), "panic", "request_id", recordOf(r.Context()).id, "panic", p, "stack", string(debug.Stack()))
+			if out, ok := w.(*statusWriter); ok && out.status != 0 {
+				return // the answer has begun; its end tells the client enough
+			}
+			a.Fail(w, r, errs.New(errs.Internal, "internal_error", "Internal error."))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// observe notes which operation the request is for.
+func (a *API) observe(ctx huma.Context, next func(huma.Context)) {
+	recordOf(ctx.Context()).operation = ctx.Operation().OperationID
+	next(ctx)
+}
+
+// refuse answers with an error from a middleware.
+func (a *API) refuse(ctx huma.Context, err error) {
+	r, w := humachi.Unwrap(ctx)
+	a.Fail(w, r.WithContext(ctx.Context()), err)
+}
+
+// statusWriter remembers the status of the answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
