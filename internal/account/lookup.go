@@ -63,12 +63,20 @@ func (a *Accounts) CheckInternalKey(key string) error {
 	return nil
 }
 
+// IsMaster fails with NotFound unless this is the US deployment.
+func (a *Accounts) IsMaster() error {
+	if a.Region != MasterRegion {
+		return errs.New(errs.NotFound, "not_in_this_region", "This endpoint is available only in the US.")
+	}
+	return nil
+}
+
 // MasterLookup finds a user in this region, or else in the others, which are asked all
 // at once. It fails with NotFound outside the US, and with Unavailable when nobody knows
 // the user and a region did not answer in time.
 func (a *Accounts) MasterLookup(ctx context.Context, email string) (LookupResult, error) {
-	if a.Region != MasterRegion {
-		return LookupResult{}, errs.New(errs.NotFound, "not_in_this_region", "This endpoint is available only in the US.")
+	if err := a.IsMaster(); err != nil {
+		return LookupResult{}, err
 	}
 	email, err := ParseEmail(email)
 	if err != nil {

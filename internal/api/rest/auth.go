@@ -60,7 +60,6 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			next(ctx)
 			return
 		case InternalKey:
-			// Which deployments answer at all is said before who may ask.
 			if err := a.Accounts.CheckInternalKey(ctx.Header(account.InternalKeyHeader)); err != nil {
 				a.refuse(ctx, err)
 				return

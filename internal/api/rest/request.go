@@ -101,6 +101,18 @@ func (a *API) observe(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
+func (a *API) before(check func() error) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if check != nil {
+			if err := check(); err != nil {
+				a.refuse(ctx, err)
+				return
+			}
+		}
+		next(ctx)
+	}
+}
+
 // refuse answers with an error from a middleware.
 func (a *API) refuse(ctx huma.Context, err error) {
 	r, w := humachi.Unwrap(ctx)

@@ -107,13 +107,14 @@ func (a *API) ContractJSON() ([]byte, error) { return json.Marshal(a.Huma.OpenAP
 // Op is an operation: what huma needs to know, and who may call it.
 type Op struct {
 	huma.Operation
-	Auth Auth
+	Auth   Auth
+	Before func() error // refuses before anybody is asked who they are; nil: nothing to refuse
 }
 
 // Register adds an operation. The handler gets a checked input and a context with the
 // Caller, and returns an output or an error of the house.
 func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, error)) {
-	op.Middlewares = append(huma.Middlewares{a.observe, a.authenticate(op.Auth), a.limit, a.readBody}, op.Middlewares...)
+	op.Middlewares = append(huma.Middlewares{a.observe, a.before(op.Before), a.authenticate(op.Auth), a.limit, a.readBody}, op.Middlewares...)
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)
 	if op.Auth != None {

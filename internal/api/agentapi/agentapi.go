@@ -1,0 +1,172 @@
+// Package agentapi is the agent-task surface, /api/v1 and /api/internal: tasks and their
+// streams, issues, artifacts, API keys, teams, login, and the lookup between regions.
+package agentapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+// Prefix is where the surface is mounted.
+const Prefix = "/api/"
+
+const version = "1.0.0"
+
+// Error is the surface's error body (specification, Errors).
+type Error struct {
+	Error            string `json:"error" doc:"What went wrong, in words."`
+	Code             string `json:"code" doc:"What went wrong, for programs; stable."`
+	ErrorID          string `json:"error_id" doc:"The id of this request in the server's log."`
+	Kind             string `json:"kind" doc:"The class of the error, such as invalid or not_found."`
+	Message          string `json:"message" doc:"What went wrong, in words; names the field at fault."`
+	TurnstileSiteKey string `json:"turnstile_site_key,omitempty" doc:"The site key of the challenge to solve, when one is required."`
+}
+
+func shape(_ int, e *errs.Error, id string) any {
+	return Error{Error: e.Message, Code: e.Code, ErrorID: id, Kind: string(e.Kind), Message: e.Message, TurnstileSiteKey: e.Extra["turnstile_site_key"]}
+}
+
+// Deps is what the surface speaks for.
+type Deps struct {
+	Accounts *account.Accounts
+	Tasks    *task.Tasks
+	Hooks    *hook.Hooks
+	Webhooks *netguard.Guard
+	Closing  context.Context // done when the server begins to stop: streams end then
+}
+
+type surface struct {
+	*rest.API
+	Deps
+}
+
+// New makes the surface with all its operations.
+func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
+	s := surface{rest.New(rest.Surface{
+		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
+		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
+	}, c), d}
+	s.login()
+	s.keys()
+	s.internal()
+	s.tasks()
+	s.streams()
+	s.issues()
+	s.teams()
+	return s.API
+}
+
+func op(id, method, path, tag, summary string) rest.Op {
+	return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary}}
+}
+
+func (s surface) login() {
+	type output struct{ Body account.Token }
+	login := op("login", http.MethodPost, "/api/v1/auth/login", "User", "Get a bearer token for an email and a password")
+	login.Auth = rest.None
+	login.Errors = []int{401, 403}
+	rest.Register(s.API, login, func(ctx context.Context, in *struct {
+		challenge
+		Body struct {
+			Email          string `json:"email"`
+			Password       string `json:"password"`
+			TurnstileToken string `json:"turnstile_token,omitempty" doc:"The answer to the challenge, where the deployment asks for one."`
+		}
+	}) (*output, error) {
+		if in.Body.TurnstileToken != "" {
+			in.Token = in.Body.TurnstileToken
+		}
+		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
+			return nil, err
+		}
+		token, err := s.Accounts.Login(ctx, in.Body.Email, in.Body.Password)
+		return &output{token}, err
+	})
+}
+
+// challenge is the part of a request that answers a Turnstile challenge.
+type challenge struct {
+	Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
+	ip    string
+}
+
+// Resolve implements huma.Resolver.
+func (c *challenge) Resolve(ctx huma.Context) []error {
+	c.ip = rest.ClientIP(ctx)
+	return nil
+}
+
+func (s surface) keys() {
+	const path, tag = "/api/v1/user/apikey", "API Keys"
+	type created struct{ Body account.NewKey }
+
+	create := op("create-api-key", http.MethodPost, path, tag, "Create your API key")
+	create.Auth, create.DefaultStatus, create.Errors = rest.BearerOnly, http.StatusCreated, []int{409}
+	create.Description = "The value is in this answer and never again. Each user has at most one key: 409 when there is one, rotate it then."
+	rest.Register(s.API, create, func(ctx context.Context, in *struct{ challenge }) (*created, error) {
+		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
+			return nil, err
+		}
+		key, err := s.Accounts.CreateKey(ctx)
+		return &created{key}, err
+	})
+
+	rotate := op("rotate-api-key", http.MethodPost, path+"/rotate", tag, "Give your API key a new value; the old one is void at once")
+	rotate.Errors = []int{404}
+	rest.Register(s.API, rotate, func(ctx context.Context, _ *struct{}) (*created, error) {
+		key, err := s.Accounts.RotateKey(ctx)
+		return &created{key}, err
+	})
+
+	get := op("get-api-key", http.MethodGet, path, tag, "What is known of your API key, without its value")
+	get.Errors = []int{404}
+	rest.Register(s.API, get, func(ctx context.Context, _ *struct{}) (*struct{ Body account.Key }, error) {
+		key, err := s.Accounts.FindKey(ctx)
+		return &struct{ Body account.Key }{key}, err
+	})
+
+	del := op("delete-api-key", http.MethodDelete, path, tag, "Delete your API key; it is void at once")
+	del.Errors = []int{404}
+	rest.Register(s.API, del, func(ctx context.Context, _ *struct{}) (*struct{ Body message }, error) {
+		return &struct{ Body message }{message{"The API key is deleted."}}, s.Accounts.DeleteKey(ctx)
+	})
+}
+
+type message struct {
+	Message string `json:"message"`
+}
+
+// MasterEmailRequest is the specification's; it takes no other fields.
+type MasterEmailRequest struct {
+	_     struct{} `additionalProperties:"false"`
+	Email string   `json:"email" doc:"The user's email address."`
+}
+
+func (s surface) internal() {
+	type input struct{ Body MasterEmailRequest }
+	type output struct{ Body account.LookupResult }
+
+	master := op("user-master-lookup", http.MethodPost, "/api/internal/user-master/lookup", "User", "Find a user's region and team (only in the US deployment)")
+	master.Auth, master.Errors = rest.InternalKey, []int{404, 503}
+	// Outside the US the endpoint is not there, whoever asks.
+	master.Before = func() error { return s.Accounts.IsMaster() }
+	rest.Register(s.API, master, func(ctx context.Context, in *input) (*output, error) {
+		result, err := s.Accounts.MasterLookup(ctx, in.Body.Email)
+		return &output{result}, err
+	})
+
+	local := op("user-lookup", http.MethodPost, account.RegionLookupPath, "User", "Find a user of this deployment, for the deployment of another region")
+	local.Auth = rest.InternalKey
+	rest.Register(s.API, local, func(ctx context.Context, in *input) (*output, error) {
+		result, err := s.Accounts.LocalLookup(ctx, in.Body.Email)
+		return &output{result}, err
+	})
+}

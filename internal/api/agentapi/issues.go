@@ -1,0 +1,73 @@
+package agentapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+// IssueList is a page of issues.
+type IssueList struct {
+	Issues     []task.Issue `json:"issues"`
+	Total      int          `json:"total"`
+	HasMore    bool         `json:"has_more"`
+	NextCursor string       `json:"next_cursor,omitempty"`
+}
+
+// IssuePatch is what may be changed of an issue.
+type IssuePatch struct {
+	Status      *task.IssueStatus `json:"status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged"`
+	Severity    *string           `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown"`
+	Title       *string           `json:"title,omitempty" minLength:"1" maxLength:"500"`
+	Description *string           `json:"description,omitempty" maxLength:"20000"`
+	Remediation *string           `json:"remediation,omitempty" maxLength:"20000"`
+}
+
+func (s surface) issues() {
+	const path, tag = "/api/v1/issues", "Issues"
+	type one struct{ Body task.Issue }
+	type issuePath struct {
+		ID string `path:"id" doc:"The issue's id."`
+	}
+
+	rest.Register(s.API, op("list-issues", http.MethodGet, path, tag, "List your team's verified issues, newest first"),
+		func(ctx context.Context, in *struct {
+			PerPage    int    `query:"per_page" minimum:"1" maximum:"200" default:"50"`
+			Cursor     string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
+			TaskID     string `query:"task_id" format:"uuid"`
+			Status     string `query:"status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged"`
+			Severity   string `query:"severity" enum:"critical,high,medium,low,info,unknown"`
+			Unverified bool   `query:"unverified" doc:"Also what was seen once and could not be confirmed."`
+		}) (*struct{ Body IssueList }, error) {
+			found, total, err := s.Tasks.FindIssues(ctx, task.IssueFilter{
+				TaskID: in.TaskID, Status: task.IssueStatus(in.Status), Severity: in.Severity, Unverified: in.Unverified, After: in.Cursor, Limit: in.PerPage + 1,
+			})
+			if err != nil {
+				return nil, err
+			}
+			list := IssueList{Total: total}
+			list.Issues, list.HasMore, list.NextCursor = pageOf(found, in.PerPage, func(i task.Issue) string { return i.ID })
+			return &struct{ Body IssueList }{list}, nil
+		})
+
+	get := op("get-issue", http.MethodGet, path+"/{id}", tag, "An issue of your team")
+	get.Errors = []int{404}
+	rest.Register(s.API, get, func(ctx context.Context, in *issuePath) (*one, error) {
+		issue, err := s.Tasks.FindIssue(ctx, in.ID)
+		return &one{issue}, err
+	})
+
+	patch := op("update-issue", http.MethodPatch, path+"/{id}", tag, "Change an issue; a refreshed artifact shows it")
+	patch.Errors = []int{404}
+	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+		issuePath
+		Body IssuePatch
+	}) (*one, error) {
+		issue, err := s.Tasks.UpdateIssue(ctx, in.ID, task.IssueUpdate{
+			Status: in.Body.Status, Severity: in.Body.Severity, Title: in.Body.Title, Description: in.Body.Description, Remediation: in.Body.Remediation,
+		})
+		return &one{issue}, err
+	})
+}

@@ -1,0 +1,108 @@
+package agentapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/page"
+)
+
+// TeamAnswer is a team, and what there is to say about its settings.
+type TeamAnswer struct {
+	Team    account.Team `json:"team"`
+	Warning string       `json:"warning,omitempty" doc:"Set when deliveries to the webhook URL will be blocked, with the reason."`
+}
+
+func (s surface) teams() {
+	const path, tag = "/api/v1/teams", "Teams"
+	type output struct{ Body TeamAnswer }
+	rest.Register(s.API, op("get-team", http.MethodGet, path, tag, "Your team"), func(ctx context.Context, _ *struct{}) (*output, error) {
+		team, err := s.Accounts.FindTeam(ctx)
+		return &output{TeamAnswer{Team: team}}, err
+	})
+
+	patch := op("update-team", http.MethodPatch, path, tag, "Change your team's settings (team admins only)")
+	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty string clears it. Deliveries to private, local and cloud metadata addresses are blocked."
+	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+		Body struct {
+			Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128"`
+			WebhookURL *string `json:"webhook_url,omitempty" maxLength:"2048"`
+		}
+	}) (*output, error) {
+		if _, err := account.TeamAdmin(ctx); err != nil {
+			return nil, err
+		}
+		warning, err := s.checkWebhook(in.Body.WebhookURL)
+		if err != nil {
+			return nil, err
+		}
+		team, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate{Name: in.Body.Name, WebhookURL: in.Body.WebhookURL})
+		return &output{TeamAnswer{team, warning}}, err
+	})
+
+	rest.Register(s.API, op("list-webhook-deliveries", http.MethodGet, path+"/webhook/deliveries", tag, "What became of your team's webhook deliveries, newest first"), s.listDeliveries)
+	s.caps(path+"/members/cap", tag)
+}
+
+// checkWebhook refuses what is not a URL to call. An address that is blocked is taken,
+// with a warning: the operator may allow it later, and each delivery is decided on the
+// address it dials.
+func (s surface) checkWebhook(url *string) (warning string, err error) {
+	if url == nil || *url == "" {
+		return "", nil
+	}
+	_, err = s.Webhooks.CheckURL(*url)
+	if e := errs.From(err); e != nil && e.Code == netguard.CodeBlocked {
+		return "Deliveries to this address are blocked. " + e.Message, nil
+	} else if e != nil {
+		return "", e.At("webhook_url")
+	}
+	return "", nil
+}
+
+// DeliveryList is a page of the delivery log.
+type DeliveryList struct {
+	Deliveries []hook.Delivery `json:"deliveries"`
+	Total      int             `json:"total"`
+	HasMore    bool            `json:"has_more"`
+}
+
+func (s surface) listDeliveries(ctx context.Context, in *struct {
+	Limit  int `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Offset int `query:"offset" minimum:"0"`
+}) (*struct{ Body DeliveryList }, error) {
+	caller, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, total, err := s.Hooks.Find(ctx, caller.TeamID, page.Window{Offset: in.Offset, Limit: in.Limit})
+	return &struct{ Body DeliveryList }{DeliveryList{found, total, in.Offset+len(found) < total}}, err
+}
+
+// caps are a member's spending cap, which decides whether they may have an API key.
+func (s surface) caps(path, tag string) {
+	set := op("set-member-cap", http.MethodPatch, path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)")
+	set.Errors = []int{404}
+	rest.Register(s.API, set, func(ctx context.Context, in *struct {
+		Body struct {
+			Email string  `json:"email"`
+			Cap   float64 `json:"spending_cap_usd" minimum:"0" maximum:"1000000000"`
+		}
+	}) (*struct{ Body message }, error) {
+		cents := int64(math.Round(in.Body.Cap * 100))
+		return &struct{ Body message }{message{"The spending cap is set."}}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
+	})
+	clear := op("clear-member-cap", http.MethodDelete, path, tag, "Remove a member's spending cap (team admins only)")
+	clear.Errors = []int{404}
+	rest.Register(s.API, clear, func(ctx context.Context, in *struct {
+		Email string `query:"email" required:"true"`
+	}) (*struct{ Body message }, error) {
+		return &struct{ Body message }{message{"The spending cap is removed."}}, s.Accounts.SetCap(ctx, in.Email, nil)
+	})
+}

@@ -1,0 +1,105 @@
+// Package platform is the platform surface, /v1 and /v2: what clients of the public
+// scanning platform speak.
+package platform
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// Prefixes are where the surface is mounted.
+var Prefixes = []string{"/v1/", "/v2/"}
+
+const version = "1.0.0"
+
+// Error is the surface's full error body (specification, Errors).
+type Error struct {
+	Message string `json:"message" doc:"What went wrong, in words."`
+	Kind    string `json:"kind" doc:"The class of the error, such as invalid or not_found."`
+	Code    string `json:"code" doc:"What went wrong, for programs; stable."`
+	Error   string `json:"error" doc:"What went wrong, in words."`
+	ErrorID string `json:"error_id" doc:"The id of this request in the server's log."`
+	Param   string `json:"param" doc:"The field or parameter at fault; empty when there is none."`
+	Status  int    `json:"status" doc:"The HTTP status."`
+}
+
+func shape(status int, e *errs.Error, id string) any {
+	return Error{Message: e.Message, Kind: string(e.Kind), Code: e.Code, Error: e.Message, ErrorID: id, Param: e.Param, Status: status}
+}
+
+// Deps is what the surface speaks for.
+type Deps struct{ Accounts *account.Accounts }
+
+type surface struct {
+	*rest.API
+	Deps
+}
+
+// New makes the surface with all its operations.
+func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
+	s := surface{rest.New(rest.Surface{
+		Name: "platform", Title: "Vedette platform API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
+		About: "Templates, scans, assets and findings, as programs use them.",
+	}, c), d}
+	s.keys()
+	return s.API
+}
+
+// keyAnswer is the platform's answer about an API key.
+type keyAnswer struct {
+	Message string `json:"message"`
+	APIKey  string `json:"api_key" doc:"The key's value where it was just made; otherwise a mask: a key is shown once."`
+}
+
+// maskedKey stands where the value of an existing key would be.
+const maskedKey = "svc_sk_********************************"
+
+func (s surface) keys() {
+	const path = "/v1/user/apikey"
+	type output struct{ Body keyAnswer }
+	op := func(id, method, path, summary string, statuses ...int) rest.Op {
+		return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{"User"}, Summary: summary, Errors: statuses}}
+	}
+	rest.Register(s.API, op("get-api-key", http.MethodGet, path, "Whether you have an API key; its value is not shown again", 404),
+		func(ctx context.Context, _ *struct{}) (*output, error) {
+			_, err := s.Accounts.FindKey(ctx)
+			return &output{keyAnswer{"You have an API key. Its value was shown when it was made.", maskedKey}}, err
+		})
+	rest.Register(s.API, op("create-api-key", http.MethodPost, path, "Create your API key, or learn that you have one"),
+		func(ctx context.Context, in *struct {
+			Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
+		}) (*output, error) {
+			if err := s.Accounts.Challenge(ctx, in.Token, ""); err != nil {
+				return nil, err
+			}
+			key, err := s.Accounts.CreateKey(ctx)
+			if errs.Is(err, errs.Conflict) {
+				return &output{keyAnswer{"You have an API key. Rotate it to get a new value.", maskedKey}}, nil
+			}
+			return &output{keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}}, err
+		})
+	rest.Register(s.API, op("rotate-api-key", http.MethodPost, path+"/rotate", "Give your API key a new value; the old one is void at once", 404),
+		func(ctx context.Context, _ *struct{}) (*output, error) {
+			key, err := s.Accounts.RotateKey(ctx)
+			return &output{keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}}, err
+		})
+	rest.Register(s.API, op("delete-api-key", http.MethodDelete, path, "Delete your API key; it is void at once", 404),
+		func(ctx context.Context, _ *struct{}) (*struct {
+			Body struct {
+				Message string `json:"message"`
+			}
+		}, error) {
+			out := &struct {
+				Body struct {
+					Message string `json:"message"`
+				}
+			}{}
+			out.Body.Message = "The API key is deleted."
+			return out, s.Accounts.DeleteKey(ctx)
+		})
+}

@@ -1,0 +1,260 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/ids"
+)
+
+// IssueStatus is what people have decided about an issue.
+type IssueStatus string
+
+// The decisions; any may follow any.
+const (
+	Open          IssueStatus = "open"
+	FalsePositive IssueStatus = "false_positive"
+	Fixed         IssueStatus = "fixed"
+	Duplicate     IssueStatus = "duplicate"
+	FixInProgress IssueStatus = "fix_in_progress"
+	AcceptedRisk  IssueStatus = "accepted_risk"
+	Triaged       IssueStatus = "triaged"
+)
+
+// IssueStatuses are all decisions.
+var IssueStatuses = []IssueStatus{Open, FalsePositive, Fixed, Duplicate, FixInProgress, AcceptedRisk, Triaged}
+
+// Verification is what the second, independent request said.
+type Verification string
+
+// The verdicts. Only Verified issues are reported.
+const (
+	Pending    Verification = "pending"
+	Verified   Verification = "verified"
+	Unverified Verification = "unverified" // could not be confirmed; the note says why
+)
+
+// Severities from the worst to the least.
+var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
+
+// Issue is one finding of a task.
+type Issue struct {
+	ID           string       `json:"id"`
+	TaskID       string       `json:"task_id"`
+	Status       IssueStatus  `json:"status"`
+	Verification Verification `json:"verification"`
+	Severity     string       `json:"severity"`
+	Title        string       `json:"title"`
+	Description  string       `json:"description"`
+	Remediation  string       `json:"remediation"`
+	TemplateID   string       `json:"template_id"`
+	Target       string       `json:"target"`
+	MatchedAt    string       `json:"matched_at"`
+	Evidence     []Evidence   `json:"evidence"`
+	Note         string       `json:"note,omitempty"`
+	CreatedAt    time.Time    `json:"created_at"`
+	UpdatedAt    time.Time    `json:"updated_at"`
+
+	Event engine.Event `json:"-"` // what the engine saw first
+}
+
+// Evidence is one request and what came back, as text.
+type Evidence struct {
+	Kind      string    `json:"kind"` // detection, or verification
+	URL       string    `json:"url"`
+	Matcher   string    `json:"matcher,omitempty"`
+	Extracted []string  `json:"extracted,omitempty"`
+	Request   string    `json:"request"`
+	Response  string    `json:"response"` // the beginning of it
+	Curl      string    `json:"curl,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// maxEvidence is how much of a response an issue keeps, in bytes.
+const maxEvidence = 8 << 10
+
+func evidence(kind string, e engine.Event, at time.Time) Evidence {
+	return Evidence{
+		Kind: kind, URL: e.MatchedAt, Matcher: e.MatcherName, Extracted: e.ExtractedResults,
+		Request: excerpt(e.Request), Response: excerpt(e.Response), Curl: e.CurlCommand, At: at,
+	}
+}
+
+func excerpt(s string) string {
+	if len(s) > maxEvidence {
+		s = s[:maxEvidence] + "\n… (cut)"
+	}
+	return db.Clean(s)
+}
+
+// hash names what was found where, so that a run that happens twice finds it once.
+func hash(e engine.Event) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{e.TemplateID, e.MatchedAt, e.MatcherName, e.ExtractorName}, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// Found stores what a scan saw, at once and before it is verified. Seen before in this
+// task, it is not stored again.
+func (r *Run) Found(ctx context.Context, target string, e engine.Event) error {
+	now := db.At(r.tasks.now())
+	title := e.Info.Name
+	if e.MatcherName != "" {
+		title += " (" + e.MatcherName + ")"
+	}
+	severity := strings.ToLower(e.Info.Severity)
+	if !slices.Contains(Severities, severity) {
+		severity = "unknown"
+	}
+	return r.write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity, title, description, remediation,
+			template_id, target, matched_at, evidence, event, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id, hash) DO NOTHING`,
+			ids.New(), r.Task.TeamID, r.Task.ID, hash(e), Open, Pending, severity, db.Clean(title), db.Clean(e.Info.Description), db.Clean(e.Info.Remediation),
+			db.Clean(e.TemplateID), db.Clean(target), db.Clean(e.MatchedAt), db.Doc([]Evidence{evidence("detection", e, now.Time)}), db.Doc(e), now, now)
+		return err
+	})
+}
+
+// Unchecked lists what this task found and has not verified yet.
+func (r *Run) Unchecked(ctx context.Context) ([]Issue, error) {
+	return r.tasks.issues(ctx, r.tasks.db, "task_id = ? AND verification = ?", r.Task.ID, Pending)
+}
+
+// Confirm reports an issue: a second request showed it again.
+func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event) error {
+	now := db.At(r.tasks.now())
+	i.Evidence = append(i.Evidence, evidence("verification", again, now.Time))
+	return r.write(ctx, func(tx *db.Tx) error {
+		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, updated_at = ? WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), now, i.ID, Pending)
+		if err != nil || n == 0 {
+			return err
+		}
+		i.Verification, i.UpdatedAt = Verified, now.Time
+		return r.tasks.emit(ctx, tx, r.Task.ID, EventIssue, i)
+	})
+}
+
+// Doubt keeps an issue out of the report, with the reason.
+func (r *Run) Doubt(ctx context.Context, i Issue, why string) error {
+	return r.write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, note = ?, updated_at = ? WHERE id = ? AND verification = ?`, Unverified, db.Clean(why), db.At(r.tasks.now()), i.ID, Pending)
+		return err
+	})
+}
+
+// IssueFilter picks issues of a list.
+type IssueFilter struct {
+	TaskID     string      // empty: all of the team's
+	Status     IssueStatus // empty: any
+	Severity   string      // empty: any
+	Unverified bool        // also those that could not be confirmed
+	After      string      // the id of the last issue of the page before
+	Limit      int
+}
+
+// FindIssues lists issues of the caller's team, newest first, and how many the filter
+// picks in all.
+func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue, total int, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	var w db.Where
+	w.And("team_id = ?", c.TeamID)
+	verdicts := []Verification{Verified}
+	if f.Unverified {
+		verdicts = append(verdicts, Unverified, Pending)
+	}
+	db.In(&w, "verification", verdicts)
+	for column, value := range map[string]string{"task_id": f.TaskID, "status": string(f.Status), "severity": f.Severity} {
+		if value != "" {
+			w.And(column+" = ?", value)
+		}
+	}
+	if err := ts.db.QueryRow(ctx, `SELECT count(*) FROM issue`+w.String(), w.Args...).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	if f.After != "" {
+		w.And("id < ?", f.After)
+	}
+	rows, err := ts.db.Query(ctx, `SELECT `+issueColumns+` FROM issue`+w.String()+` ORDER BY id DESC LIMIT ?`, append(w.Args, f.Limit)...)
+	issues, err = db.Collect(rows, err, scanIssue)
+	return issues, total, err
+}
+
+// FindIssue is an issue of the caller's team.
+func (ts *Tasks) FindIssue(ctx context.Context, id string) (Issue, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Issue{}, err
+	}
+	found, err := ts.issues(ctx, ts.db, "id = ? AND team_id = ?", id, c.TeamID)
+	if err != nil || len(found) == 0 {
+		return Issue{}, cmp.Or(err, error(errs.Missing("issue")))
+	}
+	return found[0], nil
+}
+
+// IssueUpdate is what was sent of an issue: nil means "leave it".
+type IssueUpdate struct {
+	Status      *IssueStatus
+	Severity    *string
+	Title       *string
+	Description *string
+	Remediation *string
+}
+
+// UpdateIssue changes an issue; a refreshed artifact shows it.
+func (ts *Tasks) UpdateIssue(ctx context.Context, id string, up IssueUpdate) (Issue, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Issue{}, err
+	}
+	n, err := ts.db.Exec(ctx, `UPDATE issue SET status = coalesce(?, status), severity = coalesce(?, severity), title = coalesce(?, title),
+		description = coalesce(?, description), remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ?`,
+		up.Status, up.Severity, up.Title, up.Description, up.Remediation, db.At(ts.now()), id, c.TeamID)
+	if err != nil {
+		return Issue{}, err
+	}
+	if n == 0 {
+		return Issue{}, errs.Missing("issue")
+	}
+	return ts.FindIssue(ctx, id)
+}
+
+// reported lists the issues of a task that are findings: verified, and not set aside by
+// a person as false or double. The worst comes first.
+func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]Issue, error) {
+	found, err := ts.issues(ctx, q, "task_id = ? AND verification = ? AND status NOT IN (?, ?)", taskID, Verified, FalsePositive, Duplicate)
+	slices.SortStableFunc(found, func(a, b Issue) int {
+		return cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity))
+	})
+	return found, err
+}
+
+const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, note, created_at, updated_at`
+
+func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...any) ([]Issue, error) {
+	rows, err := q.Query(ctx, `SELECT `+issueColumns+` FROM issue WHERE `+cond+` ORDER BY id`, args...)
+	return db.Collect(rows, err, scanIssue)
+}
+
+func scanIssue(r db.Row) (i Issue, err error) {
+	var proof db.JSON[[]Evidence]
+	var event db.JSON[engine.Event]
+	var created, updated db.Time
+	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation, &i.TemplateID,
+		&i.Target, &i.MatchedAt, &proof, &event, &i.Note, &created, &updated)
+	i.Evidence, i.Event = proof.V, event.V
+	i.CreatedAt, i.UpdatedAt = created.Time, updated.Time
+	return i, err
+}
