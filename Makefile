@@ -1,0 +1,95 @@
+# Vedette. `make` alone prints what there is.
+
+BIN     := bin/vedette
+TOOLS   := bin/tools
+GOLANGCI_VERSION := 2.15.0
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# The commit's own time, so that the same commit builds to the same bytes.
+DATE    := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+
+# Where threads meet: these run a second time under the race detector.
+RACE ?= ./internal/netguard/... ./internal/blob/... ./internal/queue/... ./internal/hook/... \
+        ./internal/engine/... ./internal/agent/... ./internal/task/... ./internal/worker/...
+# What `make test` hands to go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
+TESTFLAGS ?=
+FUZZTIME  ?= 10s
+BENCH     ?= .
+
+# Debian keeps nginx and others where an ordinary user's PATH does not look.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+.DEFAULT_GOAL := help
+.PHONY: help build run demo test race fuzz bench lint fmt fmt-check vet house gen drift check clean
+
+help: ## print this list
+	@echo "Vedette: make TARGET"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/vedette
+	@scripts/need go
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/vedette
+
+run: build ## build and serve on 127.0.0.1:8080, data in ./data
+	$(BIN) serve --listen 127.0.0.1:8080 --data-dir data
+
+demo: build ## watch one task find real weaknesses in a site of its own, under a minute
+	$(BIN) demo --once
+
+test: ## run every test (as root on Debian, installs PostgreSQL and nginx when missing)
+	@scripts/need go postgres nginx
+	@scripts/test $(TESTFLAGS) ./...
+
+race: ## run the tests of the concurrent rooms under the race detector
+	@scripts/need go postgres nginx cc
+	@CGO_ENABLED=1 scripts/test -race $(TESTFLAGS) $(RACE)
+
+fuzz: ## fuzz every Fuzz target for FUZZTIME each (10s)
+	@scripts/need go
+	@scripts/fuzz $(FUZZTIME)
+
+bench: ## run the benchmarks; BENCH=regexp picks some
+	@scripts/need go postgres nginx
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## run the linters of .golangci.yml
+	$< run ./...
+
+$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
+	@scripts/need go
+	@echo "building golangci-lint $(GOLANGCI_VERSION), once (some minutes)"
+	GOBIN=$(CURDIR)/$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(GOLANGCI_VERSION)
+	mv $(TOOLS)/golangci-lint $@
+
+fmt: ## format the code
+	gofmt -s -w $$(git ls-files -co --exclude-standard '*.go')
+
+fmt-check:
+	@scripts/need go
+	@unformatted=$$(gofmt -s -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+
+vet:
+	go vet ./...
+
+house: ## hold the code against the tables of ARCHITECTURE.md
+	go test -count=1 -run '^TestHouse' .
+
+gen: build ## write api/*.openapi.yaml from the code
+	mkdir -p api
+	$(BIN) openapi agent > api/agent.openapi.yaml
+	$(BIN) openapi platform > api/platform.openapi.yaml
+
+drift: build
+	@for surface in agent platform; do \
+		$(BIN) openapi $$surface | diff -u api/$$surface.openapi.yaml - || \
+		{ echo "api/$$surface.openapi.yaml is not what the code says (make gen)"; exit 1; }; \
+	done
+
+check: fmt-check vet house test race drift lint ## all that CI runs
+	@scripts/fuzz 3s
+
+clean: ## remove what was built (not ./data)
+	rm -rf bin

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func run(t *testing.T, events string) (string, bool) {
+	t.Helper()
+	var out strings.Builder
+	failed, err := report(bufio.NewReader(strings.NewReader(events)), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`all of it in \S+`).ReplaceAllString(out.String(), "all of it in TIME"), failed
+}
+
+// The golden was read once with care; the events are those of a real run of go test
+// over a package with one test of each ending, one that does not build, and one without tests.
+func TestReportOfARealRun(t *testing.T) {
+	events, err := os.ReadFile("testdata/run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/run.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, failed := run(t, string(events))
+	if got != string(want) {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if !failed {
+		t.Error("a run with failures was called good")
+	}
+}
+
+func TestReportOfAGoodRun(t *testing.T) {
+	got, failed := run(t, `{"Action":"output","Package":"p","Test":"TestA","Output":"--- PASS: TestA (3.00s)\n"}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":3}
+{"Action":"output","Package":"p","Output":"ok  \tp\t3.100s\n"}
+{"Action":"pass","Package":"p","Elapsed":3.1}
+`)
+	want := "--- PASS: TestA (3.00s)\nok  \tp\t3.100s\n\nslowest tests:\n     3.0s p TestA\n\nall of it in TIME\n1 passed, 0 failed, 0 skipped\n"
+	if got != want || failed {
+		t.Errorf("failed %v, got:\n%s\nwant:\n%s", failed, got, want)
+	}
+}
+
+func TestLinesThatAreNoEventsAreShown(t *testing.T) {
+	got, _ := run(t, "go: cannot find main module\n")
+	if !strings.HasPrefix(got, "go: cannot find main module\n") {
+		t.Errorf("got %q", got)
+	}
+}
