@@ -58,10 +58,7 @@ func (g *Guard) refuses(a netip.Addr) string {
 }
 
 // control is the dialer's hook: the socket exists, no packet has left.
-func (g *Guard) control(_ context.Context, network, address string, _ syscall.RawConn) error {
-	if network != "tcp4" && network != "tcp6" {
-		return denied(CodeBlocked, address, "only TCP is dialled")
-	}
+func (g *Guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, ok := dialled(address)
 	if !ok {
 		return denied(CodeBlocked, address, "it is not an IP address and a port")
@@ -76,6 +73,10 @@ func (g *Guard) control(_ context.Context, network, address string, _ syscall.Ra
 // decided on by itself; the error of a refusal holds a *Denied. The look-up and the
 // connection take at most ten seconds.
 func (g *Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		// The hook cannot tell an address from a unix socket of that name.
+		return nil, denied(CodeBlocked, addr, "only TCP is dialled")
+	}
 	d := net.Dialer{Timeout: dialTimeout, Resolver: g.Resolver, ControlContext: g.control}
 	return d.DialContext(ctx, network, addr)
 }

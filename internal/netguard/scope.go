@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -69,72 +68,62 @@ func NewScope(targets []Target, limits Limits) (*Scope, error) {
 }
 
 // Dial connects to addr (host:port, the port a number) over a TCP or UDP network. A
-// refusal is a *Denied, and no packet left for the address refused. Of a name's
-// addresses only those allowed are tried, in the resolver's order, until one answers.
+// refusal is a *Denied, and no packet left for the address refused. A name's addresses
+// are tried in the resolver's order until one answers; those refused are passed over.
 func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Timeout)
 	defer cancel()
 	switch network {
 	case "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6":
-	default:
+	default: // the control hook cannot tell an address from a unix socket of that name
 		return nil, s.report(addr, "only TCP and UDP are dialled")
 	}
 	h, port, may, why := s.admit(addr)
 	if why != "" {
 		return nil, s.report(addr, why)
 	}
-	if h.name == "" {
-		return s.dialFirst(ctx, network, addr, []netip.AddrPort{netip.AddrPortFrom(h.addr, port)})
-	}
-	addrs, err := s.pins.lookup(ctx, h.name)
-	if err != nil {
-		return nil, err
-	}
-	var to []netip.AddrPort
-	var refusal error
-	for _, a := range addrs {
-		if why := s.refuses(a, port, may); why != "" {
-			refusal = s.report(addr, fmt.Sprintf("it resolves to %s: %s", a, why))
-		} else if speaks(network, a) {
-			to = append(to, netip.AddrPortFrom(a, port))
+	addrs := []netip.Addr{h.addr}
+	if h.name != "" {
+		var err error
+		if addrs, err = s.pins.lookup(ctx, h.name); err != nil {
+			return nil, err
 		}
 	}
-	if len(to) == 0 {
-		if refusal == nil {
-			refusal = fmt.Errorf("dial %s: no address for %s", addr, network)
-		}
-		return nil, refusal
-	}
-	return s.dialFirst(ctx, network, addr, to)
-}
-
-// dialFirst tries the addresses in turn, each with its share of the time that is left.
-func (s *Scope) dialFirst(ctx context.Context, network, addr string, to []netip.AddrPort) (net.Conn, error) {
 	var failures []error
-	for i, ap := range to {
-		deadline, _ := ctx.Deadline() // Dial sets one
-		conn, err := s.dialOne(ctx, network, addr, ap, time.Until(deadline)/time.Duration(len(to)-i))
-		if err == nil {
+	var refusal error
+	for i, a := range addrs {
+		deadline, _ := ctx.Deadline()
+		share := time.Until(deadline) / time.Duration(len(addrs)-i)
+		conn, err := s.dialOne(ctx, network, addr, netip.AddrPortFrom(a, port), may, share)
+		var d *Denied
+		switch {
+		case err == nil:
 			return conn, nil
+		case errors.As(err, &d):
+			refusal = d
+		default:
+			failures = append(failures, err)
 		}
-		failures = append(failures, err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, errors.Join(failures...)
+	if len(failures) > 0 {
+		return nil, errors.Join(failures...)
+	}
+	return nil, refusal
 }
 
-// dialOne connects to one address that was decided on. The control hook holds the
-// dialer to it, and decides again what holds for every dial.
-func (s *Scope) dialOne(ctx context.Context, network, addr string, to netip.AddrPort, timeout time.Duration) (net.Conn, error) {
+// dialOne connects to one address of addr. The decision falls in the control hook: the
+// socket exists, no packet has left.
+func (s *Scope) dialOne(ctx context.Context, network, addr string, to netip.AddrPort, may reach, timeout time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		got, ok := dialled(address)
-		if !ok || got != netip.AddrPortFrom(plain(to.Addr()), to.Port()) {
-			return s.report(address, "it is not the address that "+clip(addr, 300)+" was pinned to")
+		if !ok {
+			return s.report(addr, "it does not lead to an IP address and a port")
 		}
-		if why := s.never(got.Addr()); why != "" {
-			return s.report(address, why)
+		if why := s.refuses(got.Addr(), got.Port(), may); why != "" {
+			return s.report(addr, fmt.Sprintf("it resolves to %s: %s", got.Addr(), why))
 		}
 		return nil
 	}}
@@ -226,15 +215,4 @@ func (s *Scope) report(addr, why string) *Denied {
 		s.limits.OnDenied(*d)
 	}
 	return d
-}
-
-// speaks reports whether a network with a family in its name can reach a.
-func speaks(network string, a netip.Addr) bool {
-	switch {
-	case strings.HasSuffix(network, "4"):
-		return plain(a).Is4()
-	case strings.HasSuffix(network, "6"):
-		return !plain(a).Is4()
-	}
-	return true
 }

@@ -36,7 +36,7 @@ func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 		return nil, badURL("The URL must start with http:// or https://.")
 	case u.User != nil:
 		return nil, badURL("The URL must not carry a user name or password.")
-	case u.Opaque != "" || u.Hostname() == "":
+	case u.Hostname() == "":
 		return nil, badURL("The URL names no host.")
 	}
 	port := u.Port()

@@ -75,6 +75,7 @@ func (s *Server) Resolver() *net.Resolver {
 func (s *Server) answer(w dns.ResponseWriter, question *dns.Msg) {
 	reply := new(dns.Msg)
 	reply.SetReply(question)
+	reply.Authoritative = true // or an empty answer would be a referral, and asked again
 	for _, q := range question.Question {
 		reply.Rcode = s.fill(reply, strings.ToLower(q.Name), q.Qtype)
 	}
