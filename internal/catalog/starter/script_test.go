@@ -1,0 +1,159 @@
+package starter_test
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// A script is what one server says, as a section of a case file writes it down:
+//
+//	tls self-signed              optional: serve HTTPS, with a fault (see tlsConfig)
+//	extracts nginx/1.22.1        optional, repeated: what the finding must have taken out
+//	GET /path → 200              a route; * stands for every method or every path
+//	Content-Type: text/html      its headers; {Origin} becomes the request's header
+//
+//	<html>…</html>               its body, up to the next route; \xNN is a byte
+//
+// The first route that fits answers; where none fits the answer is an empty 404.
+type script struct {
+	name     string // positive/… or negative/…
+	tls      string
+	extracts []string
+	routes   []route
+}
+
+type route struct {
+	method, path string
+	status       int
+	header       http.Header
+	body         string
+}
+
+var (
+	routeLine = regexp.MustCompile(`^(GET|HEAD|OPTIONS|\*) (/\S*|\*) → (\d{3})$`)
+	byteText  = regexp.MustCompile(`\\x[0-9a-f]{2}`)
+)
+
+func (s script) positive() bool { return strings.HasPrefix(s.name, "positive/") }
+
+// readScripts reads a case file; its sections are the servers.
+func readScripts(t *testing.T, path string) []script {
+	t.Helper()
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts := make([]script, 0, len(archive.Files))
+	for _, f := range archive.Files {
+		s, err := parseScript(f.Name, string(f.Data))
+		if err != nil {
+			t.Fatalf("%s: section %q: %v", filepath.Base(path), f.Name, err)
+		}
+		scripts = append(scripts, s)
+	}
+	return scripts
+}
+
+func parseScript(name, text string) (script, error) {
+	s := script{name: name}
+	if dir, title, _ := strings.Cut(name, "/"); title == "" || dir != "positive" && dir != "negative" {
+		return s, fmt.Errorf("must be named positive/… or negative/…")
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for len(lines) > 0 && !routeLine.MatchString(lines[0]) {
+		word, value, _ := strings.Cut(lines[0], " ")
+		switch word {
+		case "tls":
+			s.tls = value
+		case "extracts":
+			s.extracts = append(s.extracts, value)
+		case "":
+		default:
+			return s, fmt.Errorf("neither a route nor a setting: %q", lines[0])
+		}
+		lines = lines[1:]
+	}
+	for len(lines) > 0 {
+		end := 1 + slices.IndexFunc(lines[1:], routeLine.MatchString)
+		if end == 0 {
+			end = len(lines)
+		}
+		r, err := parseRoute(lines[:end])
+		if err != nil {
+			return s, err
+		}
+		s.routes = append(s.routes, r)
+		lines = lines[end:]
+	}
+	if len(s.routes) == 0 {
+		return s, fmt.Errorf("has no route")
+	}
+	return s, nil
+}
+
+func parseRoute(lines []string) (route, error) {
+	m := routeLine.FindStringSubmatch(lines[0])
+	status, _ := strconv.Atoi(m[3])
+	r := route{method: m[1], path: m[2], status: status, header: http.Header{"Content-Type": nil}}
+	for i, line := range lines[1:] {
+		if line == "" {
+			r.body = byteText.ReplaceAllStringFunc(strings.Join(lines[i+2:], "\n"), func(b string) string {
+				n, _ := strconv.ParseUint(b[2:], 16, 8)
+				return string([]byte{byte(n)})
+			})
+			break
+		}
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok {
+			return r, fmt.Errorf("not a header: %q", line)
+		}
+		r.header.Add(name, value)
+	}
+	return r, nil
+}
+
+func (s script) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	for _, r := range s.routes {
+		if (r.method != "*" && r.method != req.Method) || (r.path != "*" && r.path != req.URL.Path) {
+			continue
+		}
+		for name, values := range r.header {
+			w.Header()[name] = nil // with no value of its own, no header is made up
+			for _, v := range values {
+				w.Header().Add(name, strings.ReplaceAll(v, "{Origin}", req.Header.Get("Origin")))
+			}
+		}
+		w.WriteHeader(r.status)
+		_, _ = io.WriteString(w, r.body)
+		return
+	}
+	w.Header()["Content-Type"] = nil
+	w.WriteHeader(http.StatusNotFound)
+}
+
+// serve starts the handler on loopback, over HTTPS when tls names a kind, and returns
+// its URL.
+func serve(t *testing.T, h http.Handler, tls string) string {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(srv.Close)
+	if tls == "" {
+		srv.Start()
+		return srv.URL
+	}
+	srv.TLS = tlsConfig(t, tls)
+	srv.StartTLS()
+	return srv.URL
+}

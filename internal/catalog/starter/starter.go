@@ -1,0 +1,19 @@
+// Package starter is the catalogue that every Vedette carries in its binary: templates
+// of our own that are harmless (GET, HEAD and OPTIONS, no change of state) and precise
+// (a finding rests on the structure of what was found, not on a word in a page).
+//
+// One folder a category; the folder's name is among the tags of its templates. The
+// table of all templates is docs/starter-catalogue.md, and testdata holds at least one
+// server that must be found and one tempting look-alike that must not, for each.
+package starter
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed */*.yaml
+var files embed.FS
+
+// FS is the catalogue as a file system: CATEGORY/ID.yaml, read-only.
+func FS() fs.FS { return files }
