@@ -129,6 +129,11 @@ func (r *Run) Unchecked(ctx context.Context) ([]Issue, error) {
 	return r.tasks.issues(ctx, r.tasks.db, "task_id = ? AND verification = ?", r.Task.ID, Pending)
 }
 
+// Issues are all that this task found, verified or not.
+func (r *Run) Issues(ctx context.Context) ([]Issue, error) {
+	return r.tasks.issues(ctx, r.tasks.db, "task_id = ?", r.Task.ID)
+}
+
 // Confirm reports an issue: a second request showed it again.
 func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event) error {
 	now := db.At(r.tasks.now())

@@ -1,0 +1,201 @@
+// Package stories runs the promises of the interface as requests and answers, against
+// the real server on both databases. A promise is a .txtar file here; FORMAT.md says how
+// it is written.
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/weaksite"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no stories", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, engine := range dbtest.Engines {
+			t.Run(strings.TrimSuffix(file, ".txtar")+"/"+engine, func(t *testing.T) {
+				t.Parallel()
+				tell(t, engine, txtar.Parse(text))
+			})
+		}
+	}
+}
+
+// story is one run of a file.
+type story struct {
+	t        *testing.T
+	base     string
+	accounts *account.Accounts
+	values   map[string]string // what {name} stands for
+	received chan *http.Request
+	bodies   chan []byte
+}
+
+// patience is how long a story waits for what happens in the background.
+const patience = 30 * time.Second
+
+func tell(t *testing.T, engine string, a *txtar.Archive) {
+	s := &story{t: t, values: map[string]string{}, received: make(chan *http.Request, 10), bodies: make(chan []byte, 10)}
+	env := []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0"}
+	setup := strings.Split(string(a.Comment), "\n")
+	for _, line := range setup {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || words[0] == "#":
+		case words[0] == "config":
+			name, value, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "config ")), "=")
+			env = append(env, "VEDETTE_"+strings.ToUpper(name)+"="+s.fill(value))
+		default:
+			s.prepare(words)
+		}
+	}
+	s.serve(env)
+	for _, line := range setup {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "user" {
+			s.user(words[1], words[2:])
+		}
+	}
+	var answer *answer
+	for _, section := range a.Files {
+		verb, rest, _ := strings.Cut(section.Name, " ")
+		switch verb {
+		case "request":
+			answer = s.request(s.fill(rest), string(section.Data))
+		case "answer":
+			s.check(section.Name, answer, rest, string(section.Data))
+		case "wait":
+			s.waitFor(s.fill(rest))
+		case "received":
+			s.checkReceived(section.Name, string(section.Data))
+		default:
+			t.Fatalf("section %q: unknown verb", section.Name)
+		}
+	}
+}
+
+// prepare starts what a story needs around the server.
+func (s *story) prepare(words []string) {
+	handlers := map[string]func() http.Handler{
+		"site": weaksite.New,
+		"wall": weaksite.Wall,
+		"receiver": func() http.Handler {
+			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				s.received <- r
+				s.bodies <- body
+			})
+		},
+		"turnstile": func() http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				good := r.PostFormValue("response") == "solved" && r.PostFormValue("secret") == "the-secret"
+				_ = json.NewEncoder(w).Encode(map[string]bool{"success": good})
+			})
+		},
+		"region": func() http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, `{"exists":true,"user_region":"eu","team":null}`)
+			})
+		},
+		"silence": func() http.Handler { // takes requests and never answers
+			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		},
+	}
+	make, ok := handlers[words[0]]
+	if !ok {
+		if words[0] != "user" {
+			s.t.Fatalf("setup %q: unknown word", words[0])
+		}
+		return
+	}
+	server := httptest.NewServer(make())
+	s.t.Cleanup(server.Close)
+	s.values[words[0]] = server.URL
+}
+
+func (s *story) serve(env []string) {
+	c, _, err := app.Load(nil, env, "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	house, err := app.Open(s.t.Context(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.base, err = house.Listen(); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- house.Run(ctx) }()
+	s.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.t.Errorf("stopping the server: %v", err)
+		}
+	})
+	s.accounts = house.Accounts
+}
+
+// user makes a user; {name.token} is their bearer token, and {name.key} their API key
+// unless they are to have none.
+func (s *story) user(name string, options []string) {
+	n := account.NewUser{Email: name + "@example.com"}
+	withKey := true
+	for _, option := range options {
+		key, value, _ := strings.Cut(option, "=")
+		switch key {
+		case "admin":
+			n.Admin = true
+		case "team":
+			n.Team = value
+		case "password":
+			n.Password = value
+		case "cap":
+			n.CapCents = new(int64)
+		case "keyless":
+			withKey = false
+		default:
+			s.t.Fatalf("user %s: unknown option %q", name, option)
+		}
+	}
+	ctx := s.t.Context()
+	u, err := s.accounts.CreateUser(ctx, n)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	token, err := s.accounts.IssueToken(ctx, u.Email)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.values[name+".token"], s.values[name+".team"] = token.AccessToken, u.TeamID
+	if withKey {
+		key, err := s.accounts.CreateKey(account.WithCaller(ctx, account.Caller{UserID: u.ID}))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.values[name+".key"] = key.Key
+	}
+}

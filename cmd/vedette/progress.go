@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// teller tells a person how a task goes: a bar on a terminal, lines elsewhere.
+type teller struct {
+	w    io.Writer
+	bars *mpb.Progress
+	bar  *mpb.Bar
+}
+
+func newTeller(w io.Writer) *teller {
+	t := &teller{w: w}
+	if isTerminal(w) {
+		t.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))
+		t.w = t.bars // lines go above the bar
+	}
+	return t
+}
+
+// tell shows one event of a task's stream.
+func (t *teller) tell(e event) {
+	switch e.Type {
+	case "plan":
+		var plan struct {
+			Understood    []string `json:"understood"`
+			NotUnderstood []string `json:"not_understood"`
+			NotDone       []string `json:"not_done"`
+		}
+		t.read(e, &plan)
+		t.lines("plan      ", plan.Understood)
+		t.lines("not used  ", plan.NotUnderstood)
+		t.lines("not done  ", plan.NotDone)
+	case "step-started":
+		var step struct{ Tool string }
+		t.read(e, &step)
+		t.endBar()
+		t.lines(step.Tool+"…", []string{""})
+	case "progress":
+		var p struct {
+			Tool, Text  string
+			Done, Total int64
+		}
+		t.read(e, &p)
+		t.progress(p.Tool, p.Done, p.Total)
+	case "issue":
+		var i issue
+		t.read(e, &i)
+		t.lines("found     ", []string{fmt.Sprintf("[%s] %s at %s", i.Severity, i.Title, i.MatchedAt)})
+	case "step-finished":
+		var step struct{ Tool, Words, Error string }
+		t.read(e, &step)
+		t.endBar()
+		if step.Words != "" {
+			t.lines("", []string{step.Words})
+		}
+		if step.Error != "" {
+			t.lines("failed    ", []string{step.Error})
+		}
+	}
+}
+
+// read decodes an event's data; what a newer server adds is not ours to show.
+func (t *teller) read(e event, into any) { _ = json.Unmarshal(e.Data, into) }
+
+func (t *teller) lines(label string, texts []string) {
+	for _, text := range texts {
+		fmt.Fprintf(t.w, "%s%s\n", label, printable(text))
+	}
+}
+
+func (t *teller) progress(tool string, done, total int64) {
+	if t.bars == nil || total == 0 {
+		return
+	}
+	if t.bar == nil {
+		t.bar = t.bars.AddBar(total, mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(tool+" ")),
+			mpb.AppendDecorators(decor.CountersNoUnit("%d of %d"), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)))
+	}
+	t.bar.SetTotal(total, false)
+	t.bar.SetCurrent(done)
+}
+
+func (t *teller) endBar() {
+	if t.bar != nil {
+		t.bar.Abort(true)
+		t.bar = nil
+	}
+}
+
+func (t *teller) close() {
+	t.endBar()
+	if t.bars != nil {
+		t.bars.Shutdown()
+		t.bars = nil
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+func newTask() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "task INSTRUCTION", Short: "Hand a task to a server and follow it to its end", Args: cobra.ExactArgs(1),
+		Example: `  export VEDETTE_API_KEY=svc_sk_…
+  vedette task "check the security headers of https://example.com"
+  vedette task "find exposed panels on 10.0.0.0/28" --server https://vedette.internal -o json`,
+	}
+	server := cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"), "the server (VEDETTE_SERVER)")
+	delivery := cmd.Flags().String("completion-delivery", "", "webhook or artifact")
+	failOn := cmd.Flags().String("fail-on", "", "exit with 6 when there is a finding of this severity or worse")
+	output := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkSeverity(*failOn); err != nil {
+			return err
+		}
+		// The key comes from the environment only: a flag would show it to every process.
+		c := client{base: *server, key: os.Getenv("VEDETTE_API_KEY"), jwt: os.Getenv("VEDETTE_TOKEN")}
+		if c.key == "" && c.jwt == "" {
+			return exit{exitAuth, fmt.Errorf("put your API key into VEDETTE_API_KEY")}
+		}
+		detail, err := follow(cmd.Context(), c, args[0], *delivery, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		if err := printDetail(cmd.OutOrStdout(), *output, detail); err != nil {
+			return err
+		}
+		return detail.verdict(*failOn)
+	}
+	return cmd
+}
+
+// detail is what the commands need of GET /api/v1/tasks/{id}.
+type detail struct {
+	raw  json.RawMessage
+	Task struct {
+		ID, Status, Summary string
+	}
+	Issues []issue
+}
+
+type issue struct {
+	ID, Title, Severity, Remediation string
+	MatchedAt                        string `json:"matched_at"`
+	TemplateID                       string `json:"template_id"`
+	Evidence                         []struct{ Kind, Request, Response string }
+}
+
+// verdict is the exit code of a task.
+func (d detail) verdict(failOn string) error {
+	if d.Task.Status != "completed" {
+		return silent{exitError}
+	}
+	for _, i := range d.Issues {
+		if failOn != "" && severityRank(i.Severity) <= severityRank(failOn) {
+			return silent{exitFindings}
+		}
+	}
+	return nil
+}
+
+// follow runs a task on a server, tells its progress, and returns it as it ended. When
+// ctx ends, the task is stopped.
+func follow(ctx context.Context, c client, instruction, delivery string, talk io.Writer) (detail, error) {
+	var d detail
+	events, err := c.createTask(ctx, instruction, delivery)
+	if err != nil {
+		return d, err
+	}
+	progress := newTeller(talk)
+	defer progress.close()
+	id := ""
+	for e, err := range events {
+		if err != nil {
+			if ctx.Err() != nil && id != "" {
+				stop(c, id)
+				err = exit{exitInterrupted, fmt.Errorf("interrupted; task %s is stopped", id)}
+			}
+			return d, err
+		}
+		id = e.TaskID
+		progress.tell(e)
+	}
+	progress.close()
+	err = c.call(ctx, "GET", "/api/v1/tasks/"+id, nil, &d.raw)
+	if err == nil {
+		err = json.Unmarshal(d.raw, &d)
+	}
+	return d, err
+}
+
+// stop stops a task whose caller is leaving.
+func stop(c client, id string) {
+	var answer json.RawMessage
+	_ = c.call(context.Background(), "POST", "/api/v1/tasks/"+id+"/abort", nil, &answer) // what else could be done
+}
+
+func printDetail(w io.Writer, output string, d detail) error {
+	if output == "json" {
+		_, err := fmt.Fprintf(w, "%s\n", d.raw)
+		return err
+	}
+	for _, i := range d.Issues {
+		fmt.Fprintf(w, "%-8s  %s\n          %s\n", i.Severity, printable(i.Title), printable(i.MatchedAt))
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", printable(d.Task.Summary))
+	return err
+}
+
+// printable is text from a target made harmless for a terminal: control characters,
+// which could move the cursor or change what is on the screen, become a mark.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return '�'
+		}
+		return r
+	}, s)
+}
+
+var severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
+
+// severityRank is 0 for the worst.
+func severityRank(s string) int {
+	for rank, name := range severities {
+		if strings.EqualFold(s, name) {
+			return rank
+		}
+	}
+	return len(severities)
+}
+
+func checkSeverity(s string) error {
+	if s != "" && severityRank(s) == len(severities) {
+		return usage(errs.Field("fail-on", "--fail-on must be one of %s.", strings.Join(severities, ", ")))
+	}
+	return nil
+}

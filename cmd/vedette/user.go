@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/app"
+	"golang.org/x/term"
+)
+
+func newUser() *cobra.Command {
+	cmd := &cobra.Command{Use: "user", Short: "Manage users, in the database itself"}
+	create := &cobra.Command{
+		Use: "create", Short: "Make a user", Args: cobra.NoArgs,
+		Example: `  vedette user create --email ada@example.com --admin
+  echo "$PASSWORD" | vedette user create --email bob@example.com --team blue --password-stdin`,
+	}
+	load := configFlags(create, true)
+	output := outputFlag(create)
+	email := create.Flags().String("email", "", "the user's address (required)")
+	admin := create.Flags().Bool("admin", false, "admin of their team, and of the server")
+	team := create.Flags().String("team", "", "team to join; made when there is none of this name (default: a team of their own)")
+	fromStdin := create.Flags().Bool("password-stdin", false, "read the password from standard input")
+	spendingCap := create.Flags().Float64("spending-cap", -1, "spending cap in US dollars; 0 blocks, below 0 is none")
+	create.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, _, err := load()
+		if err != nil {
+			return err
+		}
+		n := account.NewUser{Email: *email, Admin: *admin, Team: *team}
+		if *spendingCap >= 0 {
+			cents := int64(math.Round(*spendingCap * 100))
+			n.CapCents = &cents
+		}
+		if *fromStdin {
+			if n.Password, err = readPassword(cmd.InOrStdin()); err != nil {
+				return err
+			}
+		}
+		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
+			u, err := accounts.CreateUser(cmd.Context(), n)
+			if err != nil {
+				return err
+			}
+			return printUser(cmd, *output, u)
+		})
+	}
+	cmd.AddCommand(create)
+	return cmd
+}
+
+func printUser(cmd *cobra.Command, output string, u account.User) error {
+	if output == "json" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(u)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is %s of team %s.\n", u.Email, u.Role, u.Team)
+	return err
+}
+
+func readPassword(in io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	password := strings.TrimRight(line, "\r\n")
+	if password == "" {
+		return "", usage(fmt.Errorf("--password-stdin: there is no password on standard input"))
+	}
+	return password, nil
+}
+
+func newToken() *cobra.Command {
+	cmd := &cobra.Command{Use: "token", Short: "Make bearer tokens, from the database itself"}
+	create := &cobra.Command{
+		Use: "create", Short: "Print a bearer token for a user", Args: cobra.NoArgs,
+		Example: `  TOKEN=$(vedette token create --email ada@example.com)`,
+	}
+	load := configFlags(create, true)
+	output := outputFlag(create)
+	email := create.Flags().String("email", "", "the user's address (required)")
+	create.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, _, err := load()
+		if err != nil {
+			return err
+		}
+		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
+			t, err := accounts.IssueToken(cmd.Context(), *email)
+			if err != nil {
+				return err
+			}
+			if *output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(t)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), t.AccessToken)
+			if f, ok := cmd.OutOrStdout().(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "It is valid for %d s. Send it as 'Authorization: Bearer …'.\n", t.ExpiresIn)
+			}
+			return err
+		})
+	}
+	cmd.AddCommand(create)
+	return cmd
+}

@@ -1,0 +1,205 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/worker"
+)
+
+// App is the house with its rooms open.
+type App struct {
+	Accounts *account.Accounts
+	Tasks    *task.Tasks
+
+	config   Config
+	logger   *slog.Logger
+	db       *db.DB
+	queue    *queue.Queue
+	handler  http.Handler
+	closing  context.Context
+	close    context.CancelFunc
+	listener net.Listener
+}
+
+// Open opens the database and joins the rooms; nothing runs yet. Logs go to logger.
+func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
+	database, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
+	if err != nil {
+		return nil, err
+	}
+	a := &App{config: c, logger: logger, db: database}
+	a.closing, a.close = context.WithCancel(context.Background())
+	if err := a.join(ctx); err != nil {
+		a.close()
+		return nil, errors.Join(err, database.Close())
+	}
+	return a, nil
+}
+
+func (a *App) join(ctx context.Context) error {
+	allow, err := prefixes(a.config.WebhookAllow)
+	if err != nil {
+		return err
+	}
+	deny, err := prefixes(a.config.DenyTargets)
+	if err != nil {
+		return err
+	}
+	if a.Accounts, err = OpenAccounts(ctx, a.config, a.db, a.logger); err != nil {
+		return err
+	}
+	workers := a.config.Workers
+	if a.config.Role == RoleServer {
+		workers = 0
+	}
+	if a.queue, err = queue.Open(ctx, a.db, queue.Config{Logger: a.logger, Workers: workers}); err != nil {
+		return err
+	}
+	webhooks := &netguard.Guard{Allow: allow}
+	hooks := hook.New(a.db, webhooks, a.logger)
+	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
+	templates, err := catalog.Starter()
+	if err != nil {
+		return err
+	}
+	worker.Register(a.queue, worker.Deps{Tasks: a.Tasks, Hooks: hooks, Templates: templates, Deny: deny, Logger: a.logger})
+
+	registry := prometheus.NewRegistry()
+	kit := rest.Config{
+		Accounts: a.Accounts, Logger: a.logger, Metrics: rest.NewMetrics(registry), MaxBody: a.config.MaxBody,
+		Rate: a.config.APIRate, Burst: a.config.APIBurst,
+	}
+	a.handler, err = a.routes(kit, registry, hooks, webhooks)
+	return err
+}
+
+// OpenAccounts opens the one room that the operator's user commands need.
+func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) (*account.Accounts, error) {
+	services, err := c.regionServices()
+	if err != nil {
+		return nil, err
+	}
+	return account.Open(ctx, d, account.Config{
+		Region: c.Region, InternalKey: c.InternalKey, RegionServices: services, RegionTimeout: c.RegionTimeout,
+		OIDCIssuer: c.OIDCIssuer, OIDCAudience: c.OIDCAudience, TokenTTL: c.TokenTTL, Logger: logger,
+		TurnstileSiteKey: c.TurnstileKey, TurnstileSecret: c.TurnstileSec, TurnstileVerifyURL: c.TurnstileURL,
+	})
+}
+
+// WithAccounts runs fn with the accounts of the configured database, and nothing else open.
+func WithAccounts(ctx context.Context, c Config, fn func(*account.Accounts) error) error {
+	d, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	accounts, err := OpenAccounts(ctx, c, d, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return fn(accounts)
+}
+
+// Logger makes the logger the configuration asks for, on stderr.
+func (c Config) Logger() *slog.Logger {
+	level, _ := c.level() // checked by Load
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+// Listen takes the address, so that a port that is in use is known before work begins.
+// It returns the base URL of the server.
+func (a *App) Listen() (string, error) {
+	if a.config.Role == RoleWorker {
+		return "", nil
+	}
+	l, err := net.Listen("tcp", a.config.Listen)
+	if err != nil {
+		return "", err
+	}
+	a.listener = l
+	return "http://" + l.Addr().String(), nil
+}
+
+const (
+	// stopTimeout is how long a stop waits for answers and jobs under way.
+	stopTimeout       = 20 * time.Second
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+)
+
+// Run serves and works until ctx ends, then stops: no new connection, streams end,
+// answers under way are finished, jobs under way go back to the queue. It closes
+// everything.
+func (a *App) Run(ctx context.Context) error {
+	defer a.Close()
+	if a.config.Role != RoleServer {
+		if err := a.queue.Start(ctx); err != nil {
+			return fmt.Errorf("starting the queue: %w", err)
+		}
+	}
+	failed := make(chan error, 1)
+	server := &http.Server{
+		Handler: a.handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(a.logger.Handler(), slog.LevelDebug),
+	}
+	if a.listener != nil {
+		go func() { failed <- server.Serve(a.listener) }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	a.logger.Info("stopping")
+	a.close()
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if serr := server.Shutdown(stop); serr != nil {
+		err = errors.Join(err, fmt.Errorf("stopping the server: %w", serr))
+	}
+	if a.config.Role != RoleServer {
+		if qerr := a.queue.Stop(stop); qerr != nil {
+			err = errors.Join(err, fmt.Errorf("stopping the queue: %w", qerr))
+		}
+	}
+	return err
+}
+
+// Close closes what Open opened; Run does it too.
+func (a *App) Close() error {
+	a.close()
+	return a.db.Close()
+}
+
+// SetupLink is the one-time link with which the first user is made; empty when there are
+// users.
+func (a *App) SetupLink(ctx context.Context, base string) (string, error) {
+	token, err := a.Accounts.SetupToken(ctx)
+	if err != nil || token == "" {
+		return "", err
+	}
+	if a.config.PublicURL != "" {
+		base = a.config.PublicURL
+	}
+	return base + "/setup?token=" + token, nil
+}

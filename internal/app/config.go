@@ -1,0 +1,199 @@
+// Package app turns a configuration into a running house: it opens the rooms, joins
+// them, and stops them again. It holds no rules of its own.
+package app
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+)
+
+// Config is everything an operator can say. Each field is an option: see Options.
+type Config struct {
+	Listen         string        `koanf:"listen"`
+	DataDir        string        `koanf:"data_dir"`
+	Database       string        `koanf:"database"`
+	Region         string        `koanf:"region"`
+	Role           string        `koanf:"role"`
+	Workers        int           `koanf:"workers"`
+	WebhookAllow   []string      `koanf:"webhook_allow"`
+	DenyTargets    []string      `koanf:"deny_targets"`
+	InternalKey    string        `koanf:"internal_api_key"`
+	RegionServices []string      `koanf:"region_services"`
+	RegionKeys     []string      `koanf:"region_service_keys"`
+	RegionTimeout  time.Duration `koanf:"region_timeout"`
+	PublicURL      string        `koanf:"public_url"`
+	DevelopmentURL string        `koanf:"development_url"`
+	OIDCIssuer     string        `koanf:"oidc_issuer"`
+	OIDCAudience   string        `koanf:"oidc_audience"`
+	TurnstileKey   string        `koanf:"turnstile_site_key"`
+	TurnstileSec   string        `koanf:"turnstile_secret"`
+	TurnstileURL   string        `koanf:"turnstile_verify_url"`
+	TokenTTL       time.Duration `koanf:"token_ttl"`
+	APIRate        float64       `koanf:"api_rate"`
+	APIBurst       int           `koanf:"api_burst"`
+	MaxBody        int64         `koanf:"max_body"`
+	LogLevel       string        `koanf:"log_level"`
+	LogFormat      string        `koanf:"log_format"`
+}
+
+// Option is one thing an operator can say: by the flag --name, by VEDETTE_NAME in the
+// environment, or by name in the file.
+type Option struct {
+	Key     string // snake case; the flag has dashes
+	Default any    // its type is the option's: string, int, int64, float64, time.Duration, []string
+	Help    string
+	Secret  bool // never shown
+	Shared  bool // also of the commands that open the database without serving
+}
+
+// Flag is the option's command-line name; one that may be repeated is in the singular.
+func (o Option) Flag() string {
+	name := strings.ReplaceAll(o.Key, "_", "-")
+	if strings.HasPrefix(name, "region-service") {
+		name = strings.TrimSuffix(name, "s")
+	}
+	return name
+}
+
+// Env is the option's name in the environment.
+func (o Option) Env() string { return envPrefix + strings.ToUpper(o.Key) }
+
+const envPrefix = "VEDETTE_"
+
+// Options are all options with their defaults.
+func Options() []Option {
+	return []Option{
+		{Key: "listen", Default: "127.0.0.1:8080", Help: "address to serve on"},
+		{Key: "data_dir", Default: "./data", Help: "folder for the embedded database and files", Shared: true},
+		{Key: "database", Default: "", Help: "PostgreSQL URL; empty: embedded SQLite in the data folder", Secret: true, Shared: true},
+		{Key: "region", Default: "us", Help: "region of this deployment; only us answers the master lookup"},
+		{Key: "role", Default: "all", Help: "all, server (answers only) or worker (works only)"},
+		{Key: "workers", Default: 8, Help: "jobs this process works on at once"},
+		{Key: "webhook_allow", Default: []string{}, Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
+		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
+		{Key: "internal_api_key", Default: "", Help: "what X-Internal-API-Key must carry; empty: the internal endpoints are closed", Secret: true},
+		{Key: "region_services", Default: []string{}, Help: "another region's deployment as NAME=URL; repeatable"},
+		{Key: "region_service_keys", Default: []string{}, Help: "its service key as NAME=KEY, where it differs from ours; repeatable", Secret: true},
+		{Key: "region_timeout", Default: 3 * time.Second, Help: "how long to wait for the other regions"},
+		{Key: "public_url", Default: "", Help: "the production address of this server, for links and the contract"},
+		{Key: "development_url", Default: "", Help: "the development address, for the contract"},
+		{Key: "oidc_issuer", Default: "", Help: "OpenID issuer whose tokens are accepted as bearer tokens too"},
+		{Key: "oidc_audience", Default: "", Help: "audience that those tokens must have"},
+		{Key: "turnstile_site_key", Default: "", Help: "Turnstile site key; with the secret, login and key creation need a challenge"},
+		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
+		{Key: "turnstile_verify_url", Default: "", Help: "where challenge tokens are checked; empty: Cloudflare's"},
+		{Key: "token_ttl", Default: 12 * time.Hour, Help: "how long a bearer token lives"},
+		{Key: "api_rate", Default: 100.0, Help: "calls a second that one API key may make on average; 0: no limit"},
+		{Key: "api_burst", Default: 1000, Help: "calls it may make at once"},
+		{Key: "max_body", Default: int64(1 << 20), Help: "largest request body in bytes"},
+		{Key: "log_level", Default: "info", Help: "debug, info, warn or error"},
+		{Key: "log_format", Default: "text", Help: "text or json"},
+	}
+}
+
+// Setting is an option with its value and where that came from.
+type Setting struct {
+	Option
+	Value  any
+	Origin string // flag, environment, the file's path, or default
+}
+
+// Load reads the configuration: flags win over the environment, which wins over the
+// file, which wins over the defaults. An unknown key in the file is an error; so is an
+// unusable value, wherever it stands.
+func Load(flags map[string]any, environ []string, file string) (Config, []Setting, error) {
+	defaults := map[string]any{}
+	known := map[string]Option{}
+	for _, o := range Options() {
+		defaults[o.Key] = o.Default
+		known[o.Key] = o
+	}
+	fromFile, err := readFile(file, known)
+	if err != nil {
+		return Config{}, nil, err
+	}
+	layers := []struct {
+		origin string
+		values map[string]any
+	}{{"default", defaults}, {file, fromFile}, {"environment", fromEnviron(environ, known)}, {"flag", flags}}
+
+	all := koanf.New(".")
+	origins := map[string]string{}
+	for _, layer := range layers {
+		if err := all.Load(confmap.Provider(layer.values, "."), nil); err != nil {
+			return Config{}, nil, err
+		}
+		for key := range layer.values {
+			origins[key] = layer.origin
+		}
+	}
+	var c Config
+	if err := all.Unmarshal("", &c); err != nil {
+		return Config{}, nil, fmt.Errorf("configuration: %w", err)
+	}
+	settings := make([]Setting, 0, len(known))
+	for _, o := range Options() {
+		settings = append(settings, Setting{o, all.Get(o.Key), origins[o.Key]})
+	}
+	return c, settings, c.check()
+}
+
+func readFile(file string, known map[string]Option) (map[string]any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	k := koanf.New(".")
+	if err := k.Load(rawbytes.Provider(text), yaml.Parser()); err != nil {
+		return nil, fmt.Errorf("configuration file %s: %w", file, err)
+	}
+	values := k.Raw()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := known[key]; !ok {
+			return nil, fmt.Errorf("configuration file %s: there is no option %q", file, key)
+		}
+	}
+	return values, nil
+}
+
+func fromEnviron(environ []string, known map[string]Option) map[string]any {
+	values := map[string]any{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		key, ok := strings.CutPrefix(name, envPrefix)
+		if !ok {
+			continue
+		}
+		// Other programs of ours read variables with the same prefix: an unknown one is not ours.
+		if o, ok := known[strings.ToLower(key)]; ok {
+			if _, list := o.Default.([]string); list {
+				values[o.Key] = splitList(value)
+				continue
+			}
+			values[o.Key] = value
+		}
+	}
+	return values
+}
+
+func splitList(s string) []string {
+	out := []string{}
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/vedette-sec/vedette/internal/api/agentapi"
+	"github.com/vedette-sec/vedette/internal/api/console"
+	"github.com/vedette-sec/vedette/internal/api/platform"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/api/rest/docs"
+	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/queue"
+)
+
+// routes is the front of the house on one page.
+func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard) (http.Handler, error) {
+	servers := Servers(a.config)
+	agent := agentapi.New(kit, servers, agentapi.Deps{Accounts: a.Accounts, Tasks: a.Tasks, Hooks: hooks, Webhooks: webhooks, Closing: a.closing})
+	plat := platform.New(kit, servers, platform.Deps{Accounts: a.Accounts})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), queueMetrics{a.queue})
+
+	mux := http.NewServeMux()
+	mux.Handle(agentapi.Prefix, agent)
+	for _, prefix := range platform.Prefixes {
+		mux.Handle(prefix, plat)
+	}
+	specs := make([]docs.Spec, 0, 2)
+	for path, api := range map[string]*rest.API{"/api/openapi": agent, "/v1/openapi": plat} {
+		asJSON, err := api.ContractJSON()
+		if err != nil {
+			return nil, err
+		}
+		asYAML, err := api.Contract()
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("GET "+path+".json", document("application/json", asJSON))
+		mux.Handle("GET "+path+".yaml", document("application/yaml", asYAML))
+		specs = append(specs, docs.Spec{Name: api.Name, JSON: asJSON})
+	}
+	page, err := docs.Handler(specs...)
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("GET /docs", page)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", a.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/", console.New(a.Accounts))
+	return mux, nil
+}
+
+// Servers are the addresses in the contracts: production and development where the
+// operator names them, and the local one.
+func Servers(c Config) []rest.Server {
+	var out []rest.Server
+	for _, s := range []rest.Server{{URL: c.PublicURL, Description: "production"}, {URL: c.DevelopmentURL, Description: "development"}} {
+		if s.URL != "" {
+			out = append(out, s)
+		}
+	}
+	return append(out, rest.Server{URL: "http://localhost:8080", Description: "local"})
+}
+
+func document(contentType string, body []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(body) // the client may have gone
+	})
+}
+
+func state(w http.ResponseWriter, status int, word string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"status": word}) // the client may have gone
+}
+
+// ready reports whether requests can be served: the database answers, and no stop has begun.
+func (a *App) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	switch {
+	case a.closing.Err() != nil:
+		state(w, http.StatusServiceUnavailable, "stopping")
+	case a.db.Ping(ctx) != nil:
+		state(w, http.StatusServiceUnavailable, "database unavailable")
+	default:
+		state(w, http.StatusOK, "ready")
+	}
+}
+
+// queueMetrics shows the queue at each scrape.
+type queueMetrics struct{ queue *queue.Queue }
+
+var (
+	jobsDesc   = prometheus.NewDesc("vedette_jobs", "Jobs in the queue.", []string{"kind", "state"}, nil)
+	oldestDesc = prometheus.NewDesc("vedette_job_oldest_waiting_seconds", "Age of the job that has waited longest.", []string{"kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (queueMetrics) Describe(out chan<- *prometheus.Desc) {
+	out <- jobsDesc
+	out <- oldestDesc
+}
+
+// Collect implements prometheus.Collector.
+func (m queueMetrics) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	stats, err := m.queue.Stats(ctx)
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(jobsDesc, err)
+		return
+	}
+	for _, s := range stats {
+		out <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Waiting), s.Kind, "waiting")
+		out <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Running), s.Kind, "running")
+		out <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, s.OldestWaiting.Seconds(), s.Kind)
+	}
+}
+
+// Contract is a surface's OpenAPI document as YAML, made without opening anything.
+func Contract(c Config, agent bool) ([]byte, error) {
+	if agent {
+		return agentapi.New(rest.Config{}, Servers(c), agentapi.Deps{}).Contract()
+	}
+	return platform.New(rest.Config{}, Servers(c), platform.Deps{}).Contract()
+}

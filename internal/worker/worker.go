@@ -1,0 +1,62 @@
+// Package worker takes jobs from the queue and calls the rooms that do them: the agent's
+// loop with the toolbox for a task, the hooks for a delivery. It holds order, and no
+// rules.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+// Deps is what the jobs need.
+type Deps struct {
+	Tasks     *task.Tasks
+	Hooks     *hook.Hooks
+	Templates []*syntax.Template
+	Deny      []netip.Prefix // networks that are never scanned
+	Logger    *slog.Logger
+}
+
+type worker struct {
+	Deps
+	programs []*program.Program
+}
+
+// Register tells the queue who does which job. It fails when a template does not compile.
+func Register(q *queue.Queue, d Deps) error {
+	w := worker{Deps: d}
+	for _, t := range d.Templates {
+		p, err := program.Compile(t)
+		if err != nil {
+			return fmt.Errorf("template %s: %w", t.ID, err)
+		}
+		w.programs = append(w.programs, p)
+	}
+	queue.Handle(q, queue.HandleOpts{OnGiveUp: w.giveUpTask}, w.runTask)
+	queue.Handle(q, queue.HandleOpts{}, func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
+		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)
+	})
+	return nil
+}
+
+// giveUpTask ends a task whose job the queue will not run again.
+func (w worker) giveUpTask(ctx context.Context, args json.RawMessage, err error) {
+	var run task.RunArgs
+	if jerr := json.Unmarshal(args, &run); jerr != nil {
+		w.Logger.ErrorContext(ctx, "a job that was given up has unreadable arguments", "error", jerr)
+		return
+	}
+	w.Logger.ErrorContext(ctx, "giving up a task", "task_id", run.TaskID, "error", err)
+	if gerr := w.Tasks.GiveUp(ctx, run.TaskID, "The task could not be run. The server's log says why."); gerr != nil {
+		w.Logger.ErrorContext(ctx, "recording that a task was given up", "task_id", run.TaskID, "error", gerr)
+	}
+}
