@@ -17,12 +17,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/netguard"
 )
 
-const (
-	maxAnswer = 64 << 10        // bytes of an answer's body that are read, and thrown away
-	grace     = 5 * time.Second // for a live worker to write down what became of a delivery
+// maxAnswer is how many bytes of an answer's body are read, and thrown away.
+const maxAnswer = 64 << 10
 
-	interrupted = "the delivery was interrupted"
-)
+const interrupted = "the delivery was interrupted"
 
 // stored is a delivery as Deliver needs it.
 type stored struct {
@@ -68,7 +66,7 @@ func (h *Hooks) Deliver(ctx context.Context, id string) error {
 		return nil
 	}
 	select {
-	case <-time.After(d.started.Add(h.timeout + grace).Sub(h.now())):
+	case <-time.After(d.started.Add(h.lease).Sub(h.now())):
 		return h.record(ctx, id, d.Delivery, outcome{state: Failed, words: interrupted})
 	case <-ctx.Done():
 		return ctx.Err()
@@ -177,5 +175,5 @@ func failure(err error) outcome {
 	case errors.As(err, &untrusted):
 		return outcome{state: Failed, words: "the certificate is not trusted"}
 	}
-	return outcome{state: Failed, words: "the connection failed"}
+	return outcome{state: Failed, words: "the exchange with the receiver failed"}
 }

@@ -23,8 +23,10 @@ import (
 // TaskCompleted is the event of a task that ended (specification, Events).
 const TaskCompleted = "task.completed"
 
-// timeout bounds a delivery from the look-up of the host to the last byte read.
-const timeout = 15 * time.Second
+const (
+	timeout = 15 * time.Second // of a delivery, from the look-up of the host to the last byte read
+	grace   = 5 * time.Second  // on top, for a worker to write down what became of it
+)
 
 // State is where a delivery stands.
 type State string
@@ -90,11 +92,12 @@ type Hooks struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	timeout time.Duration
+	lease   time.Duration // after its start, while a delivery may still be in a live worker's hands
 }
 
 // New makes the slice. Every dial goes through guard.
 func New(d *db.DB, guard *netguard.Guard, logger *slog.Logger) *Hooks {
-	return &Hooks{db: d, client: guard.Client(timeout), logger: logger, now: time.Now, timeout: timeout}
+	return &Hooks{db: d, client: guard.Client(timeout), logger: logger, now: time.Now, timeout: timeout, lease: timeout + grace}
 }
 
 // New stores a delivery in the caller's transaction and gives its id. Nothing is sent

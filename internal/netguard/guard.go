@@ -59,10 +59,7 @@ func (g *Guard) refuses(a netip.Addr) string {
 
 // control is the dialer's hook: the socket exists, no packet has left.
 func (g *Guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
-	to, ok := dialled(address)
-	if !ok {
-		return denied(CodeBlocked, address, "it is not an IP address and a port")
-	}
+	to, _ := dialled(address) // what is no address is refused as such
 	if why := g.refuses(to.Addr()); why != "" {
 		return denied(CodeBlocked, address, why)
 	}
@@ -82,7 +79,8 @@ func (g *Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error
 }
 
 // Client is an HTTP client that dials through the guard. Every request's URL passes
-// CheckURL; a redirect is returned as the response, never followed; no proxy is used,
+// CheckURL; a redirect is returned as the response (an error when its Location is
+// malformed), never followed; no proxy is used,
 // whatever the environment says; certificates are verified; response headers are
 // limited to 64 KiB. timeout bounds a whole exchange, from the look-up to the last byte
 // of the body, and must be above zero. Bodies are the caller's to bound. Make one
