@@ -114,9 +114,6 @@ func (r *reader) matcher(n *yaml.Node, at string) (Matcher, error) {
 			return m, r.fault(n, at+"."+list, "a %s matcher has no %s", m.Type, list)
 		}
 	}
-	if len(written) == 0 {
-		return m, r.fault(n, at+"."+matcherLists[m.Type], "a %s matcher needs %s", m.Type, matcherLists[m.Type])
-	}
 	if m.CaseInsensitive && m.Type != "word" {
 		return m, r.fault(n, at+".case-insensitive", "only word matchers can be case-insensitive; a regex can begin with (?i)")
 	}

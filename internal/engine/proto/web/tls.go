@@ -1,0 +1,61 @@
+package web
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// IsTLSPart says whether a part is a fact of TLS: our extension of the language. Such
+// parts do not exist on plain http, so that no matcher on them, negative or not, holds.
+func IsTLSPart(name string) bool { return strings.HasPrefix(name, "tls_") }
+
+// tlsFact answers the parts that begin with tls_; yes and no are "true" and "false".
+func (r *Response) tlsFact(name string) (string, bool) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return "", false
+	}
+	leaf := r.TLS.PeerCertificates[0]
+	switch name {
+	case "tls_version":
+		return versionWord(r.TLS.Version), true
+	case "tls_cipher":
+		return tls.CipherSuiteName(r.TLS.CipherSuite), true
+	case "tls_self_signed":
+		return strconv.FormatBool(selfSigned(leaf)), true
+	case "tls_expired":
+		return strconv.FormatBool(r.At.After(leaf.NotAfter)), true
+	case "tls_not_after":
+		return leaf.NotAfter.UTC().Format(time.RFC3339), true
+	case "tls_mismatched":
+		return strconv.FormatBool(leaf.VerifyHostname(r.Request.Address.Hostname()) != nil), true
+	case "tls_subject_cn":
+		return leaf.Subject.CommonName, true
+	case "tls_issuer_cn":
+		return leaf.Issuer.CommonName, true
+	}
+	return "", false
+}
+
+// selfSigned says whether a certificate vouches for itself: same name on both sides,
+// and its own key made the signature.
+func selfSigned(c *x509.Certificate) bool {
+	return bytes.Equal(c.RawSubject, c.RawIssuer) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
+}
+
+func versionWord(v uint16) string {
+	switch v {
+	case tls.VersionTLS10:
+		return "tls10"
+	case tls.VersionTLS11:
+		return "tls11"
+	case tls.VersionTLS12:
+		return "tls12"
+	case tls.VersionTLS13:
+		return "tls13"
+	}
+	return strings.ToLower(tls.VersionName(v))
+}
