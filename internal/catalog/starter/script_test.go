@@ -23,7 +23,8 @@ import (
 //	GET /path → 200              a route; * stands for every method or every path
 //	Content-Type: text/html      its headers; {Origin} becomes the request's header
 //
-//	<html>…</html>               its body, up to the next route; \xNN is a byte
+//	<html>…</html>               its body, up to the next route; \xNN is a byte,
+//	                             and \xNN{9} nine of them
 //
 // The first route that fits answers; where none fits the answer is an empty 404.
 type script struct {
@@ -42,7 +43,7 @@ type route struct {
 
 var (
 	routeLine = regexp.MustCompile(`^(GET|HEAD|OPTIONS|\*) (/\S*|\*) → (\d{3})$`)
-	byteText  = regexp.MustCompile(`\\x[0-9a-f]{2}`)
+	byteText  = regexp.MustCompile(`\\x([0-9a-f]{2})(?:\{(\d+)\})?`)
 )
 
 func (s script) positive() bool { return strings.HasPrefix(s.name, "positive/") }
@@ -108,10 +109,7 @@ func parseRoute(lines []string) (route, error) {
 	r := route{method: m[1], path: m[2], status: status, header: http.Header{"Content-Type": nil}}
 	for i, line := range lines[1:] {
 		if line == "" {
-			r.body = byteText.ReplaceAllStringFunc(strings.Join(lines[i+2:], "\n"), func(b string) string {
-				n, _ := strconv.ParseUint(b[2:], 16, 8)
-				return string([]byte{byte(n)})
-			})
+			r.body = byteText.ReplaceAllStringFunc(strings.Join(lines[i+2:], "\n"), writtenBytes)
 			break
 		}
 		name, value, ok := strings.Cut(line, ": ")
@@ -121,6 +119,17 @@ func parseRoute(lines []string) (route, error) {
 		r.header.Add(name, value)
 	}
 	return r, nil
+}
+
+// writtenBytes is what an escape that byteText matches stands for.
+func writtenBytes(escape string) string {
+	m := byteText.FindStringSubmatch(escape)
+	n, _ := strconv.ParseUint(m[1], 16, 8)
+	count, err := strconv.Atoi(m[2])
+	if err != nil {
+		count = 1
+	}
+	return strings.Repeat(string([]byte{byte(n)}), count)
 }
 
 func (s script) ServeHTTP(w http.ResponseWriter, req *http.Request) {
