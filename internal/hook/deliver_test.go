@@ -72,8 +72,10 @@ func TestDeliverSendsOnePost(t *testing.T) {
 		})
 		h := open(t, d, nil, "127.0.0.1")
 		id := h.add(t, receiver.URL+"/services/s3cret?token=s3cret")
-		for range 3 { // a job that runs again sends nothing again
-			if err := h.Deliver(t.Context(), id); err != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for range 3 { // a job that runs again sends nothing again, and waits for nothing
+			if err := h.Deliver(ctx, id); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -31,7 +32,7 @@ func parseHost(s string) (h host, ok bool) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return host{addr: a, usual: true}, true
 	}
-	if len(s) > 4*maxName { // UTF-8 of a long name; the bound below is on its ASCII form
+	if len(s) > 4*maxName || !utf8.ValidString(s) { // in UTF-8; the bound below is on the ASCII form
 		return host{}, false
 	}
 	name, err := names.ToASCII(s)

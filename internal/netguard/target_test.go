@@ -44,6 +44,7 @@ func TestParseTarget(t *testing.T) {
 		"http://":                    "",
 		"a..b":                       "",
 		"256.1.1.1":                  "",
+		"foo\xb3.com":                "",
 		"foo\x00.com":                "",
 		strings.Repeat("a", 3000):    "",
 	} {

@@ -32,7 +32,7 @@ var refusedURLs = map[string][]string{
 		"http://exam\x00ple.com/", "http://example.com/\xff", "http://256.0.0.1/", "http://1.2.3.4.5/", "http://1.2.3.4.0/", "http://1.2.3.4.0.0/", "http://4294967296/", "http://0x100000000/", "http://08.0.0.1/",
 		"http://example.0x/", "http://a.1/", "http://8.8.8.8./", "http://0x08080808/", "http://134744072/", "http://[2606:4700::1%25lo]/", "http://[fe80::1%25eth0]/",
 		"http://" + strings.Repeat("a", 64) + ".com/", "http://" + strings.Repeat("a.", 127) + "com/", "http://example.com/" + strings.Repeat("a", 2048),
-		"http://exa%6dple.com/", "http://[127.0.0.1/", "http://*.example.com/", "http://exam<ple.com/",
+		"http://exa%6dple.com/", "http://example%80.com/", "http://example\uFFFD.com/", "http://xn--zn7c/", "http://[127.0.0.1/", "http://*.example.com/", "http://exam<ple.com/",
 	},
 }
 
