@@ -1,6 +1,8 @@
 package program
 
 import (
+	"cmp"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,7 +88,7 @@ func (c *compiler) block(s syntax.HTTP) (block, error) {
 			return b, err
 		}
 	}
-	shared := step{method: s.Method, hops: s.MaxRedirects, maxBody: int64(s.MaxSize)}
+	shared := step{method: cmp.Or(s.Method, http.MethodGet), hops: s.MaxRedirects, maxBody: int64(s.MaxSize)}
 	switch {
 	case s.Redirects:
 		shared.redirects = web.AllRedirects

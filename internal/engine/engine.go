@@ -1,0 +1,123 @@
+// Package engine runs programs against targets and tells what it found, and what it
+// could not test.
+//
+// An Engine holds the connections, limits and clocks; any number of scans may run in it
+// at once and share nothing else. A scan sends equal requests of different programs
+// once a target. It dials only through Config.Dial: scope is decided there.
+package engine
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// Header is one header line to send with every request.
+type Header struct{ Name, Value string }
+
+// Config says how an engine behaves towards the world. Zero fields get defaults.
+type Config struct {
+	// Dial opens every connection of the engine; the place to enforce scope. An error
+	// that carries an *errs.Error of kind Forbidden means that the place is out of
+	// scope: the cells it concerns are Denied. Default: net.Dialer.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	Timeout     time.Duration // for each of dial, TLS handshake and response header; default 10 s. A whole exchange gets three of it
+	Retries     int           // further attempts after a request had no answer; default 0
+	RateLimit   int           // requests a second over all scans, redirects included; 0 means no limit
+	Concurrency int           // requests in flight in one scan; default 50
+	PerHost     int           // requests in flight at one host and port in one scan; default 10
+	MaxBody     int64         // bytes kept of a response body; default 4 MiB
+	UserAgent   string        // default web.DefaultUserAgent
+	Headers     []Header      // sent with every request; they win over a template's own
+
+	// Follow is asked before a redirect is followed; nil allows all that Dial allows.
+	Follow func(from, to *url.URL) bool
+}
+
+const (
+	defaultConcurrency = 50
+	progressEvery      = 250 * time.Millisecond
+)
+
+// Engine runs scans. It is safe for any number of goroutines.
+type Engine struct {
+	cfg     Config
+	client  *web.Client
+	limiter *rate.Limiter // nil without a limit
+}
+
+// New makes an engine. Close it when the last scan is over.
+func New(cfg Config) *Engine {
+	if cfg.Concurrency <= 0 {
+		cfg.Concurrency = defaultConcurrency
+	}
+	if cfg.PerHost <= 0 {
+		cfg.PerHost = web.DefaultPerHost
+	}
+	headers := make([]web.Header, len(cfg.Headers))
+	for i, h := range cfg.Headers {
+		headers[i] = web.Header(h)
+	}
+	e := &Engine{cfg: cfg, client: web.New(web.Config{
+		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
+		UserAgent: cfg.UserAgent, Headers: headers, Follow: cfg.Follow,
+	})}
+	if cfg.RateLimit > 0 {
+		e.limiter = rate.NewLimiter(rate.Limit(cfg.RateLimit), max(1, cfg.RateLimit/10))
+	}
+	return e
+}
+
+// Close ends the connections that are kept. Scans that still run go on with new ones.
+func (e *Engine) Close() { e.client.Close() }
+
+// gate waits for the rate limit.
+func (e *Engine) gate(ctx context.Context) error {
+	if e.limiter == nil {
+		return ctx.Err()
+	}
+	return e.limiter.Wait(ctx)
+}
+
+// retryPause is the pause before the first retry; each further one is longer by as much.
+const retryPause = 200 * time.Millisecond
+
+// send sends a request and, when it had no answer and may be repeated without harm,
+// sends it again, Retries times at most.
+func (e *Engine) send(ctx context.Context, req web.Request, fresh bool, gate web.Gate) ([]*web.Response, error) {
+	for attempt := 0; ; attempt++ {
+		chain, err := e.client.Do(ctx, req, fresh, gate)
+		if len(chain) > 0 && errs.Is(err, errs.Forbidden) {
+			return chain, nil // a redirect that leaves the scope is one that is not followed
+		}
+		if err == nil || attempt >= e.cfg.Retries || ctx.Err() != nil || errs.Is(err, errs.Forbidden) || !repeatable(req.Method, err) {
+			return chain, err
+		}
+		pause := time.NewTimer(time.Duration(attempt+1) * retryPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// repeatable says whether a request may be sent again: it asks without changing
+// anything, or it never reached the server.
+func repeatable(method string, err error) bool {
+	switch method {
+	case "", "GET", "HEAD", "OPTIONS", "TRACE":
+		return true
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}

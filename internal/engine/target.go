@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// maxTarget bounds the text of one target.
+const maxTarget = 2048
+
+// Target is a place to test, taken apart.
+type Target struct {
+	Input string // as it was given, without blanks around
+
+	address web.Address // the scheme is the first of schemes
+	schemes []string    // to try in this order; one when the target names it
+}
+
+// ParseTarget reads a target: an http or https URL, a host, host:port, an address
+// (IPv6 with or without brackets), each without scheme followed by a path if need be.
+// The error is an *errs.Error that names "target".
+func ParseTarget(input string) (Target, error) {
+	t := Target{Input: strings.TrimSpace(input)}
+	refuse := func(why string) (Target, error) {
+		return Target{}, errs.Field("target", "%s is not a target: %s.", strconv.QuoteToASCII(clip(input, 80)), why)
+	}
+	s := t.Input
+	if s == "" || len(s) > maxTarget {
+		return refuse("it is empty or too long")
+	}
+	if strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' || c == 0xfffd }) {
+		return refuse("it holds blanks, control characters or backslashes")
+	}
+	if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
+		s = "[" + s + "]"
+	}
+	scheme, rest, named := strings.Cut(s, "://")
+	if !named {
+		scheme, rest = "", s
+	}
+	scheme = strings.ToLower(scheme)
+	if named && scheme != "http" && scheme != "https" {
+		return refuse("only http and https can be tested")
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority, tail := rest[:end], rest[end:]
+	if strings.Contains(authority, "@") {
+		return refuse("credentials do not belong into a target; send them as a header")
+	}
+	host, port, why := splitAuthority(authority)
+	if why != "" {
+		return refuse(why)
+	}
+	t.schemes = schemesFor(scheme, port)
+	tail, _, _ = strings.Cut(tail, "#")
+	t.address = web.Address{Scheme: t.schemes[0], Host: host}
+	t.address.Path, t.address.Query, _ = strings.Cut(tail, "?")
+	if port != "" {
+		t.address.Host += ":" + port
+	}
+	return t, nil
+}
+
+// URL is the target's URL; for one without a scheme, with the first scheme to try.
+func (t Target) URL() string { return t.address.String() }
+
+// with is the address under another scheme.
+func (t Target) with(scheme string) web.Address {
+	a := t.address
+	a.Scheme = scheme
+	return a
+}
+
+// splitAuthority takes host and port apart and brings the host into its ASCII form;
+// why says what is wrong.
+func splitAuthority(authority string) (host, port, why string) {
+	u, err := url.Parse("//" + authority)
+	if err != nil || u.Host == "" || u.Hostname() == "" {
+		return "", "", "it names no host"
+	}
+	host, port = strings.ToLower(u.Hostname()), u.Port()
+	if strings.HasSuffix(u.Host, ":") {
+		return "", "", "the port is missing"
+	}
+	if port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return "", "", "the port is not a number from 1 to 65535"
+		}
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Zone() != "" {
+			return "", "", "addresses with a zone cannot be tested"
+		}
+		if addr.Is6() {
+			host = "[" + addr.String() + "]"
+		}
+		return host, port, ""
+	}
+	if !ascii(host) {
+		if host, err = idna.Lookup.ToASCII(host); err != nil {
+			return "", "", "the host name is not valid"
+		}
+	}
+	if !validHost(host) {
+		return "", "", "the host name is not valid"
+	}
+	return host, port, ""
+}
+
+// schemesFor is the order in which schemes are tried: the one that is named, else what
+// the port suggests.
+func schemesFor(named, port string) []string {
+	n, _ := strconv.Atoi(port)
+	switch {
+	case named != "":
+		return []string{named}
+	case port == "443" || port == "8443":
+		return []string{"https", "http"}
+	case port == "80" || n > 1024:
+		return []string{"http", "https"}
+	}
+	return []string{"https", "http"}
+}
+
+func validHost(host string) bool {
+	if len(host) > 253 || net.ParseIP(host) == nil && strings.Trim(host, "0123456789.") == "" {
+		return false // what is all digits and is no address is a slip, or a trick
+	}
+	for _, label := range strings.Split(strings.TrimSuffix(host, "."), ".") {
+		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(c rune) bool {
+			return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func ascii(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 }) < 0
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
+}
