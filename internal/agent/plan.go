@@ -2,10 +2,12 @@ package agent
 
 import (
 	"iter"
+	"net"
 	"net/netip"
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -197,4 +199,41 @@ func seen(p string) string {
 		p = plain
 	}
 	return strings.TrimSuffix(strings.ToLower(path.Clean("/"+p)), "/")
+}
+
+// String is the target as one would write it: http://host:port/path, host:port, or a network.
+func (t Target) String() string {
+	switch {
+	case t.Kind == KindCIDR:
+		return t.Prefix
+	case t.Scheme != "":
+		return t.Scheme + "://" + t.authority() + t.Path
+	}
+	return t.authority() + t.Path
+}
+
+func (t Target) authority() string {
+	if t.Port != 0 && t.Host != "" {
+		return net.JoinHostPort(t.Host, strconv.Itoa(t.Port))
+	}
+	if t.Scheme != "" && strings.Contains(t.Host, ":") {
+		return "[" + t.Host + "]"
+	}
+	return t.Host
+}
+
+// Words tells people, in plain text, what will be done, what will not, and what was not
+// understood.
+func (p Plan) Words() string {
+	var parts []string
+	if len(p.Understood) > 0 {
+		parts = append(parts, strings.Join(p.Understood, " "))
+	}
+	if len(p.NotDone) > 0 {
+		parts = append(parts, "Not done: "+strings.Join(p.NotDone, " "))
+	}
+	if len(p.NotUnderstood) > 0 {
+		parts = append(parts, "Not understood: "+strings.Join(p.NotUnderstood, " "))
+	}
+	return strings.Join(parts, "\n\n")
 }

@@ -1,0 +1,353 @@
+package builtin
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// sort is what a token is.
+type sort int
+
+const (
+	word    sort = iota
+	place        // something read as a target, fit to be tested or not
+	path         // /something, without a host
+	cve          // a CVE id
+	comma        // , and whatever else merely separates
+	colon        // : and =
+	stop         // the end of a sentence
+	newline      // one line end
+	blank        // an empty line
+	bullet       // the mark of a list item
+	open         // an opening bracket
+	closing      // a closing bracket
+)
+
+// token is a piece of the instruction with what was made of it.
+type token struct {
+	sort  sort
+	text  string  // as written
+	norm  string  // words: lower-case and without a plural s
+	read  reading // places only
+	label bool    // the visible text of a link: not a target of its own
+
+	shunned  bool // what is named here is not to be touched
+	negated  bool // what is asked for here is not wanted
+	mention  bool // named in passing: neither target nor exclusion
+	consumed bool // the planner made use of it
+}
+
+var (
+	schemeAhead = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	v6Ahead     = regexp.MustCompile(`^\[[0-9A-Fa-f:.%a-z]*:[0-9A-Fa-f:.%a-z]*\][^\s"<>,;]*`)
+	cveShape    = regexp.MustCompile(`(?i)^cve[-_–]?(\d{4})[-_–](\d{4,7})$`)
+	listMark    = regexp.MustCompile(`^(?:[-*•+–]|\(?\d{1,2}[.)]|#{1,6})$`)
+	linkLabel   = regexp.MustCompile(`\[[^\[\]\n]{1,200}\]\(`)
+	rangeAhead  = regexp.MustCompile(`^\d{1,3}(?:\.\d{1,3}){3}(?:[ \t]*[-–—][ \t]*|[ \t]+(?:to|through|thru|until)[ \t]+)\d{1,3}(?:\.\d{1,3}){3}`)
+)
+
+// lexer cuts an instruction into tokens.
+type lexer struct {
+	text   string
+	end    int // of the chunk being cut: where its white space begins
+	tokens []token
+	labels [][]int // spans of link texts
+}
+
+func lex(text string) []token {
+	l := &lexer{text: text, labels: linkLabel.FindAllStringIndex(text, -1)}
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		switch {
+		case unicode.IsSpace(r):
+			at = l.space(at)
+		case rangeLength(text[at:]) > 0:
+			end := at + rangeLength(text[at:])
+			l.piece(at, end)
+			at = end
+		default:
+			at += max(l.chunk(at), size)
+		}
+	}
+	return l.tokens
+}
+
+// space passes white space over, keeping what it says about lines.
+func (l *lexer) space(at int) int {
+	end := len(l.text) - len(strings.TrimLeftFunc(l.text[at:], unicode.IsSpace))
+	switch strings.Count(l.text[at:end], "\n") {
+	case 0:
+	case 1:
+		l.add(token{sort: newline})
+	default:
+		l.add(token{sort: blank})
+	}
+	return end
+}
+
+func (l *lexer) add(t token) { l.tokens = append(l.tokens, t) }
+
+func (l *lexer) atLineStart() bool {
+	if len(l.tokens) == 0 {
+		return true
+	}
+	last := l.tokens[len(l.tokens)-1].sort
+	return last == newline || last == blank
+}
+
+// chunk takes one piece or one mark at the start of a chunk or behind a separator and
+// returns how long it was.
+func (l *lexer) chunk(at int) int {
+	if at >= l.end {
+		l.end = len(l.text)
+		if n := strings.IndexFunc(l.text[at:], unicode.IsSpace); n >= 0 {
+			l.end = at + n
+		}
+	}
+	rest := cutAtRune(l.text[at:l.end], maxPiece)
+	if l.atLineStart() && listMark.MatchString(rest) {
+		l.add(token{sort: bullet})
+		return len(rest)
+	}
+	r, size := utf8.DecodeRuneInString(rest)
+	mark, separates := marks[r]
+	v6 := trimEnd(v6Ahead.FindString(rest))
+	if _, ok := read(v6); !ok {
+		v6 = ""
+	}
+	n := len(v6)
+	switch {
+	case schemeAhead.MatchString(rest):
+		n = urlLength(rest)
+	case n > 0:
+	case separates:
+		l.add(token{sort: mark, text: rest[:size]})
+		return size
+	default:
+		n = pieceLength(rest)
+	}
+	if n > maxPiece-utf8.UTFMax {
+		l.add(token{sort: word, text: cutAtRune(rest, 40) + "…"}) // longer than anything we know: not looked into
+		return l.end - at
+	}
+	l.piece(at, at+n)
+	return n
+}
+
+// maxPiece is the most bytes one target may be written in, about.
+const maxPiece = 2048
+
+// cutAtRune is the longest prefix of s that has at most n bytes and ends with a whole rune.
+func cutAtRune(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// rangeLength is the length of the address range at the start of rest, or 0.
+func rangeLength(rest string) int {
+	n := len(rangeAhead.FindString(rest))
+	if after := strings.TrimLeft(rest[n:], "."); after != "" && (len(after) == len(rest[n:]) || after[0] > ' ') {
+		if r, _ := utf8.DecodeRuneInString(after); unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' {
+			return 0
+		}
+	}
+	return n
+}
+
+// marks are the characters that separate pieces.
+var marks = map[rune]sort{
+	',': comma, '，': comma, '、': comma, '|': comma, '&': comma, '"': comma, '“': comma, '”': comma, '„': comma,
+	'«': comma, '»': comma, '`': comma, '\'': comma, '‘': comma, '’': comma, '—': comma, '…': comma, '~': comma, '\\': comma,
+	';': stop, '!': stop, '?': stop, '。': stop, '=': colon, '：': colon,
+	'(': open, '[': open, '{': open, '<': open, ')': closing, ']': closing, '}': closing, '>': closing,
+}
+
+// pieceLength is the length of the piece at the start of rest: up to a separator, but an
+// apostrophe within a word and the [.] of a defanged name do not separate.
+func pieceLength(rest string) int {
+	for i, r := range rest {
+		if i == 0 {
+			continue
+		}
+		before, _ := utf8.DecodeLastRuneInString(rest[:i])
+		switch _, separates := marks[r]; {
+		case r == '[' && strings.HasPrefix(rest[i:], "[.]"), r == ']' && strings.HasSuffix(rest[:i], "[."):
+		case (r == '\'' || r == '’') && unicode.IsLetter(before) && contraction.MatchString(rest[i+utf8.RuneLen(r):]):
+		case separates:
+			return i
+		case (before == ':' || before == '/') && schemeAhead.MatchString(rest[i:]):
+			return i
+		}
+	}
+	return len(rest)
+}
+
+// contraction is what follows the apostrophe in "don't" (in "example.com's" it is a separator).
+var contraction = regexp.MustCompile(`^t\b`)
+
+// urlLength is the length of the URL at the start of rest: up to a quote, an angle
+// bracket, or a comma before something that is a target itself, without the punctuation
+// of the sentence around it.
+func urlLength(rest string) int {
+	end := len(rest)
+	if i := strings.IndexAny(rest, "\"<>`“”«»，、。"); i > 0 {
+		end = i
+	}
+	hostEnd := strings.Index(rest, "://") + 3
+	hostEnd += strings.IndexAny(rest[hostEnd:]+"/", "/?#")
+	for i, r := range rest[:end] {
+		if r != ',' && r != ';' && r != '|' {
+			continue
+		}
+		if i < hostEnd {
+			end = i // no host name has these
+			break
+		}
+		next := rest[i+1 : end]
+		if j := strings.IndexAny(next, ",;|"); j >= 0 && !schemeAhead.MatchString(next) {
+			next = next[:j]
+		}
+		if got, ok := read(trimEnd(next)); next == "" || ok && got.why != unknownSuffix {
+			end = i
+			break
+		}
+	}
+	return max(len(trimEnd(rest[:end])), 1)
+}
+
+// trimEnd cuts the punctuation of the sentence off the end of a piece; a closing bracket
+// stays when it was opened within.
+func trimEnd(piece string) string {
+	for piece != "" {
+		last, size := utf8.DecodeLastRuneInString(piece)
+		switch last {
+		case '.', ',', ';', ':', '!', '?', '\'', '*', '_', '~', '’', '‘':
+		case ')':
+			if strings.Count(piece, "(") >= strings.Count(piece, ")") {
+				return piece
+			}
+		case ']':
+			if strings.Count(piece, "[") >= strings.Count(piece, "]") {
+				return piece
+			}
+		case '}':
+			if strings.Count(piece, "{") >= strings.Count(piece, "}") {
+				return piece
+			}
+		default:
+			return piece
+		}
+		piece = piece[:len(piece)-size]
+	}
+	return piece
+}
+
+// shortForms end in a dot that ends no sentence.
+var shortForms = map[string]bool{"e.g": true, "i.e": true, "etc": true, "vs": true, "incl": true, "excl": true, "approx": true, "resp": true}
+
+// piece adds what stands in text[from:to], which may still be several words.
+func (l *lexer) piece(from, to int) {
+	whole := l.text[from:to]
+	bare := strings.TrimLeft(trimEnd(whole), "_#•–")
+	if !strings.HasPrefix(bare, "*.") {
+		bare = strings.TrimLeft(bare, "*")
+	}
+	switch {
+	case bare == "":
+	case l.known(bare, from):
+	default:
+		l.words(bare, from)
+	}
+	switch tail := whole[len(trimEnd(whole)):]; {
+	case shortForms[strings.ToLower(bare)]:
+	case strings.ContainsAny(tail, ".!?;"):
+		l.add(token{sort: stop, text: "."})
+	case strings.Contains(tail, ":"):
+		l.add(token{sort: colon})
+	case strings.Contains(tail, ","):
+		l.add(token{sort: comma})
+	}
+}
+
+// known adds a piece that is a target, a path or a CVE id as a whole.
+func (l *lexer) known(bare string, at int) bool {
+	if m := cveShape.FindStringSubmatch(bare); m != nil {
+		l.add(token{sort: cve, text: bare, norm: "CVE-" + m[1] + "-" + m[2]})
+		return true
+	}
+	if strings.HasPrefix(bare, "/") && len(bare) > 1 {
+		l.add(token{sort: path, text: bare})
+		return true
+	}
+	got, ok := read(bare)
+	if !ok || got.why == unknownSuffix && strings.Contains(bare, "/") {
+		return false
+	}
+	t := token{sort: place, text: bare, read: got}
+	for _, span := range l.labels {
+		t.label = t.label || at > span[0] && at < span[1]
+	}
+	l.add(t)
+	return true
+}
+
+// words adds the words of a piece. "scope:example.com" and "TLS/SSL" are cut where they
+// join two things, "off-limits" into its words; names with dots stay whole.
+func (l *lexer) words(piece string, at int) {
+	if len(piece) > maxWord {
+		l.add(token{sort: word, text: cutAtRune(piece, 40) + "…"})
+		return
+	}
+	if i := strings.IndexAny(piece, ":/"); i > 0 && i < len(piece)-1 {
+		l.part(piece[:i], at)
+		if piece[i] == ':' {
+			l.add(token{sort: colon})
+		} else {
+			l.add(token{sort: comma})
+		}
+		l.part(piece[i+1:], at+i+1)
+		return
+	}
+	if i := strings.IndexByte(piece, '-'); i > 0 && i < len(piece)-1 && !digitsOnly(piece) {
+		l.words(piece[:i], at)
+		l.words(piece[i+1:], at+i+1)
+		return
+	}
+	l.add(token{sort: word, text: piece, norm: fold(piece)})
+}
+
+// maxWord is the most bytes a piece may have that is cut into words.
+const maxWord = 256
+
+func (l *lexer) part(piece string, at int) {
+	if !l.known(piece, at) {
+		l.words(piece, at)
+	}
+}
+
+func digitsOnly(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '-' }) < 0
+}
+
+// fold brings a word to the form the tables use: lower-case, without apostrophes and
+// without a plural s.
+func fold(s string) string {
+	s = strings.ToLower(strings.Trim(s, ":-_'’"))
+	s = strings.NewReplacer("'", "", "’", "").Replace(s)
+	switch {
+	case len(s) > 4 && strings.HasSuffix(s, "ies"):
+		return s[:len(s)-3] + "y"
+	case len(s) > 4 && strings.HasSuffix(s, "ie"):
+		return s[:len(s)-2] + "y" // so that cookie and cookies fold to the same
+	case len(s) > 3 && strings.HasSuffix(s, "s") && !strings.HasSuffix(s, "ss") && !strings.HasSuffix(s, "us") && !strings.HasSuffix(s, "is"):
+		return s[:len(s)-1]
+	}
+	return s
+}

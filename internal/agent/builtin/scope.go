@@ -1,0 +1,181 @@
+package builtin
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+)
+
+const (
+	// maxAddresses is the most addresses one plan tests, networks multiplied out.
+	maxAddresses = 1 << 16
+	// maxExcluded is the most exclusions one plan keeps.
+	maxExcluded = 2000
+)
+
+// places sorts what was read as a target into targets and exclusions.
+func (b *builder) places() {
+	for i := range b.tokens {
+		t := &b.tokens[i]
+		if t.sort != place {
+			continue
+		}
+		t.consumed = true
+		switch got := t.read; {
+		case t.shunned:
+			for _, x := range got.shun {
+				b.exclude(x)
+			}
+			if len(got.shun) == 0 {
+				b.doubt(t.text, "I could not tell what to leave alone, so nothing is tested")
+				b.broken = true
+			}
+		case got.why == unknownSuffix:
+			t.consumed = false
+		case got.why != "":
+			b.refusePlace(t.text, got.why)
+		case t.label:
+		case t.mention:
+			b.doubt(t.text, "it is only mentioned, so it is not tested")
+		default:
+			for _, one := range got.targets {
+				b.target(one)
+			}
+		}
+	}
+}
+
+// refusePlace notes a target that is refused; what may be a password is not repeated.
+func (b *builder) refusePlace(text, why string) {
+	if scheme, rest, ok := strings.Cut(text, "://"); ok {
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			text = scheme + "://…@" + rest[at+1:]
+		}
+	}
+	b.refuse(quote(text) + " is not tested: " + why + ".")
+}
+
+func (b *builder) target(t agent.Target) {
+	if b.isNew(t) {
+		b.plan.Targets = append(b.plan.Targets, t)
+	}
+}
+
+func (b *builder) exclude(t agent.Target) {
+	if t.Kind == agent.KindURL {
+		// One site answers on both schemes, so an exclusion is for both.
+		t.Kind, t.Scheme = kindOf(t.Host), ""
+	}
+	if len(b.plan.Excluded) == maxExcluded {
+		b.doubt(t.Raw, fmt.Sprintf("at most %d exclusions can be kept, so nothing is tested", maxExcluded))
+		b.broken = true
+		return
+	}
+	marked := t
+	marked.Scheme = "not" // a target and an exclusion may be the same
+	if b.isNew(marked) {
+		b.plan.Excluded = append(b.plan.Excluded, t)
+	}
+}
+
+func (b *builder) isNew(t agent.Target) bool {
+	t.Raw = ""
+	seen := b.known[t]
+	b.known[t] = true
+	return !seen
+}
+
+// scope takes the exclusions out of the targets and holds the plan to its bounds.
+func (b *builder) scope() {
+	p := &b.plan
+	var kept []agent.Target
+	if b.broken {
+		p.Targets = nil
+	}
+	for _, t := range p.Targets {
+		if t.Kind != agent.KindCIDR {
+			if !p.Excludes(t) {
+				kept = append(kept, t)
+			}
+			continue
+		}
+		prefix, err := netip.ParsePrefix(t.Prefix)
+		if err != nil || hosts(prefix) > maxAddresses {
+			b.refuse(fmt.Sprintf("%s is not tested: it has more than %d addresses; name smaller networks.", quote(t.Raw), maxAddresses))
+			continue
+		}
+		for _, rest := range b.without(prefix) {
+			one := networkTarget(rest)
+			one.Raw = t.Raw
+			kept = append(kept, one)
+		}
+	}
+	p.Targets = nil
+	total := 0
+	for _, t := range kept {
+		size := 1
+		if prefix, err := netip.ParsePrefix(t.Prefix); err == nil {
+			size = hosts(prefix)
+		}
+		if total+size > maxAddresses {
+			b.refuse(fmt.Sprintf("%s is not tested: one task tests at most %d addresses.", quote(t.Raw), maxAddresses))
+			continue
+		}
+		total += size
+		p.Targets = append(p.Targets, t)
+	}
+}
+
+// hosts is how many addresses a network has; more than maxAddresses stands for any more.
+func hosts(p netip.Prefix) int {
+	free := p.Addr().BitLen() - p.Bits()
+	if free > 16 {
+		return maxAddresses + 1
+	}
+	return 1 << free
+}
+
+// without cuts the excluded networks and addresses out of a network by halving it until
+// each part is wholly in or wholly out.
+func (b *builder) without(p netip.Prefix) []netip.Prefix {
+	var out []netip.Prefix
+	for _, x := range b.plan.Excluded {
+		if x.Port != 0 || x.Path != "" {
+			continue
+		}
+		if a, err := netip.ParseAddr(x.Host); err == nil {
+			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+		} else if n, err := netip.ParsePrefix(x.Prefix); err == nil {
+			out = append(out, n)
+		}
+	}
+	return subtract(p, out)
+}
+
+func subtract(p netip.Prefix, out []netip.Prefix) []netip.Prefix {
+	var inside []netip.Prefix
+	for _, x := range out {
+		if x.Overlaps(p) {
+			if x.Bits() <= p.Bits() {
+				return nil
+			}
+			inside = append(inside, x)
+		}
+	}
+	if len(inside) == 0 {
+		return []netip.Prefix{p}
+	}
+	low, high := halves(p)
+	return append(subtract(low, inside), subtract(high, inside)...)
+}
+
+// halves splits a network in two.
+func halves(p netip.Prefix) (low, high netip.Prefix) {
+	bit := p.Bits()
+	bytes := p.Addr().AsSlice()
+	bytes[bit/8] |= 0x80 >> (bit % 8)
+	upper, _ := netip.AddrFromSlice(bytes)
+	return netip.PrefixFrom(p.Addr(), bit+1), netip.PrefixFrom(upper, bit+1)
+}
