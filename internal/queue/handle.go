@@ -38,7 +38,8 @@ type Handler[T Args] struct {
 
 	// GiveUp, if set, is told in the transaction that ends a job for good: its last
 	// attempt failed, or was abandoned (not: cancelled). An error from it undoes the
-	// transaction, and it is asked again about a Lease later.
+	// transaction, and the job comes round again about a Lease later. It must use tx: on
+	// SQLite, waiting for another connection would never end.
 	GiveUp func(ctx context.Context, tx *db.Tx, job Job[T], cause error) error
 
 	Timeout     time.Duration                   // of one attempt; 0: none

@@ -162,8 +162,9 @@ func (q *Queue) Start(ctx context.Context) error {
 
 // Stop takes no more jobs and waits for the running ones. When ctx ends first, their
 // contexts end with cause ErrStopping and the jobs go back to the queue, the attempt not
-// counted. It returns an error when a handler ignores that; its job is then taken over
-// once its lease runs out. A stopped queue does not start again.
+// counted. It returns an error when a handler ignores that too; its job is taken over
+// once its lease runs out. A stopped queue does not start again; after a nil error it
+// leaves no goroutine behind and does not touch the database any more.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.awake.Store(false)
 	if q.stopLoop == nil {
@@ -178,11 +179,10 @@ func (q *Queue) Stop(ctx context.Context) error {
 	}
 	q.stopLoop()
 	<-q.loopDone
-	q.stopLoop = nil
-	q.river.close()
-	if err != nil {
+	if err != nil { // River still waits for them and holds its connections
 		return fmt.Errorf("queue: %d jobs did not return in time", q.running())
 	}
+	q.river.close()
 	return nil
 }
 

@@ -120,6 +120,7 @@ func leases(t testing.TB, q *Queue) (n int) {
 }
 
 func TestInsertRollsBackWithItsTransaction(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := open(t, d, 2)
 		ran := make(chan note, 10)
@@ -151,6 +152,7 @@ func TestInsertRollsBackWithItsTransaction(t *testing.T) {
 }
 
 func TestEachJobRunsOnceOnTwoNodes(t *testing.T) {
+	t.Parallel()
 	const jobs = 1000
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var mu sync.Mutex
@@ -205,6 +207,7 @@ func TestEachJobRunsOnceOnTwoNodes(t *testing.T) {
 }
 
 func TestParallelInserts(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := open(t, d, 4)
 		ran := make(chan int, 200)
@@ -235,8 +238,10 @@ func TestParallelInserts(t *testing.T) {
 }
 
 func TestCancelReachesARunningJob(t *testing.T) {
+	t.Parallel()
 	for _, from := range []string{"this node", "another node"} {
 		t.Run(from, func(t *testing.T) {
+			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				q := open(t, d, 2)
 				started, ended := make(chan int64), make(chan error, 1)
@@ -280,6 +285,7 @@ func TestCancelReachesARunningJob(t *testing.T) {
 }
 
 func TestCancelledWaitingJobNeverRuns(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := open(t, d, 1)
 		ran := make(chan int, 3)
@@ -317,6 +323,7 @@ func TestCancelledWaitingJobNeverRuns(t *testing.T) {
 }
 
 func TestRetriesEndInGivingUp(t *testing.T) {
+	t.Parallel()
 	type end struct {
 		job   Job[note]
 		cause string
@@ -333,6 +340,7 @@ func TestRetriesEndInGivingUp(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				q := open(t, d, 1)
 				ends, told := make(chan end, 5), 0
@@ -374,6 +382,7 @@ func TestRetriesEndInGivingUp(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := open(t, d, 1)
 		started, release := make(chan struct{}), make(chan struct{})
