@@ -99,7 +99,7 @@ func tell(t *testing.T, engine string, a *txtar.Archive) {
 // prepare starts what a story needs around the server.
 func (s *story) prepare(words []string) {
 	handlers := map[string]func() http.Handler{
-		"site": weaksite.New,
+		"site": func() http.Handler { return weaksite.New(1) },
 		"wall": weaksite.Wall,
 		"receiver": func() http.Handler {
 			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

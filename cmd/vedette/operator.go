@@ -94,8 +94,8 @@ func newDoctor() *cobra.Command {
 			}
 			return err
 		}))
-		_, err = app.Templates()
-		check("the starter catalogue compiles", err)
+		_, problems, err := app.Templates()
+		check("the starter catalogue compiles", errors.Join(append(problems, err)...))
 		if failed != nil {
 			return silent{exitError}
 		}

@@ -53,7 +53,8 @@ func (a *Accounts) passwordMatches(ctx context.Context, password, phc string) (b
 		_, err1 := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &passes, &threads)
 		s, err2 := base64.RawStdEncoding.DecodeString(parts[4])
 		k, err3 := base64.RawStdEncoding.DecodeString(parts[5])
-		if err1 == nil && err2 == nil && err3 == nil && version == argon2.Version && len(k) == argonKey {
+		bounded := passes >= 1 && passes <= 16 && memory >= 8 && memory <= 1<<20 && threads >= 1 && threads <= 16
+		if err1 == nil && err2 == nil && err3 == nil && version == argon2.Version && len(k) == argonKey && bounded {
 			salt, want = s, k
 		}
 	}

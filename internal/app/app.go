@@ -78,7 +78,9 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	worker.Register(a.queue, worker.Deps{Tasks: a.Tasks, Hooks: hooks, Templates: templates, Deny: deny, Logger: a.logger})
+	if err := worker.Register(a.queue, worker.Deps{Tasks: a.Tasks, Hooks: hooks, Templates: templates, Deny: deny, Logger: a.logger}); err != nil {
+		return err
+	}
 
 	registry := prometheus.NewRegistry()
 	kit := rest.Config{

@@ -13,7 +13,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/console"
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/api/rest/docs"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -31,7 +30,6 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 	for _, prefix := range platform.Prefixes {
 		mux.Handle(prefix, plat)
 	}
-	specs := make([]docs.Spec, 0, 2)
 	for path, api := range map[string]*rest.API{"/api/openapi": agent, "/v1/openapi": plat} {
 		asJSON, err := api.ContractJSON()
 		if err != nil {
@@ -43,13 +41,7 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 		}
 		mux.Handle("GET "+path+".json", document("application/json", asJSON))
 		mux.Handle("GET "+path+".yaml", document("application/yaml", asYAML))
-		specs = append(specs, docs.Spec{Name: api.Name, JSON: asJSON})
 	}
-	page, err := docs.Handler(specs...)
-	if err != nil {
-		return nil, err
-	}
-	mux.Handle("GET /docs", page)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -100,14 +92,14 @@ func (a *App) ready(w http.ResponseWriter, r *http.Request) {
 type queueMetrics struct{ queue *queue.Queue }
 
 var (
-	jobsDesc   = prometheus.NewDesc("vedette_jobs", "Jobs in the queue.", []string{"kind", "state"}, nil)
-	oldestDesc = prometheus.NewDesc("vedette_job_oldest_waiting_seconds", "Age of the job that has waited longest.", []string{"kind"}, nil)
+	jobsDesc = prometheus.NewDesc("vedette_jobs", "Jobs in the queue.", []string{"kind", "state"}, nil)
+	lateDesc = prometheus.NewDesc("vedette_job_late_seconds", "How long the oldest due job has waited for a worker.", []string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (queueMetrics) Describe(out chan<- *prometheus.Desc) {
 	out <- jobsDesc
-	out <- oldestDesc
+	out <- lateDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -122,7 +114,7 @@ func (m queueMetrics) Collect(out chan<- prometheus.Metric) {
 	for _, s := range stats {
 		out <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Waiting), s.Kind, "waiting")
 		out <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Running), s.Kind, "running")
-		out <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, s.OldestWaiting.Seconds(), s.Kind)
+		out <- prometheus.MustNewConstMetric(lateDesc, prometheus.GaugeValue, s.Late.Seconds(), s.Kind)
 	}
 }
 

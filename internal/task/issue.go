@@ -110,7 +110,7 @@ func (r *Run) Found(ctx context.Context, target string, e engine.Event) error {
 	if e.MatcherName != "" {
 		title += " (" + e.MatcherName + ")"
 	}
-	severity := strings.ToLower(e.Info.Severity)
+	severity := strings.ToLower(string(e.Info.Severity))
 	if !slices.Contains(Severities, severity) {
 		severity = "unknown"
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/hook"
@@ -131,16 +130,14 @@ func (r *Run) Finish(ctx context.Context, o Outcome) error {
 	return r.tasks.db.Tx(ctx, func(tx *db.Tx) error { return r.tasks.finish(ctx, tx, r.Task.ID, r.number, o) })
 }
 
-// GiveUp ends a task that the queue will not run again. It does nothing when the task
-// has ended.
-func (ts *Tasks) GiveUp(ctx context.Context, id, why string) error {
-	err := ts.db.Tx(ctx, func(tx *db.Tx) error {
-		var run int64
-		if err := tx.QueryRow(ctx, `SELECT run FROM task WHERE id = ?`, id).Scan(&run); err != nil {
-			return err
-		}
-		return ts.finish(ctx, tx, id, run, Outcome{Status: Failed, Summary: why})
-	})
+// GiveUp ends a task that the queue will not run again, in the transaction that ends
+// its job. It does nothing when the task has ended.
+func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, id, why string) error {
+	var run int64
+	err := tx.QueryRow(ctx, `SELECT run FROM task WHERE id = ?`, id).Scan(&run)
+	if err == nil {
+		err = ts.finish(ctx, tx, id, run, Outcome{Status: Failed, Summary: why})
+	}
 	if errors.Is(err, ErrLate) || db.IsNoRows(err) {
 		return nil
 	}

@@ -5,11 +5,11 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/netip"
 
+	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/hook"
@@ -41,22 +41,15 @@ func Register(q *queue.Queue, d Deps) error {
 		}
 		w.programs = append(w.programs, p)
 	}
-	queue.Handle(q, queue.HandleOpts{OnGiveUp: w.giveUpTask}, w.runTask)
-	queue.Handle(q, queue.HandleOpts{}, func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
+	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
+	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
 		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)
-	})
+	}})
 	return nil
 }
 
 // giveUpTask ends a task whose job the queue will not run again.
-func (w worker) giveUpTask(ctx context.Context, args json.RawMessage, err error) {
-	var run task.RunArgs
-	if jerr := json.Unmarshal(args, &run); jerr != nil {
-		w.Logger.ErrorContext(ctx, "a job that was given up has unreadable arguments", "error", jerr)
-		return
-	}
-	w.Logger.ErrorContext(ctx, "giving up a task", "task_id", run.TaskID, "error", err)
-	if gerr := w.Tasks.GiveUp(ctx, run.TaskID, "The task could not be run. The server's log says why."); gerr != nil {
-		w.Logger.ErrorContext(ctx, "recording that a task was given up", "task_id", run.TaskID, "error", gerr)
-	}
+func (w worker) giveUpTask(ctx context.Context, tx *db.Tx, job queue.Job[task.RunArgs], cause error) error {
+	w.Logger.ErrorContext(ctx, "giving up a task", "task_id", job.Args.TaskID, "error", cause)
+	return w.Tasks.GiveUp(ctx, tx, job.Args.TaskID, "The task could not be run. The server's log says why.")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -68,9 +69,24 @@ func (s surface) checkWebhook(url *string) (warning string, err error) {
 
 // DeliveryList is a page of the delivery log.
 type DeliveryList struct {
-	Deliveries []hook.Delivery `json:"deliveries"`
+	Deliveries []DeliveryDoc `json:"deliveries"`
 	Total      int             `json:"total"`
 	HasMore    bool            `json:"has_more"`
+}
+
+// DeliveryDoc is one line of the delivery log.
+type DeliveryDoc struct {
+	ID         string     `json:"id"`
+	TaskID     string     `json:"task_id"`
+	Event      string     `json:"event"`
+	Receiver   string     `json:"receiver" doc:"Scheme and host of the webhook URL; the rest may be secret."`
+	State      hook.State `json:"state" enum:"pending,sending,delivered,failed,blocked"`
+	StatusCode int        `json:"status_code" doc:"Of the receiver's answer; 0 without one."`
+	Error      string     `json:"error,omitempty"`
+	CreatedAt  time.Time  `json:"created_at"`
+	StartedAt  *time.Time `json:"started_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+	DurationMS int64      `json:"duration_ms"`
 }
 
 func (s surface) listDeliveries(ctx context.Context, in *struct {
@@ -82,7 +98,14 @@ func (s surface) listDeliveries(ctx context.Context, in *struct {
 		return nil, err
 	}
 	found, total, err := s.Hooks.Find(ctx, caller.TeamID, page.Window{Offset: in.Offset, Limit: in.Limit})
-	return &struct{ Body DeliveryList }{DeliveryList{found, total, in.Offset+len(found) < total}}, err
+	list := DeliveryList{Deliveries: make([]DeliveryDoc, len(found)), Total: total, HasMore: in.Offset+len(found) < total}
+	for i, e := range found {
+		list.Deliveries[i] = DeliveryDoc{
+			ID: e.ID, TaskID: e.Subject, Event: e.Event, Receiver: e.Receiver, State: e.State, StatusCode: e.StatusCode, Error: e.Error,
+			CreatedAt: e.CreatedAt, StartedAt: e.StartedAt, FinishedAt: e.FinishedAt, DurationMS: e.Duration.Milliseconds(),
+		}
+	}
+	return &struct{ Body DeliveryList }{list}, err
 }
 
 // caps are a member's spending cap, which decides whether they may have an API key.

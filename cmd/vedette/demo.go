@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/app"
+)
+
+// demoInstruction is the task of the demo; %s is the weak site.
+const demoInstruction = "Please give %s a full check: exposed files, backups and panels, directory listings, headers, cookies and CORS."
+
+func newDemo() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "demo", Short: "See a task run against a weak web site, on this machine alone", Args: cobra.NoArgs,
+		Long: `Starts a server with an empty, temporary store and a deliberately weak web site, both on
+loopback, hands over one task in plain language, and shows its progress and its verified
+findings. It needs no network, no language model and no account.`,
+		Example: `  vedette demo
+  vedette demo --once`,
+	}
+	once := cmd.Flags().Bool("once", false, "exit after the task instead of serving on")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return demo(cmd, *once) }
+	return cmd
+}
+
+func demo(cmd *cobra.Command, once bool) (err error) {
+	dir, err := os.MkdirTemp("", "vedette-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	site := httptest.NewServer(app.WeakSite())
+	defer site.Close()
+
+	c, _, err := app.Load(map[string]any{"data_dir": dir, "listen": "127.0.0.1:0"}, nil, "")
+	if err != nil {
+		return err
+	}
+	house, err := app.Open(cmd.Context(), c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	base, err := house.Listen()
+	if err != nil {
+		return errors.Join(err, house.Close())
+	}
+	ctx, stopServing := context.WithCancel(cmd.Context())
+	served := make(chan error, 1)
+	go func() { served <- house.Run(ctx) }()
+	defer func() {
+		stopServing()
+		err = errors.Join(err, <-served)
+	}()
+	key, err := demoKey(ctx, house.Accounts)
+	if err != nil {
+		return err
+	}
+	return demoTask(cmd, client{base: base, key: key}, site, once)
+}
+
+// demoKey makes the demo's user and their key.
+func demoKey(ctx context.Context, accounts *account.Accounts) (string, error) {
+	u, err := accounts.CreateUser(ctx, account.NewUser{Email: "demo@vedette.example", Admin: true})
+	if err != nil {
+		return "", err
+	}
+	k, err := accounts.CreateKey(account.WithCaller(ctx, account.Caller{UserID: u.ID}))
+	return k.Key, err
+}
+
+func demoTask(cmd *cobra.Command, c client, site *httptest.Server, once bool) error {
+	ctx, talk, out := cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout()
+	instruction := fmt.Sprintf(demoInstruction, site.URL)
+	fmt.Fprintf(talk, "A weak web site waits on %s, and vedette on %s.\nThe task: %s\n\n", site.URL, c.base, instruction)
+	began := time.Now()
+	d, err := follow(ctx, c, instruction, "artifact", talk)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(talk)
+	if err := printDetail(out, "text", d); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d verified findings in %.1f s. The task is in the API: GET /api/v1/tasks/%s\n", len(d.Issues), time.Since(began).Seconds(), d.Task.ID)
+	if err := d.verdict(""); err != nil {
+		return err
+	}
+	if len(d.Issues) == 0 {
+		return errors.New("the weak site has findings, and none was made")
+	}
+	if once {
+		return nil
+	}
+	fmt.Fprintf(out, "\nThe console is on %s/ and the API is described on %s/docs. Try:\n  curl -H 'X-Api-Key: %s' %s/api/v1/issues\nStop with Ctrl-C; nothing of the demo is kept.\n", c.base, c.base, c.key, c.base)
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"github.com/vedette-sec/vedette/internal/engine"
+)
+
+// sink takes the findings of a scan.
+type sink struct {
+	w     io.Writer
+	file  *os.File
+	jsonl bool
+	worst int // the best rank seen
+	err   error
+}
+
+func newSink(out io.Writer, f scanFlags) (*sink, error) {
+	s := &sink{w: out, jsonl: f.jsonl || f.out == "json", worst: len(severities)}
+	if f.out != "" && f.out != "json" {
+		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		s.file, s.w = file, io.MultiWriter(out, file)
+	}
+	return s, nil
+}
+
+// write prints one finding at once; the engine calls it for one at a time.
+func (s *sink) write(e engine.Event) {
+	severity := string(e.Info.Severity)
+	s.worst = min(s.worst, severityRank(severity))
+	var err error
+	if s.jsonl {
+		encoder := json.NewEncoder(s.w)
+		encoder.SetEscapeHTML(false)
+		err = encoder.Encode(e)
+	} else {
+		extracted := ""
+		if len(e.ExtractedResults) > 0 {
+			extracted = " [" + strings.Join(e.ExtractedResults, ", ") + "]"
+		}
+		name := e.TemplateID
+		if e.MatcherName != "" {
+			name += ":" + e.MatcherName
+		}
+		_, err = fmt.Fprintf(s.w, "[%s] [%s] %s%s\n", printable(name), severity, printable(e.MatchedAt), printable(extracted))
+	}
+	s.err = errors.Join(s.err, err)
+}
+
+func (s *sink) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// meter shows how far a scan is, on a terminal.
+type meter struct {
+	bars *mpb.Progress
+	bar  *mpb.Bar
+}
+
+func newMeter(w io.Writer) *meter {
+	if !isTerminal(w) {
+		return &meter{}
+	}
+	return &meter{bars: mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))}
+}
+
+func (m *meter) show(p engine.Progress) {
+	if m.bars == nil || p.Total == 0 {
+		return
+	}
+	if m.bar == nil {
+		m.bar = m.bars.AddBar(int64(p.Total), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(decor.CountersNoUnit("%d of %d checks"), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), "")))
+	}
+	m.bar.SetTotal(int64(p.Total), false)
+	m.bar.SetCurrent(int64(p.Done))
+}
+
+func (m *meter) close() {
+	if m.bars != nil {
+		if m.bar != nil {
+			m.bar.Abort(true)
+		}
+		m.bars.Shutdown()
+	}
+}

@@ -1,0 +1,167 @@
+// Package toolbox is what the agent may do: one tool a file, with its description for
+// people and models beside it. Every tool works inside the scope of its task: what the
+// instruction names, less what it excludes and what the operator denies.
+package toolbox
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+//go:embed *.md
+var descriptions embed.FS
+
+// Description is what a tool does, in prose.
+func Description(tool string) (string, error) {
+	text, err := descriptions.ReadFile(tool + ".md")
+	return string(text), err
+}
+
+// Config is what the tools of one task work with.
+type Config struct {
+	Run      *task.Run
+	Plan     agent.Plan
+	Programs []*program.Program // to choose from
+	Deny     []netip.Prefix     // networks that are never dialled
+	Logger   *slog.Logger
+}
+
+// Kit is the tools of one task.
+type Kit struct {
+	Config
+	engine *engine.Engine
+}
+
+// New makes the tools and the scope they are held to. It fails with Invalid when the
+// plan names something that cannot be a target.
+func New(c Config) (*Kit, error) {
+	targets := make([]netguard.Target, 0, len(c.Plan.Targets))
+	for _, t := range c.Plan.Targets {
+		for _, text := range scopeTexts(t, c.Plan.Ports) {
+			target, err := netguard.ParseTarget(text)
+			if err != nil {
+				return nil, errs.From(err).At("task")
+			}
+			targets = append(targets, target)
+		}
+	}
+	deny := append([]netip.Prefix{}, c.Deny...)
+	for _, x := range c.Plan.Excluded {
+		if p, ok := excludedRange(x); ok {
+			deny = append(deny, p)
+		}
+	}
+	scope, err := netguard.NewScope(targets, netguard.Limits{Deny: deny, OnDenied: func(d netguard.Denied) {
+		c.Logger.Info("a dial was refused", "task_id", c.Run.Task.ID, "address", d.Addr, "why", d.Why)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return &Kit{Config: c, engine: engine.New(engine.Config{
+		Dial: scope.Dial, RateLimit: int(math.Ceil(c.Plan.RateLimit)), Retries: 1,
+		Follow: func(_, to *url.URL) bool { return scope.AllowsURL(to) && !c.Plan.Excludes(placeOf(to)) },
+	})}, nil
+}
+
+// Close ends what the tools hold open.
+func (k *Kit) Close() { k.engine.Close() }
+
+// Tools are the tools, for the agent's loop.
+func (k *Kit) Tools() []agent.Tool { return []agent.Tool{probe{k}, scan{k}, verify{k}} }
+
+// scopeTexts are what a target of the plan puts into scope: its host on its port, or on
+// the ports that the instruction names, or else on all.
+func scopeTexts(t agent.Target, ports []int) []string {
+	if t.Kind == agent.KindCIDR {
+		return []string{t.Prefix}
+	}
+	host := t.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	switch {
+	case t.Port != 0:
+		ports = []int{t.Port}
+	case t.Scheme == "https" && len(ports) == 0:
+		ports = []int{443}
+	case t.Scheme == "http" && len(ports) == 0:
+		ports = []int{80}
+	case len(ports) == 0:
+		return []string{host}
+	}
+	out := make([]string, len(ports))
+	for i, port := range ports {
+		out[i] = host + ":" + strconv.Itoa(port)
+	}
+	return out
+}
+
+// excludedRange is the addresses of an exclusion that holds for every port and path.
+func excludedRange(t agent.Target) (netip.Prefix, bool) {
+	if t.Port != 0 || t.Scheme != "" || t.Path != "" {
+		return netip.Prefix{}, false
+	}
+	text := t.Prefix
+	if text == "" {
+		text = t.Host
+	}
+	p, err := netguard.ParsePrefix(text)
+	return p, err == nil
+}
+
+// placeOf is a URL as a target, to hold it against the plan's exclusions.
+func placeOf(u *url.URL) agent.Target {
+	port, _ := strconv.Atoi(u.Port()) // "" is 0: the scheme's own
+	return agent.Target{Kind: agent.KindURL, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), Port: port, Path: u.EscapedPath()}
+}
+
+// address is how the engine takes a target of the plan.
+func address(t agent.Target) string {
+	host := t.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if t.Port != 0 {
+		host += ":" + strconv.Itoa(t.Port)
+	}
+	if t.Kind == agent.KindURL {
+		return t.Scheme + "://" + host + t.Path
+	}
+	return host
+}
+
+// maxReason is the longest reason that is told to people, in bytes.
+const maxReason = 200
+
+// reason is why a request failed, short enough for a sentence and without a full stop.
+func reason(err error) string {
+	var denied *netguard.Denied
+	text := err.Error()
+	if errors.As(err, &denied) {
+		text = "it is not in scope: " + denied.Why
+	}
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return strings.TrimRight(text, ".")
+}
+
+// read decodes a document that a step before this one wrote.
+func read[T any](in agent.Input, tool string) (doc T, err error) {
+	err = json.Unmarshal(in.Before[tool], &doc)
+	return doc, err
+}
