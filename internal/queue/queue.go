@@ -44,6 +44,7 @@ type Config struct {
 	Node    string        // this process's name in the lease table; the host's when empty
 	Lease   time.Duration // silence after which a job is given to another node; 10 s when 0
 	Beat    time.Duration // how often running jobs beat and learn of their cancellation; 1 s when 0
+	Poll    time.Duration // how soon a job is found that nothing announced (a retry, or on SQLite another process's insert); 1 s when 0
 }
 
 // A handler that ignores the end of its context holds Stop up this long.
@@ -77,6 +78,9 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Queue, error) {
 	}
 	if c.Beat == 0 {
 		c.Beat = time.Second
+	}
+	if c.Poll == 0 {
+		c.Poll = time.Second
 	}
 	if c.Node == "" {
 		c.Node, _ = os.Hostname()

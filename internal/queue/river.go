@@ -135,10 +135,8 @@ type engine[TTx any] struct {
 	closer func()
 }
 
-const (
-	pollEvery  = time.Second           // a job that no wake-up announced is found this late
-	fetchEvery = 10 * time.Millisecond // under load, claims come in batches this far apart
-)
+// Under load, claims come in batches this far apart.
+const fetchEvery = 10 * time.Millisecond
 
 func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.Tx, func(TTx) error) error, closer func(), sql words) (backend, error) {
 	e := &engine[TTx]{driver: driver, lend: lend, pilot: &pilot{q: q}, sql: sql, closer: closer}
@@ -146,7 +144,7 @@ func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.
 		ID:                  q.node,
 		Logger:              quiet(q.log),
 		FetchCooldown:       time.Millisecond, // also the span in which River announces only the first insert
-		FetchPollInterval:   pollEvery,
+		FetchPollInterval:   q.config.Poll,
 		JobTimeout:          -1, // a Handler has its own
 		SkipUnknownJobCheck: true,
 	}
