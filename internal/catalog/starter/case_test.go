@@ -5,15 +5,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
 )
 
 func caseFile(id string) string { return "testdata/" + id + ".txtar" }
 
 // TestCases runs each template against the servers of its case file: all that are
-// positive must be found, with the values they say, and none that is negative.
+// positive must be found, with the values they say, and stand up to verification; none
+// that is negative may be found.
 func TestCases(t *testing.T) {
 	for _, tmpl := range templates(t) {
 		t.Run(tmpl.ID, func(t *testing.T) {
+			p := compile(t, tmpl)[0]
 			positive, negative := 0, 0
 			for _, s := range readScripts(t, caseFile(tmpl.ID)) {
 				if s.positive() {
@@ -21,26 +26,45 @@ func TestCases(t *testing.T) {
 				} else {
 					negative++
 				}
-				t.Run(s.name, func(t *testing.T) {
-					found := scan(t, serve(t, s, s.tls), tmpl)
-					if (len(found) > 0) != s.positive() {
-						t.Fatalf("found %d times", len(found))
-					}
-					var values []string
-					for _, f := range found {
-						values = append(values, f.extracted...)
-					}
-					for _, want := range s.extracts {
-						if !slices.Contains(values, want) {
-							t.Errorf("extracted %q, not %q", values, want)
-						}
-					}
-				})
+				t.Run(s.name, func(t *testing.T) { runCase(t, p, s) })
 			}
 			if positive == 0 || negative == 0 {
 				t.Errorf("%d positive and %d negative cases; both are needed", positive, negative)
 			}
 		})
+	}
+}
+
+func runCase(t *testing.T, p *program.Program, s script) {
+	e, target := newEngine(t), serve(t, s, s.tls)
+	_, events := scan(t, e, target, p)
+	if (len(events) > 0) != s.positive() {
+		t.Fatalf("found %d times", len(events))
+	}
+	var values []string
+	for _, ev := range events {
+		values = append(values, ev.ExtractedResults...)
+		verify(t, e, target, p, ev)
+	}
+	for _, want := range s.extracts {
+		if !slices.Contains(values, want) {
+			t.Errorf("extracted %q, not %q", values, want)
+		}
+	}
+}
+
+// verify does with a finding what a task does before it reports one: ask again, and,
+// when the finding is about a path, ask for a path beside it that cannot exist.
+func verify(t *testing.T, e *engine.Engine, target string, p *program.Program, ev engine.Event) {
+	t.Helper()
+	if _, again, err := e.Confirm(t.Context(), target, p, ev); err != nil || !again {
+		t.Errorf("not found again at %s: %v", ev.MatchedAt, err)
+	}
+	if !p.PathSpecific() {
+		return
+	}
+	if everywhere, err := e.Control(t.Context(), target, p, ev); err != nil || everywhere {
+		t.Errorf("found beside %s, too: %v", ev.MatchedAt, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package starter is the catalogue that every Vedette carries in its binary: templates
 // of our own that are harmless (GET, HEAD and OPTIONS, no change of state) and precise
 // (a finding rests on the structure of what was found, not on a word in a page).
+// All of them together send at most 300 requests to a host, redirects included.
 //
 // One folder a category; the folder's name is among the tags of its templates. The
 // table of all templates is docs/starter-catalogue.md, and testdata holds at least one
