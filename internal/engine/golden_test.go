@@ -101,15 +101,15 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 	}
+	if got.drop {
+		panic(http.ErrAbortHandler) // not in the log: the transport may try it twice
+	}
 	s.mu.Lock()
 	s.log = append(s.log, r.Method+" "+r.RequestURI)
 	s.mu.Unlock()
 	if !found {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
-	}
-	if got.drop {
-		panic(http.ErrAbortHandler)
 	}
 	host := func(s string) string { return strings.ReplaceAll(s, "HOST", r.Host) }
 	body := []byte(host(string(got.body)))

@@ -54,7 +54,7 @@ func (x *extractor) values(r *Response) []string {
 			// Header names are parts with underscores; people write them with hyphens.
 			v, ok = r.namedPart(strings.ReplaceAll(key, "-", "_"))
 		}
-		if !ok {
+		if !ok || len(v.data) == 0 {
 			continue
 		}
 		text := string(v.data)
