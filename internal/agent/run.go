@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -178,4 +179,18 @@ func verdict(ctx context.Context, names []string, steps []Done) Status {
 		return Failed
 	}
 	return Completed
+}
+
+// Summary is what the steps said, in order, and what went wrong, as one text for people.
+func (o Outcome) Summary() string {
+	var parts []string
+	for _, d := range o.Steps {
+		if d.Words != "" {
+			parts = append(parts, d.Words)
+		}
+		if d.Error != "" {
+			parts = append(parts, fmt.Sprintf("The step %q did not come to its end: %s.", d.Tool, strings.TrimSuffix(d.Error, ".")))
+		}
+	}
+	return strings.Join(parts, " ")
 }

@@ -282,8 +282,24 @@ func (b *builder) settle() {
 }
 
 // onlyBeyond reports whether all that was asked for is something that is not done: then
-// nothing else is done in its stead.
-func (b *builder) onlyBeyond() bool { return len(b.beyond) > 0 && !b.general && !b.full }
+// nothing else is done in its stead. "Scan a.com and find its subdomains" asks for more.
+func (b *builder) onlyBeyond() bool {
+	tests := slices.ContainsFunc(b.beyond, func(key string) bool { return key != "deliver" })
+	return tests && !b.general && !b.full && !b.plainScan()
+}
+
+// plainScan reports whether a target is to be scanned without a word about what for.
+func (b *builder) plainScan() bool {
+	for i, t := range b.tokens {
+		if t.sort != place || t.shunned || !slices.Contains([]string{"scan", "check", "assess", "audit", "review", "examine"}, b.at(i-1).norm) {
+			continue
+		}
+		if next := b.at(i + 1); next.sort != word || !slices.Contains([]string{"for", "against", "with", "using", "by", "via"}, next.norm) {
+			return true
+		}
+	}
+	return false
+}
 
 func (b *builder) missing() string {
 	switch {

@@ -34,6 +34,7 @@ type token struct {
 	label bool    // the visible text of a link: not a target of its own
 
 	shunned  bool // what is named here is not to be touched
+	loose    bool // shunned, but behind a check that is not wanted: "but no TLS on a.com"
 	negated  bool // what is asked for here is not wanted
 	mention  bool // named in passing: neither target nor exclusion
 	consumed bool // the planner made use of it

@@ -72,6 +72,7 @@ var (
 		"background,more info,more information,further reading,detail at,details at,as per,based on,read,powered by,report to,send result to,send the result to",
 		"send the report to,send report to,post result to,post the result to,upload to,upload it to,upload the report to,notify,source,contact,refer to",
 		"cc,send it to,send them to,post it to,linked from,as explained at,explained in,explained at,advisory,advisory at,writeup,writeup at")
+	placeWords   = set("on,at,of,for,in,against,from")
 	wholeWords   = set("everything,all,any,every,anything,whole,entire,each,rest")
 	turnWords    = set("but,however,instead,just,only,rather,otherwise,whereas,although")
 	articles     = set("the,a,an,our,my,your,their,its,on,at,of,for,host,hosts,site,server,domain,url,address,subnet,network,range,to,in,any,is,are,ip,with")
@@ -236,7 +237,7 @@ var refusalOrder = []string{"exploit", "force", "dos", "destroy", "phish", "logi
 
 // fillers are words that carry nothing the planner could use or would miss.
 var fillers = []string{
-	"s,re,ll,ve,d,m,t,a,an,the,this,that,these,those,it,its,i,me,my,we,us,our,you,your,they,them,their,he,she,there,here,one,some,any,each,every,both,all,other,such,same,own",
+	"alone,s,re,ll,ve,d,m,t,a,an,the,this,that,these,those,it,its,i,me,my,we,us,our,you,your,they,them,their,he,she,there,here,one,some,any,each,every,both,all,other,such,same,own",
 	"is,are,was,were,be,been,being,am,do,does,did,has,have,had,can,could,will,would,should,may,might,must,shall,let,lets,want,wants,need,needs,like,get,give,got,id,im,ive,hes,thats",
 	"and,or,but,nor,so,then,than,as,if,whether,because,since,while,when,where,which,who,what,how,why,not,no,yes,only,just,also,too,even,still,already,very,really,again,once,well,etc,please,pls,kindly,thanks,thank,hi,hello,hey,dear,ok,okay,now,today,first,next,finally,especially,particularly,particular,including,plus,both,either,mainly,mostly,possible,possibly,least,most,more,less,many,few,lot",
 	"of,in,on,at,by,for,from,to,with,into,over,under,about,against,after,before,through,up,down,out,off,between,within,during,via,per,around,across,behind,regarding,concerning,upon,onto,without,toward,along,there,everywhere,e.g,i.e,vs,incl",

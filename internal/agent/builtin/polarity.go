@@ -24,6 +24,7 @@ type mood struct {
 	mention bool // targets are only mentioned
 	heading bool // the cue heads a list: it holds until another heading
 	object  bool // something was named since the cue
+	check   bool // what was named was a check: "but not phpMyAdmin"
 }
 
 func (r *reader) run() {
@@ -58,6 +59,7 @@ func (r *reader) step(i int) int {
 func (r *reader) mark(i int) {
 	t := &r.tokens[i]
 	t.shunned, t.negated, t.mention = r.now.shun, r.now.negate, r.now.mention
+	t.loose = r.now.shun && r.now.check && !r.now.heading && placeWords[r.wordAt(i-1)]
 }
 
 func (r *reader) word(i int) int {
@@ -81,7 +83,7 @@ func (r *reader) word(i int) int {
 	r.contrast(i, 1)
 	r.mark(i)
 	if e, known := lexicon[r.tokens[i].norm]; known && e.role != filler {
-		r.now.object = true
+		r.now.object, r.now.check = true, true
 	}
 	return 1
 }
@@ -149,7 +151,7 @@ func (r *reader) cue(i int) int {
 // touch)", "a.com - never scan this".
 func (r *reader) remark(i, n int) bool {
 	before := r.at(i - 1)
-	if before.sort != open && before.sort != colon && before.text != "-" && before.text != "–" && before.text != "—" {
+	if before.sort != open && before.sort != colon && before.text != "-" && before.text != "–" && before.text != "—" && before.text != "|" {
 		return false
 	}
 	for j := i + n; j < i+n+5; j++ {
@@ -246,7 +248,7 @@ func (r *reader) shunBehind(i int) bool {
 			several = several && t.norm != "is" && t.norm != "stays" && t.norm != "remain"
 			continue
 		}
-		if t.sort == open || t.sort == colon || t.sort == bullet || t.text == "-" || t.text == "–" || t.text == "—" {
+		if t.sort == open || t.sort == colon || t.sort == bullet || t.text == "-" || t.text == "–" || t.text == "—" || t.text == "|" {
 			several = false
 			continue
 		}

@@ -3,6 +3,7 @@ package builtin
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent"
@@ -16,7 +17,19 @@ const (
 )
 
 // places sorts what was read as a target into targets and exclusions.
+//
+// "A full check, but no TLS on a.com" names its only target behind an exclusion that is
+// about a check. Such a target is tested when there is no other and something is wanted;
+// beside other targets it is left alone.
 func (b *builder) places() {
+	wanted := slices.ContainsFunc(b.tokens, func(t token) bool { return t.sort == place && !t.shunned && !t.mention && len(t.read.targets) > 0 })
+	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.sort == word && !t.negated && !t.consumed && actWords[t.norm] }) ||
+		b.full || b.general || len(b.plan.Tags) > 0
+	for i := range b.tokens {
+		if t := &b.tokens[i]; t.loose && !wanted && asked {
+			t.shunned = false
+		}
+	}
 	for i := range b.tokens {
 		t := &b.tokens[i]
 		if t.sort != place {
