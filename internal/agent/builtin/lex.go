@@ -130,12 +130,16 @@ func (l *lexer) chunk(at int) int {
 		n = pieceLength(rest)
 	}
 	if n > maxPiece-utf8.UTFMax {
-		l.add(token{sort: word, text: cutAtRune(rest, 40) + "…"}) // longer than anything we know: not looked into
+		l.add(token{sort: word, text: cutAtRune(rest, 40) + "…", norm: unread})
 		return l.end - at
 	}
 	l.piece(at, at+n)
 	return n
 }
+
+// unread is the norm of a piece that is longer than anything we know and was not looked
+// into.
+const unread = "…"
 
 // maxPiece is the most bytes one target may be written in, about.
 const maxPiece = 2048
@@ -303,7 +307,7 @@ func (l *lexer) known(bare string, at int) bool {
 // join two things, "off-limits" into its words; names with dots stay whole.
 func (l *lexer) words(piece string, at int) {
 	if len(piece) > maxWord {
-		l.add(token{sort: word, text: cutAtRune(piece, 40) + "…"})
+		l.add(token{sort: word, text: cutAtRune(piece, 40) + "…", norm: unread})
 		return
 	}
 	if i := strings.IndexAny(piece, ":/"); i > 0 && i < len(piece)-1 {
