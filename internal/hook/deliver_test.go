@@ -55,6 +55,12 @@ func raw(t testing.TB, talk func(conn net.Conn)) (url string) {
 	return "http://" + l.Addr().String()
 }
 
+// asked waits for the request's first byte: an answer before it is an error of its own.
+func asked(conn net.Conn) bool {
+	n, _ := conn.Read(make([]byte, 1))
+	return n == 1
+}
+
 // hang reads until the other side leaves.
 func hang(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
@@ -137,9 +143,10 @@ func TestDeliverRecordsTheAnswer(t *testing.T) {
 			{"308 malformed", answer(308, "::"), "the exchange with the receiver failed", hook.Failed, 0},
 			{"connection refused", closed.URL, "the connection was refused", hook.Failed, 0},
 			{"unknown certificate", untrusted.URL, "the certificate is not trusted", hook.Failed, 0},
-			{"not HTTP", raw(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); hang(c) }), "the exchange with the receiver failed", hook.Failed, 0},
-			{"hangs up", raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), "the exchange with the receiver failed", hook.Failed, 0},
+			{"not HTTP", raw(t, func(c net.Conn) { asked(c); _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); hang(c) }), "the exchange with the receiver failed", hook.Failed, 0},
+			{"hangs up", raw(t, func(c net.Conn) { asked(c) }), "the exchange with the receiver failed", hook.Failed, 0},
 			{"endless headers", raw(t, func(c net.Conn) {
+				asked(c)
 				line := "X-Fill: " + strings.Repeat("x", 1000) + "\r\n"
 				for _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n"); err == nil; _, err = io.WriteString(c, line) {
 				}
@@ -172,6 +179,7 @@ func TestDeliverGivesUpInTime(t *testing.T) {
 		h.SetTiming(limit, time.Minute)
 		drip := func(head, drop string) func(net.Conn) {
 			return func(c net.Conn) {
+				asked(c)
 				tick := time.NewTicker(5 * time.Millisecond)
 				defer tick.Stop()
 				for _, err := io.WriteString(c, head); err == nil; _, err = io.WriteString(c, drop) {
@@ -319,7 +327,7 @@ func TestDeliverDuringShutdown(t *testing.T) {
 		ctx, shutdown := context.WithCancel(t.Context())
 		defer shutdown()
 		id := h.add(t, raw(t, func(c net.Conn) {
-			_, _ = c.Read(make([]byte, 1))
+			asked(c)
 			shutdown()
 			hang(c)
 		}))
