@@ -138,7 +138,7 @@ func validHost(host string) bool {
 		return false // what is all digits and is no address is a slip, or a trick
 	}
 	for _, label := range strings.Split(strings.TrimSuffix(host, "."), ".") {
-		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(c rune) bool {
+		if label == "" || label[0] == '-' || len(label) > 63 || strings.ContainsFunc(label, func(c rune) bool {
 			return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
 		}) {
 			return false
