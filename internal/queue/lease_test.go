@@ -173,6 +173,31 @@ func TestJobThatKillsItsProcessIsGivenUp(t *testing.T) {
 	})
 }
 
+func TestJobCancelledOnASilentNodeDoesNotRunAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a, b := open(t, d, 1), open(t, d, 1)
+		started, release := make(chan struct{}, 1), make(chan struct{})
+		Handle(a, Handler[note]{Work: func(context.Context, Job[note]) error {
+			started <- struct{}{}
+			<-release
+			return errors.New("late")
+		}})
+		start(t, a)
+		id := insert(t, a, note{})
+		next(t, started)
+		silence(a)
+		if err := b.Cancel(t.Context(), nil, id); err != nil {
+			t.Fatal(err)
+		}
+		Handle(b, Handler[note]{Work: func(context.Context, Job[note]) error { t.Error("it ran again"); return nil }})
+		start(t, b)
+		untilState(t, b, id, "cancelled")
+		until(t, "no lease is left", func() bool { return leases(t, b) == 0 })
+		close(release)
+	})
+}
+
 func TestStopGivesRunningJobsBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +56,11 @@ func TestEachJobRunsOnceOnTwoNodes(t *testing.T) {
 		done := make(chan struct{}, jobs)
 		var queues []*Queue
 		for node := range 2 {
-			q := open(t, d, 8)
+			// Leases of production: a slow machine must not make a node look silent here.
+			q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
 			Handle(q, Handler[note]{Work: func(_ context.Context, job Job[note]) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -274,6 +279,49 @@ func TestRetriesEndInGivingUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestCommitWakesAWorker(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: 2, Poll: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := make(chan int, 1)
+		Handle(q, Handler[note]{Work: func(_ context.Context, job Job[note]) error { ran <- job.Args.N; return nil }})
+		start(t, q)
+		for i := range 3 { // the first may be found by the look around at the start
+			insert(t, q, note{N: i})
+			if n := next(t, ran); n != i {
+				t.Errorf("job %d ran, want %d", n, i)
+			}
+		}
+	})
+}
+
+func TestTimeoutEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := open(t, d, 1)
+		Handle(q, Handler[note]{
+			Timeout: 10 * time.Millisecond,
+			Backoff: func(int) time.Duration { return time.Millisecond },
+			Work: func(ctx context.Context, job Job[note]) error {
+				if job.Attempt == 1 {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			},
+		})
+		start(t, q)
+		id := insert(t, q, note{})
+		untilState(t, q, id, "completed")
+		var attempts int
+		if err := d.QueryRow(t.Context(), `SELECT attempt FROM river_job WHERE id = ?`, id).Scan(&attempts); err != nil || attempts < 2 {
+			t.Errorf("%d attempts, %v; want the first to run into its timeout", attempts, err)
+		}
+	})
 }
 
 func TestStats(t *testing.T) {
