@@ -178,15 +178,15 @@ func TestConfirm(t *testing.T) {
 
 func TestPathSpecific(t *testing.T) {
 	for block, want := range map[string]bool{
-		"path: ['{{BaseURL}}/.git/HEAD']\n    matchers: [{type: word, words: [ref]}]":                                               true,
-		"path: ['{{BaseURL}}/admin']\n    matchers: [{type: status, status: [200]}]":                                                true,
-		"path: ['{{BaseURL}}/x']\n    matchers: [{type: word, part: header, words: [a]}]":                                           false,
-		"path: ['{{BaseURL}}']\n    matchers: [{type: word, words: [a]}]":                                                           false,
-		"path: ['{{RootURL}}/?a=1']\n    matchers: [{type: word, words: [a]}]":                                                      false,
-		"path: ['{{BaseURL}}/', '{{BaseURL}}/x']\n    matchers: [{type: word, words: [a]}]":                                         true,
-		"path: ['{{BaseURL}}/x']\n    extractors: [{type: regex, part: header, regex: [a]}]":                                        false,
-		"path: ['{{BaseURL}}/x']\n    extractors: [{type: regex, regex: [a]}]":                                                      true,
-		"path: ['{{BaseURL}}/x']\n    matchers: [{type: word, part: tls_version, words: [a]}]":                                      false,
+		"path: ['{{BaseURL}}/.git/HEAD']\n    matchers: [{type: word, words: [ref]}]":                                                  true,
+		"path: ['{{BaseURL}}/admin']\n    matchers: [{type: status, status: [200]}]":                                                   true,
+		"path: ['{{BaseURL}}/x']\n    matchers: [{type: word, part: header, words: [a]}]":                                              false,
+		"path: ['{{BaseURL}}']\n    matchers: [{type: word, words: [a]}]":                                                              false,
+		"path: ['{{RootURL}}/?a=1']\n    matchers: [{type: word, words: [a]}]":                                                         false,
+		"path: ['{{BaseURL}}/', '{{BaseURL}}/x']\n    matchers: [{type: word, words: [a]}]":                                            true,
+		"path: ['{{BaseURL}}/x']\n    extractors: [{type: regex, part: header, regex: [a]}]":                                           false,
+		"path: ['{{BaseURL}}/x']\n    extractors: [{type: regex, regex: [a]}]":                                                         true,
+		"path: ['{{BaseURL}}/x']\n    matchers: [{type: word, part: tls_version, words: [a]}]":                                         false,
 		"path: ['{{BaseURL}}']\n    matchers: [{type: status, status: [200]}, {type: word, part: header, negative: true, words: [a]}]": false,
 	} {
 		if got := template(t, "p", "  - "+block+"\n").PathSpecific(); got != want {

@@ -106,8 +106,8 @@ func Parse(s string) (Text, error) {
 			t.parts = append(t.parts, part{text: s[i : i+end+2], variable: name})
 			i += end + 2
 			literal = i
-		case inertForm.MatchString(inner):
-			i++
+		case inertForm.MatchString(inner) || inner[0] == '{':
+			i++ // no placeholder begins here; one may begin a brace further
 		default:
 			return Text{}, &ExpressionError{Source: inner}
 		}

@@ -1,0 +1,115 @@
+package dsl_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+)
+
+func TestText(t *testing.T) {
+	values := dsl.Map(map[string]string{"a": "1", "b": "{{a}}", "x-y": "2"})
+	for in, want := range map[string]string{
+		"":                    "",
+		"plain":               "plain",
+		"{{a}}":               "1",
+		"<{{a}}{{ b }}>":      "<1{{a}}>",
+		"§a§ § §b§x":          "1 § {{a}}x",
+		"{{x-y}}{{none}}":     "2{{none}}",
+		"{{":                  "{{",
+		"{{a":                 "{{a",
+		"{{}} {{ }} {{{}}}":   "{{}} {{ }} {{{}}}",
+		`{"a":{"b":"{{a}}"}}`: `{"a":{"b":"1"}}`,
+		"{{{a}}}":             "{1}",
+	} {
+		text, err := dsl.Parse(in)
+		if err != nil {
+			t.Errorf("%q: %v", in, err)
+			continue
+		}
+		if got, _ := text.Render(values); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+		if text.String() != in {
+			t.Errorf("%q is written as %q", in, text.String())
+		}
+	}
+	for _, in := range []string{"{{md5(a)}}", "x {{1+1}}", "{{a b}}", "{{'a'}}"} {
+		var expression *dsl.ExpressionError
+		if _, err := dsl.Parse(in); !errors.As(err, &expression) {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
+
+func TestBindStepByStep(t *testing.T) {
+	text, _ := dsl.Parse("{{a}}/{{host}}/{{a}}/{{b}}")
+	inner, _ := dsl.Parse("<{{host}}>")
+	bound := text.Bind(func(name string) (dsl.Text, bool) {
+		switch name {
+		case "a":
+			return dsl.Literal("{{b}}"), true // looks like a placeholder, is none
+		case "b":
+			return inner, true
+		}
+		return dsl.Text{}, false
+	})
+	if names := bound.Names(); !slices.Equal(names, []string{"host"}) {
+		t.Errorf("open: %q", names)
+	}
+	if _, ok := bound.Const(); ok {
+		t.Error("an open text is constant")
+	}
+	got, missing := bound.Render(dsl.Map(map[string]string{"host": "h"}))
+	if got != "{{b}}/h/{{b}}/<h>" || missing != "" {
+		t.Errorf("%q, missing %q", got, missing)
+	}
+	if _, missing := bound.Render(dsl.Map(nil)); missing != "host" {
+		t.Errorf("missing %q", missing)
+	}
+	if text.String() != "{{a}}/{{host}}/{{a}}/{{b}}" {
+		t.Error("binding changed the text it began with")
+	}
+}
+
+// Keys are equal for equal meaning only.
+func TestKey(t *testing.T) {
+	open, _ := dsl.Parse("a{{x}}")
+	blanks, _ := dsl.Parse("a{{ x }}")
+	if open.Key() != blanks.Key() {
+		t.Error("the same text in two spellings has two keys")
+	}
+	for _, other := range []dsl.Text{dsl.Literal("a{{x}}"), dsl.Literal("a"), {}} {
+		if open.Key() == other.Key() {
+			t.Errorf("%q has the key of %q", other, open)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"{{a}}", "§a§", "{{{{a}}}}", "{{", "}}", "{{}}§", "\xff{{a}}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		text, err := dsl.Parse(s)
+		if err != nil {
+			return
+		}
+		if text.String() != s {
+			t.Errorf("%q is written as %q", s, text.String())
+		}
+		if _, ok := text.Const(); ok != (len(text.Names()) == 0) {
+			t.Errorf("%q: constant %v with names %q", s, ok, text.Names())
+		}
+	})
+}
+
+func BenchmarkRender(b *testing.B) {
+	text, _ := dsl.Parse("{{BaseURL}}/admin/{{file}}?x={{Hostname}}")
+	values := dsl.Map(map[string]string{"BaseURL": "http://example.com", "file": "f", "Hostname": "example.com"})
+	b.ReportAllocs()
+	for b.Loop() {
+		text.Render(values)
+	}
+}
