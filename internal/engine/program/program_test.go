@@ -1,0 +1,164 @@
+package program_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+func compile(t testing.TB, rest string) *program.Program {
+	t.Helper()
+	p, err := compileErr(rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func compileErr(rest string) (*program.Program, error) {
+	template, err := syntax.Parse("t.yaml", []byte("id: a\ninfo: {name: n, author: a, severity: low}\n"+rest))
+	if err != nil {
+		return nil, err
+	}
+	return program.Compile(template)
+}
+
+// Keys are equal exactly for requests that are equal on the kind of target.
+func TestKey(t *testing.T) {
+	key := func(root bool, block string) string {
+		return compile(t, "http: [{"+block+"}]").Bind(map[string]string{"v": "x"}).Blocks[0].Steps[0].Key(root)
+	}
+	const base = "path: ['{{BaseURL}}/x']"
+	for _, c := range []struct {
+		block      string
+		root, deep bool // equal to base on targets without, and with, a path
+	}{
+		{base + ", matchers: [{type: status, status: [200]}]", true, true},
+		{base + ", method: GET", true, true},
+		{base + ", host-redirects: false", true, true},
+		{"path: ['{{RootURL}}/x']", true, false},
+		{"path: ['{{ BaseURL }}/{{v}}']", true, true},
+		{"path: ['{{BaseURL}}/{{v}}']", true, true},
+		{base + ", method: POST", false, false},
+		{base + ", headers: {A: b}", false, false},
+		{base + ", body: b", false, false},
+		{base + ", redirects: true", false, false},
+		{base + ", max-redirects: 2", false, false},
+		{base + ", max-size: 5", false, false},
+		{"path: ['{{BaseURL}}/x/']", false, false},
+	} {
+		if got := key(true, c.block) == key(true, base); got != c.root {
+			t.Errorf("%s on a root: %v", c.block, got)
+		}
+		if got := key(false, c.block) == key(false, base); got != c.deep {
+			t.Errorf("%s below: %v", c.block, got)
+		}
+	}
+	if key(true, "path: ['{{BaseURL}}']") != key(true, "path: ['{{BaseURL}}/']") || key(false, "path: ['{{BaseURL}}']") == key(false, "path: ['{{BaseURL}}/']") {
+		t.Error("the root with and without slash is one request on a root target, and two below")
+	}
+}
+
+func TestRequest(t *testing.T) {
+	b := compile(t, `variables: {a: '1', b: '{{a}}{{c}}', host: '{{Hostname}}'}
+constants: {k: const}
+http:
+  - method: PUT
+    path: ['{{BaseURL}}/{{b}}/{{k}}?q={{Scheme}}', '{{BaseURL}}{{missing}}', 'nothing', '{{RootURL}}']
+    headers: {X: '{{host}}'}
+    body: "l1\nl2"
+    redirects: true
+    max-redirects: 2
+`).Bind(map[string]string{"c": "given", "a": "2", "k": "no"})
+	target, _ := web.ParseAddress("https://h:8443/app/?t=1")
+	steps := b.Blocks[0].Steps
+	req, err := steps[0].Request(target)
+	if err != nil || req.Address.String() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" || req.Body != "l1\r\nl2" ||
+		!slices.Equal(req.Headers, []web.Header{{Name: "X", Value: "h:8443"}}) || req.Redirects != web.AllRedirects || req.MaxRedirects != 2 {
+		t.Errorf("%+v %v", req, err)
+	}
+	for i, want := range map[int]string{1: "the variable {{missing}} has no value", 2: `"nothing" is not an http or https URL`} {
+		if _, err := steps[i].Request(target); err == nil || err.Error() != want {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if req, _ := steps[3].Request(target); req.Address.String() != "https://h:8443?t=1" {
+		t.Errorf("%s", req.Address)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	_, err := compileErr("http: [{path: [" + strings.Repeat("x,", 10_001) + "]}]")
+	if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "10001 requests") {
+		t.Error(err)
+	}
+	p := compile(t, "http: [{path: [a, b]}, {path: [c], matchers: [{type: word, part: tls_version, words: [x]}]}]")
+	if p.Requests() != 3 || p.NeedsTLS() {
+		t.Errorf("%d requests, needs TLS %v", p.Requests(), p.NeedsTLS())
+	}
+}
+
+// Every public template compiles or is refused as not supported yet, by name and line.
+func TestCorpusCompiles(t *testing.T) {
+	templates := corpus(t)
+	compiled := 0
+	for _, template := range templates {
+		_, err := program.Compile(template)
+		if err == nil {
+			compiled++
+			continue
+		}
+		if e := errs.From(err); e.Code != syntax.CodeUnsupported || e.Param == "" || !strings.HasPrefix(e.Message, template.Path+":") {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d of %d templates compile", compiled, len(templates))
+	if compiled < len(templates)/3 {
+		t.Errorf("only %d of %d templates compile", compiled, len(templates))
+	}
+}
+
+func corpus(t testing.TB) (all []*syntax.Template) {
+	dir := os.Getenv("VEDETTE_CORPUS")
+	if dir == "" {
+		dir = "../../../../shared/corpus"
+	}
+	for _, protocol := range []string{"http", "dns", "network", "dast", "file", "headless"} {
+		filepath.WalkDir(filepath.Join(dir, "templates", protocol), func(path string, d os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".yaml") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			template, err := syntax.Parse(path, data)
+			if err == nil {
+				all = append(all, template)
+			}
+			return err
+		})
+	}
+	if len(all) == 0 {
+		t.Skip("the template corpus is not here; VEDETTE_CORPUS names its folder")
+	}
+	return all
+}
+
+func BenchmarkCompileCorpus(b *testing.B) {
+	templates := corpus(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, template := range templates {
+			_, _ = program.Compile(template) // refusals cost, too
+		}
+	}
+	b.ReportMetric(float64(len(templates))*float64(b.N)/b.Elapsed().Seconds(), "templates/s")
+}
