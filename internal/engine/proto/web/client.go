@@ -14,6 +14,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -44,6 +45,7 @@ type Client struct {
 	cfg   Config
 	kept  *http.Transport // connections are reused
 	fresh *http.Transport // one connection a request, nothing remembered
+	spare sync.Pool       // of *bytes.Buffer, for reading bodies
 }
 
 // New makes a client.
@@ -193,7 +195,7 @@ func (c *Client) exchange(ctx context.Context, transport *http.Transport, req Re
 	defer in.Body.Close()
 	res.Duration = time.Since(res.At)
 	res.fill(in)
-	res.Body, res.Truncated = read(in, req.MaxBody)
+	res.Body, res.Truncated = c.read(in, req.MaxBody)
 	return res, ctx.Err()
 }
 

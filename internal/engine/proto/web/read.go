@@ -25,8 +25,8 @@ func (r *Response) fill(in *http.Response) {
 // read reads a body, at most limit bytes of it, and decodes it, to at most limit bytes.
 // A body that breaks off is kept as far as it came; one that says it is compressed and
 // is not is kept as it is. truncated is true when there was, or should be, more.
-func read(in *http.Response, limit int64) (data []byte, truncated bool) {
-	data, truncated = readAll(in.Body, in.ContentLength, limit)
+func (c *Client) read(in *http.Response, limit int64) (data []byte, truncated bool) {
+	data, truncated = c.readAll(in.Body, limit)
 	if len(data) == 0 {
 		return data, truncated
 	}
@@ -43,21 +43,26 @@ func read(in *http.Response, limit int64) (data []byte, truncated bool) {
 	if err != nil {
 		return data, truncated
 	}
-	decoded, more := readAll(r, -1, limit)
+	decoded, more := c.readAll(r, limit)
 	return decoded, truncated || more
 }
 
+// maxSpare is the largest buffer that is kept for the next body.
+const maxSpare = 1 << 20
+
 // readAll reads at most limit bytes; more is true when the source went on or broke off.
-// size is a hint, -1 when unknown: no more than a page is set aside on a server's word.
-func readAll(from io.Reader, size, limit int64) (data []byte, more bool) {
-	const page = 64 << 10
-	var b bytes.Buffer
-	if size > 0 {
-		b.Grow(int(min(size, limit, page)) + bytes.MinRead)
+// It reads into a spare buffer and keeps a copy of the exact size: a server's word
+// about a length sets no memory aside.
+func (c *Client) readAll(from io.Reader, limit int64) (data []byte, more bool) {
+	b, ok := c.spare.Get().(*bytes.Buffer)
+	if !ok {
+		b = new(bytes.Buffer)
 	}
+	b.Reset()
 	n, err := b.ReadFrom(io.LimitReader(from, limit+1))
-	if n > limit {
-		return b.Bytes()[:limit], true
+	data = bytes.Clone(b.Bytes()[:min(n, limit)])
+	if b.Cap() <= maxSpare {
+		c.spare.Put(b)
 	}
-	return b.Bytes(), err != nil
+	return data, err != nil || n > limit
 }
