@@ -154,11 +154,12 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	}
 }
 
-// attempt calls the handler, unless the job must not run any more.
+// attempt calls the handler, unless the job has no attempts left. A job that was
+// cancelled while a process held it that is gone is handed over with its context ended:
+// the earlier run may have left something to put in order.
 func (w *worker) attempt(r *run, row *rivertype.JobRow) (err error) {
 	if r.cancelled {
 		r.cancel(ErrCancelled)
-		return ErrCancelled
 	}
 	if row.Attempt > w.maxAttempts {
 		return errors.New("the process that ran its last attempt is gone")

@@ -18,7 +18,6 @@ var ErrLate = errors.New("this run of the task is no longer the current one")
 // a run writes is refused once a later one has begun.
 type Run struct {
 	Task   Task
-	Plan   agent.Plan // once SetPlan has recorded it
 	tasks  *Tasks
 	number int64
 }
@@ -65,7 +64,6 @@ func (r *Run) write(ctx context.Context, fn func(tx *db.Tx) error) error {
 
 // SetPlan records what the planner made of the instruction, and tells the stream.
 func (r *Run) SetPlan(ctx context.Context, plan agent.Plan) error {
-	r.Plan = plan
 	return r.write(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE task SET plan = ? WHERE id = ?`, db.Doc(plan), r.Task.ID); err != nil {
 			return err

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -17,28 +18,31 @@ import (
 // runTask takes a task from its instruction to its end. After a crash it is called again
 // and takes up what the journal does not have.
 func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error {
-	run, err := w.Tasks.Start(ctx, job.Args.TaskID)
+	// What is written at the end must be written although ctx may have ended by then.
+	kept := context.WithoutCancel(ctx)
+	run, err := w.Tasks.Start(kept, job.Args.TaskID)
 	if errors.Is(err, task.ErrLate) {
 		return nil // it has ended
 	}
 	if err != nil {
 		return err
 	}
-	// What is written at the end must be written although ctx may have ended by then.
-	kept := context.WithoutCancel(ctx)
 	err = w.carryOut(ctx, kept, run)
 	switch {
 	case errors.Is(err, task.ErrLate):
 		return nil // another run has the task
 	case err != nil && errors.Is(context.Cause(ctx), queue.ErrCancelled):
-		return w.finish(kept, run, task.Aborted, "The task was stopped.")
+		return w.finish(kept, run, agent.Plan{}, task.Aborted, "The task was stopped.")
 	}
 	return err
 }
 
 func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
-	plan := builtin.Plan(run.Task.Instruction)
-	if err := run.SetPlan(ctx, plan); err != nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	plan, err := w.plan(ctx, run)
+	if err != nil {
 		return err
 	}
 	if len(plan.Steps()) == 0 {
@@ -63,7 +67,18 @@ func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 	if outcome.Status == agent.Failed {
 		status = task.Failed
 	}
-	return w.finish(kept, run, status, "")
+	return w.finish(kept, run, plan, status, "")
+}
+
+// plan is what an earlier run of the task planned, or else a new plan: what has begun
+// goes on under the plan it began with.
+func (w worker) plan(ctx context.Context, run *task.Run) (plan agent.Plan, err error) {
+	if len(run.Task.Plan) > 0 {
+		err = json.Unmarshal(run.Task.Plan, &plan)
+		return plan, err
+	}
+	plan = builtin.Plan(run.Task.Instruction)
+	return plan, run.SetPlan(ctx, plan)
 }
 
 // progressEvery keeps a fast scan from writing to the stream all the time.
@@ -88,7 +103,7 @@ func (w worker) progress(ctx context.Context, run *task.Run) func(agent.Update) 
 }
 
 // finish ends the task with a summary of what its steps said and what was found.
-func (w worker) finish(ctx context.Context, run *task.Run, status task.Status, opening string) error {
+func (w worker) finish(ctx context.Context, run *task.Run, plan agent.Plan, status task.Status, opening string) error {
 	found, err := run.Issues(ctx)
 	if err != nil {
 		return err
@@ -97,5 +112,5 @@ func (w worker) finish(ctx context.Context, run *task.Run, status task.Status, o
 	if err != nil {
 		return err
 	}
-	return run.Finish(ctx, task.Outcome{Status: status, Summary: summary(opening, run.Plan, steps, found)})
+	return run.Finish(ctx, task.Outcome{Status: status, Summary: summary(opening, plan, steps, found)})
 }
