@@ -18,8 +18,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver
+	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -34,6 +35,7 @@ type Config struct {
 type DB struct {
 	Dialect Dialect
 	URL     string // the PostgreSQL URL; empty on SQLite
+	file    string // the SQLite file; empty on PostgreSQL
 	write   *sql.DB
 	read    *sql.DB
 }
@@ -62,10 +64,13 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 func open(c Config) (*DB, error) {
 	switch {
 	case strings.HasPrefix(c.URL, "postgres://"), strings.HasPrefix(c.URL, "postgresql://"):
-		pool, err := sql.Open("pgx", c.URL)
+		config, err := pgx.ParseConfig(c.URL)
 		if err != nil {
 			return nil, fmt.Errorf("database URL: %w", err)
 		}
+		// A process that freezes in a transaction must not keep its locks from the others.
+		config.RuntimeParams["idle_in_transaction_session_timeout"] = "10s"
+		pool := stdlib.OpenDB(*config)
 		pool.SetMaxOpenConns(20)
 		pool.SetMaxIdleConns(10)
 		pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -104,7 +109,7 @@ func openSQLite(path string) (*DB, error) {
 	}
 	read.SetMaxOpenConns(sqliteReaders)
 	read.SetMaxIdleConns(sqliteReaders)
-	return &DB{Dialect: sqliteDialect, write: write, read: read}, nil
+	return &DB{Dialect: sqliteDialect, write: write, read: read, file: path}, nil
 }
 
 // Close closes every connection.

@@ -62,6 +62,23 @@ func TestValuesComeBackAlike(t *testing.T) {
 	})
 }
 
+func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
+	for _, url := range []string{"sqlite:" + t.TempDir() + "/new.db", dbtest.URL(t, "postgres")} {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				d, err := db.Open(t.Context(), db.Config{URL: url})
+				if err != nil {
+					t.Errorf("opening %.20s…: %v", url, err)
+					return
+				}
+				d.Close()
+			})
+		}
+		wg.Wait()
+	}
+}
+
 func TestTxRollsBackAndCommits(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)

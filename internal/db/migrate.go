@@ -3,10 +3,13 @@ package db
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -27,7 +30,13 @@ func (d *DB) migrate(ctx context.Context) error {
 	// Rooms number their migrations apart from one another, so a later release may bring
 	// a number below the newest one that is already here.
 	options := []goose.ProviderOption{goose.WithAllowOutofOrder(true), goose.WithDisableGlobalRegistry(true)}
-	if d.Dialect.Name == postgres.Name {
+	if d.file != "" {
+		unlock, err := lockFile(d.file + ".migrating")
+		if err != nil {
+			return fmt.Errorf("migrations: %w", err)
+		}
+		defer unlock()
+	} else {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return err
@@ -42,6 +51,19 @@ func (d *DB) migrate(ctx context.Context) error {
 		return fmt.Errorf("migrating the database: %w", err)
 	}
 	return nil
+}
+
+// lockFile holds a lock that other processes wait for: several may open a new SQLite
+// file at once. PostgreSQL has a lock of its own for this.
+func lockFile(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil // closing ends the lock
 }
 
 // dialectFS reads files with a dialect's words put in.
