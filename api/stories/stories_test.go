@@ -120,7 +120,10 @@ func (s *story) prepare(words []string) {
 			})
 		},
 		"silence": func() http.Handler { // takes requests and never answers
-			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // the server sees the caller leave only then
+				<-r.Context().Done()
+			})
 		},
 	}
 	make, ok := handlers[words[0]]

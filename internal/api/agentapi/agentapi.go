@@ -74,7 +74,7 @@ func (s surface) login() {
 	login.Auth = rest.None
 	login.Errors = []int{401, 403}
 	rest.Register(s.API, login, func(ctx context.Context, in *struct {
-		challenge
+		Challenge
 		Body struct {
 			Email          string `json:"email"`
 			Password       string `json:"password"`
@@ -92,14 +92,14 @@ func (s surface) login() {
 	})
 }
 
-// challenge is the part of a request that answers a Turnstile challenge.
-type challenge struct {
+// Challenge is the part of a request that answers a Turnstile challenge.
+type Challenge struct {
 	Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
 	ip    string
 }
 
 // Resolve implements huma.Resolver.
-func (c *challenge) Resolve(ctx huma.Context) []error {
+func (c *Challenge) Resolve(ctx huma.Context) []error {
 	c.ip = rest.ClientIP(ctx)
 	return nil
 }
@@ -111,7 +111,7 @@ func (s surface) keys() {
 	create := op("create-api-key", http.MethodPost, path, tag, "Create your API key")
 	create.Auth, create.DefaultStatus, create.Errors = rest.BearerOnly, http.StatusCreated, []int{409}
 	create.Description = "The value is in this answer and never again. Each user has at most one key: 409 when there is one, rotate it then."
-	rest.Register(s.API, create, func(ctx context.Context, in *struct{ challenge }) (*created, error) {
+	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Challenge }) (*created, error) {
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
 			return nil, err
 		}

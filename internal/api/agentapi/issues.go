@@ -28,7 +28,7 @@ type IssuePatch struct {
 func (s surface) issues() {
 	const path, tag = "/api/v1/issues", "Issues"
 	type one struct{ Body task.Issue }
-	type issuePath struct {
+	type IssuePath struct {
 		ID string `path:"id" doc:"The issue's id."`
 	}
 
@@ -54,7 +54,7 @@ func (s surface) issues() {
 
 	get := op("get-issue", http.MethodGet, path+"/{id}", tag, "An issue of your team")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, func(ctx context.Context, in *issuePath) (*one, error) {
+	rest.Register(s.API, get, func(ctx context.Context, in *IssuePath) (*one, error) {
 		issue, err := s.Tasks.FindIssue(ctx, in.ID)
 		return &one{issue}, err
 	})
@@ -62,7 +62,7 @@ func (s surface) issues() {
 	patch := op("update-issue", http.MethodPatch, path+"/{id}", tag, "Change an issue; a refreshed artifact shows it")
 	patch.Errors = []int{404}
 	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
-		issuePath
+		IssuePath
 		Body IssuePatch
 	}) (*one, error) {
 		issue, err := s.Tasks.UpdateIssue(ctx, in.ID, task.IssueUpdate{

@@ -35,7 +35,7 @@ func (s surface) streams() {
 	follow.Description = "Sends the events after the one that Last-Event-ID or after names (all of them without either), then live ones until the task ends."
 	follow.Responses = map[string]*huma.Response{"200": eventStreamResponse("The task's stream.")}
 	rest.Register(s.API, follow, func(ctx context.Context, in *struct {
-		taskPath
+		TaskPath
 		After       int64  `query:"after" minimum:"0" doc:"The number of the last event you have."`
 		LastEventID string `header:"Last-Event-ID" doc:"The number of the last event you have; wins over after."`
 	}) (*huma.StreamResponse, error) {

@@ -140,7 +140,7 @@ func (s surface) tasks() {
 	abort := op("abort-task", http.MethodPost, path+"/{id}/abort", tag, "Stop a task; what it found until then is kept")
 	abort.Errors = []int{404}
 	abort.Description = "A task that waits ends at once; one that runs ends within seconds. For a task that has ended nothing changes."
-	rest.Register(s.API, abort, func(ctx context.Context, in *taskPath) (*struct{ Body TaskAccepted }, error) {
+	rest.Register(s.API, abort, func(ctx context.Context, in *TaskPath) (*struct{ Body TaskAccepted }, error) {
 		t, err := s.Tasks.Abort(ctx, in.ID)
 		return &struct{ Body TaskAccepted }{TaskAccepted{t.ID, t.StreamID, t.Status, streamURL(t), t.CreatedAt}}, err
 	})
@@ -150,7 +150,8 @@ func (s surface) tasks() {
 	rest.Register(s.API, artifacts, s.getArtifact)
 }
 
-type taskPath struct {
+// TaskPath names a task. huma reads embedded fields of exported types only.
+type TaskPath struct {
 	ID string `path:"id" doc:"The task's id."`
 }
 
@@ -208,7 +209,8 @@ type TaskList struct {
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
-type pageQuery struct {
+// PageQuery asks for a page.
+type PageQuery struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 	Cursor string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
 }
@@ -222,7 +224,7 @@ func pageOf[T any](items []T, limit int, id func(T) string) (page []T, more bool
 }
 
 func (s surface) listTasks(ctx context.Context, in *struct {
-	pageQuery
+	PageQuery
 	Status string `query:"status" enum:"queued,running,completed,failed,aborted"`
 }) (*struct{ Body TaskList }, error) {
 	found, total, err := s.Tasks.FindAll(ctx, task.Filter{Status: task.Status(in.Status), After: in.Cursor, Limit: in.Limit + 1})
@@ -281,7 +283,7 @@ type streamRow struct {
 
 const detailIssues = 1000
 
-func (s surface) getTask(ctx context.Context, in *taskPath) (*struct{ Body TaskDetail }, error) {
+func (s surface) getTask(ctx context.Context, in *TaskPath) (*struct{ Body TaskDetail }, error) {
 	t, err := s.Tasks.Find(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -315,7 +317,7 @@ type ArtifactWrapper struct {
 }
 
 func (s surface) getArtifact(ctx context.Context, in *struct {
-	taskPath
+	TaskPath
 	Refresh bool `query:"refresh" doc:"Build the artifact anew from the task's current issues."`
 }) (*struct{ Body ArtifactWrapper }, error) {
 	delivery, artifact, err := s.Tasks.FindArtifact(ctx, in.ID, in.Refresh)

@@ -70,8 +70,8 @@ func (s surface) checkWebhook(url *string) (warning string, err error) {
 // DeliveryList is a page of the delivery log.
 type DeliveryList struct {
 	Deliveries []DeliveryDoc `json:"deliveries"`
-	Total      int             `json:"total"`
-	HasMore    bool            `json:"has_more"`
+	Total      int           `json:"total"`
+	HasMore    bool          `json:"has_more"`
 }
 
 // DeliveryDoc is one line of the delivery log.
