@@ -79,12 +79,33 @@ func New(cfg Config) *Engine {
 // Close ends the connections that are kept. Scans that still run go on with new ones.
 func (e *Engine) Close() { e.client.Close() }
 
-// gate waits for the rate limit.
+// gate waits for the rate limit. A context that will end before its turn is waited for,
+// too: what then counts is that it ended.
 func (e *Engine) gate(ctx context.Context) error {
-	if e.limiter == nil {
+	if e.limiter == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return e.limiter.Wait(ctx)
+	turn := e.limiter.Reserve()
+	if err := pause(ctx, turn.Delay()); err != nil {
+		turn.Cancel()
+		return err
+	}
+	return nil
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // retryPause is the pause before the first retry; each further one is longer by as much.
@@ -101,12 +122,8 @@ func (e *Engine) send(ctx context.Context, req web.Request, fresh bool, gate web
 		if err == nil || attempt >= e.cfg.Retries || ctx.Err() != nil || errs.Is(err, errs.Forbidden) || !repeatable(req.Method, err) {
 			return chain, err
 		}
-		pause := time.NewTimer(time.Duration(attempt+1) * retryPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return nil, ctx.Err()
+		if err := pause(ctx, time.Duration(attempt+1)*retryPause); err != nil {
+			return nil, err
 		}
 	}
 }

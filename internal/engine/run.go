@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -30,18 +29,11 @@ type run struct {
 	report   *Report
 	slots    chan struct{} // requests in flight
 
-	mu       sync.Mutex // guards what follows, and the calls of OnEvent
+	telling sync.Mutex // one call of OnEvent at a time
+
+	mu       sync.Mutex // guards what follows
 	hosts    map[string]*host
 	progress Progress
-}
-
-// host is what the visits of one host and port share.
-type host struct {
-	slots chan struct{} // requests in flight
-
-	mu     sync.Mutex
-	misses int   // requests in a row without an answer
-	dead   error // why it was given up; nil while it was not
 }
 
 // Run tests every target with every program and gives the report, in which every cell
@@ -172,44 +164,13 @@ func (r *run) emit(events []Event) {
 	if len(events) == 0 {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.count(func(p *Progress) { p.Matched += len(events) })
+	if r.scan.OnEvent == nil {
+		return
+	}
+	r.telling.Lock()
+	defer r.telling.Unlock()
 	for _, ev := range events {
-		r.progress.Matched++
-		if r.scan.OnEvent != nil {
-			r.scan.OnEvent(ev)
-		}
+		r.scan.OnEvent(ev)
 	}
 }
-
-// hostOf is the shared state of a host and port.
-func (r *run) hostOf(hostPort string) *host {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := r.hosts[hostPort]
-	if h == nil {
-		h = &host{slots: make(chan struct{}, r.engine.cfg.PerHost)}
-		r.hosts[hostPort] = h
-	}
-	return h
-}
-
-// acquire takes a place in a line, unless ctx ends first.
-func acquire(ctx context.Context, line chan struct{}) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case line <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// maxMisses is how many requests in a row may stay unanswered before a host is asked
-// whether it is there at all.
-const maxMisses = 8
-
-// errSilent is why a host was given up in the middle of a scan.
-var errSilent = errors.New("the host stopped answering")

@@ -363,3 +363,53 @@ func TestEventDocument(t *testing.T) {
 		t.Errorf("evidence %q %q", events[0].Request, events[0].Response)
 	}
 }
+
+// A place out of scope stays denied however often it is asked for, and does not count
+// against the target.
+func TestDeniedIsNotSilence(t *testing.T) {
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {})
+	e := newEngine(t, engine.Config{PerHost: 1, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if "http://"+addr != target {
+			return nil, errs.New(errs.Forbidden, "out_of_scope", "out of scope")
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}})
+	var programs []*program.Program
+	for i := range 20 {
+		programs = append(programs, template(t, fmt.Sprintf("p%d", i), fmt.Sprintf("  - path: ['http://127.0.0.9:1/%d', '{{BaseURL}}/%d']\n    matchers: [{type: status, status: [200]}]\n", i, i)))
+	}
+	report, events, _ := run(t, e, engine.Scan{Targets: []string{target}, Programs: programs})
+	if got := report.Counts(); got[engine.Denied] != 20 || len(events) != 20 {
+		t.Errorf("counts %v, %d events", got, len(events))
+	}
+}
+
+// A scan whose time is up while requests wait for the rate limit was interrupted; none
+// of them failed.
+func TestDeadlineUnderRateLimit(t *testing.T) {
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {})
+	var programs []*program.Program
+	for i := range 20 {
+		programs = append(programs, found(t, fmt.Sprintf("p%d", i), fmt.Sprintf("/%d", i)))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	report, _, _ := runIn(t, ctx, newEngine(t, engine.Config{RateLimit: 10}), engine.Scan{Targets: []string{target}, Programs: programs})
+	if got := report.Counts(); got[engine.Failed] != 0 || got[engine.Skipped] == 0 || got[engine.Skipped]+got[engine.Tested] != 20 {
+		t.Errorf("counts %v", got)
+	}
+}
+
+// Whoever is told of an event may ask the engine about it at once.
+func TestConfirmWhileRunning(t *testing.T) {
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {})
+	e := newEngine(t, engine.Config{Concurrency: 1, PerHost: 1})
+	p := found(t, "a", "/a")
+	confirmed := false
+	_, err := e.Run(t.Context(), engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, OnEvent: func(ev engine.Event) {
+		_, confirmed, _ = e.Confirm(t.Context(), target, p, ev)
+	}})
+	if err != nil || !confirmed {
+		t.Error(err, confirmed)
+	}
+}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
@@ -19,7 +18,6 @@ type visit struct {
 	report *TargetReport
 
 	address web.Address // known once located
-	host    *host
 
 	mu     sync.Mutex // guards what follows, and report
 	queued []bool     // by probe
@@ -65,7 +63,7 @@ func (v *visit) do(ctx context.Context) {
 	}
 	v.prepare()
 	var workers sync.WaitGroup
-	for range min(cap(v.host.slots), len(v.plan.probes)) {
+	for range min(v.run.engine.cfg.PerHost, len(v.plan.probes)) {
 		workers.Go(func() {
 			for i := range v.ready {
 				v.probe(ctx, i)
@@ -96,14 +94,11 @@ func (v *visit) settleAll(state uint8, reason string) {
 // locate finds out where the target answers, and remembers what it says to paths that
 // are surely missing.
 func (v *visit) locate(ctx context.Context) error {
-	send := func(ctx context.Context, req web.Request) ([]*web.Response, error) {
-		return v.run.send(ctx, v.run.hostOf(req.Address.HostPort()), req)
-	}
-	address, canary, err := v.run.engine.locate(ctx, v.target, v.run.specific, send)
+	address, canary, err := v.run.engine.locate(ctx, v.target, v.run.specific, v.run.send)
 	if err != nil {
 		return err
 	}
-	v.address, v.host = address, v.run.hostOf(address.HostPort())
+	v.address = address
 	v.report.Alive, v.report.URL, v.report.Canary = true, address.String(), canary
 	return nil
 }
@@ -180,7 +175,7 @@ func (v *visit) probe(ctx context.Context, i int) {
 
 // ask sends a request and judges the answer for each of asks; nil when interrupted.
 func (v *visit) ask(ctx context.Context, req web.Request, asks []ask) []answer {
-	chain, err := v.run.send(ctx, v.host, req)
+	chain, err := v.run.send(ctx, req)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -290,56 +285,4 @@ func repeat(n int, a answer) []answer {
 		all[i] = a
 	}
 	return all
-}
-
-// send sends a request within the limits of the scan and of its host, again when it
-// had no answer and may be repeated. A host that leaves too many in a row unanswered
-// is asked once more, gently, and then given up.
-func (r *run) send(ctx context.Context, h *host, req web.Request) ([]*web.Response, error) {
-	if err := acquire(ctx, h.slots); err != nil {
-		return nil, err
-	}
-	defer func() { <-h.slots }()
-	if err := acquire(ctx, r.slots); err != nil {
-		return nil, err
-	}
-	defer func() { <-r.slots }()
-	h.mu.Lock()
-	dead := h.dead
-	h.mu.Unlock()
-	if dead != nil {
-		return nil, dead
-	}
-	chain, err := r.engine.send(ctx, req, false, r.sent)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		r.count(func(p *Progress) { p.Errors++ })
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case len(chain) > 0: // the host itself answered, whatever came of a redirect
-		h.misses = 0
-	case err != nil:
-		h.misses++
-	}
-	if h.misses >= maxMisses && h.dead == nil {
-		h.misses = 0
-		root := web.Request{Address: web.Address{Scheme: req.Address.Scheme, Host: req.Address.Host, Path: "/"}}
-		if _, again := r.engine.client.Do(ctx, root, true, r.sent); again != nil && ctx.Err() == nil {
-			h.dead = fmt.Errorf("%w (%s)", errSilent, web.Reason(again))
-		}
-	}
-	return chain, err
-}
-
-// sent is the gate of a scan: the engine's, and a count.
-func (r *run) sent(ctx context.Context) error {
-	if err := r.engine.gate(ctx); err != nil {
-		return err
-	}
-	r.count(func(p *Progress) { p.Requests++ })
-	return nil
 }

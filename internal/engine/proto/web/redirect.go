@@ -49,18 +49,19 @@ func (t *trail) next(res *Response, hops int) (Request, bool) {
 	if method := req.method(); !keepMethod && method != http.MethodGet && method != http.MethodHead {
 		req.Method, req.Body = http.MethodGet, ""
 	}
-	req.Headers = t.headers(res, address)
+	req.Headers = t.headers(res, req)
 	return req, true
 }
 
 // headers are those of the request before, without what is not meant for the new
-// place, and with the cookies that the trail has set.
-func (t *trail) headers(res *Response, to Address) []Header {
+// place, and with the cookies that the trail has set. next is the request to come.
+func (t *trail) headers(res *Response, next Request) []Header {
+	to := next.Address
 	elsewhere := to.Hostname() != res.Request.Address.Hostname()
 	headers := slices.DeleteFunc(slices.Clone(res.Request.Headers), func(h Header) bool {
 		private := strings.EqualFold(h.Name, "Authorization") || strings.EqualFold(h.Name, "Cookie")
 		return strings.EqualFold(h.Name, "Host") && elsewhere || private && elsewhere ||
-			strings.EqualFold(h.Name, "Content-Type") && res.Request.Body == ""
+			strings.EqualFold(h.Name, "Content-Type") && next.Body == ""
 	})
 	set := (&http.Response{Header: res.Header}).Cookies()
 	if t.jar == nil && len(set) == 0 {
