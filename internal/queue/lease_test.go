@@ -173,7 +173,7 @@ func TestJobThatKillsItsProcessIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestJobCancelledOnASilentNodeDoesNotRunAgain(t *testing.T) {
+func TestJobCancelledOnASilentNodeIsHandedOverEnded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a, b := open(t, d, 1), open(t, d, 1)
@@ -190,9 +190,19 @@ func TestJobCancelledOnASilentNodeDoesNotRunAgain(t *testing.T) {
 		if err := b.Cancel(t.Context(), nil, id); err != nil {
 			t.Fatal(err)
 		}
-		Handle(b, Handler[note]{Work: func(context.Context, Job[note]) error { t.Error("it ran again"); return nil }})
+		causes := make(chan error, 2)
+		Handle(b, Handler[note]{Work: func(ctx context.Context, _ Job[note]) error {
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		}})
 		start(t, b)
+		if cause := next(t, causes); cause != ErrCancelled {
+			t.Errorf("cause %v", cause)
+		}
 		untilState(t, b, id, "cancelled")
+		if len(causes) > 0 {
+			t.Error("it was handed over twice")
+		}
 		until(t, "no lease is left", func() bool { return leases(t, b) == 0 })
 		close(release)
 	})
