@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/console"
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/api/rest/docs"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -30,7 +31,12 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 	for _, prefix := range platform.Prefixes {
 		mux.Handle(prefix, plat)
 	}
-	for path, api := range map[string]*rest.API{"/api/openapi": agent, "/v1/openapi": plat} {
+	var specs []docs.Spec
+	for _, surface := range []struct {
+		path string
+		api  *rest.API
+	}{{"/api/openapi", agent}, {"/v1/openapi", plat}} {
+		path, api := surface.path, surface.api
 		asJSON, err := api.ContractJSON()
 		if err != nil {
 			return nil, err
@@ -41,7 +47,13 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 		}
 		mux.Handle("GET "+path+".json", document("application/json", asJSON))
 		mux.Handle("GET "+path+".yaml", document("application/yaml", asYAML))
+		specs = append(specs, docs.Spec{Name: api.Name, URL: path + ".json", JSON: asJSON})
 	}
+	page, err := docs.Handler("Vedette", specs...)
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("GET /docs", page)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
