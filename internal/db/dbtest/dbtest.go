@@ -21,13 +21,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/ids"
 )
 
-// Main runs the package's tests and stops the PostgreSQL server, if one was started.
-func Main(m *testing.M) {
-	code := m.Run()
+// Main runs the package's tests, stops the PostgreSQL server, if one was started, and
+// exits.
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a TestMain that has something of its own to put away before it exits
+// with the code that Run returns.
+func Run(m *testing.M) (code int) {
+	code = m.Run()
 	if server.stop != nil {
 		server.stop()
 	}
-	os.Exit(code)
+	return code
 }
 
 // Each runs fn once on each engine, in parallel with other tests, on a database of its
