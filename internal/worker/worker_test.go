@@ -1,0 +1,222 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/weaksite"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// office is a worker at work on a database.
+type office struct {
+	tasks *task.Tasks
+	ctx   context.Context // with a caller
+}
+
+func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
+	t.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	accounts, err := account.Open(t.Context(), d, account.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := queue.Open(t.Context(), d, queue.Config{Logger: logger, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := hook.New(d, &netguard.Guard{}, logger)
+	tasks := task.New(d, q, accounts, hooks, logger)
+	templates, err := catalog.Starter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Templates: templates, Deny: deny, Logger: logger}); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := q.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: "ada@example.com", Admin: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return office{tasks, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+}
+
+// do runs a task to its end; at tells of each event on the way.
+func (o office) do(t *testing.T, instruction string, at func(task.Task, *task.Event)) (task.Task, []task.Issue) {
+	t.Helper()
+	made, err := o.tasks.Create(o.ctx, task.NewTask{Instruction: instruction})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := o.tasks.Stream(o.ctx, made.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range events {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e != nil && at != nil {
+			at(made, e)
+		}
+	}
+	made, err = o.tasks.Find(o.ctx, made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issues, _, err := o.tasks.FindIssues(o.ctx, task.IssueFilter{TaskID: made.ID, Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, issues
+}
+
+// site serves a handler and remembers which paths were asked for.
+func site(t *testing.T, h http.Handler) (base string, asked func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var paths []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		paths = append(paths, r.URL.Path)
+		mu.Unlock()
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(paths)
+	}
+}
+
+func TestFullCheckFindsEveryPlantedWeakness(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		base, _ := site(t, weaksite.New(7))
+		done, issues := open(t, d).do(t, "give "+base+" a full check", nil)
+		if done.Status != task.Completed {
+			t.Fatalf("%s: %s", done.Status, done.Summary)
+		}
+		for _, weakness := range weaksite.Weaknesses() {
+			if !slices.ContainsFunc(issues, func(i task.Issue) bool {
+				return strings.TrimSuffix(i.MatchedAt, "/") == strings.TrimSuffix(base+weakness.Path, "/")
+			}) {
+				t.Errorf("%s at %s was not found", weakness.Kind, weakness.Path)
+			}
+		}
+		for _, i := range issues {
+			if len(i.Evidence) != 2 || i.Evidence[1].Request == "" || i.Evidence[1].Response == "" || i.Description == "" || i.Remediation == "" {
+				t.Errorf("%s has no full evidence: %+v", i.Title, i)
+			}
+		}
+	})
+}
+
+func TestWallIsNoticedAndSaid(t *testing.T) {
+	base, _ := site(t, weaksite.Wall())
+	done, issues := open(t, dbtest.Open(t, "sqlite")).do(t, "look for exposed files, listings, backups and panels on "+base, nil)
+	if done.Status != task.Completed || len(issues) != 0 || !strings.Contains(done.Summary, "every path") {
+		t.Errorf("%s with %d issues: %s", done.Status, len(issues), done.Summary)
+	}
+}
+
+func TestExcludedPathIsNeverAskedFor(t *testing.T) {
+	base, asked := site(t, weaksite.New(7))
+	done, issues := open(t, dbtest.Open(t, "sqlite")).do(t, "full check of "+base+" but do not touch "+base+"/phpmyadmin", nil)
+	if done.Status != task.Completed || len(issues) == 0 {
+		t.Fatalf("%s with %d issues: %s", done.Status, len(issues), done.Summary)
+	}
+	for _, path := range asked() {
+		if strings.HasPrefix(path, "/phpmyadmin") {
+			t.Errorf("%s was asked for", path)
+		}
+	}
+}
+
+func TestDeniedNetworkIsNeverDialled(t *testing.T) {
+	base, asked := site(t, weaksite.New(7))
+	o := open(t, dbtest.Open(t, "sqlite"), netip.MustParsePrefix("127.0.0.0/8"))
+	done, issues := o.do(t, "full check of "+base, nil)
+	if len(asked()) != 0 || len(issues) != 0 || !strings.Contains(done.Summary, "scope") {
+		t.Errorf("%d requests, %d issues: %s", len(asked()), len(issues), done.Summary)
+	}
+}
+
+func TestRedirectDoesNotLeadOutOfScope(t *testing.T) {
+	outside, asked := site(t, weaksite.New(7))
+	inside, _ := site(t, http.RedirectHandler(outside+"/.git/HEAD", http.StatusFound))
+	_, issues := open(t, dbtest.Open(t, "sqlite")).do(t, "full check of "+inside, nil)
+	if len(asked()) != 0 {
+		t.Errorf("%d requests left the scope, first %s; %d issues", len(asked()), asked()[0], len(issues))
+	}
+}
+
+func TestAbortKeepsWhatWasFound(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		release := make(chan struct{})
+		weak := weaksite.New(7)
+		base, _ := site(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/.git") || r.URL.Path == "/" || strings.Count(r.URL.Path, "/") == 1 && len(r.URL.Path) > 12 {
+				weak.ServeHTTP(w, r)
+				return
+			}
+			select { // everything else hangs until the task is stopped
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}))
+		t.Cleanup(func() { close(release) })
+		o := open(t, d)
+		stopped := false
+		done, _ := o.do(t, "full check of "+base, func(made task.Task, e *task.Event) {
+			if stopped || e.Type != task.EventProgress || !strings.Contains(string(e.Data), `"tool": "scan"`) && !strings.Contains(string(e.Data), `"tool":"scan"`) {
+				return
+			}
+			stopped = true
+			if _, err := o.tasks.Abort(o.ctx, made.ID); err != nil {
+				t.Error(err)
+			}
+		})
+		if done.Status != task.Aborted || !strings.Contains(done.Summary, "stopped") {
+			t.Errorf("%s: %s", done.Status, done.Summary)
+		}
+	})
+}
+
+func TestSilentTargetIsSaid(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	done, _ := open(t, dbtest.Open(t, "sqlite")).do(t, "check http://"+address, nil)
+	if done.Status != task.Completed || !strings.Contains(done.Summary, "0 of 1 targets answered") || !strings.Contains(done.Summary, address) {
+		t.Errorf("%s: %s", done.Status, done.Summary)
+	}
+}
