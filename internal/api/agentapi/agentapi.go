@@ -51,7 +51,7 @@ type surface struct {
 // New makes the surface with all its operations.
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
-		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
+		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
 		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
 	}, c), d}
 	s.login()
@@ -68,6 +68,13 @@ func op(id, method, path, tag, summary string) rest.Op {
 	return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary}}
 }
 
+// LoginRequest is the body of POST /api/v1/auth/login.
+type LoginRequest struct {
+	Email          string `json:"email" doc:"The user's email address."`
+	Password       string `json:"password" doc:"The user's password."`
+	TurnstileToken string `json:"turnstile_token,omitempty" doc:"The answer to the challenge, where the deployment asks for one."`
+}
+
 func (s surface) login() {
 	type output struct{ Body account.Token }
 	login := op("login", http.MethodPost, "/api/v1/auth/login", "User", "Get a bearer token for an email and a password")
@@ -75,11 +82,7 @@ func (s surface) login() {
 	login.Errors = []int{401, 403}
 	rest.Register(s.API, login, func(ctx context.Context, in *struct {
 		Challenge
-		Body struct {
-			Email          string `json:"email"`
-			Password       string `json:"password"`
-			TurnstileToken string `json:"turnstile_token,omitempty" doc:"The answer to the challenge, where the deployment asks for one."`
-		}
+		Body LoginRequest
 	}) (*output, error) {
 		if in.Body.TurnstileToken != "" {
 			in.Token = in.Body.TurnstileToken

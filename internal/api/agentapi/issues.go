@@ -10,7 +10,7 @@ import (
 
 // IssueList is a page of issues.
 type IssueList struct {
-	Issues     []task.Issue `json:"issues"`
+	Issues     []task.Issue `json:"issues" doc:"The page."`
 	Total      int          `json:"total"`
 	HasMore    bool         `json:"has_more"`
 	NextCursor string       `json:"next_cursor,omitempty"`
@@ -18,11 +18,11 @@ type IssueList struct {
 
 // IssuePatch is what may be changed of an issue.
 type IssuePatch struct {
-	Status      *task.IssueStatus `json:"status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged"`
-	Severity    *string           `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown"`
-	Title       *string           `json:"title,omitempty" minLength:"1" maxLength:"500"`
-	Description *string           `json:"description,omitempty" maxLength:"20000"`
-	Remediation *string           `json:"remediation,omitempty" maxLength:"20000"`
+	Status      *task.IssueStatus `json:"status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What was decided; false_positive and duplicate take it out of artifacts."`
+	Severity    *string           `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"How bad it is."`
+	Title       *string           `json:"title,omitempty" minLength:"1" maxLength:"500" doc:"What it is, in a line."`
+	Description *string           `json:"description,omitempty" maxLength:"20000" doc:"What was found, and why it matters."`
+	Remediation *string           `json:"remediation,omitempty" maxLength:"20000" doc:"What to do about it."`
 }
 
 func (s surface) issues() {
@@ -34,11 +34,11 @@ func (s surface) issues() {
 
 	rest.Register(s.API, op("list-issues", http.MethodGet, path, tag, "List your team's verified issues, newest first"),
 		func(ctx context.Context, in *struct {
-			PerPage    int    `query:"per_page" minimum:"1" maximum:"200" default:"50"`
+			PerPage    int    `query:"per_page" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
 			Cursor     string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
-			TaskID     string `query:"task_id" format:"uuid"`
-			Status     string `query:"status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged"`
-			Severity   string `query:"severity" enum:"critical,high,medium,low,info,unknown"`
+			TaskID     string `query:"task_id" format:"uuid" doc:"Only those of this task."`
+			Status     string `query:"status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Only those with this decision."`
+			Severity   string `query:"severity" enum:"critical,high,medium,low,info,unknown" doc:"Only those of this severity."`
 			Unverified bool   `query:"unverified" doc:"Also what was seen once and could not be confirmed."`
 		}) (*struct{ Body IssueList }, error) {
 			found, total, err := s.Tasks.FindIssues(ctx, task.IssueFilter{

@@ -22,32 +22,35 @@ type TaskRequest struct {
 	CompletionDelivery *string      `json:"completion_delivery,omitempty" nullable:"true" enum:"webhook,artifact" doc:"What to do with the completion artifact; without it the results stay in the service."`
 	ResponseFormat     string       `json:"response_format,omitempty" enum:"sse,json" doc:"sse: the answer is the task's stream. json: 202 with the task's ids. Without it, the Accept header decides."`
 	ID                 string       `json:"id,omitempty" format:"uuid" doc:"The new task's id; made by the server when absent."`
-	Mode               string       `json:"mode,omitempty" enum:"agent,chat,plan"`
-	AutoExecute        bool         `json:"auto_execute,omitempty"`
-	AskQuestion        bool         `json:"ask_question,omitempty"`
-	AgentID            string       `json:"agent_id,omitempty" maxLength:"128"`
-	AgentIDs           []string     `json:"agent_ids,omitempty" maxItems:"50"`
-	MaxSteps           *int         `json:"max_steps,omitempty" minimum:"4" maximum:"200"`
-	MaxIterations      *int         `json:"max_iterations,omitempty" minimum:"0" maximum:"5"`
-	Isolated           bool         `json:"isolated,omitempty"`
-	Model              string       `json:"model,omitempty" maxLength:"128"`
-	ProjectID          string       `json:"project_id,omitempty" format:"uuid"`
-	FileKeys           []string     `json:"file_keys,omitempty" maxItems:"100"`
+	Mode               string       `json:"mode,omitempty" enum:"agent,chat,plan" doc:"How to work; kept and shown. The built-in planner always works as an agent."`
+	AutoExecute        bool         `json:"auto_execute,omitempty" doc:"Kept and shown."`
+	AskQuestion        bool         `json:"ask_question,omitempty" doc:"Kept and shown."`
+	AgentID            string       `json:"agent_id,omitempty" maxLength:"128" doc:"Kept and shown."`
+	AgentIDs           []string     `json:"agent_ids,omitempty" maxItems:"50" doc:"Kept and shown."`
+	MaxSteps           *int         `json:"max_steps,omitempty" minimum:"4" maximum:"200" doc:"Kept and shown."`
+	MaxIterations      *int         `json:"max_iterations,omitempty" minimum:"0" maximum:"5" doc:"Kept and shown."`
+	Isolated           bool         `json:"isolated,omitempty" doc:"Kept and shown."`
+	Model              string       `json:"model,omitempty" maxLength:"128" doc:"Kept and shown; the built-in planner uses no model."`
+	ProjectID          string       `json:"project_id,omitempty" format:"uuid" doc:"Kept and shown."`
+	FileKeys           []string     `json:"file_keys,omitempty" maxItems:"100" doc:"Kept and shown."`
 	Secrets            []string     `json:"secrets,omitempty" maxItems:"100" doc:"Names of the secrets this task may use."`
-	Visibility         string       `json:"visibility,omitempty" enum:"private,team,unlisted,public"`
+	Visibility         string       `json:"visibility,omitempty" enum:"private,team,unlisted,public" doc:"Kept and shown; a task is seen by its team."`
 }
 
 // TaskMessage is an instruction in parts.
 type TaskMessage struct {
-	ID    string `json:"id,omitempty" format:"uuid"`
-	Role  string `json:"role,omitempty" enum:"user"`
-	Parts []struct {
-		Type      string `json:"type" maxLength:"64"`
-		Text      string `json:"text,omitempty"`
-		MediaType string `json:"media_type,omitempty"`
-		Name      string `json:"name,omitempty"`
-		URL       string `json:"url,omitempty"`
-	} `json:"parts" maxItems:"100"`
+	ID    string     `json:"id,omitempty" format:"uuid" doc:"Accepted and ignored."`
+	Role  string     `json:"role,omitempty" enum:"user" doc:"Who speaks: always the user."`
+	Parts []TaskPart `json:"parts" maxItems:"100" doc:"The parts in their order; those of type text are the instruction."`
+}
+
+// TaskPart is one part of a message.
+type TaskPart struct {
+	Type      string `json:"type" maxLength:"64" doc:"text, or another type, which is accepted and ignored."`
+	Text      string `json:"text,omitempty" doc:"The text of a part of type text."`
+	MediaType string `json:"media_type,omitempty" doc:"Accepted and ignored."`
+	Name      string `json:"name,omitempty" doc:"Accepted and ignored."`
+	URL       string `json:"url,omitempty" doc:"Accepted and ignored."`
 }
 
 func (r TaskRequest) newTask() (task.NewTask, error) {
@@ -90,7 +93,7 @@ func (r TaskRequest) wantsJSON(accept string) bool {
 type TaskAccepted struct {
 	TaskID    string      `json:"task_id"`
 	StreamID  string      `json:"stream_id"`
-	Status    task.Status `json:"status"`
+	Status    task.Status `json:"status" doc:"How far the task is."`
 	StreamURL string      `json:"stream_url" doc:"Where to follow the task, from the server's root."`
 	CreatedAt time.Time   `json:"created_at"`
 }
@@ -160,16 +163,16 @@ type TaskDoc struct {
 	ID                 string         `json:"id"`
 	Title              string         `json:"title"`
 	Task               string         `json:"task" doc:"The instruction."`
-	Status             task.Status    `json:"status" enum:"queued,running,completed,failed,aborted"`
+	Status             task.Status    `json:"status" doc:"How far the task is."`
 	CompletionDelivery *task.Delivery `json:"completion_delivery"`
 	StreamID           string         `json:"stream_id"`
-	CreatedBy          string         `json:"created_by"`
-	Model              string         `json:"model"`
+	CreatedBy          string         `json:"created_by" doc:"The email address of the user who handed it over."`
+	Model              string         `json:"model" doc:"What plans it; builtin: no language model."`
 	Mode               string         `json:"mode"`
 	ProjectID          string         `json:"project_id,omitempty"`
-	IsIsolated         bool           `json:"is_isolated"`
-	IsScheduled        bool           `json:"is_scheduled"`
-	SecretNames        []string       `json:"secret_names"`
+	IsIsolated         bool           `json:"is_isolated" doc:"As in the request."`
+	IsScheduled        bool           `json:"is_scheduled" doc:"Whether a schedule made it."`
+	SecretNames        []string       `json:"secret_names" doc:"The names of the secrets in the request."`
 	Summary            string         `json:"summary"`
 	IssueCount         int            `json:"issue_count"`
 	CreatedAt          time.Time      `json:"created_at"`
@@ -203,7 +206,7 @@ func orNull(t time.Time) *time.Time {
 
 // TaskList is a page of tasks.
 type TaskList struct {
-	Tasks      []TaskDoc `json:"tasks"`
+	Tasks      []TaskDoc `json:"tasks" doc:"The page."`
 	Total      int       `json:"total"`
 	HasMore    bool      `json:"has_more"`
 	NextCursor string    `json:"next_cursor,omitempty"`
@@ -211,7 +214,7 @@ type TaskList struct {
 
 // PageQuery asks for a page.
 type PageQuery struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
 	Cursor string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
 }
 
@@ -225,7 +228,7 @@ func pageOf[T any](items []T, limit int, id func(T) string) (page []T, more bool
 
 func (s surface) listTasks(ctx context.Context, in *struct {
 	PageQuery
-	Status string `query:"status" enum:"queued,running,completed,failed,aborted"`
+	Status string `query:"status" enum:"queued,running,completed,failed,aborted" doc:"Only those in this state."`
 }) (*struct{ Body TaskList }, error) {
 	found, total, err := s.Tasks.FindAll(ctx, task.Filter{Status: task.Status(in.Status), After: in.Cursor, Limit: in.Limit + 1})
 	if err != nil {
@@ -241,41 +244,41 @@ func (s surface) listTasks(ctx context.Context, in *struct {
 
 // TaskDetail is a task with what belongs to it.
 type TaskDetail struct {
-	Task       TaskDoc         `json:"task"`
-	Status     task.Status     `json:"status"`
-	Messages   []chatMessage   `json:"messages"`
+	Task       TaskDoc         `json:"task" doc:"The task."`
+	Status     task.Status     `json:"status" doc:"How far the task is."`
+	Messages   []chatMessage   `json:"messages" doc:"What was said: the instruction, and in the end the summary."`
 	Plan       json.RawMessage `json:"plan,omitempty" doc:"What was understood of the instruction, and what was not."`
-	Issues     []task.Issue    `json:"issues"`
-	ReadOnly   bool            `json:"read_only"`
-	Stream     streamDoc       `json:"stream"`
-	StreamURLs []streamLink    `json:"streamUrls"`
-	Streams    []streamRow     `json:"streams"`
+	Issues     []task.Issue    `json:"issues" doc:"Its verified issues, newest first; at most 1000."`
+	ReadOnly   bool            `json:"read_only" doc:"Whether it is somebody else's in your team."`
+	Stream     streamDoc       `json:"stream" doc:"Its output stream."`
+	StreamURLs []streamLink    `json:"streamUrls" doc:"Where to follow it."`
+	Streams    []streamRow     `json:"streams" doc:"All of its output streams."`
 }
 
 type chatMessage struct {
-	Role      string    `json:"role" enum:"user,assistant"`
-	Text      string    `json:"text"`
+	Role      string    `json:"role" enum:"user,assistant" doc:"Who said it."`
+	Text      string    `json:"text" doc:"What was said."`
 	CreatedAt time.Time `json:"created_at"`
 }
 
 // The mixed casing of these three is what clients of the public service know.
 type streamDoc struct {
-	HasStream bool         `json:"hasStream"`
+	HasStream bool         `json:"hasStream" doc:"Always true."`
 	StreamID  string       `json:"streamId"`
-	Status    task.Status  `json:"streamStatus"`
-	LastSeq   int64        `json:"last_seq"`
+	Status    task.Status  `json:"streamStatus" doc:"How far the task is."`
+	LastSeq   int64        `json:"last_seq" doc:"The number of the stream's last event so far."`
 	RunConfig task.Options `json:"run_config"`
 }
 
 type streamLink struct {
 	StreamID string      `json:"streamId"`
-	URL      string      `json:"url"`
-	Status   task.Status `json:"status"`
+	URL      string      `json:"url" doc:"From the server's root."`
+	Status   task.Status `json:"status" doc:"How far the task is."`
 }
 
 type streamRow struct {
 	StreamID    string       `json:"stream_id"`
-	Status      task.Status  `json:"status"`
+	Status      task.Status  `json:"status" doc:"How far the task is."`
 	CreatedAt   time.Time    `json:"created_at"`
 	CompletedAt *time.Time   `json:"completed_at"`
 	RunConfig   task.Options `json:"run_config"`
@@ -312,8 +315,8 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*struct{ Body TaskD
 // ArtifactWrapper is the specification's artifact retrieval wrapper.
 type ArtifactWrapper struct {
 	TaskID             string                  `json:"task_id"`
-	CompletionDelivery task.Delivery           `json:"completion_delivery"`
-	Artifact           task.CompletionArtifact `json:"artifact"`
+	CompletionDelivery task.Delivery           `json:"completion_delivery" doc:"What the task was created with."`
+	Artifact           task.CompletionArtifact `json:"artifact" doc:"The artifact, without event."`
 }
 
 func (s surface) getArtifact(ctx context.Context, in *struct {

@@ -16,8 +16,14 @@ import (
 
 // TeamAnswer is a team, and what there is to say about its settings.
 type TeamAnswer struct {
-	Team    account.Team `json:"team"`
+	Team    account.Team `json:"team" doc:"The team as it is now."`
 	Warning string       `json:"warning,omitempty" doc:"Set when deliveries to the webhook URL will be blocked, with the reason."`
+}
+
+// TeamPatch is what may be changed of a team.
+type TeamPatch struct {
+	Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"The team's name."`
+	WebhookURL *string `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where completion artifacts are pushed, http or https; an empty string clears it."`
 }
 
 func (s surface) teams() {
@@ -30,12 +36,7 @@ func (s surface) teams() {
 
 	patch := op("update-team", http.MethodPatch, path, tag, "Change your team's settings (team admins only)")
 	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty string clears it. Deliveries to private, local and cloud metadata addresses are blocked."
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
-		Body struct {
-			Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128"`
-			WebhookURL *string `json:"webhook_url,omitempty" maxLength:"2048"`
-		}
-	}) (*output, error) {
+	rest.Register(s.API, patch, func(ctx context.Context, in *struct{ Body TeamPatch }) (*output, error) {
 		if _, err := account.TeamAdmin(ctx); err != nil {
 			return nil, err
 		}
@@ -69,7 +70,7 @@ func (s surface) checkWebhook(url *string) (warning string, err error) {
 
 // DeliveryList is a page of the delivery log.
 type DeliveryList struct {
-	Deliveries []DeliveryDoc `json:"deliveries"`
+	Deliveries []DeliveryDoc `json:"deliveries" doc:"The page."`
 	Total      int           `json:"total"`
 	HasMore    bool          `json:"has_more"`
 }
@@ -78,20 +79,20 @@ type DeliveryList struct {
 type DeliveryDoc struct {
 	ID         string     `json:"id"`
 	TaskID     string     `json:"task_id"`
-	Event      string     `json:"event"`
+	Event      string     `json:"event" doc:"What was delivered: task.completed."`
 	Receiver   string     `json:"receiver" doc:"Scheme and host of the webhook URL; the rest may be secret."`
-	State      hook.State `json:"state" enum:"pending,sending,delivered,failed,blocked"`
+	State      hook.State `json:"state" enum:"pending,sending,delivered,failed,blocked" doc:"Where the delivery is; blocked: its address is one that must not be dialled."`
 	StatusCode int        `json:"status_code" doc:"Of the receiver's answer; 0 without one."`
-	Error      string     `json:"error,omitempty"`
+	Error      string     `json:"error,omitempty" doc:"Why it failed or was blocked."`
 	CreatedAt  time.Time  `json:"created_at"`
 	StartedAt  *time.Time `json:"started_at"`
 	FinishedAt *time.Time `json:"finished_at"`
-	DurationMS int64      `json:"duration_ms"`
+	DurationMS int64      `json:"duration_ms" doc:"How long the receiver took, in milliseconds."`
 }
 
 func (s surface) listDeliveries(ctx context.Context, in *struct {
-	Limit  int `query:"limit" minimum:"1" maximum:"200" default:"50"`
-	Offset int `query:"offset" minimum:"0"`
+	Limit  int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
+	Offset int `query:"offset" minimum:"0" doc:"How many to skip."`
 }) (*struct{ Body DeliveryList }, error) {
 	caller, err := account.From(ctx)
 	if err != nil {
@@ -108,23 +109,24 @@ func (s surface) listDeliveries(ctx context.Context, in *struct {
 	return &struct{ Body DeliveryList }{list}, err
 }
 
+// CapRequest sets a member's spending cap.
+type CapRequest struct {
+	Email string  `json:"email" doc:"The member's email address."`
+	Cap   float64 `json:"spending_cap_usd" minimum:"0" maximum:"1000000000" doc:"The cap in US dollars; 0 blocks."`
+}
+
 // caps are a member's spending cap, which decides whether they may have an API key.
 func (s surface) caps(path, tag string) {
 	set := op("set-member-cap", http.MethodPatch, path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)")
 	set.Errors = []int{404}
-	rest.Register(s.API, set, func(ctx context.Context, in *struct {
-		Body struct {
-			Email string  `json:"email"`
-			Cap   float64 `json:"spending_cap_usd" minimum:"0" maximum:"1000000000"`
-		}
-	}) (*struct{ Body message }, error) {
+	rest.Register(s.API, set, func(ctx context.Context, in *struct{ Body CapRequest }) (*struct{ Body message }, error) {
 		cents := int64(math.Round(in.Body.Cap * 100))
 		return &struct{ Body message }{message{"The spending cap is set."}}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
 	})
 	clear := op("clear-member-cap", http.MethodDelete, path, tag, "Remove a member's spending cap (team admins only)")
 	clear.Errors = []int{404}
 	rest.Register(s.API, clear, func(ctx context.Context, in *struct {
-		Email string `query:"email" required:"true"`
+		Email string `query:"email" required:"true" doc:"The member's email address."`
 	}) (*struct{ Body message }, error) {
 		return &struct{ Body message }{message{"The spending cap is removed."}}, s.Accounts.SetCap(ctx, in.Email, nil)
 	})

@@ -52,8 +52,12 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 
 // keyAnswer is the platform's answer about an API key.
 type keyAnswer struct {
-	Message string `json:"message"`
+	Message string `json:"message" doc:"What was done, or is known, in words."`
 	APIKey  string `json:"api_key" doc:"The key's value where it was just made; otherwise a mask: a key is shown once."`
+}
+
+type message struct {
+	Message string `json:"message" doc:"What was done, in words."`
 }
 
 // maskedKey stands where the value of an existing key would be.
@@ -89,17 +93,7 @@ func (s surface) keys() {
 			return &output{keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}}, err
 		})
 	rest.Register(s.API, op("delete-api-key", http.MethodDelete, path, "Delete your API key; it is void at once", 404),
-		func(ctx context.Context, _ *struct{}) (*struct {
-			Body struct {
-				Message string `json:"message"`
-			}
-		}, error) {
-			out := &struct {
-				Body struct {
-					Message string `json:"message"`
-				}
-			}{}
-			out.Body.Message = "The API key is deleted."
-			return out, s.Accounts.DeleteKey(ctx)
+		func(ctx context.Context, _ *struct{}) (*struct{ Body message }, error) {
+			return &struct{ Body message }{message{"The API key is deleted."}}, s.Accounts.DeleteKey(ctx)
 		})
 }

@@ -43,7 +43,8 @@ type Surface struct {
 	// Shape is the body of an error answer; id is the id under which the log knows it.
 	Shape func(status int, e *errs.Error, id string) any
 	// ErrorType is a value of the type that Shape returns, for the contract.
-	ErrorType any
+	ErrorType  any
+	Vocabulary Vocabulary
 }
 
 // API is a surface with its routes.
@@ -57,9 +58,11 @@ type API struct {
 
 const defaultMaxBody = 1 << 20
 
-// huma keeps these two in variables of the process.
+// huma keeps these in variables of the process.
 var setUpHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
+	// This one only draws the contract: its type stands for the surface's, see New.
+	huma.NewError = func(int, string, ...error) huma.StatusError { return &failure{} }
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, details ...error) huma.StatusError {
 		return failureFor(ctx, fromHuma(status, message, details))
 	}
@@ -86,6 +89,7 @@ func New(s Surface, c Config) *API {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil // no $schema in bodies
 	config.AllowAdditionalPropertiesByDefault = true
+	config.Components.Schemas = huma.NewMapRegistry(schemaPrefix, s.schemaName)
 	config.Components.SecuritySchemes = securitySchemes()
 	for _, server := range s.Servers {
 		config.Servers = append(config.Servers, &huma.Server{URL: server.URL, Description: server.Description})
@@ -97,12 +101,6 @@ func New(s Surface, c Config) *API {
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
-
-// Contract is the surface's OpenAPI document, as YAML.
-func (a *API) Contract() ([]byte, error) { return a.Huma.OpenAPI().YAML() }
-
-// ContractJSON is the surface's OpenAPI document, as JSON.
-func (a *API) ContractJSON() ([]byte, error) { return json.Marshal(a.Huma.OpenAPI()) }
 
 // Op is an operation: what huma needs to know, and who may call it.
 type Op struct {
@@ -117,14 +115,27 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	op.Middlewares = append(huma.Middlewares{a.observe, a.before(op.Before), a.authenticate(op.Auth), a.limit, a.readBody}, op.Middlewares...)
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)
-	if op.Auth != None {
+	switch op.Auth {
+	case KeyOrBearer, BearerOnly:
 		op.Errors = append(op.Errors, 401, 403)
+	case InternalKey:
+		op.Errors = append(op.Errors, 401)
 	}
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, 413, 415)
 	}
 	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1 // readBody has read it, bounded in size and time
+	if op.Auth == KeyOrBearer {
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: teamHeader, In: "header", Description: "The id of the team to act in, one of yours; without it, your own.", Schema: &huma.Schema{Type: huma.TypeString},
+		})
+	}
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
 	huma.Register(a.Huma, op.Operation, handler)
+	// huma announces 422 for what it refuses; the surfaces answer 400 to every malformed request.
+	delete(op.Responses, "422")
 }
 
 func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -195,9 +206,6 @@ func (f *failure) GetStatus() int               { return f.status }
 func (f *failure) MarshalJSON() ([]byte, error) { return json.Marshal(f.body) }
 
 func failureFor(ctx huma.Context, e *errs.Error) huma.StatusError {
-	if ctx == nil { // while huma draws the contract
-		return &failure{}
-	}
 	rec := recordOf(ctx.Context())
 	rec.err = e
 	for name, value := range errorHeaders(e) {

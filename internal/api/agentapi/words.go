@@ -1,0 +1,130 @@
+package agentapi
+
+import (
+	"reflect"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+// vocabulary is what the contract says of the documents that the slices declare.
+func vocabulary() rest.Vocabulary {
+	return rest.Vocabulary{
+		Names: map[reflect.Type]string{
+			reflect.TypeFor[account.Key]():          "APIKey",
+			reflect.TypeFor[account.NewKey]():       "CreatedAPIKey",
+			reflect.TypeFor[account.Token]():        "AccessToken",
+			reflect.TypeFor[account.LookupResult](): "MasterLookupResult",
+			reflect.TypeFor[account.LookupTeam]():   "MasterTeam",
+			reflect.TypeFor[account.LookupMember](): "MasterMember",
+			reflect.TypeFor[task.Options]():         "TaskOptions",
+			reflect.TypeFor[TaskDoc]():              "Task",
+			reflect.TypeFor[DeliveryDoc]():          "WebhookDelivery",
+			reflect.TypeFor[DeliveryList]():         "WebhookDeliveryList",
+			reflect.TypeFor[streamDoc]():            "TaskStream",
+			reflect.TypeFor[streamLink]():           "TaskStreamLink",
+			reflect.TypeFor[streamRow]():            "TaskStreamRow",
+		},
+		Enums: map[reflect.Type][]string{
+			reflect.TypeFor[task.Status]():       words(task.Statuses),
+			reflect.TypeFor[task.IssueStatus]():  words(task.IssueStatuses),
+			reflect.TypeFor[task.Verification](): words([]task.Verification{task.Pending, task.Verified, task.Unverified}),
+			reflect.TypeFor[task.Delivery]():     words([]task.Delivery{task.Webhook, task.Artifact}),
+			reflect.TypeFor[account.Plan]():      words([]account.Plan{account.Free, account.Pro, account.Enterprise}),
+		},
+		Words: fieldWords(),
+	}
+}
+
+func words[S ~string](values []S) (out []string) {
+	for _, value := range values {
+		out = append(out, string(value))
+	}
+	return out
+}
+
+// fieldWords describe fields: by name where a name means the same everywhere, and by
+// schema where it does not.
+func fieldWords() map[string]string {
+	return map[string]string{
+		"id":                  "A uuid.",
+		"task_id":             "The task's id.",
+		"stream_id":           "The id of the task's output stream.",
+		"streamId":            "The id of the task's output stream.",
+		"created_at":          "When it was made.",
+		"updated_at":          "When it last changed.",
+		"started_at":          "When it began; null while it has not.",
+		"completed_at":        "When it ended; null while it has not.",
+		"finished_at":         "When it ended; null while it has not.",
+		"title":               "What it is, in a line.",
+		"summary":             "The outcome in words, with what was not tested and what was not understood.",
+		"severity":            "One of critical, high, medium, low, info, unknown.",
+		"description":         "What was found, and why it matters.",
+		"remediation":         "What to do about it.",
+		"evidence":            "The requests that showed it, with what came back: the detection and its verification.",
+		"template_id":         "The detection template that found it.",
+		"target":              "The target of the task that it belongs to.",
+		"matched_at":          "Where it was found: a URL, or host and port.",
+		"issue_count":         "How many issues were verified.",
+		"completion_delivery": "What happens with the completion artifact; null: nothing.",
+		"total":               "How many there are in all, on every page.",
+		"has_more":            "Whether a further page follows.",
+		"next_cursor":         "The cursor of the next page; absent on the last.",
+		"mode":                "As in the request.",
+		"project_id":          "As in the request.",
+		"run_config":          "The further fields of the request, as they were given.",
+		"message":             "What was done, in words.",
+		"agent_id":            "As in the request.",
+		"agent_ids":           "As in the request.",
+		"ask_question":        "As in the request.",
+		"auto_execute":        "As in the request.",
+		"file_keys":           "As in the request.",
+		"isolated":            "As in the request.",
+		"max_iterations":      "As in the request.",
+		"max_steps":           "As in the request.",
+		"model":               "As in the request.",
+		"secrets":             "As in the request.",
+		"visibility":          "As in the request.",
+
+		"APIKey.last_used_at":    "When it was last used; null: never.",
+		"CreatedAPIKey.key":      "The whole key, shown this once: svc_sk_ and 32 characters.",
+		"AccessToken.expires_in": "Seconds until the token expires.",
+		"access_token":           "What to send in the Authorization header, after Bearer.",
+		"token_type":             "Always Bearer.",
+
+		"exists":                  "Whether any region knows the user.",
+		"user_region":             "The region that knows the user; null: none does.",
+		"MasterLookupResult.team": "The user's team; null: none, or it is not told.",
+		"user_role":               "The user's role in the team.",
+		"members":                 "The members of the team.",
+		"MasterMember.email":      "The member's email address.",
+		"MasterMember.role":       "The member's role in the team.",
+		"name":                    "The team's name.",
+		"plan":                    "The team's plan.",
+		"owner_email":             "The email address of the team's owner.",
+		"member_count":            "How many members the team has.",
+		"webhook_url":             "Where completion artifacts are pushed; empty: nowhere.",
+
+		"Issue.status":       "What people have decided about the issue.",
+		"Issue.verification": "What a second, independent request said; only verified issues are reported.",
+		"Issue.note":         "Why it could not be confirmed.",
+		"Evidence.kind":      "detection, or verification.",
+		"Evidence.url":       "What was asked for.",
+		"Evidence.matcher":   "The name of the matcher that matched.",
+		"Evidence.extracted": "What was extracted from the answer.",
+		"Evidence.request":   "The request as it was sent.",
+		"Evidence.response":  "The beginning of the response.",
+		"Evidence.curl":      "The request as a curl command.",
+		"Evidence.at":        "When the request was sent.",
+		"Finding.status":     "What people have decided about the issue.",
+
+		"schema_version":                         "The version of this shape: 1.",
+		"event":                                  "task.completed; on webhook deliveries only.",
+		"CompletionArtifact.completed_at":        "When the task ended.",
+		"CompletionArtifact.completion_delivery": "The mode the task was created with.",
+		"CompletionArtifact.status":              "How the task ended.",
+		"CompletionArtifact.issue_count":         "How many findings there are.",
+		"findings":                               "The verified issues of the task, the worst first.",
+	}
+}

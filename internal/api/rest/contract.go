@@ -1,0 +1,85 @@
+package rest
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Vocabulary is what a contract says of documents that are declared in other rooms, which
+// know nothing of contracts.
+type Vocabulary struct {
+	// Names are the schema names of types whose own name says too little outside of their package.
+	Names map[reflect.Type]string
+	// Enums are the values of named string types.
+	Enums map[reflect.Type][]string
+	// Words describe fields that no doc tag describes: by Schema.field, or by field alone
+	// where it means the same everywhere.
+	Words map[string]string
+}
+
+// Contract is the surface's OpenAPI document, as YAML.
+func (a *API) Contract() ([]byte, error) { return a.document().YAML() }
+
+// ContractJSON is the surface's OpenAPI document, as JSON.
+func (a *API) ContractJSON() ([]byte, error) { return json.Marshal(a.document()) }
+
+// document is the contract with the surface's vocabulary in it.
+func (a *API) document() *huma.OpenAPI {
+	doc := a.Huma.OpenAPI()
+	for name, schema := range doc.Components.Schemas.Map() {
+		a.describe(name, schema, doc.Components.Schemas.TypeFromRef(schemaPrefix+name))
+	}
+	return doc
+}
+
+const schemaPrefix = "#/components/schemas/"
+
+// describe completes the fields of one schema. Doing it twice changes nothing.
+func (a *API) describe(name string, schema *huma.Schema, t reflect.Type) {
+	for _, field := range reflect.VisibleFields(t) {
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		property := schema.Properties[key]
+		if property == nil {
+			continue
+		}
+		if property.Description == "" {
+			property.Description = a.Vocabulary.Words[name+"."+key]
+		}
+		if property.Description == "" {
+			property.Description = a.Vocabulary.Words[key]
+		}
+		kind := field.Type
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		if values := a.Vocabulary.Enums[kind]; len(property.Enum) == 0 {
+			for _, value := range values {
+				property.Enum = append(property.Enum, value)
+			}
+		}
+		if property.Nullable && len(property.Enum) > 0 && !slices.Contains(property.Enum, nil) {
+			property.Enum = append(property.Enum, nil) // JSON Schema: null, too, must be one of the values
+		}
+		if property.Ref != "" && field.Type.Kind() == reflect.Pointer && slices.Contains(schema.Required, key) {
+			schema.Properties[key] = &huma.Schema{
+				Description: property.Description, OneOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}},
+			}
+		}
+	}
+}
+
+// schemaName names a type in the contract: its own name, or for one without a name the
+// place it stands in.
+func (s Surface) schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if name := s.Vocabulary.Names[t]; name != "" {
+		return name
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
