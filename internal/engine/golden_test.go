@@ -130,10 +130,9 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // case options, one a line in the comment of the archive; other lines are words.
 type options struct {
-	tls     bool
-	path    string
-	vars    map[string]string
-	workers int
+	tls  bool
+	path string
+	vars map[string]string
 }
 
 func parseOptions(comment string) options {

@@ -166,6 +166,15 @@ func TestConfirm(t *testing.T) {
 	if err != nil || !ok || again.MatchedAt != s.URL+"/one" || again.ExtractedResults[0] != "2" || seen.get("/two") != 2 {
 		t.Errorf("stored: %v %v %+v", ok, err, again)
 	}
+	var second engine.Event
+	literal := template(t, "d", "  - path: ['{{BaseURL}}/one', '{{BaseURL}}/two']\n    matchers: [{type: word, name: first, words: [seen]}]\n")
+	data, _ = json.Marshal(events[1])
+	if err := json.Unmarshal(data, &second); err != nil {
+		t.Fatal(err)
+	}
+	if again, ok, err = e.Confirm(t.Context(), target, literal, second); err != nil || !ok || again.MatchedAt != s.URL+"/two" {
+		t.Errorf("the second path of a stored event: %v %v %s", ok, err, again.MatchedAt)
+	}
 	gone.Store("/one", true)
 	if _, ok, err := e.Confirm(t.Context(), target, p, events[0]); err != nil || ok {
 		t.Errorf("what is gone was confirmed: %v", err)

@@ -80,6 +80,9 @@ func TestKey(t *testing.T) {
 	if open.Key() != blanks.Key() {
 		t.Error("the same text in two spellings has two keys")
 	}
+	if x, _ := dsl.Parse("{{x}}"); x.Key() == dsl.Literal("x").Key() {
+		t.Error("a variable has the key of a literal")
+	}
 	for _, other := range []dsl.Text{dsl.Literal("a{{x}}"), dsl.Literal("a"), {}} {
 		if open.Key() == other.Key() {
 			t.Errorf("%q has the key of %q", other, open)

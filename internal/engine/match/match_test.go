@@ -82,6 +82,20 @@ func TestSharedResponse(t *testing.T) {
 	}
 }
 
+// Named matchers are told of in written order, not in that of their cost.
+func TestNamesInWrittenOrder(t *testing.T) {
+	r, _ := response(200, "", "abc")
+	o := compile(t, "or", []syntax.Matcher{
+		{Type: "regex", Name: "dear", Regex: []string{"a.c"}},
+		{Type: "status", Name: "cheap", Status: []int{200}},
+		{Type: "word", Name: "dear", Words: []string{"b"}},
+	})
+	_, findings := o.Eval(r, noVars)
+	if len(findings) != 2 || findings[0].Matcher != "dear" || findings[1].Matcher != "cheap" {
+		t.Errorf("%+v", findings)
+	}
+}
+
 // An extractor that reads the part of its own name ends.
 func TestExtractorOfItself(t *testing.T) {
 	r, _ := response(200, "", "x")

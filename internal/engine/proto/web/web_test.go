@@ -108,6 +108,30 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// A body without end is cut at the bound, at once, and its connection is given up.
+func TestEndlessBody(t *testing.T) {
+	ended := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		for {
+			if _, err := w.Write(make([]byte, 32<<10)); err != nil {
+				return
+			}
+		}
+	}))
+	defer s.Close()
+	address, _ := web.ParseAddress(s.URL)
+	got, err := get(t, web.Config{MaxBody: 1 << 20, Timeout: time.Minute}, web.Request{Address: address})
+	if err != nil || len(got.Body) != 1<<20 || !got.Truncated {
+		t.Errorf("%v %+v", err, got)
+	}
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Error("the server is still sending")
+	}
+}
+
 func TestBrokenServers(t *testing.T) {
 	many := "HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 100_000) + "\r\n"
 	for name, raw := range map[string]string{
