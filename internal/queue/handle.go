@@ -42,6 +42,11 @@ type Handler[T Args] struct {
 	// SQLite, waiting for another connection would never end.
 	GiveUp func(ctx context.Context, tx *db.Tx, job Job[T], cause error) error
 
+	// Quick jobs take seconds at most. They have workers of their own on every node, so
+	// that they never wait for a long one. A node that only inserts must register its
+	// quick handlers too: the lane is chosen at the insert.
+	Quick bool
+
 	Timeout     time.Duration                   // of one attempt; 0: none
 	MaxAttempts int                             // 5 when 0
 	Backoff     func(attempt int) time.Duration // the wait after a failed attempt; 2, 4, 8 … s up to 5 min when nil
@@ -72,6 +77,7 @@ func Handle[T Args](q *Queue, h Handler[T]) {
 		job, _ := decode[T](row, token) // arguments that cannot be read are the cause
 		return h.GiveUp(ctx, tx, job, cause)
 	}
+	q.quick[w.kind] = h.Quick
 	river.AddWorkerArgs(q.workers, rawArgs{kind: w.kind}, w)
 }
 

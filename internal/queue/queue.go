@@ -58,6 +58,7 @@ type Queue struct {
 	node    string // unique to this Queue value: a restart must not keep its past life's leases alive
 	river   backend
 	workers *river.Workers
+	quick   map[string]bool // the kinds of job with a lane of their own
 
 	mu   sync.Mutex
 	runs map[int64]*run // by job: claimed here and not yet settled
@@ -94,6 +95,7 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Queue, error) {
 		config:  c,
 		node:    fmt.Sprintf("%.40s-%s", c.Node, ids.Random(12)),
 		workers: river.NewWorkers(),
+		quick:   map[string]bool{},
 		runs:    map[int64]*run{},
 	}
 	var err error
@@ -110,7 +112,11 @@ func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, 
 	if err != nil {
 		return 0, fmt.Errorf("queue: arguments of %s: %w", args.Kind(), err)
 	}
-	jobID, err = q.river.insert(ctx, tx, rawArgs{kind: args.Kind(), doc: []byte(doc.(string))})
+	lane := longLane
+	if q.quick[args.Kind()] {
+		lane = quickLane
+	}
+	jobID, err = q.river.insert(ctx, tx, rawArgs{kind: args.Kind(), doc: []byte(doc.(string))}, lane)
 	if err != nil {
 		return 0, fmt.Errorf("queue: inserting %s: %w", args.Kind(), err)
 	}

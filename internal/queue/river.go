@@ -24,7 +24,7 @@ import (
 
 // backend is River on one of the two databases: an engine of *sql.Tx or of pgx.Tx.
 type backend interface {
-	insert(ctx context.Context, tx *db.Tx, args rawArgs) (jobID int64, err error)
+	insert(ctx context.Context, tx *db.Tx, args rawArgs, lane string) (jobID int64, err error)
 	cancel(ctx context.Context, tx *db.Tx, jobID int64) (ended bool, err error)
 	within(tx *db.Tx, fn func(exec riverdriver.Executor) error) error
 	words() words
@@ -135,6 +135,13 @@ type engine[TTx any] struct {
 	closer func()
 }
 
+// The lanes of a node: quick jobs do not wait behind long ones.
+const (
+	longLane     = river.QueueDefault
+	quickLane    = "quick"
+	quickWorkers = 16
+)
+
 // Under load, claims come in batches this far apart.
 const fetchEvery = 10 * time.Millisecond
 
@@ -151,7 +158,8 @@ func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.
 	if q.config.Workers > 0 {
 		config.Workers = q.workers
 		config.Queues = map[string]river.QueueConfig{
-			river.QueueDefault: {MaxWorkers: q.config.Workers, FetchCooldown: fetchEvery},
+			longLane:  {MaxWorkers: q.config.Workers, FetchCooldown: fetchEvery},
+			quickLane: {MaxWorkers: quickWorkers, FetchCooldown: fetchEvery},
 		}
 	}
 	var err error
@@ -159,9 +167,9 @@ func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.
 	return e, err
 }
 
-func (e *engine[TTx]) insert(ctx context.Context, tx *db.Tx, args rawArgs) (jobID int64, err error) {
+func (e *engine[TTx]) insert(ctx context.Context, tx *db.Tx, args rawArgs, lane string) (jobID int64, err error) {
 	err = e.lend(tx, func(t TTx) error {
-		res, err := e.client.InsertTx(ctx, t, args, nil)
+		res, err := e.client.InsertTx(ctx, t, args, &river.InsertOpts{Queue: lane})
 		if err == nil {
 			jobID = res.Job.ID
 		}
@@ -193,7 +201,9 @@ func (e *engine[TTx]) stopNow(ctx context.Context) error { return e.client.StopA
 func (e *engine[TTx]) close()                            { e.closer() }
 
 func (e *engine[TTx]) wake() {
-	e.pilot.inserted(context.Background(), []*rivertype.JobInsertResult{{Job: &rivertype.JobRow{Queue: river.QueueDefault}}})
+	e.pilot.inserted(context.Background(), []*rivertype.JobInsertResult{
+		{Job: &rivertype.JobRow{Queue: longLane}}, {Job: &rivertype.JobRow{Queue: quickLane}},
+	})
 }
 
 // piloted is a driver that brings our pilot along, River's way to let a plugin decide

@@ -42,7 +42,7 @@ func Register(q *queue.Queue, d Deps) error {
 		w.programs = append(w.programs, p)
 	}
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
-	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
+	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
 		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)
 	}})
 	return nil
