@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -99,5 +100,21 @@ func isTerminal(w io.Writer) bool {
 
 // outputFlag is -o of the nouns: text for people, json for programs.
 func outputFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().StringP("output", "o", "text", "text or json")
+	f := format("text")
+	cmd.Flags().VarP(&f, "output", "o", "text or json")
+	return (*string)(&f)
+}
+
+// format is the value of outputFlag.
+type format string
+
+func (f format) String() string { return string(f) }
+func (f format) Type() string   { return "string" }
+
+func (f *format) Set(s string) error {
+	if s != "text" && s != "json" {
+		return errors.New("must be text or json")
+	}
+	*f = format(s)
+	return nil
 }

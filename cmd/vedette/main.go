@@ -81,18 +81,21 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use: "vedette", Short: "Security tasks in, verified findings out", Long: rootLong,
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(newServe(), newWorker(), newDemo(), newScan(), newTask(), newTemplates(), newUser(), newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
-	for _, c := range root.Commands() {
-		wrapArgs(c)
-	}
+	wrapArgs(root)
 	return root
 }
 
-// wrapArgs makes a wrong number of arguments wrong usage, for every command.
+// wrapArgs makes a wrong number of arguments wrong usage, for c and every command below
+// it. One that only groups others shows its help, and takes no arguments: what stands
+// there is the name of a command that does not exist.
 func wrapArgs(c *cobra.Command) {
+	if !c.Runnable() {
+		c.Args = cobra.NoArgs
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	check := c.Args
 	if check == nil {
 		check = cobra.ArbitraryArgs
