@@ -58,10 +58,15 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// freeze stops the process in its tracks; it can still be killed.
-func (p *process) freeze() {
+// freeze stops the process in its tracks; it can still be killed, or go on by thaw.
+func (p *process) freeze() { p.signal(syscall.SIGSTOP) }
+
+// thaw lets a frozen process go on.
+func (p *process) thaw() { p.signal(syscall.SIGCONT) }
+
+func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -69,9 +74,7 @@ func (p *process) freeze() {
 // stop sends SIGTERM, and returns the exit code.
 func (p *process) stop(within time.Duration) int {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
-	}
+	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
 	case <-time.After(within):
