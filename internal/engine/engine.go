@@ -38,8 +38,9 @@ type Config struct {
 	UserAgent   string        // default web.DefaultUserAgent
 	Headers     []Header      // sent with every request; they win over a template's own
 
-	// Follow is asked before a redirect is followed; nil allows all that Dial allows.
-	Follow func(from, to *url.URL) bool
+	// Allow is asked before every request, and before a redirect is followed; nil allows
+	// all that Dial allows. A request that it refuses leaves its cells Denied.
+	Allow func(u *url.URL) bool
 }
 
 const (
@@ -68,7 +69,8 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{cfg: cfg, client: web.New(web.Config{
 		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
-		UserAgent: cfg.UserAgent, Headers: headers, Follow: cfg.Follow,
+		UserAgent: cfg.UserAgent, Headers: headers,
+		Follow: func(_, to *url.URL) bool { return cfg.Allow == nil || cfg.Allow(to) },
 	})}
 	if cfg.RateLimit > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(cfg.RateLimit), max(1, cfg.RateLimit/10))
@@ -114,6 +116,9 @@ const retryPause = 200 * time.Millisecond
 // send sends a request and, when it had no answer and may be repeated without harm,
 // sends it again, Retries times at most.
 func (e *Engine) send(ctx context.Context, req web.Request, fresh bool, gate web.Gate) ([]*web.Response, error) {
+	if e.cfg.Allow != nil && !e.cfg.Allow(req.Address.URL()) {
+		return nil, errs.New(errs.Forbidden, "excluded", "it is excluded")
+	}
 	for attempt := 0; ; attempt++ {
 		chain, err := e.client.Do(ctx, req, fresh, gate)
 		if len(chain) > 0 && errs.Is(err, errs.Forbidden) {

@@ -73,7 +73,7 @@ func New(c Config) (*Kit, error) {
 	}
 	return &Kit{Config: c, engine: engine.New(engine.Config{
 		Dial: scope.Dial, RateLimit: int(math.Ceil(c.Plan.RateLimit)), Retries: 1,
-		Follow: func(_, to *url.URL) bool { return scope.AllowsURL(to) && !c.Plan.Excludes(placeOf(to)) },
+		Allow: func(u *url.URL) bool { return !c.Plan.Excludes(placeOf(u)) },
 	})}, nil
 }
 

@@ -132,6 +132,7 @@ func TestRequiredLiterals(t *testing.T) {
 		`(?i)ünï`:              "",
 		`^\s*root:x:(\d+):\d+`: "root:x:",
 		`(?s)<title>.*nginx.*`: "<title>",
+		`x\x{FFFD}y`:           "",
 	} {
 		p, err := compilePattern(source)
 		if err != nil {

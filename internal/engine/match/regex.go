@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -95,6 +96,9 @@ func required(re *syntax.Regexp) []literal {
 
 func literalOf(re *syntax.Regexp) []literal {
 	text := string(re.Rune)
+	if strings.ContainsRune(text, utf8.RuneError) {
+		return nil // it matches bytes that are not UTF-8 too, which no literal does
+	}
 	if re.Flags&syntax.FoldCase == 0 {
 		return []literal{{text: text}}
 	}
