@@ -52,7 +52,7 @@ func report(in *bufio.Reader, out io.Writer) (failed bool, err error) {
 	var (
 		n     counts
 		slow  []event
-		said  = map[string][]string{} // output of what may yet fail, by package and top-level test
+		t     = transcript{out: out}
 		began = time.Now()
 	)
 	for {
@@ -67,74 +67,107 @@ func report(in *bufio.Reader, out io.Writer) (failed bool, err error) {
 			fmt.Fprintf(out, "%s", line)
 			continue
 		}
-		top, _, sub := strings.Cut(e.Test, "/")
-		key := e.Package + e.ImportPath + " " + top
-		switch {
-		case e.Action == "output" || e.Action == "build-output":
-			said[key] = append(said[key], e.Output)
-		case sub:
-		case e.Test != "":
-			if n.test(e, said[key], out) {
-				delete(said, key)
-			}
-			if e.Elapsed >= slowFrom {
-				slow = append(slow, e)
-			}
-		case e.Action == "build-fail":
-			fmt.Fprint(out, strings.Join(said[key], ""))
-		default:
-			n.pkg(e, said[key], out)
+		e.Package += e.ImportPath
+		n.count(e)
+		t.take(e)
+		if e.Test != "" && !e.sub() && e.Elapsed >= slowFrom {
+			slow = append(slow, e)
 		}
 	}
 	n.summary(out, slow, time.Since(began))
 	return n.failed > 0 || len(n.badPackages) > 0, nil
 }
 
-// test counts and prints the end of one top-level test; false while it still runs.
-func (n *counts) test(e event, said []string, out io.Writer) bool {
-	switch e.Action {
-	case "pass":
+func (e event) sub() bool { return strings.Contains(e.Test, "/") }
+
+func (n *counts) count(e event) {
+	switch {
+	case e.sub():
+	case e.Test == "" && e.Action == "fail":
+		n.badPackages = append(n.badPackages, e.Package)
+	case e.Test == "":
+	case e.Action == "pass":
 		n.passed++
-	case "skip":
+	case e.Action == "skip":
 		n.skipped++
-	case "fail":
+	case e.Action == "fail":
 		n.failed++
-		fmt.Fprint(out, strings.Join(said, ""))
-		return true
-	default:
-		return false
 	}
-	for _, line := range said {
-		if strings.HasPrefix(line, "--- ") && !strings.Contains(line, "/") { // not a subtest's
-			fmt.Fprint(out, line)
-		}
-	}
-	if e.Action == "skip" {
-		fmt.Fprint(out, strings.Join(reasons(said), ""))
-	}
-	return true
 }
 
-// reasons are the lines of a skipped test that say why.
-func reasons(said []string) []string {
-	return slices.DeleteFunc(slices.Clone(said), func(line string) bool {
-		return !strings.HasPrefix(line, "    ") || strings.HasPrefix(strings.TrimSpace(line), "--- ")
+// transcript keeps what a build, a package, a test or a subtest says until it is known
+// whether that matters: it does if it failed, or never came to its end.
+type transcript struct {
+	out  io.Writer
+	said []*speech // in the order in which they began
+}
+
+type speech struct {
+	pkg, test string
+	lines     []string
+}
+
+func (t *transcript) take(e event) {
+	switch e.Action {
+	case "output", "build-output":
+		if !strings.HasPrefix(e.Output, "=== ") {
+			s := t.of(e)
+			s.lines = append(s.lines, e.Output)
+		}
+	case "build-fail":
+		t.tell(e, func(*speech) bool { return true }, all)
+	case "pass", "skip":
+		worth := result
+		switch {
+		case e.sub():
+			worth = none
+		case e.Test != "" && e.Action == "skip":
+			worth = all // the log of a skipped test is its reason
+		}
+		t.tell(e, isTest(e.Test), worth)
+	case "fail":
+		switch {
+		case e.Test == "": // with all its tests that never ended
+			t.tell(e, func(*speech) bool { return true }, all)
+		case !e.sub(): // with its subtests that failed
+			t.tell(e, func(s *speech) bool { return strings.HasPrefix(s.test, e.Test+"/") }, all)
+			t.tell(e, isTest(e.Test), all)
+		}
+	}
+}
+
+func (t *transcript) of(e event) *speech {
+	i := slices.IndexFunc(t.said, func(s *speech) bool { return s.pkg == e.Package && s.test == e.Test })
+	if i < 0 {
+		t.said = append(t.said, &speech{pkg: e.Package, test: e.Test})
+		i = len(t.said) - 1
+	}
+	return t.said[i]
+}
+
+func isTest(name string) func(*speech) bool { return func(s *speech) bool { return s.test == name } }
+
+// tell prints what is worth it of those that match in e's package, and forgets them.
+func (t *transcript) tell(e event, match func(*speech) bool, worth func(line string) bool) {
+	t.said = slices.DeleteFunc(t.said, func(s *speech) bool {
+		if s.pkg != e.Package || !match(s) {
+			return false
+		}
+		for _, line := range s.lines {
+			if worth(line) {
+				fmt.Fprint(t.out, line)
+			}
+		}
+		return true
 	})
 }
 
-// pkg prints the end of one package: its standard line, and all it said if it failed.
-func (n *counts) pkg(e event, said []string, out io.Writer) {
-	switch e.Action {
-	case "fail":
-		n.badPackages = append(n.badPackages, e.Package)
-		fmt.Fprint(out, strings.Join(said, ""))
-	case "pass", "skip":
-		for _, line := range said {
-			if strings.HasPrefix(line, "ok ") || strings.HasPrefix(line, "? ") {
-				fmt.Fprint(out, line)
-			}
-		}
-	}
+func all(string) bool  { return true }
+func none(string) bool { return false }
+
+// result picks the standard line of a test or a package.
+func result(line string) bool {
+	return strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "ok ") || strings.HasPrefix(line, "? ")
 }
 
 func (n *counts) summary(out io.Writer, slow []event, took time.Duration) {

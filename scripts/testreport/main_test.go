@@ -56,3 +56,24 @@ func TestLinesThatAreNoEventsAreShown(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Of a test with many subtests, only those that failed or never ended are heard.
+func TestOnlyBadSubtestsAreHeard(t *testing.T) {
+	got, _ := run(t, `{"Action":"output","Package":"p","Test":"TestA/good","Output":"    good talks\n"}
+{"Action":"output","Package":"p","Test":"TestA/bad","Output":"    bad talks\n"}
+{"Action":"output","Package":"p","Test":"TestA/good","Output":"--- PASS: TestA/good (0.00s)\n"}
+{"Action":"pass","Package":"p","Test":"TestA/good"}
+{"Action":"output","Package":"p","Test":"TestA/bad","Output":"--- FAIL: TestA/bad (0.00s)\n"}
+{"Action":"fail","Package":"p","Test":"TestA/bad"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"--- FAIL: TestA (0.00s)\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB/stuck","Output":"    stuck talks\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"panic: test timed out\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t9.000s\n"}
+{"Action":"fail","Package":"p"}
+`)
+	want := "    bad talks\n--- FAIL: TestA/bad (0.00s)\n--- FAIL: TestA (0.00s)\n    stuck talks\npanic: test timed out\nFAIL\tp\t9.000s\n"
+	if !strings.HasPrefix(got, want+"\nall of it") {
+		t.Errorf("got:\n%s\nwant it to start with:\n%s", got, want)
+	}
+}
