@@ -294,6 +294,33 @@ func TestSetupLinkWorksOnce(t *testing.T) {
 	})
 }
 
+func TestOfParallelSetupsOneWins(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := open(t, d, Config{})
+		token, err := a.SetupToken(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		var made sync.Map
+		for _, name := range []string{"ada", "bob", "eve", "dan"} {
+			wg.Go(func() {
+				if _, err := a.Setup(t.Context(), token, name+"@example.com", "long-enough-1"); err == nil {
+					made.Store(name, true)
+				} else if !errs.Is(err, errs.Forbidden) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		n := 0
+		made.Range(func(_, _ any) bool { n++; return true })
+		if n != 1 {
+			t.Errorf("%d users were set up with one link", n)
+		}
+	})
+}
+
 func TestTeamsOfUsers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := open(t, d, Config{})

@@ -32,6 +32,11 @@ type NewUser struct {
 // CreateUser makes a user and their membership. It fails with Conflict when the address
 // has an account.
 func (a *Accounts) CreateUser(ctx context.Context, n NewUser) (User, error) {
+	return a.createUser(ctx, n, func(*db.Tx) error { return nil })
+}
+
+// createUser makes a user in a transaction that begins with first; its error undoes all.
+func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx) error) (User, error) {
 	email, err := ParseEmail(n.Email)
 	if err != nil {
 		return User{}, err
@@ -50,6 +55,9 @@ func (a *Accounts) CreateUser(ctx context.Context, n NewUser) (User, error) {
 		u.Role = Admin
 	}
 	err = a.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := first(tx); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `INSERT INTO user_account (id, email, password_hash, system_admin, spending_cap_cents, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			u.ID, u.Email, hash, n.Admin, n.CapCents, db.At(u.CreatedAt)); err != nil {
 			return err
@@ -130,23 +138,17 @@ func (a *Accounts) SetupToken(ctx context.Context) (string, error) {
 const setupSecret = "setup_token_hash"
 
 // Setup makes the first user, an admin, for whoever holds the setup link. The token is
-// used up in the step that makes the user.
+// used up in the transaction that makes the user, so that it makes one.
 func (a *Accounts) Setup(ctx context.Context, token, email, password string) (User, error) {
 	if password == "" {
 		return User{}, errs.Field("password", "password is required.")
 	}
-	var want []byte
-	err := a.db.QueryRow(ctx, `SELECT value FROM server_secret WHERE name = ?`, setupSecret).Scan(&want)
-	if err != nil && !db.IsNoRows(err) {
-		return User{}, err
-	}
-	if has, herr := a.HasUsers(ctx); err != nil || herr != nil || has || !ids.Equal(string(want), ids.Hash(a.pepper, token)) {
-		return User{}, errs.New(errs.Forbidden, "setup_link_invalid", "The setup link is not valid, or was used.").At("token")
-	}
-	u, err := a.CreateUser(ctx, NewUser{Email: email, Password: password, Admin: true})
-	if err != nil {
-		return User{}, err
-	}
-	_, err = a.db.Exec(ctx, `DELETE FROM server_secret WHERE name = ?`, setupSecret)
-	return u, err
+	return a.createUser(ctx, NewUser{Email: email, Password: password, Admin: true}, func(tx *db.Tx) error {
+		n, err := tx.Exec(ctx, `DELETE FROM server_secret WHERE name = ? AND value = ? AND NOT EXISTS (SELECT 1 FROM user_account)`,
+			setupSecret, []byte(ids.Hash(a.pepper, token)))
+		if err == nil && n == 0 {
+			err = errs.New(errs.Forbidden, "setup_link_invalid", "The setup link is not valid, or was used.").At("token")
+		}
+		return err
+	})
 }
