@@ -68,8 +68,12 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		caller, err := a.caller(ctx, auth)
-		if err == nil && ctx.Header(teamHeader) != "" {
-			caller, err = a.Accounts.InTeam(ctx.Context(), caller, ctx.Header(teamHeader))
+		if team := ctx.Header(teamHeader); err == nil && team != "" {
+			if !isText(team) {
+				err = errs.Field(teamHeader, "%s must be UTF-8 text without NUL.", teamHeader)
+			} else {
+				caller, err = a.Accounts.InTeam(ctx.Context(), caller, team)
+			}
 		}
 		if err != nil {
 			a.refuse(ctx, err)

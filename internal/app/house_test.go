@@ -1,0 +1,250 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/ids"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+const serviceKey = "service-key-of-the-tests"
+
+// house is a running server with a few people in it.
+type house struct {
+	*App
+	t    testing.TB
+	base string
+	logs *logBuffer
+	stop func() // ends the server and waits for it; may be called twice
+}
+
+// serve runs the real server on a loopback port, without workers, so that tasks stay as
+// they are. Further options are NAME=VALUE.
+func serve(t testing.TB, engine string, options ...string) *house {
+	t.Helper()
+	environ := []string{
+		"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_ROLE=server",
+		"VEDETTE_API_RATE=0", "VEDETTE_LOG_LEVEL=debug", "VEDETTE_INTERNAL_API_KEY=" + serviceKey,
+	}
+	for _, option := range options {
+		environ = append(environ, "VEDETTE_"+option)
+	}
+	c, _, err := Load(nil, environ, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, logs: &logBuffer{}}
+	if h.App, err = Open(context.Background(), c, slog.New(slog.NewJSONHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))); err != nil {
+		t.Fatal(err)
+	}
+	if h.base, err = h.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(ctx) }()
+	h.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	t.Cleanup(h.stop)
+	return h
+}
+
+// person is a user with what proves who they are.
+type person struct {
+	account.Caller
+	token, key string
+}
+
+// person makes a user of a team and gives them a role and a key.
+func (h *house) person(name, team string, role account.Role) person {
+	h.t.Helper()
+	ctx := context.Background()
+	u, err := h.Accounts.CreateUser(ctx, account.NewUser{Email: name + "@example.com", Team: team, Admin: role == account.Admin, Password: "correct-horse"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := h.db.Exec(ctx, `UPDATE member SET role = ? WHERE user_id = ?`, role, u.ID); err != nil {
+		h.t.Fatal(err)
+	}
+	token, err := h.Accounts.IssueToken(ctx, u.Email)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p := person{Caller: account.Caller{UserID: u.ID, Email: u.Email, TeamID: u.TeamID, Role: role}, token: token.AccessToken}
+	key, err := h.Accounts.CreateKey(account.WithCaller(ctx, p.Caller))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p.key = key.Key
+	return p
+}
+
+// task makes a task with an artifact to come, and one verified issue.
+func (h *house) task(p person) (taskID, issueID string) {
+	h.t.Helper()
+	ctx := account.WithCaller(context.Background(), p.Caller)
+	t, err := h.Tasks.Create(ctx, task.NewTask{Instruction: "check the headers of http://127.0.0.1:9/", Delivery: task.Artifact})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	issueID = ids.New()
+	now := db.At(time.Now())
+	if _, err := h.db.Exec(ctx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity, title, description, remediation,
+		template_id, target, matched_at, evidence, event, created_at, updated_at) VALUES (?, ?, ?, 'h', 'open', 'verified', 'low', 't', 'd', 'r', 'x', 'y', 'z', ?, ?, ?, ?)`,
+		issueID, p.TeamID, t.ID, db.Doc([]task.Evidence{}), db.Doc(engine.Event{}), now, now); err != nil {
+		h.t.Fatal(err)
+	}
+	return t.ID, issueID
+}
+
+// answer is what came back; the body of a stream is not read.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends a request. It fails the test when there is no answer.
+func (h *house) do(r *http.Request) answer {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	defer cancel()
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(r.WithContext(ctx))
+	if err != nil {
+		h.t.Fatalf("%s %s: %v", r.Method, r.URL, err)
+	}
+	defer resp.Body.Close()
+	a := answer{status: resp.StatusCode, header: resp.Header}
+	if resp.Header.Get("Content-Type") == "text/event-stream" {
+		return a
+	}
+	if a.body, err = io.ReadAll(resp.Body); err != nil {
+		h.t.Fatalf("%s %s: reading the answer: %v", r.Method, r.URL, err)
+	}
+	return a
+}
+
+// request is a request of a person, by their bearer token; nobody's without one.
+func (h *house) request(method, path string, p *person, body string) *http.Request {
+	h.t.Helper()
+	r, err := http.NewRequest(method, h.base, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	// What stands in path goes over the wire as it is.
+	r.URL.Opaque = strings.TrimPrefix(h.base, "http:") + path
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if p != nil {
+		r.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	return r
+}
+
+// refusal holds an error answer against the shape of its surface.
+func (a answer) refusal(platform bool) (message string, err error) {
+	if got := a.header.Get("Content-Type"); got != "application/json" {
+		return "", fmt.Errorf("the content type of an error is %q", got)
+	}
+	var doc struct {
+		Error   *string `json:"error"`
+		Code    *string `json:"code"`
+		ErrorID *string `json:"error_id"`
+		Kind    *string `json:"kind"`
+		Message *string `json:"message"`
+		SiteKey *string `json:"turnstile_site_key"`
+		Param   *string `json:"param"`
+		Status  *int    `json:"status"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(a.body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&doc); err != nil {
+		return "", fmt.Errorf("the error is not the surface's: %w", err)
+	}
+	for name, field := range map[string]*string{"error": doc.Error, "code": doc.Code, "error_id": doc.ErrorID, "kind": doc.Kind, "message": doc.Message} {
+		if field == nil || *field == "" {
+			return "", fmt.Errorf("the error has no %s", name)
+		}
+	}
+	if platform != (doc.Param != nil) || platform != (doc.Status != nil) || platform && doc.SiteKey != nil {
+		return "", fmt.Errorf("the error is the other surface's")
+	}
+	if platform && *doc.Status != a.status {
+		return "", fmt.Errorf("the error says status %d", *doc.Status)
+	}
+	if id := a.header.Get("X-Request-Id"); *doc.ErrorID != id || !ids.IsUUID(id) {
+		return "", fmt.Errorf("error_id is %q and X-Request-Id %q", *doc.ErrorID, id)
+	}
+	return *doc.Message, nil
+}
+
+// state is a digest of all that a request could have changed.
+func (h *house) state() string {
+	h.t.Helper()
+	var out strings.Builder
+	for _, query := range []string{
+		`SELECT count(*), coalesce(max(id), ''), coalesce(sum(last_seq), 0) FROM task`,
+		`SELECT count(*), coalesce(max(title || severity || status || description || remediation), ''), coalesce(sum(updated_at), 0) FROM issue`,
+		`SELECT count(*), coalesce(max(name || webhook_url), ''), coalesce(sum(updated_at), 0) FROM team`,
+		`SELECT count(*), coalesce(max(password_hash), ''), coalesce(sum(spending_cap_cents), -1) FROM user_account`,
+		`SELECT count(*), coalesce(max(hash), ''), coalesce(sum(created_at), 0) FROM api_key`,
+	} {
+		var count, sum int64
+		var text string
+		if err := h.db.QueryRow(context.Background(), query).Scan(&count, &text, &sum); err != nil {
+			h.t.Fatal(err)
+		}
+		fmt.Fprintln(&out, count, text, sum)
+	}
+	return out.String()
+}
+
+// logBuffer keeps log lines; it may be written from many goroutines.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// line is the log's line for a request.
+func (b *logBuffer) line(requestID string) string {
+	for line := range strings.Lines(b.String()) {
+		if strings.Contains(line, `"request"`) && strings.Contains(line, requestID) {
+			return line
+		}
+	}
+	return ""
+}
