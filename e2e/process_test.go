@@ -75,10 +75,16 @@ func (p *process) signal(s syscall.Signal) {
 func (p *process) stop(within time.Duration) int {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
+	return p.wait(within)
+}
+
+// wait waits until the process has ended by itself, and returns the exit code.
+func (p *process) wait(within time.Duration) int {
+	p.t.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(within):
-		p.t.Fatalf("it does not end within %s of SIGTERM", within)
+		p.t.Fatalf("it does not end within %s", within)
 	}
 	var failed *exec.ExitError
 	if errors.As(p.err, &failed) {
@@ -154,4 +160,13 @@ func until(t *testing.T, within time.Duration, what string, done func() bool) {
 			t.Fatalf("within %s not: %s", within, what)
 		}
 	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// helpOf is the help of a command, as people see it.
+func helpOf(t *testing.T, command ...string) string {
+	t.Helper()
+	out, err := exec.Command(binary, append(command, "--help")...).Output()
+	if err != nil {
+		t.Fatalf("vedette %s --help: %v", strings.Join(command, " "), err)
+	}
+	return string(out)
+}
+
+// section is the indented part of a help text under a heading.
+func section(help, heading string) (lines []string) {
+	_, rest, _ := strings.Cut(help, "\n"+heading+":\n")
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "  ") {
+			break
+		}
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines
+}
+
+// commandsBelow walks the commands of the product by their help texts.
+func commandsBelow(t *testing.T, command []string) (all [][]string) {
+	t.Helper()
+	all = append(all, command)
+	for _, line := range section(helpOf(t, command...), "Available Commands") {
+		name, _, _ := strings.Cut(line, " ")
+		if name != "help" && name != "completion" { // they are cobra's
+			all = append(all, commandsBelow(t, append(slices.Clone(command), name))...)
+		}
+	}
+	return all
+}
+
+// TestHelp holds the help of every command: it says what the command does, and each of
+// its examples is one that the command takes.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	all := commandsBelow(t, nil)
+	if len(all) < 15 {
+		t.Errorf("the help leads to %d commands only: %q", len(all), all)
+	}
+	for _, command := range all {
+		help := helpOf(t, command...)
+		if first, _, _ := strings.Cut(help, "\n"); len(first) < 10 {
+			t.Errorf("vedette %s --help does not say what it is for", strings.Join(command, " "))
+		}
+		if len(section(help, "Available Commands")) > 0 {
+			continue // it groups others
+		}
+		examples := section(help, "Examples")
+		if len(examples) == 0 {
+			t.Errorf("vedette %s has no example", strings.Join(command, " "))
+		}
+		for _, example := range examples {
+			checkExample(t, command, help, example)
+		}
+	}
+}
+
+// own is the part of a shell line that calls vedette.
+var own = regexp.MustCompile(`\bvedette ([^|>)]*)`)
+
+// checkExample holds an example against the command's flags, and has the command parse
+// it: with --help at its end nothing else is done.
+func checkExample(t *testing.T, command []string, help, example string) {
+	t.Helper()
+	m := own.FindStringSubmatch(example)
+	if m == nil {
+		if !strings.HasPrefix(example, "export ") {
+			t.Errorf("an example of %s does not call vedette: %s", strings.Join(command, " "), example)
+		}
+		return
+	}
+	args := words(m[1])
+	if len(args) < len(command) || !slices.Equal(args[:len(command)], command) {
+		t.Errorf("an example of %s shows another command: %s", strings.Join(command, " "), example)
+		return
+	}
+	for _, arg := range args[len(command):] {
+		flag, _, _ := strings.Cut(arg, "=")
+		if strings.HasPrefix(flag, "-") && !regexp.MustCompile(`(?m)^ +(-\w, )?`+regexp.QuoteMeta(flag)+`[, ]`).MatchString(help) {
+			t.Errorf("the flag %s of an example is not in the help of %s", flag, strings.Join(command, " "))
+		}
+	}
+	if out, err := exec.Command(binary, append(args, "--help")...).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", example, err, out)
+	}
+}
+
+// words splits as a shell does, as far as our examples need it.
+func words(line string) (args []string) {
+	for _, w := range regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(line, -1) {
+		args = append(args, strings.Trim(w, `"'`))
+	}
+	return args
+}
