@@ -53,7 +53,7 @@ func serve(t testing.TB, engine string, options ...string) *house {
 	if h.App, err = Open(context.Background(), c, slog.New(slog.NewJSONHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))); err != nil {
 		t.Fatal(err)
 	}
-	if h.base, err = h.Listen(); err != nil {
+	if h.base, err = h.Listen(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,0 +1,225 @@
+package app
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/ids"
+)
+
+// as sends an operation as a person, with a body and the parameters it needs.
+func (a *attacker) as(op *operation, p *person, path string) answer {
+	a.t.Helper()
+	body := ""
+	if bodySchema(op) != nil {
+		body = string(encode(a.t, a.body(op)))
+	}
+	return a.do(a.request(op.method, path, p, body))
+}
+
+// withoutID is an error answer's body without what is different each time.
+func withoutID(got answer) string {
+	return string(bytes.ReplaceAll(got.body, []byte(got.header.Get("X-Request-Id")), nil))
+}
+
+// TestStrangersIDIsLikeAMissingOne sends every operation that takes an id one that is
+// another team's, and one that is nobody's: nothing in the answers tells them apart.
+func TestStrangersIDIsLikeAMissingOne(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			for _, a := range attackers(t, engine) {
+				eve := a.person("eve-"+ids.Random(6), "red", account.Admin)
+				before := a.state()
+				for _, op := range a.doc.operations() {
+					for _, pair := range a.pairs(op) {
+						theirs, nobodys := a.as(op, &eve, pair.theirs), a.as(op, &eve, pair.nobodys)
+						if theirs.status != pair.status || nobodys.status != pair.status || withoutID(theirs) != withoutID(nobodys) {
+							t.Errorf("%s %s:\na stranger's id: %d %s\na missing one:  %d %s", op.method, pair.theirs, theirs.status, theirs.body, nobodys.status, nobodys.body)
+						}
+						own := a.as(op, &a.admin, pair.theirs)
+						if own.status == http.StatusNotFound && !strings.HasSuffix(op.path, "/artifacts") { // its task has not ended
+							t.Errorf("%s %s: its owner does not find it either: %s", op.method, pair.theirs, own.body)
+						}
+						if op.method != http.MethodGet {
+							before = a.state() // the owner may have changed it
+						}
+					}
+				}
+				if a.state() != before {
+					t.Error("a stranger changed something")
+				}
+			}
+		})
+	}
+}
+
+type pair struct {
+	theirs, nobodys string // paths
+	status          int
+}
+
+// pairs are the places of an operation where an id may stand.
+func (a *attacker) pairs(op *operation) (out []pair) {
+	path := a.path(op)
+	for _, p := range op.Parameters {
+		switch {
+		case p.In == "path":
+			id := a.taskID
+			if strings.Contains(op.path, "/issues/") {
+				id = a.issueID
+			}
+			out = append(out, pair{path, strings.ReplaceAll(path, id, ids.New()), http.StatusNotFound})
+		case p.In == "query" && p.Name == "email":
+			out = append(out, pair{path, strings.ReplaceAll(path, "ada", "nobody"), http.StatusNotFound})
+		case p.In == "query" && p.Schema.Format == "uuid":
+			out = append(out, pair{path + "?" + p.Name + "=" + a.taskID, path + "?" + p.Name + "=" + ids.New(), http.StatusOK})
+		}
+	}
+	return out
+}
+
+func TestStrangersTeamIsLikeAMissingOne(t *testing.T) {
+	for _, a := range attackers(t, "sqlite") {
+		eve := a.person("eve-"+ids.Random(6), "red", account.Admin)
+		for _, op := range a.doc.operations() {
+			if !takesKey(op) {
+				continue
+			}
+			var got []answer
+			for _, team := range []string{a.admin.TeamID, ids.New()} {
+				r := a.request(op.method, a.path(op), &eve, string(encode(t, a.body(op))))
+				r.Header.Set("X-Team-Id", team)
+				got = append(got, a.do(r))
+			}
+			if got[0].status != http.StatusForbidden || got[1].status != http.StatusForbidden || withoutID(got[0]) != withoutID(got[1]) {
+				t.Errorf("%s %s: a stranger's team: %d %s; a missing one: %d %s", op.method, op.path, got[0].status, got[0].body, got[1].status, got[1].body)
+			}
+		}
+	}
+}
+
+// takesKey reports whether an operation takes an API key.
+func takesKey(op *operation) bool {
+	for _, alternative := range op.Security {
+		if _, ok := alternative["apiKey"]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// takesBearer reports whether an operation takes nothing but a bearer token.
+func takesBearer(op *operation) bool { return len(op.Security) == 1 && op.Security[0]["bearer"] != nil }
+
+func isInternal(op *operation) bool {
+	return len(op.Security) == 1 && op.Security[0]["internalKey"] != nil
+}
+
+// TestNobodyGetsIn sends every operation without credentials, and with wrong ones.
+func TestNobodyGetsIn(t *testing.T) {
+	for surface, a := range attackers(t, "sqlite") {
+		before := a.state()
+		closed := 0
+		for _, op := range a.doc.operations() {
+			if len(op.Security) == 0 {
+				continue
+			}
+			closed++
+			credentials := map[string]http.Header{
+				"none":              {},
+				"an unknown key":    {"X-Api-Key": {ids.NewKey()}},
+				"a shapeless key":   {"X-Api-Key": {"svc_sk_"}},
+				"a bad token":       {"Authorization": {"Bearer " + a.admin.token + "x"}},
+				"a key as token":    {"Authorization": {"Bearer " + a.admin.key}},
+				"a token as key":    {"X-Api-Key": {a.admin.token}},
+				"basic":             {"Authorization": {"Basic " + a.admin.token}},
+				"an empty key":      {"X-Api-Key": {""}},
+				"a wrong service":   {"X-Internal-Api-Key": {serviceKey + "x"}},
+				"a key, by another": {"Api-Key": {a.admin.key}},
+			}
+			if isInternal(op) {
+				credentials["a user's key"] = http.Header{"X-Api-Key": {a.admin.key}}
+				credentials["a user's token"] = http.Header{"Authorization": {"Bearer " + a.admin.token}}
+			} else {
+				credentials["the service key"] = http.Header{"X-Internal-Api-Key": {serviceKey}}
+			}
+			if takesBearer(op) {
+				credentials["a user's key"] = http.Header{"X-Api-Key": {a.admin.key}}
+			}
+			for name, header := range credentials {
+				r := a.request(op.method, a.path(op), nil, string(encode(t, a.body(op))))
+				for key, values := range header {
+					r.Header[key] = values
+				}
+				got := a.do(r)
+				if _, err := got.refusal(surface == "platform"); got.status != http.StatusUnauthorized || err != nil {
+					t.Errorf("%s %s with %s: %d %s (%v)", op.method, op.path, name, got.status, got.body, err)
+				}
+				if got.header.Get("WWW-Authenticate") == "" {
+					t.Errorf("%s %s: 401 without WWW-Authenticate", op.method, op.path)
+				}
+			}
+		}
+		if closed == 0 || a.state() != before {
+			t.Errorf("%s: %d operations are closed; the database is as before: %v", surface, closed, a.state() == before)
+		}
+	}
+}
+
+// TestEveryCredentialOpensItsDoor is the other half: the right ones are taken.
+func TestEveryCredentialOpensItsDoor(t *testing.T) {
+	for _, a := range attackers(t, "sqlite") {
+		for _, op := range a.doc.operations() {
+			r := a.request(op.method, a.path(op), nil, string(encode(t, a.body(op))))
+			switch {
+			case takesKey(op):
+				u, err := a.Accounts.CreateUser(t.Context(), account.NewUser{Email: ids.New() + "@example.com"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				key, err := a.Accounts.CreateKey(account.WithCaller(t.Context(), account.Caller{UserID: u.ID}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("X-Api-Key", key.Key)
+			case isInternal(op):
+				r.Header.Set("X-Internal-API-Key", serviceKey)
+			case takesBearer(op):
+				r.Header.Set("Authorization", "bearer "+a.admin.token)
+			}
+			if got := a.do(r); got.status == http.StatusUnauthorized && op.OperationID != "login" || got.status >= 500 {
+				t.Errorf("%s %s: %d %s", op.method, op.path, got.status, got.body)
+			}
+		}
+	}
+}
+
+// TestRoles: a viewer changes nothing, and a member nothing of the team's.
+func TestRoles(t *testing.T) {
+	for _, a := range attackers(t, "sqlite") {
+		viewer, member := a.person("vera-"+ids.Random(6), "blue", account.Viewer), a.person("max-"+ids.Random(6), "blue", account.Member)
+		for _, op := range a.doc.operations() {
+			if !takesKey(op) || strings.Contains(op.path, "/user/apikey") { // everybody's own
+				continue
+			}
+			writes := op.method != http.MethodGet
+			admins := writes && op.Tags[0] == "Teams"
+			before := a.state()
+			got := a.as(op, &viewer, a.path(op))
+			if (got.status == http.StatusForbidden) != writes {
+				t.Errorf("a viewer's %s %s: %d %s", op.method, op.path, got.status, got.body)
+			}
+			if a.state() != before {
+				t.Errorf("a viewer's %s %s changed something", op.method, op.path)
+			}
+			if got := a.as(op, &member, a.path(op)); (got.status == http.StatusForbidden) != admins {
+				t.Errorf("a member's %s %s: %d %s", op.method, op.path, got.status, got.body)
+			}
+		}
+	}
+}
