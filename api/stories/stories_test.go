@@ -126,14 +126,14 @@ func (s *story) prepare(words []string) {
 			})
 		},
 	}
-	make, ok := handlers[words[0]]
+	handler, ok := handlers[words[0]]
 	if !ok {
 		if words[0] != "user" {
 			s.t.Fatalf("setup %q: unknown word", words[0])
 		}
 		return
 	}
-	server := httptest.NewServer(make())
+	server := httptest.NewServer(handler())
 	s.t.Cleanup(server.Close)
 	s.values[words[0]] = server.URL
 }
@@ -147,7 +147,7 @@ func (s *story) serve(env []string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if s.base, err = house.Listen(); err != nil {
+	if s.base, err = house.Listen(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

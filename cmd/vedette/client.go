@@ -88,7 +88,7 @@ func (c client) createTask(ctx context.Context, instruction string, delivery str
 	if delivery != "" {
 		body["completion_delivery"] = delivery
 	}
-	resp, err := c.request(ctx, http.MethodPost, "/api/v1/tasks", "text/event-stream", body)
+	resp, err := c.request(ctx, http.MethodPost, "/api/v1/tasks", "text/event-stream", body) //nolint:bodyclose // the sequence closes it
 	if err != nil {
 		return nil, err
 	}

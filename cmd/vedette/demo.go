@@ -48,7 +48,7 @@ func demo(cmd *cobra.Command, once bool) (err error) {
 	if err != nil {
 		return err
 	}
-	base, err := house.Listen()
+	base, err := house.Listen(cmd.Context())
 	if err != nil {
 		return errors.Join(err, house.Close())
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -264,7 +263,7 @@ func (f scanFlags) scope(targets []string) (*netguard.Scope, error) {
 		if err != nil {
 			return nil, usage(fmt.Errorf("--deny-targets %q: %w", text, err))
 		}
-		limits.Deny = append(limits.Deny, netip.Prefix(p))
+		limits.Deny = append(limits.Deny, p)
 	}
 	return netguard.NewScope(named, limits)
 }

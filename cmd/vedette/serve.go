@@ -48,7 +48,7 @@ func serve(cmd *cobra.Command, c app.Config) error {
 	if err != nil {
 		return err
 	}
-	base, err := a.Listen()
+	base, err := a.Listen(ctx)
 	if err != nil {
 		a.Close()
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,7 +32,7 @@ func newTask() *cobra.Command {
 		// The key comes from the environment only: a flag would show it to every process.
 		c := client{base: *server, key: os.Getenv("VEDETTE_API_KEY"), jwt: os.Getenv("VEDETTE_TOKEN")}
 		if c.key == "" && c.jwt == "" {
-			return exit{exitAuth, fmt.Errorf("put your API key into VEDETTE_API_KEY")}
+			return exit{exitAuth, errors.New("put your API key into VEDETTE_API_KEY")}
 		}
 		detail, err := follow(cmd.Context(), c, args[0], *delivery, cmd.ErrOrStderr())
 		if err != nil {

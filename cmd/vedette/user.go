@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -70,7 +71,7 @@ func readPassword(in io.Reader) (string, error) {
 	}
 	password := strings.TrimRight(line, "\r\n")
 	if password == "" {
-		return "", usage(fmt.Errorf("--password-stdin: there is no password on standard input"))
+		return "", usage(errors.New("--password-stdin: there is no password on standard input"))
 	}
 	return password, nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -49,9 +50,7 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 	good := jwt.MapClaims{"iss": "vedette", "aud": "vedette-api", "sub": u.ID, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix()}
 	other := func(key string, value any) jwt.MapClaims {
 		c := jwt.MapClaims{}
-		for k, v := range good {
-			c[k] = v
-		}
+		maps.Copy(c, good)
 		if c[key] = value; value == nil {
 			delete(c, key)
 		}
@@ -146,9 +145,7 @@ func TestTokensOfTheConfiguredIssuer(t *testing.T) {
 	now := time.Now()
 	sign := func(key crypto.PrivateKey, changes jwt.MapClaims) string {
 		claims := jwt.MapClaims{"iss": url, "aud": "vedette", "sub": "1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "email": "Ada@example.com", "email_verified": true}
-		for k, v := range changes {
-			claims[k] = v
-		}
+		maps.Copy(claims, changes)
 		token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
 		token.Header["kid"] = "1"
 		signed, err := token.SignedString(key)

@@ -119,7 +119,10 @@ const maxRegionAnswer = 1 << 20
 
 func (a *Accounts) askRegion(ctx context.Context, s RegionService, email string) (LookupResult, error) {
 	var result LookupResult
-	body, _ := json.Marshal(map[string]string{"email": email}) // a map of strings always encodes
+	body, err := json.Marshal(map[string]string{"email": email})
+	if err != nil {
+		return result, err
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(s.URL, "/")+RegionLookupPath, bytes.NewReader(body))
 	if err != nil {
 		return result, err

@@ -86,13 +86,11 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	if len(token) > 16<<10 {
 		return Caller{}, errToken
 	}
-	cond, arg, err := "u.id = ?", "", error(nil)
+	cond, verify := "u.id = ?", a.subject
 	if a.issuer != nil && unverifiedIssuer(token) == a.issuer.url {
-		cond = "u.email = ?"
-		arg, err = a.issuer.email(ctx, token)
-	} else {
-		arg, err = a.subject(token)
+		cond, verify = "u.email = ?", a.issuer.email
 	}
+	arg, err := verify(ctx, token)
 	if err != nil {
 		return Caller{}, errToken.Because(err)
 	}
@@ -104,7 +102,7 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 }
 
 // subject is the user id in one of our own tokens, with everything in it checked.
-func (a *Accounts) subject(token string) (string, error) {
+func (a *Accounts) subject(_ context.Context, token string) (string, error) {
 	var claims jwt.RegisteredClaims
 	parsed, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.signing, nil },
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer), jwt.WithAudience(tokenAudience),

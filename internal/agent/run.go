@@ -46,7 +46,7 @@ func Run(ctx context.Context, cfg Config, plan Plan) (Outcome, error) {
 		}
 	}
 	out.Status = verdict(ctx, names, out.Steps)
-	return out, nil
+	return out, nil //nolint:nilerr // how each step ended is in its Done
 }
 
 // run is the state of one Run.

@@ -130,11 +130,11 @@ func (c Config) Logger() *slog.Logger {
 
 // Listen takes the address, so that a port that is in use is known before work begins.
 // It returns the base URL of the server.
-func (a *App) Listen() (string, error) {
+func (a *App) Listen(ctx context.Context) (string, error) {
 	if a.config.Role == RoleWorker {
 		return "", nil
 	}
-	l, err := net.Listen("tcp", a.config.Listen)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", a.config.Listen)
 	if err != nil {
 		return "", err
 	}

@@ -66,9 +66,7 @@ func (a *attacker) send(t rapid.TB, b bad) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+a.admin.token)
 	r.Header.Set("X-Internal-API-Key", serviceKey)
-	for name, values := range b.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, b.header)
 	got := a.do(r)
 	about := fmt.Sprintf("%s %s: %s: %.300q", method, b.op.path, b.name, b.body)
 	switch {

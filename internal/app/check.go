@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -34,10 +35,10 @@ func (c Config) check() error {
 		return fmt.Errorf("max_body %d: must be at least 1024", c.MaxBody)
 	}
 	if (c.TurnstileKey == "") != (c.TurnstileSec == "") {
-		return fmt.Errorf("turnstile_site_key and turnstile_secret go together")
+		return errors.New("turnstile_site_key and turnstile_secret go together")
 	}
 	if (c.OIDCIssuer == "") != (c.OIDCAudience == "") {
-		return fmt.Errorf("oidc_issuer and oidc_audience go together")
+		return errors.New("oidc_issuer and oidc_audience go together")
 	}
 	for _, list := range [][]string{c.WebhookAllow, c.DenyTargets} {
 		if _, err := prefixes(list); err != nil {
@@ -76,7 +77,7 @@ func (c Config) regionServices() ([]account.RegionService, error) {
 	for _, entry := range c.RegionKeys {
 		name, key, ok := strings.Cut(entry, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("region_service_keys: write NAME=KEY")
+			return nil, errors.New("region_service_keys: write NAME=KEY")
 		}
 		keys[name] = key
 	}

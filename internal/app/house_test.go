@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -189,7 +190,7 @@ func (a answer) refusal(platform bool) (message string, err error) {
 		}
 	}
 	if platform != (doc.Param != nil) || platform != (doc.Status != nil) || platform && doc.SiteKey != nil {
-		return "", fmt.Errorf("the error is the other surface's")
+		return "", errors.New("the error is the other surface's")
 	}
 	if platform && *doc.Status != a.status {
 		return "", fmt.Errorf("the error says status %d", *doc.Status)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -153,9 +154,7 @@ func TestNobodyGetsIn(t *testing.T) {
 			}
 			for name, header := range credentials {
 				r := a.request(op.method, a.path(op), nil, string(encode(t, a.body(op))))
-				for key, values := range header {
-					r.Header[key] = values
-				}
+				maps.Copy(r.Header, header)
 				got := a.do(r)
 				if _, err := got.refusal(surface == "platform"); got.status != http.StatusUnauthorized || err != nil {
 					t.Errorf("%s %s with %s: %d %s (%v)", op.method, op.path, name, got.status, got.body, err)

@@ -212,13 +212,11 @@ func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 
 // IsDuplicate reports whether err is a unique or primary key that is taken.
 func IsDuplicate(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "23505"
 	}
-	var lite *sqlite.Error
-	return errors.As(err, &lite) &&
-		(lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+	lite, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
 // IsNoRows reports whether err says that a row which was asked for is not there.

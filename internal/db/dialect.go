@@ -43,7 +43,7 @@ func (d Dialect) rebind(query string) string {
 	b.Grow(len(query) + 16)
 	n := 0
 	var quote byte
-	for i := 0; i < len(query); i++ {
+	for i := range len(query) {
 		c := query[i]
 		switch {
 		case quote != 0:

@@ -35,7 +35,7 @@ func (d *DB) migrate(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("migrations: %w", err)
 		}
-		defer unlock()
+		defer unlock() //nolint:errcheck // closing a file that was not written to
 	} else {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {

@@ -137,7 +137,7 @@ type options struct {
 
 func parseOptions(comment string) options {
 	o := options{vars: map[string]string{}}
-	for _, line := range strings.Split(comment, "\n") {
+	for line := range strings.SplitSeq(comment, "\n") {
 		key, value, _ := strings.Cut(line, ": ")
 		switch key {
 		case "tls":

@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"math/big"
 	"path"
 	"regexp"
@@ -63,7 +63,7 @@ func (e *Engine) locate(ctx context.Context, t Target, all bool, send sender) (w
 		paths := canaryPaths()
 		answer, err := askCanary(ctx, address, paths[0], send)
 		if err == nil && answer.foreign {
-			err = fmt.Errorf("the port speaks https")
+			err = errors.New("the port speaks https")
 		}
 		if err != nil {
 			if firstErr == nil {

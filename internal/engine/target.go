@@ -137,7 +137,7 @@ func validHost(host string) bool {
 	if len(host) > 253 || net.ParseIP(host) == nil && strings.Trim(host, "0123456789.") == "" {
 		return false // what is all digits and is no address is a slip, or a trick
 	}
-	for _, label := range strings.Split(strings.TrimSuffix(host, "."), ".") {
+	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
 		if label == "" || label[0] == '-' || len(label) > 63 || strings.ContainsFunc(label, func(c rune) bool {
 			return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
 		}) {

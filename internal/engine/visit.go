@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
@@ -209,8 +210,8 @@ func judge(chain []*web.Response) func(o origin, target web.Address) (bool, []Ev
 	return func(o origin, target web.Address) (matched bool, events []Event) {
 		block := o.bound.Blocks[o.block]
 		vars := o.bound.Vars(target)
-		for i := len(views) - 1; i >= 0; i-- {
-			hit, findings := block.Operators.Eval(views[i], vars)
+		for i, view := range slices.Backward(views) {
+			hit, findings := block.Operators.Eval(view, vars)
 			for _, f := range findings {
 				req, _ := block.Steps[o.step].Request(target)
 				events = append(events, newEvent(o, target, req.Address.String(), i == 0, chain[i], f))

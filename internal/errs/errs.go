@@ -141,8 +141,7 @@ func From(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return &Error{Kind: Internal, Code: "internal_error", Message: "Internal error.", cause: err}
@@ -150,8 +149,8 @@ func From(err error) *Error {
 
 // Is reports whether err's chain holds an *Error of this kind.
 func Is(err error, kind Kind) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Kind == kind
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == kind
 }
 
 func codeWord(param string) string {

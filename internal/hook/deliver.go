@@ -142,10 +142,10 @@ func (h *Hooks) exchange(ctx context.Context, d Delivery) outcome {
 	// Reading a little lets the receiver end in peace. Its answer is the status alone.
 	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
 	o := outcome{state: Failed, status: res.StatusCode}
-	switch {
-	case res.StatusCode/100 == 2:
+	switch res.StatusCode / 100 {
+	case 2:
 		o.state = Delivered
-	case res.StatusCode/100 == 3:
+	case 3:
 		o.words = fmt.Sprintf("the receiver answered %d; redirects are not followed", res.StatusCode)
 	default:
 		o.words = fmt.Sprintf("the receiver answered %d", res.StatusCode)

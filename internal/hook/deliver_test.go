@@ -276,7 +276,7 @@ func TestDeliverRebinding(t *testing.T) {
 			t.Fatal(err)
 		}
 		allowed := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) })}
-		go allowed.Serve(l) //nolint:errcheck // ends with Close
+		go allowed.Serve(l)
 		t.Cleanup(func() { allowed.Close() })
 		_, port, _ := net.SplitHostPort(l.Addr().String())
 		names := dnstest.Start(t)

@@ -104,8 +104,8 @@ func (q *Queue) reap(ctx context.Context) error {
 	defer cancel()
 	var stale db.Where
 	stale.And("node <> '' AND beat_at < "+q.river.words().now+" - ?", q.config.Lease.Microseconds())
-	var any bool // asked outside a transaction, so that an idle node does not take the write lock
-	if err := q.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM queue_lease`+stale.String()+`)`, stale.Args...).Scan(&any); err != nil || !any {
+	var found bool // asked outside a transaction, so that an idle node does not take the write lock
+	if err := q.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM queue_lease`+stale.String()+`)`, stale.Args...).Scan(&found); err != nil || !found {
 		return err
 	}
 	var silent []lease

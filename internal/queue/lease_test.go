@@ -54,10 +54,10 @@ func TestSilentNodeLosesItsJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		release <- Abandon(errors.New("late"))
-		if cause := next(t, late); cause != ErrLeaseLost {
+		if cause := next(t, late); !errors.Is(cause, ErrLeaseLost) {
 			t.Errorf("the late run's context ended with %v, want ErrLeaseLost", cause)
 		}
-		if err := next(t, late); err != ErrLeaseLost {
+		if err := next(t, late); !errors.Is(err, ErrLeaseLost) {
 			t.Errorf("the late run's Held: %v, want ErrLeaseLost", err)
 		}
 		until(t, "a has dealt with its late run", func() bool { return a.running() == 0 })
@@ -196,7 +196,7 @@ func TestJobCancelledOnASilentNodeIsHandedOverEnded(t *testing.T) {
 			return ctx.Err()
 		}})
 		start(t, b)
-		if cause := next(t, causes); cause != ErrCancelled {
+		if cause := next(t, causes); !errors.Is(cause, ErrCancelled) {
 			t.Errorf("cause %v", cause)
 		}
 		untilState(t, b, id, "cancelled")

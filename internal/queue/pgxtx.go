@@ -12,7 +12,11 @@ import (
 // lendPgx lends the connection of tx to code that speaks pgx, in the same transaction.
 func lendPgx(tx *db.Tx, fn func(pgx.Tx) error) error {
 	return tx.Conn.Raw(func(conn any) error {
-		return fn(&pgxTx{pgxConn: conn.(*stdlib.Conn).Conn()})
+		lent, ok := conn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("queue: the connection is a %T, not pgx's", conn)
+		}
+		return fn(&pgxTx{pgxConn: lent.Conn()})
 	})
 }
 

@@ -108,15 +108,16 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Queue, error) {
 // Insert adds a job in the caller's transaction: rolled back, it never existed;
 // committed, a free worker starts it at once. It returns the job's id for Cancel.
 func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, err error) {
-	doc, err := db.Doc(args).Value() // without NUL, which PostgreSQL refuses
-	if err != nil {
+	value, err := db.Doc(args).Value() // without NUL, which PostgreSQL refuses
+	doc, ok := value.(string)
+	if err != nil || !ok {
 		return 0, fmt.Errorf("queue: arguments of %s: %w", args.Kind(), err)
 	}
 	lane := longLane
 	if q.quick[args.Kind()] {
 		lane = quickLane
 	}
-	jobID, err = q.river.insert(ctx, tx, rawArgs{kind: args.Kind(), doc: []byte(doc.(string))}, lane)
+	jobID, err = q.river.insert(ctx, tx, rawArgs{kind: args.Kind(), doc: []byte(doc)}, lane)
 	if err != nil {
 		return 0, fmt.Errorf("queue: inserting %s: %w", args.Kind(), err)
 	}

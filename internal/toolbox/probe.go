@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/agent"
@@ -73,33 +74,28 @@ func (p probe) ask(ctx context.Context, target string) host {
 const maxNamed = 5
 
 func probeWords(hosts []host) string {
-	alive, words := 0, ""
-	var silent, walls []host
+	alive := 0
+	var silent, walls []string
 	for _, h := range hosts {
-		switch {
-		case h.Alike:
-			walls = append(walls, h)
-			alive++
-		case h.Alive:
-			alive++
-		default:
-			silent = append(silent, h)
+		if !h.Alive {
+			silent = append(silent, fmt.Sprintf("%s was not tested: %s.", h.Target, h.Reason))
+			continue
+		}
+		alive++
+		if h.Alike {
+			walls = append(walls, h.Target+" answers with success to every path, also to ones that cannot exist (a soft 404); what is found at a path there is not reported unless it differs.")
 		}
 	}
-	words = fmt.Sprintf("%d of %d targets answered.", alive, len(hosts))
-	for i, h := range silent {
-		if i == maxNamed {
-			words += fmt.Sprintf(" %d more did not answer.", len(silent)-maxNamed)
-			break
-		}
-		words += fmt.Sprintf(" %s was not tested: %s.", h.Target, h.Reason)
+	words := []string{fmt.Sprintf("%d of %d targets answered.", alive, len(hosts))}
+	words = append(words, firstFew(silent, "did not answer")...)
+	words = append(words, firstFew(walls, "answer alike")...)
+	return strings.Join(words, " ")
+}
+
+// firstFew is the first sentences, and how many more there are.
+func firstFew(sentences []string, what string) []string {
+	if len(sentences) <= maxNamed {
+		return sentences
 	}
-	for i, h := range walls {
-		if i == maxNamed {
-			words += fmt.Sprintf(" %d more answer alike.", len(walls)-maxNamed)
-			break
-		}
-		words += fmt.Sprintf(" %s answers with success to every path, also to ones that cannot exist (a soft 404); what is found at a path there is not reported unless it differs.", h.Target)
-	}
-	return words
+	return append(sentences[:maxNamed:maxNamed], fmt.Sprintf("%d more %s.", len(sentences)-maxNamed, what))
 }

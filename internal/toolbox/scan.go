@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/agent"
@@ -102,11 +103,12 @@ func targetOf(targets []string, e engine.Event) string {
 }
 
 func scanWords(r *engine.Report, targets, templates int) string {
-	words := fmt.Sprintf("%d templates ran on %d targets with %d requests.", templates, targets, r.Requests)
-	for state, n := range r.Counts() {
-		if state != engine.Tested && state != engine.NotApplicable {
-			words += fmt.Sprintf(" %d checks were not done (%s).", n, state)
+	words := []string{fmt.Sprintf("%d templates ran on %d targets with %d requests.", templates, targets, r.Requests)}
+	counts := r.Counts()
+	for _, state := range []engine.State{engine.Failed, engine.Denied, engine.Skipped} {
+		if n := counts[state]; n > 0 {
+			words = append(words, fmt.Sprintf("%d checks were not done (%s).", n, state))
 		}
 	}
-	return words
+	return strings.Join(words, " ")
 }

@@ -149,9 +149,8 @@ const maxReason = 200
 
 // reason is why a request failed, short enough for a sentence and without a full stop.
 func reason(err error) string {
-	var denied *netguard.Denied
 	text := err.Error()
-	if errors.As(err, &denied) {
+	if denied, ok := errors.AsType[*netguard.Denied](err); ok {
 		text = "it is not in scope: " + denied.Why
 	}
 	if len(text) > maxReason {

@@ -75,7 +75,7 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	}
 	again, shown, err := v.engine.Confirm(ctx, issue.Target, p, issue.Event)
 	if ctx.Err() != nil {
-		return nil // the match keeps its place for the next run
+		return nil //nolint:nilerr // interrupted: the match keeps its place for the next run
 	}
 	if err != nil {
 		return v.Run.Doubt(ctx, issue, "the second request failed: "+reason(err))
@@ -85,7 +85,7 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	}
 	alike, err := v.everywhere(ctx, issue, p)
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // as above
 	}
 	if err != nil {
 		return v.Run.Doubt(ctx, issue, "the control request failed: "+reason(err))

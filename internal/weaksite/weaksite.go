@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -155,7 +156,7 @@ func text(mediaType, body string) http.HandlerFunc {
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = io.WriteString(w, body) // the client may have gone
 	}
 }
@@ -247,7 +248,7 @@ func fake(seed uint64, label string, n int) string {
 	for _, c := range []byte(label) {
 		mix = mix*131 + uint64(c)
 	}
-	r := rand.New(rand.NewPCG(seed, mix)) //nolint:gosec // made-up demo values, no secrets
+	r := rand.New(rand.NewPCG(seed, mix))
 	out := make([]byte, n)
 	for i := range out {
 		out[i] = letters[r.IntN(len(letters))]

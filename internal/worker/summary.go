@@ -53,7 +53,7 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []task.I
 	return strings.Join(append(lines, plan.NotDone...), "\n")
 }
 
-// counted is "3 verified findings: 1 high, 2 low."
+// counted is the sentence "3 verified findings: 1 high, 2 low".
 func counted(n int, bySeverity map[string]int) string {
 	if n == 0 {
 		return "No verified findings."

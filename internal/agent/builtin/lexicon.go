@@ -9,7 +9,7 @@ const maxPhrase = 5
 func set(lists ...string) map[string]bool {
 	table := map[string]bool{}
 	for _, list := range lists {
-		for _, phrase := range strings.Split(list, ",") {
+		for phrase := range strings.SplitSeq(list, ",") {
 			table[foldPhrase(phrase)] = true
 		}
 	}
@@ -32,7 +32,7 @@ func phraseSet(lists ...string) phrases {
 // exact makes a table of words as they stand.
 func exact(list string) map[string]bool {
 	table := map[string]bool{}
-	for _, w := range strings.Split(list, ",") {
+	for w := range strings.SplitSeq(list, ",") {
 		table[w] = true
 	}
 	return table
@@ -117,7 +117,7 @@ var lexiconStarts = func() map[string]bool {
 func buildLexicon() map[string]entry {
 	table := map[string]entry{}
 	put := func(r role, values, phrases string) {
-		for _, phrase := range strings.Split(phrases, ",") {
+		for phrase := range strings.SplitSeq(phrases, ",") {
 			table[foldPhrase(phrase)] = entry{role: r, values: strings.Fields(values)}
 		}
 	}
@@ -127,7 +127,7 @@ func buildLexicon() map[string]entry {
 	for _, row := range intents {
 		put(wants, row[0], row[1])
 	}
-	for _, row := range strings.Fields(products) {
+	for row := range strings.FieldsSeq(products) {
 		put(product, row, row)
 	}
 	for _, row := range otherProducts {

@@ -69,7 +69,7 @@ func (r *reader) word(i int) int {
 	}
 	if n := r.phraseAt(i, checkPhrases); n > 0 {
 		r.checking = true
-		r.contrast(i, n)
+		r.contrast(i)
 		return n
 	}
 	if n := r.phraseAt(i, mentionPhrases); n > 0 && r.leadsToPlace(i+n) {
@@ -80,7 +80,7 @@ func (r *reader) word(i int) int {
 	if n := r.cue(i); n > 0 {
 		return n
 	}
-	r.contrast(i, 1)
+	r.contrast(i)
 	r.mark(i)
 	if e, known := lexicon[r.tokens[i].norm]; known && e.role != filler {
 		r.now.object, r.now.check = true, true
@@ -167,7 +167,7 @@ func (r *reader) remark(i, n int) bool {
 }
 
 // contrast ends a negation at the words that turn from what is not wanted to what is.
-func (r *reader) contrast(i, n int) {
+func (r *reader) contrast(i int) {
 	w := r.tokens[i].norm
 	switch {
 	case !r.now.shun && !r.now.negate && !r.now.mention:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent"
@@ -81,7 +82,7 @@ func (b *builder) describe() {
 	if len(p.Ports) > 0 {
 		var numbers []string
 		for _, n := range p.Ports {
-			numbers = append(numbers, fmt.Sprint(n))
+			numbers = append(numbers, strconv.Itoa(n))
 		}
 		say("Where no port is named I will use %s.", list(numbers))
 	}

@@ -123,9 +123,9 @@ func (s surface) caps(path, tag string) {
 		cents := int64(math.Round(in.Body.Cap * 100))
 		return &struct{ Body message }{message{"The spending cap is set."}}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
 	})
-	clear := op("clear-member-cap", http.MethodDelete, path, tag, "Remove a member's spending cap (team admins only)")
-	clear.Errors = []int{404}
-	rest.Register(s.API, clear, func(ctx context.Context, in *struct {
+	remove := op("clear-member-cap", http.MethodDelete, path, tag, "Remove a member's spending cap (team admins only)")
+	remove.Errors = []int{404}
+	rest.Register(s.API, remove, func(ctx context.Context, in *struct {
 		Email string `query:"email" required:"true" doc:"The member's email address."`
 	}) (*struct{ Body message }, error) {
 		return &struct{ Body message }{message{"The spending cap is removed."}}, s.Accounts.SetCap(ctx, in.Email, nil)

@@ -18,12 +18,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/errs"
 )
 
-const (
-	// bodyTimeout is how long a client may take to send its body.
-	bodyTimeout = 30 * time.Second
-	// maxDepth is how deep a JSON document may nest.
-	maxDepth = 64
-)
+// maxDepth is how deep a JSON document may nest.
+const maxDepth = 64
 
 // readBody reads the body, bounded in size and time, and refuses what no field of any
 // operation takes: text that is not UTF-8, NUL, deep nesting. What passes is read again
@@ -58,17 +54,19 @@ func (a *API) slurp(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	control := http.NewResponseController(w)
 	// A connection without deadlines (a test's recorder) is read without one.
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	_ = control.SetReadDeadline(time.Now().Add(a.BodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.MaxBody))
-	_ = control.SetReadDeadline(time.Time{})
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return nil, tooLarge
-	case err != nil:
-		return nil, errs.New(errs.Invalid, "unreadable_body", "The request body could not be read.").Because(err)
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{})
+		return body, nil
 	}
-	return body, nil
+	// What is left of the body is not waited for, neither here nor by net/http.
+	w.Header().Set("Connection", "close")
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return nil, tooLarge
+	}
+	return nil, errs.New(errs.Invalid, "unreadable_body", "The request body could not be read.").At("body").Because(err)
 }
 
 // checkURL refuses a query that is not well-formed text.

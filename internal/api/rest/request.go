@@ -82,12 +82,12 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 			if p == nil {
 				return
 			}
-			if p == http.ErrAbortHandler {
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
 				panic(p) // the server's own way to drop a connection
 			}
 			a.Logger.ErrorContext(r.Context(), "panic", "request_id", recordOf(r.Context()).id, "panic", p, "stack", string(debug.Stack()))
 			if out, ok := w.(*statusWriter); ok && out.status != 0 {
-				return // the answer has begun; its end tells the client enough
+				panic(http.ErrAbortHandler) // the answer has begun: it must not look like a whole one
 			}
 			a.Fail(w, r, errs.New(errs.Internal, "internal_error", "Internal error."))
 		}()

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -25,12 +26,13 @@ type Server struct{ URL, Description string }
 
 // Config is what the doors have in common.
 type Config struct {
-	Accounts *account.Accounts
-	Logger   *slog.Logger
-	Metrics  *Metrics // nil: not counted
-	MaxBody  int64    // bytes of a request body; 1 MiB when 0
-	Rate     float64  // calls a second that one key may make on average; 0: no limit
-	Burst    int      // calls it may make at once
+	Accounts    *account.Accounts
+	Logger      *slog.Logger
+	Metrics     *Metrics      // nil: not counted
+	MaxBody     int64         // bytes of a request body; 1 MiB when 0
+	BodyTimeout time.Duration // how long a client may take to send its body; 30 s when 0
+	Rate        float64       // calls a second that one key may make on average; 0: no limit
+	Burst       int           // calls it may make at once
 }
 
 // Surface is what makes one API differ from another.
@@ -56,7 +58,10 @@ type API struct {
 	limiter *limiter
 }
 
-const defaultMaxBody = 1 << 20
+const (
+	defaultMaxBody     = 1 << 20
+	defaultBodyTimeout = 30 * time.Second
+)
 
 // huma keeps these in variables of the process.
 var setUpHuma = sync.OnceFunc(func() {
@@ -73,6 +78,9 @@ func New(s Surface, c Config) *API {
 	setUpHuma()
 	if c.MaxBody == 0 {
 		c.MaxBody = defaultMaxBody
+	}
+	if c.BodyTimeout == 0 {
+		c.BodyTimeout = defaultBodyTimeout
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

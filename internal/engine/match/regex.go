@@ -122,5 +122,5 @@ func shortest(set []literal) int {
 
 // contains is bytes.Contains for a string, without a copy.
 func contains(data []byte, text string) bool {
-	return bytes.Contains(data, unsafe.Slice(unsafe.StringData(text), len(text)))
+	return bytes.Contains(data, unsafe.Slice(unsafe.StringData(text), len(text))) //nolint:gosec // the bytes are only read, and not kept
 }

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -38,9 +39,7 @@ func (p *Program) Bind(vars map[string]string) *Bound {
 	for name, value := range vars {
 		b.known[name] = dsl.Literal(value)
 	}
-	for name, text := range p.constants {
-		b.known[name] = text
-	}
+	maps.Copy(b.known, p.constants)
 	find := func(name string) (dsl.Text, bool) { t, ok := b.known[name]; return t, ok }
 	for _, v := range p.variables {
 		if _, given := b.known[v.name]; !given {

@@ -112,7 +112,7 @@ func wireQuery(q string) string {
 
 func escape(s string, bad func(i int) bool, blank string) string {
 	var b strings.Builder
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		switch {
 		case !bad(i):
 			b.WriteByte(s[i])

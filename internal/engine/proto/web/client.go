@@ -181,10 +181,7 @@ func (c *Client) exchange(ctx context.Context, transport *http.Transport, req Re
 	defer cancel()
 	res := &Response{Request: req, At: time.Now()}
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { res.IP = ipOf(info.Conn) }}
-	out, err := outgoing(httptrace.WithClientTrace(whole, trace), req)
-	if err != nil {
-		return nil, err
-	}
+	out := outgoing(httptrace.WithClientTrace(whole, trace), req)
 	in, err := transport.RoundTrip(out)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -200,7 +197,7 @@ func (c *Client) exchange(ctx context.Context, transport *http.Transport, req Re
 }
 
 // outgoing makes net/http's request.
-func outgoing(ctx context.Context, req Request) (*http.Request, error) {
+func outgoing(ctx context.Context, req Request) *http.Request {
 	out := (&http.Request{
 		Method: req.method(), URL: req.Address.wire(), Host: req.Address.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -218,7 +215,7 @@ func outgoing(ctx context.Context, req Request) (*http.Request, error) {
 		out.GetBody = func() (body, error) { return newBody(req.Body), nil }
 		out.ContentLength = int64(len(req.Body))
 	}
-	return out, nil
+	return out
 }
 
 func ipOf(conn net.Conn) string {

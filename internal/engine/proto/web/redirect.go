@@ -89,7 +89,7 @@ func (t *trail) headers(res *Response, next Request) []Header {
 // merge lays new cookies over a Cookie line; a cookie of the same name is replaced.
 func merge(line string, pairs []string) string {
 	name := func(pair string) string { n, _, _ := strings.Cut(strings.TrimSpace(pair), "="); return n }
-	for _, old := range strings.Split(line, ";") {
+	for old := range strings.SplitSeq(line, ";") {
 		if !slices.ContainsFunc(pairs, func(p string) bool { return name(p) == name(old) }) {
 			pairs = append(pairs, strings.TrimSpace(old))
 		}
