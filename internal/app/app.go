@@ -146,6 +146,7 @@ const (
 	// stopTimeout is how long a stop waits for answers and jobs under way.
 	stopTimeout       = 20 * time.Second
 	readHeaderTimeout = 10 * time.Second
+	bodyTimeout       = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
 )
 
@@ -161,7 +162,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	failed := make(chan error, 1)
 	server := &http.Server{
-		Handler: a.handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
+		Handler: rest.BoundBody(bodyTimeout, a.handler), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.logger.Handler(), slog.LevelDebug),
 	}
 	if a.listener != nil {

@@ -21,7 +21,18 @@ import (
 // maxDepth is how deep a JSON document may nest.
 const maxDepth = 64
 
-// readBody reads the body, bounded in size and time, and refuses what no field of any
+// BoundBody gives a client a time to send a body in, whoever reads it: also one that
+// nobody reads, which net/http waits for before it answers.
+func BoundBody(timeout time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout)) // a test's recorder has none
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// readBody reads the body, bounded in size, and refuses what no field of any
 // operation takes: text that is not UTF-8, NUL, deep nesting. What passes is read again
 // by huma, now from memory.
 func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
@@ -52,12 +63,10 @@ func (a *API) slurp(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Connection", "close")
 		return nil, tooLarge
 	}
-	control := http.NewResponseController(w)
-	// A connection without deadlines (a test's recorder) is read without one.
-	_ = control.SetReadDeadline(time.Now().Add(a.BodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.MaxBody))
 	if err == nil {
-		_ = control.SetReadDeadline(time.Time{})
+		// The deadline was for the body; the answer may be a stream that takes longer.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a test's recorder has none
 		return body, nil
 	}
 	// What is left of the body is not waited for, neither here nor by net/http.

@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -26,13 +25,12 @@ type Server struct{ URL, Description string }
 
 // Config is what the doors have in common.
 type Config struct {
-	Accounts    *account.Accounts
-	Logger      *slog.Logger
-	Metrics     *Metrics      // nil: not counted
-	MaxBody     int64         // bytes of a request body; 1 MiB when 0
-	BodyTimeout time.Duration // how long a client may take to send its body; 30 s when 0
-	Rate        float64       // calls a second that one key may make on average; 0: no limit
-	Burst       int           // calls it may make at once
+	Accounts *account.Accounts
+	Logger   *slog.Logger
+	Metrics  *Metrics // nil: not counted
+	MaxBody  int64    // bytes of a request body; 1 MiB when 0
+	Rate     float64  // calls a second that one key may make on average; 0: no limit
+	Burst    int      // calls it may make at once
 }
 
 // Surface is what makes one API differ from another.
@@ -58,10 +56,7 @@ type API struct {
 	limiter *limiter
 }
 
-const (
-	defaultMaxBody     = 1 << 20
-	defaultBodyTimeout = 30 * time.Second
-)
+const defaultMaxBody = 1 << 20
 
 // huma keeps these in variables of the process.
 var setUpHuma = sync.OnceFunc(func() {
@@ -78,9 +73,6 @@ func New(s Surface, c Config) *API {
 	setUpHuma()
 	if c.MaxBody == 0 {
 		c.MaxBody = defaultMaxBody
-	}
-	if c.BodyTimeout == 0 {
-		c.BodyTimeout = defaultBodyTimeout
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -132,7 +124,7 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, 413, 415)
 	}
-	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1 // readBody has read it, bounded in size and time
+	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1 // readBody has read it, bounded in size; BoundBody bounds the time
 	if op.Auth == KeyOrBearer {
 		op.Parameters = append(op.Parameters, &huma.Param{
 			Name: teamHeader, In: "header", Description: "The id of the team to act in, one of yours; without it, your own.", Schema: &huma.Schema{Type: huma.TypeString},
