@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -101,9 +102,7 @@ func TestSetupLink(t *testing.T) {
 			{"the same once more", func(f url.Values) { f.Set("email", "eve@example.com") }, http.StatusForbidden},
 		} {
 			f := url.Values{}
-			for k, v := range form {
-				f[k] = v
-			}
+			maps.Copy(f, form)
 			c.change(f)
 			resp, err := http.PostForm(second.base+"/setup", f)
 			if err != nil {

@@ -236,7 +236,7 @@ func TestStopGivesRunningJobsBack(t *testing.T) {
 		close(slow)
 		until(t, "the short job is done", func() bool { return a.running() == 1 || state(t, a, short) == "completed" })
 		cancel() // no more patience
-		if cause := next(t, causes); cause != ErrStopping {
+		if cause := next(t, causes); !errors.Is(cause, ErrStopping) {
 			t.Errorf("cause %v, want ErrStopping", cause)
 		}
 		if err := next(t, stopped); err != nil {
@@ -289,7 +289,7 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 func strangers() string {
 	buf := make([]byte, 1<<20)
 	var left []string
-	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+	for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		ours := strings.Contains(g, "riverqueue") || strings.Contains(g, "pgxpool") || strings.Contains(g, "/internal/queue.(")
 		if ours && !strings.Contains(g, "testing.tRunner") {
 			left = append(left, g)

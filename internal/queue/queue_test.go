@@ -29,7 +29,7 @@ func TestInsertRollsBackWithItsTransaction(t *testing.T) {
 			}
 			return no
 		})
-		if err != no {
+		if !errors.Is(err, no) {
 			t.Fatal(err)
 		}
 		id := insert(t, q, note{N: 2, Text: "a\x00b\xff"})
@@ -169,7 +169,7 @@ func TestCancelReachesARunningJob(t *testing.T) {
 				if err := by.Cancel(t.Context(), nil, id); err != nil {
 					t.Fatal(err)
 				}
-				if cause := next(t, ended); cause != ErrCancelled {
+				if cause := next(t, ended); !errors.Is(cause, ErrCancelled) {
 					t.Errorf("cause %v, want ErrCancelled", cause)
 				}
 				if took := time.Since(begun); took > 2*time.Second {
