@@ -124,7 +124,9 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, 413, 415)
 	}
-	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1 // readBody has read it, bounded in size; BoundBody bounds the time
+	// readBody has read the body, bounded in size and by BoundBody in time. Here huma lifts
+	// that time again: the answer may be a stream that takes longer.
+	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1
 	if op.Auth == KeyOrBearer {
 		op.Parameters = append(op.Parameters, &huma.Param{
 			Name: teamHeader, In: "header", Description: "The id of the team to act in, one of yours; without it, your own.", Schema: &huma.Schema{Type: huma.TypeString},
