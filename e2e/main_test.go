@@ -5,6 +5,7 @@ package e2e
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,9 @@ func run(m *testing.M) (code int, err error) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		return 0, err
 	}
+	if err := lookAtSources(); err != nil {
+		return 0, err
+	}
 	dir, err := os.MkdirTemp("", "vedette-e2e-")
 	if err != nil {
 		return 0, err
@@ -45,4 +49,17 @@ func run(m *testing.M) (code int, err error) {
 		return 0, fmt.Errorf("building vedette: %w\n%s", err, out)
 	}
 	return dbtest.Run(m), nil
+}
+
+// lookAtSources reads the folders that the product is built from. go test notes what a
+// test reads, and takes its result from the cache while that is unchanged; what a child
+// process reads, such as the go build here, it does not see.
+func lookAtSources() error {
+	for _, root := range []string{"../cmd", "../internal", "../go.mod", "../go.sum"} {
+		err := filepath.WalkDir(root, func(_ string, _ fs.DirEntry, err error) error { return err })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +26,10 @@ type gate struct {
 	once   sync.Once
 }
 
-func newGate(t *testing.T, hold func(*http.Request) bool) *gate {
+func newGate(t *testing.T, hold func(*http.Request) bool) *gate { return newSlow(t, hold, time.Hour) }
+
+// newSlow is a gate that lets what it held go on after a while.
+func newSlow(t *testing.T, hold func(*http.Request) bool, while time.Duration) *gate {
 	g := &gate{held: make(chan struct{}), opened: make(chan struct{})}
 	site := weaksite.New(1)
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,6 +40,7 @@ func newGate(t *testing.T, hold func(*http.Request) bool) *gate {
 				g.once.Do(func() { close(g.held) })
 				select {
 				case <-g.opened:
+				case <-time.After(while):
 				case <-r.Context().Done():
 					return
 				}
@@ -52,6 +57,12 @@ func (g *gate) open() { close(g.opened) }
 // at holds requests to a path.
 func at(path string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.URL.Path == path }
+}
+
+// after holds all requests but the first n.
+func after(n int64) func(*http.Request) bool {
+	var seen atomic.Int64
+	return func(*http.Request) bool { return seen.Add(1) > n }
 }
 
 // secondLook holds the second request to any of paths but the first so asked: a task that
@@ -214,7 +225,8 @@ func TestKilledBeforeItBegan(t *testing.T) {
 	})
 }
 
-// TestToldToStop sends SIGTERM while a task hangs on a slow site.
+// TestToldToStop sends SIGTERM while a task is busy with a site that takes five seconds
+// for each answer: it cannot come to its end within the time that a stop waits.
 func TestToldToStop(t *testing.T) {
 	eachEngine(t, func(t *testing.T, h house) {
 		token := h.admin("ada@example.com")
@@ -222,7 +234,7 @@ func TestToldToStop(t *testing.T) {
 		c := first.as(token)
 		want := undisturbed(t, c)
 
-		g := newGate(t, at("/server-status"))
+		g := newSlow(t, after(10), 5*time.Second)
 		id := c.hand(fullCheck(g.URL))
 		g.waitHeld(t)
 		if code := first.stop(25 * time.Second); code != 0 {
