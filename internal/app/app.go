@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -204,5 +205,5 @@ func (a *App) SetupLink(ctx context.Context, base string) (string, error) {
 	if a.config.PublicURL != "" {
 		base = a.config.PublicURL
 	}
-	return base + "/setup?token=" + token, nil
+	return strings.TrimRight(base, "/") + "/setup?token=" + token, nil
 }

@@ -22,23 +22,32 @@ const (
 
 // check refuses a configuration that could not work, before anything is opened.
 func (c Config) check() error {
-	if !slices.Contains([]string{RoleAll, RoleServer, RoleWorker}, c.Role) {
-		return fmt.Errorf("role %q: must be all, server or worker", c.Role)
+	for _, problem := range []struct {
+		is  bool
+		say string
+	}{
+		{!slices.Contains([]string{RoleAll, RoleServer, RoleWorker}, c.Role), fmt.Sprintf("role %q: must be all, server or worker", c.Role)},
+		{c.Region == "" || strings.ToLower(c.Region) != c.Region, fmt.Sprintf("region %q: must be a name in lower case, such as us", c.Region)},
+		{c.Workers < 1 || c.Workers > 1000, fmt.Sprintf("workers %d: must be between 1 and 1000", c.Workers)},
+		{c.MaxBody < 1024, fmt.Sprintf("max_body %d: must be at least 1024", c.MaxBody)},
+		{!(c.APIRate >= 0), fmt.Sprintf("api_rate %v: must be 0 or more", c.APIRate)}, // so written, NaN is refused too
+		{c.APIBurst < 1, fmt.Sprintf("api_burst %d: must be at least 1", c.APIBurst)},
+		{c.RegionTimeout <= 0, fmt.Sprintf("region_timeout %s: must be more than 0", c.RegionTimeout)},
+		{c.TokenTTL <= 0, fmt.Sprintf("token_ttl %s: must be more than 0", c.TokenTTL)},
+		{!slices.Contains([]string{"text", "json"}, c.LogFormat), fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},
+		{(c.TurnstileKey == "") != (c.TurnstileSec == ""), "turnstile_site_key and turnstile_secret go together"},
+		{(c.OIDCIssuer == "") != (c.OIDCAudience == ""), "oidc_issuer and oidc_audience go together"},
+	} {
+		if problem.is {
+			return errors.New(problem.say)
+		}
 	}
-	if c.Region == "" || strings.ToLower(c.Region) != c.Region {
-		return fmt.Errorf("region %q: must be a name in lower case, such as us", c.Region)
-	}
-	if c.Workers < 1 || c.Workers > 1000 {
-		return fmt.Errorf("workers %d: must be between 1 and 1000", c.Workers)
-	}
-	if c.MaxBody < 1024 {
-		return fmt.Errorf("max_body %d: must be at least 1024", c.MaxBody)
-	}
-	if (c.TurnstileKey == "") != (c.TurnstileSec == "") {
-		return errors.New("turnstile_site_key and turnstile_secret go together")
-	}
-	if (c.OIDCIssuer == "") != (c.OIDCAudience == "") {
-		return errors.New("oidc_issuer and oidc_audience go together")
+	for key, text := range map[string]string{
+		"public_url": c.PublicURL, "development_url": c.DevelopmentURL, "oidc_issuer": c.OIDCIssuer, "turnstile_verify_url": c.TurnstileURL,
+	} {
+		if text != "" && !isWebURL(text) {
+			return fmt.Errorf("%s %q: must be a URL, such as https://vedette.example.com", key, text)
+		}
 	}
 	for _, list := range [][]string{c.WebhookAllow, c.DenyTargets} {
 		if _, err := prefixes(list); err != nil {
@@ -50,6 +59,11 @@ func (c Config) check() error {
 	}
 	_, err := c.level()
 	return err
+}
+
+func isWebURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 func (c Config) level() (level slog.Level, err error) {
@@ -84,8 +98,7 @@ func (c Config) regionServices() ([]account.RegionService, error) {
 	out := make([]account.RegionService, 0, len(c.RegionServices))
 	for _, entry := range c.RegionServices {
 		name, raw, ok := strings.Cut(entry, "=")
-		u, err := url.Parse(raw)
-		if !ok || name == "" || err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		if !ok || name == "" || !isWebURL(raw) {
 			return nil, fmt.Errorf("region_services %q: write NAME=URL, such as eu=https://eu.example.com", entry)
 		}
 		out = append(out, account.RegionService{Name: name, URL: raw, Key: keys[name]})

@@ -70,6 +70,11 @@ func TestCopiesLeaveTheOriginal(t *testing.T) {
 	if changed.Param != "field" || changed.Extra["a"] != "3" || changed.Extra["b"] != "2" || !errors.Is(changed, cause) || changed.Code != "bad" {
 		t.Errorf("the copy is %+v", changed)
 	}
+	one := base.With("a", "1")
+	one.With("b", "2")
+	if len(one.Extra) != 1 {
+		t.Errorf("a copy of a copy changed it: %v", one.Extra)
+	}
 	if got := changed.Error(); got != "Bad.: why" {
 		t.Errorf("in words: %q", got)
 	}
