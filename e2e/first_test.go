@@ -23,7 +23,7 @@ import (
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	cmd := exec.Command(binary, "demo", "--once")
+	cmd := exec.Command(binary(t), "demo", "--once")
 	cmd.Env = []string{"TMPDIR=" + t.TempDir()} // nothing else: no HOME, no PATH
 	var talk bytes.Buffer
 	cmd.Stderr = &talk

@@ -11,7 +11,7 @@ import (
 // helpOf is the help of a command, as people see it.
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
-	out, err := exec.Command(binary, append(command, "--help")...).Output()
+	out, err := exec.Command(binary(t), append(command, "--help")...).Output()
 	if err != nil {
 		t.Fatalf("vedette %s --help: %v", strings.Join(command, " "), err)
 	}
@@ -94,7 +94,7 @@ func checkExample(t *testing.T, command []string, help, example string) {
 			t.Errorf("the flag %s of an example is not in the help of %s", flag, strings.Join(command, " "))
 		}
 	}
-	if out, err := exec.Command(binary, append(args, "--help")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(binary(t), append(args, "--help")...).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", example, err, out)
 	}
 }

@@ -63,7 +63,7 @@ func (h house) work(args ...string) *process {
 // command runs a command to its end and returns what it printed.
 func (h house) command(args ...string) string {
 	h.t.Helper()
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(binary(h.t), args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, h.env...)
 	var talk bytes.Buffer
 	cmd.Stderr = &talk

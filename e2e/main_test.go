@@ -9,17 +9,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 )
 
-// binary is the product, built once by TestMain.
-var binary string
-
 // atOnce is how many tests run at once: they wait for leases and deadlines far more than
 // they compute.
 const atOnce = "8"
+
+// folder is where the product is built to.
+var folder string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -35,31 +36,37 @@ func run(m *testing.M) (code int, err error) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		return 0, err
 	}
-	if err := lookAtSources(); err != nil {
+	if folder, err = os.MkdirTemp("", "vedette-e2e-"); err != nil {
 		return 0, err
 	}
-	dir, err := os.MkdirTemp("", "vedette-e2e-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "vedette")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-e2e", "-o", binary, "../cmd/vedette")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("building vedette: %w\n%s", err, out)
-	}
+	defer os.RemoveAll(folder)
 	return dbtest.Run(m), nil
 }
 
-// lookAtSources reads the folders that the product is built from. go test notes what a
-// test reads, and takes its result from the cache while that is unchanged; what a child
-// process reads, such as the go build here, it does not see.
-func lookAtSources() error {
+// binary is the product; the first call builds it.
+func binary(t testing.TB) string {
+	t.Helper()
+	name, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// build looks at the product's sources and then has them built. go test notes what a
+// test looks at, and takes its result from the cache while that is unchanged; what a
+// child process reads, it does not see.
+var build = sync.OnceValues(func() (name string, err error) {
 	for _, root := range []string{"../cmd", "../internal", "../go.mod", "../go.sum"} {
 		err := filepath.WalkDir(root, func(_ string, _ fs.DirEntry, err error) error { return err })
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
-}
+	name = filepath.Join(folder, "vedette")
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-e2e", "-o", name, "../cmd/vedette").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building vedette: %w\n%s", err, out)
+	}
+	return name, nil
+})

@@ -32,7 +32,7 @@ var answered = regexp.MustCompile(`(?m)^.* msg=request .* status=[23].*\n`)
 // the end of the test, if it still lives then.
 func launch(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(binary, args...), talk: newTranscript(), ended: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(binary(t), args...), talk: newTranscript(), ended: make(chan struct{})}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}, env...)
 	p.cmd.Stderr = p.talk
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // with the test process

@@ -126,8 +126,10 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 
 func exits(ts *testscript.TestScript, want int, args []string) {
 	got := 0
+	name, err := build()
+	ts.Check(err)
 	var failed *exec.ExitError
-	if err := ts.Exec(binary, args...); errors.As(err, &failed) {
+	if err := ts.Exec(name, args...); errors.As(err, &failed) {
 		got = failed.ExitCode()
 	} else {
 		ts.Check(err)
