@@ -50,15 +50,26 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.write.PingContext(ctx); err != nil {
-		d.Close()
-		return nil, fmt.Errorf("the database does not answer: %w", err)
-	}
-	if err := d.migrate(ctx); err != nil {
-		d.Close()
-		return nil, err
+	if err := d.prepare(ctx); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
+}
+
+// prepare connects for the first time and migrates. On SQLite one process at a time
+// does it: not every step of making a file waits for another's lock.
+func (d *DB) prepare(ctx context.Context) error {
+	if d.file != "" {
+		unlock, err := lockFile(d.file + ".lock")
+		if err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+		defer unlock() //nolint:errcheck // closing a file that was not written to
+	}
+	if err := d.write.PingContext(ctx); err != nil {
+		return fmt.Errorf("the database does not answer: %w", err)
+	}
+	return d.migrate(ctx)
 }
 
 func open(c Config) (*DB, error) {

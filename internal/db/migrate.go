@@ -30,13 +30,7 @@ func (d *DB) migrate(ctx context.Context) error {
 	// Rooms number their migrations apart from one another, so a later release may bring
 	// a number below the newest one that is already here.
 	options := []goose.ProviderOption{goose.WithAllowOutofOrder(true), goose.WithDisableGlobalRegistry(true)}
-	if d.file != "" {
-		unlock, err := lockFile(d.file + ".migrating")
-		if err != nil {
-			return fmt.Errorf("migrations: %w", err)
-		}
-		defer unlock() //nolint:errcheck // closing a file that was not written to
-	} else {
+	if d.Dialect.Name == postgres.Name {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return err
