@@ -57,7 +57,7 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", console.New(a.Accounts))
+	mux.Handle("/", console.New(a.Accounts, a.logger))
 	return mux, nil
 }
 

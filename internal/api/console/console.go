@@ -4,7 +4,9 @@ package console
 
 import (
 	"embed"
+	"errors"
 	"html/template"
+	"log/slog"
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/account"
@@ -18,6 +20,7 @@ var pages = template.Must(template.ParseFS(files, "pages/*.html"))
 
 // view is what a page shows.
 type view struct {
+	Base    string // the server's address, as the browser knows it
 	Token   string // of the setup link
 	Email   string
 	Problem string
@@ -26,26 +29,54 @@ type view struct {
 // maxForm is the largest setup form, in bytes.
 const maxForm = 16 << 10
 
-// New makes the pages.
-func New(accounts *account.Accounts) http.Handler {
+// New makes the pages. What goes wrong inside is told to the logger.
+func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusOK, "home.html", view{}) })
 	mux.HandleFunc("GET /setup", func(w http.ResponseWriter, r *http.Request) {
 		show(w, http.StatusOK, "setup.html", view{Token: r.URL.Query().Get("token")})
 	})
 	mux.HandleFunc("POST /setup", func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		v := view{Token: r.PostFormValue("token"), Email: r.PostFormValue("email")}
-		_, err := accounts.Setup(r.Context(), v.Token, v.Email, r.PostFormValue("password"))
+		v, err := setUp(accounts, w, r)
 		if e := errs.From(err); e != nil {
+			if e.Kind == errs.Internal {
+				logger.ErrorContext(r.Context(), "setting up the first user", "error", err)
+			}
 			v.Problem = e.Message
 			show(w, e.Kind.Status(), "setup.html", v)
 			return
 		}
 		show(w, http.StatusCreated, "done.html", v)
 	})
+	mux.HandleFunc("/setup", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		show(w, http.StatusMethodNotAllowed, "missing.html", view{Problem: "This page does not take such a request"})
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusNotFound, "missing.html", view{}) })
 	return mux
+}
+
+// setUp makes the first user from the form.
+func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (view, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		var over *http.MaxBytesError
+		if errors.As(err, &over) {
+			return view{}, errs.New(errs.TooLarge, "form_too_large", "The form is larger than %d bytes.", maxForm)
+		}
+		return view{}, errs.New(errs.Invalid, "invalid_form", "The form could not be read.").Because(err)
+	}
+	v := view{Base: base(r), Token: r.PostForm.Get("token"), Email: r.PostForm.Get("email")}
+	_, err := accounts.Setup(r.Context(), v.Token, v.Email, r.PostForm.Get("password"))
+	return v, err
+}
+
+// base is the server's address as the browser knows it, for the examples on the page.
+func base(r *http.Request) string {
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
 }
 
 func show(w http.ResponseWriter, status int, name string, v view) {
