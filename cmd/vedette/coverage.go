@@ -28,7 +28,15 @@ func tellCoverage(w io.Writer, r *engine.Report) {
 			counts[engine.Tested], counts[engine.NotApplicable], counts[engine.Failed], counts[engine.Skipped], counts[engine.Denied], printable(note))
 	}
 	_ = t.Flush() // talk only
-	fmt.Fprintf(w, "%d findings, %d requests in %s\n", r.Events, r.Requests, r.Ended.Sub(r.Started).Round(time.Millisecond))
+	fmt.Fprintf(w, "%s, %s in %s\n", counted(r.Events, "finding"), counted(r.Requests, "request"), r.Ended.Sub(r.Started).Round(time.Millisecond))
+}
+
+// counted is "1 target", or "2 targets".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // writeCoverage writes the coverage ledger: every target × template with its end.

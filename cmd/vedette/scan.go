@@ -99,7 +99,7 @@ func runScan(cmd *cobra.Command, f scanFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sink.close()) }()
-	fmt.Fprintf(talk, "%d templates on %d targets\n", len(programs), len(targets))
+	fmt.Fprintf(talk, "%s on %s\n", counted(len(programs), "template"), counted(len(targets), "target"))
 
 	e := engine.New(engine.Config{
 		Dial: scope.Dial, Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rateLimit,

@@ -48,8 +48,9 @@ func newTask() *cobra.Command {
 
 // detail is what the commands need of GET /api/v1/tasks/{id}.
 type detail struct {
-	raw  json.RawMessage
-	Task struct {
+	raw    json.RawMessage
+	budget bool // the time it was given was used up before everything was done
+	Task   struct {
 		ID, Status, Summary string
 	}
 	Issues []issue
@@ -71,6 +72,9 @@ func (d detail) verdict(failOn string) error {
 		if failOn != "" && severityRank(i.Severity) <= severityRank(failOn) {
 			return silent{exitFindings}
 		}
+	}
+	if d.budget {
+		return silent{exitBudget}
 	}
 	return nil
 }
@@ -95,6 +99,7 @@ func follow(ctx context.Context, c client, instruction, delivery string, talk io
 			return d, err
 		}
 		id = e.TaskID
+		d.budget = d.budget || usedUp(e)
 		progress.tell(e)
 	}
 	progress.close()
@@ -103,6 +108,12 @@ func follow(ctx context.Context, c client, instruction, delivery string, talk io
 		err = json.Unmarshal(d.raw, &d)
 	}
 	return d, err
+}
+
+// usedUp reports whether an event says that a step had no time left, or was cut short.
+func usedUp(e event) bool {
+	var step struct{ Status string }
+	return e.Type == "step-finished" && json.Unmarshal(e.Data, &step) == nil && (step.Status == "timeout" || step.Status == "skipped")
 }
 
 // stop stops a task whose caller is leaving.

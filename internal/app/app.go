@@ -144,8 +144,10 @@ func (a *App) Listen(ctx context.Context) (string, error) {
 }
 
 const (
-	// stopTimeout is how long a stop waits for answers and jobs under way.
-	stopTimeout       = 20 * time.Second
+	// A stop waits this long for answers under way, and then for jobs: what a job has not
+	// done by then is taken up by the next start, so that little is gained by waiting.
+	answersTimeout    = 5 * time.Second
+	jobsTimeout       = 3 * time.Second
 	readHeaderTimeout = 10 * time.Second
 	bodyTimeout       = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
@@ -176,17 +178,22 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.logger.Info("stopping")
 	a.close()
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	if serr := server.Shutdown(stop); serr != nil {
+	if serr := within(ctx, answersTimeout, server.Shutdown); serr != nil {
 		err = errors.Join(err, fmt.Errorf("stopping the server: %w", serr))
 	}
 	if a.config.Role != RoleServer {
-		if qerr := a.queue.Stop(stop); qerr != nil {
+		if qerr := within(ctx, jobsTimeout, a.queue.Stop); qerr != nil {
 			err = errors.Join(err, fmt.Errorf("stopping the queue: %w", qerr))
 		}
 	}
 	return err
+}
+
+// within calls fn with a context that ends after a while, although ctx has ended.
+func within(ctx context.Context, limit time.Duration, fn func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return fn(ctx)
 }
 
 // Close closes what Open opened; Run does it too.

@@ -99,7 +99,7 @@ func (c Config) regionServices() ([]account.RegionService, error) {
 	for _, entry := range c.RegionServices {
 		name, raw, ok := strings.Cut(entry, "=")
 		if !ok || name == "" || !isWebURL(raw) {
-			return nil, fmt.Errorf("region_services %q: write NAME=URL, such as eu=https://eu.example.com", entry)
+			return nil, errors.New("region_services: write NAME=URL, such as eu=https://eu.example.com")
 		}
 		out = append(out, account.RegionService{Name: name, URL: raw, Key: keys[name]})
 	}

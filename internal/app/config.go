@@ -81,7 +81,7 @@ func Options() []Option {
 		{Key: "webhook_allow", Default: []string{}, Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
 		{Key: "internal_api_key", Default: "", Help: "what X-Internal-API-Key must carry; empty: the internal endpoints are closed", Secret: true},
-		{Key: "region_services", Default: []string{}, Help: "another region's deployment as NAME=URL; repeatable"},
+		{Key: "region_services", Default: []string{}, Help: "another region's deployment as NAME=URL; repeatable", Secret: true},
 		{Key: "region_service_keys", Default: []string{}, Help: "its service key as NAME=KEY, where it differs from ours; repeatable", Secret: true},
 		{Key: "region_timeout", Default: 3 * time.Second, Help: "how long to wait for the other regions"},
 		{Key: "public_url", Default: "", Help: "the production address of this server, for links and the contract"},

@@ -103,7 +103,7 @@ func targetOf(targets []string, e engine.Event) string {
 }
 
 func scanWords(r *engine.Report, targets, templates int) string {
-	words := []string{fmt.Sprintf("%d templates ran on %d targets with %d requests.", templates, targets, r.Requests)}
+	words := []string{fmt.Sprintf("Templates: %d, targets: %d, requests: %d.", templates, targets, r.Requests)}
 	counts := r.Counts()
 	for _, state := range []engine.State{engine.Failed, engine.Denied, engine.Skipped} {
 		if n := counts[state]; n > 0 {

@@ -52,6 +52,7 @@ type surface struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
+		Tags:  []string{"Tasks", "Issues", "API Keys", "Teams", "User"},
 		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
 	}, c), d}
 	s.login()

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/ids"
 	"github.com/vedette-sec/vedette/internal/task"
 )
 
@@ -74,6 +75,9 @@ func (r TaskRequest) newTask() (task.NewTask, error) {
 			MaxSteps: r.MaxSteps, MaxIterations: r.MaxIterations, Isolated: r.Isolated, Model: r.Model, ProjectID: r.ProjectID,
 			FileKeys: r.FileKeys, Secrets: r.Secrets, Visibility: r.Visibility,
 		},
+	}
+	if n.ID != "" && !ids.IsUUID(n.ID) { // the contract's format also takes other spellings
+		return task.NewTask{}, errs.Field("id", "id must be a uuid of 36 characters.")
 	}
 	if r.CompletionDelivery != nil {
 		n.Delivery = task.Delivery(*r.CompletionDelivery)

@@ -40,6 +40,7 @@ type Surface struct {
 	Version string
 	About   string
 	Servers []Server
+	Tags    []string // the groups of operations, in the order of the contract
 	// Shape is the body of an error answer; id is the id under which the log knows it.
 	Shape func(status int, e *errs.Error, id string) any
 	// ErrorType is a value of the type that Shape returns, for the contract.
@@ -91,6 +92,9 @@ func New(s Surface, c Config) *API {
 	config.AllowAdditionalPropertiesByDefault = true
 	config.Components.Schemas = huma.NewMapRegistry(schemaPrefix, s.schemaName)
 	config.Components.SecuritySchemes = securitySchemes()
+	for _, tag := range s.Tags {
+		config.Tags = append(config.Tags, &huma.Tag{Name: tag})
+	}
 	for _, server := range s.Servers {
 		config.Servers = append(config.Servers, &huma.Server{URL: server.URL, Description: server.Description})
 	}
