@@ -1,0 +1,58 @@
+package platform
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/ids"
+)
+
+func TestErrorShape(t *testing.T) {
+	e := errs.Field("limit", "limit must be less.").With("turnstile_site_key", "is the other surface's")
+	want := `{"message":"limit must be less.","kind":"invalid","code":"invalid_limit","error":"limit must be less.","error_id":"the-id","param":"limit","status":400}`
+	if got, err := json.Marshal(shape(400, e, "the-id")); err != nil || string(got) != want {
+		t.Errorf("%s, want %s (%v)", got, want, err)
+	}
+}
+
+func TestBothPrefixesAnswerInShape(t *testing.T) {
+	api := New(rest.Config{}, nil, Deps{})
+	for _, prefix := range Prefixes {
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"nowhere", nil))
+		var got Error
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 404 || got.Status != 404 || got.Code != "endpoint_not_found" || got.ErrorID != w.Header().Get("X-Request-Id") {
+			t.Errorf("%s: %d %s", prefix, w.Code, w.Body)
+		}
+	}
+}
+
+// TestMaskIsNoKey: what stands in the place of a key has its length and cannot be one.
+func TestMaskIsNoKey(t *testing.T) {
+	if key := ids.NewKey(); len(maskedKey) != len(key) || ids.IsKey(maskedKey) || !strings.HasPrefix(maskedKey, ids.KeyPrefix) {
+		t.Errorf("the mask is %q, a key %q", maskedKey, key)
+	}
+}
+
+func TestPathsAreThePlatforms(t *testing.T) {
+	text, err := New(rest.Config{}, nil, Deps{}).ContractJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Paths map[string]any }
+	if err := json.Unmarshal(text, &doc); err != nil || len(doc.Paths) == 0 {
+		t.Fatal(err, len(doc.Paths))
+	}
+	ours := regexp.MustCompile(`^/v[12]/`)
+	for path := range doc.Paths {
+		if !ours.MatchString(path) {
+			t.Errorf("%s is not under a prefix of this surface", path)
+		}
+	}
+}
