@@ -1,0 +1,214 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// raw are JSON texts that are bad somewhere or everywhere.
+var raw = map[string]string{
+	"null":             `null`,
+	"true":             `true`,
+	"a number":         `7`,
+	"a fraction":       `0.5`,
+	"negative":         `-1`,
+	"a huge integer":   `99999999999999999999999999`,
+	"a huge exponent":  `1e400`,
+	"a tiny exponent":  `1e-400`,
+	"a string":         `"zzz"`,
+	"an empty string":  `""`,
+	"a long string":    `"` + strings.Repeat("x", 70_000) + `"`,
+	"NUL":              `"a\u0000b"`,
+	"half a surrogate": `"\ud800"`,
+	"invalid UTF-8":    "\"\xff\xfe\"",
+	"an object":        `{}`,
+	"an array":         `[]`,
+	"nested arrays":    `[[[]]]`,
+	"an object of NUL": `{"\u0000": "\u0000"}`,
+	"many items":       `[` + strings.Repeat(`"x",`, 999) + `"x"]`,
+}
+
+// kindOf is the JSON type that a text of raw has.
+func kindOf(text string) string {
+	switch text[0] {
+	case 'n':
+		return "null"
+	case 't':
+		return "boolean"
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	}
+	return "number"
+}
+
+// wrongType reports whether a schema cannot allow this text, whatever its bounds.
+func wrongType(s *schema, text string) bool {
+	if s.Type == nil {
+		return false
+	}
+	kind := kindOf(text)
+	return !s.is(kind) && !(kind == "number" && (s.is("integer") && !strings.ContainsAny(text, ".e")))
+}
+
+// fieldCases are the bad values of each field of the body, and of the fields within.
+func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
+	root := bodySchema(op)
+	if root == nil {
+		return nil
+	}
+	var walk func(s *schema, put func(value any) map[string]any)
+	walk = func(s *schema, put func(value any) map[string]any) {
+		s = a.doc.deref(s)
+		for _, field := range slices.Sorted(maps.Keys(s.Properties)) {
+			property := a.doc.deref(s.Properties[field])
+			with := func(value any) map[string]any {
+				inner := a.example(s, "").(map[string]any)
+				if s == a.doc.deref(root) {
+					inner = a.body(op)
+				}
+				inner[field] = value
+				if field == "message" {
+					delete(inner, "task")
+				}
+				return put(inner)
+			}
+			for what, text := range raw {
+				// null in the place of an optional field is as good as its absence.
+				clear := wrongType(property, text) && (text != "null" || slices.Contains(s.Required, field)) || len(property.Enum) > 0 && text == `"zzz"`
+				clear = clear || strings.Contains(text, `\u0000`) || strings.Contains(text, "\xff")
+				b := bad{name: field + " is " + what, op: op, path: a.path(op), refuse: clear}
+				b.body = bytes.ReplaceAll(encode(t, with("@@")), []byte(`"@@"`), []byte(text))
+				if clear && !strings.Contains(text, "\xff") && !strings.Contains(text, `"\u0000": `) && text != "1e400" {
+					b.names = field
+				}
+				out = append(out, b)
+			}
+			if s.AdditionalProperties == false {
+				out = append(out, bad{name: "an unknown field", op: op, path: a.path(op), body: encode(t, map[string]any{"email": "ada@example.com", "more": 1}), refuse: true, names: "more"})
+			}
+			if slices.Contains(s.Required, field) {
+				doc := a.example(s, "").(map[string]any)
+				delete(doc, field)
+				out = append(out, bad{name: field + " is missing", op: op, path: a.path(op), body: encode(t, put(doc)), refuse: true, names: field})
+			}
+			if property.is("object") {
+				walk(property, with)
+			}
+			if items := property.Items; items != nil && a.doc.deref(items).is("object") {
+				walk(items, func(item any) map[string]any { return with([]any{item}) })
+			}
+		}
+	}
+	walk(root, func(doc any) map[string]any { return doc.(map[string]any) })
+	return out
+}
+
+// bodyCases are bodies that are bad as a whole.
+func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
+	good := encode(t, a.body(op))
+	ten := 10 << 20
+	for name, c := range map[string]struct {
+		body   string
+		status int
+	}{
+		"empty":               {"", 400},
+		"truncated":           {string(good[:len(good)-1]), 400},
+		"twice":               {string(good) + string(good), 400},
+		"10 MB of spaces":     {strings.Repeat(" ", ten) + string(good), 413},
+		"a string of 10 MB":   {`{"task": "` + strings.Repeat("x", ten) + `"}`, 413},
+		"10,000 arrays deep":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), 400},
+		"10,000 objects deep": {strings.Repeat(`{"task":`, 10_000) + "1" + strings.Repeat("}", 10_000), 400},
+		"10,000 open":         {`{"task": ` + strings.Repeat("[", 10_000), 400},
+		"not JSON":            {"task=x", 400},
+		"a byte-order mark":   {"\ufeff" + string(good), 400},
+		"UTF-16":              {"{\x00\"\x00t\x00\"\x00}\x00", 400},
+		"bare NUL":            {"\x00", 400},
+		"random bytes":        {"\x93\xff\x00\x10\x80{\"", 400},
+		"NaN":                 {`{"spending_cap_usd": NaN}`, 400},
+		"a comment":           {string(good) + "// so", 400},
+		"duplicate keys":      {`{"email": 1, "task": 1,` + string(good[1:]), 0},
+		"NUL in a key":        {`{"a\u0000b": 1}`, 400},
+		"a key of 500 KB":     {`{"` + strings.Repeat("k", 500_000) + `": [1,]}`, 400},
+	} {
+		if good == nil || string(good) == "null" { // the operation has no body: what comes is not looked at
+			out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body)})
+			continue
+		}
+		out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body), status: c.status, refuse: c.status != 0})
+	}
+	for what, text := range raw {
+		if kindOf(text) != "object" && bodySchema(op) != nil {
+			out = append(out, bad{name: "the body is " + what, op: op, path: a.path(op), body: []byte(text), refuse: true})
+		}
+	}
+	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "a/b/c", ";", "\xff", "application/cbor", "application/json; charset=\""} {
+		b := bad{name: "content type " + media, op: op, path: a.path(op), body: good, header: http.Header{"Content-Type": {media}}}
+		if bodySchema(op) != nil {
+			b.refuse, b.status, b.names = true, 415, "Content-Type"
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// parameterCases are bad values in the path, the query and the headers.
+func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
+	body := func() []byte { return encode(t, a.body(op)) }
+	texts := []string{"", "zzz", "-1", "1e999", "0.5", "99999999999999999999", "true", "null", "[]", "a\x00b", "\x00", "\xff\xfe", "%", "'", `"`, "{}", "a,b", "\u202e", strings.Repeat("9", 5000), "../..", "urn:uuid:" + a.taskID, "{" + a.taskID + "}"}
+	for _, p := range op.Parameters {
+		for _, text := range texts {
+			b := bad{name: fmt.Sprintf("%s %s is %.40q", p.In, p.Name, text), op: op, path: a.path(op), body: body()}
+			untextual := strings.Contains(text, "\x00") || strings.Contains(text, "\xff")
+			switch p.In {
+			case "query":
+				base, _, _ := strings.Cut(b.path, "?")
+				b.path = base + "?" + p.Name + "=" + url.QueryEscape(text)
+				b.refuse = untextual || text == "zzz" && (len(p.Schema.Enum) > 0 || !p.Schema.is("string") || p.Schema.Format == "uuid") ||
+					text != "" && (p.Schema.is("integer") || p.Schema.is("boolean")) && !strings.Contains("-1 true", text) || text == "-1" && p.Schema.Minimum != nil
+				if b.refuse {
+					b.names = p.Name
+				}
+			case "path":
+				if text == "" {
+					continue
+				}
+				b.path = strings.ReplaceAll(op.path, "{"+p.Name+"}", url.PathEscape(text))
+				b.refuse = true // what is no id of anything is not found
+			case "header":
+				if strings.Contains(text, "\x00") {
+					continue // net/http refuses the request before anybody sees it
+				}
+				b.header = http.Header{http.CanonicalHeaderKey(p.Name): {text}}
+				b.refuse = text != "" && p.Name == "X-Team-Id"
+			}
+			out = append(out, b)
+		}
+	}
+	for _, query := range []string{"%", "a=%zz", "=", "&&&", ";", "%00=1", "\xff", "%ff=%ff", strings.Repeat("a=1&", 5000)} {
+		if !strings.ContainsAny(query, "\xff ") {
+			out = append(out, bad{name: "query " + query, op: op, path: strings.SplitN(a.path(op), "?", 2)[0] + "?" + query, body: body()})
+		}
+	}
+	return out
+}
+
+// headerCases are bad values of headers that no operation declares.
+func (a *attacker) headerCases(t rapid.TB, op *operation) (out []bad) {
+	for _, header := range []string{"Authorization", "X-Api-Key", "X-Team-Id", "Accept", "Accept-Encoding", "Content-Encoding", "Cookie", "If-None-Match", "Range", "X-Request-Id", "X-Http-Method-Override"} {
+		for _, value := range []string{"\xff", strings.Repeat("x", 20_000), "Bearer", "Bearer  ", "*/*;q=nan", "application/cbor", "+json", "DELETE", "text/html"} {
+			out = append(out, bad{name: header + " " + value, op: op, path: a.path(op), body: encode(t, a.body(op)), header: http.Header{http.CanonicalHeaderKey(header): {value}}})
+		}
+	}
+	return out
+}
