@@ -2,14 +2,11 @@ package agentapi
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/task"
-	"pgregory.net/rapid"
 )
 
 func TestErrorShape(t *testing.T) {
@@ -24,41 +21,10 @@ func TestErrorShape(t *testing.T) {
 	}
 }
 
-func TestAnswerIsTheStreamUnlessJSONIsWanted(t *testing.T) {
-	for _, c := range []struct {
-		format, accept string
-		want           bool
-	}{
-		{"", "", false}, {"", "*/*", false}, {"", "text/event-stream", false}, {"", "application/json", true},
-		{"", "application/json, text/event-stream", false}, {"", "text/html, application/json;q=0.9", true},
-		{"json", "text/event-stream", true}, {"sse", "application/json", false}, {"json", "", true},
-	} {
-		if got := (TaskRequest{ResponseFormat: c.format}).wantsJSON(c.accept); got != c.want {
-			t.Errorf("response_format %q, Accept %q: %v", c.format, c.accept, got)
-		}
-	}
-}
-
-func TestInstructionIsTaskOrMessage(t *testing.T) {
-	text := func(parts ...TaskPart) *TaskMessage { return &TaskMessage{Parts: parts} }
-	for name, c := range map[string]struct {
-		request TaskRequest
-		want    string
-		param   string // at fault, or ""
-	}{
-		"task":    {TaskRequest{Task: "x"}, "x", ""},
-		"message": {TaskRequest{Message: text(TaskPart{Type: "text", Text: "a"}, TaskPart{Type: "file", Text: "no"}, TaskPart{Type: "text", Text: "b"})}, "a\nb", ""},
-		"both":    {TaskRequest{Task: "x", Message: text()}, "", "message"},
-		"neither": {TaskRequest{}, "", ""}, // the slice refuses it
-	} {
-		n, err := c.request.newTask()
-		if e := errs.From(err); c.param == "" && (e != nil || n.Instruction != c.want) || c.param != "" && (e == nil || e.Param != c.param) {
-			t.Errorf("%s: %+v, %v", name, n, err)
-		}
-	}
-	webhook := "webhook"
-	const id = "0BADC0DE-0000-4000-8000-000000000001"
-	if n, err := (TaskRequest{Task: "x", ID: id, CompletionDelivery: &webhook}).newTask(); err != nil || n.ID != strings.ToLower(id) || n.Delivery != task.Webhook {
+// TestTaskIDHasOneSpelling: what a caller chooses can be asked for as it is answered.
+func TestTaskIDHasOneSpelling(t *testing.T) {
+	const id = "0badc0de-0000-4000-8000-000000000001"
+	if n, err := (TaskRequest{Task: "x", ID: strings.ToUpper(id)}).newTask(); err != nil || n.ID != id {
 		t.Errorf("%+v, %v", n, err)
 	}
 	for _, bad := range []string{"{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), "x"} {
@@ -66,34 +32,6 @@ func TestInstructionIsTaskOrMessage(t *testing.T) {
 			t.Errorf("the id %s is taken: %+v, %v", bad, n, err)
 		}
 	}
-}
-
-// TestPagesHoldEachItemOnce follows the cursor through a list.
-func TestPagesHoldEachItemOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfDistinct(rapid.StringMatching(`[a-z]{3}`), rapid.ID).Draw(t, "all")
-		limit := rapid.IntRange(1, 10).Draw(t, "limit")
-		slices.Sort(all)
-		var seen []string
-		for after := ""; ; {
-			rest := all[len(seen):]
-			if after != "" && after != seen[len(seen)-1] {
-				t.Fatalf("the cursor %q is not the last item of the page", after)
-			}
-			page, more, next := pageOf(rest[:min(len(rest), limit+1)], limit, func(s string) string { return s })
-			seen = append(seen, page...)
-			if more != (len(seen) < len(all)) || more != (next != "") || len(page) > limit {
-				t.Fatalf("after %d of %d: more %v, next %q, %d items", len(seen), len(all), more, next, len(page))
-			}
-			if !more {
-				break
-			}
-			after = next
-		}
-		if !slices.Equal(seen, all) {
-			t.Fatalf("the pages hold %q of %q", seen, all)
-		}
-	})
 }
 
 // TestEveryWordHasItsField: the vocabulary describes nothing that is not there.

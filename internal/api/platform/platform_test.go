@@ -9,17 +9,8 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/ids"
 )
-
-func TestErrorShape(t *testing.T) {
-	e := errs.Field("limit", "limit must be less.").With("turnstile_site_key", "is the other surface's")
-	want := `{"message":"limit must be less.","kind":"invalid","code":"invalid_limit","error":"limit must be less.","error_id":"the-id","param":"limit","status":400}`
-	if got, err := json.Marshal(shape(400, e, "the-id")); err != nil || string(got) != want {
-		t.Errorf("%s, want %s (%v)", got, want, err)
-	}
-}
 
 func TestBothPrefixesAnswerInShape(t *testing.T) {
 	api := New(rest.Config{}, nil, Deps{})
