@@ -27,7 +27,6 @@ const habitLines, maxLines = 400, 500
 var untested = map[string]string{
 	"db/dbtest":        "it is the kit of other tests; db's tests run it",
 	"netguard/dnstest": "it is the kit of other tests; netguard's tests run it",
-	"api/console":      "the first start is played in e2e, by its forms, on the real binary",
 	"./cmd/vedette":    "the end-to-end scripts run every command of the real binary",
 }
 

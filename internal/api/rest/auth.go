@@ -61,7 +61,7 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			return
 		case InternalKey:
 			if err := a.Accounts.CheckInternalKey(ctx.Header(account.InternalKeyHeader)); err != nil {
-				a.refuse(ctx, err)
+				a.turnAway(ctx, err)
 				return
 			}
 			next(ctx)
@@ -76,12 +76,21 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			}
 		}
 		if err != nil {
-			a.refuse(ctx, err)
+			a.turnAway(ctx, err)
 			return
 		}
 		recordOf(ctx.Context()).caller = caller
 		next(huma.WithContext(ctx, account.WithCaller(ctx.Context(), caller)))
 	}
+}
+
+// turnAway refuses who could not prove who they are. Their address has a rate for that:
+// guessing is not free, and callers behind the same address who can are not held up.
+func (a *API) turnAway(ctx huma.Context, err error) {
+	if limited := a.spend("turned away " + ClientIP(ctx)); limited != nil {
+		err = limited
+	}
+	a.refuse(ctx, err)
 }
 
 func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {

@@ -19,12 +19,21 @@ func (a *API) limit(ctx huma.Context, next func(huma.Context)) {
 	if key == "" {
 		key = ClientIP(ctx)
 	}
-	if wait := a.limiter.take(key, time.Now()); wait > 0 {
-		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
-		a.refuse(ctx, errs.New(errs.RateLimited, "rate_limited", "Too many requests; try again in %s s.", seconds).With(retryAfter, seconds))
+	if err := a.spend(key); err != nil {
+		a.refuse(ctx, err)
 		return
 	}
 	next(ctx)
+}
+
+// spend uses one call of the key's rate, or fails with RateLimited.
+func (a *API) spend(key string) error {
+	wait := a.limiter.take(key, time.Now())
+	if wait == 0 {
+		return nil
+	}
+	seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
+	return errs.New(errs.RateLimited, "rate_limited", "Too many requests; try again in %s s.", seconds).With(retryAfter, seconds)
 }
 
 // maxBuckets bounds the memory a crowd of callers can take.

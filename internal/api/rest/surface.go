@@ -5,8 +5,6 @@ package rest
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -153,107 +151,4 @@ func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	a.Fail(w, r, errs.New(errs.MethodNotAllowed, "method_not_allowed", "This endpoint does not take %.16q.", r.Method))
-}
-
-func fromHuma(status int, message string, details []error) *errs.Error {
-	for _, detail := range details {
-		if e := errs.From(detail); e != nil && e.Kind != errs.Internal {
-			return e
-		}
-	}
-	kind := errs.KindOfStatus(status)
-	if kind == errs.Internal && len(details) > 0 {
-		return errs.From(details[0])
-	}
-	e := &errs.Error{Kind: kind, Code: string(kind) + "_request", Message: message}
-	if kind == errs.Invalid {
-		e.Code = "invalid_request"
-	}
-	var problems []string
-	for _, detail := range details {
-		d, ok := detail.(huma.ErrorDetailer)
-		if !ok {
-			continue
-		}
-		problem := d.ErrorDetail()
-		field := fieldOf(problem.Location)
-		if e.Param == "" {
-			e.Param = field
-		}
-		if len(problems) < 5 {
-			problems = append(problems, strings.TrimSpace(field+": "+problem.Message))
-		}
-	}
-	if len(problems) > 0 {
-		e.Message = strings.Join(problems, "; ")
-	}
-	return e
-}
-
-// fieldOf is the field's name without huma's prefix for the place it is in.
-func fieldOf(location string) string {
-	for _, prefix := range []string{"body.", "query.", "path.", "header.", "cookie."} {
-		if rest, ok := strings.CutPrefix(location, prefix); ok {
-			return rest
-		}
-	}
-	return location
-}
-
-// failure is an error answer on its way out.
-type failure struct {
-	status int
-	body   any
-	text   string
-}
-
-func (f *failure) Error() string                { return f.text }
-func (f *failure) GetStatus() int               { return f.status }
-func (f *failure) MarshalJSON() ([]byte, error) { return json.Marshal(f.body) }
-
-func failureFor(ctx huma.Context, e *errs.Error) huma.StatusError {
-	rec := recordOf(ctx.Context())
-	rec.err = e
-	for name, value := range errorHeaders(e) {
-		ctx.SetHeader(name, value)
-	}
-	status := e.Kind.Status()
-	return &failure{status: status, body: rec.api.Shape(status, shown(e), rec.id), text: e.Message}
-}
-
-// Fail answers with an error of the house in the surface's shape.
-func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := errs.From(err)
-	rec := recordOf(r.Context())
-	rec.err = e
-	for name, value := range errorHeaders(e) {
-		w.Header().Set(name, value)
-	}
-	body, merr := json.Marshal(a.Shape(e.Kind.Status(), shown(e), rec.id))
-	if merr != nil {
-		a.Logger.ErrorContext(r.Context(), "encoding an error answer", "error", merr)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.Kind.Status())
-	_, _ = w.Write(append(body, '\n')) // the client may have gone
-}
-
-// shown names the field in the message too: one of the surfaces has no other place for it.
-func shown(e *errs.Error) *errs.Error {
-	if e.Param == "" || strings.Contains(e.Message, e.Param) {
-		return e
-	}
-	c := *e
-	c.Message = fmt.Sprintf("%s: %s", e.Param, e.Message)
-	return &c
-}
-
-func errorHeaders(e *errs.Error) map[string]string {
-	switch e.Kind {
-	case errs.Unauthenticated:
-		return map[string]string{"WWW-Authenticate": "Bearer"}
-	case errs.RateLimited:
-		return map[string]string{"Retry-After": e.Extra[retryAfter]}
-	}
-	return nil
 }
