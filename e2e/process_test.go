@@ -86,8 +86,7 @@ func (p *process) wait(within time.Duration) int {
 	case <-time.After(within):
 		p.t.Fatalf("it does not end within %s", within)
 	}
-	var failed *exec.ExitError
-	if errors.As(p.err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](p.err); ok {
 		return failed.ExitCode()
 	}
 	return 0

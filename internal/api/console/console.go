@@ -60,8 +60,7 @@ func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (view, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		var over *http.MaxBytesError
-		if errors.As(err, &over) {
+		if _, over := errors.AsType[*http.MaxBytesError](err); over {
 			return view{}, errs.New(errs.TooLarge, "form_too_large", "The form is larger than %d bytes.", maxForm)
 		}
 		return view{}, errs.New(errs.Invalid, "invalid_form", "The form could not be read.").Because(err)

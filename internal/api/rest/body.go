@@ -69,8 +69,7 @@ func (a *API) slurp(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	// What is left of the body is not waited for, neither here nor by net/http.
 	w.Header().Set("Connection", "close")
-	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooLarge
 	}
 	return nil, errs.New(errs.Invalid, "unreadable_body", "The request body could not be read.").At("body").Because(err)
@@ -176,8 +175,7 @@ func checkString(path, s string) error {
 }
 
 func jsonProblem(err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("%v at byte %d", err, syntax.Offset)
 	}
 	return "it ends too early"

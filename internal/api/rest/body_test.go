@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -110,11 +111,7 @@ func hasNUL(doc any) bool {
 	case string:
 		return strings.Contains(v, "\x00")
 	case []any:
-		for _, item := range v {
-			if hasNUL(item) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, hasNUL)
 	case map[string]any:
 		for key, item := range v {
 			if hasNUL(key) || hasNUL(item) {
