@@ -21,15 +21,49 @@ import (
 // maxDepth is how deep a JSON document may nest.
 const maxDepth = 64
 
-// BoundBody gives a client a time to send a body in, whoever reads it: also one that
-// nobody reads, which net/http waits for before it answers.
+// maxDrain is how much of a body that was refused is still taken in.
+const maxDrain = 32 << 20
+
+// BoundBody gives a client a time to send a body in, whoever reads it. What nobody read
+// of it is taken in and thrown away once the answer is sent, within that time: many
+// clients read an answer only when they have sent all, and a connection that is closed
+// before that is no answer to them. One that asked first (Expect: 100-continue) has not
+// sent it.
 func BoundBody(timeout time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout)) // a test's recorder has none
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
 		}
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(timeout)) // a test's recorder has none
+		body := &sentBody{ReadCloser: r.Body}
+		r.Body = body
 		next.ServeHTTP(w, r)
+		if !body.ended && r.Header.Get("Expect") == "" {
+			_ = control.Flush()                         // the client may have gone,
+			_, _ = io.CopyN(io.Discard, body, maxDrain) // or go now
+		}
 	})
+}
+
+// sentBody is a body that knows whether all of it was read.
+type sentBody struct {
+	io.ReadCloser
+	ended bool
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || err != nil
+	return n, err
+}
+
+// unread reports whether there is more of a request's body to come. net/http would wait
+// for it before it answers, unless the connection is to be closed.
+func unread(r *http.Request) bool {
+	body, ok := r.Body.(*sentBody)
+	return ok && !body.ended
 }
 
 // readBody reads the body, bounded in size, and refuses what no field of any
@@ -60,15 +94,12 @@ func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
 func (a *API) slurp(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := errs.New(errs.TooLarge, "body_too_large", "The request body is larger than %d bytes.", a.MaxBody)
 	if r.ContentLength > a.MaxBody {
-		w.Header().Set("Connection", "close")
 		return nil, tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.MaxBody))
 	if err == nil {
 		return body, nil
 	}
-	// What is left of the body is not waited for, neither here nor by net/http.
-	w.Header().Set("Connection", "close")
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooLarge
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -89,9 +90,14 @@ func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	if merr != nil {
 		a.Logger.ErrorContext(r.Context(), "encoding an error answer", "error", merr)
 	}
+	body = append(body, '\n')
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // whole at once, also while a body is taken in
+	if unread(r) {
+		w.Header().Set("Connection", "close")
+	}
 	w.WriteHeader(e.Kind.Status())
-	_, _ = w.Write(append(body, '\n')) // the client may have gone
+	_, _ = w.Write(body) // the client may have gone
 }
 
 // shown names the field in the message too: one of the surfaces has no other place for it.

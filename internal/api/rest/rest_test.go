@@ -286,6 +286,44 @@ func TestSlowBodyIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// TestRefusedBodyIsTakenIn: a client that reads the answer only when it has sent all
+// gets one, whoever refused and however the body comes.
+func TestRefusedBodyIsTakenIn(t *testing.T) {
+	s := open(t, Config{MaxBody: 2000}, registerPost)
+	server := httptest.NewServer(BoundBody(time.Minute, s))
+	defer server.Close()
+	const size = 10 << 20
+	for line, want := range map[string]int{"POST /things": 413, "POST /nowhere": 404, "PUT /things": 405} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", line, size)
+		if _, err := io.CopyN(conn, endless{}, size); err != nil {
+			t.Fatalf("%s: the body is not taken in: %v", line, err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", line, resp.StatusCode, want)
+		}
+	}
+}
+
+// endless is spaces without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
 // TestStreamOutlivesTheBodysDeadline: what bounds the body does not end a long answer.
 func TestStreamOutlivesTheBodysDeadline(t *testing.T) {
 	const bound = 50 * time.Millisecond
@@ -312,6 +350,9 @@ func TestStreamOutlivesTheBodysDeadline(t *testing.T) {
 
 func TestChunkedBodyBeyondTheLimit(t *testing.T) {
 	s := open(t, Config{MaxBody: 2000}, registerPost)
+	server := httptest.NewServer(BoundBody(time.Second, s))
+	defer server.Close()
+	s.url = server.URL
 	resp, body, _ := s.wire(t, "POST /things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+
 		strings.Repeat("400\r\n"+strings.Repeat(" ", 1024)+"\r\n", 8))
 	if resp.StatusCode != 413 || !strings.Contains(body, "body_too_large") {
