@@ -113,8 +113,7 @@ func (a *Accounts) ByKey(ctx context.Context, key string) (Caller, error) {
 		return Caller{}, bad
 	}
 	hash := ids.Hash(a.pepper, key)
-	var used db.Time
-	err := a.db.QueryRow(ctx, `SELECT last_used_at FROM api_key WHERE hash = ?`, hash).Scan(&used)
+	c, used, err := a.caller(ctx, "", "k.hash = ?", hash)
 	if db.IsNoRows(err) {
 		return Caller{}, bad
 	}
@@ -126,11 +125,7 @@ func (a *Accounts) ByKey(ctx context.Context, key string) (Caller, error) {
 			a.Logger.WarnContext(ctx, "noting the use of an API key", "error", err)
 		}
 	}
-	c, err := a.caller(ctx, "", "u.id = (SELECT k.user_id FROM api_key k WHERE k.hash = ?)", hash)
-	if db.IsNoRows(err) {
-		return Caller{}, bad // rotated or deleted since the first read
-	}
-	return c, err
+	return c, nil
 }
 
 func (a *Accounts) freshKey() NewKey {

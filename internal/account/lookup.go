@@ -156,7 +156,7 @@ func (a *Accounts) LocalLookup(ctx context.Context, email string) (LookupResult,
 	if err != nil {
 		return LookupResult{}, err
 	}
-	c, err := a.caller(ctx, "", "u.email = ?", email)
+	c, _, err := a.caller(ctx, "", "u.email = ?", email)
 	if db.IsNoRows(err) {
 		return LookupResult{}, nil
 	}

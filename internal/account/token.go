@@ -94,7 +94,7 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	if err != nil {
 		return Caller{}, errToken.Because(err)
 	}
-	c, err := a.caller(ctx, "", cond, arg)
+	c, _, err := a.caller(ctx, "", cond, arg)
 	if db.IsNoRows(err) {
 		return Caller{}, errToken
 	}

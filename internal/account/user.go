@@ -97,16 +97,16 @@ func (a *Accounts) HasUsers(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// callerQuery reads a Caller; a condition that picks the user follows. The team is the
-// one asked for (?), or the one joined first.
-const callerQuery = `SELECT u.id, u.email, u.system_admin, m.team_id, m.role, t.plan
-	FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id
+// callerQuery reads a Caller and when their API key was last used; a condition that picks
+// the user follows. The team is the one asked for (?), or the one joined first.
+const callerQuery = `SELECT u.id, u.email, u.system_admin, m.team_id, m.role, t.plan, k.last_used_at
+	FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id LEFT JOIN api_key k ON k.user_id = u.id
 	WHERE (? = '' OR m.team_id = ?) AND `
 
-func (a *Accounts) caller(ctx context.Context, teamID, cond string, arg any) (c Caller, err error) {
+func (a *Accounts) caller(ctx context.Context, teamID, cond string, arg any) (c Caller, keyUsed db.Time, err error) {
 	err = a.db.QueryRow(ctx, callerQuery+cond+` ORDER BY m.created_at, m.team_id LIMIT 1`, teamID, teamID, arg).
-		Scan(&c.UserID, &c.Email, &c.SystemAdmin, &c.TeamID, &c.Role, &c.Plan)
-	return c, err
+		Scan(&c.UserID, &c.Email, &c.SystemAdmin, &c.TeamID, &c.Role, &c.Plan, &keyUsed)
+	return c, keyUsed, err
 }
 
 // InTeam moves a caller into the team that X-Team-Id names. It fails with Forbidden
@@ -115,7 +115,7 @@ func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller,
 	if teamID == c.TeamID {
 		return c, nil
 	}
-	other, err := a.caller(ctx, teamID, "u.id = ?", c.UserID)
+	other, _, err := a.caller(ctx, teamID, "u.id = ?", c.UserID)
 	if teamID == "" || db.IsNoRows(err) {
 		return c, errs.New(errs.Forbidden, "not_in_team", "X-Team-Id does not name a team of yours.").At("X-Team-Id")
 	}
