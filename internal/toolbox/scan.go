@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -59,14 +58,9 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var mu sync.Mutex
-	matches := 0
 	report, err := s.engine.Run(ctx, engine.Scan{
 		Targets: targets, Programs: chosen,
 		OnEvent: func(e engine.Event) {
-			mu.Lock()
-			matches++
-			mu.Unlock()
 			// A finding is on disk before the scan goes on; one that cannot be stored ends it.
 			if err := s.Run.Found(ctx, targetOf(targets, e), e); err != nil {
 				stop(fmt.Errorf("storing a finding: %w", err))
@@ -82,7 +76,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	if report == nil {
 		return agent.Result{}, err
 	}
-	output, jerr := json.Marshal(scanOutput{len(chosen), report.Requests, matches, report.Counts()})
+	output, jerr := json.Marshal(scanOutput{len(chosen), report.Requests, report.Events, report.Counts()})
 	return agent.Result{Output: output, Words: scanWords(report, len(targets), len(chosen))}, errors.Join(err, jerr)
 }
 
