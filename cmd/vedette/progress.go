@@ -11,18 +11,13 @@ import (
 
 // teller tells a person how a task goes: a bar on a terminal, lines elsewhere.
 type teller struct {
-	w    io.Writer
-	bars *mpb.Progress
-	bar  *mpb.Bar
+	w io.Writer
+	*bar
 }
 
 func newTeller(w io.Writer) *teller {
-	t := &teller{w: w}
-	if isTerminal(w) {
-		t.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))
-		t.w = t.bars // lines go above the bar
-	}
-	return t
+	b := newBar(w)
+	return &teller{b.above(w), b}
 }
 
 // tell shows one event of a task's stream.
@@ -41,7 +36,7 @@ func (t *teller) tell(e event) {
 	case "step-started":
 		var step struct{ Tool string }
 		t.read(e, &step)
-		t.endBar()
+		t.end()
 		t.lines(step.Tool+"…", []string{""})
 	case "progress":
 		var p struct {
@@ -49,7 +44,7 @@ func (t *teller) tell(e event) {
 			Done, Total int64
 		}
 		t.read(e, &p)
-		t.progress(p.Tool, p.Done, p.Total)
+		t.show(p.Tool, p.Done, p.Total)
 	case "issue":
 		var i issue
 		t.read(e, &i)
@@ -57,7 +52,7 @@ func (t *teller) tell(e event) {
 	case "step-finished":
 		var step struct{ Tool, Words, Error string }
 		t.read(e, &step)
-		t.endBar()
+		t.end()
 		if step.Words != "" {
 			t.lines("", []string{step.Words})
 		}
@@ -76,30 +71,52 @@ func (t *teller) lines(label string, texts []string) {
 	}
 }
 
-func (t *teller) progress(tool string, done, total int64) {
-	if t.bars == nil || total == 0 {
+// bar shows how far work is, on a terminal; elsewhere it shows nothing.
+type bar struct {
+	bars *mpb.Progress
+	bar  *mpb.Bar
+}
+
+func newBar(w io.Writer) *bar {
+	if !isTerminal(w) {
+		return &bar{}
+	}
+	return &bar{bars: mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))}
+}
+
+// above is where lines go that shall stand above the bar.
+func (b *bar) above(w io.Writer) io.Writer {
+	if b.bars == nil {
+		return w
+	}
+	return b.bars
+}
+
+func (b *bar) show(name string, done, total int64) {
+	if b.bars == nil || total == 0 {
 		return
 	}
-	if t.bar == nil {
-		t.bar = t.bars.AddBar(total, mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(tool+" ")),
+	if b.bar == nil {
+		b.bar = b.bars.AddBar(total, mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(name+" ")),
 			mpb.AppendDecorators(decor.CountersNoUnit("%d of %d"), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)))
 	}
-	t.bar.SetTotal(total, false)
-	t.bar.SetCurrent(done)
+	b.bar.SetTotal(total, false)
+	b.bar.SetCurrent(done)
 }
 
-func (t *teller) endBar() {
-	if t.bar != nil {
-		t.bar.Abort(true)
-		t.bar = nil
+// end takes the bar away; the next show makes another.
+func (b *bar) end() {
+	if b.bar != nil {
+		b.bar.Abort(true)
+		b.bar = nil
 	}
 }
 
-func (t *teller) close() {
-	t.endBar()
-	if t.bars != nil {
-		t.bars.Shutdown()
-		t.bars = nil
+func (b *bar) close() {
+	b.end()
+	if b.bars != nil {
+		b.bars.Shutdown()
+		b.bars = nil
 	}
 }

@@ -106,9 +106,9 @@ func runScan(cmd *cobra.Command, f scanFlags) (err error) {
 		Concurrency: f.concurrency, Headers: headers,
 	})
 	defer e.Close()
-	meter := newMeter(talk)
+	meter := newBar(talk)
 	report, err := e.Run(cmd.Context(), engine.Scan{
-		Targets: targets, Programs: programs, Vars: vars, OnEvent: sink.write, OnProgress: meter.show,
+		Targets: targets, Programs: programs, Vars: vars, OnEvent: sink.write, OnProgress: func(p engine.Progress) { meter.show("checks", int64(p.Done), int64(p.Total)) },
 	})
 	meter.close()
 	if report == nil {

@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
@@ -62,37 +60,4 @@ func (s *sink) close() error {
 		return nil
 	}
 	return s.file.Close()
-}
-
-// meter shows how far a scan is, on a terminal.
-type meter struct {
-	bars *mpb.Progress
-	bar  *mpb.Bar
-}
-
-func newMeter(w io.Writer) *meter {
-	if !isTerminal(w) {
-		return &meter{}
-	}
-	return &meter{bars: mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))}
-}
-
-func (m *meter) show(p engine.Progress) {
-	if m.bars == nil || p.Total == 0 {
-		return
-	}
-	if m.bar == nil {
-		m.bar = m.bars.AddBar(int64(p.Total), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(decor.CountersNoUnit("%d of %d checks"), decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace), "")))
-	}
-	m.bar.SetTotal(int64(p.Total), false)
-	m.bar.SetCurrent(int64(p.Done))
-}
-
-func (m *meter) close() {
-	if m.bars != nil {
-		if m.bar != nil {
-			m.bar.Abort(true)
-		}
-		m.bars.Shutdown()
-	}
 }
