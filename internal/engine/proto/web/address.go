@@ -159,12 +159,3 @@ func (a Address) Variables(trim bool) map[string]string {
 	}
 	return vars
 }
-
-// Known says whether a name is one of Variables.
-func Known(name string) bool {
-	switch name {
-	case "BaseURL", "Input", "RootURL", "Hostname", "Host", "Port", "Scheme", "FQDN", "Path", "File", "Query":
-		return true
-	}
-	return false
-}
