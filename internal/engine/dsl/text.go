@@ -12,32 +12,6 @@ import (
 	"strings"
 )
 
-// Lookup gives the value of a variable, and whether it has one.
-type Lookup func(name string) (value string, ok bool)
-
-// Map is a Lookup over a map.
-func Map(m map[string]string) Lookup {
-	return func(name string) (string, bool) { v, ok := m[name]; return v, ok }
-}
-
-// First asks each of several lookups in turn.
-func First(all ...Lookup) Lookup {
-	return func(name string) (string, bool) {
-		for _, l := range all {
-			if v, ok := l(name); ok {
-				return v, true
-			}
-		}
-		return "", false
-	}
-}
-
-// ExpressionError says that a text holds an expression, which this build cannot
-// evaluate.
-type ExpressionError struct{ Source string }
-
-func (e *ExpressionError) Error() string { return fmt.Sprintf("expression {{%s}}", e.Source) }
-
 // Text is text with placeholders. The zero value is the empty text; a Text is not
 // changed after it is made.
 type Text struct{ parts []part }
@@ -64,9 +38,8 @@ func Literal(s string) Text {
 
 // Parse reads a text. {{name}} and §name§ are variables, with blanks allowed around
 // the name; braces around nothing but punctuation, and braces that are not closed, are
-// literal. Anything else in double braces is an expression and gives an
-// *ExpressionError.
-func Parse(s string) (Text, error) {
+// literal.
+func Parse(s string) Text {
 	var t Text
 	literal := 0
 	flush := func(end int) {
@@ -109,24 +82,27 @@ func Parse(s string) (Text, error) {
 		case inertForm.MatchString(inner) || inner[0] == '{':
 			i++ // no placeholder begins here; one may begin a brace further
 		default:
-			return Text{}, &ExpressionError{Source: inner}
+			i += end + 2
 		}
 	}
 	flush(len(s))
-	return t, nil
+	return t
 }
 
 // Bind puts in the texts that are known now; the rest stays open. Texts are inserted as
 // they are: a literal in them that looks like a placeholder is never expanded.
-func (t Text) Bind(known func(name string) (Text, bool)) Text {
+func (t Text) Bind(known Lookup) Text {
 	var out Text
 	for _, p := range t.parts {
-		value, ok := Text{}, false
+		value := Text{parts: []part{p}}
 		if p.variable != "" {
-			value, ok = known(p.variable)
-		}
-		if !ok {
-			value = Text{parts: []part{p}}
+			if v, ok := known(p.variable); ok {
+				if bound, isText := v.(Text); isText {
+					value = bound
+				} else {
+					value = Literal(String(v))
+				}
+			}
 		}
 		for _, p := range value.parts {
 			if n := len(out.parts); p.variable == "" && n > 0 && out.parts[n-1].variable == "" {
@@ -140,25 +116,37 @@ func (t Text) Bind(known func(name string) (Text, bool)) Text {
 }
 
 // Render gives the text with all values in; a placeholder without a value stays as it
-// was written, and its name comes back as missing ("" when none is).
-func (t Text) Render(values Lookup) (text, missing string) {
+// was written, and the error is *Unresolved then.
+func (t Text) Render(env *Env) (string, error) {
 	if s, ok := t.Const(); ok {
-		return s, ""
+		return s, nil
 	}
 	var b strings.Builder
+	var missing error
 	for _, p := range t.parts {
 		s := p.text
 		if p.variable != "" {
-			v, ok := values(p.variable)
+			v, ok := env.value(p.variable)
 			if ok {
-				s = v
-			} else if missing == "" {
-				missing = p.variable
+				s = String(v)
+			} else if missing == nil {
+				missing = &Unresolved{p.variable}
 			}
 		}
 		b.WriteString(s)
 	}
 	return b.String(), missing
+}
+
+// String is a value as text, as every function and placeholder sees it.
+func String(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	}
+	return fmt.Sprint(v)
 }
 
 // Const is the text when nothing in it is open.
@@ -189,7 +177,7 @@ func (t Text) Names() []string {
 
 // String is the text with its open placeholders as written.
 func (t Text) String() string {
-	s, _ := t.Render(func(string) (string, bool) { return "", false })
+	s, _ := t.Render(nil)
 	return s
 }
 

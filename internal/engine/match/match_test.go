@@ -34,7 +34,7 @@ func compile(t testing.TB, condition string, matchers []syntax.Matcher, extracto
 	return o
 }
 
-var noVars = dsl.Map(nil)
+var noVars = dsl.Map[any](nil)
 
 // The cheap matchers come first, wherever they were written, and with and the dear ones
 // are not asked after a no.

@@ -73,11 +73,7 @@ func compileMatcher(file string, order int, s syntax.Matcher) (matcher, error) {
 	case "word":
 		m.kind = kindWord
 		for _, text := range s.Words {
-			w, err := compileWord(text, s.Encoding, s.CaseInsensitive)
-			if err != nil {
-				return m, syntax.Unsupported(file, s.Line, "http.matchers.words: "+err.Error())
-			}
-			m.words = append(m.words, w)
+			m.words = append(m.words, compileWord(text, s.Encoding, s.CaseInsensitive))
 		}
 	case "binary":
 		m.kind = kindWord
@@ -105,23 +101,20 @@ func compileMatcher(file string, order int, s syntax.Matcher) (matcher, error) {
 	return m, nil
 }
 
-func compileWord(text, encoding string, fold bool) (word, error) {
+func compileWord(text, encoding string, fold bool) word {
 	if encoding == "hex" {
 		if data, err := hex.DecodeString(text); err == nil {
-			return word{text: string(data)}, nil
+			return word{text: string(data)}
 		}
 	}
-	t, err := dsl.Parse(text)
-	if err != nil {
-		return word{}, err
-	}
+	t := dsl.Parse(text)
 	if s, ok := t.Const(); ok {
 		if fold {
 			s = strings.ToLower(s)
 		}
-		return word{text: s}, nil
+		return word{text: s}
 	}
-	return word{open: &t}, nil
+	return word{open: &t}
 }
 
 // match answers for one response. A part that the response does not have is a no, even
@@ -144,7 +137,7 @@ func (m *matcher) judge(r *Response, v *view) bool {
 		return every(m.words, m.and, func(w *word) bool {
 			text := w.text
 			if w.open != nil {
-				text, _ = w.open.Render(r.scope)
+				text, _ = w.open.Render(&dsl.Env{Vars: r.scope})
 				if m.fold {
 					text = strings.ToLower(text)
 				}

@@ -139,7 +139,7 @@ func (o *Operators) expose(r *Response, vars dsl.Lookup) (values func(i int) []s
 		}
 		return taken[i]
 	}
-	extracted := func(name string) (string, bool) {
+	extracted := func(name string) (any, bool) {
 		for i := range o.extractors {
 			if o.extractors[i].name == name && name != "" {
 				if found := values(i); len(found) > 0 {
@@ -147,7 +147,7 @@ func (o *Operators) expose(r *Response, vars dsl.Lookup) (values func(i int) []s
 				}
 			}
 		}
-		return "", false
+		return nil, false
 	}
 	r.scope = dsl.First(extracted, r.Named, vars)
 	return values

@@ -113,8 +113,8 @@ func (r *Response) namedPart(name string) (*view, bool) {
 		r.named = map[string]*view{}
 	}
 	v := &view{made: true}
-	if text, ok := r.scope(name); ok {
-		v.data, v.exists = []byte(text), true
+	if value, ok := r.scope(name); ok {
+		v.data, v.exists = []byte(dsl.String(value)), true
 	}
 	r.named[name] = v
 	return v, v.exists

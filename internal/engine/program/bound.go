@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -40,7 +41,7 @@ func (p *Program) Bind(vars map[string]string) *Bound {
 		b.known[name] = dsl.Literal(value)
 	}
 	maps.Copy(b.known, p.constants)
-	find := func(name string) (dsl.Text, bool) { t, ok := b.known[name]; return t, ok }
+	find := func(name string) (any, bool) { t, ok := b.known[name]; return t, ok }
 	for _, v := range p.variables {
 		if _, given := b.known[v.name]; !given {
 			b.known[v.name] = v.text.Bind(find)
@@ -65,17 +66,17 @@ func (p *Program) Bind(vars map[string]string) *Bound {
 // Vars are the variables that words of matchers may name on a target.
 func (b *Bound) Vars(target web.Address) dsl.Lookup {
 	var url map[string]string // made when the first name is asked for: most words have none
-	ofTarget := func(name string) (string, bool) {
+	ofTarget := func(name string) (any, bool) {
 		if url == nil {
 			url = target.Variables(false)
 		}
 		v, ok := url[name]
 		return v, ok
 	}
-	return func(name string) (string, bool) {
+	return func(name string) (any, bool) {
 		if t, ok := b.known[name]; ok {
-			s, missing := t.Render(ofTarget)
-			return s, missing == ""
+			s, err := t.Render(&dsl.Env{Vars: ofTarget})
+			return s, err == nil
 		}
 		return ofTarget(name)
 	}
@@ -86,7 +87,7 @@ func (b *Bound) Vars(target web.Address) dsl.Lookup {
 func (s Step) Key(rootTarget bool) string {
 	path := s.path
 	if rootTarget {
-		path = path.Bind(func(name string) (dsl.Text, bool) {
+		path = path.Bind(func(name string) (any, bool) {
 			return rootURL, name == "BaseURL" || name == "Input"
 		})
 		if path.Key() == rootURL.Key() {
@@ -107,28 +108,18 @@ func (s Step) Key(rootTarget bool) string {
 }
 
 var (
-	rootURL   = mustText("{{RootURL}}")
-	rootSlash = mustText("{{RootURL}}/")
+	rootURL   = dsl.Parse("{{RootURL}}")
+	rootSlash = dsl.Parse("{{RootURL}}/")
 )
-
-func mustText(s string) dsl.Text {
-	t, err := dsl.Parse(s)
-	if err != nil {
-		panic(err) // a literal of this file
-	}
-	return t
-}
 
 // Request is the request that a step makes on a target. The error says which variable
 // has no value, or why the text is no URL; such a step cannot be tried on this target.
 func (s Step) Request(target web.Address) (web.Request, error) {
-	values := dsl.Map(target.Variables(s.trim))
-	var missing string
+	env := &dsl.Env{Vars: dsl.Map(target.Variables(s.trim))}
+	var failed error
 	render := func(t dsl.Text) string {
-		out, name := t.Render(values)
-		if missing == "" {
-			missing = name
-		}
+		out, err := t.Render(env)
+		failed = cmp.Or(failed, err)
 		return out
 	}
 	req := web.Request{
@@ -139,8 +130,8 @@ func (s Step) Request(target web.Address) (web.Request, error) {
 		req.Headers = append(req.Headers, web.Header{Name: h.name, Value: render(h.value)})
 	}
 	path := render(s.path)
-	if missing != "" {
-		return req, fmt.Errorf("the variable {{%s}} has no value", missing)
+	if failed != nil {
+		return req, failed
 	}
 	address, err := web.ParseAddress(path)
 	if err != nil {

@@ -128,10 +128,7 @@ var notYet = []string{"interactsh-url", "randstr", "RDN", "DN", "TLD", "SD", "ip
 
 // text parses a text of a request and refuses what cannot have a value.
 func (c *compiler) text(line int, key, source string) (dsl.Text, error) {
-	t, err := dsl.Parse(source)
-	if err != nil {
-		return t, syntax.Unsupported(c.file, line, key+": "+err.Error())
-	}
+	t := dsl.Parse(source)
 	for _, name := range t.Names() {
 		if c.extracted[name] || slices.ContainsFunc(notYet, func(word string) bool { return name == word || strings.HasPrefix(name, word+"_") }) {
 			return t, syntax.Unsupported(c.file, line, key+": {{"+name+"}}")

@@ -34,7 +34,7 @@ type Response struct {
 func (r *Response) View() *match.Response {
 	return &match.Response{
 		Status: r.Status, Body: r.Body,
-		Head: r.head, Raw: r.Request.dump, Named: r.named,
+		Head: r.head, Raw: r.Request.dump, Named: func(name string) (any, bool) { return r.named(name) },
 	}
 }
 
