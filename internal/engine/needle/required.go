@@ -159,7 +159,7 @@ func ofAlternate(subs []*syntax.Regexp) need {
 	out := analyse(subs[0])
 	for _, sub := range subs[1:] {
 		n := analyse(sub)
-		if len(n.texts) == 0 || len(out.texts)+len(n.texts) > maxNeeds {
+		if len(out.texts) == 0 || len(n.texts) == 0 || len(out.texts)+len(n.texts) > maxNeeds {
 			return need{}
 		}
 		if n.fold != out.fold {

@@ -16,8 +16,8 @@ type Set struct {
 	literals []Literal
 	short    []int32 // literals without a window
 
-	filter []uint64 // two bits a window
-	narrow uint     // shifts a hash to an index of filter
+	filter []uint64 // a bit a window
+	narrow uint     // shifts a hash to the number of its bit
 
 	// The windows, by the top bits of their hashes: those of bucket b are
 	// windows[starts[b]:starts[b+1]].
@@ -29,7 +29,9 @@ type Set struct {
 // window is where a literal can be recognised.
 type window struct {
 	bytes   uint32 // four bytes of the literal, bit 5 set in each
-	at      int32  // where they are in the literal
+	tail    uint32 // its last four bytes, likewise
+	at      int32  // where the window is in the literal
+	after   int32  // how far behind the window the last four bytes are
 	literal int32
 }
 
@@ -42,9 +44,6 @@ const maxWindows = 64
 
 // hash spreads a window; its upper half depends on all four bytes.
 func hash(w uint32) uint64 { return uint64(w) * 0x9E3779B97F4A7C15 }
-
-// mask is the two bits of a window in its word of the filter.
-func mask(h uint64) uint64 { return 1<<(h>>32&63) | 1<<(h>>38&63) }
 
 // NewSet makes a set. The literals are known by their index from then on; the slice is
 // kept.
@@ -76,7 +75,11 @@ func NewSet(literals []Literal) *Set {
 				best, bestCost = i, cost
 			}
 		}
-		unsorted = append(unsorted, window{bytes: windowAt(l.Text, best), at: int32(best), literal: int32(id)})
+		end := len(l.Text) - 4
+		unsorted = append(unsorted, window{
+			bytes: windowAt(l.Text, best), tail: windowAt(l.Text, end),
+			at: int32(best), after: int32(end - best), literal: int32(id),
+		})
 	}
 	s.index(unsorted)
 	return s
@@ -87,13 +90,15 @@ func (s *Set) index(unsorted []window) {
 	size := max(bits.Len(uint(len(unsorted))), 4)
 	s.bucket = uint(64 - size)
 	s.starts = make([]int32, 1<<size+1)
-	// At least 32 bits a window: one in some hundred foreign windows passes.
-	words := min(max(size-1, 6), 14)
-	s.narrow = uint(64 - words)
-	s.filter = make([]uint64, 1<<words)
+	// 32 to 64 bits a window: two or three in a hundred foreign windows pass. More than
+	// 64 KB would leave the nearest cache.
+	wide := min(max(size+5, 12), 19)
+	s.narrow = uint(64 - wide)
+	s.filter = make([]uint64, 1<<(wide-6))
 	for _, w := range unsorted {
 		h := hash(w.bytes)
-		s.filter[h>>s.narrow] |= mask(h)
+		at := h >> s.narrow
+		s.filter[at>>6] |= 1 << (at & 63)
 		s.starts[h>>s.bucket]++
 	}
 	sum := int32(0)
@@ -131,14 +136,21 @@ func (s *Set) Find(t *Text, hits *Bits) {
 		return
 	}
 	data, i := t.data, 0
+	filter, narrow := s.filter, s.narrow
 	for ; i+8 <= len(data); i += 4 {
 		// Four windows in eight bytes.
-		v := binary.LittleEndian.Uint64(data[i:])
-		for k := range 4 {
-			h := hash(uint32(v>>(8*k)) | foldMask)
-			if m := mask(h); s.filter[h>>s.narrow]&m == m {
-				s.compare(data, i+k, hits)
-			}
+		v := binary.LittleEndian.Uint64(data[i:]) | foldMask<<32 | foldMask
+		if passes(filter, narrow, uint32(v)) {
+			s.compare(data, i, hits)
+		}
+		if passes(filter, narrow, uint32(v>>8)) {
+			s.compare(data, i+1, hits)
+		}
+		if passes(filter, narrow, uint32(v>>16)) {
+			s.compare(data, i+2, hits)
+		}
+		if passes(filter, narrow, uint32(v>>24)) {
+			s.compare(data, i+3, hits)
 		}
 	}
 	for ; i+4 <= len(data); i++ {
@@ -146,20 +158,26 @@ func (s *Set) Find(t *Text, hits *Bits) {
 	}
 }
 
+// passes says whether a window can be a literal's.
+func passes(filter []uint64, narrow uint, w uint32) bool {
+	at := hash(w) >> (narrow & 63)
+	return filter[at>>6]>>(at&63)&1 != 0
+}
+
 // compare sets the hits of the literals of which a window is at i.
 func (s *Set) compare(data []byte, i int, hits *Bits) {
 	w := binary.LittleEndian.Uint32(data[i:]) | foldMask
 	b := hash(w) >> s.bucket
 	for _, c := range s.windows[s.starts[b]:s.starts[b+1]] {
-		if c.bytes != w || hits.Has(int(c.literal)) {
+		from, last := i-int(c.at), i+int(c.after)
+		if c.bytes != w || from < 0 || last+4 > len(data) || hits.Has(int(c.literal)) {
+			continue
+		}
+		if binary.LittleEndian.Uint32(data[last:])|foldMask != c.tail {
 			continue
 		}
 		l := s.literals[c.literal]
-		from := i - int(c.at)
-		if from < 0 || from+len(l.Text) > len(data) {
-			continue
-		}
-		if found := data[from : from+len(l.Text)]; string(found) == l.Text || l.Fold && equalFold(found, l.Text) {
+		if found := data[from : last+4]; string(found) == l.Text || l.Fold && equalFold(found, l.Text) {
 			hits.Set(int(c.literal))
 		}
 	}
