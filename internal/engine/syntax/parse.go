@@ -4,93 +4,73 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"regexp"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
 
-var idForm = regexp.MustCompile(`^([a-zA-Z0-9]+[-_])*[a-zA-Z0-9]+$`)
+// Options say how templates are read. The zero value is strict.
+type Options struct {
+	// Lenient passes over unknown keys, lets the last of doubled keys count, and follows
+	// "# !include:" lines.
+	Lenient bool
+	// Include gives the text of a file that an include line names. Nil follows none.
+	Include func(name string) ([]byte, error)
+	// Fresh gives the value of a {{randstr}} marker. Nil gives 27 random letters and digits.
+	Fresh func() string
+}
 
-// Parse reads one template. path is only for messages and events. The error is an
-// *errs.Error of kind Invalid and code CodeInvalid that names file, line and key.
-func Parse(path string, data []byte) (*Template, error) {
+// Parse reads one template strictly. path is for messages and events; when it ends in
+// .json, the text is JSON, else YAML. The error is an *errs.Error of kind Invalid and
+// code CodeInvalid that names file, line and key.
+func Parse(path string, data []byte) (*Template, error) { return Options{}.Parse(path, data) }
+
+// Parse reads one template.
+func (o Options) Parse(path string, data []byte) (*Template, error) {
+	sum := sha256.Sum256(data)
+	t := &Template{Path: path, Digest: hex.EncodeToString(sum[:]), Signature: signature(data)}
 	if len(data) > MaxBytes {
 		return nil, Fault(path, 1, 0, "", "the template is larger than %d bytes", MaxBytes)
 	}
 	if !utf8.Valid(data) {
 		return nil, Fault(path, 1, 0, "", "the template is not valid UTF-8")
 	}
+	data, err := o.include(path, data)
+	if err != nil {
+		return nil, err
+	}
+	data, random := o.randomize(data)
+	root, err := document(path, data)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{file: path, lenient: o.Lenient}
+	if root.Kind != yaml.MappingNode {
+		return nil, r.fault(root, "a template must be a mapping")
+	}
+	if err := readStruct(language)(r, root, reflect.ValueOf(t).Elem()); err != nil {
+		return nil, err
+	}
+	t.Constants = append(t.Constants, random...)
+	return t, nil
+}
+
+// document makes nodes of a text.
+func document(path string, data []byte) (*yaml.Node, error) {
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		return parseJSON(path, data)
+	}
 	var doc yaml.Node
 	if err := yaml.Load(data, &doc); err != nil {
 		return nil, yamlFault(path, err)
 	}
-	root := &doc
-	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
-		root = root.Content[0]
+	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
+		return doc.Content[0], nil
 	}
-	sum := sha256.Sum256(data)
-	t := &Template{Path: path, Digest: hex.EncodeToString(sum[:]), Raw: data}
-	r := &reader{file: path}
-	if err := r.template(root, t); err != nil {
-		return nil, err
-	}
-	t.Later = r.later
-	return t, nil
-}
-
-// template reads the top level.
-func (r *reader) template(n *yaml.Node, t *Template) error {
-	if n.Kind != yaml.MappingNode {
-		return r.fault(n, "", "a template must be a mapping")
-	}
-	hasInfo, work, requests := false, false, ""
-	http := func(n *yaml.Node, at string) error {
-		if requests != "" {
-			return r.fault(n, at, "http and requests are one key under two names: use one of them")
-		}
-		requests, work = at, true
-		return r.list(n, at, func(n *yaml.Node, at string) error {
-			block, err := r.http(n, at)
-			t.HTTP = append(t.HTTP, block)
-			return err
-		})
-	}
-	want := fields{
-		"id": r.text(&t.ID),
-		"info": func(n *yaml.Node, at string) (err error) {
-			hasInfo = true
-			t.Info, err = r.info(n, at)
-			return err
-		},
-		"variables":           r.pairs(&t.Variables, "variables with lists"),
-		"constants":           r.pairs(&t.Constants, "constants with lists"),
-		"stop-at-first-match": r.boolean(&t.StopAtFirstMatch),
-		"http":                http,
-		"requests":            http,
-		"flow":                r.unrun("flow"),
-		"self-contained":      r.unrun("self-contained"),
-		"signature":           r.unrun("signature"),
-	}
-	for _, protocol := range []string{"dns", "file", "headless", "ssl", "websocket", "whois", "code", "javascript", "tcp", "network", "workflows"} {
-		want[protocol] = func(n *yaml.Node, at string) error {
-			work = true
-			return r.unrun(protocol)(n, at)
-		}
-	}
-	if err := r.mapping(n, "", want); err != nil {
-		return err
-	}
-	switch {
-	case !idForm.MatchString(t.ID):
-		return r.fault(n, "id", "the id %q must be letters and digits, with single hyphens or underscores between them", t.ID)
-	case !hasInfo:
-		return r.fault(n, "info", "a template needs an info block")
-	case !work || requests != "" && len(t.HTTP) == 0:
-		return r.fault(n, "http", "a template needs at least one request")
-	}
-	return nil
+	return &doc, nil
 }
 
 func yamlFault(path string, err error) error {
@@ -103,4 +83,21 @@ func yamlFault(path string, err error) error {
 		return Fault(path, max(1, one.Mark.Line), one.Mark.Column, "", "%s", one.Message)
 	}
 	return Fault(path, 1, 0, "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+}
+
+// Settings reads a YAML mapping of names to values that is no template, such as a
+// profile or an ignore list, in written order. Errors are those of Parse.
+func Settings(path string, data []byte) ([]Variable, error) {
+	if len(data) > MaxBytes {
+		return nil, Fault(path, 1, 0, "", "the file is larger than %d bytes", MaxBytes)
+	}
+	root, err := document(path, data)
+	if err != nil {
+		return nil, err
+	}
+	var list []Variable
+	if root.Kind == 0 { // an empty document
+		return nil, nil
+	}
+	return list, readVariables(&reader{file: path}, root, reflect.ValueOf(&list).Elem())
 }

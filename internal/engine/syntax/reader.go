@@ -2,7 +2,6 @@ package syntax
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func Fault(file string, line, column int, key, format string, args ...any) *errs
 }
 
 // Unsupported is the error for a part of the language that no engine runs yet; Param
-// is that part, such as "http.raw".
+// is that part, such as "dns".
 func Unsupported(file string, line int, key string) *errs.Error {
 	return &errs.Error{
 		Kind: errs.Invalid, Code: CodeUnsupported, Param: key,
@@ -52,317 +51,257 @@ func Unsupported(file string, line int, key string) *errs.Error {
 	}
 }
 
-// reader walks the nodes of one document and remembers what it may not forget.
+// reader walks the nodes of one document.
 type reader struct {
 	file    string
+	lenient bool // unknown keys are passed over, of doubled keys the last counts
 	visited int
-	later   []Later
+	path    []place // where the walk is
 }
 
-// field reads one value into where its closure says; at is its key path.
-type field func(n *yaml.Node, at string) error
+// place is one step down: a key, or an index where the key is "".
+type place struct {
+	key   string
+	index int
+}
 
-// fields is the closed list of keys that a mapping may have.
-type fields map[string]field
+// at is the key path of the walk, such as "http[0].path".
+func (r *reader) at(more ...string) string {
+	var b strings.Builder
+	word := func(key string) {
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(key)
+	}
+	for _, p := range r.path {
+		if p.key == "" {
+			b.WriteString("[" + strconv.Itoa(p.index) + "]")
+			continue
+		}
+		word(p.key)
+	}
+	for _, key := range more {
+		word(key)
+	}
+	return b.String()
+}
 
-func (r *reader) fault(n *yaml.Node, at, format string, args ...any) error {
-	return Fault(r.file, n.Line, n.Column, at, format, args...)
+func (r *reader) fault(n *yaml.Node, format string, args ...any) error {
+	return Fault(r.file, n.Line, n.Column, r.at(), format, args...)
+}
+
+// faultIn is the fault of a key of the mapping n; it is shown where the key is written,
+// or where the mapping begins when it is not.
+func (r *reader) faultIn(n *yaml.Node, key, format string, args ...any) error {
+	if found := child(n, key); found != nil {
+		n = found
+	}
+	return Fault(r.file, n.Line, n.Column, r.at(key), format, args...)
+}
+
+// child is the node of a key in a mapping, nil when it is not written there.
+func child(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i]
+		}
+	}
+	return nil
+}
+
+// unknown judges a key that a mapping does not have.
+func (r *reader) unknown(key *yaml.Node, s *shape) error {
+	if r.lenient {
+		return nil
+	}
+	near := nearest(key.Value, s.fields)
+	if near == "" {
+		return r.fault(key, "there is no such key in the template language")
+	}
+	return r.fault(key, "there is no such key in the template language; did you mean %s?", near)
 }
 
 // open follows aliases and counts the visit.
-func (r *reader) open(n *yaml.Node, at string) (*yaml.Node, error) {
+func (r *reader) open(n *yaml.Node) (*yaml.Node, error) {
 	for hops := 0; n.Kind == yaml.AliasNode && n.Alias != nil; hops++ {
 		if hops == maxDepth {
-			return nil, r.fault(n, at, "aliases lead too far")
+			return nil, r.fault(n, "aliases lead too far")
 		}
 		n = n.Alias
 	}
 	if r.visited++; r.visited > maxNodes {
-		return nil, r.fault(n, at, "the template has more than %d values", maxNodes)
+		return nil, r.fault(n, "the template has more than %d values", maxNodes)
 	}
 	return n, nil
 }
 
-// mapping reads a mapping whose keys are all in want, each at most once. Null is an
-// empty mapping.
-func (r *reader) mapping(n *yaml.Node, at string, want fields) error {
-	return r.entries(n, at, func(key, value *yaml.Node, at string) error {
-		read, ok := want[key.Value]
-		if !ok {
-			return r.fault(key, at, "there is no such key in the template language")
-		}
-		return read(value, at)
-	})
+// down takes a step for the length of one call.
+func (r *reader) down(n *yaml.Node, p place, do func() error) error {
+	if len(r.path) == maxDepth {
+		return r.fault(n, "nested too deep")
+	}
+	r.path = append(r.path, p)
+	if err := do(); err != nil {
+		return err
+	}
+	r.path = r.path[:len(r.path)-1]
+	return nil
 }
 
-func (r *reader) entries(n *yaml.Node, at string, each func(key, value *yaml.Node, at string) error) error {
-	n, err := r.open(n, at)
+// entries reads a mapping, one call a key. Null is an empty mapping.
+func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) error {
+	n, err := r.open(n)
 	if err != nil || isNull(n) {
 		return err
 	}
 	if n.Kind != yaml.MappingNode {
-		return r.fault(n, at, "must be a mapping")
+		return r.fault(n, "must be a mapping")
 	}
-	seen := make(map[string]bool, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, err := r.open(n.Content[i], at)
-		if err != nil {
-			return err
-		}
-		if key.Kind != yaml.ScalarNode {
-			return r.fault(key, at, "a key must be a word")
-		}
-		inner := key.Value
-		if at != "" {
-			inner = at + "." + inner
-		}
-		if seen[key.Value] {
-			return r.fault(key, inner, "the key is written twice")
-		}
-		seen[key.Value] = true
-		if err := each(key, n.Content[i+1], inner); err != nil {
+	written, err := r.keys(n)
+	if err != nil {
+		return err
+	}
+	for i := 0; i+1 < len(written); i += 2 {
+		key, value := written[i], written[i+1]
+		if err := r.down(key, place{key: key.Value}, func() error { return each(key, value) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// list reads a sequence, one call an element; a single value counts as a list of one.
-func (r *reader) list(n *yaml.Node, at string, each field) error {
-	n, err := r.open(n, at)
+// keys gives the keys and values of a mapping, each key once: those of merged mappings
+// (<<) come last and only where the mapping does not have them itself.
+func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
+	plain := true
+	seen := make(map[string]int, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, err := r.open(n.Content[i])
+		if err != nil {
+			return nil, err
+		}
+		if key.Kind != yaml.ScalarNode {
+			return nil, r.fault(key, "a key must be a word")
+		}
+		if key != n.Content[i] || key.Tag == "!!merge" {
+			plain = false
+		}
+		if _, twice := seen[key.Value]; twice && !r.lenient {
+			return nil, r.down(key, place{key: key.Value}, func() error { return r.fault(key, "the key is written twice") })
+		}
+		seen[key.Value] = i
+	}
+	if plain && len(seen) == len(n.Content)/2 {
+		return n.Content, nil
+	}
+	return r.merged(n, seen)
+}
+
+// merged is the slow way of keys; last says where each key was written last.
+func (r *reader) merged(n *yaml.Node, last map[string]int) (out []*yaml.Node, err error) {
+	var others []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, err := r.open(n.Content[i])
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case key.Tag == "!!merge":
+			others = append(others, n.Content[i+1])
+		case last[key.Value] == i:
+			out = append(out, key, n.Content[i+1])
+		}
+	}
+	for _, other := range others {
+		if other, err = r.open(other); err != nil {
+			return nil, err
+		}
+		from := []*yaml.Node{other}
+		if other.Kind == yaml.SequenceNode {
+			from = other.Content
+		}
+		for _, one := range from {
+			err := r.entries(one, func(key, value *yaml.Node) error {
+				if _, have := last[key.Value]; !have {
+					last[key.Value] = -1
+					out = append(out, key, value)
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// elements reads a sequence, one call an element; a single value counts as a list of
+// one, null as an empty list.
+func (r *reader) elements(n *yaml.Node, each func(n *yaml.Node) error) error {
+	n, err := r.open(n)
 	if err != nil || isNull(n) {
 		return err
 	}
 	if n.Kind != yaml.SequenceNode {
-		return each(n, at)
+		return each(n)
 	}
 	for i, inner := range n.Content {
-		if err := each(inner, at+"["+strconv.Itoa(i)+"]"); err != nil {
+		if err := r.down(inner, place{index: i}, func() error { return each(inner) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// text reads any scalar as the text that was written; null is "".
-func (r *reader) text(into *string) field {
-	return func(n *yaml.Node, at string) error {
-		n, err := r.open(n, at)
-		if err != nil {
-			return err
+// nearest is the key that a wrong one was most likely meant to be, "" when none is near.
+func nearest(wrong string, fields map[string]*field) string {
+	best, least := "", 3
+	for key := range fields {
+		if d := distance(strings.ToLower(wrong), key); d < least && d < len(key)/2+1 || d == least && key < best {
+			best, least = key, d
 		}
-		if n.Kind != yaml.ScalarNode {
-			return r.fault(n, at, "must be a text")
-		}
-		*into = n.Value
-		if isNull(n) {
-			*into = ""
-		}
-		return nil
 	}
+	return best
 }
 
-// word reads a text that is one of a closed list, in any case and with blanks around.
-func (r *reader) word(into *string, allowed ...string) field {
-	return func(n *yaml.Node, at string) error {
-		if err := r.text(into)(n, at); err != nil {
-			return err
-		}
-		for _, w := range allowed {
-			if strings.EqualFold(strings.TrimSpace(*into), w) {
-				*into = w
-				return nil
+// distance is how many letters must be put in, left out, changed or swapped with their
+// neighbour; texts whose lengths differ by more than two are just far apart.
+func distance(a, b string) int {
+	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
+		return len(a) + len(b)
+	}
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := range len(a) {
+		rows[2][0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			rows[2][j+1] = min(rows[1][j]+cost, rows[1][j+1]+1, rows[2][j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				rows[2][j+1] = min(rows[2][j+1], rows[0][j-1]+1)
 			}
 		}
-		return r.fault(n, at, "%q is none of %s", *into, strings.Join(allowed, ", "))
+		rows[0], rows[1], rows[2] = rows[1], rows[2], rows[0]
 	}
+	return rows[1][len(b)]
 }
 
-// texts reads a text or a list of texts.
-func (r *reader) texts(into *[]string) field {
-	return func(n *yaml.Node, at string) error {
-		return r.list(n, at, func(n *yaml.Node, at string) error {
-			var s string
-			err := r.text(&s)(n, at)
-			*into = append(*into, s)
-			return err
-		})
-	}
-}
-
-// words reads a list of texts, or one text with commas; blanks around each are cut,
-// empties dropped, and with lower each is lower-cased.
-func (r *reader) words(into *[]string, lower bool) field {
-	return func(n *yaml.Node, at string) error {
-		var written []string
-		if err := r.texts(&written)(n, at); err != nil {
-			return err
-		}
-		if n, err := r.open(n, at); err == nil && n.Kind == yaml.ScalarNode {
-			written = strings.Split(n.Value, ",")
-		}
-		for _, w := range written {
-			if w = strings.TrimSpace(w); w == "" || w == "null" {
-				continue
-			}
-			if lower {
-				w = strings.ToLower(w)
-			}
-			*into = append(*into, w)
-		}
-		return nil
-	}
-}
-
-func (r *reader) integer(into *int) field {
-	return func(n *yaml.Node, at string) error {
-		n, err := r.open(n, at)
-		if err != nil {
-			return err
-		}
-		if n.Kind != yaml.ScalarNode || n.Decode(into) != nil {
-			return r.fault(n, at, "must be a whole number")
-		}
-		return nil
-	}
-}
-
-func (r *reader) integers(into *[]int) field {
-	return func(n *yaml.Node, at string) error {
-		return r.list(n, at, func(n *yaml.Node, at string) error {
-			var i int
-			err := r.integer(&i)(n, at)
-			*into = append(*into, i)
-			return err
-		})
-	}
-}
-
-// count reads a whole number that is not negative.
-func (r *reader) count(into *int) field {
-	return func(n *yaml.Node, at string) error {
-		if err := r.integer(into)(n, at); err != nil {
-			return err
-		}
-		if *into < 0 {
-			return r.fault(n, at, "must not be negative")
-		}
-		return nil
-	}
-}
-
-func (r *reader) float(into *float64) field {
-	return func(n *yaml.Node, at string) error {
-		n, err := r.open(n, at)
-		if err != nil || isNull(n) {
-			return err
-		}
-		if n.Kind != yaml.ScalarNode || n.Decode(into) != nil || math.IsNaN(*into) || math.IsInf(*into, 0) {
-			return r.fault(n, at, "must be a number")
-		}
-		return nil
-	}
-}
-
-func (r *reader) boolean(into *bool) field {
-	return func(n *yaml.Node, at string) error {
-		n, err := r.open(n, at)
-		if err != nil {
-			return err
-		}
-		if n.Kind != yaml.ScalarNode || n.Decode(into) != nil {
-			return r.fault(n, at, "must be true or false")
-		}
-		return nil
-	}
-}
-
-// pairs reads a mapping of names to scalars, in written order. A value that is a list
-// or a mapping is kept for later under the name of the key.
-func (r *reader) pairs(into *[]Pair, laterKey string) field {
-	return func(n *yaml.Node, at string) error {
-		return r.entries(n, at, func(key, value *yaml.Node, at string) error {
-			value, err := r.open(value, at)
-			if err != nil {
-				return err
-			}
-			p := Pair{Name: key.Value, Line: key.Line}
-			if value.Kind != yaml.ScalarNode {
-				r.later = append(r.later, Later{Key: laterKey, Line: key.Line})
-				return nil
-			}
-			err = r.text(&p.Value)(value, at)
-			*into = append(*into, p)
-			return err
-		})
-	}
-}
-
-// ignored accepts a key that has no effect in today's language.
-func (r *reader) ignored(*yaml.Node, string) error { return nil }
-
-// unrun notes a key of the language that no engine runs yet. A switch that is off asks
-// for nothing.
-func (r *reader) unrun(key string) field {
-	return func(n *yaml.Node, at string) error {
-		n, err := r.open(n, at)
-		if err != nil {
-			return err
-		}
-		off := false
-		if n.Kind == yaml.ScalarNode && n.Tag == "!!bool" && n.Decode(&off) == nil && !off || isNull(n) {
-			return nil
-		}
-		r.later = append(r.later, Later{Key: key, Line: n.Line})
-		return nil
-	}
-}
-
-// any reads a free value: text, number, boolean, nil, list or mapping with text keys.
-func (r *reader) any(n *yaml.Node, at string, depth int) (any, error) {
-	n, err := r.open(n, at)
-	if err != nil {
-		return nil, err
-	}
-	if depth > maxDepth {
-		return nil, r.fault(n, at, "nested too deep")
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		m := make(map[string]any, len(n.Content)/2)
-		return m, r.entries(n, at, func(key, value *yaml.Node, at string) error {
-			v, err := r.any(value, at, depth+1)
-			m[key.Value] = v
-			return err
-		})
-	case yaml.SequenceNode:
-		list := make([]any, 0, len(n.Content))
-		return list, r.list(n, at, func(n *yaml.Node, at string) error {
-			v, err := r.any(n, at, depth+1)
-			list = append(list, v)
-			return err
-		})
-	default:
-		return scalar(n), nil
-	}
-}
-
-// scalar is the JSON-able value of a scalar node; what YAML would make of it but JSON
-// cannot carry (dates, infinities) stays the text that was written.
-func scalar(n *yaml.Node) any {
-	if !slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, n.Tag) {
-		return n.Value
-	}
-	var v any
-	if n.Decode(&v) != nil {
-		return n.Value
-	}
-	switch f, isFloat := v.(float64); {
-	case isFloat && (math.IsNaN(f) || math.IsInf(f, 0)):
-		return n.Value
-	default:
-		return v
-	}
-}
-
+// isNull says whether a node is the absence of a value.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// inList says how a text is spelled in a closed list, compared in any case and without
+// the blanks around it.
+func inList(text string, allowed []string) (string, bool) {
+	i := slices.IndexFunc(allowed, func(w string) bool { return strings.EqualFold(strings.TrimSpace(text), w) })
+	if i < 0 {
+		return text, false
+	}
+	return allowed[i], true
+}

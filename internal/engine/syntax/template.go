@@ -1,26 +1,56 @@
-// Package syntax reads templates: YAML bytes in, a *Template that says exactly what was
+// Package syntax reads templates: YAML or JSON bytes in, a *Template that says what was
 // written out, or an error that names file, line, column and key.
 //
-// It judges the form only. What a build can run is decided one room further, in
-// program: keys of the language that no engine runs yet are kept in Template.Later, so
-// that compiling can refuse them by name; keys that are not in the language at all are
-// refused here.
+// It judges the form only, in the whole language. What a build can run is decided one
+// room further, in program: parts of the language that no engine runs yet are listed in
+// Template.Later, so that compiling can refuse them by name; keys that are not in the
+// language at all are refused here.
+//
+// The structs of this package are the language: a field's key tag is the word that is
+// written in a template (with a comma, its old spelling too), an of tag is the closed
+// list of words that its value may be. The reader goes by these tags alone.
 package syntax
 
 // Template is one template as written. It is not changed after Parse.
 type Template struct {
-	Path   string // where it came from, for messages and events
-	ID     string
-	Info   Info
-	Digest string // sha256 of Raw, lower-case hex
-	Raw    []byte // the bytes it was read from
+	Path      string    // where it came from, for messages and events
+	Digest    string    // sha256 of the bytes it was read from, lower-case hex
+	Signature Signature // the digest line at its end
 
-	Variables        []Pair // in written order
-	Constants        []Pair
-	StopAtFirstMatch bool
-	HTTP             []HTTP
+	ID               string `key:"id"`
+	Info             Info   `key:"info"`
+	Flow             string `key:"flow"` // JavaScript, or the name of a .js file
+	SelfContained    bool   `key:"self-contained"`
+	StopAtFirstMatch bool   `key:"stop-at-first-match"`
+	RequestSigning   string `key:"signature" of:"AWS"` // copied to each HTTP block
+
+	Variables []Variable `key:"variables"` // in written order
+	Constants []Variable `key:"constants"` // and the values of {{randstr}} markers, whose names keep their braces
+
+	// Protocols says which kinds of request there are, by their keys ("http", "tcp" …),
+	// in written order, which is the order they run in.
+	Protocols  []string
+	HTTP       []HTTP       `key:"http,requests"`
+	DNS        []DNS        `key:"dns"`
+	File       []File       `key:"file"`
+	Headless   []Headless   `key:"headless"`
+	TCP        []TCP        `key:"tcp,network"`
+	SSL        []SSL        `key:"ssl"`
+	Websocket  []Websocket  `key:"websocket"`
+	Whois      []Whois      `key:"whois"`
+	Code       []Code       `key:"code"`
+	JavaScript []JavaScript `key:"javascript"`
+	Workflows  []Step       `key:"workflows"`
 
 	Later []Later // what was asked for and no engine runs yet, in written order
+}
+
+// Signature is the digest line that ends a signed template.
+type Signature struct {
+	Present  bool
+	Digest   string // hexadecimal, as written
+	Fragment string // md5 of the signer's public key, hexadecimal
+	Verified bool   // set by package load, when a certificate it was given agrees
 }
 
 // Pair is a name and its text.
@@ -29,70 +59,104 @@ type Pair struct {
 	Line        int
 }
 
-// Later is a key of the language that the engines of this build do not run.
+// Variable is a name and its value.
+type Variable struct {
+	Name  string
+	Value string // as text: numbers and booleans in their plain form, "" for null, lists and mappings
+	Data  any    // as written: string, int, float64, bool, nil, []any or map[string]any
+	Line  int
+}
+
+// Later is a part of the language that the engines of this build do not run.
 type Later struct {
-	Key  string // such as "http.raw" or "flow"
+	Key  string // such as "dns"
 	Line int    // from 1
 }
 
-// HTTP is one block of HTTP requests that share matchers.
-type HTTP struct {
-	Line int
-
-	ID, Name         string
-	Method           string // upper case; "" means GET
-	Path             []string
-	Headers          []Pair
-	Body             string
-	Redirects        bool
-	HostRedirects    bool
-	MaxRedirects     int // 0 means the default, 10
-	MaxSize          int // bytes of body to read; 0 means the engine's cap
-	StopAtFirstMatch bool
-
-	MatchersCondition string // "and", "or" or ""
-	Matchers          []Matcher
-	Extractors        []Extractor
+// Operators are the matchers and extractors of one block.
+type Operators struct {
+	MatchersCondition string      `key:"matchers-condition"` // "and", "or" or "", which is or; any other text is neither
+	Matchers          []Matcher   `key:"matchers"`
+	Extractors        []Extractor `key:"extractors"`
 }
 
 // Matcher is one test of a response.
 type Matcher struct {
 	Line int
 
-	Type            string // status, size, word, regex, binary, dsl, xpath
-	Name            string
-	Part            string // "" means body
-	Condition       string // "and", "or" or "", which means or
-	Encoding        string // "hex" or ""
-	Negative        bool
-	Internal        bool
-	MatchAll        bool
-	CaseInsensitive bool
+	Type            string `key:"type" of:"status size word regex binary dsl xpath"`
+	Name            string `key:"name"`
+	Part            string `key:"part"`                  // "" means the protocol's default
+	Condition       string `key:"condition" of:"and or"` // "" means or
+	Encoding        string `key:"encoding" of:"hex"`
+	Negative        bool   `key:"negative"`
+	Internal        bool   `key:"internal"`
+	MatchAll        bool   `key:"match-all"`
+	CaseInsensitive bool   `key:"case-insensitive"`
 
-	Status []int
-	Size   []int
-	Words  []string
-	Regex  []string
-	Binary []string
-	DSL    []string
-	XPath  []string
+	Status []int    `key:"status"`
+	Size   []int    `key:"size"`
+	Words  []string `key:"words"`
+	Regex  []string `key:"regex"`
+	Binary []string `key:"binary"`
+	DSL    []string `key:"dsl"`
+	XPath  []string `key:"xpath"`
 }
 
 // Extractor takes values out of a response.
 type Extractor struct {
 	Line int
 
-	Type            string // regex, kval, json, xpath, dsl
-	Name            string
-	Part            string // "" means body
-	Group           int
-	Internal        bool
-	CaseInsensitive bool
-	Attribute       string
+	Type            string `key:"type" of:"regex kval json xpath dsl"`
+	Name            string `key:"name"`
+	Part            string `key:"part"` // "" means the protocol's default
+	Group           int    `key:"group"`
+	Internal        bool   `key:"internal"`
+	CaseInsensitive bool   `key:"case-insensitive"`
+	Attribute       string `key:"attribute"`
 
-	Regex []string
-	KVal  []string
-	JSON  []string
-	XPath []string
-	DSL   []string
+	Regex []string `key:"regex"`
+	KVal  []string `key:"kval"`
+	JSON  []string `key:"json"`
+	XPath []string `key:"xpath"`
+	DSL   []string `key:"dsl"`
+}
+
+// PayloadSets are the payloads of a block and how they are combined.
+type PayloadSets struct {
+	Payloads []Payload `key:"payloads"`                                       // in written order
+	Attack   string    `key:"attack" of:"batteringram pitchfork clusterbomb"` // "" means batteringram
+}
+
+// Payload is one set: a list, the lines of a file, or lists by aggression.
+type Payload struct {
+	Name string
+	Line int
+
+	Values []string // as written; of a file, filled in by package load
+	File   string   // the file as named, "" for a list
+	Levels *Levels  // nil for a list or a file
+}
+
+// Levels are payloads by aggression; a level includes those below it.
+type Levels struct {
+	Low    []string `key:"low"`
+	Medium []string `key:"medium"`
+	High   []string `key:"high"`
+}
+
+// types lists the keys of requests in the order that decides a template's type.
+var types = []string{"dns", "file", "http", "headless", "tcp", "ssl", "websocket", "whois", "code", "javascript"}
+
+// Type is the one word for what the template does: the key of a protocol, or
+// "workflow".
+func (t *Template) Type() string {
+	for _, kind := range types {
+		for _, has := range t.Protocols {
+			if has == kind {
+				return kind
+			}
+		}
+	}
+	return "workflow"
 }

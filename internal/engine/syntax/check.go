@@ -1,0 +1,250 @@
+package syntax
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// The rules beyond those of single fields.
+
+var idForm = regexp.MustCompile(`^([a-zA-Z0-9]+[-_])*[a-zA-Z0-9]+$`)
+
+// running are the protocols that this build's engines run.
+var running = map[string]bool{"http": true}
+
+func (t *Template) check(r *reader, n *yaml.Node) error {
+	if err := t.order(r, n); err != nil {
+		return err
+	}
+	switch {
+	case !idForm.MatchString(t.ID):
+		return r.faultIn(n, "id", "the id %q must be letters and digits, with single hyphens or underscores between them", t.ID)
+	case t.Info.Author == nil:
+		return r.faultIn(n, "info", "a template needs an info block")
+	case len(t.Protocols) == 0 && len(t.Workflows) == 0:
+		return r.faultIn(n, "http", "a template needs at least one request")
+	case len(t.Protocols) > 0 && len(t.Workflows) > 0:
+		return r.faultIn(n, "workflows", "a workflow has no requests of its own")
+	}
+	t.fill()
+	return nil
+}
+
+// order notes which protocols there are, and which of them nobody runs.
+func (t *Template) order(r *reader, n *yaml.Node) error {
+	keys, err := r.keys(n)
+	if err != nil {
+		return err
+	}
+	for i := 0; i+1 < len(keys); i += 2 {
+		kind := keys[i].Value
+		kind = cmp.Or(map[string]string{"requests": "http", "network": "tcp"}[kind], kind)
+		if len(t.ids(kind)) == 0 {
+			continue
+		}
+		t.Protocols = append(t.Protocols, kind)
+		if !running[kind] {
+			t.Later = append(t.Later, Later{Key: kind, Line: keys[i].Line})
+		}
+	}
+	return nil
+}
+
+// ids are the ids of a protocol's blocks, to be read and set.
+func (t *Template) ids(protocol string) []*string {
+	switch protocol {
+	case "http":
+		return each(t.HTTP, func(b *HTTP) *string { return &b.ID })
+	case "dns":
+		return each(t.DNS, func(b *DNS) *string { return &b.ID })
+	case "file":
+		return each(t.File, func(b *File) *string { return &b.ID })
+	case "headless":
+		return each(t.Headless, func(b *Headless) *string { return &b.ID })
+	case "tcp":
+		return each(t.TCP, func(b *TCP) *string { return &b.ID })
+	case "ssl":
+		return each(t.SSL, func(b *SSL) *string { return &b.ID })
+	case "websocket":
+		return each(t.Websocket, func(b *Websocket) *string { return &b.ID })
+	case "whois":
+		return each(t.Whois, func(b *Whois) *string { return &b.ID })
+	case "code":
+		return each(t.Code, func(b *Code) *string { return &b.ID })
+	case "javascript":
+		return each(t.JavaScript, func(b *JavaScript) *string { return &b.ID })
+	}
+	return nil
+}
+
+func each[T any](list []T, id func(*T) *string) (out []*string) {
+	for i := range list {
+		out = append(out, id(&list[i]))
+	}
+	return out
+}
+
+// fill sets what follows from other keys: ids of blocks that have none and are not the
+// only ones of their protocol, and what a template says for its blocks.
+func (t *Template) fill() {
+	for _, protocol := range t.Protocols {
+		ids := t.ids(protocol)
+		for i, id := range ids {
+			if len(ids) > 1 && *id == "" {
+				*id = protocol + "_" + strconv.Itoa(i+1)
+			}
+		}
+	}
+	for i := range t.HTTP {
+		b := &t.HTTP[i]
+		b.SelfContained = b.SelfContained || t.SelfContained
+		b.Signature = cmp.Or(b.Signature, t.RequestSigning)
+	}
+	for i := range t.TCP {
+		t.TCP[i].SelfContained = t.SelfContained
+	}
+	for i := range t.Headless {
+		t.Headless[i].SelfContained = t.SelfContained
+	}
+}
+
+// checkPart spells the words of the condition; others are kept, and mean neither.
+func (o *Operators) checkPart(*reader, *yaml.Node) error {
+	if word, ok := inList(o.MatchersCondition, []string{"and", "or"}); ok {
+		o.MatchersCondition = word
+	}
+	return nil
+}
+
+func (b *HTTP) check(r *reader, n *yaml.Node) error {
+	switch {
+	case b.Redirects && b.HostRedirects:
+		return r.faultIn(n, "host-redirects", "redirects and host-redirects exclude each other")
+	case b.ProtocolRedirects && !b.Redirects && !b.HostRedirects:
+		return r.faultIn(n, "protocol-redirects", "protocol-redirects needs redirects or host-redirects beside it")
+	case b.Unsafe && len(b.Fuzzing) > 0:
+		return r.faultIn(n, "unsafe", "unsafe requests cannot be fuzzed")
+	case b.Race && b.Operators.numbered():
+		return r.faultIn(n, "race", "a race has no numbered requests, such as in body_2")
+	case len(b.Fuzzing) > 0 && b.Operators.numbered():
+		return r.faultIn(n, "fuzzing", "fuzzing has no numbered requests, such as in body_2")
+	}
+	return nil
+}
+
+// checkPart refuses the attack for one payload where several are used. Payloads that
+// the block does not mention do not count: they are left out of the attack.
+func (p *PayloadSets) checkPart(r *reader, n *yaml.Node) error {
+	if p.Attack != "" && p.Attack != "batteringram" || len(p.Payloads) < 2 {
+		return nil
+	}
+	used := 0
+	for _, one := range p.Payloads {
+		if found, err := r.mentions(n, one.Name); err != nil {
+			return err
+		} else if found {
+			used++
+		}
+	}
+	if used > 1 {
+		return r.faultIn(n, "payloads", "batteringram, the default attack, takes one payload; pitchfork and clusterbomb combine several")
+	}
+	return nil
+}
+
+// mentions says whether a text occurs in the values of a mapping besides its payloads.
+func (r *reader) mentions(n *yaml.Node, text string) (bool, error) {
+	n, err := r.open(n)
+	if err != nil || n.Kind == yaml.ScalarNode {
+		return err == nil && strings.Contains(n.Value, text), err
+	}
+	found := false
+	for i, inner := range n.Content {
+		if n.Kind == yaml.MappingNode && (i%2 == 0 || n.Content[i-1].Value == "payloads") {
+			continue
+		}
+		err := r.down(inner, place{index: i}, func() (err error) {
+			found, err = r.mentions(inner, text)
+			return err
+		})
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// number is how variables of an earlier request end, such as body_2.
+var number = regexp.MustCompile(`_[0-9]`)
+
+// numbered says whether an operator asks for what a certain request of the block gave.
+func (o *Operators) numbered() bool {
+	some := func(part string, exprs []string) bool {
+		return number.MatchString(part) || slices.ContainsFunc(exprs, number.MatchString)
+	}
+	return slices.ContainsFunc(o.Matchers, func(m Matcher) bool { return some(m.Part, m.DSL) }) ||
+		slices.ContainsFunc(o.Extractors, func(x Extractor) bool { return some(x.Part, x.DSL) })
+}
+
+func (m *Matcher) check(r *reader, n *yaml.Node) error {
+	m.Part = strings.TrimSpace(m.Part)
+	if m.Type == "" {
+		return r.faultIn(n, "type", "a matcher needs a type")
+	}
+	textual := m.Type == "word" || m.Type == "binary" || m.Type == "regex"
+	for _, key := range []struct {
+		name         string
+		set, allowed bool
+	}{
+		{"status", m.Status != nil, m.Type == "status"},
+		{"size", m.Size != nil, m.Type == "size"},
+		{"words", m.Words != nil, m.Type == "word"},
+		{"regex", m.Regex != nil, m.Type == "regex"},
+		{"binary", m.Binary != nil, m.Type == "binary"},
+		{"dsl", m.DSL != nil, m.Type == "dsl"},
+		{"xpath", m.XPath != nil, m.Type == "xpath"},
+		{"part", m.Part != "", m.Type != "dsl"},
+		{"encoding", m.Encoding != "", textual},
+	} {
+		if key.set && !key.allowed {
+			return r.faultIn(n, key.name, "a %s matcher has no %s", m.Type, key.name)
+		}
+	}
+	if m.CaseInsensitive && m.Type != "word" {
+		return r.faultIn(n, "case-insensitive", "only word matchers can be case-insensitive; a regex can begin with (?i)")
+	}
+	return nil
+}
+
+func (x *Extractor) check(r *reader, n *yaml.Node) error {
+	x.Part = strings.TrimSpace(x.Part)
+	if x.Type == "" {
+		return r.faultIn(n, "type", "an extractor needs a type")
+	}
+	if x.CaseInsensitive && x.Type != "kval" {
+		return r.faultIn(n, "case-insensitive", "only kval extractors can be case-insensitive")
+	}
+	return nil
+}
+
+func (f *FuzzRule) check(r *reader, n *yaml.Node) error {
+	switch {
+	case f.Part == "" && len(f.Parts) == 0:
+		return r.faultIn(n, "part", "a fuzzing rule needs a part")
+	case f.Type == "replace-regex" && f.ReplaceRegex == "":
+		return r.faultIn(n, "replace-regex", "a rule of type replace-regex needs a replace-regex")
+	}
+	return nil
+}
+
+func (s *Step) check(r *reader, n *yaml.Node) error {
+	if s.Template == "" && len(s.Tags) == 0 {
+		return r.faultIn(n, "template", "a step names a template or tags")
+	}
+	return nil
+}
