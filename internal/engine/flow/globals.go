@@ -1,0 +1,224 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/dop251/goja"
+)
+
+// run is one run of a script.
+type run struct {
+	ctx     context.Context
+	host    *Host
+	program *Program
+	vm      *goja.Runtime
+	clock   *clock
+
+	calls, logs, set int // so far; set in bytes
+}
+
+// globals are the names that a flow finds (section 7.4 of the template language).
+func (r *run) globals() {
+	// What makes code of text: no template needs it, and the parser knows no bounds.
+	r.define("eval", goja.Undefined())
+	r.define("Function", goja.Undefined())
+	if r.program.json {
+		r.boundJSON()
+	}
+	for _, protocol := range r.program.protocols {
+		r.define(protocol, func(f goja.FunctionCall) goja.Value { return r.call(protocol, f.Arguments) })
+	}
+	r.define("set", r.setValue)
+	r.define("log", r.log)
+	r.define("iterate", func(f goja.FunctionCall) goja.Value { return r.vm.NewArray(flatten(f.Arguments)...) })
+	r.define("Dedupe", r.dedupe)
+	r.refresh()
+}
+
+func (r *run) define(name string, value any) { r.must(r.vm.Set(name, value)) }
+
+// must throws what kept a name from being set.
+func (r *run) must(err error) {
+	if err != nil {
+		panic(r.vm.NewGoError(err))
+	}
+}
+
+// boundJSON makes JSON.parse refuse texts whose nesting would exhaust the stack.
+func (r *run) boundJSON() {
+	json := r.vm.Get("JSON").ToObject(r.vm)
+	parse, _ := goja.AssertFunction(json.Get("parse"))
+	r.must(json.Set("parse", func(f goja.FunctionCall) goja.Value {
+		text := f.Argument(0).String()
+		if nesting(text) > maxJSON {
+			panic(r.vm.NewTypeError("JSON.parse: brackets nested too deep"))
+		}
+		v, err := parse(f.This, f.Arguments...)
+		if err != nil {
+			panic(err)
+		}
+		return v
+	}))
+}
+
+// refresh makes the template object anew from the host's values. Scripts that do not
+// mention it are spared.
+func (r *run) refresh() {
+	if !r.program.snapshots {
+		return
+	}
+	values := r.host.Values()
+	for name, v := range values {
+		switch v := v.(type) {
+		case []byte:
+			values[name] = string(v)
+		case []string: // as an array that JavaScript can change
+			list := make([]any, len(v))
+			for i := range v {
+				list[i] = v[i]
+			}
+			values[name] = list
+		}
+	}
+	r.define("template", values)
+}
+
+// call is a protocol call. What ends the flow ends it past every catch of the script.
+func (r *run) call(protocol string, arguments []goja.Value) goja.Value {
+	if r.calls++; r.calls > maxCalls {
+		r.vm.Interrupt(&Error{Message: fmt.Sprintf("more than %d protocol calls", maxCalls)})
+		return goja.Undefined()
+	}
+	call := Call{Protocol: protocol}
+	for _, a := range arguments {
+		call.IDs = append(call.IDs, a.String())
+	}
+	r.clock.pause()
+	defer r.clock.resume()
+	matched, err := r.host.Call(r.ctx, call)
+	if err == nil {
+		err = r.ctx.Err()
+	}
+	if err != nil {
+		r.vm.Interrupt(err)
+		return goja.Undefined()
+	}
+	r.refresh()
+	return r.vm.ToValue(matched)
+}
+
+// setValue is set(name, value).
+func (r *run) setValue(f goja.FunctionCall) goja.Value {
+	value, size, err := plain(f.Argument(1).Export(), 0)
+	if r.set += size; err != nil || size > maxValue || r.set > maxSet {
+		panic(r.vm.NewTypeError("set: the value is too large or too deep"))
+	}
+	r.host.Set(f.Argument(0).String(), value)
+	return goja.Null()
+}
+
+// log is log(x): it gives x back.
+func (r *run) log(f goja.FunctionCall) goja.Value {
+	v := f.Argument(0)
+	if r.logs++; r.host.Log == nil || r.logs > maxLogs {
+		return v
+	}
+	text := v.String()
+	if _, ok := v.(*goja.Object); ok {
+		if value, _, err := plain(v.Export(), 0); err == nil && value != nil {
+			if data, err := json.Marshal(value); err == nil {
+				text = string(data)
+			}
+		}
+	}
+	r.host.Log(text[:min(len(text), maxLog)])
+	return v
+}
+
+// dedupe is new Dedupe(): Add(v…) takes values and lists of values, Values() gives each
+// once, in the order of their first coming. Values with the same text are the same.
+func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
+	var values []any
+	seen := map[string]bool{}
+	add := func(f goja.FunctionCall) goja.Value {
+		for _, v := range flatten(f.Arguments) {
+			if text := fmt.Sprint(v); !seen[text] {
+				seen[text] = true
+				values = append(values, v)
+			}
+		}
+		return r.vm.ToValue(true)
+	}
+	list := func(goja.FunctionCall) goja.Value { return r.vm.NewArray(slices.Clone(values)...) }
+	for name, method := range map[string]func(goja.FunctionCall) goja.Value{"Add": add, "Values": list} {
+		r.must(c.This.Set(name, method))
+	}
+	return nil
+}
+
+// flatten gives the values, those of lists one by one; null and undefined are left out.
+func flatten(arguments []goja.Value) []any {
+	var all []any
+	for _, a := range arguments {
+		switch v := a.Export().(type) {
+		case nil:
+		case []any:
+			all = append(all, v...)
+		default:
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// plain makes an exported value one of those that Host.Set is promised, and tells its
+// size.
+func plain(v any, depth int) (value any, size int, err error) {
+	if depth > 16 {
+		return nil, 0, fmt.Errorf("nested more than %d deep", 16)
+	}
+	switch v := v.(type) {
+	case nil, bool, int64, float64:
+		return v, 8, nil
+	case string:
+		return v, len(v), nil
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			var n int
+			if list[i], n, err = plain(v[i], depth+1); err != nil {
+				return nil, 0, err
+			}
+			if size += 16 + n; size > maxValue {
+				break
+			}
+		}
+		return list, size, nil
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, value := range v {
+			var n int
+			if m[key], n, err = plain(value, depth+1); err != nil {
+				return nil, 0, err
+			}
+			if size += 32 + len(key) + n; size > maxValue {
+				break
+			}
+		}
+		return m, size, nil
+	case []byte:
+		return string(v), len(v), nil
+	case goja.ArrayBuffer:
+		return string(v.Bytes()), len(v.Bytes()), nil
+	case *big.Int:
+		return v.String(), v.BitLen() / 3, nil
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano), 35, nil
+	}
+	return nil, 8, nil // functions, symbols and the like
+}

@@ -1,0 +1,140 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dlclark/regexp2"
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/parser"
+)
+
+// boundRegexps gives the backtracking regular expressions of JavaScript (look-ahead,
+// back-references) a limit: a machine cannot be interrupted while it matches. The library
+// has no other place for it.
+var boundRegexps = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = time.Second / 2 })
+
+// compile makes p a script. Source maps are off: they would read files.
+func (p *Program) compile(source string) (err error) {
+	boundRegexps()
+	if nesting(source) > maxNesting {
+		return &Error{Message: fmt.Sprintf("brackets nested more than %d deep", maxNesting)}
+	}
+	p.snapshots, p.json = strings.Contains(source, "template"), strings.Contains(source, "JSON")
+	p.first = leading(source, p.protocols)
+	if strings.Contains(source, "Export") {
+		source = "(function() {" + source + "\n})()"
+	}
+	defer func() {
+		if x := recover(); x != nil {
+			err = &Error{Message: fmt.Sprint("cannot be compiled: ", x)}
+		}
+	}()
+	tree, err := parser.ParseFile(nil, "flow", source, 0, parser.WithDisableSourceMaps)
+	if err != nil {
+		return refused(err)
+	}
+	if p.script, err = goja.CompileAST(tree, false); err != nil {
+		return refused(err)
+	}
+	return nil
+}
+
+// nesting is how deep brackets stand in each other, at most; those in strings and
+// comments count as well.
+func nesting(source string) int {
+	depth, deepest := 0, 0
+	for _, c := range []byte(source) {
+		switch c {
+		case '(', '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', ']', '}':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// refused makes an *Error of what the compiler says.
+func refused(err error) error {
+	var list parser.ErrorList
+	if errors.As(err, &list) && len(list) > 0 {
+		return &Error{Line: list[0].Position.Line, Column: list[0].Position.Column, Message: list[0].Message}
+	}
+	var one *goja.CompilerSyntaxError
+	if errors.As(err, &one) && one.File != nil {
+		at := one.File.Position(one.Offset)
+		return &Error{Line: at.Line, Column: at.Column, Message: one.Message}
+	}
+	return &Error{Message: err.Error()}
+}
+
+// interpret runs the script on a machine of its own: what one target's run leaves behind
+// is not there for the next.
+func (p *Program) interpret(ctx context.Context, host *Host) (err error) {
+	r := &run{ctx: ctx, host: host, program: p, vm: goja.New()}
+	r.vm.SetMaxCallStackSize(maxStack)
+	r.clock = startClock(cmp.Or(host.Compute, DefaultCompute), r.vm.Interrupt)
+	stop := context.AfterFunc(ctx, func() { r.vm.Interrupt(ctx.Err()) })
+	defer func() {
+		stop()
+		r.clock.pause()
+		if x := recover(); x != nil {
+			err = &Error{Message: fmt.Sprint("the JavaScript machine failed: ", x)}
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.globals()
+	_, err = r.vm.RunProgram(p.script)
+	return thrown(err)
+}
+
+// thrown makes the error of Run of what ended a script.
+func thrown(err error) error {
+	if err == nil {
+		return nil
+	}
+	var (
+		interrupted *goja.InterruptedError
+		overflow    *goja.StackOverflowError
+		exception   *goja.Exception
+		bound       *Error
+	)
+	e := &Error{Message: err.Error()}
+	switch {
+	case errors.As(err, &interrupted):
+		cause := interrupted.Unwrap()
+		if !errors.As(cause, &bound) {
+			return cause // of the context or the host
+		}
+		e.Message = bound.Message
+		e.at(interrupted.Stack())
+	case errors.As(err, &overflow):
+		e.Message = fmt.Sprintf("calls nested more than %d deep", maxStack)
+		e.at(overflow.Stack())
+	case errors.As(err, &exception):
+		if exception.Value() != nil {
+			e.Message = exception.Value().String()
+		}
+		e.at(exception.Stack())
+	}
+	return e
+}
+
+// at takes the position of the innermost frame that is of the script.
+func (e *Error) at(stack []goja.StackFrame) {
+	for _, frame := range stack {
+		if p := frame.Position(); p.Line > 0 {
+			e.Line, e.Column = p.Line, p.Column
+			return
+		}
+	}
+}
