@@ -8,7 +8,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/url"
 	"time"
@@ -70,7 +69,6 @@ func New(cfg Config) *Engine {
 	e := &Engine{cfg: cfg, client: web.New(web.Config{
 		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
 		UserAgent: cfg.UserAgent, Headers: headers,
-		Follow: func(_, to *url.URL) bool { return cfg.Allow == nil || cfg.Allow(to) },
 	})}
 	if cfg.RateLimit > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(cfg.RateLimit), max(1, cfg.RateLimit/10))
@@ -113,33 +111,40 @@ func pause(ctx context.Context, d time.Duration) error {
 // retryPause is the pause before the first retry; each further one is longer by as much.
 const retryPause = 200 * time.Millisecond
 
+// gate is called before each request.
+type gate func(ctx context.Context) error
+
+// chain sends a request and follows its redirects as it says; see web.Client.Follow.
+func (e *Engine) chain(ctx context.Context, req web.Request, before gate) ([]*web.Exchange, error) {
+	if err := before(ctx); err != nil {
+		return nil, err
+	}
+	first, err := e.client.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	policy := req.Policy()
+	policy.Gate = before
+	policy.Allow = func(to web.Address) bool { return e.cfg.Allow == nil || e.cfg.Allow(to.URL()) }
+	return e.client.Follow(ctx, first, policy)
+}
+
 // send sends a request and, when it had no answer and may be repeated without harm,
 // sends it again, Retries times at most.
-func (e *Engine) send(ctx context.Context, req web.Request, fresh bool, gate web.Gate) ([]*web.Response, error) {
+func (e *Engine) send(ctx context.Context, req web.Request, before gate) ([]*web.Exchange, error) {
 	if e.cfg.Allow != nil && !e.cfg.Allow(req.Address.URL()) {
 		return nil, errs.New(errs.Forbidden, "excluded", "it is excluded")
 	}
 	for attempt := 0; ; attempt++ {
-		chain, err := e.client.Do(ctx, req, fresh, gate)
+		chain, err := e.chain(ctx, req, before)
 		if len(chain) > 0 && errs.Is(err, errs.Forbidden) {
 			return chain, nil // a redirect that leaves the scope is one that is not followed
 		}
-		if err == nil || attempt >= e.cfg.Retries || ctx.Err() != nil || errs.Is(err, errs.Forbidden) || !repeatable(req.Method, err) {
+		if err == nil || attempt >= e.cfg.Retries || ctx.Err() != nil || errs.Is(err, errs.Forbidden) || !web.RetrySafe(req.Method, err) {
 			return chain, err
 		}
 		if err := pause(ctx, time.Duration(attempt+1)*retryPause); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// repeatable says whether a request may be sent again: it asks without changing
-// anything, or it never reached the server.
-func repeatable(method string, err error) bool {
-	switch method {
-	case "", "GET", "HEAD", "OPTIONS", "TRACE":
-		return true
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -57,7 +58,7 @@ const maxDump = 64 << 10
 // newEvent tells of a finding in one answer of a chain. at is the URL that the step
 // itself asked for; it stands for the first answer, since steps that are sent once for
 // several may write the same URL in different ways.
-func newEvent(o origin, target web.Address, at string, first bool, r *web.Response, f match.Finding) Event {
+func newEvent(o origin, target web.Address, at string, first bool, r *web.Exchange, f match.Finding) Event {
 	if !first {
 		at = r.Request.Address.String()
 	}
@@ -66,11 +67,11 @@ func newEvent(o origin, target web.Address, at string, first bool, r *web.Respon
 		path = "/"
 	}
 	ev := Event{
-		CurlCommand: Clean(r.Request.Curl()), Host: strings.Trim(target.Hostname(), "[]"), Port: target.Port(), Path: Clean(path),
+		CurlCommand: Clean(r.Curl()), Host: strings.Trim(target.Hostname(), "[]"), Port: target.Port(), Path: Clean(path),
 		Info: o.bound.Info, TemplateID: o.bound.ID, TemplatePath: o.bound.Path,
 		IP: r.IP, MatchedAt: Clean(at), MatcherStatus: true, Type: "http",
 		MatcherName: f.Matcher, ExtractorName: f.Extractor,
-		Request: Clean(r.DumpRequest(maxDump)), Response: Clean(r.Dump(maxDump)),
+		Request: Clean(dump(r.Sent())), Response: Clean(dump(slices.Concat(r.Head(), r.Body))),
 		Timestamp: time.Now().UTC(), origin: &o,
 	}
 	for _, v := range f.Extracted {
@@ -78,6 +79,9 @@ func newEvent(o origin, target web.Address, at string, first bool, r *web.Respon
 	}
 	return ev
 }
+
+// dump is the beginning of a message as text.
+func dump(b []byte) string { return string(b[:min(len(b), maxDump)]) }
 
 // Clean makes a text safe to store and to send as JSON: bytes that are not UTF-8, and
 // NUL, become \xNN. Texts that are fine already are given back as they are.

@@ -47,10 +47,10 @@ func (e *Engine) Canary(ctx context.Context, target string) (Canary, error) {
 }
 
 // sender sends one request in whatever limits apply.
-type sender func(ctx context.Context, req web.Request) ([]*web.Response, error)
+type sender func(ctx context.Context, req web.Request) ([]*web.Exchange, error)
 
-func (e *Engine) sendAlone(ctx context.Context, req web.Request) ([]*web.Response, error) {
-	return e.send(ctx, req, false, e.gate)
+func (e *Engine) sendAlone(ctx context.Context, req web.Request) ([]*web.Exchange, error) {
+	return e.send(ctx, req, e.gate)
 }
 
 // locate finds the scheme that a target answers on, by asking for a missing path, and
@@ -108,7 +108,7 @@ func askCanary(ctx context.Context, target web.Address, missing string, send sen
 		return canaryReply{}, err
 	}
 	r := chain[len(chain)-1]
-	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	kind, _, _ := strings.Cut(r.Header("Content-Type"), ";")
 	return canaryReply{
 		CanaryAnswer: CanaryAnswer{
 			Path: at.Path, Status: r.Status, Length: len(r.Body),
@@ -158,7 +158,8 @@ func (e *Engine) again(ctx context.Context, target string, p *program.Program, e
 			return Event{}, false, errs.New(errs.Invalid, "step_not_possible", "%s: %v", p.ID, err)
 		}
 		change(&req)
-		chain, err := e.send(ctx, req, fresh, e.gate)
+		req.Fresh = fresh
+		chain, err := e.send(ctx, req, e.gate)
 		if err != nil {
 			return Event{}, false, err
 		}

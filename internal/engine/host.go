@@ -54,7 +54,7 @@ var errSilent = errors.New("the host stopped answering")
 // send sends a request within the limits of the scan and of the host it goes to, again
 // when it had no answer and may be repeated. A host that leaves too many in a row
 // unanswered is asked once more, gently, and then given up.
-func (r *run) send(ctx context.Context, req web.Request) ([]*web.Response, error) {
+func (r *run) send(ctx context.Context, req web.Request) ([]*web.Exchange, error) {
 	h := r.hostOf(req.Address.HostPort())
 	if err := acquire(ctx, h.slots); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (r *run) send(ctx context.Context, req web.Request) ([]*web.Response, error
 	if dead != nil {
 		return nil, dead
 	}
-	chain, err := r.engine.send(ctx, req, false, r.sent)
+	chain, err := r.engine.send(ctx, req, r.sent)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -96,8 +96,8 @@ func (r *run) remember(ctx context.Context, h *host, req web.Request, answered b
 		return
 	}
 	h.misses = 0
-	root := web.Request{Address: web.Address{Scheme: req.Address.Scheme, Host: req.Address.Host, Path: "/"}}
-	if _, again := r.engine.client.Do(ctx, root, true, r.sent); again != nil && ctx.Err() == nil {
+	root := web.Request{Address: web.Address{Scheme: req.Address.Scheme, Host: req.Address.Host, Path: "/"}, Fresh: true}
+	if _, again := r.engine.chain(ctx, root, r.sent); again != nil && ctx.Err() == nil {
 		h.dead = fmt.Errorf("%w (%s)", errSilent, web.Reason(again))
 	}
 }

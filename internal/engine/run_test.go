@@ -172,7 +172,7 @@ func TestRetries(t *testing.T) {
 	report, _, _ := run(t, newEngine(t, engine.Config{Retries: 2}), engine.Scan{
 		Targets: []string{target}, Programs: []*program.Program{found(t, "get", "/flaky"), post},
 	})
-	wantCells(t, report, "get tested", "post failed EOF")
+	wantCells(t, report, "get tested", "post failed the connection ended without an answer")
 	if n := seen.get("POST/flaky-post"); n != 1 {
 		t.Errorf("a POST that may have worked was sent %d times", n)
 	}

@@ -199,13 +199,14 @@ func (v *visit) ask(ctx context.Context, req web.Request, asks []ask) []answer {
 // judge gives a function that judges a chain of answers for one step after the other:
 // the last answer first, then the redirects before it, backwards. What matchers work
 // out about an answer is kept from step to step.
-func judge(chain []*web.Response) func(o origin, target web.Address) (bool, []Event) {
+func judge(chain []*web.Exchange) func(o origin, target web.Address) (bool, []Event) {
 	views := make([]*match.Response, len(chain))
 	for i, r := range chain {
 		if i < len(chain)-1 {
-			r.Body = nil // a redirect is judged by its header alone
+			views[i] = view(r, nil) // a redirect is judged by its header alone
+		} else {
+			views[i] = view(r, r.Body)
 		}
-		views[i] = r.View()
 	}
 	return func(o origin, target web.Address) (matched bool, events []Event) {
 		block := o.bound.Blocks[o.block]
@@ -222,6 +223,11 @@ func judge(chain []*web.Response) func(o origin, target web.Address) (bool, []Ev
 		}
 		return matched, events
 	}
+}
+
+// view is an answer as matchers see it.
+func view(r *web.Exchange, body []byte) *match.Response {
+	return &match.Response{Status: r.Status, Body: body, Head: r.Head, Raw: r.Sent, Named: r.Named}
 }
 
 // wanted is false for steps that come after the match of a block that stops there, and

@@ -123,7 +123,7 @@ func (s Step) Request(target web.Address) (web.Request, error) {
 		return out
 	}
 	req := web.Request{
-		Method: s.method, Body: render(s.body),
+		Method: s.method, Body: []byte(render(s.body)),
 		Redirects: s.redirects, MaxRedirects: s.hops, MaxBody: s.maxBody,
 	}
 	for _, h := range s.headers {

@@ -80,7 +80,7 @@ http:
 	target, _ := web.ParseAddress("https://h:8443/app/?t=1")
 	steps := b.Blocks[0].Steps
 	req, err := steps[0].Request(target)
-	if err != nil || req.Address.String() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" || req.Body != "l1\r\nl2" ||
+	if err != nil || req.Address.String() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" || string(req.Body) != "l1\r\nl2" ||
 		!slices.Equal(req.Headers, []web.Header{{Name: "X", Value: "h:8443"}}) || req.Redirects != web.AllRedirects || req.MaxRedirects != 2 {
 		t.Errorf("%+v %v", req, err)
 	}

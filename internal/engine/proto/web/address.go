@@ -1,11 +1,17 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
 )
 
 // Address is a URL whose path and query are kept byte by byte as they were written:
@@ -17,11 +23,11 @@ type Address struct {
 	Query  string // without the question mark
 }
 
-// ParseAddress takes an absolute http or https URL apart. A fragment is dropped.
+// ParseAddress takes an absolute http or https URL apart. A fragment is dropped; names
+// outside ASCII become the form that name servers know.
 func ParseAddress(s string) (Address, error) {
-	var a Address
 	scheme, rest, ok := strings.Cut(s, "://")
-	a.Scheme = strings.ToLower(scheme)
+	a := Address{Scheme: strings.ToLower(scheme)}
 	if !ok || a.Scheme != "http" && a.Scheme != "https" {
 		return a, fmt.Errorf("%q is not an http or https URL", clip(s))
 	}
@@ -30,12 +36,50 @@ func ParseAddress(s string) (Address, error) {
 		rest, a.Path = rest[:end], rest[end:]
 	}
 	a.Path, a.Query, _ = strings.Cut(a.Path, "?")
-	u, err := url.Parse("http://" + rest)
-	if err != nil || u.Host == "" || u.User != nil || u.Hostname() == "" || u.Path != "" {
+	if a.Host, ok = parseHost(rest); !ok {
 		return a, fmt.Errorf("%q names no host", clip(s))
 	}
-	a.Host = strings.ToLower(u.Host)
 	return a, nil
+}
+
+// parseHost checks host[:port] and gives it in lower case.
+func parseHost(s string) (string, bool) {
+	host, port := splitHost(s)
+	for _, c := range []byte(port) {
+		if c < '0' || c > '9' {
+			return "", false
+		}
+	}
+	switch {
+	case host == "" || len(port) > 5:
+		return "", false
+	case s[0] == '[':
+		_, err := netip.ParseAddr(host)
+		after := strings.TrimPrefix(s[1:], host)
+		return strings.ToLower(s), err == nil && (after == "]" || strings.HasPrefix(after, "]:"))
+	}
+	for _, c := range []byte(host) {
+		if c <= ' ' || c == 0x7f || strings.IndexByte("\"<>\\^`{|}@[]:%", c) >= 0 {
+			return "", false
+		}
+		if c >= 0x80 {
+			ascii, err := idna.Lookup.ToASCII(host)
+			return ascii + s[len(host):], err == nil
+		}
+	}
+	return strings.ToLower(s), true
+}
+
+// splitHost takes host[:port] apart; brackets around the host are left out.
+func splitHost(s string) (host, port string) {
+	if strings.HasPrefix(s, "[") {
+		host, port, _ = strings.Cut(s[1:], "]")
+		return host, strings.TrimPrefix(port, ":")
+	}
+	if i := strings.LastIndexByte(s, ':'); i >= 0 {
+		return s[:i], s[i+1:]
+	}
+	return s, ""
 }
 
 // AddressOf is the Address of a parsed URL.
@@ -45,20 +89,19 @@ func AddressOf(u *url.URL) Address {
 
 // String is the URL in full.
 func (a Address) String() string {
-	s := a.Scheme + "://" + a.Host + a.Path
-	if a.Query != "" {
-		s += "?" + a.Query
+	if a.Query == "" {
+		return a.Scheme + "://" + a.Host + a.Path
 	}
-	return s
+	return a.Scheme + "://" + a.Host + a.Path + "?" + a.Query
 }
 
 // Hostname is the host without port and brackets.
-func (a Address) Hostname() string { return (&url.URL{Host: a.Host}).Hostname() }
+func (a Address) Hostname() string { host, _ := splitHost(a.Host); return host }
 
 // Port is the port, the scheme's own when none is written.
 func (a Address) Port() string {
-	if p := (&url.URL{Host: a.Host}).Port(); p != "" {
-		return p
+	if _, port := splitHost(a.Host); port != "" {
+		return port
 	}
 	if a.Scheme == "https" {
 		return "443"
@@ -78,41 +121,65 @@ func (a Address) URL() *url.URL {
 	return &url.URL{Scheme: a.Scheme, Host: a.Host, Path: p, RawPath: a.Path, RawQuery: a.Query}
 }
 
-// wire is the URL that makes net/http send path and query as they are.
-func (a Address) wire() *url.URL {
-	p := wirePath(a.Path)
-	u := &url.URL{Scheme: a.Scheme, Host: a.Host, RawQuery: wireQuery(a.Query)}
-	if !strings.HasPrefix(p, "//") {
-		u.Opaque = p
-		return u
-	}
-	// An opaque part that begins with two slashes would be taken for a host.
-	u.RawPath = p
-	if u.Path, _ = url.PathUnescape(p); u.Path == "" {
-		u.Path = p
-	}
-	return u
+// WithPort is the same address at another port.
+func (a Address) WithPort(port string) Address {
+	a.Host = strings.TrimSuffix(net.JoinHostPort(a.Hostname(), port), ":")
+	return a
 }
 
-// wirePath makes a path that can stand in a request line: valid escapes stay, the
-// percent sign of invalid ones is escaped, and so is what no request line can hold.
-func wirePath(p string) string {
-	if p == "" {
-		return "/"
+// CutPort finds the port that a path text of a template writes directly after
+// {{BaseURL}} or {{RootURL}}; it replaces the target's own (template language 1.5).
+// rest is the text without it; port is empty when there is none.
+func CutPort(text string) (rest, port string) {
+	for _, mark := range []string{"{{BaseURL}}", "{{RootURL}}"} {
+		after, ok := strings.CutPrefix(text, mark+":")
+		if !ok {
+			continue
+		}
+		n := 0
+		for n < len(after) && after[n] >= '0' && after[n] <= '9' {
+			n++
+		}
+		if n > 0 && n <= 5 {
+			return mark + after[n:], after[:n]
+		}
 	}
-	return escape(p, func(i int) bool {
+	return text, ""
+}
+
+// Target is the request target that this address asks for: valid escapes stay, the
+// percent sign of invalid ones is escaped, and so is what no request line can hold.
+func (a Address) Target() string {
+	p := a.Path
+	if p == "" {
+		p = "/"
+	}
+	p = escape(p, func(i int) bool {
 		c := p[i]
 		return c <= ' ' || c >= 0x7f || c == '%' && (i+2 >= len(p) || !isHex(p[i+1]) || !isHex(p[i+2]))
 	}, "%20")
+	if a.Query == "" {
+		return p
+	}
+	return p + "?" + escapeQuery(a.Query)
 }
 
-func wireQuery(q string) string {
+func escapeQuery(q string) string {
 	return escape(q, func(i int) bool { return q[i] <= ' ' || q[i] >= 0x7f }, "+")
 }
 
+// escape percent-encodes the bytes that are bad; blank stands for a space.
 func escape(s string, bad func(i int) bool, blank string) string {
+	first := 0
+	for first < len(s) && !bad(first) {
+		first++
+	}
+	if first == len(s) {
+		return s
+	}
 	var b strings.Builder
-	for i := range len(s) {
+	b.WriteString(s[:first])
+	for i := first; i < len(s); i++ {
 		switch {
 		case !bad(i):
 			b.WriteByte(s[i])
@@ -136,26 +203,98 @@ func clip(s string) string {
 	return s
 }
 
-// Variables are the names that templates know a target by. With trim, one slash at the
-// end of the path is left out: what a text that begins with "{{BaseURL}}/" wants.
+// variables are the names that templates know a target by (template language 1.5).
+var variables = []string{
+	"BaseURL", "RootURL", "Hostname", "Host", "Port", "Scheme", "Path", "File", "Query", "Input", "ip",
+	"FQDN", "RDN", "DN", "TLD", "SD",
+}
+
+// Variables are all variables of the address; see Variable.
 func (a Address) Variables(trim bool) map[string]string {
+	vars := make(map[string]string, len(variables))
+	for _, name := range variables {
+		if value, ok := a.Variable(name, trim); ok {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// Variable is one of the names that templates know a target by (template language
+// 1.5). With trim, one slash at the end of the path is left out: what a text that
+// begins with "{{BaseURL}}/" wants. A host that the public suffix list cannot split
+// (an IP address, localhost) has no RDN, DN, TLD and SD.
+func (a Address) Variable(name string, trim bool) (string, bool) {
 	p := a.Path
 	if trim {
 		p = strings.TrimSuffix(p, "/")
 	}
-	root := a.Scheme + "://" + a.Host
-	vars := map[string]string{
-		"BaseURL": root + p, "Input": root + p, "RootURL": root,
-		"Hostname": a.Host, "Host": a.Hostname(), "Port": a.Port(), "Scheme": a.Scheme,
-		"FQDN": a.Hostname(), "Path": path.Dir(p), "File": path.Base(p), "Query": "",
+	switch name {
+	case "BaseURL", "Input":
+		return a.Scheme + "://" + a.Host + p, true
+	case "RootURL":
+		return a.Scheme + "://" + a.Host, true
+	case "Hostname":
+		return a.Host, true
+	case "Host", "FQDN":
+		return a.Hostname(), true
+	case "Port":
+		return a.Port(), true
+	case "Scheme":
+		return a.Scheme, true
+	case "Path":
+		return notDot(path.Dir(p)), true
+	case "File":
+		return notDot(path.Base(p)), true
+	case "Query":
+		return sortedQuery(a.Query), true
+	case "ip":
+		return "", true // the address that answers is known once it has
+	case "RDN", "DN", "TLD", "SD":
+		return domainPart(strings.TrimSuffix(a.Hostname(), "."), name)
 	}
-	for _, name := range []string{"Path", "File"} {
-		if vars[name] == "." {
-			vars[name] = ""
-		}
+	return "", false
+}
+
+func notDot(s string) string {
+	if s == "." {
+		return ""
 	}
-	if a.Query != "" {
-		vars["Query"] = "?" + a.Query
+	return s
+}
+
+// sortedQuery is a query with its question mark, parameters in the order of their
+// names; those of one name keep theirs.
+func sortedQuery(q string) string {
+	if q == "" {
+		return ""
 	}
-	return vars
+	params := strings.Split(q, "&")
+	slices.SortStableFunc(params, func(a, b string) int {
+		nameA, _, _ := strings.Cut(a, "=")
+		nameB, _, _ := strings.Cut(b, "=")
+		return cmp.Compare(nameA, nameB)
+	})
+	return "?" + escapeQuery(strings.Join(params, "&"))
+}
+
+// domainPart splits a host name by the public suffix list.
+func domainPart(host, name string) (string, bool) {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return "", false
+	}
+	registrable, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return "", false
+	}
+	suffix, _ := publicsuffix.PublicSuffix(host)
+	switch name {
+	case "RDN":
+		return registrable, true
+	case "DN":
+		return strings.TrimSuffix(registrable, "."+suffix), true
+	case "TLD":
+		return suffix, true
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(host, registrable), "."), true
 }

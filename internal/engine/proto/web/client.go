@@ -1,51 +1,67 @@
-// Package web sends HTTP/1.1 requests and reads the answers.
+// Package web sends HTTP/1.1 requests and reads the answers, on connections of its own.
 //
-// It trusts no server: header, body, decompression and time have bounds, and what is
-// over them is cut, not stored. It dials only through the function it was given,
-// whatever a redirect says.
+// Requests leave byte for byte as they were built, and broken servers are read as far
+// as they make sense. It trusts no server: header, body, decompression, memory and time
+// have bounds, and what is over them is cut, not stored. It dials only through the
+// function it was given, whatever a redirect says.
+//
+// An exchange is read by the goroutine that asks for it; no other is started. The end
+// of a context interrupts it at once.
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/http"
-	"net/http/httptrace"
-	"net/url"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Config is what a Client needs. Zero fields get the defaults below.
 type Config struct {
 	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
-	Timeout   time.Duration // for each of dial, handshake and header; a whole exchange gets three of it
+	Timeout   time.Duration // for each of dial and TLS handshake; an exchange gets three of it from its first byte to its last
 	MaxBody   int64         // bytes kept of a body, before and after decompression
-	PerHost   int           // idle connections kept for a host
+	MaxHead   int           // bytes of an answer's status line and header; a longer one is an error
+	PerHost   int           // idle connections kept for a host, scheme and SNI
+	MaxIdle   int           // idle connections kept in all; the oldest is closed first
 	UserAgent string
-	Headers   []Header                     // sent with every request; they win over the request's own
-	Follow    func(from, to *url.URL) bool // asked before each redirect; nil allows all
+	Headers   []Header // sent with every request; they win over the request's own
+
+	// BodyMemory bounds the bytes of all bodies beyond 64 KiB each that are being read,
+	// or were read and not released (Exchange.Release). A body that finds no room waits
+	// for it as long as an exchange may last, with its server held back, and is then cut.
+	BodyMemory int64
 }
 
-// The defaults, and the bounds that are not for choosing.
+// The defaults.
 const (
-	DefaultTimeout   = 10 * time.Second
-	DefaultMaxBody   = 4 << 20
-	DefaultPerHost   = 10
-	DefaultUserAgent = "Mozilla/5.0 (compatible; Vedette/1.0; security scanner)"
-	maxHeaderBytes   = 256 << 10
-	idleTimeout      = 30 * time.Second
+	DefaultTimeout    = 10 * time.Second
+	DefaultMaxBody    = 10 << 20
+	DefaultMaxHead    = 4 << 20
+	DefaultPerHost    = 10
+	DefaultMaxIdle    = 1000
+	DefaultBodyMemory = 256 << 20
+	DefaultUserAgent  = "Mozilla/5.0 (compatible; Vedette/1.0; security scanner)"
+	idleTimeout       = 30 * time.Second
 )
 
 // Client sends requests over connections that it keeps. It is safe for any number of
 // goroutines; Close it when done.
 type Client struct {
-	cfg   Config
-	kept  *http.Transport // connections are reused
-	fresh *http.Transport // one connection a request, nothing remembered
-	spare sync.Pool       // of *bytes.Buffer, for reading bodies
+	cfg    Config
+	tls    *tls.Config
+	pool   *pool
+	budget *budget
+	stats  counters
+	second *second // HTTP/2, for servers that speak nothing else
+
+	speaksTLS    sync.Map    // of HostPort: it said that plain http is the wrong protocol
+	anySpeaksTLS atomic.Bool // speaksTLS is not empty
+	requests     sync.Pool   // of *[]byte, for writing
 }
 
 // New makes a client.
@@ -53,194 +69,182 @@ func New(cfg Config) *Client {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{}).DialContext
 	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = DefaultTimeout
-	}
-	if cfg.MaxBody <= 0 {
-		cfg.MaxBody = DefaultMaxBody
-	}
-	if cfg.PerHost <= 0 {
-		cfg.PerHost = DefaultPerHost
-	}
+	cfg.Timeout = orDefault(cfg.Timeout, DefaultTimeout)
+	cfg.MaxBody = orDefault(cfg.MaxBody, DefaultMaxBody)
+	cfg.MaxHead = orDefault(cfg.MaxHead, DefaultMaxHead)
+	cfg.PerHost = orDefault(cfg.PerHost, DefaultPerHost)
+	cfg.MaxIdle = orDefault(cfg.MaxIdle, DefaultMaxIdle)
+	cfg.BodyMemory = orDefault(cfg.BodyMemory, DefaultBodyMemory)
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = DefaultUserAgent
 	}
-	c := &Client{cfg: cfg}
-	c.kept, c.fresh = c.transport(), c.transport()
-	c.kept.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-	c.fresh.DisableKeepAlives = true
+	c := &Client{cfg: cfg, tls: tlsConfig(), pool: newPool(cfg.PerHost, cfg.MaxIdle), budget: newBudget(cfg.BodyMemory)}
+	c.requests.New = func() any { return new([]byte) }
+	c.second = newSecond(c)
 	return c
 }
 
-// Close ends the connections that are idle.
+func orDefault[T int | int64 | time.Duration](value, otherwise T) T {
+	if value <= 0 {
+		return otherwise
+	}
+	return value
+}
+
+// Close ends the connections that are idle. Exchanges that still run go on; their
+// connections are closed after them.
 func (c *Client) Close() {
-	c.kept.CloseIdleConnections()
-	c.fresh.CloseIdleConnections()
+	c.pool.close()
+	c.second.close()
 }
 
-func (c *Client) transport() *http.Transport {
-	return &http.Transport{
-		Proxy: nil, // a scanner's traffic goes where it was told to, not where the environment says
-		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-			defer cancel()
-			return c.cfg.Dial(ctx, network, addr)
-		},
-		TLSClientConfig: &tls.Config{
-			InsecureSkipVerify: true, // bad certificates are findings, not reasons to look away
-			MinVersion:         tls.VersionTLS10,
-			CipherSuites:       allCiphers(),
-			Renegotiation:      tls.RenegotiateOnceAsClient,
-		},
-		TLSHandshakeTimeout:    c.cfg.Timeout,
-		ResponseHeaderTimeout:  c.cfg.Timeout,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-		MaxIdleConns:           0,
-		MaxIdleConnsPerHost:    c.cfg.PerHost,
-		IdleConnTimeout:        idleTimeout,
-		DisableCompression:     true, // decoded in read.go, with a bound
-	}
+// Stats are counts since the client was made.
+type Stats struct {
+	Requests    int64 // put on the wire, each attempt
+	Connections int64 // dialled
+	Handshakes  int64 // of TLS, resumed ones included
+	Resumed     int64 // TLS handshakes that resumed a session
+	Stale       int64 // kept connections that turned out to be closed
+	BytesOut    int64 // written, before encryption
+	BytesIn     int64 // read, after decryption
+	Open        int64 // connections open now, idle ones included
 }
 
-// allCiphers is every suite that can be spoken, weak ones included.
-func allCiphers() (ids []uint16) {
-	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
-		ids = append(ids, s.ID)
-	}
-	return ids
+type counters struct {
+	requests, connections, handshakes, resumed, stale, out, in, open atomic.Int64
 }
 
-// Gate is asked before each request goes out, redirects included; an error stops it.
-type Gate func(ctx context.Context) error
-
-// Do sends a request, follows redirects as it says, and gives every answer in order:
-// the last is the one that was not, or could not be, followed. With fresh it uses new
-// connections and shares nothing. An error means that some request had no answer.
-func (c *Client) Do(ctx context.Context, req Request, fresh bool, gate Gate) ([]*Response, error) {
-	transport := c.kept
-	if fresh {
-		transport = c.fresh
-	}
-	req = c.complete(req)
-	trail := trail{client: c, first: req}
-	var chain []*Response
-	for {
-		if gate != nil {
-			if err := gate(ctx); err != nil {
-				return chain, err
-			}
-		}
-		res, err := c.exchange(ctx, transport, req)
-		if err != nil {
-			return chain, err
-		}
-		chain = append(chain, res)
-		next, ok := trail.next(res, len(chain))
-		if !ok {
-			return chain, nil
-		}
-		req = next
+// Stats gives the counts.
+func (c *Client) Stats() Stats {
+	s := &c.stats
+	return Stats{
+		Requests: s.requests.Load(), Connections: s.connections.Load(), Handshakes: s.handshakes.Load(), Resumed: s.resumed.Load(),
+		Stale: s.stale.Load(), BytesOut: s.out.Load(), BytesIn: s.in.Load(), Open: s.open.Load(),
 	}
 }
 
-// complete adds the headers that every request has.
-func (c *Client) complete(req Request) Request {
-	headers := make([]Header, 0, len(req.Headers)+len(c.cfg.Headers)+4)
-	for _, h := range req.Headers {
-		if !hasHeader(c.cfg.Headers, h.Name) {
-			headers = append(headers, h)
-		}
+// Do sends one request and reads its answer; redirects are for Follow. A kept
+// connection that turns out to be closed is replaced by a new one, unless the request
+// may have been acted upon. Answers that break off are answers; an error (an *Error, or
+// that of ctx) means that there was none.
+func (c *Client) Do(ctx context.Context, req Request) (*Exchange, error) {
+	if err := req.check(); err != nil {
+		return nil, err
 	}
-	headers = append(headers, c.cfg.Headers...)
-	for _, h := range []Header{
-		{"User-Agent", c.cfg.UserAgent}, {"Accept", "*/*"}, {"Accept-Language", "en"}, {"Accept-Encoding", "gzip"},
-	} {
-		if !hasHeader(headers, h.Name) {
-			headers = append(headers, h)
-		}
+	c.correct(&req)
+	add := extra{cookies: req.Jar.line(req.Address), authorization: req.Digest.answer(&req)}
+	x, err := c.attempt(ctx, &req, add)
+	if err == nil && req.Digest.learn(x) {
+		x.Release()
+		add.authorization = req.Digest.answer(&req)
+		x, err = c.attempt(ctx, &req, add)
 	}
-	req.Headers = headers
-	if req.MaxBody <= 0 || req.MaxBody > c.cfg.MaxBody {
-		req.MaxBody = c.cfg.MaxBody
-	}
-	return req
-}
-
-func hasHeader(list []Header, name string) bool {
-	for _, h := range list {
-		if strings.EqualFold(h.Name, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// exchange sends one request and reads its answer.
-func (c *Client) exchange(ctx context.Context, transport *http.Transport, req Request) (*Response, error) {
-	whole, cancel := context.WithTimeout(ctx, 3*c.cfg.Timeout)
-	defer cancel()
-	res := &Response{Request: req, At: time.Now()}
-	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { res.IP = ipOf(info.Conn) }}
-	out := outgoing(httptrace.WithClientTrace(whole, trace), req)
-	in, err := transport.RoundTrip(out)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, err
+		return nil, failure(err)
 	}
-	defer in.Body.Close()
-	res.Duration = time.Since(res.At)
-	res.fill(in)
-	res.Body, res.Truncated = c.read(in, req.MaxBody)
-	return res, ctx.Err()
+	req.Jar.keep(x)
+	c.remember(x)
+	return x, nil
 }
 
-// outgoing makes net/http's request.
-func outgoing(ctx context.Context, req Request) *http.Request {
-	out := (&http.Request{
-		Method: req.method(), URL: req.Address.wire(), Host: req.Address.Host,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, len(req.Headers)),
-	}).WithContext(ctx)
-	for _, h := range req.Headers {
-		if strings.EqualFold(h.Name, "Host") {
-			out.Host = h.Value
-			continue
+// correct turns http into https for a server that has said that it wants TLS (template
+// language 2.11).
+func (c *Client) correct(req *Request) {
+	if req.Address.Scheme != "http" || !c.anySpeaksTLS.Load() {
+		return
+	}
+	if _, ok := c.speaksTLS.Load(req.Address.HostPort()); ok {
+		if _, port := splitHost(req.Address.Host); port == "" {
+			req.Address = req.Address.WithPort("80")
 		}
-		out.Header[h.Name] = append(out.Header[h.Name], h.Value)
+		req.Address.Scheme = "https"
 	}
-	if req.Body != "" {
-		out.Body = newBody(req.Body)
-		out.GetBody = func() (body, error) { return newBody(req.Body), nil }
-		out.ContentLength = int64(len(req.Body))
-	}
-	return out
 }
 
-func ipOf(conn net.Conn) string {
-	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-	if err != nil {
-		return ""
+// remember takes note of a server that wants TLS.
+func (c *Client) remember(x *Exchange) {
+	const complaint = "The plain HTTP request was sent to HTTPS port"
+	if x.Status == 400 && x.Request.Address.Scheme == "http" && bytes.Contains(x.Body, []byte(complaint)) {
+		c.speaksTLS.Store(x.Request.Address.HostPort(), true)
+		c.anySpeaksTLS.Store(true)
 	}
-	return host
 }
 
-// Reason says in few words why a request had no answer, without addresses and ports
-// that would make each reason different.
-func Reason(err error) string {
-	var dns *net.DNSError
-	var op *net.OpError
-	var timeout net.Error
+// attempt sends a request on a kept connection, or on a new one when there is none or
+// the kept one is gone. An answer that is no HTTP/1 is asked for once in HTTP/2.
+func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchange, error) {
+	kept := !req.Fresh && req.Raw == nil
+	for {
+		cn, err := c.connect(ctx, req, kept)
+		if err != nil {
+			return nil, err
+		}
+		used := cn.used
+		x, err := c.exchange(ctx, cn, req, add)
+		e, failed := errors.AsType[*Error](err)
+		switch {
+		case !failed || ctx.Err() != nil:
+			return x, err
+		case used && e.silent && e.Kind != KindTimeout:
+			c.stats.stale.Add(1)
+			if !idempotent(req.method()) {
+				return nil, err
+			}
+			kept = false // once more, on a connection that cannot be stale
+		case e.foreign && req.Raw == nil:
+			if x, err2 := c.second.exchange(ctx, req, add); err2 == nil {
+				return x, nil
+			}
+			return nil, err
+		default:
+			return nil, err
+		}
+	}
+}
+
+// whole is how long an exchange may last.
+func (c *Client) whole(req *Request) time.Duration {
+	if req.Timeout > 0 {
+		return req.Timeout
+	}
+	return 3 * c.cfg.Timeout
+}
+
+// exchange sends one request on a connection and reads its answer. The connection is
+// kept for the next one, or closed. An error is that of ctx or an *Error.
+func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra) (*Exchange, error) {
+	x := c.begin(cn, req, add)
+	box, _ := c.requests.Get().(*[]byte)
+	*box = c.appendRequest((*box)[:0], req, add)
+	again, err := false, cn.ready(ctx, x.At.Add(c.whole(req)))
+	if err == nil {
+		cn.send(*box)
+		c.stats.requests.Add(1)
+		again, err = c.receive(ctx, cn, x)
+	}
+	if again && cn.sent() && !req.Fresh && req.Raw == nil {
+		c.pool.put(cn)
+	} else {
+		cn.close()
+		cn.flushed()
+	}
+	if cap(*box) <= bigWrite {
+		c.requests.Put(box)
+	}
 	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &dns):
-		return "the name does not resolve"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "timed out"
-	case errors.As(err, &op):
-		return op.Op + ": " + op.Err.Error()
+	case ctx.Err() != nil:
+		x.Release()
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, failure(err)
 	}
-	return clip(err.Error())
+	return x, nil
+}
+
+// begin makes the Exchange of a request that is about to be sent.
+func (c *Client) begin(cn *conn, req *Request, add extra) *Exchange {
+	return &Exchange{Request: *req, client: c, extra: add, IP: cn.ip, TLS: cn.tls, At: time.Now()}
 }

@@ -1,107 +1,236 @@
 package web
 
 import (
+	"context"
 	"net/http"
-	"net/http/cookiejar"
 	"slices"
 	"strings"
 )
 
-// trail follows one request from redirect to redirect.
-type trail struct {
-	client *Client
-	first  Request
-	jar    *cookiejar.Jar // made at the first redirect: cookies live as long as the trail
+// RedirectMode says which redirects are followed.
+type RedirectMode int
+
+// The modes.
+const (
+	NoRedirects   RedirectMode = iota
+	AllRedirects               // wherever they lead
+	HostRedirects              // while host and port stay those of the first request
+)
+
+// DefaultMaxRedirects is how many redirects are followed when nobody says.
+const DefaultMaxRedirects = 10
+
+// Policy says how far a chain of redirects is followed.
+type Policy struct {
+	Mode       RedirectMode
+	SameScheme bool // only from http to http and from https to https
+	Max        int  // 0 means DefaultMaxRedirects
+
+	// Allow is asked about each next address; one that it refuses is not followed, and
+	// that is no error. Nil allows all that Config.Dial allows.
+	Allow func(to Address) bool
+
+	// Gate is called before each further request; its error ends the chain. May be nil.
+	Gate func(ctx context.Context) error
 }
 
-// next is the request that an answer asks for, and whether it is to be sent. hops is
-// the number of answers so far.
-func (t *trail) next(res *Response, hops int) (Request, bool) {
-	limit := t.first.MaxRedirects
-	if limit <= 0 {
-		limit = DefaultMaxRedirects
+// Policy is the policy that a request asks for itself.
+func (r *Request) Policy() Policy {
+	return Policy{Mode: r.Redirects, SameScheme: r.SameScheme, Max: r.MaxRedirects}
+}
+
+// Follow goes on from an answer as a policy says, and gives all answers in order, first
+// among them: the last is the one that was not, or could not be, followed. The same
+// first answer may be followed by many, each by its own policy. An error means that
+// some further request had no answer; what was answered before is given with it.
+func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exchange, error) {
+	chain := []*Exchange{first}
+	if p.Mode == NoRedirects {
+		return chain, nil
 	}
-	if t.first.Redirects == NoRedirects || hops > limit {
-		return Request{}, false
+	if p.Max <= 0 {
+		p.Max = DefaultMaxRedirects
 	}
-	keepMethod := false
-	switch res.Status {
+	jar := first.Request.Jar
+	for len(chain) <= p.Max {
+		last := chain[len(chain)-1]
+		req, ok := next(first, last, p)
+		if !ok {
+			break
+		}
+		if p.Gate != nil {
+			if err := p.Gate(ctx); err != nil {
+				return chain, err
+			}
+		}
+		if jar == nil { // cookies live at least as long as the chain
+			jar = NewJar()
+			jar.keep(first)
+		}
+		req.Jar = jar
+		x, err := c.Do(ctx, req)
+		if err != nil {
+			return chain, err
+		}
+		chain = append(chain, x)
+	}
+	return chain, nil
+}
+
+// next is the request that an answer asks for, and whether it is to be sent.
+func next(first, last *Exchange, p Policy) (Request, bool) {
+	keep := false
+	switch last.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
 	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		keepMethod = true
+		keep = true
 	default:
 		return Request{}, false
 	}
-	from := res.Request.Address.URL()
-	to, err := from.Parse(res.Header.Get("Location"))
-	if err != nil || res.Header.Get("Location") == "" || to.Host == "" || to.User != nil || to.Scheme != "http" && to.Scheme != "https" {
+	from := last.Request.Address
+	location := last.Header("Location")
+	to, ok := from.Resolve(location)
+	if !ok ||
+		p.Mode == HostRedirects && !sameHost(to, first.Request.Address) ||
+		p.SameScheme && to.Scheme != from.Scheme ||
+		p.Allow != nil && !p.Allow(to) {
 		return Request{}, false
 	}
-	address := AddressOf(to)
-	if t.first.Redirects == HostRedirects && address.HostPort() != t.first.Address.HostPort() && !sameDefault(address, t.first.Address) {
-		return Request{}, false
+	req := last.Request
+	req.asWritten()
+	req.Address, req.Target = to, ""
+	if strings.Contains(location, "://") || strings.HasPrefix(location, "//") {
+		// A host that was asked for in another name holds for relative places only.
+		req.Host = ""
+		req.Headers = without(req.Headers, "Host")
 	}
-	if t.client.cfg.Follow != nil && !t.client.cfg.Follow(from, to) {
-		return Request{}, false
+	if method := req.method(); !keep && method != http.MethodGet && method != http.MethodHead {
+		req.Method, req.Body = http.MethodGet, nil
+		req.Headers = without(req.Headers, "Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding")
 	}
-	req := res.Request
-	req.Address = address
-	if method := req.method(); !keepMethod && method != http.MethodGet && method != http.MethodHead {
-		req.Method, req.Body = http.MethodGet, ""
+	if to.Hostname() != first.Request.Address.Hostname() {
+		req.elsewhere, req.Digest, req.SNI = true, nil, ""
+		req.Headers = slices.DeleteFunc(slices.Clone(req.Headers), func(h Header) bool { return secret(h.Name) })
 	}
-	req.Headers = t.headers(res, req)
+	if from.Scheme == to.Scheme || to.Scheme == "https" {
+		req.Headers = append(without(req.Headers, "Referer"), Header{"Referer", from.String()})
+	}
 	return req, true
 }
 
-// headers are those of the request before, without what is not meant for the new
-// place, and with the cookies that the trail has set. next is the request to come.
-func (t *trail) headers(res *Response, next Request) []Header {
-	to := next.Address
-	elsewhere := to.Hostname() != res.Request.Address.Hostname()
-	headers := slices.DeleteFunc(slices.Clone(res.Request.Headers), func(h Header) bool {
-		private := strings.EqualFold(h.Name, "Authorization") || strings.EqualFold(h.Name, "Cookie")
-		return strings.EqualFold(h.Name, "Host") && elsewhere || private && elsewhere ||
-			strings.EqualFold(h.Name, "Content-Type") && next.Body == ""
-	})
-	set := (&http.Response{Header: res.Header}).Cookies()
-	if t.jar == nil && len(set) == 0 {
-		return headers
+// asWritten makes a request that was given as raw bytes one that is built of parts.
+func (r *Request) asWritten() {
+	if r.Raw == nil {
+		return
 	}
-	if t.jar == nil {
-		t.jar, _ = cookiejar.New(nil) // fails never without options
+	line, rest := cutLine(string(r.Raw))
+	head, body, ok := strings.Cut(rest, "\r\n\r\n")
+	if !ok {
+		head, body, _ = strings.Cut(rest, "\n\n")
 	}
-	t.jar.SetCookies(res.Request.Address.URL(), set)
-	var pairs []string
-	for _, c := range t.jar.Cookies(to.URL()) {
-		pairs = append(pairs, c.Name+"="+c.Value)
+	r.Method, _, _ = strings.Cut(line, " ")
+	r.Headers = nil
+	for name, value := range eachField(head) {
+		r.Headers = append(r.Headers, Header{name, value})
 	}
-	if len(pairs) == 0 {
-		return headers
-	}
-	i := slices.IndexFunc(headers, func(h Header) bool { return strings.EqualFold(h.Name, "Cookie") })
-	if i < 0 {
-		return append(headers, Header{"Cookie", strings.Join(pairs, "; ")})
-	}
-	headers[i].Value = merge(headers[i].Value, pairs)
-	return headers
+	r.Body, r.Raw, r.NoDefaults, r.Fresh = []byte(body), nil, true, true
 }
 
-// merge lays new cookies over a Cookie line; a cookie of the same name is replaced.
-func merge(line string, pairs []string) string {
-	name := func(pair string) string { n, _, _ := strings.Cut(strings.TrimSpace(pair), "="); return n }
-	for old := range strings.SplitSeq(line, ";") {
-		if !slices.ContainsFunc(pairs, func(p string) bool { return name(p) == name(old) }) {
-			pairs = append(pairs, strings.TrimSpace(old))
-		}
-	}
-	return strings.Join(pairs, "; ")
+func without(list []Header, names ...string) []Header {
+	return slices.DeleteFunc(slices.Clone(list), func(h Header) bool { return indexName(names, h.Name) })
 }
 
-// sameDefault says whether two addresses differ only in that one is http and the other
-// https, each at its own default port.
-func sameDefault(a, b Address) bool {
+func indexName(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// sameHost says whether two addresses have one host and port, or differ only in that
+// one is http and the other https, each at its own default port.
+func sameHost(a, b Address) bool {
 	standard := func(x Address) bool {
 		return x.Scheme == "http" && x.Port() == "80" || x.Scheme == "https" && x.Port() == "443"
 	}
-	return a.Hostname() == b.Hostname() && standard(a) && standard(b)
+	return a.Hostname() == b.Hostname() && (a.Port() == b.Port() || standard(a) && standard(b))
+}
+
+// Resolve is where a Location leads from an address (RFC 3986, 5.2), read as tolerantly
+// as browsers do; false when it leads nowhere that can be asked. User names and
+// fragments are left out.
+func (a Address) Resolve(location string) (Address, bool) {
+	location = strings.Trim(location, " \t\r\n\x00")
+	location, _, _ = strings.Cut(location, "#")
+	switch scheme, rest, absolute := strings.Cut(location, ":"); {
+	case location == "":
+		return a, false
+	case absolute && isScheme(scheme):
+		scheme = strings.ToLower(scheme)
+		if scheme != "http" && scheme != "https" || !strings.HasPrefix(rest, "//") {
+			return a, false
+		}
+		location = rest
+		a.Scheme = scheme
+		fallthrough
+	case strings.HasPrefix(location, "//"):
+		location = location[2:]
+		end := strings.IndexAny(location, "/?\\")
+		if end < 0 {
+			end = len(location)
+		}
+		authority := location[:end]
+		if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+			authority = authority[at+1:]
+		}
+		to, err := ParseAddress(a.Scheme + "://" + authority)
+		if err != nil {
+			return a, false
+		}
+		a = to
+		a.Path, a.Query, _ = strings.Cut(location[end:], "?")
+	case location[0] == '/':
+		a.Path, a.Query, _ = strings.Cut(location, "?")
+	case location[0] == '?':
+		a.Query = location[1:]
+		return a, true
+	default:
+		dir := a.Path[:strings.LastIndexByte(a.Path, '/')+1]
+		p, query, _ := strings.Cut(location, "?")
+		a.Path, a.Query = "/"+strings.TrimPrefix(dir, "/")+p, query
+	}
+	a.Path = withoutDots(a.Path)
+	return a, true
+}
+
+func isScheme(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if (c < 'a' || c > 'z') && (i == 0 || (s[i] < '0' || s[i] > '9') && s[i] != '+' && s[i] != '-' && s[i] != '.') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// withoutDots removes the segments "." and ".." from a path.
+func withoutDots(p string) string {
+	if !strings.Contains(p, "/.") {
+		return p
+	}
+	segments := strings.Split(p, "/")
+	out := segments[:1]
+	for i, s := range segments[1:] {
+		last := i == len(segments)-2
+		switch {
+		case s == "." && last, s == ".." && last && len(out) == 1:
+			out = append(out, "")
+		case s == ".":
+		case s == "..":
+			out = out[:max(1, len(out)-1)]
+			if last {
+				out = append(out, "")
+			}
+		default:
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, "/")
 }

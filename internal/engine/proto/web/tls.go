@@ -14,24 +14,24 @@ import (
 func IsTLSPart(name string) bool { return strings.HasPrefix(name, "tls_") }
 
 // tlsFact answers the parts that begin with tls_; yes and no are "true" and "false".
-func (r *Response) tlsFact(name string) (string, bool) {
-	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+func (x *Exchange) tlsFact(name string) (string, bool) {
+	if x.TLS == nil || len(x.TLS.PeerCertificates) == 0 {
 		return "", false
 	}
-	leaf := r.TLS.PeerCertificates[0]
+	leaf := x.TLS.PeerCertificates[0]
 	switch name {
 	case "tls_version":
-		return versionWord(r.TLS.Version), true
+		return versionWord(x.TLS.Version), true
 	case "tls_cipher":
-		return tls.CipherSuiteName(r.TLS.CipherSuite), true
+		return tls.CipherSuiteName(x.TLS.CipherSuite), true
 	case "tls_self_signed":
 		return strconv.FormatBool(selfSigned(leaf)), true
 	case "tls_expired":
-		return strconv.FormatBool(r.At.After(leaf.NotAfter)), true
+		return strconv.FormatBool(x.At.After(leaf.NotAfter)), true
 	case "tls_not_after":
 		return leaf.NotAfter.UTC().Format(time.RFC3339), true
 	case "tls_mismatched":
-		return strconv.FormatBool(leaf.VerifyHostname(r.Request.Address.Hostname()) != nil), true
+		return strconv.FormatBool(leaf.VerifyHostname(x.Request.Address.Hostname()) != nil), true
 	case "tls_subject_cn":
 		return leaf.Subject.CommonName, true
 	case "tls_issuer_cn":

@@ -1,0 +1,196 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxDrain is how much of a body that is not wanted is read, to keep its connection.
+const maxDrain = 32 << 10
+
+// receive reads the answer to what was sent. again is true when the connection can
+// carry another exchange; an error means that no head came.
+func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool, err error) {
+	if err := c.receiveHead(cn, x); err != nil {
+		if x.Request.Raw != nil && err.Kind == KindReset {
+			return false, x.refuse()
+		}
+		return false, err
+	}
+	x.Duration = time.Since(x.At)
+	f, method := &x.framing, x.Request.method()
+	if x.Request.ReadAll {
+		f.length, f.chunked, f.close = -1, false, true
+	}
+	tunnel := method == "CONNECT" && x.Status/100 == 2 && f.length < 0 && !f.chunked
+	if noBody(method, x.Status) || tunnel {
+		return !f.close && !tunnel && x.Status != 101 && cn.start == cn.end, nil
+	}
+	whole := c.receiveBody(ctx, cn, x)
+	return whole && !f.close && (f.chunked || f.length >= 0) && cn.start == cn.end, nil
+}
+
+// receiveHead reads heads until one is not interim.
+func (c *Client) receiveHead(cn *conn, x *Exchange) *Error {
+	for range maxInterim {
+		head, err := cn.head(c.cfg.MaxHead)
+		if err != nil {
+			return failure(err)
+		}
+		if x.framing, err = x.parseHead(head); err != nil {
+			return failure(err)
+		}
+		if x.Status/100 != 1 || x.Status == 101 {
+			return nil
+		}
+	}
+	return &Error{Kind: KindMalformed, Err: errors.New("interim answers without end")}
+}
+
+// refuse is the answer that a reset in place of one stands for (template language 2.4).
+func (x *Exchange) refuse() (err error) {
+	x.framing, err = x.parseHead([]byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
+	x.Duration = time.Since(x.At)
+	return err
+}
+
+// receiveBody reads and decodes the body. whole is true when it ended as it should.
+func (c *Client) receiveBody(ctx context.Context, cn *conn, x *Exchange) (whole bool) {
+	f := &x.framing
+	limit := c.cfg.MaxBody
+	if x.Request.MaxBody > 0 {
+		limit = min(limit, x.Request.MaxBody)
+	}
+	if f.length >= 0 && f.length <= int64(cn.end-cn.start) && f.length <= min(limit, freeBody) {
+		x.Body = append(make([]byte, 0, f.length), cn.unread()[:f.length]...)
+		cn.start += int(f.length)
+		whole = true
+	} else {
+		room := &room{client: c, ctx: ctx, conn: cn, x: x, need: limit}
+		if f.encoding != "" {
+			room.need = 2 * limit // as it comes, and decoded
+		}
+		src := &bodyReader{conn: cn, left: f.length, chunked: f.chunked}
+		var err error
+		x.Body, err = c.collect(src, f.length, limit, room)
+		x.Truncated = err != nil
+		whole = err == nil || errors.Is(err, errTooLong) && src.drain()
+	}
+	c.decode(ctx, x, limit)
+	x.settle()
+	return whole
+}
+
+// Why a body is not whole.
+var (
+	errTooLong  = errors.New("the body is longer than wanted")
+	errBadChunk = errors.New("malformed chunk")
+)
+
+// bodyReader reads the body of one answer as its framing says. It ends with io.EOF when
+// the body does, and with another error when it breaks off.
+type bodyReader struct {
+	*conn
+
+	left    int64 // of the body, or of the chunk; -1: until the connection ends
+	chunked bool
+	began   bool // a chunk did
+	over    bool
+}
+
+// Read reads the next bytes of the body.
+func (b *bodyReader) Read(p []byte) (int, error) {
+	if b.chunked && !b.over && (!b.began || b.left == 0) {
+		if err := b.nextChunk(); err != nil {
+			return 0, err
+		}
+	}
+	if b.over || b.left == 0 {
+		return 0, io.EOF
+	}
+	if b.left > 0 && int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.conn.Read(p)
+	if b.left > 0 {
+		b.left -= int64(n)
+	}
+	switch {
+	case n > 0:
+		return n, nil
+	case b.left < 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		return 0, io.EOF // over TLS, many forget to say goodbye
+	case errors.Is(err, io.EOF):
+		return 0, io.ErrUnexpectedEOF
+	case err == nil:
+		return 0, io.ErrNoProgress
+	}
+	return 0, err
+}
+
+// nextChunk reads the end of a chunk and the size of the next one; after the last, the
+// trailers.
+func (b *bodyReader) nextChunk() error {
+	if b.began {
+		if line, err := b.line(); err != nil || line != "" {
+			return errors.Join(errBadChunk, err)
+		}
+	}
+	b.began = true
+	line, err := b.line()
+	if err != nil {
+		return err
+	}
+	size, _, _ := strings.Cut(line, ";")
+	if b.left, err = strconv.ParseInt(trimBlanks(size), 16, 64); err != nil || b.left < 0 {
+		b.left = 0
+		return errBadChunk
+	}
+	if b.left > 0 {
+		return nil
+	}
+	b.over = true
+	for rest := maxTrailers; rest > 0; rest -= len(line) + 1 {
+		if line, err = b.line(); err != nil || line == "" {
+			return err
+		}
+	}
+	return errBadChunk
+}
+
+// line reads a line of at most maxLine bytes.
+func (b *bodyReader) line() (string, error) {
+	for scanned := 0; ; {
+		for i, c := range b.unread()[scanned:] {
+			if c == '\n' {
+				line := string(b.unread()[:scanned+i])
+				b.start += scanned + i + 1
+				return strings.TrimSuffix(line, "\r"), nil
+			}
+		}
+		if scanned = len(b.unread()); scanned > maxLine {
+			return "", errBadChunk
+		}
+		if err := b.fill(bufferSize); err != nil {
+			return "", err
+		}
+	}
+}
+
+// drain reads the rest of a body that is cut, if it is small. It says whether the body
+// is over.
+func (b *bodyReader) drain() bool {
+	var bin [4 << 10]byte
+	for total := 0; total <= maxDrain && b.left >= 0 && b.left <= maxDrain; {
+		n, err := b.Read(bin[:])
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		total += n
+	}
+	return false
+}

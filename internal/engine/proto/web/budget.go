@@ -1,0 +1,127 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	freeBody   = 64 << 10 // bytes of a body that the budget does not count
+	maxScratch = 1 << 20  // of a reading buffer that is kept for the next body
+)
+
+// budget is the memory that bodies may take together.
+type budget struct {
+	total int64
+	left  *semaphore.Weighted
+}
+
+func newBudget(total int64) *budget {
+	return &budget{total: total, left: semaphore.NewWeighted(total)}
+}
+
+// release gives back what was granted, once.
+func (b *budget) release(granted *atomic.Int64) {
+	if n := granted.Swap(0); n > 0 {
+		b.left.Release(n)
+	}
+}
+
+// room is where the body of one exchange finds memory.
+type room struct {
+	client *Client
+	ctx    context.Context
+	conn   *conn // to be given more time after a wait; nil when all is read
+	x      *Exchange
+	need   int64 // the most that the body can take
+}
+
+// enough makes sure of the memory for the whole body, once, so that no body waits for
+// memory while it holds some. It waits for others to release theirs.
+func (r *room) enough() error {
+	if r.x.granted != nil {
+		return nil
+	}
+	b := r.client.budget
+	n := min(r.need, b.total)
+	if !b.left.TryAcquire(n) {
+		wait := r.client.whole(&r.x.Request)
+		ctx, cancel := context.WithTimeout(r.ctx, wait)
+		defer cancel()
+		if err := b.left.Acquire(ctx, n); err != nil {
+			return err
+		}
+		if r.conn != nil {
+			if err := r.conn.until(time.Now().Add(wait)); err != nil { // waiting was not the server's fault
+				b.left.Release(n)
+				return err
+			}
+		}
+	}
+	granted := new(atomic.Int64)
+	granted.Store(n)
+	r.x.granted = granted
+	runtime.AddCleanup(r.x, b.release, granted)
+	return nil
+}
+
+// settle gives back what a body that is read does not need.
+func (x *Exchange) settle() {
+	if x.granted == nil {
+		return
+	}
+	keep := min(int64(len(x.Body)), x.granted.Load())
+	if keep <= freeBody {
+		keep = 0
+	}
+	x.client.budget.left.Release(x.granted.Swap(keep) - keep)
+}
+
+// scratch are buffers that bodies of unknown size are read into.
+var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// collect reads src to its end and gives a slice of the exact size, at most limit
+// bytes. size is how much is announced, -1 when nothing is; a server's word about a
+// length sets little memory aside. The error says why it is not all; what was read
+// until then is given with it.
+func (c *Client) collect(src io.Reader, size, limit int64, room *room) ([]byte, error) {
+	if size >= 0 && size <= min(freeBody, limit) {
+		data := make([]byte, size)
+		n, err := io.ReadFull(src, data)
+		return data[:n:n], err
+	}
+	b, _ := scratch.Get().(*bytes.Buffer)
+	b.Reset()
+	defer func() {
+		if b.Cap() <= maxScratch {
+			scratch.Put(b)
+		}
+	}()
+	for {
+		b.Grow(4 << 10)
+		free := b.AvailableBuffer()
+		free = free[:min(int64(cap(free)), limit-int64(b.Len())+1)]
+		n, err := src.Read(free)
+		b.Write(free[:n])
+		switch over := int64(b.Len()) > limit; {
+		case over:
+			return bytes.Clone(b.Bytes()[:limit]), errTooLong
+		case errors.Is(err, io.EOF):
+			return bytes.Clone(b.Bytes()), nil
+		case err != nil:
+			return bytes.Clone(b.Bytes()), err
+		case b.Len() > freeBody:
+			if err := room.enough(); err != nil {
+				return bytes.Clone(b.Bytes()), err
+			}
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Bounds of reading that are not for choosing.
+const (
+	bufferSize   = 16 << 10 // of a connection's reading buffer, to begin with
+	bigWrite     = 64 << 10 // what a socket may not take at once, so that answers must be read meanwhile
+	maxInterim   = 32       // interim answers (1xx) before the real one
+	maxDuplicate = 8        // further status lines directly after the first
+	maxLine      = 4 << 10  // of a chunk size or of a trailer
+	maxTrailers  = 64 << 10
+)
+
+// conn is one connection to a server, used by one exchange at a time.
+type conn struct {
+	net.Conn // TLS or plain
+
+	origin origin
+	socket net.Conn // what was dialled
+	tls    *tls.ConnectionState
+	ip     string
+	stats  *counters
+	used   bool      // it carried an exchange before
+	since  time.Time // idle since
+
+	box        *[]byte // from buffers; the conn has it only while it is in use
+	buf        []byte  // *box, or a longer one for a long head
+	start, end int     // of what is read and not consumed
+
+	sending chan struct{} // closed when a big request is written; nil for others
+	sendErr error         // of writing, once that is over
+
+	done    <-chan struct{} // of the context that is watched
+	unwatch func() bool
+
+	mu     sync.Mutex // guards the deadline against the watch
+	ctxErr error      // why the watched context ended; no deadline is set any more
+}
+
+// buffers are reading buffers that no connection uses.
+var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
+
+// watch makes the end of ctx interrupt reading and writing. It stays in place from
+// exchange to exchange while the context is the same, which makes it free for most.
+func (c *conn) watch(ctx context.Context) {
+	if c.done == ctx.Done() {
+		return
+	}
+	c.forget()
+	c.mu.Lock()
+	c.ctxErr = nil
+	c.mu.Unlock()
+	done := ctx.Done()
+	c.done = done
+	c.unwatch = context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.done == done {
+			c.ctxErr = ctx.Err()
+			_ = c.SetDeadline(time.Unix(1, 0))
+		}
+	})
+}
+
+// forget ends the watch.
+func (c *conn) forget() {
+	if c.unwatch == nil {
+		return
+	}
+	c.unwatch()
+	c.mu.Lock()
+	c.done, c.unwatch = nil, nil
+	c.mu.Unlock()
+}
+
+// ready prepares for an exchange that ends at a time, or with ctx.
+func (c *conn) ready(ctx context.Context, end time.Time) error {
+	c.watch(ctx)
+	c.borrow()
+	return c.until(end)
+}
+
+// until sets the deadline for what follows, unless the context has ended.
+func (c *conn) until(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctxErr != nil {
+		return c.ctxErr
+	}
+	return c.SetDeadline(t)
+}
+
+// close ends the connection and gives back what it holds.
+func (c *conn) close() {
+	c.forget()
+	_ = c.Conn.Close()
+	c.stats.open.Add(-1)
+	c.release()
+}
+
+// borrow takes a reading buffer, release gives it back.
+func (c *conn) borrow() {
+	if c.box == nil {
+		c.box, _ = buffers.Get().(*[]byte)
+		c.buf, c.start, c.end = *c.box, 0, 0
+	}
+}
+
+func (c *conn) release() {
+	if c.box != nil {
+		buffers.Put(c.box)
+		c.box, c.buf = nil, nil
+	}
+}
+
+// stale looks, without waiting, whether an idle connection was closed by the server or
+// got bytes that nobody asked for. It says false when it cannot tell.
+func (c *conn) stale() bool {
+	sc, ok := c.socket.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return false
+	}
+	gone := false
+	err = raw.Read(func(fd uintptr) bool {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		gone = !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR)
+		return true
+	})
+	return gone || err != nil
+}
+
+// send writes a request. A big one is written beside the reading: a server that answers
+// before it has read all would wait for us, and we for it.
+func (c *conn) send(out []byte) {
+	c.stats.out.Add(int64(len(out)))
+	if len(out) <= bigWrite {
+		_, c.sendErr = c.Write(out)
+		return
+	}
+	c.sending = make(chan struct{})
+	go func(over chan struct{}) {
+		defer close(over)
+		_, c.sendErr = c.Write(out)
+	}(c.sending)
+}
+
+// sent says whether all of the request was written. What went wrong with writing shows
+// again in reading, where the server may have said why.
+func (c *conn) sent() bool {
+	if c.sending != nil {
+		select {
+		case <-c.sending:
+			c.sending = nil
+		default:
+			return false
+		}
+	}
+	return c.sendErr == nil
+}
+
+// flushed waits for the end of writing on a closed connection.
+func (c *conn) flushed() {
+	if c.sending != nil {
+		<-c.sending
+	}
+}
+
+// unread is what was read and not consumed.
+func (c *conn) unread() []byte { return c.buf[c.start:c.end] }
+
+// fill reads more behind what is unread, into a buffer of at most limit bytes.
+func (c *conn) fill(limit int) error {
+	if c.end == len(c.buf) && c.start > 0 {
+		c.end = copy(c.buf, c.buf[c.start:c.end])
+		c.start = 0
+	}
+	if c.end == len(c.buf) {
+		if len(c.buf) >= limit {
+			return errHeadTooLong
+		}
+		c.buf = append(make([]byte, 0, 2*len(c.buf)), c.buf...)
+		c.buf = c.buf[:cap(c.buf)]
+	}
+	n, err := c.Conn.Read(c.buf[c.end:])
+	c.end += n
+	c.stats.in.Add(int64(n))
+	if n > 0 {
+		return nil // an error comes again with the next read
+	}
+	if err == nil {
+		return os.ErrDeadlineExceeded // a reader that gives nothing is not asked for ever
+	}
+	return err
+}
+
+// Read reads the bytes that follow, those in the buffer first.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.start < c.end {
+		n := copy(p, c.buf[c.start:c.end])
+		c.start += n
+		return n, nil
+	}
+	n, err := c.Conn.Read(p)
+	c.stats.in.Add(int64(n))
+	return n, err
+}
+
+// errHeadTooLong is a head beyond Config.MaxHead.
+var errHeadTooLong = errors.New("the header does not end")
+
+// head reads up to and with the next empty line that follows at least a status line.
+// The bytes are valid until the next read. It fails as soon as what comes cannot be
+// HTTP.
+func (c *conn) head(limit int) ([]byte, error) {
+	scanned, lines := 0, 0 // of unread
+	for {
+		for {
+			i := bytes.IndexByte(c.buf[c.start+scanned:c.end], '\n')
+			if i < 0 {
+				break
+			}
+			line := c.buf[c.start+scanned : c.start+scanned+i]
+			scanned += i + 1
+			empty := len(line) == 0 || len(line) == 1 && line[0] == '\r'
+			switch {
+			case empty && lines == 0: // left over from the answer before
+				c.start += scanned
+				scanned = 0
+			case empty:
+				head := c.buf[c.start : c.start+scanned]
+				c.start += scanned
+				return head, nil
+			default:
+				lines++
+			}
+		}
+		if err := notHTTP(c.unread()); err != nil {
+			return nil, err
+		}
+		scanned = c.end - c.start
+		if i := bytes.LastIndexByte(c.unread(), '\n'); i >= 0 {
+			scanned = i + 1
+		} else {
+			scanned = 0
+		}
+		if err := c.fill(limit); err != nil {
+			e := failure(err)
+			e.silent = c.start == c.end
+			return nil, e
+		}
+	}
+}
+
+// notHTTP refuses bytes that no status line begins with.
+func notHTTP(b []byte) error {
+	const word = "HTTP/"
+	for i, c := range b[:min(len(b), len(word))] {
+		if c&^0x20 != word[i]&^0x20 && !(i == 0 && (c == '\r' || c == '\n')) {
+			return &Error{Kind: KindMalformed, foreign: true, Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
+		}
+		if c == '\r' || c == '\n' {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/simplifiedchinese"
+)
+
+// maxWindow bounds the memory of a zstd decoder.
+const maxWindow = 8 << 20
+
+// gzips are decoders that wait for their next body.
+var gzips sync.Pool
+
+// decode undoes the content encoding and the character set of a body, to at most limit
+// bytes. What says that it is encoded and is not stays as it is.
+func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
+	if len(x.Body) == 0 {
+		return
+	}
+	x.unzipped = x.framing.encoding == "gzip" && c.asksGzip(&x.Request)
+	if x.framing.encoding != "" {
+		if r, done := decoder(x.framing.encoding, x.Body); r != nil {
+			data, err := c.collect(r, -1, limit, &room{client: c, ctx: ctx, x: x, need: limit})
+			if len(data) > 0 || err == nil {
+				x.Body, x.Truncated = data, x.Truncated || err != nil
+			}
+			done()
+		}
+	}
+	if from := charset(x.framing.kind); from != nil {
+		if data, err := from.NewDecoder().Bytes(x.Body); err == nil {
+			x.Body = bytes.Clone(data[:min(int64(len(data)), limit)])
+		}
+	}
+}
+
+// asksGzip says whether the client itself, not the request, asks for gzip.
+func (c *Client) asksGzip(r *Request) bool {
+	if r.NoDefaults || r.Raw != nil || r.Method == "HEAD" {
+		return false
+	}
+	for _, list := range [...][]Header{r.Headers, c.cfg.Headers} {
+		if indexHeader(list, "Accept-Encoding") >= 0 || indexHeader(list, "Range") >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// decoder undoes one content encoding; nil when it is unknown or not what data begins
+// with. done is called when it is no longer used.
+func decoder(name string, data []byte) (r io.Reader, done func()) {
+	src := bytes.NewReader(data)
+	switch name {
+	case "gzip", "x-gzip":
+		z, ok := gzips.Get().(*gzip.Reader)
+		if !ok {
+			z = new(gzip.Reader)
+		}
+		if z.Reset(src) != nil {
+			return nil, nil
+		}
+		return z, func() { gzips.Put(z) }
+	case "deflate":
+		if z, err := zlib.NewReader(src); err == nil {
+			return z, func() {}
+		}
+	case "br":
+		return brotli.NewReader(src), func() {}
+	case "zstd":
+		if z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
+			return z, z.Close
+		}
+	}
+	return nil, nil
+}
+
+// charset is the encoding that a content type names, if it is one that is turned into
+// UTF-8 (template language 2.8).
+func charset(kind string) encoding.Encoding {
+	_, name, ok := strings.Cut(strings.ToLower(kind), "charset=")
+	if !ok {
+		return nil
+	}
+	name, _, _ = strings.Cut(name, ";")
+	switch strings.Trim(name, " \t\"'") {
+	case "gbk", "gb2312", "gb18030":
+		return simplifiedchinese.GB18030
+	case "windows-1251":
+		return charmap.Windows1251
+	}
+	return nil
+}

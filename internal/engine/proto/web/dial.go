@@ -1,0 +1,122 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// longIdle is after how much time a kept connection is looked at before it is used.
+const longIdle = time.Second
+
+// connect gives a connection for a request: a kept one, if wanted and there, or a new one.
+func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, error) {
+	o := origin{scheme: req.Address.Scheme, hostPort: req.Address.HostPort(), sni: req.SNI}
+	for kept {
+		cn := c.pool.get(o)
+		if cn == nil {
+			break
+		}
+		// What cannot be sent twice is sent only where the server surely listens.
+		if (!idempotent(req.method()) || time.Since(cn.since) > longIdle) && cn.stale() {
+			c.stats.stale.Add(1)
+			cn.close()
+			continue
+		}
+		return cn, nil
+	}
+	socket, err := c.dial(ctx, o.hostPort)
+	if err != nil {
+		return nil, err
+	}
+	c.stats.open.Add(1)
+	cn := &conn{Conn: socket, origin: o, socket: socket, stats: &c.stats, ip: ipOf(socket)}
+	if o.scheme != "https" {
+		return cn, nil
+	}
+	if err := c.handshake(ctx, cn, req); err != nil {
+		cn.close()
+		return nil, err
+	}
+	return cn, nil
+}
+
+// dial opens a connection within Config.Timeout.
+func (c *Client) dial(ctx context.Context, hostPort string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	socket, err := c.cfg.Dial(ctx, "tcp", hostPort)
+	if err != nil {
+		return nil, &Error{Kind: KindDial, Err: err}
+	}
+	c.stats.connections.Add(1)
+	return socket, nil
+}
+
+// handshake speaks TLS on a new connection, within Config.Timeout.
+func (c *Client) handshake(ctx context.Context, cn *conn, req *Request) error {
+	cfg := c.tls.Clone()
+	if cfg.ServerName = req.SNI; req.SNI == "" {
+		cfg.ServerName = req.Address.Hostname()
+	}
+	if req.Fresh {
+		cfg.ClientSessionCache = nil
+	}
+	secure := tls.Client(cn.socket, cfg)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return &Error{Kind: KindTLS, Err: err}
+	}
+	state := secure.ConnectionState()
+	cn.Conn, cn.tls = secure, &state
+	c.stats.handshakes.Add(1)
+	if state.DidResume {
+		c.stats.resumed.Add(1)
+	}
+	return nil
+}
+
+// sessions is how many TLS sessions are remembered.
+const sessions = 1024
+
+// tlsConfig takes servers as they are: bad certificates are findings, not reasons to
+// look away.
+func tlsConfig() *tls.Config {
+	return &tls.Config{
+		InsecureSkipVerify: true,
+		MinVersion:         tls.VersionTLS10,
+		CipherSuites:       allCiphers(),
+		// Without the post-quantum exchange: its hello does not fit into one packet,
+		// which some servers cannot take, and it costs more than the rest of a handshake.
+		CurvePreferences:   []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521},
+		Renegotiation:      tls.RenegotiateOnceAsClient,
+		ClientSessionCache: tls.NewLRUClientSessionCache(sessions),
+	}
+}
+
+// allCiphers is every suite that can be spoken, weak ones included.
+func allCiphers() (ids []uint16) {
+	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+func ipOf(conn net.Conn) string {
+	addr := conn.RemoteAddr()
+	if addr == nil {
+		return ""
+	}
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		ip, _ := netip.AddrFromSlice(tcp.IP)
+		return ip.Unmap().String()
+	}
+	host, _, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return ""
+	}
+	return host
+}

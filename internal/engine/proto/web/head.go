@@ -1,0 +1,265 @@
+package web
+
+import (
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxFields is how many header lines of an answer are looked at; those beyond it are
+// kept as text only.
+const maxFields = 200_000
+
+// framing is what a head says about the body that follows, and about the connection.
+type framing struct {
+	length   int64 // as declared; -1 when not, or not understood
+	chunked  bool
+	close    bool // by the rules of its HTTP version
+	encoding string
+	kind     string // the content type
+	cookies  bool
+}
+
+// parseHead understands a head: status line, further status lines that some servers
+// repeat, and the header lines. The Exchange keeps the text; its lines are split when
+// somebody asks.
+func (x *Exchange) parseHead(head []byte) (framing, error) {
+	x.raw = string(head)
+	rest := x.raw
+	line, after := cutLine(rest)
+	if !x.statusLine(line) {
+		return framing{}, &Error{Kind: KindMalformed, Err: fmt.Errorf("the status line is %q", clip(line))}
+	}
+	for range maxDuplicate {
+		again, next := cutLine(after)
+		if !strings.HasPrefix(again, "HTTP/") || !x.statusLine(again) {
+			break
+		}
+		after = next
+	}
+	x.lines = after
+	f := framing{length: -1}
+	hasClose, keepAlive := false, false
+	for name, value := range eachField(x.lines) {
+		switch len(name) {
+		case 10:
+			if strings.EqualFold(name, "Connection") {
+				hasClose = hasClose || hasToken(value, "close")
+				keepAlive = keepAlive || hasToken(value, "keep-alive")
+			} else if strings.EqualFold(name, "Set-Cookie") {
+				f.cookies = true
+			}
+		case 12:
+			if f.kind == "" && strings.EqualFold(name, "Content-Type") {
+				f.kind = value
+			}
+		case 14:
+			if f.length < 0 && strings.EqualFold(name, "Content-Length") {
+				f.length = parseLength(value)
+			}
+		case 16:
+			if f.encoding == "" && strings.EqualFold(name, "Content-Encoding") {
+				f.encoding = strings.ToLower(value)
+			}
+		case 17:
+			if strings.EqualFold(name, "Transfer-Encoding") {
+				f.chunked = f.chunked || hasToken(value, "chunked")
+			}
+		}
+	}
+	f.close = hasClose || !keepAlive && (x.Proto == "HTTP/1.0" || x.Proto == "HTTP/0.9")
+	if f.chunked {
+		f.length = -1
+	}
+	return f, nil
+}
+
+// statusLine takes a status line apart: any version, a number of up to six digits, and
+// a reason that may be missing.
+func (x *Exchange) statusLine(line string) bool {
+	proto, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimLeft(rest, " \t")
+	digits := 0
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		digits++
+	}
+	if digits == 0 || digits > 6 || len(proto) < len("HTTP/") || digits < len(rest) && rest[digits] != ' ' && rest[digits] != '\t' {
+		return false
+	}
+	x.Status, _ = strconv.Atoi(rest[:digits]) // six digits
+	x.Proto, x.Reason = proto, strings.Trim(rest[digits:], " \t")
+	return true
+}
+
+// cutLine gives the first line without its end, and what comes after it.
+func cutLine(s string) (line, after string) {
+	line, after, _ = strings.Cut(s, "\n")
+	return strings.TrimSuffix(line, "\r"), after
+}
+
+// afterLine is what comes after the first line.
+func afterLine(b []byte) []byte {
+	for i, c := range b {
+		if c == '\n' {
+			return b[i+1:]
+		}
+	}
+	return nil
+}
+
+// eachField gives the header lines of a head in order; values without the blanks around
+// them, folded ones joined by a blank. Lines that are no header lines are left out.
+func eachField(lines string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for count := 0; lines != "" && count < maxFields; count++ {
+			var line string
+			line, lines = cutLine(lines)
+			name, value, ok := strings.Cut(line, ":")
+			if !ok || name == "" {
+				continue
+			}
+			value = trimBlanks(value)
+			for lines != "" && (lines[0] == ' ' || lines[0] == '\t') {
+				line, lines = cutLine(lines)
+				value = trimBlanks(value + " " + trimBlanks(line))
+				if count++; count > maxFields {
+					break
+				}
+			}
+			if !yield(strings.TrimRight(name, " \t"), value) {
+				return
+			}
+		}
+	}
+}
+
+func trimBlanks(s string) string { return strings.Trim(s, " \t\r") }
+
+// parseLength reads a Content-Length; -1 when it is none.
+func parseLength(s string) int64 {
+	s, _, _ = strings.Cut(s, ",") // repeated in one line by some proxies
+	n, err := strconv.ParseUint(trimBlanks(s), 10, 63)
+	if err != nil {
+		return -1
+	}
+	return int64(n)
+}
+
+// hasToken says whether a list of words has one, in any case.
+func hasToken(list, word string) bool {
+	if len(list) == len(word) {
+		return strings.EqualFold(list, word)
+	}
+	for one := range strings.SplitSeq(list, ",") {
+		if strings.EqualFold(trimBlanks(one), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// noBody says whether an answer has no body by its nature.
+func noBody(method string, status int) bool {
+	return method == "HEAD" || status/100 == 1 || status == http.StatusNoContent || status == http.StatusNotModified
+}
+
+// Fields are the header lines of the answer in the order in which they came, with the
+// names in the case in which they came.
+func (x *Exchange) Fields() []Header {
+	x.once.fields.Do(func() {
+		for name, value := range eachField(x.lines) {
+			x.fields = append(x.fields, Header{name, value})
+		}
+	})
+	return x.fields
+}
+
+// Header is the value of the first header line of this name, in any case; "" when there
+// is none.
+func (x *Exchange) Header(name string) string {
+	if i := indexHeader(x.Fields(), name); i >= 0 {
+		return x.fields[i].Value
+	}
+	return ""
+}
+
+// Head is the status line, the header lines and the empty line in the form that
+// net/http prints (template language 2.8): names in canonical case, lines in the order
+// of their names, those that frame the body rewritten. It must not be changed.
+func (x *Exchange) Head() []byte {
+	x.once.head.Do(func() { x.head = x.makeHead() })
+	return x.head
+}
+
+func (x *Exchange) makeHead() []byte {
+	b := make([]byte, 0, len(x.raw)+32)
+	b = append(append(append(b, canonicalProto(x.Proto)...), ' '), fmt.Sprintf("%03d ", x.Status)...)
+	if x.Reason == "" {
+		b = strconv.AppendInt(b, int64(x.Status), 10) // as net/http has it
+	}
+	b = append(append(b, x.Reason...), "\r\n"...)
+	length, bodyless := x.framing.length, noBody(x.Request.method(), x.Status)
+	switch {
+	case x.unzipped:
+		length = -1
+	case bodyless && x.Request.method() != "HEAD":
+		length = 0
+	}
+	unbounded := length < 0 && !x.framing.chunked && !bodyless && !x.unzipped
+	shown := x.shownFields()
+	if (x.framing.close || unbounded) && !slices.ContainsFunc(shown, func(h Header) bool {
+		return h.Name == "Connection" && hasToken(h.Value, "close")
+	}) {
+		b = append(b, "Connection: close\r\n"...)
+	}
+	switch {
+	case x.framing.chunked && !x.unzipped:
+		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+	case length > 0:
+		b = appendLine(b, Header{"Content-Length", strconv.FormatInt(length, 10)})
+	}
+	for _, h := range shown {
+		b = appendLine(b, h)
+	}
+	if length == 0 && !x.framing.chunked && !bodyless {
+		b = append(b, "Content-Length: 0\r\n"...)
+	}
+	return append(b, "\r\n"...)
+}
+
+// shownFields are the header lines with canonical names, sorted, without those that
+// frame the body.
+func (x *Exchange) shownFields() []Header {
+	var shown []Header
+	for _, h := range x.Fields() {
+		h.Name = http.CanonicalHeaderKey(h.Name)
+		if !x.hidden(h.Name) && h.Name != "Content-Length" {
+			shown = append(shown, h)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
+	return shown
+}
+
+// hidden says whether templates never see a header line: net/http takes it away when it
+// reads the body that it frames. name is canonical.
+func (x *Exchange) hidden(name string) bool {
+	switch name {
+	case "Transfer-Encoding", "Trailer":
+		return true
+	case "Content-Length", "Content-Encoding":
+		return x.unzipped
+	}
+	return false
+}
+
+// canonicalProto is the version as net/http prints it.
+func canonicalProto(proto string) string {
+	if major, minor, ok := http.ParseHTTPVersion(proto); ok {
+		return fmt.Sprintf("HTTP/%d.%d", major, minor)
+	}
+	return "HTTP/1.1"
+}

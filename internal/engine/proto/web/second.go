@@ -1,0 +1,119 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// second speaks HTTP/2, for the servers that speak nothing else (template language
+// 2.11). It is asked once for a request whose answer was no HTTP/1.
+type second struct {
+	client    *Client
+	transport *http2.Transport
+}
+
+func newSecond(c *Client) *second {
+	s := &second{client: c}
+	s.transport = &http2.Transport{
+		AllowHTTP:          true,
+		DisableCompression: true,
+		MaxHeaderListSize:  uint32(min(c.cfg.MaxHead, 1<<30)),
+		DialTLSContext:     s.dial,
+		TLSClientConfig:    c.tls,
+		IdleConnTimeout:    idleTimeout,
+	}
+	return s
+}
+
+func (s *second) close() { s.transport.CloseIdleConnections() }
+
+// plainKey marks the context of a request whose connection has no TLS.
+type plainKey struct{}
+
+func (s *second) dial(ctx context.Context, _, addr string, cfg *tls.Config) (net.Conn, error) {
+	socket, err := s.client.dial(ctx, addr)
+	if err != nil || ctx.Value(plainKey{}) != nil {
+		return socket, err
+	}
+	secure := tls.Client(socket, cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = socket.Close()
+		return nil, &Error{Kind: KindTLS, Err: err}
+	}
+	s.client.stats.handshakes.Add(1)
+	return secure, nil
+}
+
+// exchange sends a request and reads its answer, which looks like one of HTTP/1.
+func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchange, error) {
+	c := s.client
+	ctx, cancel := context.WithTimeout(ctx, c.whole(req))
+	defer cancel()
+	if req.Address.Scheme == "http" {
+		ctx = context.WithValue(ctx, plainKey{}, true)
+	}
+	out, err := s.outgoing(ctx, req, add)
+	if err != nil {
+		return nil, err
+	}
+	x := c.begin(&conn{}, req, add)
+	in, err := s.transport.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Body.Close()
+	c.stats.requests.Add(1)
+	x.TLS = in.TLS
+	if x.framing, err = x.parseHead(secondHead(in)); err != nil {
+		return nil, err
+	}
+	x.Duration = time.Since(x.At)
+	limit := c.cfg.MaxBody
+	if req.MaxBody > 0 {
+		limit = min(limit, req.MaxBody)
+	}
+	x.Body, err = c.collect(in.Body, -1, limit, &room{client: c, ctx: ctx, x: x, need: 2 * limit})
+	x.Truncated = err != nil
+	c.decode(ctx, x, limit)
+	x.settle()
+	return x, nil
+}
+
+// outgoing makes the request of the library.
+func (s *second) outgoing(ctx context.Context, req *Request, add extra) (*http.Request, error) {
+	out, err := http.NewRequestWithContext(ctx, req.method(), req.Address.String(), bytes.NewReader(req.Body))
+	if err != nil {
+		return nil, err
+	}
+	out.URL.Opaque = "//" + req.Address.Host + req.target()
+	for _, h := range s.client.lines(req, add) {
+		switch strings.ToLower(h.Name) {
+		case "host":
+			out.Host = h.Value
+		case "connection", "content-length", "transfer-encoding", "upgrade", "keep-alive", "proxy-connection":
+		default:
+			out.Header[h.Name] = append(out.Header[h.Name], h.Value)
+		}
+	}
+	return out, nil
+}
+
+// secondHead writes the head of an answer as HTTP/1 would.
+func secondHead(in *http.Response) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/2.0 %s\r\n", in.Status)
+	if in.ContentLength >= 0 && in.Header.Get("Content-Length") == "" {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", in.ContentLength)
+	}
+	_ = in.Header.Write(&b) // fails never: memory
+	b.WriteString("\r\n")
+	return b.Bytes()
+}

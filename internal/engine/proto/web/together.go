@@ -1,0 +1,162 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Result is what came of one of several requests.
+type Result struct {
+	Exchange *Exchange // nil when there was no answer
+	Err      error     // as Do gives it
+}
+
+// Pipeline sends requests to one server one behind the other on a connection without
+// waiting, and reads the answers in order. Where a connection ends early, it goes on
+// with the rest on a new one, as long as each answers at least once; what remains then
+// has the error. All requests go to the address of the first. Jar and Digest are not
+// used.
+func (c *Client) Pipeline(ctx context.Context, reqs []Request) []Result {
+	results := make([]Result, len(reqs))
+	for i := range reqs {
+		if err := reqs[i].check(); err != nil {
+			return repeatError(results, err)
+		}
+	}
+	for from := 0; from < len(reqs); {
+		answered, err := c.pipeline(ctx, reqs[from:], results[from:])
+		if from += answered; answered == 0 {
+			repeatError(results[from:], err)
+			break
+		}
+	}
+	return results
+}
+
+func repeatError(results []Result, err error) []Result {
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+// pipeline sends requests on one new connection and says how many were answered, and
+// why it were not all.
+func (c *Client) pipeline(ctx context.Context, reqs []Request, results []Result) (answered int, err error) {
+	cn, err := c.connect(ctx, &reqs[0], false)
+	if err != nil {
+		return 0, orContext(ctx, err)
+	}
+	defer func() {
+		cn.close()
+		cn.flushed()
+	}()
+	var out []byte
+	for i := range reqs {
+		out = c.appendRequest(out, &reqs[i], extra{})
+	}
+	for i := range reqs {
+		x := c.begin(cn, &reqs[i], extra{})
+		if err := cn.ready(ctx, x.At.Add(c.whole(&reqs[i]))); err != nil {
+			return i, orContext(ctx, err)
+		}
+		if i == 0 {
+			cn.send(out)
+			c.stats.requests.Add(int64(len(reqs)))
+		}
+		again, err := c.receivePiped(ctx, cn, x)
+		if err != nil {
+			return i, orContext(ctx, err)
+		}
+		if results[i].Exchange = x; !again {
+			return i + 1, &Error{Kind: KindClosed, Err: errors.New("the connection ended between answers")}
+		}
+	}
+	return len(reqs), nil
+}
+
+// receivePiped reads one of several answers: bytes behind it belong to the next.
+func (c *Client) receivePiped(ctx context.Context, cn *conn, x *Exchange) (again bool, err error) {
+	if _, err := c.receive(ctx, cn, x); err != nil {
+		return false, err
+	}
+	f := x.framing
+	framed := f.chunked || f.length >= 0 || noBody(x.Request.method(), x.Status)
+	return framed && !f.close && !x.Truncated && x.Status != 101, nil
+}
+
+// Race sends requests at the same moment: each has a connection of its own, on which
+// all of it but the last byte goes ahead; when all have come so far, the last bytes
+// follow together. Requests that cannot get so far have their error and hold nobody up.
+// Jar and Digest are not used.
+func (c *Client) Race(ctx context.Context, reqs []Request) []Result {
+	results := make([]Result, len(reqs))
+	var ready, over sync.WaitGroup
+	start := make(chan struct{})
+	ready.Add(len(reqs))
+	for i := range reqs {
+		over.Go(func() {
+			results[i].Exchange, results[i].Err = c.race(ctx, &reqs[i], func() {
+				ready.Done()
+				<-start
+			})
+		})
+	}
+	ready.Wait()
+	close(start)
+	over.Wait()
+	return results
+}
+
+// race makes one exchange on a new connection and calls line once before the last byte
+// of the request, or before it gives up.
+func (c *Client) race(ctx context.Context, req *Request, line func()) (*Exchange, error) {
+	cn, out, err := c.approach(ctx, req)
+	line()
+	if err != nil {
+		return nil, orContext(ctx, err)
+	}
+	defer func() {
+		cn.close()
+		cn.flushed()
+	}()
+	x := c.begin(cn, req, extra{})
+	if err := cn.ready(ctx, x.At.Add(c.whole(req))); err != nil {
+		return nil, orContext(ctx, err)
+	}
+	cn.send(out[len(out)-1:])
+	c.stats.requests.Add(1)
+	if _, err := c.receive(ctx, cn, x); err != nil {
+		return nil, orContext(ctx, err)
+	}
+	return x, nil
+}
+
+// approach connects and sends all of a request but its last byte.
+func (c *Client) approach(ctx context.Context, req *Request) (*conn, []byte, error) {
+	if err := req.check(); err != nil {
+		return nil, nil, err
+	}
+	cn, err := c.connect(ctx, req, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := c.appendRequest(nil, req, extra{})
+	if err = cn.ready(ctx, time.Now().Add(c.whole(req))); err == nil && len(out) > 0 {
+		if _, err = cn.Write(out[:len(out)-1]); err == nil {
+			return cn, out, nil
+		}
+	}
+	cn.close()
+	return nil, nil, failure(err)
+}
+
+// orContext is the error of a context that ended, or else err as an *Error.
+func orContext(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return failure(err)
+}
