@@ -113,14 +113,6 @@ func (t *Template) fill() {
 	}
 }
 
-// checkPart spells the words of the condition; others are kept, and mean neither.
-func (o *Operators) checkPart(*reader, *yaml.Node) error {
-	if word, ok := inList(o.MatchersCondition, []string{"and", "or"}); ok {
-		o.MatchersCondition = word
-	}
-	return nil
-}
-
 func (b *HTTP) check(r *reader, n *yaml.Node) error {
 	switch {
 	case b.Redirects && b.HostRedirects:
@@ -129,9 +121,9 @@ func (b *HTTP) check(r *reader, n *yaml.Node) error {
 		return r.faultIn(n, "protocol-redirects", "protocol-redirects needs redirects or host-redirects beside it")
 	case b.Unsafe && len(b.Fuzzing) > 0:
 		return r.faultIn(n, "unsafe", "unsafe requests cannot be fuzzed")
-	case b.Race && b.Operators.numbered():
+	case b.Race && b.numbered():
 		return r.faultIn(n, "race", "a race has no numbered requests, such as in body_2")
-	case len(b.Fuzzing) > 0 && b.Operators.numbered():
+	case len(b.Fuzzing) > 0 && b.numbered():
 		return r.faultIn(n, "fuzzing", "fuzzing has no numbered requests, such as in body_2")
 	}
 	return nil
@@ -201,13 +193,13 @@ func (m *Matcher) check(r *reader, n *yaml.Node) error {
 		name         string
 		set, allowed bool
 	}{
-		{"status", m.Status != nil, m.Type == "status"},
-		{"size", m.Size != nil, m.Type == "size"},
-		{"words", m.Words != nil, m.Type == "word"},
-		{"regex", m.Regex != nil, m.Type == "regex"},
-		{"binary", m.Binary != nil, m.Type == "binary"},
-		{"dsl", m.DSL != nil, m.Type == "dsl"},
-		{"xpath", m.XPath != nil, m.Type == "xpath"},
+		{"status", len(m.Status) > 0, m.Type == "status"},
+		{"size", len(m.Size) > 0, m.Type == "size"},
+		{"words", len(m.Words) > 0, m.Type == "word"},
+		{"regex", len(m.Regex) > 0, m.Type == "regex"},
+		{"binary", len(m.Binary) > 0, m.Type == "binary"},
+		{"dsl", len(m.DSL) > 0, m.Type == "dsl"},
+		{"xpath", len(m.XPath) > 0, m.Type == "xpath"},
 		{"part", m.Part != "", m.Type != "dsl"},
 		{"encoding", m.Encoding != "", textual},
 	} {

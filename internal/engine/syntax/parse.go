@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -80,10 +81,13 @@ func yamlFault(path string, err error) error {
 		one = many.Errors[0]
 	}
 	if one != nil || errors.As(err, &one) {
-		return Fault(path, max(1, one.Mark.Line), one.Mark.Column, "", "%s", one.Message)
+		return Fault(path, max(1, one.Mark.Line), one.Mark.Column, "", "%s", strings.TrimPrefix(one.Message, "yaml: "))
 	}
 	return Fault(path, 1, 0, "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 }
+
+// content is what is neither blank nor a comment.
+var content = regexp.MustCompile(`(?m)^[ \t]*[^#\s]`)
 
 // Settings reads a YAML mapping of names to values that is no template, such as a
 // profile or an ignore list, in written order. Errors are those of Parse.
@@ -91,13 +95,13 @@ func Settings(path string, data []byte) ([]Variable, error) {
 	if len(data) > MaxBytes {
 		return nil, Fault(path, 1, 0, "", "the file is larger than %d bytes", MaxBytes)
 	}
+	if !content.Match(data) {
+		return nil, nil
+	}
 	root, err := document(path, data)
 	if err != nil {
 		return nil, err
 	}
 	var list []Variable
-	if root.Kind == 0 { // an empty document
-		return nil, nil
-	}
 	return list, readVariables(&reader{file: path}, root, reflect.ValueOf(&list).Elem())
 }

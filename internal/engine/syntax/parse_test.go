@@ -2,10 +2,13 @@ package syntax_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +26,7 @@ info:
     lines
   impact: bad
   remediation: fix
-  reference: [https://a.example/x,y, https://b.example]
+  reference: https://a.example/x, https://b.example
   tags: [ Panel, "login" ]
   classification:
     cve-id: CVE-2024-0001
@@ -40,15 +43,18 @@ info:
     since: 2024-01-01
     list: [a, 1, {deep: ~}]
 variables:
-  zeta: 1
+  zeta: 010
   alpha: "{{zeta}}"
+  list: [a, {b: 1}]
+  none: ~
+  ratio: 1.50
 constants: {fixed: true}
 http:
   - method: post
     path: "{{BaseURL}}/one"
-    headers: {X-B: 1, X-A: two}
+    headers: {X-B: 010, X-A: two}
     body: b
-    host-redirects: true
+    host-redirects: yes
     max-redirects: 3
     matchers-condition: AND
     matchers:
@@ -59,39 +65,143 @@ http:
       - {type: regex, regex: ['a(b)'], group: 1, name: x, internal: true, part: body}
 `
 
-func TestParse(t *testing.T) {
-	got, err := syntax.Parse("dir/full.yaml", []byte(full))
+func parse(t *testing.T, text string) *syntax.Template {
+	t.Helper()
+	got, err := syntax.Parse("t.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Digest) != 64 || got.Path != "dir/full.yaml" || got.ID != "full-example" {
+	return got
+}
+
+func TestParse(t *testing.T) {
+	got := parse(t, full)
+	if len(got.Digest) != 64 || got.Path != "t.yaml" || got.ID != "full-example" || got.Type() != "http" {
 		t.Errorf("%+v", got)
 	}
 	info, _ := json.Marshal(got.Info)
 	const want = `{"name":"Everything","author":["ann","bob"],"tags":["panel","login"],"description":"Two\nlines\n","impact":"bad","remediation":"fix",` +
-		`"reference":["https://a.example/x","y","https://b.example"],"severity":"high",` +
+		`"reference":["https://a.example/x"," https://b.example"],"severity":"high",` +
 		`"metadata":{"list":["a",1,{"deep":null}],"max-request":2,"ratio":1.5,"since":"2024-01-01","verified":true},` +
 		`"classification":{"cpe":"cpe:2.3:a:x","cve-id":["cve-2024-0001"],"cvss-metrics":"CVSS:3.1/AV:N","cvss-score":9,"cwe-id":["cwe-79","cwe-80"],"epss-percentile":0.99,"epss-score":0.5}}`
 	if string(info) != want {
 		t.Errorf("info\n got %s\nwant %s", info, want)
 	}
-	if !reflect.DeepEqual(got.Variables, []syntax.Variable{{Name: "zeta", Value: "1", Data: 1, Line: 28}, {Name: "alpha", Value: "{{zeta}}", Data: "{{zeta}}", Line: 29}}) ||
-		!reflect.DeepEqual(got.Constants, []syntax.Variable{{Name: "fixed", Value: "true", Data: true, Line: 30}}) {
-		t.Errorf("%+v %+v", got.Variables, got.Constants)
+	if want := []syntax.Variable{
+		{Name: "zeta", Value: "8", Data: 8, Line: 28},
+		{Name: "alpha", Value: "{{zeta}}", Data: "{{zeta}}", Line: 29},
+		{Name: "list", Data: []any{"a", map[string]any{"b": 1}}, Line: 30},
+		{Name: "none", Line: 31},
+		{Name: "ratio", Value: "1.5", Data: 1.5, Line: 32},
+	}; !reflect.DeepEqual(got.Variables, want) {
+		t.Errorf("%+v", got.Variables)
 	}
-	block := got.HTTP[0]
-	if block.Method != "POST" || block.Path[0] != "{{BaseURL}}/one" || block.Headers[0].Name != "X-B" || !block.HostRedirects ||
-		block.MaxRedirects != 3 || block.MatchersCondition != "and" || block.Line != 32 {
-		t.Errorf("%+v", block)
+	if want := []syntax.Variable{{Name: "fixed", Value: "true", Data: true, Line: 33}}; !reflect.DeepEqual(got.Constants, want) {
+		t.Errorf("%+v", got.Constants)
 	}
-	if m := block.Matchers; m[0].Type != "status" || m[0].Status[0] != 200 || !m[1].Negative || !m[1].CaseInsensitive || m[1].Words[0] != "single" || m[1].Condition != "and" {
-		t.Errorf("%+v", m)
+	want2 := []syntax.HTTP{{
+		Line: 35, Method: "POST", Path: []string{"{{BaseURL}}/one"}, Body: "b", HostRedirects: true, MaxRedirects: 3,
+		Headers: []syntax.Pair{{Name: "X-B", Value: "010", Line: 37}, {Name: "X-A", Value: "two", Line: 37}},
+		Operators: syntax.Operators{
+			MatchersCondition: "and",
+			Matchers: []syntax.Matcher{
+				{Line: 43, Type: "status", Status: []int{200}},
+				{Line: 45, Type: "word", Part: "header", Words: []string{"single"}, Negative: true, Name: "n", CaseInsensitive: true, Condition: "and"},
+			},
+			Extractors: []syntax.Extractor{{Line: 47, Type: "regex", Regex: []string{"a(b)"}, Group: 1, Name: "x", Internal: true, Part: "body"}},
+		},
+	}}
+	if !reflect.DeepEqual(got.HTTP, want2) {
+		t.Errorf("\n got %+v\nwant %+v", got.HTTP, want2)
 	}
-	if x := block.Extractors[0]; x.Group != 1 || !x.Internal || x.Regex[0] != "a(b)" {
-		t.Errorf("%+v", x)
+	if len(got.Later) != 0 || got.Signature.Present {
+		t.Errorf("%+v %+v", got.Later, got.Signature)
 	}
-	if len(got.Later) != 0 {
+}
+
+// Every key of the language is read: the two templates that use all keys leave no field
+// of any struct without a value.
+func TestEveryKey(t *testing.T) {
+	filled, missing := map[string]bool{}, map[string]bool{}
+	for _, name := range []string{"testdata/every-key.yaml", "testdata/workflow.yaml"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := syntax.Parse(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		walk(reflect.ValueOf(*got), filled, missing)
+	}
+	for key := range missing {
+		if !filled[key] {
+			t.Errorf("%s has no value", key)
+		}
+	}
+	if len(filled) < 150 {
+		t.Errorf("only %d keys were looked at", len(filled))
+	}
+}
+
+func walk(v reflect.Value, filled, missing map[string]bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walk(v.Elem(), filled, missing)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			walk(v.Index(i), filled, missing)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if key := f.Tag.Get("key"); key != "" && v.Field(i).IsZero() {
+				missing[v.Type().Name()+"."+key] = true
+			} else if key != "" {
+				filled[v.Type().Name()+"."+key] = true
+			}
+			walk(v.Field(i), filled, missing)
+		}
+	}
+}
+
+func TestPayloads(t *testing.T) {
+	data, err := os.ReadFile("testdata/every-key.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []syntax.Payload{
+		{Name: "list", Line: 29, Values: []string{"a", "1", "1.5", "true", ""}},
+		{Name: "lines", Line: 29, Values: []string{"a", "b", ""}},
+		{Name: "file", Line: 29, File: "helpers/a.txt"},
+		{Name: "levels", Line: 29, Levels: &syntax.Levels{Low: []string{"a"}, Medium: []string{"b"}, High: []string{"c"}}},
+	}
+	if got := parse(t, string(data)).HTTP[0].Payloads; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Protocols run in written order, under the names of today; blocks get ids when they are
+// several of a kind; what the template says counts for its blocks.
+func TestProtocols(t *testing.T) {
+	got := parse(t, minimal+"self-contained: true\nsignature: AWS\ntcp: [{host: a}]\ndns: [{name: a}, {id: own}]\nhttp: [{path: a}, {path: b}]\n")
+	if !reflect.DeepEqual(got.Protocols, []string{"tcp", "dns", "http"}) || got.Type() != "dns" {
+		t.Errorf("%v %s", got.Protocols, got.Type())
+	}
+	if ids := []string{got.TCP[0].ID, got.DNS[0].ID, got.DNS[1].ID, got.HTTP[0].ID, got.HTTP[1].ID}; !reflect.DeepEqual(ids, []string{"", "dns_1", "own", "http_1", "http_2"}) {
+		t.Error(ids)
+	}
+	if !got.HTTP[1].SelfContained || !got.TCP[0].SelfContained || got.HTTP[0].Signature != "AWS" {
+		t.Errorf("%+v", got)
+	}
+	if want := []syntax.Later{{Key: "tcp", Line: 5}, {Key: "dns", Line: 6}}; !reflect.DeepEqual(got.Later, want) {
 		t.Errorf("%+v", got.Later)
+	}
+	flow := parse(t, minimal+"workflows: [{template: a}]\n")
+	if flow.Type() != "workflow" || len(flow.Later) != 0 {
+		t.Errorf("%+v", flow)
 	}
 }
 
@@ -107,58 +217,6 @@ func TestSeverityRank(t *testing.T) {
 }
 
 const minimal = "id: a\ninfo: {name: n, author: a, severity: low}\n"
-
-// Each refusal names the file, the line and what is wrong, and does it soon.
-func TestRefusals(t *testing.T) {
-	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
-	var bombSb114 strings.Builder
-	for c := 'b'; c <= 'k'; c++ {
-		bombSb114.WriteString(string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 10) + "]\n")
-	}
-	bomb += bombSb114.String()
-	for name, c := range map[string]struct{ in, want string }{
-		"empty":           {"", "t.yaml:1"},
-		"text":            {"hello", "t.yaml:1:1: a template must be a mapping"},
-		"tab":             {"id: a\ninfo:\n\tname: x", "t.yaml:3"},
-		"unclosed":        {"id: [a", "t.yaml:2:1: did not find"},
-		"two documents":   {minimal + "---\nid: b\n", "t.yaml:"},
-		"not UTF-8":       {"id: \xff", "not valid UTF-8"},
-		"too large":       {"#" + strings.Repeat("x", syntax.MaxBytes), "larger than"},
-		"no info":         {"id: a\nhttp: [{path: [x]}]", "info: a template needs an info block"},
-		"no name":         {"id: a\ninfo: {author: a}\nhttp: [{path: [x]}]", "info.name: a template needs a name"},
-		"no author":       {"id: a\ninfo: {name: a, author: ' , '}\nhttp: [{path: [x]}]", "info.author: a template needs an author"},
-		"severity":        {"id: a\ninfo: {name: a, author: b, severity: awful}", `info.severity: "awful" is none of`},
-		"bad id":          {"id: a b\ninfo: {name: a, author: b}\nhttp: [{path: [x]}]", "the id"},
-		"nan score":       {"id: a\ninfo: {name: a, author: b, classification: {cvss-score: .nan}}", "cvss-score: must be a number"},
-		"list for text":   {"id: [a]\n", "id: must be a text"},
-		"map for list":    {minimal + "http: [{path: {a: b}}]", "http[0].path: must be a text"},
-		"text for map":    {minimal + "http: [x]", "http[0]: must be a mapping"},
-		"negative count":  {minimal + "http: [{path: [x], max-redirects: -1}]", "must not be negative"},
-		"key of a list":   {minimal + "? [a]\n: b", "a key must be a word"},
-		"merge key":       {minimal + "http: [{<<: {a: b}, path: [x]}]", "no such key"},
-		"alias bomb":      {minimal[:len(minimal)-2] + ", metadata: {" + strings.ReplaceAll(strings.TrimSuffix(bomb, "\n"), "\n", ", ") + "}}\n", "more than"},
-		"alias to itself": {"id: a\ninfo: {name: n, author: a, metadata: &m {x: *m}}\n", "t.yaml:2"},
-		"deep":            {"id: a\ninfo: {name: n, author: a, metadata: {x: " + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}}\n", "nested too deep"},
-		"very deep":       {strings.Repeat("[", 200_000), "t.yaml:"},
-	} {
-		start := time.Now()
-		_, err := syntax.Parse("t.yaml", []byte(c.in))
-		if !errs.Is(err, errs.Invalid) || errs.From(err).Code != syntax.CodeInvalid || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("%s took %v", name, took)
-		}
-	}
-}
-
-// What no engine runs yet is read all the same, and said.
-func TestLater(t *testing.T) {
-	got, err := syntax.Parse("t.yaml", []byte(minimal+"dns:\n  - name: '{{FQDN}}'\n    type: mx\nhttp:\n  - raw: [x]\n    unsafe: true\n"))
-	if err != nil || len(got.Later) != 1 || got.Later[0] != (syntax.Later{Key: "dns", Line: 3}) || got.DNS[0].Type != "MX" {
-		t.Errorf("%v %+v", err, got)
-	}
-}
 
 // corpus gives the public templates, or skips the test where they are not.
 func corpus(t testing.TB) map[string][]byte {
@@ -181,31 +239,50 @@ func corpus(t testing.TB) map[string][]byte {
 	return files
 }
 
+// Every public template is read, strictly; what is refused is refused by file, line and
+// key, and there is nothing of the kind among them.
 func TestCorpusParses(t *testing.T) {
-	for path, data := range corpus(t) {
-		if _, err := syntax.Parse(path, data); err != nil {
+	files, read, kinds := corpus(t), 0, map[string]int{}
+	for path, data := range files {
+		got, err := syntax.Parse(path, data)
+		if err != nil {
 			t.Error(err)
+			continue
+		}
+		read++
+		kinds[got.Type()]++
+		if got.Type() != "workflow" && !got.Signature.Present {
+			t.Errorf("%s: no digest line", path)
 		}
 	}
+	t.Logf("%d of %d templates read: %v", read, len(files), kinds)
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{full, minimal, minimal + "http: [{path: [x], matchers: [{type: regex, regex: ['(']}]}]", "a: &a [*a]", "{{", "? a\n: b", "--- !!binary x"} {
+	for _, s := range []string{full, minimal, minimal + "http: [{path: [x], matchers: [{type: regex, regex: ['(']}]}]", "a: &a [*a]", "{{", "? a\n: b", "--- !!binary x", `{"id": "a"}`, minimal + "<<: *a", "# !include:a\n{{randstr}}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := syntax.Parse("f.yaml", data)
-		if err != nil {
-			if e := errs.From(err); e.Kind != errs.Invalid || e.Extra["line"] == "" {
-				t.Errorf("%#v", e)
+		for _, path := range []string{"f.yaml", "f.json"} {
+			for _, lenient := range []bool{false, true} {
+				read := syntax.Options{
+					Lenient: lenient, Fresh: func() string { return "random" },
+					Include: func(string) ([]byte, error) { return nil, errors.New("no files") },
+				}
+				got, err := read.Parse(path, data)
+				if err != nil {
+					if e := errs.From(err); e.Kind != errs.Invalid || e.Extra["line"] == "" {
+						t.Errorf("%#v", e)
+					}
+					continue
+				}
+				if _, err := json.Marshal(got.Info); err != nil {
+					t.Errorf("info has no JSON form: %v", err)
+				}
+				if again, err := read.Parse(path, data); err != nil || !reflect.DeepEqual(got, again) {
+					t.Error("two readings differ")
+				}
 			}
-			return
-		}
-		if _, err := json.Marshal(got.Info); err != nil {
-			t.Errorf("info has no JSON form: %v", err)
-		}
-		if again, err := syntax.Parse("f.yaml", data); err != nil || !reflect.DeepEqual(got, again) {
-			t.Error("two readings differ")
 		}
 	})
 }
@@ -220,16 +297,37 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkParseCorpus reads the public templates; the metric is templates a second.
+// BenchmarkParseCorpus reads the public templates on all processors; the metric is
+// templates a second. On two busy ones: 13,000 with 140 MB and 1,860,000 allocations for
+// 3,557 templates, three quarters of it the YAML library's.
 func BenchmarkParseCorpus(b *testing.B) {
-	files := corpus(b)
+	var files [][]byte
+	for _, data := range corpus(b) {
+		files = append(files, data)
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		for path, data := range files {
-			if _, err := syntax.Parse(path, data); err != nil {
-				b.Fatal(err)
-			}
+		var next atomic.Int64
+		var wait sync.WaitGroup
+		for range 2 {
+			wait.Go(func() {
+				for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
+					if _, err := syntax.Parse("t.yaml", files[i]); err != nil {
+						b.Error(err)
+					}
+				}
+			})
 		}
+		wait.Wait()
 	}
 	b.ReportMetric(float64(len(files))*float64(b.N)/b.Elapsed().Seconds(), "templates/s")
+}
+
+func within(t *testing.T, limit time.Duration, what string, do func()) {
+	t.Helper()
+	start := time.Now()
+	do()
+	if took := time.Since(start); took > limit {
+		t.Errorf("%s took %v", what, took)
+	}
 }

@@ -9,10 +9,9 @@ import (
 
 // shape is how a struct of the language is read.
 type shape struct {
-	fields  map[string]*field // by their keys, old spellings too
-	line    []int             // where the struct keeps its line, nil for nowhere
-	checked bool              // it has a rule of its own
-	parts   [][]int           // embedded structs that have
+	fields map[string]*field // by their keys, old spellings too
+	line   []int             // where the struct keeps its line, nil for nowhere
+	parts  [][]int           // embedded structs that have
 }
 
 // field is one key of a struct.
@@ -48,7 +47,6 @@ func (all shapes) of(t reflect.Type) *shape {
 	}
 	s := &shape{fields: map[string]*field{}}
 	all[t] = s
-	s.checked = reflect.PointerTo(t).Implements(reflect.TypeFor[checker]())
 	for _, f := range reflect.VisibleFields(t) {
 		keys := f.Tag.Get("key")
 		switch {
@@ -68,7 +66,6 @@ func (all shapes) of(t reflect.Type) *shape {
 
 // reader is how values of a type are read; the tag says more about texts.
 func (all shapes) reader(t reflect.Type, tag reflect.StructTag) read {
-	closed := strings.Fields(tag.Get("of"))
 	switch t {
 	case reflect.TypeFor[[]Pair]():
 		return readPairs
@@ -83,8 +80,11 @@ func (all shapes) reader(t reflect.Type, tag reflect.StructTag) read {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		if len(closed) > 0 {
-			return readWord(closed)
+		if words, ok := tag.Lookup("of"); ok {
+			return readWord(strings.Fields(words))
+		}
+		if words, ok := tag.Lookup("known"); ok {
+			return readKnown(strings.Fields(words))
 		}
 		return readText
 	case reflect.Bool:
@@ -131,13 +131,13 @@ func readStruct(s *shape) read {
 			return f.read(r, value, target)
 		})
 		for _, part := range s.parts {
-			if err == nil {
-				err = into.FieldByIndex(part).Addr().Interface().(partChecker).checkPart(r, n)
+			if c, ok := into.FieldByIndex(part).Addr().Interface().(partChecker); ok && err == nil {
+				err = c.checkPart(r, n)
 			}
 		}
-		if err != nil || !s.checked {
-			return err
+		if c, ok := into.Addr().Interface().(checker); ok && err == nil {
+			err = c.check(r, n)
 		}
-		return into.Addr().Interface().(checker).check(r, n)
+		return err
 	}
 }

@@ -8,8 +8,11 @@
 //
 // The structs of this package are the language: a field's key tag is the word that is
 // written in a template (with a comma, its old spelling too), an of tag is the closed
-// list of words that its value may be. The reader goes by these tags alone.
+// list of words that its value may be (a known tag: an open one), a list tag says how
+// one text is cut into several. The reader goes by these tags alone.
 package syntax
+
+import "slices"
 
 // Template is one template as written. It is not changed after Parse.
 type Template struct {
@@ -75,7 +78,7 @@ type Later struct {
 
 // Operators are the matchers and extractors of one block.
 type Operators struct {
-	MatchersCondition string      `key:"matchers-condition"` // "and", "or" or "", which is or; any other text is neither
+	MatchersCondition string      `key:"matchers-condition" known:"and or"` // "and", "or" or "", which is or; any other text is neither
 	Matchers          []Matcher   `key:"matchers"`
 	Extractors        []Extractor `key:"extractors"`
 }
@@ -152,10 +155,8 @@ var types = []string{"dns", "file", "http", "headless", "tcp", "ssl", "websocket
 // "workflow".
 func (t *Template) Type() string {
 	for _, kind := range types {
-		for _, has := range t.Protocols {
-			if has == kind {
-				return kind
-			}
+		if slices.Contains(t.Protocols, kind) {
+			return kind
 		}
 	}
 	return "workflow"

@@ -47,6 +47,16 @@ func readWord(allowed []string) read {
 	}
 }
 
+// readKnown spells a text as one of the known words, where it is one.
+func readKnown(words []string) read {
+	return func(r *reader, n *yaml.Node, into reflect.Value) error {
+		s, err := r.text(n)
+		s, _ = inList(s, words)
+		into.SetString(s)
+		return err
+	}
+}
+
 // readSplit reads a list of texts, or one text with commas. As words, each is
 // lower-cased, blanks around it are cut and empty ones dropped.
 func readSplit(words bool) read {
@@ -318,8 +328,8 @@ func (r *reader) scalar(n *yaml.Node) (any, error) {
 		return nil, nil
 	case "!!bool", "!!int", "!!float":
 		var v any
-		if n.Decode(&v) != nil {
-			return n.Value, nil
+		if err := n.Decode(&v); err != nil {
+			break
 		}
 		switch v := v.(type) {
 		case bool, int:
