@@ -1,0 +1,30 @@
+// Command oracle holds vedette against nuclei: see README.md beside go.mod.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("oracle: ")
+	if len(os.Args) < 2 {
+		log.Fatal("say what: agree or bench")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{"agree": agree}
+	command, ok := commands[os.Args[1]]
+	if !ok {
+		log.Fatalf("%q is none of agree and bench", os.Args[1])
+	}
+	if err := command(ctx, flag.NewFlagSet(os.Args[1], flag.ExitOnError), os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "oracle:", err)
+		os.Exit(1)
+	}
+}

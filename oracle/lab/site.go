@@ -1,0 +1,201 @@
+package lab
+
+import (
+	"hash/fnv"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Kind says how a site answers the requests of its template.
+type Kind string
+
+// The kinds of sites.
+const (
+	Positive Kind = "positive" // everything that the matchers ask for
+	Second   Kind = "second"   // the same with other branches taken
+	Near     Kind = "near"     // everything but one thing
+	Nothing  Kind = "nothing"  // 404 for every request
+)
+
+// Kinds are all kinds of sites.
+func Kinds() []Kind { return []Kind{Positive, Second, Near, Nothing} }
+
+// Site answers the requests of one template. It keeps what it learns from requests
+// (random texts, payloads) since answers may have to repeat it.
+type Site struct {
+	Template *Template
+	Kind     Kind
+	Solved   bool // the lab believes that the answers satisfy the matchers
+	routes   []route
+
+	mu   sync.Mutex
+	vars map[string]any
+}
+
+// route is one request of the template with its answer.
+type route struct {
+	method       string
+	target, body *pattern
+	headers      []*pattern
+	answer       Answer
+}
+
+// NewSite makes a site for the template. Without a template every answer is 404.
+func NewSite(t *Template, kind Kind) *Site {
+	s := &Site{Template: t, Kind: kind, Solved: kind != Nothing && kind != Near}
+	if kind == Nothing {
+		return s
+	}
+	variant := 0
+	if kind == Second {
+		variant = 1
+	}
+	pick := fnv.New32a()
+	pick.Write([]byte(t.ID))
+	missing := int(pick.Sum32()) & 0xffff
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		entries := b.entries()
+		answers, needs, ok := solve(b, len(entries), variant, 0)
+		if kind == Near && i == missing%len(t.Blocks) && needs > 0 {
+			answers, _, _ = solve(b, len(entries), variant, 1+missing/8%needs)
+		}
+		s.Solved = s.Solved && ok
+		for j, e := range entries {
+			r := route{method: e.method, target: compile(e.target, true), answer: answers[j]}
+			if e.body != "" {
+				r.body = compile(strings.TrimSpace(strings.ReplaceAll(e.body, "\r\n", "\n")), false)
+			}
+			for line := range strings.SplitSeq(e.headers, "\n") {
+				if strings.Contains(line, "{{") {
+					r.headers = append(r.headers, compile(strings.TrimSpace(line), false))
+				}
+			}
+			s.routes = append(s.routes, r)
+		}
+	}
+	return s
+}
+
+// Reset forgets what was learnt, before another program asks.
+func (s *Site) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vars = map[string]any{}
+}
+
+// pattern finds a text with placeholders in another text.
+type pattern struct {
+	re    *regexp.Regexp
+	names []string
+}
+
+var marker = regexp.MustCompile(`(?s)\{\{(.*?)\}\}|§([^§\s]{1,60})§`)
+var plainName = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_-]*\s*$`)
+
+// compile makes a pattern. An anchored one is compared without percent signs.
+func compile(text string, anchored bool) *pattern {
+	p := &pattern{}
+	var out strings.Builder
+	quote := func(s string) {
+		if anchored {
+			s = unescaped(s)
+		}
+		out.WriteString(regexp.QuoteMeta(s))
+	}
+	at := 0
+	for _, m := range marker.FindAllStringSubmatchIndex(text, -1) {
+		quote(text[at:m[0]])
+		at = m[1]
+		name := ""
+		for _, g := range []int{2, 4} {
+			if m[g] >= 0 {
+				name = text[m[g]:m[g+1]]
+			}
+		}
+		if plainName.MatchString(name) {
+			out.WriteString("(.*?)")
+			p.names = append(p.names, strings.TrimSpace(name))
+		} else {
+			out.WriteString(".*?")
+		}
+	}
+	quote(text[at:])
+	source := out.String()
+	if anchored {
+		source = "^" + source + "$"
+	} else {
+		source += "(?:\r?\n|$)"
+	}
+	re, err := regexp.Compile("(?s)" + source)
+	if err != nil {
+		re = regexp.MustCompile("^$")
+	}
+	p.re = re
+	return p
+}
+
+func unescaped(s string) string {
+	if text, err := url.PathUnescape(s); err == nil {
+		return text
+	}
+	return s
+}
+
+// learn finds the pattern in text and keeps what its placeholders stand for.
+func (p *pattern) learn(text string, into map[string]any) bool {
+	m := p.re.FindStringSubmatch(text)
+	for i, name := range p.names {
+		if m != nil && i+1 < len(m) && m[i+1] != "" {
+			into[name] = m[i+1]
+		}
+	}
+	return m != nil
+}
+
+// Answer is what the site says to a request. ok is false when no request of the
+// template looks like it.
+func (s *Site) Answer(method, target, head, body string) (a Answer, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.vars == nil {
+		s.vars = map[string]any{}
+	}
+	body = strings.TrimSpace(strings.ReplaceAll(body, "\r\n", "\n"))
+	plain := unescaped(target)
+	best, answers := 0, []Answer(nil)
+	for _, r := range s.routes {
+		learnt := map[string]any{}
+		if !r.target.learn(plain, learnt) && !r.target.learn(target, learnt) {
+			continue
+		}
+		score := 1
+		if r.method == method || r.method == "" && method == "GET" {
+			score += 4
+		}
+		switch {
+		case r.body == nil && body == "":
+			score++
+		case r.body != nil && r.body.learn(body, learnt):
+			score += 2
+		}
+		for _, h := range r.headers {
+			h.learn(head, learnt)
+		}
+		for name, value := range learnt {
+			s.vars[name] = value
+		}
+		if score > best {
+			best, answers = score, nil
+		}
+		if score == best {
+			answers = append(answers, r.answer)
+		}
+	}
+	if answers == nil {
+		return Answer{}, false
+	}
+	return merge(answers), true
+}
