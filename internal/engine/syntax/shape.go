@@ -131,11 +131,11 @@ func readStruct(s *shape) read {
 			return f.read(r, value, target)
 		})
 		for _, part := range s.parts {
-			if c, ok := into.FieldByIndex(part).Addr().Interface().(partChecker); ok && err == nil {
+			if c, ok := reflect.TypeAssert[partChecker](into.FieldByIndex(part).Addr()); ok && err == nil {
 				err = c.checkPart(r, n)
 			}
 		}
-		if c, ok := into.Addr().Interface().(checker); ok && err == nil {
+		if c, ok := reflect.TypeAssert[checker](into.Addr()); ok && err == nil {
 			err = c.check(r, n)
 		}
 		return err

@@ -313,8 +313,6 @@ func (r *reader) free(n *yaml.Node) (any, error) {
 	}
 }
 
-// scalar reads one value that JSON can carry; what YAML would make of it but JSON
-// cannot carry (dates, infinities, huge numbers) stays the text that was written.
 func (r *reader) scalar(n *yaml.Node) (any, error) {
 	n, err := r.open(n)
 	if err != nil {
@@ -323,24 +321,30 @@ func (r *reader) scalar(n *yaml.Node) (any, error) {
 	if n.Kind != yaml.ScalarNode {
 		return nil, r.fault(n, "must be a text")
 	}
+	return valueOf(n), nil
+}
+
+// valueOf is the value of a scalar that JSON can carry; what YAML would make of it but
+// JSON cannot carry (dates, infinities, huge numbers) stays the text that was written.
+func valueOf(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!null":
-		return nil, nil
+		return nil
 	case "!!bool", "!!int", "!!float":
 		var v any
-		if err := n.Decode(&v); err != nil {
-			break
+		if n.Decode(&v) != nil {
+			return n.Value
 		}
 		switch v := v.(type) {
 		case bool, int:
-			return v, nil
+			return v
 		case float64:
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {
-				return v, nil
+				return v
 			}
 		}
 	}
-	return n.Value, nil
+	return n.Value
 }
 
 // plain is a free value as text.
