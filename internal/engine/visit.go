@@ -212,12 +212,12 @@ func judge(chain []*web.Exchange) func(o origin, target web.Address) (bool, []Ev
 		block := o.bound.Blocks[o.block]
 		vars := o.bound.Vars(target)
 		for i, view := range slices.Backward(views) {
-			hit, findings := block.Operators.Eval(view, vars)
-			for _, f := range findings {
+			out := block.Operators.Eval(view, vars)
+			for _, f := range out.Findings {
 				req, _ := block.Steps[o.step].Request(target)
 				events = append(events, newEvent(o, target, req.Address.String(), i == 0, chain[i], f))
 			}
-			if matched = matched || hit; hit && block.StopAtFirstMatch {
+			if matched = matched || out.Matched; out.Matched && block.StopAtFirstMatch {
 				break
 			}
 		}

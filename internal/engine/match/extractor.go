@@ -1,93 +1,195 @@
 package match
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// maxValues bounds what one extractor takes out of one response.
-const maxValues = 1000
+// maxValues bounds what one extractor takes out of one response, maxMatches among how
+// many matches of an expression it looks for them.
+const maxValues, maxMatches = 10_000, 100_000
 
-// extractor is one compiled extractor: regex when it has patterns, kval when keys.
+// extractor is one compiled extractor; the list of its type is not empty.
 type extractor struct {
 	name     string
 	part     partRef
 	internal bool
 	fold     bool
 	group    int
-	patterns []pattern
-	keys     []string // lower case
+
+	patterns  []pattern
+	keys      []string // in lower case
+	written   []string // the same keys as they were written
+	filters   []filter
+	queries   []query
+	attribute string
+	exprs     []expr
 }
 
-func compileExtractor(file string, s syntax.Extractor) (extractor, error) {
-	x := extractor{name: s.Name, part: refOf(s.Part), internal: s.Internal, fold: s.CaseInsensitive, group: s.Group}
+// extractor compiles what was written.
+func (c *compiler) extractor(s syntax.Extractor) (extractor, error) {
+	x := extractor{
+		name: s.Name, part: c.names.refOf(s.Part), internal: s.Internal, fold: s.CaseInsensitive,
+		group: s.Group, attribute: s.Attribute,
+	}
+	fault := func(key, format string, args ...any) (extractor, error) {
+		return x, syntax.Fault(c.file, s.Line, 0, "extractors."+key, format, args...)
+	}
 	switch s.Type {
 	case "regex":
 		for _, source := range s.Regex {
-			p, err := compilePattern(source)
+			p, err := c.pattern(x.part, source)
 			if err != nil {
-				return x, syntax.Fault(file, s.Line, 0, "extractors.regex", "%v", err)
+				return fault("regex", "%v", err)
 			}
 			// A pattern with fewer groups than were asked for has nothing to give.
-			if p.re.NumSubexp() >= s.Group {
+			if p.Groups() >= s.Group && s.Group >= 0 {
 				x.patterns = append(x.patterns, p)
 			}
 		}
 	case "kval":
 		for _, key := range s.KVal {
 			x.keys = append(x.keys, strings.ToLower(key))
+			x.written = append(x.written, key)
+		}
+	case "json":
+		for _, source := range s.JSON {
+			f, err := compileFilter(source)
+			if err != nil {
+				return fault("json", "%q: %v", source, err)
+			}
+			x.filters = append(x.filters, f)
+		}
+	case "xpath":
+		for _, source := range s.XPath {
+			if q, err := compileQuery(source); err == nil { // one that cannot be read finds nothing
+				x.queries = append(x.queries, q)
+			}
+		}
+	case "dsl":
+		for _, source := range s.DSL {
+			e, err := c.expr(source)
+			if err != nil {
+				return fault("dsl", "%v", err)
+			}
+			x.exprs = append(x.exprs, e)
 		}
 	default:
-		return x, syntax.Unsupported(file, s.Line, "http.extractors of type "+s.Type)
+		return fault("type", "%q is no type of extractor", s.Type)
 	}
 	return x, nil
 }
 
 // values takes the values out, each once, in the order of the response.
 func (x *extractor) values(r *Response) []string {
-	var out []string
-	for _, key := range x.keys {
-		v, ok := r.namedPart(key)
-		if !ok {
-			// Header names are parts with underscores; people write them with hyphens.
-			v, ok = r.namedPart(strings.ReplaceAll(key, "-", "_"))
-		}
-		if !ok || len(v.data) == 0 {
-			continue
-		}
-		text := string(v.data)
-		if x.fold {
-			text = strings.ToLower(text)
-		}
-		out = appendNew(out, text)
-	}
-	if len(x.patterns) == 0 {
-		return out
+	var found valueSet
+	x.named(r, &found)
+	x.evaluated(r, &found)
+	if len(x.patterns)+len(x.filters)+len(x.queries) == 0 {
+		return found.list
 	}
 	v, ok := r.part(x.part)
 	if !ok {
-		return out
+		return found.list
 	}
 	for i := range x.patterns {
-		if !x.patterns[i].possible(v) {
+		p := &x.patterns[i]
+		if !p.possible(r, v) {
 			continue
 		}
-		for _, at := range x.patterns[i].re.FindAllSubmatchIndex(v.data, maxValues) {
-			from, to := at[2*x.group], at[2*x.group+1]
-			if from < 0 {
-				continue // the group took no part in this match
+		data := v.text.Bytes()
+		for _, at := range p.Regexp().FindAllSubmatchIndex(data, maxMatches) {
+			// A group that took no part in a match gives nothing.
+			if from, to := at[2*x.group], at[2*x.group+1]; from >= 0 && !found.add(string(data[from:to])) {
+				break
 			}
-			out = appendNew(out, string(v.data[from:to]))
 		}
 	}
-	return out
+	for i := range x.filters {
+		x.filters[i].run(r, v, found.add)
+	}
+	for i := range x.queries {
+		x.queries[i].texts(r, v, x.attribute, found.add)
+	}
+	return found.list
 }
 
-func appendNew(list []string, s string) []string {
-	if len(list) == maxValues || slices.Contains(list, s) {
-		return list
+// named takes the values of a kval extractor.
+func (x *extractor) named(r *Response, found *valueSet) {
+	for i, key := range x.keys {
+		value, ok := r.value(key)
+		if !ok {
+			// Header names are parts with underscores; people write them with hyphens.
+			value, ok = r.value(strings.ReplaceAll(key, "-", "_"))
+		}
+		if !ok && x.fold {
+			value, ok = r.value(x.written[i])
+		}
+		text := dsl.String(value)
+		if x.fold {
+			text = strings.ToLower(text)
+		}
+		if ok && text != "" {
+			found.add(strings.Clone(text)) // not a part of the response, which can then go
+		}
 	}
-	return append(list, s)
+}
+
+// evaluated takes the values of a dsl extractor. A name without a value costs its
+// expression, any other error all that follow.
+func (x *extractor) evaluated(r *Response, found *valueSet) {
+	for i := range x.exprs {
+		value, err := x.exprs[i].eval(r)
+		if err != nil && !missing(err) {
+			return
+		}
+		if err != nil || value == nil {
+			continue
+		}
+		if text := fmt.Sprint(value); text != "" {
+			found.add(strings.Clone(text))
+		}
+	}
+}
+
+// valueSet is a list of texts, each once.
+type valueSet struct {
+	list []string
+	seen map[string]bool // once the list is long
+}
+
+// add puts a text in, and says whether there is room for more.
+func (s *valueSet) add(text string) bool {
+	if s.has(text) {
+		return true
+	}
+	if len(s.list) == maxValues {
+		return false
+	}
+	s.list = append(s.list, text)
+	if s.seen != nil {
+		s.seen[text] = true
+	}
+	return true
+}
+
+func (s *valueSet) has(text string) bool {
+	if len(s.list) < 16 {
+		for _, t := range s.list {
+			if t == text {
+				return true
+			}
+		}
+		return false
+	}
+	if s.seen == nil {
+		s.seen = make(map[string]bool, 2*len(s.list))
+		for _, t := range s.list {
+			s.seen[t] = true
+		}
+	}
+	return s.seen[text]
 }

@@ -3,12 +3,9 @@ package match
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -27,14 +24,12 @@ func response(status int, head, body string) (*Response, *int) {
 
 func compile(t testing.TB, condition string, matchers []syntax.Matcher, extractors ...syntax.Extractor) *Operators {
 	t.Helper()
-	o, err := Compile("t.yaml", condition, matchers, extractors)
+	o, err := Compile("t.yaml", Spec{Condition: condition, Matchers: matchers, Extractors: extractors})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
-
-var noVars = dsl.Map[any](nil)
 
 // The cheap matchers come first, wherever they were written, and with and the dear ones
 // are not asked after a no.
@@ -56,8 +51,8 @@ func TestCheapestFirst(t *testing.T) {
 		t.Errorf("order %v", order)
 	}
 	r, made := response(404, "h", "x")
-	if matched, _ := o.Eval(r, noVars); matched || *made != 0 {
-		t.Errorf("matched %v, header made %d times", matched, *made)
+	if out := o.Eval(r, nil); out.Matched || *made != 0 {
+		t.Errorf("matched %v, header made %d times", out.Matched, *made)
 	}
 }
 
@@ -73,8 +68,8 @@ func TestSharedResponse(t *testing.T) {
 		o    *Operators
 		want bool
 	}{{first, true}, {second, false}, {third, true}, {third, true}} {
-		if matched, _ := c.o.Eval(r, noVars); matched != c.want {
-			t.Errorf("%d: %v", i, matched)
+		if out := c.o.Eval(r, nil); out.Matched != c.want {
+			t.Errorf("%d: %v", i, out.Matched)
 		}
 	}
 	if *made != 1 {
@@ -90,7 +85,7 @@ func TestNamesInWrittenOrder(t *testing.T) {
 		{Type: "status", Name: "cheap", Status: []int{200}},
 		{Type: "word", Name: "dear", Words: []string{"b"}},
 	})
-	_, findings := o.Eval(r, noVars)
+	findings := o.Eval(r, nil).Findings
 	if len(findings) != 2 || findings[0].Matcher != "dear" || findings[1].Matcher != "cheap" {
 		t.Errorf("%+v", findings)
 	}
@@ -100,91 +95,21 @@ func TestNamesInWrittenOrder(t *testing.T) {
 func TestExtractorOfItself(t *testing.T) {
 	r, _ := response(200, "", "x")
 	o := compile(t, "", nil, syntax.Extractor{Type: "regex", Name: "loop", Part: "loop", Regex: []string{"."}})
-	if _, findings := o.Eval(r, noVars); len(findings) != 0 {
-		t.Errorf("%+v", findings)
+	if out := o.Eval(r, nil); len(out.Findings) != 0 || out.Gate {
+		t.Errorf("%+v", out)
 	}
 }
 
 func TestExtractorIsBounded(t *testing.T) {
 	var b strings.Builder
-	for i := range 5000 {
+	for i := range maxValues + 5000 {
 		fmt.Fprintf(&b, "%d ", i)
 	}
 	r, _ := response(200, "", b.String())
-	_, findings := compile(t, "", nil, syntax.Extractor{Type: "regex", Regex: []string{`\d+`}}).Eval(r, noVars)
-	if len(findings[0].Extracted) != maxValues {
-		t.Errorf("%d values", len(findings[0].Extracted))
+	findings := compile(t, "", nil, syntax.Extractor{Type: "regex", Regex: []string{`\d+`}}).Eval(r, nil).Findings
+	if got := findings[0].Extracted; len(got) != maxValues || got[maxValues-1] != fmt.Sprint(maxValues-1) {
+		t.Errorf("%d values", len(got))
 	}
-}
-
-func TestRequiredLiterals(t *testing.T) {
-	for source, want := range map[string]string{
-		`abc`:                  "abc",
-		`(?i)ABC`:              "~abc",
-		`a[0-9]+bcd`:           "bcd",
-		`(?:foo|bar)x*`:        "foo|bar",
-		`(?i)(foo)+[a-z]`:      "~foo",
-		`(?:abcd){2,}`:         "abcd",
-		`(?:abcd){0,3}`:        "",
-		`x?y*`:                 "",
-		`[a-z]+`:               "",
-		`foo|[a-z]`:            "",
-		`(?i)ünï`:              "",
-		`^\s*root:x:(\d+):\d+`: "root:x:",
-		`(?s)<title>.*nginx.*`: "<title>",
-		`x\x{FFFD}y`:           "",
-	} {
-		p, err := compilePattern(source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, l := range p.need {
-			if l.fold {
-				l.text = "~" + l.text
-			}
-			got = append(got, l.text)
-		}
-		if strings.Join(got, "|") != want {
-			t.Errorf("%s needs %q, want %q", source, got, want)
-		}
-	}
-}
-
-// agrees checks that a pattern with its prefilter says what the expression says.
-func agrees(t interface{ Errorf(string, ...any) }, source, text string) {
-	re, err := regexp.Compile(source)
-	if err != nil {
-		return
-	}
-	p, err := compilePattern(source)
-	if err != nil {
-		t.Errorf("%q compiles only once: %v", source, err)
-		return
-	}
-	if got, want := p.match(&view{data: []byte(text)}), re.MatchString(text); got != want {
-		t.Errorf("%q on %q: %v, want %v (needs %+v)", source, text, got, want, p.need)
-	}
-}
-
-func TestPrefilterAgrees(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		atom := rapid.SampledFrom([]string{"a", "B", "ks", "(?i:ks)", "[ab]", ".", "ü", "(?i:Kß)", "x{0,2}", "(ab)+", "(?:s|k)", "\\x00", "^", "$", "(?i)Ab"})
-		source := strings.Join(rapid.SliceOfN(atom, 1, 5).Draw(t, "atoms"), rapid.SampledFrom([]string{"", "|", "*"}).Draw(t, "glue"))
-		text := rapid.StringOfN(rapid.RuneFrom([]rune("abABksKSſ\u212aüÜx\x00\n")), 0, 12, -1).Draw(t, "text")
-		agrees(t, source, text)
-	})
-}
-
-func FuzzRegex(f *testing.F) {
-	for _, s := range [][2]string{{"(?i)kelvin", "\u212aELVIN"}, {"(?i)s", "ſ"}, {"a|b", "b"}, {"(ab){2}", "abab"}, {"", ""}, {"\\Qa.b\\E", "a.b"}, {"(?i)a\\x80", "A\x80"}} {
-		f.Add(s[0], s[1])
-	}
-	f.Fuzz(func(t *testing.T, source, text string) {
-		if len(source) < 200 && len(text) < 10_000 {
-			agrees(t, source, text)
-		}
-	})
 }
 
 func FuzzWords(f *testing.F) {
@@ -193,15 +118,15 @@ func FuzzWords(f *testing.F) {
 	f.Add("ſ", "S", true)
 	f.Add("\xff", "\xff\xfe", false)
 	f.Fuzz(func(t *testing.T, word, body string, fold bool) {
-		o, err := Compile("t.yaml", "", []syntax.Matcher{{Type: "word", Words: []string{word}, CaseInsensitive: fold}}, nil)
-		if err != nil {
+		if _, constant := dsl.Parse(word).Const(); !constant {
 			return
 		}
+		o := compile(t, "", []syntax.Matcher{{Type: "word", Words: []string{word}, CaseInsensitive: fold}})
 		r, _ := response(200, "", body)
-		got, _ := o.Eval(r, noVars)
+		got := o.Eval(r, nil).Matched
 		want := strings.Contains(body, word)
 		if fold {
-			want = strings.Contains(strings.ToLower(body), strings.ToLower(word)) || isASCII(word) && strings.Contains(asciiLower(body), asciiLower(word))
+			want = strings.Contains(strings.ToLower(body), strings.ToLower(word)) || strings.Contains(asciiLower(body), asciiLower(word)) && asciiLower(word) == strings.ToLower(word)
 		}
 		if got != want {
 			t.Errorf("%q in %q (fold %v): %v", word, body, fold, got)
@@ -225,8 +150,8 @@ func benchmark(b *testing.B, m syntax.Matcher) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		r := Response{Status: 200, Body: body, Head: func() []byte { return head }, Named: noVars}
-		if matched, _ := o.Eval(&r, noVars); matched {
+		r := Response{Status: 200, Body: body, Head: func() []byte { return head }}
+		if o.Eval(&r, nil).Matched {
 			b.Fatal("matched")
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/needle"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
@@ -12,8 +13,112 @@ import (
 type Operators struct {
 	matchers   []matcher // cheapest first
 	extractors []extractor
-	and        bool
+	sites      []spot
+	condition  condition
 	silent     bool // every matcher is internal: a match is no finding
+
+	history, oast bool
+}
+
+type condition int
+
+const (
+	conditionOr condition = iota
+	conditionAnd
+	conditionNeither // any other text: or, without names (4.1)
+)
+
+// Spec is what operators are made of.
+type Spec struct {
+	Condition  string // between matchers: "and", "or", or "" for or
+	Matchers   []syntax.Matcher
+	Extractors []syntax.Extractor
+
+	// DefaultPart is what stands for the body in the protocol: where no part is written,
+	// and for the parts "body" and "all". "" when the protocol has a body.
+	DefaultPart string
+
+	// Excluded says which matchers are left out by their name (4.4); nil for none.
+	Excluded func(matcher string) bool
+}
+
+// compiler makes operators.
+type compiler struct {
+	file  string
+	names namer
+	sites []spot
+}
+
+// Compile makes operators of what was written. file is for messages. Errors are
+// *errs.Error as of package syntax.
+func Compile(file string, s Spec) (*Operators, error) {
+	o := &Operators{silent: len(s.Matchers) > 0}
+	switch s.Condition {
+	case "and":
+		o.condition = conditionAnd
+	case "", "or":
+	default:
+		o.condition = conditionNeither
+	}
+	c := compiler{file: file, names: namer{body: PartBody, taken: map[string]bool{}}}
+	if s.DefaultPart != "" {
+		c.names.body = s.DefaultPart
+	}
+	for _, x := range s.Extractors {
+		c.names.taken[x.Name] = x.Name != ""
+	}
+	for _, x := range s.Extractors {
+		compiled, err := c.extractor(x)
+		if err != nil {
+			return nil, err
+		}
+		o.extractors = append(o.extractors, compiled)
+	}
+	for i, m := range s.Matchers {
+		compiled, err := c.matcher(i, m)
+		if err != nil {
+			return nil, err
+		}
+		o.silent = o.silent && m.Internal
+		if s.Excluded == nil || !s.Excluded(m.Name) {
+			o.matchers = append(o.matchers, compiled)
+		}
+	}
+	slices.SortStableFunc(o.matchers, func(a, b matcher) int { return a.cost - b.cost })
+	o.sites = c.sites
+	o.history, o.oast = mentions(s)
+	return o, nil
+}
+
+// site is the number of a spot in the operators' list.
+type site int32
+
+// noSite is where no group can know the answer.
+const noSite site = -1
+
+func (s site) plus(i int) site {
+	if s == noSite {
+		return noSite
+	}
+	return s + site(i)
+}
+
+// spot is a literal that some operator looks for in a view.
+type spot struct {
+	view    int // viewNamed when no group can know
+	literal needle.Literal
+}
+
+// site gives literals that are looked for in a part their numbers.
+func (c *compiler) site(part partRef, literals ...needle.Literal) site {
+	if len(literals) == 0 || part.index == viewNamed {
+		return noSite
+	}
+	first := site(len(c.sites))
+	for _, l := range literals {
+		c.sites = append(c.sites, spot{part.index, l})
+	}
+	return first
 }
 
 // Finding is one thing to report about a response.
@@ -23,93 +128,138 @@ type Finding struct {
 	Extracted []string
 }
 
-// Compile makes operators of what was written; condition is "and", "or" or "", which
-// is or. file is for messages. Errors are *errs.Error as of package syntax.
-func Compile(file, condition string, matchers []syntax.Matcher, extractors []syntax.Extractor) (*Operators, error) {
-	o := &Operators{and: condition == "and", silent: len(matchers) > 0}
-	for i, s := range matchers {
-		m, err := compileMatcher(file, i, s)
-		if err != nil {
-			return nil, err
-		}
-		o.matchers = append(o.matchers, m)
-		o.silent = o.silent && m.internal
-	}
-	slices.SortStableFunc(o.matchers, func(a, b matcher) int { return a.cost() - b.cost() })
-	for _, s := range extractors {
-		x, err := compileExtractor(file, s)
-		if err != nil {
-			return nil, err
-		}
-		o.extractors = append(o.extractors, x)
-	}
-	return o, nil
+// Values are what internal extractors of one name found.
+type Values struct {
+	Name   string
+	Values []string // each once, in the order of the response; at least one
 }
 
-// Eval judges one response; vars are the variables that words and parts may name
-// besides what the response and the extractors give. matched says whether the matchers hold; findings is what
-// to report: with or, one for each named matcher that holds; else one for each named
-// extractor that found something; else one. Without matchers, extracted values alone
-// are a finding, and matched stays false.
-func (o *Operators) Eval(r *Response, vars dsl.Lookup) (matched bool, findings []Finding) {
-	taken := o.expose(r, vars)
-	matched, names := o.judge(r)
-	if o.silent || !matched && len(o.matchers) > 0 {
-		return matched, nil
+// Outcome is what operators say of one response.
+type Outcome struct {
+	Matched bool // there are matchers and they hold
+	Silent  bool // all matchers are internal: nothing is to be reported
+
+	// Gate is what a flow is told: the matchers hold; or there are none and something was
+	// extracted, or there was nothing to be extracted.
+	Gate bool
+
+	// Findings is what to report: with or, one for each named matcher that holds; else one
+	// for each named extractor that found something; else one.
+	Findings []Finding
+
+	// Internal is what was extracted for later requests, in written order, whether the
+	// matchers hold or not.
+	Internal []Values
+}
+
+// Eval judges one response; vars are the variables that words, parts and expressions
+// may name besides what the response and the extractors give.
+func (o *Operators) Eval(r *Response, vars dsl.Lookup) Outcome {
+	r.work.group = nil
+	r.begin(o, vars)
+	return o.eval(r)
+}
+
+func (o *Operators) eval(r *Response) Outcome {
+	var names []string
+	out := Outcome{Internal: o.internal(r)}
+	out.Matched, names = o.judge(r)
+	if len(o.matchers) > 0 || o.silent {
+		if out.Gate = out.Matched; !out.Matched {
+			return out
+		}
+		if out.Silent = o.silent; out.Silent {
+			return out
+		}
 	}
-	var all []string
-	var named []Finding
+	if len(o.extractors) == 0 {
+		if out.Gate = true; out.Matched {
+			out.Findings = findings(names, nil, nil)
+		}
+		return out
+	}
+	all, named := o.visible(r)
+	if len(all) > 0 || out.Matched {
+		out.Findings = findings(names, named, all)
+	}
+	out.Gate = out.Matched || len(all) > 0 || len(out.Internal) > 0
+	return out
+}
+
+func findings(names []string, named []Finding, all []string) []Finding {
+	if len(names) == 0 {
+		if len(named) > 0 {
+			return named
+		}
+		return []Finding{{Extracted: all}}
+	}
+	list := make([]Finding, len(names))
+	for i, name := range names {
+		list[i] = Finding{Matcher: name, Extracted: all}
+	}
+	return list
+}
+
+// internal are the values of all internal extractors that have a name.
+func (o *Operators) internal(r *Response) []Values {
+	var list []Values
+	for i := range o.extractors {
+		x := &o.extractors[i]
+		if !x.internal || x.name == "" || slices.ContainsFunc(list, func(v Values) bool { return v.Name == x.name }) {
+			continue
+		}
+		if values := r.work.internal(r, x.name); len(values) > 0 {
+			list = append(list, Values{x.name, values})
+		}
+	}
+	return list
+}
+
+// visible are the values of the other extractors: all together, and those with a name.
+func (o *Operators) visible(r *Response) (all []string, named []Finding) {
+	var together valueSet
 	for i := range o.extractors {
 		x := &o.extractors[i]
 		if x.internal {
 			continue
 		}
-		values := taken(i)
+		values := r.work.values(r, i)
 		for _, v := range values {
-			all = appendNew(all, v)
+			together.add(v)
 		}
 		if x.name == "" || len(values) == 0 {
 			continue
 		}
-		if at := slices.IndexFunc(named, func(f Finding) bool { return f.Extractor == x.name }); at >= 0 {
-			for _, v := range values {
-				named[at].Extracted = appendNew(named[at].Extracted, v)
-			}
+		at := slices.IndexFunc(named, func(f Finding) bool { return f.Extractor == x.name })
+		if at < 0 {
+			named = append(named, Finding{Extractor: x.name, Extracted: slices.Clone(values)})
 			continue
 		}
-		named = append(named, Finding{Extractor: x.name, Extracted: slices.Clone(values)})
-	}
-	switch {
-	case !matched && len(all) == 0:
-		return false, nil
-	case len(names) > 0:
-		for _, name := range names {
-			findings = append(findings, Finding{Matcher: name, Extracted: all})
+		for _, v := range values {
+			if !slices.Contains(named[at].Extracted, v) {
+				named[at].Extracted = append(named[at].Extracted, v)
+			}
 		}
-		return matched, findings
-	case len(named) > 0:
-		return matched, named
 	}
-	return matched, []Finding{{Extracted: all}}
+	return together.list, named
 }
 
 // judge asks the matchers, cheapest first. With and it stops at the first no; with or
 // it stops at the first yes, but for matchers that have a name to report.
 func (o *Operators) judge(r *Response) (matched bool, names []string) {
-	if o.and {
+	if o.condition == conditionAnd {
 		return every(o.matchers, true, func(m *matcher) bool { return m.match(r) }), nil
 	}
 	var hits []*matcher
 	for i := range o.matchers {
 		m := &o.matchers[i]
-		if matched && (m.name == "" || m.internal) {
+		named := m.name != "" && o.condition == conditionOr
+		if matched && !named || !m.match(r) {
 			continue
 		}
-		if m.match(r) {
-			matched = true
-			if m.name != "" && !m.internal {
-				hits = append(hits, m)
-			}
+		matched = true
+		if named {
+			hits = append(hits, m)
 		}
 	}
 	slices.SortFunc(hits, func(a, b *matcher) int { return a.order - b.order })
@@ -119,65 +269,4 @@ func (o *Operators) judge(r *Response) (matched bool, names []string) {
 		}
 	}
 	return matched, names
-}
-
-// expose sets what names mean during this Eval: the named extractors, the response,
-// the variables, in this order. It gives each extractor's values; an extractor works at
-// most once, and only when asked.
-func (o *Operators) expose(r *Response, vars dsl.Lookup) (values func(i int) []string) {
-	r.named = nil
-	if len(o.extractors) == 0 {
-		r.scope = dsl.First(r.Named, vars)
-		return nil
-	}
-	done := make([]bool, len(o.extractors))
-	taken := make([][]string, len(o.extractors))
-	values = func(i int) []string {
-		if !done[i] {
-			done[i] = true // before the work: an extractor that reads its own name finds none
-			taken[i] = o.extractors[i].values(r)
-		}
-		return taken[i]
-	}
-	extracted := func(name string) (any, bool) {
-		for i := range o.extractors {
-			if o.extractors[i].name == name && name != "" {
-				if found := values(i); len(found) > 0 {
-					return found[0], true
-				}
-			}
-		}
-		return nil, false
-	}
-	r.scope = dsl.First(extracted, r.Named, vars)
-	return values
-}
-
-// Requires says whether nothing can be found without a part for which is holds: with
-// and, when one matcher reads such a part; else when all that could report do.
-func (o *Operators) Requires(is func(part string) bool) bool {
-	if len(o.matchers) == 0 {
-		return len(o.extractors) > 0 && !slices.ContainsFunc(o.extractors, func(x extractor) bool { return !is(x.part.name) || len(x.keys) > 0 })
-	}
-	reads := func(m matcher) bool { return is(m.part.name) }
-	if o.and {
-		return slices.ContainsFunc(o.matchers, reads)
-	}
-	return !slices.ContainsFunc(o.matchers, func(m matcher) bool { return !reads(m) })
-}
-
-// ReadsPage says whether the verdict depends on the status or the body: on the page
-// that was asked for, rather than on headers that a server sends with every page.
-func (o *Operators) ReadsPage() bool {
-	page := func(p partRef) bool { return p.index != viewHeader && p.index != viewNamed && p.index != viewRequest }
-	for i := range o.matchers {
-		m := &o.matchers[i]
-		if m.kind == kindStatus || page(m.part) || m.part.name == "status_code" || m.part.name == "content_length" {
-			return true
-		}
-	}
-	if len(o.matchers) > 0 {
-		return false
-	}
-	return slices.ContainsFunc(o.extractors, func(x extractor) bool { return len(x.patterns) > 0 && page(x.part) })
 }

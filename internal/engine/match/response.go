@@ -1,35 +1,46 @@
-// Package match judges responses: matchers say yes or no, extractors take values out.
+// Package match judges responses: matchers say yes or no, extractors take values out
+// (sections 4 and 5 of the template language).
 //
-// It knows parts of a response by name and no protocol. Operators are compiled once and
-// shared by all goroutines; a Response belongs to one goroutine and makes its views
-// (header and body in one, lower case) when the first matcher asks, once.
+// It knows parts of a response by name and no protocol. [Operators] are the matchers and
+// extractors of one block; they are compiled once and shared by all goroutines. A
+// [Response] belongs to one goroutine and makes its views (header and body in one, lower
+// case, parsed) when the first operator asks, once. A [Group] is all the operators that
+// wait for one response: it looks for all their literals in one pass.
 package match
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/needle"
 )
 
-// Response is one answer as matchers see it.
+// Response is one answer as matchers and extractors see it.
 type Response struct {
-	Status int           // 0 when the protocol has none
-	Body   []byte        // decoded; not changed by matching
-	Head   func() []byte // status line, header lines and the empty line; called at most once
-	Raw    func() []byte // the request that was sent, for the part "request"; called at most once
+	Status int    // 0 when the protocol has none
+	Body   []byte // decoded; not changed by matching
 
-	// Named gives every other part by name, such as a header ("content_type").
+	// Head gives the status line, header lines and the empty line. It is called at most
+	// once. A response without it has no parts but those of Named.
+	Head func() []byte
+	Raw  func() []byte // the request that was sent, for the part "request"; called at most once; may be nil
+
+	// Named gives every other part by name: a header ("content_type"), a cookie, a fact of
+	// the exchange, the history of the block ("body_1"), the variables of the request.
 	Named dsl.Lookup
 
-	views [numParts]view
-	// scope is Named with what the operators at work add to it, and named are its views:
-	// both belong to one Eval.
-	scope dsl.Lookup
-	named map[string]*view
+	// Env gives expressions their context and the world; its Vars and Needle are not used.
+	Env *dsl.Env
+
+	views   [numViews]view
+	named   map[string]*view // of what Named gave
+	env     dsl.Env          // of texts, made when the first asks
+	exprEnv dsl.Env          // of expressions
+	work    work
 }
 
-// Part names that every response has.
+// The parts that every response with a Head has. The expressions' name of PartHeader is
+// "all_headers", too; PartAll is body and header in one, PartResponse header and body.
 const (
 	PartBody     = "body"
 	PartHeader   = "header"
@@ -44,7 +55,7 @@ const (
 	viewAll
 	viewResponse
 	viewRequest
-	numParts
+	numViews
 	viewNamed = -1
 )
 
@@ -54,7 +65,20 @@ type partRef struct {
 	name  string
 }
 
-func refOf(name string) partRef {
+// namer resolves part names for one block: what stands for the body in its protocol, and
+// the names that its extractors take away from the response.
+type namer struct {
+	body  string
+	taken map[string]bool
+}
+
+func (n namer) refOf(name string) partRef {
+	if n.body != PartBody && (name == "" || name == PartBody || name == PartAll) {
+		return partRef{viewNamed, n.body}
+	}
+	if n.taken[name] {
+		return partRef{viewNamed, name}
+	}
 	switch name {
 	case "", PartBody:
 		return partRef{viewBody, PartBody}
@@ -62,7 +86,18 @@ func refOf(name string) partRef {
 		return partRef{viewHeader, PartHeader}
 	case PartAll:
 		return partRef{viewAll, PartAll}
-	case PartResponse, "raw":
+	}
+	return varOf(name)
+}
+
+// varOf is what a name means in an expression, which has no name for all.
+func varOf(name string) partRef {
+	switch name {
+	case PartBody:
+		return partRef{viewBody, PartBody}
+	case PartHeader, "all_headers":
+		return partRef{viewHeader, PartHeader}
+	case PartResponse:
 		return partRef{viewResponse, PartResponse}
 	case PartRequest:
 		return partRef{viewRequest, PartRequest}
@@ -70,86 +105,134 @@ func refOf(name string) partRef {
 	return partRef{viewNamed, name}
 }
 
-// view is one part's bytes, with what was worked out about them so far.
+// view is one part, with what was worked out about it so far.
 type view struct {
 	made, exists bool
-	data         []byte
-	lower        []byte // data with A-Z as a-z, same length; nil until asked for
-	odd          bool   // has characters that fold to ASCII letters; known once lower is
+	text         *needle.Text
+	value        any    // the text as a string, for expressions; nil until asked for
+	lower        []byte // in lower case by Unicode's rules; nil until asked for
+	doc          *document
+
+	index    int         // of Response.views
+	tests    int         // how often a literal was looked for, one by one
+	hits     needle.Bits // of the set of the group that passed over it
+	passedBy *Group
 }
+
+func viewOf(data []byte) *view { return &view{made: true, exists: true, text: needle.NewText(data)} }
 
 // part finds a part; the second answer is false when the response has none such.
 func (r *Response) part(ref partRef) (*view, bool) {
-	if ref.index == viewNamed {
+	if ref.index == viewNamed || r.Head == nil {
 		return r.namedPart(ref.name)
 	}
 	v := &r.views[ref.index]
 	if v.made {
 		return v, v.exists
 	}
-	v.made, v.exists = true, true
+	v.made, v.exists, v.index = true, true, ref.index
 	switch ref.index {
 	case viewBody:
-		v.data = r.Body
+		v.text = needle.NewText(r.Body)
 	case viewHeader:
-		v.data = r.Head()
+		v.text = needle.NewText(r.Head())
 	case viewAll:
-		h, _ := r.part(partRef{index: viewHeader})
-		v.data = join(r.Body, h.data)
+		v.text = needle.NewText(join(r.Body, r.head()))
 	case viewResponse:
-		h, _ := r.part(partRef{index: viewHeader})
-		v.data = join(h.data, r.Body)
+		v.text = needle.NewText(join(r.head(), r.Body))
 	case viewRequest:
-		v.data = r.Raw()
+		if v.exists = r.Raw != nil; v.exists {
+			v.text = needle.NewText(r.Raw())
+		}
 	}
 	return v, v.exists
 }
 
-func (r *Response) namedPart(name string) (*view, bool) {
-	if v, ok := r.named[name]; ok {
-		return v, v.exists
-	}
-	if r.named == nil {
-		r.named = map[string]*view{}
-	}
-	v := &view{made: true}
-	if value, ok := r.scope(name); ok {
-		v.data, v.exists = []byte(dsl.String(value)), true
-	}
-	r.named[name] = v
-	return v, v.exists
+// head is the header's bytes.
+func (r *Response) head() []byte {
+	v, _ := r.part(partRef{index: viewHeader, name: PartHeader})
+	return v.text.Bytes()
 }
 
 func join(a, b []byte) []byte { return append(append(make([]byte, 0, len(a)+len(b)), a...), b...) }
 
-// folded is the data with ASCII letters in lower case.
+// namedPart is a value as a part. What the response itself gives is kept for all
+// operators, what is the operators' own for them alone.
+func (r *Response) namedPart(name string) (*view, bool) {
+	if value, ok := r.work.extracted(r, name); ok {
+		return r.work.view(name, value), true
+	}
+	if v, ok := r.named[name]; ok && v.exists {
+		return v, true
+	} else if !ok {
+		value, found := r.own(name)
+		v = &view{made: true}
+		if found {
+			v = viewOf([]byte(dsl.String(value)))
+		}
+		if r.named == nil {
+			r.named = map[string]*view{}
+		}
+		r.named[name] = v
+		if found {
+			return v, true
+		}
+	}
+	if value, ok := r.work.variable(name); ok {
+		return r.work.view(name, value), true
+	}
+	return nil, false
+}
+
+// value is what a name means in an expression: what was extracted, the response, the
+// variables, in this order.
+func (r *Response) value(name string) (any, bool) {
+	if value, ok := r.work.extracted(r, name); ok {
+		return value, true
+	}
+	value, ok := r.own(name)
+	if !ok {
+		value, ok = r.work.variable(name)
+	}
+	if _, open := value.(dsl.Text); open {
+		// It is about to be rendered, and its expressions number needles of their own.
+		r.work.needles = noSite
+	}
+	return value, ok
+}
+
+// own is what the response itself says of a name.
+func (r *Response) own(name string) (any, bool) {
+	if r.Head != nil {
+		if name == "status_code" {
+			return r.Status, true
+		}
+		if ref := varOf(name); ref.index != viewNamed {
+			v, ok := r.part(ref)
+			if !ok {
+				return nil, false
+			}
+			return v.string(), true
+		}
+	}
+	if r.Named == nil {
+		return nil, false
+	}
+	return r.Named(name)
+}
+
+// string is the view for expressions; the bytes are not copied.
+func (v *view) string() any {
+	if v.value == nil {
+		v.value = alias(v.text.Bytes())
+	}
+	return v.value
+}
+
+// folded is the view in lower case by Unicode's rules.
 func (v *view) folded() []byte {
 	if v.lower == nil {
-		v.lower = make([]byte, len(v.data))
-		for i, c := range v.data {
-			if c-'A' < 26 {
-				c += 'a' - 'A'
-			}
-			v.lower[i] = c
-		}
-		// The only characters outside ASCII that case-fold into it.
-		v.odd = bytes.Contains(v.data, []byte("ſ")) || bytes.Contains(v.data, []byte("\u212a"))
+		v.lower = bytes.ToLower(v.text.Bytes())
 	}
 	return v.lower
-}
-
-// holds says whether the data contains a text, in any case when fold is set; text is
-// lower case then.
-func (v *view) holds(text string, fold bool) bool {
-	if !fold {
-		return contains(v.data, text)
-	}
-	if isASCII(text) {
-		return contains(v.folded(), text) || v.odd && contains(bytes.ToLower(v.data), text)
-	}
-	return contains(bytes.ToLower(v.data), text)
-}
-
-func isASCII(s string) bool {
-	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 }) < 0
 }

@@ -73,7 +73,7 @@ func (c *compiler) block(s syntax.HTTP) (block, error) {
 	if len(s.Path) == 0 {
 		return b, syntax.Fault(c.file, s.Line, 0, "http.path", "a request needs a path")
 	}
-	operators, err := match.Compile(c.file, s.MatchersCondition, s.Matchers, s.Extractors)
+	operators, err := match.Compile(c.file, match.Spec{Condition: s.MatchersCondition, Matchers: s.Matchers, Extractors: s.Extractors})
 	if err != nil {
 		return b, err
 	}

@@ -1,0 +1,226 @@
+package match
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/antchfx/htmlquery"
+	"github.com/antchfx/xmlquery"
+	"github.com/antchfx/xpath"
+	"github.com/itchyny/gojq"
+	"golang.org/x/net/html"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+)
+
+// What is read as a document is bounded, since a target can write a small text that
+// makes an endless tree.
+const (
+	maxDocument = 4 << 20 // bytes; more is not read as a document
+	maxTags     = 30_000  // of markup
+	maxReopened = 300_000 // tags times open formatting elements: the parser reopens each in each block
+	maxItems    = 300_000 // of JSON: values, keys, lists and objects
+)
+
+// jsonTime bounds how long one filter may run.
+const jsonTime = time.Second
+
+// document is a part read as markup or as JSON, once for all operators.
+type document struct {
+	markup bool
+	html   *html.Node
+	xml    *xmlquery.Node
+
+	decoded bool
+	valid   bool
+	json    any
+}
+
+func (v *view) document() *document {
+	if v.doc == nil {
+		v.doc = &document{}
+	}
+	return v.doc
+}
+
+// tree reads the view as markup; the document has html, xml or neither.
+func (v *view) tree() *document {
+	d := v.document()
+	if d.markup {
+		return d
+	}
+	d.markup = true
+	data := v.text.Bytes()
+	if len(data) > maxDocument || bytes.Count(data, []byte{'<'}) > maxTags {
+		return d
+	}
+	if bytes.HasPrefix(data, []byte("<?xml")) {
+		if root, err := xmlquery.Parse(bytes.NewReader(data)); err == nil {
+			d.xml = root
+		}
+		return d
+	}
+	if !explodes(data) {
+		// It fails for elements that are nested more than 512 deep.
+		if root, err := htmlquery.Parse(bytes.NewReader(data)); err == nil {
+			d.html = root
+		}
+	}
+	return d
+}
+
+// explodes says whether the tree of a page is much larger than the page: a formatting
+// element that is left open is opened anew in every block that follows.
+func explodes(data []byte) bool {
+	open, most, tags := 0, 0, 0
+	z := html.NewTokenizer(bytes.NewReader(data))
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return tags*most > maxReopened
+		}
+		if kind != html.StartTagToken && kind != html.EndTagToken {
+			continue
+		}
+		tags++
+		switch name, _ := z.TagName(); string(name) {
+		case "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u":
+			if kind == html.StartTagToken {
+				open++
+				most = max(most, open)
+			} else {
+				open = max(open-1, 0)
+			}
+		}
+	}
+}
+
+// query is a compiled XPath expression.
+type query struct{ expr *xpath.Expr }
+
+func compileQuery(source string) (query, error) {
+	e, err := xpath.Compile(source)
+	return query{e}, err
+}
+
+// each gives the nodes that a query finds, until it is told to stop.
+func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool) {
+	// Functions that get what they do not expect panic in the library.
+	defer func() { _ = recover() }()
+	var root xpath.NodeNavigator
+	switch d := v.tree(); {
+	case d.html != nil:
+		root = htmlquery.CreateXPathNavigator(d.html)
+	case d.xml != nil:
+		root = xmlquery.CreateXPathNavigator(d.xml)
+	default:
+		return
+	}
+	ctx := r.context()
+	for nodes := q.expr.Select(root); nodes.MoveNext() && ctx.Err() == nil; {
+		if !found(nodes.Current()) {
+			return
+		}
+	}
+}
+
+// holds says whether a query finds anything.
+func (q *query) holds(r *Response, v *view) (any bool) {
+	q.each(r, v, func(xpath.NodeNavigator) bool { any = true; return false })
+	return any
+}
+
+// texts gives the text of each node that a query finds, or one attribute of it, which is
+// empty where the node has none such.
+func (q *query) texts(r *Response, v *view, attribute string, add func(string) bool) {
+	q.each(r, v, func(node xpath.NodeNavigator) bool {
+		switch {
+		case attribute == "" || node.NodeType() == xpath.AttributeNode && node.LocalName() == attribute:
+			return add(node.Value())
+		case node.NodeType() == xpath.AttributeNode:
+			return add("")
+		}
+		value := ""
+		for of := node.Copy(); of.MoveToNextAttribute(); {
+			if of.LocalName() == attribute {
+				value = of.Value()
+				break
+			}
+		}
+		return add(value)
+	})
+}
+
+// filter is a jq program; it is compiled when it is first run.
+type filter struct{ code func() *gojq.Code }
+
+func compileFilter(source string) (filter, error) {
+	parsed, err := gojq.Parse(source)
+	if err != nil {
+		return filter{}, err
+	}
+	return filter{sync.OnceValue(func() *gojq.Code {
+		code, err := gojq.Compile(parsed)
+		if err != nil {
+			return nil // it names something that does not exist: it finds nothing
+		}
+		return code
+	})}, nil
+}
+
+// run gives the outputs of a filter as text, up to its first error.
+func (f *filter) run(r *Response, v *view, add func(string) bool) {
+	value, ok := v.decode()
+	code := f.code()
+	if !ok || code == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.context(), jsonTime)
+	defer cancel()
+	outputs := code.RunWithContext(ctx, value)
+	for {
+		out, ok := outputs.Next()
+		if _, failed := out.(error); !ok || failed || !add(jsonText(out)) {
+			return
+		}
+	}
+}
+
+// decode reads the view as JSON.
+func (v *view) decode() (any, bool) {
+	d := v.document()
+	if d.decoded {
+		return d.json, d.valid
+	}
+	d.decoded = true
+	data := v.text.Bytes()
+	items := 0
+	for _, sign := range []byte(",[{:") {
+		items += bytes.Count(data, []byte{sign})
+	}
+	if len(data) <= maxDocument && items <= maxItems {
+		d.valid = json.Unmarshal(data, &d.json) == nil
+	}
+	return d.json, d.valid
+}
+
+// jsonText is an output of a filter: scalars as text, null as none, all else as JSON.
+func jsonText(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return strings.Clone(value)
+	case bool, float64:
+		return dsl.String(value)
+	}
+	text, err := json.Marshal(value)
+	if err != nil { // a number that JSON has not
+		text, _ = gojq.Marshal(value)
+	}
+	return string(text)
+}

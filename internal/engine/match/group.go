@@ -1,0 +1,138 @@
+package match
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/needle"
+)
+
+// Group is all the operators that wait for one response. When there is much to look for,
+// it looks for all literals of a part in one pass. It is safe for any number of
+// goroutines.
+type Group struct {
+	operators []*Operators
+	bases     []int // of each operators' sites in the group's
+	sites     int
+
+	asked atomic.Int64 // literals looked for one by one because the sets were not made
+	once  sync.Once
+	made  atomic.Bool
+	ids   []int32 // of the literals, in the set of their part, by site; -1 when in none
+	sets  [numViews]*needle.Set
+}
+
+const (
+	// minLiterals is how many different literals of one part are worth a pass.
+	minLiterals = 16
+	// patience is how many literals are looked for in a part before the pass.
+	patience = 8
+	// patienceShare of all sites must have been asked before the sets are made.
+	patienceShare = 32
+)
+
+// NewGroup makes a group; operators are known by their index from then on. It does no
+// work: sets are made when they are worth it.
+func NewGroup(operators []*Operators) *Group {
+	g := &Group{operators: operators, bases: make([]int, len(operators))}
+	for i, o := range operators {
+		g.bases[i] = g.sites
+		g.sites += len(o.sites)
+	}
+	return g
+}
+
+// Eval judges one response by all operators, in order. each is told of the outcomes that
+// say anything: operators that neither hold nor have extracted anything are passed over.
+// vars gives the variables of the operators with an index, when they ask; nil for none.
+func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, out Outcome)) {
+	var own dsl.Lookup
+	current := -1 // the operators that own is for
+	at := 0
+	var lookup dsl.Lookup
+	if vars != nil {
+		lookup = func(name string) (any, bool) {
+			if current != at {
+				current, own = at, vars(at)
+			}
+			if own == nil {
+				return nil, false
+			}
+			return own(name)
+		}
+	}
+	for i, o := range g.operators {
+		at = i
+		r.work.group, r.work.base = g, g.bases[i]
+		r.begin(o, lookup)
+		if out := o.eval(r); out.Gate || len(out.Internal) > 0 {
+			each(i, out)
+		}
+	}
+	r.work.group = nil
+}
+
+// hit knows whether a literal is in a view, if its set was worth a pass.
+func (g *Group) hit(v *view, at int) (hit, known bool) {
+	if v.passedBy != g {
+		if v.tests++; v.tests <= patience || g.sites < minLiterals {
+			return false, false
+		}
+		if !g.made.Load() {
+			if g.asked.Add(1) < int64(g.sites/patienceShare) {
+				return false, false
+			}
+			g.once.Do(g.make)
+		}
+	}
+	id := g.ids[at]
+	if id < 0 {
+		return false, false
+	}
+	if v.passedBy != g {
+		g.sets[v.index].Find(v.text, &v.hits)
+		v.passedBy = g
+	}
+	return v.hits.Has(int(id)), true
+}
+
+// make makes the sets.
+func (g *Group) make() {
+	g.ids = make([]int32, 0, g.sites)
+	var known [numViews]map[needle.Literal]int32
+	var literals [numViews][]needle.Literal
+	for _, o := range g.operators {
+		for _, s := range o.sites {
+			if s.view == viewNamed || s.literal.Text == "" {
+				g.ids = append(g.ids, -1)
+				continue
+			}
+			if known[s.view] == nil {
+				known[s.view] = map[needle.Literal]int32{}
+			}
+			id, ok := known[s.view][s.literal]
+			if !ok {
+				id = int32(len(literals[s.view]))
+				literals[s.view] = append(literals[s.view], s.literal)
+				known[s.view][s.literal] = id
+			}
+			g.ids = append(g.ids, id)
+		}
+	}
+	for i := range g.sets {
+		if len(literals[i]) >= minLiterals {
+			g.sets[i] = needle.NewSet(literals[i])
+		}
+	}
+	at := 0
+	for _, o := range g.operators {
+		for _, s := range o.sites {
+			if s.view != viewNamed && g.sets[s.view] == nil {
+				g.ids[at] = -1
+			}
+			at++
+		}
+	}
+	g.made.Store(true)
+}
