@@ -2,7 +2,9 @@ package dsl
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 )
 
 // Lookup gives the value of a variable, and whether it has one. Values are nil, bool,
@@ -29,7 +31,9 @@ func First(all ...Lookup) Lookup {
 	}
 }
 
-// Env is what an evaluation may see and touch. It belongs to one goroutine at a time.
+// Env is what an evaluation may see and touch. It belongs to one goroutine at a time,
+// and is best kept for all evaluations that concern one response: it remembers long
+// texts in lower case.
 type Env struct {
 	Ctx  context.Context // bounds functions that wait or use the network; nil is context.Background
 	Vars Lookup
@@ -38,6 +42,18 @@ type Env struct {
 	// Needle, when set, may know the answer of the literal test Expr.Needles()[i]
 	// already; known false makes Eval look itself.
 	Needle func(i int) (hit, known bool)
+
+	depth   int  // of texts inside values of texts
+	raw     bool // a Raw was read
+	lowered [4]struct{ text, lower string }
+	next    int // of lowered, to be overwritten
+}
+
+func (e *Env) context() context.Context {
+	if e.Ctx == nil {
+		return context.Background()
+	}
+	return e.Ctx
 }
 
 func (e *Env) value(name string) (any, bool) {
@@ -45,6 +61,46 @@ func (e *Env) value(name string) (any, bool) {
 		return nil, false
 	}
 	return e.Vars(name)
+}
+
+func (e *Env) needle(first, i int) (hit, known bool) {
+	if first < 0 || e.Needle == nil {
+		return false, false
+	}
+	return e.Needle(first + i)
+}
+
+// maxNesting bounds values that are texts with values that are texts.
+const maxNesting = 32
+
+var errNesting = errors.New("a variable stands for itself")
+
+// nested renders a value that is a text.
+func (e *Env) nested(t Text) (string, error) {
+	if e.depth++; e.depth > maxNesting {
+		return "", errNesting
+	}
+	defer func() { e.depth-- }()
+	return t.Render(e)
+}
+
+// longText is the length from which lower-case forms are worth remembering.
+const longText = 256
+
+// lower is a text in lower case. Templates ask for that of the same body again and again.
+func (e *Env) lower(s string) string {
+	if len(s) < longText {
+		return strings.ToLower(s)
+	}
+	for i := range e.lowered {
+		if e.lowered[i].text == s {
+			return e.lowered[i].lower
+		}
+	}
+	l := strings.ToLower(s)
+	e.lowered[e.next].text, e.lowered[e.next].lower = s, l
+	e.next = (e.next + 1) % len(e.lowered)
+	return l
 }
 
 // Raw is the text of a template variable whose own rendering failed. It is put in as it

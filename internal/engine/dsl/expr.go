@@ -1,34 +1,172 @@
 package dsl
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Expr is a compiled expression, immutable and safe for any number of goroutines.
 type Expr struct {
 	src     string
+	root    node
 	names   []string
 	needles []Needle
 	cost    int
+
+	pure    bool // the value depends on the variables alone
+	open    bool // there are variables
+	calls   bool // there are function calls
+	members bool // there are members of variables
 }
 
-// Needle is a literal substring test inside an expression: does the variable Var
-// contain Text, in any case when Fold is set?
-type Needle struct {
-	Var, Text string
-	Fold      bool
+// Unsupported says that an expression calls a function that this build does not have on
+// purpose.
+type Unsupported struct{ Function, Reason string }
+
+func (e *Unsupported) Error() string {
+	return fmt.Sprintf("the function %s is not supported: %s", e.Function, e.Reason)
 }
 
-// Compile reads an expression.
-func Compile(src string) (*Expr, error) { return &Expr{src: src}, nil }
+// Compile reads an expression (template language 6.1 to 6.3). Placeholders inside its
+// strings are rendered at each evaluation. The error is a *SyntaxError, or an
+// *Unsupported.
+func Compile(src string) (*Expr, error) { return compile(src, false) }
 
-// Eval gives the value of the expression.
-func (e *Expr) Eval(env *Env) (any, error) { return nil, nil }
+func compile(src string, plain bool) (*Expr, error) {
+	e := &Expr{src: src, pure: true}
+	if err := parse(e, plain); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
 
-// Names are the variables of the expression, in order of use, each once.
+// Eval gives the value of the expression: nil, bool, float64, int, int64, string,
+// []byte, []string or []any. The error is a *Missing when a variable has no value, and
+// says otherwise what does not fit.
+func (e *Expr) Eval(env *Env) (any, error) {
+	if env == nil {
+		env = &Env{}
+	}
+	return e.root.eval(env)
+}
+
+// Names are the variables that the expression may ask for, in order of use, each once.
 func (e *Expr) Names() []string { return e.names }
 
 // Needles are the literal tests that Env.Needle may answer, in order.
 func (e *Expr) Needles() []Needle { return e.needles }
 
-// Cost is a rough price of Eval, for ordering: 0 is cheapest.
-func (e *Expr) Cost() int { return e.cost }
+// Cost is a rough price of Eval for ordering: about one for each step that looks at no
+// text, more for those that do, much more for those that wait for the network.
+func (e *Expr) Cost() int { return e.cost + len(e.names) }
+
+// Pure says whether the value depends on the variables alone: nothing in it is random,
+// or asks for the time or the network.
+func (e *Expr) Pure() bool { return e.pure }
 
 // String is the expression as written.
 func (e *Expr) String() string { return e.src }
+
+// Needle is a literal test inside an expression: does the variable Var contain Text?
+// With Fold, Text is in lower case and its letters, all ASCII, stand for either case; a
+// text that is odd in the sense of package needle cannot be answered for then.
+type Needle struct {
+	Var, Text string
+	Fold      bool
+}
+
+// What looking at a text costs, against one step that does not.
+const (
+	costSearch  = 8
+	costCall    = 10
+	costPattern = 40
+	costDear    = 500
+	costNetwork = 100_000
+)
+
+// call makes the node of a call: of its value, when all arguments are known and the
+// function does not depend on anything else.
+func (e *Expr) call(c call) node {
+	switch f := c.function; {
+	case f.waits:
+		e.cost += costNetwork
+	case f.dear:
+		e.cost += costDear
+	default:
+		e.cost += costCall
+	}
+	if n, ok := c.fold(); ok {
+		return n
+	}
+	switch c.function.name {
+	case "contains", "contains_all", "contains_any":
+		if n, ok := e.search(c); ok {
+			return n
+		}
+	case "regex", "regex_all", "regex_any":
+		if n, ok := e.test(c); ok {
+			return n
+		}
+	}
+	return c
+}
+
+// call is a function with its arguments.
+type call struct {
+	function *fn
+	args     []node
+}
+
+func (n call) eval(env *Env) (any, error) {
+	args, err := values(env, n.args)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 1 && args[0] == nil {
+		args = nil
+	}
+	return n.function.call(env, args)
+}
+
+// What is worked out when an expression is compiled.
+const (
+	maxFoldedArguments = 1 << 10
+	maxFoldedResult    = 4 << 10
+)
+
+// fold is the call's value, when it can be known once and for all and is small. A call
+// that fails is left to fail when it is evaluated.
+func (n call) fold() (node, bool) {
+	if n.function.worldly || n.function.dear {
+		return nil, false
+	}
+	size := 0
+	for _, a := range n.args {
+		c, ok := a.(constant)
+		if !ok {
+			return nil, false
+		}
+		if s, ok := c.value.(string); ok {
+			size += len(s)
+		}
+	}
+	if size > maxFoldedArguments {
+		return nil, false
+	}
+	v, err := n.eval(&Env{})
+	if err != nil {
+		return nil, false
+	}
+	switch v := v.(type) {
+	case string:
+		return constant{v}, len(v) <= maxFoldedResult
+	case bool, float64, int, int64:
+		return constant{v}, true
+	}
+	return nil, false
+}
+
+// lowerASCII says whether a text is in lower case and all ASCII.
+func lowerASCII(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 || 'A' <= c && c <= 'Z' }) < 0
+}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	wappalyzer "github.com/projectdiscovery/wappalyzergo"
 )
 
 // Host is the world as functions may touch it. One Host serves a whole scan, from any
@@ -20,5 +22,39 @@ type Host struct {
 	Now      func() time.Time // nil is time.Now
 	Rand     *rand.Rand       // nil is the generator of the runtime
 
-	mu sync.Mutex // guards Rand
+	random sync.Mutex // guards Rand
+
+	once    sync.Once // makes apps: the fingerprints are many megabytes
+	apps    *wappalyzer.Wappalyze
+	appsErr error
+}
+
+func (h *Host) now() time.Time {
+	if h == nil || h.Now == nil {
+		return time.Now()
+	}
+	return h.Now()
+}
+
+// intN is a random number from 0 up to and without n, which is above 0.
+func (h *Host) intN(n int) int {
+	if h == nil || h.Rand == nil {
+		return rand.IntN(n)
+	}
+	h.random.Lock()
+	defer h.random.Unlock()
+	return h.Rand.IntN(n)
+}
+
+func (h *Host) bytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(h.intN(256))
+	}
+	return b
+}
+
+func (h *Host) fingerprints() (*wappalyzer.Wappalyze, error) {
+	h.once.Do(func() { h.apps, h.appsErr = wappalyzer.New() })
+	return h.apps, h.appsErr
 }

@@ -1,196 +1,300 @@
-// Package dsl is the small language inside template texts: what stands between {{ and
-// }}, or between two § signs.
-//
-// Today it holds variables. A Text is parsed once, bound step by step as values become
-// known (first the template's own, then the target's), and rendered at the end; an
-// expression is one more kind of part in it.
 package dsl
 
 import (
-	"fmt"
-	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// Text is text with placeholders. The zero value is the empty text; a Text is not
-// changed after it is made.
-type Text struct{ parts []part }
-
-// part is a literal, or a variable with the way it was written.
-type part struct {
-	text     string // the literal, or the placeholder as written, markers included
-	variable string // "" for a literal
+// Text is text with placeholders: {{name}}, §name§, or an expression in double braces.
+// The zero value is the empty text; a Text is not changed after it is made.
+type Text struct {
+	parts []part
+	// unresolved says that braces outside the placeholders may count as a placeholder of
+	// the template that stayed, which the rendered text tells.
+	unresolved bool
 }
 
-var (
-	nameForm   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-	inertForm  = regexp.MustCompile(`^[\s{}"':,;.#/@!%^&*+=<>|~\\-]*$`)
-	marginForm = regexp.MustCompile(`^§[A-Za-z_][A-Za-z0-9_-]*§`)
-)
+// part is a literal or a placeholder.
+type part struct {
+	text string // the literal, or the placeholder as written, markers included
+	hole *hole  // nil for a literal
+	data bool   // a literal that is a value: braces in it mean nothing
+}
 
-// Literal is a Text without placeholders.
+// Literal is a Text that is a value: nothing in it is a placeholder, nor stays as one.
 func Literal(s string) Text {
 	if s == "" {
 		return Text{}
 	}
-	return Text{parts: []part{{text: s}}}
+	return Text{parts: []part{{text: s, data: true}}}
 }
 
-// Parse reads a text. {{name}} and §name§ are variables, with blanks allowed around
-// the name; braces around nothing but punctuation, and braces that are not closed, are
-// literal.
-func Parse(s string) Text {
-	var t Text
-	literal := 0
-	flush := func(end int) {
-		if end > literal {
-			t.parts = append(t.parts, part{text: s[literal:end]})
-		}
-	}
-	for i := 0; i < len(s); {
-		open := strings.IndexAny(s[i:], "{§")
-		if open < 0 {
-			break
-		}
-		i += open
-		if strings.HasPrefix(s[i:], "§") {
-			if m := marginForm.FindString(s[i:]); m != "" {
-				flush(i)
-				t.parts = append(t.parts, part{text: m, variable: strings.Trim(m, "§")})
-				i += len(m)
-				literal = i
-				continue
-			}
-			i += len("§")
-			continue
-		}
-		if !strings.HasPrefix(s[i:], "{{") {
-			i++
-			continue
-		}
-		end := strings.Index(s[i:], "}}")
-		if end < 0 {
-			break
-		}
-		inner := s[i+2 : i+end]
-		switch name := strings.TrimSpace(inner); {
-		case nameForm.MatchString(name):
-			flush(i)
-			t.parts = append(t.parts, part{text: s[i : i+end+2], variable: name})
-			i += end + 2
-			literal = i
-		case inertForm.MatchString(inner) || inner[0] == '{':
-			i++ // no placeholder begins here; one may begin a brace further
-		default:
-			i += end + 2
-		}
-	}
-	flush(len(s))
-	return t
-}
-
-// Bind puts in the texts that are known now; the rest stays open. Texts are inserted as
-// they are: a literal in them that looks like a placeholder is never expanded.
-func (t Text) Bind(known Lookup) Text {
-	var out Text
-	for _, p := range t.parts {
-		value := Text{parts: []part{p}}
-		if p.variable != "" {
-			if v, ok := known(p.variable); ok {
-				if bound, isText := v.(Text); isText {
-					value = bound
-				} else {
-					value = Literal(String(v))
-				}
-			}
-		}
-		for _, p := range value.parts {
-			if n := len(out.parts); p.variable == "" && n > 0 && out.parts[n-1].variable == "" {
-				out.parts[n-1].text += p.text
-			} else {
-				out.parts = append(out.parts, p)
-			}
-		}
-	}
-	return out
-}
-
-// Render gives the text with all values in; a placeholder without a value stays as it
-// was written, and the error is *Unresolved then.
-func (t Text) Render(env *Env) (string, error) {
-	if s, ok := t.Const(); ok {
-		return s, nil
-	}
-	var b strings.Builder
-	var missing error
-	for _, p := range t.parts {
-		s := p.text
-		if p.variable != "" {
-			v, ok := env.value(p.variable)
-			if ok {
-				s = String(v)
-			} else if missing == nil {
-				missing = &Unresolved{p.variable}
-			}
-		}
-		b.WriteString(s)
-	}
-	return b.String(), missing
-}
-
-// String is a value as text, as every function and placeholder sees it.
-func String(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []byte:
-		return string(v)
-	}
-	return fmt.Sprint(v)
-}
-
-// Const is the text when nothing in it is open.
+// Const is the text when nothing in it is open and nothing stays unresolved.
 func (t Text) Const() (string, bool) {
-	switch {
-	case len(t.parts) == 0:
+	if len(t.parts) == 0 {
 		return "", true
-	case len(t.parts) == 1 && t.parts[0].variable == "":
+	}
+	for i := range t.parts {
+		if t.parts[i].hole != nil {
+			return "", false
+		}
+	}
+	if t.unresolved {
+		if _, err := t.Render(nil); err != nil {
+			return "", false
+		}
+	}
+	if len(t.parts) == 1 {
 		return t.parts[0].text, true
 	}
-	return "", false
+	return t.String(), true
 }
 
-// Names are the open variables, in order of use, each once.
+// Names are the variables that rendering may ask for, in order of use, each once. A
+// placeholder like {{a-b}} gives its whole name first, then those of the expression
+// that it is when there is no such variable.
 func (t Text) Names() []string {
 	var names []string
-	for i, p := range t.parts {
-		seen := p.variable == ""
-		for _, before := range t.parts[:i] {
-			seen = seen || before.variable == p.variable
+	for _, p := range t.parts {
+		if p.hole == nil {
+			continue
 		}
-		if !seen {
-			names = append(names, p.variable)
+		for _, name := range p.hole.names() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
 }
 
+// Pure says whether the rendered text depends on the variables alone: nothing in it is
+// random, or asks for the time or the network.
+func (t Text) Pure() bool {
+	return !slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil && p.hole.expr != nil && !p.hole.expr.pure })
+}
+
 // String is the text with its open placeholders as written.
 func (t Text) String() string {
-	s, _ := t.Render(nil)
-	return s
+	if len(t.parts) == 1 {
+		return t.parts[0].text
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		b.WriteString(p.text)
+	}
+	return b.String()
 }
 
 // Key is a text that two Texts share exactly when they mean the same; it tells an open
 // placeholder from a literal that looks like one.
 func (t Text) Key() string {
 	var b strings.Builder
-	for _, p := range t.parts {
-		if p.variable != "" {
-			fmt.Fprintf(&b, "v%d:%s", len(p.variable), p.variable)
-		} else {
-			fmt.Fprintf(&b, "l%d:%s", len(p.text), p.text)
+	field := func(kind byte, s string) {
+		b.WriteByte(kind)
+		b.WriteString(strconv.Itoa(len(s)))
+		b.WriteByte(':')
+		b.WriteString(s)
+	}
+	for i := 0; i < len(t.parts); i++ {
+		p := t.parts[i]
+		switch {
+		case p.hole != nil:
+			field('v', p.hole.key())
+		case t.unresolved && !p.data:
+			field('t', p.text)
+		default:
+			literal := p.text
+			for ; i+1 < len(t.parts) && t.parts[i+1].hole == nil && (t.parts[i+1].data || !t.unresolved); i++ {
+				literal += t.parts[i+1].text
+			}
+			field('l', literal)
 		}
 	}
 	return b.String()
+}
+
+// Bind puts in the values that are known now; the rest stays open. Values are inserted
+// as they are: what looks like a placeholder in one is none. A value that is a Text
+// brings its own placeholders, with the values bound to it.
+func (t Text) Bind(known Lookup) Text {
+	out := Text{unresolved: t.unresolved}
+	for _, p := range t.parts {
+		if p.hole == nil {
+			out.append(p)
+			continue
+		}
+		if v, ok := p.hole.plain(known); ok {
+			out.appendValue(v)
+			continue
+		}
+		if p.hole.expr != nil {
+			p.hole = p.hole.bind(known)
+			if v, ok := p.hole.value(); ok {
+				out.appendValue(v)
+				continue
+			}
+		}
+		out.append(p)
+	}
+	return out
+}
+
+func (t *Text) append(p part) {
+	if n := len(t.parts); n > 0 && p.hole == nil && t.parts[n-1].hole == nil && t.parts[n-1].data == p.data {
+		t.parts[n-1].text += p.text
+		return
+	}
+	t.parts = append(t.parts, p)
+}
+
+func (t *Text) appendValue(v any) {
+	switch v := v.(type) {
+	case Text:
+		for _, p := range v.parts {
+			t.append(p)
+		}
+		t.unresolved = t.unresolved || v.unresolved
+	case Raw:
+		t.append(part{text: string(v)})
+		t.unresolved = t.unresolved || hasLeftover(string(v))
+	default:
+		if s := String(v); s != "" {
+			t.append(part{text: s, data: true})
+		}
+	}
+}
+
+// Render gives the text with all values in (template language 6.4). A placeholder
+// without a value stays as it was written; the error is *Unresolved when that forbids
+// the text to be sent (6.5), and says otherwise which expression failed, and why: the
+// text is then rendered as far as it goes. Values are never looked at again.
+func (t Text) Render(env *Env) (string, error) {
+	if len(t.parts) == 1 && t.parts[0].hole == nil && !t.unresolved {
+		return t.parts[0].text, nil
+	}
+	if env == nil {
+		env = &Env{}
+	}
+	r := renderer{env: env}
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.hole == nil {
+			r.literal(p.text, p.data)
+		} else {
+			r.hole(p)
+		}
+		if len(r.text) > maxResult {
+			return string(r.text[:maxResult]), errTooLarge
+		}
+	}
+	s := string(r.text)
+	switch {
+	case r.failed != nil:
+		return s, r.failed
+	case r.unresolved != "":
+		return s, &Unresolved{r.unresolved}
+	case t.unresolved || r.markers:
+		if name, found := leftover(s, r.data); found {
+			return s, &Unresolved{name}
+		}
+	}
+	return s, nil
+}
+
+// fill renders the text inside a string of an expression: what has no value stays, and
+// is part of the string.
+func (t Text) fill(env *Env) (string, error) {
+	r := renderer{env: env}
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.hole == nil {
+			r.literal(p.text, p.data)
+		} else {
+			r.hole(p)
+		}
+		if len(r.text) > maxResult {
+			return "", errTooLarge
+		}
+	}
+	return string(r.text), r.failed
+}
+
+func (t Text) holes() (all []*hole) {
+	for _, p := range t.parts {
+		if p.hole != nil {
+			all = append(all, p.hole)
+		}
+	}
+	return all
+}
+
+// renderer puts a text together.
+type renderer struct {
+	env        *Env
+	text       []byte
+	data       []span // the parts of text that are values
+	markers    bool   // a value that belongs to the template may hold markers
+	failed     error  // the first expression that failed
+	unresolved string // the first name without a value
+}
+
+type span struct{ from, to int }
+
+func (r *renderer) literal(s string, data bool) {
+	if data {
+		r.data = append(r.data, span{len(r.text), len(r.text) + len(s)})
+	}
+	r.text = append(r.text, s...)
+}
+
+func (r *renderer) hole(p *part) {
+	if v, ok := p.hole.plain(r.env.value); ok {
+		r.value(v)
+		return
+	}
+	v, done, err := p.hole.eval(r.env)
+	switch {
+	case err != nil:
+		r.text = append(r.text, p.text...)
+		r.fail(err)
+	case done:
+		r.value(v)
+	default:
+		r.text = append(r.text, p.text...)
+		if name, found := leftover(p.text, nil); found {
+			r.miss(name)
+		}
+	}
+}
+
+func (r *renderer) fail(err error) {
+	if missing, ok := err.(*Unresolved); ok {
+		r.miss(missing.Name)
+	} else if r.failed == nil {
+		r.failed = err
+	}
+}
+
+func (r *renderer) miss(name string) {
+	if r.unresolved == "" {
+		r.unresolved = name
+	}
+}
+
+func (r *renderer) value(v any) {
+	switch v := v.(type) {
+	case Text:
+		s, err := r.env.nested(v)
+		if err != nil {
+			r.fail(err)
+		}
+		r.literal(s, true)
+	case Raw:
+		r.text = append(r.text, v...)
+		r.markers = r.markers || hasLeftover(string(v))
+	default:
+		r.literal(String(v), true)
+	}
 }

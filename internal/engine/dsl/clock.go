@@ -1,0 +1,117 @@
+package dsl
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxWait bounds wait_for.
+const maxWait = 5 * time.Minute
+
+var momentForms = []string{
+	time.RFC3339,
+	"2006-01-02 15:04:05 Z07:00", "2006-01-02 15:04:05",
+	"2006-01-02 15:04 Z07:00", "2006-01-02 15:04",
+	"2006-01-02 Z07:00", "2006-01-02",
+}
+
+var fieldForm = regexp.MustCompile(`%[A-Za-z]`)
+
+func timeFunctions() []fn {
+	return []fn{
+		{name: "unix_time", min: 0, max: 1, worldly: true, run: unixTime},
+		{name: "to_unix_time", min: 1, max: 2, run: toUnixTime},
+		{name: "date_time", min: 1, max: -1, worldly: true, run: dateTime},
+		{name: "wait_for", min: 1, max: 1, worldly: true, waits: true, run: waitFor},
+	}
+}
+
+func unixTime(env *Env, args []any) (any, error) {
+	var more int64
+	if len(args) == 1 {
+		n, err := wholeNumber(args[0])
+		if err != nil {
+			return nil, err
+		}
+		more = n
+	}
+	return float64(env.Host.now().Unix() + more), nil
+}
+
+// toUnixTime is an int64, as the language has it.
+func toUnixTime(_ *Env, args []any) (any, error) {
+	s := String(args[0])
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		return int64(n), nil
+	}
+	forms := momentForms
+	if len(args) == 2 {
+		forms = []string{String(args[1])}
+	}
+	for _, form := range forms {
+		if t, err := time.Parse(form, s); err == nil {
+			return t.Unix(), nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not a time", shown(s))
+}
+
+// dateTime writes a moment, or now: with fields like %Y, or in the way of package time.
+func dateTime(env *Env, args []any) (any, error) {
+	t := env.Host.now()
+	if len(args) == 2 {
+		seconds, err := wholeNumber(args[1])
+		if err != nil {
+			return nil, err
+		}
+		t = time.Unix(seconds, 0)
+	}
+	form := String(args[0])
+	if !fieldForm.MatchString(form) {
+		return t.Format(form), nil
+	}
+	var wrong error
+	s := fieldForm.ReplaceAllStringFunc(form, func(field string) string {
+		n := 0
+		switch field[1] {
+		case 'Y', 'y':
+			n = t.Year()
+		case 'M':
+			n = int(t.Month())
+		case 'D', 'd':
+			n = t.Day()
+		case 'H', 'h':
+			n = t.Hour()
+		case 'm':
+			n = t.Minute()
+		case 'S', 's':
+			n = t.Second()
+		default:
+			wrong = fmt.Errorf("there is no field %s", field)
+		}
+		return fmt.Sprintf("%02d", n)
+	})
+	if wrong != nil {
+		return nil, wrong
+	}
+	return s, nil
+}
+
+func waitFor(env *Env, args []any) (any, error) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(String(args[0])), 64)
+	if err != nil || n < 0 || n > maxWait.Seconds() {
+		return nil, fmt.Errorf("%s is no time to wait", shown(args[0]))
+	}
+	ctx := env.context()
+	timer := time.NewTimer(time.Duration(n) * time.Second)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,76 @@
+package dsl
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+func cryptoFunctions() []fn {
+	return []fn{
+		{name: "aes_cbc", min: 3, max: 3, run: aesCBC},
+		{name: "aes_gcm", min: 2, max: 2, worldly: true, run: aesGCM},
+		{name: "rsa_encrypt", min: 2, max: 2, worldly: true, dear: true, run: rsaEncrypt},
+		{name: "generate_jwt", min: 2, max: 4, worldly: true, dear: true, run: generateJWT},
+		{name: "cookie_unsign", min: 1, max: -1, dear: true, run: cookieUnsign},
+	}
+}
+
+// aesCBC encrypts with padding as of PKCS #5, to bytes.
+func aesCBC(_ *Env, args []any) (any, error) {
+	data, iv := []byte(String(args[0])), []byte(String(args[2]))
+	block, err := aes.NewCipher([]byte(String(args[1])))
+	if err != nil {
+		return nil, err
+	}
+	if len(iv) != aes.BlockSize {
+		return nil, fmt.Errorf("the initial vector has %d bytes, not %d", len(iv), aes.BlockSize)
+	}
+	missing := aes.BlockSize - len(data)%aes.BlockSize
+	for range missing {
+		data = append(data, byte(missing))
+	}
+	cipher.NewCBCEncrypter(block, iv).CryptBlocks(data, data)
+	return data, nil
+}
+
+// aesGCM encrypts under a fresh nonce, which the result begins with.
+func aesGCM(env *Env, args []any) (any, error) {
+	block, err := aes.NewCipher([]byte(String(args[0])))
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	nonce := env.Host.bytes(sealer.NonceSize())
+	return sealer.Seal(nonce, nonce, []byte(String(args[1])), nil), nil
+}
+
+func rsaEncrypt(_ *Env, args []any) (any, error) {
+	block, _ := pem.Decode([]byte(String(args[1])))
+	if block == nil {
+		return nil, errors.New("the key is not in PEM form")
+	}
+	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := parsed.(*rsa.PublicKey)
+	if !ok {
+		return nil, errors.New("the key is not an RSA key")
+	}
+	// The padding that targets expect, not the one to choose.
+	b, err := rsa.EncryptPKCS1v15(rand.Reader, key, []byte(String(args[0]))) //nolint:staticcheck
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.EncodeToString(b), nil
+}

@@ -1,0 +1,158 @@
+package dsl
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"strconv"
+	"strings"
+)
+
+func encodingFunctions() []fn {
+	return []fn{
+		text1("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+		text1("base64_py", base64Lines),
+		{name: "base64_decode", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
+			b, err := base64.StdEncoding.DecodeString(String(args[0]))
+			if err != nil {
+				return nil, err
+			}
+			return string(b), nil
+		}},
+		{name: "url_encode", min: 1, max: -1, run: urlEncode},
+		text1("url_decode", urlDecode),
+		{name: "hex_encode", min: 1, max: 2, run: hexEncode},
+		{name: "hex_decode", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
+			b, err := hex.DecodeString(String(args[0]))
+			if err != nil {
+				return nil, err
+			}
+			return string(b), nil
+		}},
+		{name: "html_escape", min: 1, max: -1, run: htmlEscape},
+		text1("html_unescape", html.UnescapeString),
+		{name: "json_minify", min: 1, max: 1, run: jsonMinify},
+		{name: "json_prettify", min: 1, max: 1, run: jsonPrettify},
+	}
+}
+
+// base64Lines is base64 in lines of 76 characters, each ended.
+func base64Lines(s string) string {
+	all := base64.StdEncoding.EncodeToString([]byte(s))
+	var b strings.Builder
+	for len(all) > 76 {
+		b.WriteString(all[:76])
+		b.WriteByte('\n')
+		all = all[76:]
+	}
+	b.WriteString(all)
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// urlEncode encodes all but letters, digits and a few marks; with true as its second
+// argument those marks, too.
+func urlEncode(_ *Env, args []any) (any, error) {
+	keep := "-_.!~*'()"
+	if len(args) > 1 && args[1] == true {
+		keep = ""
+	}
+	var b strings.Builder
+	for _, c := range String(args[0]) {
+		if c < 0x80 && (isNameByte(byte(c)) && c != '_' || strings.IndexByte(keep, byte(c)) >= 0) {
+			b.WriteByte(byte(c))
+			continue
+		}
+		for _, x := range []byte(string(c)) {
+			fmt.Fprintf(&b, "%%%02X", x)
+		}
+	}
+	return b.String(), nil
+}
+
+// urlDecode decodes what is percent-encoded and leaves the rest, + and all.
+func urlDecode(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if x, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(x))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// hexEncode takes texts and bytes; other types count as empty.
+func hexEncode(_ *Env, args []any) (any, error) {
+	var data []byte
+	switch v := args[0].(type) {
+	case string:
+		data = []byte(v)
+	case []byte:
+		data = v
+	}
+	if len(args) < 2 || !strings.EqualFold(String(args[1]), "x") {
+		return hex.EncodeToString(data), nil
+	}
+	var b strings.Builder
+	for _, x := range data {
+		fmt.Fprintf(&b, `\x%02x`, x)
+	}
+	return b.String(), nil
+}
+
+func jsonMinify(_ *Env, args []any) (any, error) {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(String(args[0])), &object); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return string(b), nil
+}
+
+const jsonIndent = "    "
+
+func jsonPrettify(_ *Env, args []any) (any, error) {
+	source := []byte(String(args[0]))
+	if indented(source) > maxResult {
+		return nil, errTooLarge
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, source, "", jsonIndent); err != nil {
+		return nil, err
+	}
+	return b.String(), nil
+}
+
+// indented is about the length that JSON has when every value stands on its own line.
+func indented(source []byte) int {
+	size, depth, quoted := len(source), 0, false
+	for i := 0; i < len(source); i++ {
+		switch c := source[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			size += depth * len(jsonIndent)
+		case c == '}' || c == ']':
+			depth--
+			size += depth * len(jsonIndent)
+		case c == ',':
+			size += depth * len(jsonIndent)
+		}
+	}
+	return size
+}

@@ -1,0 +1,192 @@
+package dsl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// hole is a placeholder: a name, an expression, or a name that may turn out to be one.
+type hole struct {
+	name   string // the variable whose value takes the whole place; "" when none can
+	only   bool   // a name, and never an expression
+	expr   *Expr  // nil when a name is all it is, or what was written is wrong
+	always bool   // an expression whatever the variables are
+	wrong  error  // why an expression cannot be compiled
+	bound  map[string]any
+}
+
+func (h *hole) names() []string {
+	var names []string
+	if h.name != "" {
+		names = append(names, h.name)
+	}
+	if h.expr == nil {
+		return names
+	}
+	for _, name := range h.expr.names {
+		v, bound := h.bound[name]
+		if !bound && name != h.name {
+			names = append(names, name)
+		} else if t, ok := v.(Text); ok {
+			names = append(names, t.Names()...)
+		}
+	}
+	return names
+}
+
+// key is equal for two holes exactly when they mean the same.
+func (h *hole) key() string {
+	if h.expr == nil {
+		return h.name
+	}
+	var b strings.Builder
+	b.WriteString(h.expr.src)
+	for _, name := range h.expr.names {
+		switch v := h.bound[name].(type) {
+		case nil:
+		case Text:
+			fmt.Fprintf(&b, "\x00%s=%s", name, v.Key())
+		default:
+			fmt.Fprintf(&b, "\x00%s:%#v", name, v)
+		}
+	}
+	return b.String()
+}
+
+// plain is the value of the name, when there is one.
+func (h *hole) plain(known Lookup) (any, bool) {
+	if h.name == "" || known == nil {
+		return nil, false
+	}
+	return known(h.name)
+}
+
+// eval works out the expression. done is false when the place is none for these
+// variables, and stays as it was written.
+func (h *hole) eval(env *Env) (v any, done bool, err error) {
+	if h.only {
+		return nil, false, nil
+	}
+	if h.bound != nil {
+		inner := *env
+		inner.Vars = First(Map(h.bound), env.Vars)
+		env = &inner
+	}
+	if !h.always && !namesFunction(h.name) && !h.touches(env) {
+		return nil, false, nil
+	}
+	switch {
+	case h.wrong != nil:
+		return nil, false, h.wrong
+	case h.expr == nil:
+		return nil, false, &Missing{h.name}
+	}
+	before := env.raw
+	env.raw = false
+	v, err = h.expr.Eval(env)
+	raw := env.raw
+	env.raw = before
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("{{%s}}: %w", h.expr.src, err)
+	case raw && h.expr.calls:
+		// The marker inside is hidden by now, but nothing may be sent with it.
+		return nil, false, &Unresolved{h.expr.src}
+	case raw:
+		return Raw(String(v)), true, nil
+	}
+	return v, true, nil
+}
+
+// touches says whether the place is an expression for these variables: one whose text
+// has some variable's name in it (template language 6.4, step 2).
+func (h *hole) touches(env *Env) bool {
+	source := h.name
+	if h.expr != nil {
+		source = h.expr.src
+		for _, name := range h.expr.names {
+			if _, ok := env.value(name); ok {
+				return true
+			}
+		}
+	}
+	return mentions(source, env)
+}
+
+// maxMentions bounds how many names mentions asks for.
+const maxMentions = 2000
+
+// mentions looks for a variable whose name is a part of the text, as far as names are
+// made of letters, digits and underscores.
+func mentions(source string, env *Env) bool {
+	tries := 0
+	for start := 0; start < len(source); start++ {
+		for end := start; end < len(source) && isNameByte(source[end]); end++ {
+			if tries++; tries > maxMentions {
+				return false
+			}
+			if _, ok := env.value(source[start : end+1]); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bind keeps the values of the expression's variables that are known.
+func (h *hole) bind(known Lookup) *hole {
+	bound := h.bound
+	copied := false
+	for _, name := range h.expr.names {
+		if _, have := bound[name]; have {
+			continue
+		}
+		v, ok := known(name)
+		if !ok {
+			continue
+		}
+		if !copied {
+			copied = true
+			bound = make(map[string]any, len(h.expr.names))
+			for k, old := range h.bound {
+				bound[k] = old
+			}
+		}
+		if t, isText := v.(Text); isText {
+			if s, constant := t.Const(); constant {
+				v = s
+			}
+		}
+		bound[name] = v
+	}
+	if !copied {
+		return h
+	}
+	b := *h
+	b.bound = bound
+	return &b
+}
+
+// value is the value of an expression that depends on nothing but what is bound. An
+// expression that fails, or that has a value in it whose rendering failed, is left to
+// be judged when it is rendered.
+func (h *hole) value() (any, bool) {
+	if h.expr == nil || !h.expr.pure || !h.always && len(h.bound) == 0 {
+		return nil, false
+	}
+	for _, name := range h.expr.names {
+		switch h.bound[name].(type) {
+		case Text, Raw:
+			return nil, false
+		case nil:
+			if _, ok := h.bound[name]; !ok {
+				return nil, false
+			}
+		}
+	}
+	v, err := h.expr.Eval(&Env{Vars: Map(h.bound)})
+	if err != nil {
+		return nil, false
+	}
+	return v, true
+}

@@ -1,0 +1,338 @@
+package dsl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/needle"
+)
+
+// node is a part of a compiled expression.
+type node interface {
+	eval(env *Env) (any, error)
+}
+
+// constant is a value that was written.
+type constant struct{ value any }
+
+func (n constant) eval(*Env) (any, error) { return n.value, nil }
+
+// reference is a variable.
+type reference struct{ name string }
+
+func (n reference) eval(env *Env) (any, error) {
+	v, err := n.value(env)
+	if err != nil {
+		return nil, err
+	}
+	return widen(v), nil
+}
+
+// value is the variable's value with the type that the lookup gave.
+func (n reference) value(env *Env) (any, error) {
+	v, ok := env.value(n.name)
+	if !ok {
+		return nil, &Missing{n.name}
+	}
+	switch v := v.(type) {
+	case Raw:
+		env.raw = true
+		return string(v), nil
+	case Text:
+		return env.nested(v)
+	}
+	return v, nil
+}
+
+// filled is a text of the expression that has placeholders.
+type filled struct{ text Text }
+
+func (n filled) eval(env *Env) (any, error) {
+	s, err := n.text.fill(env)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// member is something inside a variable: "a.B". No value has members.
+type member struct {
+	path string
+	args node
+}
+
+func (n member) base() string {
+	base, _, _ := strings.Cut(n.path, ".")
+	return base
+}
+
+func (n member) eval(env *Env) (any, error) {
+	if n.args != nil {
+		if _, err := n.args.eval(env); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := (reference{n.base()}).value(env); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s: %s has no members", n.path, n.base())
+}
+
+// unary is a sign before a value.
+type unary struct {
+	op op
+	x  node
+}
+
+// sign makes the node of a sign, or its value when that is known.
+func sign(o op, x node) node {
+	u := unary{o, x}
+	if _, ok := x.(constant); ok {
+		if v, err := u.eval(nil); err == nil {
+			return constant{v}
+		}
+	}
+	return u
+}
+
+func (n unary) eval(env *Env) (any, error) {
+	v, err := n.x.eval(env)
+	if err != nil {
+		return nil, err
+	}
+	if n.op == opNot {
+		if b, ok := v.(bool); ok {
+			return !b, nil
+		}
+		return nil, unfit(n.op, v)
+	}
+	x, ok := v.(float64)
+	if !ok {
+		return nil, unfit(n.op, v)
+	}
+	if n.op == opNegate {
+		return -x, nil
+	}
+	return float64(^int64(x)), nil
+}
+
+// chain is values with operators that bind alike between them, from left to right.
+type chain struct {
+	first node
+	rest  []link
+}
+
+type link struct {
+	op      op
+	x       node
+	pattern *needle.Pattern // of a constant text after =~ and !~
+}
+
+// node is the node that does what the chain says, as far as it is not known already.
+func (c chain) node(level int) node {
+	switch level {
+	case binds[opList]:
+		l := list{items: []node{c.first}}
+		for _, r := range c.rest {
+			l.items = append(l.items, r.x)
+		}
+		return l
+	case binds[opThen]:
+		return choice(c)
+	case binds[opAnd], binds[opOr]:
+		l := logic{and: level == binds[opAnd], items: []node{c.first}}
+		for _, r := range c.rest {
+			l.items = append(l.items, r.x)
+		}
+		return l
+	}
+	return c.fold()
+}
+
+// fold works out the beginning of the chain, as far as it is made of constants.
+func (c chain) fold() node {
+	for len(c.rest) > 0 {
+		_, left := c.first.(constant)
+		_, right := c.rest[0].x.(constant)
+		if !left || !right {
+			return c
+		}
+		v, err := (chain{first: c.first, rest: c.rest[:1]}).eval(nil)
+		if err != nil {
+			return c
+		}
+		c.first, c.rest = constant{v}, c.rest[1:]
+	}
+	return c.first
+}
+
+func (c chain) eval(env *Env) (any, error) {
+	if len(c.rest) == 1 && c.rest[0].op <= opLessEqual {
+		if done, v, err := c.compareNumber(env); done {
+			return v, err
+		}
+	}
+	v, err := c.first.eval(env)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.rest {
+		r := &c.rest[i]
+		x, err := r.x.eval(env)
+		if err != nil {
+			return nil, err
+		}
+		if r.op == opMatch || r.op == opNoMatch {
+			v, err = r.match(v, x)
+		} else {
+			v, err = between(r.op, v, x)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// compareNumber is the shortest way through the commonest comparison, that of a
+// variable with a number: the variable's number is not made a value of its own.
+func (c chain) compareNumber(env *Env) (done bool, v any, err error) {
+	ref, ok := c.first.(reference)
+	if !ok {
+		return false, nil, nil
+	}
+	k, ok := c.rest[0].x.(constant)
+	if !ok {
+		return false, nil, nil
+	}
+	y, ok := k.value.(float64)
+	if !ok {
+		return false, nil, nil
+	}
+	raw, err := ref.value(env)
+	if err != nil {
+		return true, nil, err
+	}
+	var x float64
+	switch n := raw.(type) {
+	case int:
+		x = float64(n)
+	case float64:
+		x = n
+	default:
+		v, err = between(c.rest[0].op, widen(raw), k.value)
+		return true, v, err
+	}
+	switch o := c.rest[0].op; o {
+	case opEqual:
+		return true, x == y, nil
+	case opUnequal:
+		return true, x != y, nil
+	default:
+		return true, ordered(o, x, y), nil
+	}
+}
+
+func (r *link) match(v, x any) (any, error) {
+	s, ok := v.(string)
+	if !ok {
+		return nil, unfit(r.op, v)
+	}
+	p := r.pattern
+	if p == nil {
+		source, ok := x.(string)
+		if !ok {
+			return nil, unfit(r.op, x)
+		}
+		var err error
+		if p, err = compileRegex(source); err != nil {
+			return nil, err
+		}
+	}
+	return p.MatchString(s) == (r.op == opMatch), nil
+}
+
+// logic is && or || between any number of values. The second answer decides nothing
+// once the first has.
+type logic struct {
+	and   bool
+	items []node
+}
+
+func (n logic) eval(env *Env) (any, error) {
+	for _, item := range n.items {
+		v, err := item.eval(env)
+		if err != nil {
+			return nil, err
+		}
+		b, ok := v.(bool)
+		switch {
+		case !ok && n.and:
+			return nil, unfit(opAnd, v)
+		case !ok:
+			return nil, unfit(opOr, v)
+		}
+		if b != n.and {
+			return b, nil
+		}
+	}
+	return n.and, nil
+}
+
+// choice is a chain of ? : and ??, read from left to right: a condition that does not
+// hold is nil, and what follows : or ?? stands in for nil.
+type choice chain
+
+func (n choice) eval(env *Env) (any, error) {
+	v, err := n.first.eval(env)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n.rest {
+		r := &n.rest[i]
+		if r.op == opThen && v == false {
+			v = nil
+			continue
+		}
+		if r.op != opThen && v != nil {
+			continue
+		}
+		x, err := r.x.eval(env)
+		if err != nil {
+			return nil, err
+		}
+		if r.op == opThen && v != true {
+			return nil, unfit(opThen, v)
+		}
+		v = x
+	}
+	return v, nil
+}
+
+// list is values with commas between them. A first value that is a list goes on in it.
+type list struct{ items []node }
+
+func (n list) eval(env *Env) (any, error) {
+	all, err := values(env, n.items)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// values evaluates items; a first one that is a list is spread.
+func values(env *Env, items []node) ([]any, error) {
+	all := make([]any, 0, len(items))
+	for i, item := range items {
+		v, err := item.eval(env)
+		if err != nil {
+			return nil, err
+		}
+		if spread, ok := v.([]any); ok && i == 0 {
+			all = append(all, spread...)
+			continue
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}

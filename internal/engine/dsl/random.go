@@ -1,0 +1,118 @@
+package dsl
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+)
+
+const (
+	digits  = "0123456789"
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+	maxRandom = 1 << 20 // characters of one random text
+)
+
+func randomFunctions() []fn {
+	return []fn{
+		{name: "rand_char", min: 0, max: 1, worldly: true, run: func(env *Env, args []any) (any, error) {
+			return randomText(env, charset(args, 0), 1)
+		}},
+		{name: "rand_base", min: 1, max: 3, worldly: true, run: func(env *Env, args []any) (any, error) {
+			n, err := randomLength(args[0])
+			if err != nil {
+				return nil, err
+			}
+			return randomText(env, charset(args, 1), n)
+		}},
+		randomOf("rand_text_alphanumeric", letters+digits),
+		randomOf("rand_text_alpha", letters),
+		randomOf("rand_text_numeric", digits),
+		{name: "rand_int", min: 0, max: 2, worldly: true, run: randomInt},
+		{name: "rand_ip", min: 1, max: -1, worldly: true, run: randomIP},
+	}
+}
+
+// charset is the argument that says which characters, or all letters and digits.
+func charset(args []any, at int) string {
+	if len(args) == at+1 {
+		if s := String(args[at]); strings.TrimSpace(s) != "" {
+			return s
+		}
+	}
+	return letters + digits
+}
+
+// randomOf makes a function of a length and of characters to leave out.
+func randomOf(name, chars string) fn {
+	return fn{name: name, min: 1, max: 2, worldly: true, run: func(env *Env, args []any) (any, error) {
+		n, err := randomLength(args[0])
+		if err != nil {
+			return nil, err
+		}
+		if len(args) == 2 {
+			return randomText(env, removeChars(chars, String(args[1])), n)
+		}
+		return randomText(env, chars, n)
+	}}
+}
+
+func randomLength(v any) (int, error) {
+	n, err := wholeNumber(v)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 || n > maxRandom {
+		return 0, fmt.Errorf("a length of %d is out of range", n)
+	}
+	return int(n), nil
+}
+
+func randomText(env *Env, chars string, n int) (any, error) {
+	if chars == "" {
+		return nil, errors.New("no character is left")
+	}
+	from := []rune(chars)
+	var b strings.Builder
+	for range n {
+		b.WriteRune(from[env.Host.intN(len(from))])
+	}
+	return b.String(), nil
+}
+
+// randomInt is an int, as the language has it, from the first argument up to and without
+// the second.
+func randomInt(env *Env, args []any) (any, error) {
+	bounds := [2]int64{0, math.MaxInt32}
+	for i, a := range args {
+		n, err := wholeNumber(a)
+		if err != nil {
+			return nil, err
+		}
+		bounds[i] = n
+	}
+	width := bounds[1] - bounds[0]
+	if width <= 0 {
+		return nil, fmt.Errorf("there is no number from %d up to %d", bounds[0], bounds[1])
+	}
+	return int(bounds[0]) + env.Host.intN(int(width)), nil
+}
+
+// randomIP is an address out of one of several networks.
+func randomIP(env *Env, args []any) (any, error) {
+	network, err := netip.ParsePrefix(String(args[env.Host.intN(len(args))]))
+	if err != nil {
+		return nil, err
+	}
+	ip := network.Addr().AsSlice()
+	random := env.Host.bytes(len(ip))
+	for i := range ip {
+		fixed := min(max(network.Bits()-8*i, 0), 8)
+		mask := byte(0xff) >> fixed
+		ip[i] = ip[i]&^mask | random[i]&mask
+	}
+	addr, _ := netip.AddrFromSlice(ip) // of the length it came with
+	return addr.String(), nil
+}

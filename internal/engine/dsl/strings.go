@@ -1,0 +1,304 @@
+package dsl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+)
+
+// maxItems bounds lists that functions make.
+const maxItems = 1 << 20
+
+// text1 makes a function of one text.
+func text1(name string, f func(string) string) fn {
+	return fn{name: name, min: 1, max: 1, run: func(_ *Env, args []any) (any, error) { return f(String(args[0])), nil }}
+}
+
+// text2 makes a function of two texts.
+func text2(name string, f func(a, b string) string) fn {
+	return fn{name: name, min: 2, max: 2, run: func(_ *Env, args []any) (any, error) {
+		return f(String(args[0]), String(args[1])), nil
+	}}
+}
+
+func stringFunctions() []fn {
+	return []fn{
+		text1("to_upper", strings.ToUpper),
+		{name: "to_lower", min: 1, max: 1, run: func(env *Env, args []any) (any, error) { return env.lower(String(args[0])), nil }},
+		{name: "to_title", min: 1, max: -1, run: toTitle},
+		text2("trim", strings.Trim),
+		text2("trim_left", strings.TrimLeft),
+		text2("trim_right", strings.TrimRight),
+		text1("trim_space", strings.TrimSpace),
+		text2("trim_prefix", strings.TrimPrefix),
+		text2("trim_suffix", strings.TrimSuffix),
+		text1("reverse", func(s string) string { r := []rune(s); slices.Reverse(r); return string(r) }),
+		{name: "repeat", min: 2, max: 2, run: repeat},
+		{name: "replace", min: 3, max: 3, run: replace},
+		{name: "replace_regex", min: 3, max: 3, run: replaceRegex},
+		text2("remove_bad_chars", removeChars),
+		{name: "concat", min: 0, max: -1, run: concat},
+		{name: "split", min: 2, max: 3, run: split},
+		{name: "join", min: 2, max: -1, run: join},
+		{name: "substr", min: 2, max: -1, run: substr},
+		{name: "index", min: 2, max: 2, run: index},
+		{name: "sort", min: 1, max: -1, run: sortValues},
+		{name: "uniq", min: 1, max: -1, run: uniq},
+		{name: "padding", min: 4, max: 4, run: padding},
+	}
+}
+
+func toTitle(_ *Env, args []any) (any, error) {
+	lang := language.Und
+	if len(args) > 1 {
+		if l, err := language.Parse(String(args[1])); err == nil {
+			lang = l
+		}
+	}
+	return cases.Title(lang).String(String(args[0])), nil
+}
+
+// integer reads a whole number that is written as one.
+func integer(v any) (int, error) {
+	n, err := strconv.Atoi(String(v))
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a whole number", shown(v))
+	}
+	return n, nil
+}
+
+func repeat(_ *Env, args []any) (any, error) {
+	s := String(args[0])
+	n, err := integer(args[1])
+	switch {
+	case err != nil:
+		return nil, err
+	case n < 0:
+		return nil, errors.New("the count is negative")
+	case len(s) > 0 && n > maxResult/len(s):
+		return nil, errTooLarge
+	}
+	return strings.Repeat(s, n), nil
+}
+
+func replace(_ *Env, args []any) (any, error) {
+	s, from, to := String(args[0]), String(args[1]), String(args[2])
+	if len(to) > len(from) && len(s) > 0 && strings.Count(s, from) > (maxResult-len(s))/len(to) {
+		return nil, errTooLarge
+	}
+	return strings.ReplaceAll(s, from, to), nil
+}
+
+func replaceRegex(_ *Env, args []any) (any, error) {
+	s, to := String(args[0]), String(args[2])
+	p, err := compileRegex(String(args[1]))
+	if err != nil {
+		return nil, err
+	}
+	re := p.Regexp()
+	var out []byte
+	last := 0
+	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+		// Two bytes of the replacement give one group at most.
+		if (m[1]-m[0]+1)*(len(to)+1)+len(out) > maxResult {
+			return nil, errTooLarge
+		}
+		out = append(out, s[last:m[0]]...)
+		out = re.ExpandString(out, to, s, m)
+		last = m[1]
+	}
+	return string(append(out, s[last:]...)), nil
+}
+
+func removeChars(s, chars string) string {
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(chars, c) {
+			return -1
+		}
+		return c
+	}, s)
+}
+
+func concat(_ *Env, args []any) (any, error) {
+	var b strings.Builder
+	for _, a := range args {
+		s := String(a)
+		if b.Len()+len(s) > maxResult {
+			return nil, errTooLarge
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// split cuts at a separator, or into pieces of so many characters when the second
+// argument is a number.
+func split(_ *Env, args []any) (any, error) {
+	s, by := String(args[0]), String(args[1])
+	if len(args) == 3 {
+		n, err := integer(args[2])
+		if err != nil {
+			return nil, err
+		}
+		if n < 0 || n > maxItems {
+			if strings.Count(s, by) >= maxItems {
+				return nil, errTooLarge
+			}
+		}
+		return strings.SplitN(s, by, n), nil
+	}
+	if n, err := strconv.Atoi(by); err == nil {
+		return chunks(s, n)
+	}
+	if strings.Count(s, by) >= maxItems {
+		return nil, errTooLarge
+	}
+	return strings.Split(s, by), nil
+}
+
+func chunks(s string, size int) (any, error) {
+	if size <= 0 || size >= len(s) {
+		return []string{s}, nil
+	}
+	if len(s)/size >= maxItems {
+		return nil, errTooLarge
+	}
+	var all []string
+	start, count := 0, 0
+	for i := range s {
+		if count == size {
+			all = append(all, s[start:i])
+			start, count = i, 0
+		}
+		count++
+	}
+	return append(all, s[start:]), nil
+}
+
+func join(_ *Env, args []any) (any, error) {
+	if len(args) == 2 {
+		items, ok := args[1].([]string)
+		if !ok {
+			return nil, errors.New("one argument to join must be a list")
+		}
+		return strings.Join(items, String(args[0])), nil
+	}
+	var items []string
+	for _, a := range args[1:] {
+		if _, ok := a.([]string); ok {
+			return nil, errors.New("more than one list cannot be joined")
+		}
+		items = append(items, String(a))
+	}
+	return strings.Join(items, String(args[0])), nil
+}
+
+func substr(_ *Env, args []any) (any, error) {
+	s := String(args[0])
+	if s == "" {
+		return nil, errors.New("the text is empty")
+	}
+	start, err := integer(args[1])
+	if err != nil {
+		return nil, err
+	}
+	end := len(s)
+	if len(args) > 2 {
+		if end, err = integer(args[2]); err != nil {
+			return nil, err
+		}
+	}
+	if start < 0 || end < start || end > len(s) {
+		return nil, fmt.Errorf("%d to %d is not inside %d bytes", start, end, len(s))
+	}
+	return s[start:end], nil
+}
+
+func index(_ *Env, args []any) (any, error) {
+	i, err := integer(args[1])
+	if err != nil {
+		return nil, err
+	}
+	if list, ok := args[0].([]string); ok {
+		if i < 0 || i >= len(list) {
+			return nil, fmt.Errorf("there is no item %d of %d", i, len(list))
+		}
+		return list[i], nil
+	}
+	s := String(args[0])
+	if i < 0 || i >= len(s) {
+		return nil, fmt.Errorf("there is no byte %d of %d", i, len(s))
+	}
+	return string(rune(s[i])), nil
+}
+
+func texts(args []any) []string {
+	all := make([]string, len(args))
+	for i, a := range args {
+		all[i] = String(a)
+	}
+	return all
+}
+
+func sortValues(_ *Env, args []any) (any, error) {
+	if len(args) == 1 {
+		r := []rune(String(args[0]))
+		slices.Sort(r)
+		return string(r), nil
+	}
+	all := texts(args)
+	slices.Sort(all)
+	return all, nil
+}
+
+func uniq(_ *Env, args []any) (any, error) {
+	if len(args) == 1 {
+		seen := map[rune]bool{}
+		var b strings.Builder
+		for _, c := range String(args[0]) {
+			if !seen[c] {
+				seen[c] = true
+				b.WriteRune(c)
+			}
+		}
+		return b.String(), nil
+	}
+	seen := map[string]bool{}
+	all := slices.DeleteFunc(texts(args), func(s string) bool {
+		before := seen[s]
+		seen[s] = true
+		return before
+	})
+	return all, nil
+}
+
+// padding fills a text up to a length, which it may have already.
+func padding(_ *Env, args []any) (any, error) {
+	s, with := String(args[0]), String(args[1])
+	length, err := strconv.ParseFloat(String(args[2]), 64)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s is not a number", shown(args[2]))
+	case int64(length) == 0 || with == "":
+		return nil, errors.New("padding needs a text and a length")
+	case length > maxResult:
+		return nil, errTooLarge
+	}
+	missing := int(length) - len(s)
+	if missing <= 0 {
+		return s, nil
+	}
+	fill := strings.Repeat(with, missing/len(with)+1)[:missing]
+	switch args[3] {
+	case "prefix":
+		return fill + s, nil
+	case "suffix":
+		return s + fill, nil
+	}
+	return nil, errors.New(`padding goes to "prefix" or "suffix"`)
+}
