@@ -24,14 +24,14 @@ func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool
 	x.Duration = time.Since(x.At)
 	f, method := &x.framing, x.Request.method()
 	if x.Request.ReadAll {
-		f.length, f.chunked, f.close = -1, false, true
+		f.length, f.chunked, f.single = -1, false, true
 	}
 	tunnel := method == "CONNECT" && x.Status/100 == 2 && f.length < 0 && !f.chunked
 	if noBody(method, x.Status) || tunnel {
-		return !f.close && !tunnel && x.Status != 101 && cn.start == cn.end, nil
+		return !f.single && !tunnel && x.Status != 101 && cn.start == cn.end, nil
 	}
 	whole := c.receiveBody(ctx, cn, x)
-	return whole && !f.close && (f.chunked || f.length >= 0) && cn.start == cn.end, nil
+	return whole && !f.single && (f.chunked || f.length >= 0) && cn.start == cn.end, nil
 }
 
 // receiveHead reads heads until one is not interim.
@@ -105,7 +105,9 @@ type bodyReader struct {
 // Read reads the next bytes of the body.
 func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.chunked && !b.over && (!b.began || b.left == 0) {
-		if err := b.nextChunk(); err != nil {
+		if err := b.nextChunk(); errors.Is(err, io.EOF) {
+			return 0, io.ErrUnexpectedEOF
+		} else if err != nil {
 			return 0, err
 		}
 	}

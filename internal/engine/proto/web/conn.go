@@ -35,6 +35,8 @@ type conn struct {
 	used   bool      // it carried an exchange before
 	since  time.Time // idle since
 
+	prev, next *conn // in the ring of the pool, while idle
+
 	box        *[]byte // from buffers; the conn has it only while it is in use
 	buf        []byte  // *box, or a longer one for a long head
 	start, end int     // of what is read and not consumed
@@ -55,15 +57,17 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return 
 // watch makes the end of ctx interrupt reading and writing. It stays in place from
 // exchange to exchange while the context is the same, which makes it free for most.
 func (c *conn) watch(ctx context.Context) {
-	if c.done == ctx.Done() {
+	done := ctx.Done()
+	if c.done == done {
 		return
 	}
 	c.forget()
 	c.mu.Lock()
-	c.ctxErr = nil
+	c.ctxErr, c.done = nil, done
 	c.mu.Unlock()
-	done := ctx.Done()
-	c.done = done
+	if done == nil {
+		return
+	}
 	c.unwatch = context.AfterFunc(ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -137,11 +141,10 @@ func (c *conn) stale() bool {
 		return false
 	}
 	gone := false
-	err = raw.Read(func(fd uintptr) bool {
+	err = raw.Control(func(fd uintptr) { // not Read: it heeds the deadline of the exchange before
 		var b [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		gone = !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR)
-		return true
 	})
 	return gone || err != nil
 }
@@ -229,43 +232,48 @@ var errHeadTooLong = errors.New("the header does not end")
 // The bytes are valid until the next read. It fails as soon as what comes cannot be
 // HTTP.
 func (c *conn) head(limit int) ([]byte, error) {
-	scanned, lines := 0, 0 // of unread
-	for {
-		for {
-			i := bytes.IndexByte(c.buf[c.start+scanned:c.end], '\n')
-			if i < 0 {
-				break
+	begun := false        // a line that is not empty came
+	line, scanned := 0, 0 // of unread: where the line begins, and where to look on for its end
+	for skipped := 0; ; {
+		i := bytes.IndexByte(c.unread()[scanned:], '\n')
+		if i < 0 {
+			scanned = len(c.unread())
+			if err := c.more(limit); err != nil {
+				return nil, err
 			}
-			line := c.buf[c.start+scanned : c.start+scanned+i]
-			scanned += i + 1
-			empty := len(line) == 0 || len(line) == 1 && line[0] == '\r'
-			switch {
-			case empty && lines == 0: // left over from the answer before
-				c.start += scanned
-				scanned = 0
-			case empty:
-				head := c.buf[c.start : c.start+scanned]
-				c.start += scanned
-				return head, nil
-			default:
-				lines++
+			continue
+		}
+		end := scanned + i
+		empty := end == line || end == line+1 && c.unread()[line] == '\r'
+		line, scanned = end+1, end+1
+		switch {
+		case empty && begun:
+			head := c.unread()[:line]
+			c.start += line
+			return head, nil
+		case empty: // left over from the answer before
+			if skipped += line; skipped > maxLine {
+				return nil, errHeadTooLong
 			}
-		}
-		if err := notHTTP(c.unread()); err != nil {
-			return nil, err
-		}
-		scanned = c.end - c.start
-		if i := bytes.LastIndexByte(c.unread(), '\n'); i >= 0 {
-			scanned = i + 1
-		} else {
-			scanned = 0
-		}
-		if err := c.fill(limit); err != nil {
-			e := failure(err)
-			e.silent = c.start == c.end
-			return nil, e
+			c.start += line
+			line, scanned = 0, 0
+		default:
+			begun = true
 		}
 	}
+}
+
+// more reads more of a head, if what is there can be one.
+func (c *conn) more(limit int) error {
+	if err := notHTTP(c.unread()); err != nil {
+		return err
+	}
+	if err := c.fill(limit); err != nil {
+		e := failure(err)
+		e.silent = c.start == c.end
+		return e
+	}
+	return nil
 }
 
 // notHTTP refuses bytes that no status line begins with.

@@ -18,6 +18,8 @@ type framing struct {
 	length   int64 // as declared; -1 when not, or not understood
 	chunked  bool
 	close    bool // by the rules of its HTTP version
+	said     bool // a Connection line says so
+	single   bool // no other answer must be read from the connection
 	encoding string
 	kind     string // the content type
 	cookies  bool
@@ -42,12 +44,12 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 	}
 	x.lines = after
 	f := framing{length: -1}
-	hasClose, keepAlive := false, false
+	keepAlive, ambiguous := false, false
 	for name, value := range eachField(x.lines) {
 		switch len(name) {
 		case 10:
 			if strings.EqualFold(name, "Connection") {
-				hasClose = hasClose || hasToken(value, "close")
+				f.said = f.said || hasToken(value, "close")
 				keepAlive = keepAlive || hasToken(value, "keep-alive")
 			} else if strings.EqualFold(name, "Set-Cookie") {
 				f.cookies = true
@@ -57,8 +59,10 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 				f.kind = value
 			}
 		case 14:
-			if f.length < 0 && strings.EqualFold(name, "Content-Length") {
-				f.length = parseLength(value)
+			if strings.EqualFold(name, "Content-Length") {
+				n := parseLength(value)
+				ambiguous = ambiguous || f.length >= 0 && n != f.length
+				f.length = max(f.length, n)
 			}
 		case 16:
 			if f.encoding == "" && strings.EqualFold(name, "Content-Encoding") {
@@ -70,10 +74,12 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 			}
 		}
 	}
-	f.close = hasClose || !keepAlive && (x.Proto == "HTTP/1.0" || x.Proto == "HTTP/0.9")
+	f.close = f.said || !keepAlive && (x.Proto == "HTTP/1.0" || x.Proto == "HTTP/0.9")
 	if f.chunked {
+		ambiguous = ambiguous || f.length >= 0
 		f.length = -1
 	}
+	f.single = f.close || ambiguous
 	return f, nil
 }
 
@@ -250,6 +256,8 @@ func (x *Exchange) hidden(name string) bool {
 	switch name {
 	case "Transfer-Encoding", "Trailer":
 		return true
+	case "Connection":
+		return x.framing.said && x.Proto != "HTTP/1.0"
 	case "Content-Length", "Content-Encoding":
 		return x.unzipped
 	}

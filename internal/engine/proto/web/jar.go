@@ -1,7 +1,9 @@
 package web
 
 import (
+	"net/http"
 	"net/http/cookiejar"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -47,19 +49,25 @@ func (j *Jar) keep(x *Exchange) {
 	}
 }
 
-// joinCookies lays the cookies of a jar over a Cookie line; of two with one name the
-// jar's counts.
-func joinCookies(line, fromJar string) string {
-	known := map[string]bool{}
-	for pair := range strings.SplitSeq(fromJar, "; ") {
-		name, _, _ := strings.Cut(pair, "=")
-		known[name] = true
+// withoutCookies takes the cookies that an answer sets out of the Cookie lines of its
+// request: from now on the jar has them.
+func withoutCookies(list []Header, x *Exchange) []Header {
+	set := x.setCookies()
+	i := indexHeader(list, "Cookie")
+	if len(set) == 0 || i < 0 {
+		return list
 	}
-	for pair := range strings.SplitSeq(line, ";") {
-		pair = strings.TrimSpace(pair)
-		if name, _, _ := strings.Cut(pair, "="); pair != "" && !known[name] {
-			fromJar += "; " + pair
+	var kept []string
+	for pair := range strings.SplitSeq(list[i].Value, ";") {
+		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		if !slices.ContainsFunc(set, func(c *http.Cookie) bool { return c.Name == name }) {
+			kept = append(kept, strings.TrimSpace(pair))
 		}
 	}
-	return fromJar
+	if len(kept) == 0 {
+		return without(list, "Cookie")
+	}
+	list = slices.Clone(list)
+	list[i].Value = strings.Join(kept, "; ")
+	return list
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,19 +11,22 @@ type origin struct {
 	scheme, hostPort, sni string
 }
 
-// pool keeps idle connections, the last used first.
+// pool keeps idle connections; of one origin, the last used is used first.
 type pool struct {
 	perHost, max int
 
 	mu     sync.Mutex
 	idle   map[origin][]*conn // oldest first
+	ring   conn               // its next is the connection idle longest, its previous the last
 	total  int
 	sweep  *time.Timer // runs while connections are idle
 	closed bool
 }
 
 func newPool(perHost, all int) *pool {
-	return &pool{perHost: perHost, max: all, idle: map[origin][]*conn{}}
+	p := &pool{perHost: perHost, max: all, idle: map[origin][]*conn{}}
+	p.ring.next, p.ring.prev = &p.ring, &p.ring
+	return p
 }
 
 // get takes the connection that was used last, or nil.
@@ -34,9 +38,8 @@ func (p *pool) get(o origin) *conn {
 		return nil
 	}
 	c := list[len(list)-1]
-	list[len(list)-1] = nil
-	p.idle[o] = list[:len(list)-1]
-	p.total--
+	p.idle[o] = slices.Delete(list, len(list)-1, len(list))
+	p.unlink(c)
 	return c
 }
 
@@ -61,6 +64,8 @@ func (p *pool) add(c *conn) (drop *conn) {
 		drop = p.oldest()
 	}
 	p.idle[c.origin] = append(p.idle[c.origin], c)
+	c.prev, c.next = p.ring.prev, &p.ring
+	c.prev.next, c.next.prev = c, c
 	p.total++
 	if p.sweep == nil {
 		p.sweep = time.AfterFunc(idleTimeout, p.expire)
@@ -68,18 +73,19 @@ func (p *pool) add(c *conn) (drop *conn) {
 	return drop
 }
 
-// oldest takes out the connection that was idle longest. The caller holds mu.
+// oldest takes out the connection that was idle longest. The caller holds mu and knows
+// that there is one.
 func (p *pool) oldest() *conn {
-	var from origin
-	var c *conn
-	for o, list := range p.idle {
-		if len(list) > 0 && (c == nil || list[0].since.Before(c.since)) {
-			from, c = o, list[0]
-		}
-	}
-	p.idle[from] = p.idle[from][1:]
-	p.total--
+	c := p.ring.next
+	p.idle[c.origin] = slices.Delete(p.idle[c.origin], 0, 1)
+	p.unlink(c)
 	return c
+}
+
+func (p *pool) unlink(c *conn) {
+	c.prev.next, c.next.prev = c.next, c.prev
+	c.prev, c.next = nil, nil
+	p.total--
 }
 
 // expire closes what was idle for too long and comes again while something is idle.
@@ -87,16 +93,12 @@ func (p *pool) expire() {
 	var old []*conn
 	p.mu.Lock()
 	before := time.Now().Add(-idleTimeout)
+	for p.total > 0 && p.ring.next.since.Before(before) {
+		old = append(old, p.oldest())
+	}
 	for o, list := range p.idle {
-		n := 0
-		for n < len(list) && list[n].since.Before(before) {
-			n++
-		}
-		old = append(old, list[:n]...)
-		if p.total -= n; n == len(list) {
+		if len(list) == 0 {
 			delete(p.idle, o)
-		} else {
-			p.idle[o] = list[n:]
 		}
 	}
 	if p.sweep = nil; p.total > 0 {
@@ -110,16 +112,16 @@ func (p *pool) expire() {
 
 // close closes all that is idle; what comes later is closed at once.
 func (p *pool) close() {
+	var all []*conn
 	p.mu.Lock()
-	all := p.idle
-	p.idle, p.total, p.closed = map[origin][]*conn{}, 0, true
+	for p.closed = true; p.total > 0; {
+		all = append(all, p.oldest())
+	}
 	if p.sweep != nil {
 		p.sweep.Stop()
 	}
 	p.mu.Unlock()
-	for _, list := range all {
-		for _, c := range list {
-			c.close()
-		}
+	for _, c := range all {
+		c.close()
 	}
 }

@@ -112,8 +112,12 @@ func next(first, last *Exchange, p Policy) (Request, bool) {
 		req.elsewhere, req.Digest, req.SNI = true, nil, ""
 		req.Headers = slices.DeleteFunc(slices.Clone(req.Headers), func(h Header) bool { return secret(h.Name) })
 	}
-	if from.Scheme == to.Scheme || to.Scheme == "https" {
-		req.Headers = append(without(req.Headers, "Referer"), Header{"Referer", from.String()})
+	req.Headers = withoutCookies(req.Headers, last)
+	if indexHeader(first.Request.Headers, "Referer") < 0 {
+		req.Headers = without(req.Headers, "Referer")
+		if from.Scheme == to.Scheme || to.Scheme == "https" {
+			req.Headers = append(req.Headers, Header{"Referer", from.String()})
+		}
 	}
 	return req, true
 }
@@ -186,6 +190,9 @@ func (a Address) Resolve(location string) (Address, bool) {
 		}
 		a = to
 		a.Path, a.Query, _ = strings.Cut(location[end:], "?")
+		if strings.HasPrefix(a.Path, "\\") {
+			a.Path = "/" + a.Path[1:]
+		}
 	case location[0] == '/':
 		a.Path, a.Query, _ = strings.Cut(location, "?")
 	case location[0] == '?':

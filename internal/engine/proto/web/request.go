@@ -157,8 +157,8 @@ func (c *Client) lines(r *Request, add extra) []Header {
 	return c.appendLines(make([]Header, 0, len(r.Headers)+len(c.cfg.Headers)+8), r, add)
 }
 
-// appendLines appends the header lines of a request: its own with those of the
-// configuration in their place, then what is missing.
+// appendLines appends the header lines of a request: its own, but for those that the
+// configuration replaces, then the configuration's, then what is missing.
 func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 	host, own := Header{"Host", r.host()}, c.cfg.Headers
 	if i := indexHeader(own, "Host"); i >= 0 {
@@ -181,7 +181,7 @@ func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 			}
 			h.Value = strconv.Itoa(len(body))
 		case strings.EqualFold(h.Name, "Cookie") && add.cookies != "":
-			h.Value = joinCookies(h.Value, add.cookies)
+			h.Value += "; " + add.cookies // of two with one name, both go out
 		case strings.EqualFold(h.Name, "Authorization") && add.authorization != "":
 			continue
 		case len(own) > 0 && indexHeader(own, h.Name) >= 0:

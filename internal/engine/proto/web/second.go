@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"time"
 
@@ -65,6 +66,9 @@ func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchan
 		return nil, err
 	}
 	x := c.begin(&conn{}, req, add)
+	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) { x.IP = ipOf(info.Conn) },
+	}))
 	in, err := s.transport.RoundTrip(out)
 	if err != nil {
 		return nil, err

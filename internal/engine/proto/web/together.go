@@ -84,7 +84,7 @@ func (c *Client) receivePiped(ctx context.Context, cn *conn, x *Exchange) (again
 	}
 	f := x.framing
 	framed := f.chunked || f.length >= 0 || noBody(x.Request.method(), x.Status)
-	return framed && !f.close && !x.Truncated && x.Status != 101, nil
+	return framed && !f.single && !x.Truncated && x.Status != 101, nil
 }
 
 // Race sends requests at the same moment: each has a connection of its own, on which
