@@ -1,0 +1,139 @@
+package fuzz
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// Analyzer judges a mutation by more than one answer's text: time_delay by asking again
+// with other delays, xss_context by where in the page the payload stands.
+type Analyzer struct {
+	timing bool
+
+	sleep       int     // seconds that the payload asks for first
+	requests    int     // to be sent for confirmation
+	correlation float64 // by how much the correlation may miss 1
+	slope       float64 // by how much the slope may miss 1
+}
+
+// Bounds of the parameters of time_delay, which a target's worker waits for.
+const (
+	maxSleep    = 60
+	maxRequests = 20
+)
+
+func newAnalyzer(file string, s *syntax.Analyzer) (*Analyzer, error) {
+	a := &Analyzer{timing: s.Name == "time_delay", sleep: 5, requests: 4, correlation: 0.15, slope: 0.30}
+	for _, p := range s.Parameters {
+		n, err := strconv.ParseFloat(p.Value, 64)
+		ok := err == nil && n >= 0
+		switch p.Name {
+		case "sleep_duration":
+			a.sleep, ok = int(n), ok && n >= 1 && n <= maxSleep
+		case "requests_limit":
+			a.requests, ok = int(n), ok && n >= 2 && n <= maxRequests
+		case "time_correlation_error_range":
+			a.correlation, ok = n, ok && n <= 1
+		case "time_slope_error_range":
+			a.slope = n
+		default:
+			continue // one of another analyzer
+		}
+		if !ok {
+			return nil, syntax.Fault(file, p.Line, 0, "analyzer.parameters."+p.Name, "%q is out of range", p.Value)
+		}
+	}
+	return a, nil
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// tokens fills in what payloads leave to the analyzer: [SLEEPTIME], [RANDNUM] (1000 to
+// 9999), [RANDSTR] (four letters) and [INFERENCE] (a number that equals itself).
+func (a *Analyzer) tokens(r *rand.Rand, sleep int) func(payload string) string {
+	n := rand.IntN
+	if r != nil {
+		n = r.IntN
+	}
+	word := make([]byte, 4)
+	for i := range word {
+		word[i] = letters[n(len(letters))]
+	}
+	inference := strconv.Itoa(1000 + n(9000))
+	fill := strings.NewReplacer(
+		"[SLEEPTIME]", strconv.Itoa(sleep), "[RANDNUM]", strconv.Itoa(1000+n(9000)), "[RANDSTR]", string(word),
+		"[INFERENCE]", inference+"="+inference,
+	)
+	return fill.Replace
+}
+
+// Answer is what came back for a request.
+type Answer struct {
+	Body []byte
+	Took time.Duration // from the request sent to the header received
+}
+
+// Analyze judges the answer to a mutation. confirmed is what matchers see as analyzer,
+// details as analyzer_details. send sends one more request; an error of its own ends the
+// analysis and comes back.
+func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
+	send func(context.Context, *web.Request) (Answer, error),
+) (confirmed bool, details string, err error) {
+	if !a.timing {
+		contexts := reflections(first.Body, m.sent)
+		if plain, err := url.QueryUnescape(m.sent); err == nil && len(contexts) == 0 {
+			contexts = reflections(first.Body, plain)
+		}
+		if len(contexts) == 0 {
+			return false, "", nil
+		}
+		return true, "[xss_context] reflected in " + strings.Join(contexts, ", "), nil
+	}
+	if first.Took < time.Duration(a.sleep)*time.Second {
+		return false, "", nil
+	}
+	return a.delays(func(seconds int) (time.Duration, error) {
+		r := m.with(a.tokens(m.random, seconds))
+		answer, err := send(ctx, &r)
+		return answer.Took, err
+	})
+}
+
+// delays asks for long and short sleeps in turn and gives up when an answer comes too
+// early, or the delays do not follow the sleeps.
+func (a *Analyzer) delays(ask func(seconds int) (time.Duration, error)) (confirmed bool, details string, err error) {
+	short := min(3, a.sleep-1)
+	var line regression
+	var report strings.Builder
+	for i := range a.requests {
+		seconds := a.sleep
+		if i%2 == 1 {
+			seconds = short
+		}
+		took, err := ask(seconds)
+		if err != nil {
+			return false, "", err
+		}
+		if took.Seconds() < float64(seconds) {
+			return false, "", nil
+		}
+		line.add(float64(seconds), took.Seconds())
+		if !line.follows(0.3, 0.5) {
+			return false, "", nil
+		}
+		fmt.Fprintf(&report, "\n - asked for %ds, took %.3fs", seconds, took.Seconds())
+	}
+	if !line.follows(a.correlation, a.slope) {
+		return false, "", nil
+	}
+	slope, correlation := line.fit()
+	return true, fmt.Sprintf("[time_delay] %d requests, slope %.2f, correlation %.2f%s", a.requests, slope, correlation, report.String()), nil
+}

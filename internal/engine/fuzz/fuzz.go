@@ -1,0 +1,253 @@
+// Package fuzz puts payloads into the parameters of a request (section 2.10 of the
+// template language): a base request comes in, the requests that the rules of a template
+// make of it go out, one by one.
+//
+// A request is never taken apart and put together again. Its parameters are places in its
+// bytes, and a mutation changes these places only: all else, order and odd spellings
+// included, stays as it was.
+package fuzz
+
+import (
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// Plan is what one block of a template does with a base request. It does not change, and
+// serves any number of requests at once.
+type Plan struct {
+	rules     []rule
+	condition *match.Operators // nil: every request is fit
+	analyzer  *Analyzer
+}
+
+// Compile makes the plan of a block with fuzzing rules. Errors are *errs.Error as of
+// package syntax.
+func Compile(file string, b *syntax.HTTP) (*Plan, error) {
+	p, err := CompileRules(file, b.Fuzzing)
+	if err != nil {
+		return nil, err
+	}
+	if b.Analyzer != nil {
+		if p.analyzer, err = newAnalyzer(file, b.Analyzer); err != nil {
+			return nil, err
+		}
+	}
+	if len(b.PreCondition) > 0 {
+		p.condition, err = match.Compile(file, match.Spec{Condition: b.PreConditionOperator, Matchers: b.PreCondition})
+	}
+	return p, err
+}
+
+// CompileRules makes a plan of rules alone.
+func CompileRules(file string, rules []syntax.FuzzRule) (*Plan, error) {
+	p := &Plan{}
+	for _, r := range rules {
+		compiled, err := newRule(file, r)
+		if err != nil {
+			return nil, err
+		}
+		p.rules = append(p.rules, compiled)
+	}
+	return p, nil
+}
+
+// Analyzer judges mutations beyond what matchers see; nil when the block has none.
+func (p *Plan) Analyzer() *Analyzer { return p.analyzer }
+
+// Fits says whether the block's pre-condition holds for a base request. input is what
+// Input gave for it; env is the environment of expressions.
+func (p *Plan) Fits(input dsl.Lookup, env *dsl.Env) bool {
+	return p.condition == nil || p.condition.Eval(&match.Response{Named: input, Env: env}, nil).Matched
+}
+
+// Input gives what pre-conditions and payloads know of a base request: path, query,
+// method, body, header (its lines), cookie, user_agent and content_type; and the
+// variables of its URL under their names in lower case.
+func Input(base *web.Request) dsl.Lookup {
+	values := map[string]string{"method": base.Method, "body": string(base.Body), "header": "", "cookie": "", "user_agent": "", "content_type": ""}
+	for name, value := range base.Address.Variables(false) {
+		values[strings.ToLower(name)] = value
+	}
+	values["path"], values["query"] = base.Address.Path, base.Address.Query
+	if base.Method == "" {
+		values["method"] = "GET"
+	}
+	var lines strings.Builder
+	for _, h := range base.Headers {
+		name := strings.ReplaceAll(strings.ToLower(h.Name), "-", "_")
+		switch name {
+		case "cookie", "user_agent", "content_type":
+			values[name] = h.Value
+		}
+		lines.WriteString(h.Name + ": " + h.Value + "\r\n")
+	}
+	values["header"] = lines.String()
+	return dsl.Map(values)
+}
+
+// Render renders a payload's text for a parameter with this value, which the text may
+// name as {{value}}. An error ends the iteration that asked.
+type Render func(text dsl.Text, value string) (string, error)
+
+// Source is what mutations are made of.
+type Source struct {
+	Base *web.Request // its Target is empty: it asks for its Address
+
+	// Payloads gives a Render for each combination of the block's payloads, anew for each
+	// component that is fuzzed; one Render when the block has none.
+	Payloads iter.Seq[Render]
+
+	// Skip says which parameters are left out; nil for none. Parameters that are set
+	// together are asked about under the name "".
+	Skip func(position, parameter string) bool
+
+	Rand *rand.Rand // for the tokens of analyzers; nil is the process's own
+}
+
+// Mutation is a base request with payloads in it.
+type Mutation struct {
+	Request   web.Request
+	Position  string // what the parameters are part of: query, path, header, cookie or body
+	Parameter string // the name; of several that were set together, all with commas between
+
+	component *component
+	rule      *rule
+	settings  []setting
+	random    *rand.Rand
+	sent      string // what went into the first parameter, tokens filled in
+}
+
+// setting is a parameter with what goes into it.
+type setting struct {
+	place   int    // in the component's places; -1 for a new one
+	name    string // of the new one
+	value   string // before
+	payload string // rendered; tokens of an analyzer still open
+}
+
+// All gives the mutations of a base request: rule by rule, component by component,
+// payload by payload, parameter by parameter. An error is one of Render, and the last
+// that comes.
+func (p *Plan) All(s Source) iter.Seq2[*Mutation, error] {
+	return func(yield func(*Mutation, error) bool) {
+		components := discover(s.Base)
+		for i := range p.rules {
+			r := &p.rules[i]
+			for j := range components {
+				c := &components[j]
+				if !r.concerns(c) {
+					continue
+				}
+				w := work{plan: p, source: &s, rule: r, component: c, yield: yield}
+				for render := range s.Payloads {
+					if !w.payload(render) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// work is one rule at work on one component.
+type work struct {
+	plan      *Plan
+	source    *Source
+	rule      *rule
+	component *component
+	yield     func(*Mutation, error) bool
+}
+
+// payload yields the mutations of one combination of payloads; false means enough.
+func (w *work) payload(render Render) bool {
+	for _, text := range w.rule.values {
+		if !w.everywhere(text, render) {
+			return false
+		}
+	}
+	return len(w.rule.pairs) == 0 || w.keys(render)
+}
+
+// everywhere puts one payload into the parameters that qualify, one by one or all at
+// once.
+func (w *work) everywhere(text dsl.Text, render Render) bool {
+	var all []setting
+	for i, place := range w.component.places {
+		if !w.rule.qualifies(place.name, place.value) || w.skip(place.name) {
+			continue
+		}
+		payload, err := render(text, place.value)
+		if err != nil {
+			return w.yield(nil, err) && false
+		}
+		set := setting{place: i, name: place.name, value: place.value, payload: payload}
+		if !w.rule.single {
+			all = append(all, set)
+		} else if !w.mutate(set) {
+			return false
+		}
+	}
+	return len(all) == 0 || w.mutate(all...)
+}
+
+// keys sets the keys of the rule, one by one, and in multiple mode all at once as well.
+func (w *work) keys(render Render) bool {
+	var all []setting
+	keys := 0
+	for _, pair := range w.rule.pairs {
+		payload, err := render(pair.text, "")
+		if err != nil {
+			return w.yield(nil, err) && false
+		}
+		set, ok := w.component.settings(pair.key, payload)
+		if !ok || w.skip(pair.key) {
+			continue
+		}
+		keys, all = keys+1, append(all, set...)
+		if !w.mutate(set...) {
+			return false
+		}
+	}
+	return w.rule.single || keys < 2 || w.mutate(all...)
+}
+
+func (w *work) skip(parameter string) bool {
+	return w.source.Skip != nil && w.source.Skip(w.component.position, parameter)
+}
+
+// mutate yields one request.
+func (w *work) mutate(settings ...setting) bool {
+	m := &Mutation{
+		Position: w.component.position, component: w.component, rule: w.rule, settings: settings, random: w.source.Rand,
+	}
+	var names []string
+	for _, s := range settings {
+		if !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+	}
+	m.Parameter = strings.Join(names, ",")
+	fill := func(payload string) string { return payload }
+	if a := w.plan.analyzer; a != nil {
+		fill = a.tokens(m.random, a.sleep)
+	}
+	m.sent = fill(settings[0].payload)
+	m.Request = m.with(fill)
+	return w.yield(m, nil)
+}
+
+// with is the request with all tokens of its payloads filled in.
+func (m *Mutation) with(fill func(payload string) string) web.Request {
+	edits := make([]edit, len(m.settings))
+	for i, s := range m.settings {
+		edits[i] = m.component.edit(s, m.rule.combine(s.value, fill(s.payload)))
+	}
+	return m.component.apply(edits)
+}

@@ -1,0 +1,41 @@
+package fuzz
+
+import "math"
+
+// regression is a simple linear regression over points that come one by one.
+type regression struct {
+	n            float64
+	meanX, meanY float64
+	xx, yy, xy   float64 // sums of products of the distances from the means
+}
+
+func (r *regression) add(x, y float64) {
+	r.n++
+	dx, dy := x-r.meanX, y-r.meanY
+	r.meanX += dx / r.n
+	r.meanY += dy / r.n
+	r.xx += dx * (x - r.meanX)
+	r.yy += dy * (y - r.meanY)
+	r.xy += dx * (y - r.meanY)
+}
+
+// fit gives the slope of the line and how well the points lie on it; 0 where the points
+// do not say.
+func (r *regression) fit() (slope, correlation float64) {
+	if r.xx == 0 {
+		return 0, 0
+	}
+	if r.yy > 0 {
+		correlation = r.xy / math.Sqrt(r.xx*r.yy)
+	}
+	return r.xy / r.xx, correlation
+}
+
+// follows says whether y grows as x does, as far as the points say.
+func (r *regression) follows(correlationError, slopeError float64) bool {
+	if r.n < 2 {
+		return true
+	}
+	slope, correlation := r.fit()
+	return correlation > 1-correlationError && math.Abs(1-slope) <= slopeError
+}
