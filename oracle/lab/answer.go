@@ -232,6 +232,7 @@ func merge(answers []Answer) Answer {
 		for _, p := range a.Pieces {
 			m.addBody(p)
 		}
+		m.avoid = append(m.avoid, a.avoid...)
 		m.Length, m.Delay = max(m.Length, a.Length), max(m.Delay, a.Delay)
 	}
 	return m

@@ -195,7 +195,8 @@ func (s *solver) number(left *node, op string, value float64) bool {
 		if !ok {
 			return false
 		}
-		if name, isHeader := headerOf(part); isHeader {
+		if part != "body" && !s.known[part] {
+			name := headerOf(part)
 			return n <= 0 || s.on(number, func(a *Answer) bool { return s.need() || a.setHeader(name, strings.Repeat("x", n)) })
 		}
 		return part == "body" && s.length(number, op, n)

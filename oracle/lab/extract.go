@@ -2,6 +2,7 @@ package lab
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,11 +27,11 @@ func (s *solver) extractor(x *Extractor) bool {
 		}
 	case "kval":
 		for _, key := range x.Kval {
-			name, known := headerOf(strings.ReplaceAll(strings.ToLower(key), "-", "_"))
+			name := headerOf(strings.ReplaceAll(strings.ToLower(key), "-", "_"))
 			if value == "" {
 				value = "lab" + strconv.Itoa(s.variant)
 			}
-			if !known {
+			if !isHeader(name) {
 				s.all(func(a *Answer) { a.setHeader("Set-Cookie", key+"="+value+"; Path=/") })
 			} else if name != "Content-Type" {
 				s.on(number, func(a *Answer) bool { return a.setHeader(name, value) })
@@ -54,6 +55,11 @@ func (s *solver) extractor(x *Extractor) bool {
 		}
 	}
 	return true
+}
+
+// isHeader tells names of headers from names of cookies, which kval reads alike.
+func isHeader(name string) bool {
+	return strings.Contains(name, "-") || slices.Contains([]string{"Server", "Location", "Link", "Allow", "Date", "Via", "Refresh"}, name)
 }
 
 func (s *solver) all(f func(*Answer)) {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,6 +138,9 @@ func (s *Site) wire(a *Answer, method, host string) []byte {
 	fmt.Fprintf(&out, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	if _, ok := a.header("Content-Type"); !ok {
 		kind := "text/html"
+		if slices.ContainsFunc(a.avoid, func(text string) bool { return strings.Contains("content-type: text/html", strings.ToLower(text)) }) {
+			kind = "text/plain"
+		}
 		if a.JSON != nil {
 			kind = "application/json"
 		}

@@ -2,8 +2,8 @@ package lab
 
 import (
 	"hash/fnv"
-	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -37,7 +37,8 @@ type Site struct {
 // route is one request of the template with its answer.
 type route struct {
 	method       string
-	target, body *pattern
+	target, file *pattern // with and without the query
+	body         *pattern
 	headers      []*pattern
 	answer       Answer
 }
@@ -58,13 +59,13 @@ func NewSite(t *Template, kind Kind) *Site {
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		entries := b.entries()
-		answers, needs, ok := solve(b, len(entries), variant, 0)
+		answers, needs, ok := solve(t, b, len(entries), variant, 0)
 		if kind == Near && i == missing%len(t.Blocks) && needs > 0 {
-			answers, _, _ = solve(b, len(entries), variant, 1+missing/8%needs)
+			answers, _, _ = solve(t, b, len(entries), variant, 1+missing/8%needs)
 		}
 		s.Solved = s.Solved && ok
 		for j, e := range entries {
-			r := route{method: e.method, target: compile(e.target, true), answer: answers[j]}
+			r := route{method: e.method, target: compile(e.target, true), file: compile(file(e.target), true), answer: answers[j]}
 			if e.body != "" {
 				r.body = compile(strings.TrimSpace(strings.ReplaceAll(e.body, "\r\n", "\n")), false)
 			}
@@ -137,11 +138,22 @@ func compile(text string, anchored bool) *pattern {
 	return p
 }
 
+// unescaped decodes percent signs where they are followed by a number, and drops what
+// programs write in different ways: a plus for a blank, and empty ends of queries.
 func unescaped(s string) string {
-	if text, err := url.PathUnescape(s); err == nil {
-		return text
-	}
-	return s
+	s = percent.ReplaceAllStringFunc(s, func(hex string) string {
+		n, _ := strconv.ParseUint(hex[1:], 16, 8)
+		return string([]byte{byte(n)})
+	})
+	return strings.NewReplacer("+", " ", "\r", "", "\n", "").Replace(strings.TrimRight(s, "?&"))
+}
+
+var percent = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
+
+// file is the target without its query.
+func file(target string) string {
+	name, _, _ := strings.Cut(target, "?")
+	return name
 }
 
 // learn finds the pattern in text and keeps what its placeholders stand for.
@@ -168,10 +180,14 @@ func (s *Site) Answer(method, target, head, body string) (a Answer, ok bool) {
 	best, answers := 0, []Answer(nil)
 	for _, r := range s.routes {
 		learnt := map[string]any{}
-		if !r.target.learn(plain, learnt) && !r.target.learn(target, learnt) {
+		score := 1
+		switch {
+		case r.target.learn(plain, learnt) || r.target.learn(target, learnt):
+			score += 10
+		case r.file.learn(file(plain), learnt):
+		case len(s.routes) > 1:
 			continue
 		}
-		score := 1
 		if r.method == method || r.method == "" && method == "GET" {
 			score += 4
 		}

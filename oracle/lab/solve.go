@@ -12,6 +12,7 @@ import (
 type solver struct {
 	answers []Answer
 	values  map[string]string // what named extractors must find
+	known   map[string]bool   // names that the template itself gives a value
 	variant int
 	omit    int  // the need that is left out, from 1; 0: none
 	needs   int  // seen so far
@@ -21,9 +22,10 @@ type solver struct {
 // solve makes an answer for every entry of the block that satisfies its matchers and
 // feeds its extractors. ok is false when some matcher cannot be satisfied by any answer
 // that the lab can think of. omit leaves out one need of needs.
-func solve(b *Block, entries, variant, omit int) (answers []Answer, needs int, ok bool) {
+func solve(t *Template, b *Block, entries, variant, omit int) (answers []Answer, needs int, ok bool) {
 	s := &solver{answers: make([]Answer, entries), values: map[string]string{}, variant: variant, omit: omit}
 	s.counted = numbered(b)
+	s.known = t.names()
 	ok = s.matchers(b)
 	for i := range b.Extractors {
 		s.extractor(&b.Extractors[i])
@@ -194,8 +196,8 @@ func (s *solver) hold(part string, number int, text string, want bool) bool {
 	case "header", "all_headers":
 		return s.on(number, func(a *Answer) bool { return a.addHead(text) })
 	}
-	name, ok := headerOf(part)
-	if !ok {
+	name := headerOf(part)
+	if s.known[part] {
 		if _, known := s.values[part]; !known {
 			s.values[part] = text
 		}
@@ -259,15 +261,10 @@ func splitPart(part string) (string, int) {
 }
 
 // headerOf is the header that a variable such as content_type stands for.
-func headerOf(part string) (string, bool) {
-	known := map[string]string{"x_xss_protection": "X-XSS-Protection", "www_authenticate": "WWW-Authenticate", "etag": "ETag"}
-	if name, ok := known[part]; ok {
-		return name, true
-	}
-	common := []string{"location", "server", "content_type", "set_cookie", "content_disposition", "cache_control", "link", "allow", "refresh", "via",
-		"access_control_allow_origin", "access_control_allow_credentials", "powered_by", "strict_transport_security", "content_security_policy", "date", "expires", "vary"}
-	if !slices.Contains(common, part) && !strings.HasPrefix(part, "x_") && strings.Count(part, "_") < 2 {
-		return "", false
+func headerOf(part string) string {
+	special := map[string]string{"x_xss_protection": "X-XSS-Protection", "www_authenticate": "WWW-Authenticate", "etag": "ETag"}
+	if name, ok := special[part]; ok {
+		return name
 	}
 	words := strings.Split(part, "_")
 	for i, w := range words {
@@ -275,7 +272,7 @@ func headerOf(part string) (string, bool) {
 			words[i] = strings.ToUpper(w[:1]) + w[1:]
 		}
 	}
-	return strings.Join(words, "-"), true
+	return strings.Join(words, "-")
 }
 
 // delay is how much longer than asked for an answer takes.

@@ -195,3 +195,56 @@ func relative(target string) string {
 	}
 	return target
 }
+
+// names are the names that the template itself gives a value, or its user, or the
+// program that runs it.
+func (t *Template) names() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range []string{"body", "header", "all_headers", "response", "raw", "host", "Host", "ip", "duration", "status_code",
+		"content_length", "request", "interactsh_protocol", "interactsh_request", "BaseURL", "Hostname", "RootURL", "Port", "type"} {
+		all[name] = true
+	}
+	for _, pairs := range []ordered{t.Variables, t.Constants} {
+		for _, v := range pairs {
+			all[v.Name] = true
+		}
+	}
+	for _, b := range t.Blocks {
+		for name := range b.Payloads {
+			all[name] = true
+		}
+		for _, x := range b.Extractors {
+			all[x.Name] = true
+		}
+	}
+	return all
+}
+
+// Input is what the user must give a template on the command line: names that it uses
+// for credentials and does not define.
+func (t *Template) Input() []string {
+	known := t.names()
+	var text strings.Builder
+	for _, b := range t.Blocks {
+		text.WriteString(strings.Join(b.Path, " ") + strings.Join(b.Raw, " ") + b.Body)
+	}
+	var input []string
+	for _, name := range []string{"username", "password", "email", "user", "pass"} {
+		if strings.Contains(text.String(), "{{"+name+"}}") && !known[name] {
+			input = append(input, name+"=lab"+name)
+		}
+	}
+	return input
+}
+
+// Named says whether the template must be given a host by name, not by address.
+func (t *Template) Named() bool {
+	for _, b := range t.Blocks {
+		for _, m := range b.Matchers {
+			if strings.Contains(strings.Join(m.DSL, " "), "Host != ip") {
+				return true
+			}
+		}
+	}
+	return false
+}

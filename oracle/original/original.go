@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
 	"sync"
 
 	"github.com/logrusorgru/aurora/v4"
+	"github.com/projectdiscovery/goflags"
 	"github.com/projectdiscovery/gologger"
 	"github.com/projectdiscovery/gologger/levels"
 	nuclei "github.com/projectdiscovery/nuclei/v3/lib"
@@ -44,7 +46,8 @@ func New(ctx context.Context, folder string) (*Engine, error) {
 	options.NoInteractsh = true
 	options.Logger = gologger.DefaultLogger
 	s := &sink{events: map[string]event.Set{}}
-	e, err := nuclei.NewNucleiEngineCtx(ctx, nuclei.WithOptions(options), nuclei.DisableUpdateCheck())
+	e, err := nuclei.NewNucleiEngineCtx(ctx, nuclei.WithOptions(options), nuclei.DisableUpdateCheck(),
+		nuclei.WithInteractshOptions(nuclei.InteractshOpts{CacheSize: 5000, NoInteractsh: true, StopAtFirstMatch: false}))
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +57,20 @@ func New(ctx context.Context, folder string) (*Engine, error) {
 // Template is a template as nuclei compiled it.
 type Template struct{ *templates.Template }
 
-// Load parses one template file. A template that nuclei would not run is an error.
-func (e *Engine) Load(path string) (Template, error) {
+// Load parses one template file; vars are those of the command line, as name=value. A
+// template that nuclei would not run is an error.
+func (e *Engine) Load(path string, vars []string) (Template, error) {
 	options := e.engine.GetExecuterOptions().Copy()
+	own := *options.Options
+	own.Vars = goflags.RuntimeMap{}
+	for _, v := range vars {
+		if err := own.Vars.Set(v); err != nil {
+			return Template{}, err
+		}
+	}
+	options.Options = &own
 	options.DoNotCache = true
 	options.Output = e.sink
-	options.Interactsh = nil
 	t, err := templates.Parse(path, nil, options)
 	if err != nil {
 		return Template{}, err
@@ -105,7 +116,7 @@ func (s *sink) take(path, target string) event.Set {
 func (s *sink) Write(r *output.ResultEvent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set := s.events[r.TemplatePath+" http://"+r.Host+":"+r.Port+"/"]
+	set := s.events[r.TemplatePath+" http://"+net.JoinHostPort(r.Host, r.Port)+"/"]
 	if set == nil {
 		return fmt.Errorf("a result of nobody: %s on %s", r.TemplatePath, r.URL)
 	}

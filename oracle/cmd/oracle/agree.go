@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -12,34 +13,54 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vedette-sec/vedette/oracle/event"
 	"github.com/vedette-sec/vedette/oracle/lab"
 	"github.com/vedette-sec/vedette/oracle/original"
 )
 
+// patience is how long a program may work on one template and one site.
+const patience = time.Minute
+
 // trial is one template on the lab's sites for it.
 type trial struct {
-	Template string             `json:"template"` // path
-	ID       string             `json:"id"`
-	Sites    map[lab.Kind]*site `json:"sites"`
-	Refused  string             `json:"refused,omitempty"` // why the template was not tried
+	Template string  `json:"template"`          // path below the folder
+	Refused  string  `json:"refused,omitempty"` // why the template was not tried
+	Sites    []*site `json:"sites,omitempty"`
+
+	text string
 }
 
 // site is what both programs said of one site.
 type site struct {
+	Kind   lab.Kind      `json:"kind"`
 	Target string        `json:"target"`
-	Solved bool          `json:"solved"`
+	Solved bool          `json:"solved"` // the lab believes that it satisfies the matchers
 	Theirs []event.Event `json:"nuclei"`
 	Ours   []event.Event `json:"vedette"`
-	Error  string        `json:"error,omitempty"`
+	Errors []string      `json:"errors,omitempty"`
+	Cause  string        `json:"cause,omitempty"` // of a disagreement; empty: they agree
+
+	server   *lab.Site
+	listener net.Listener
+}
+
+// agreement is the command that compares findings, template by template.
+type agreement struct {
+	root     string
+	engine   *original.Engine
+	vedette  string // path of the binary; empty: nuclei alone
+	parallel int
 }
 
 func agree(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	folder := flags.String("templates", "", "folder of templates")
+	only := flags.String("only", "", "only templates whose path contains one of these, separated by commas")
 	report := flags.String("report", "oracle-report.json", "file to write all results to")
+	vedette := flags.String("vedette", "", "our binary; without it nuclei runs alone")
 	parallel := flags.Int("parallel", 4, "templates at once")
-	only := flags.String("only", "", "only templates whose path contains this")
+	threshold := flags.Float64("threshold", 99.5, "percentage of templates that must agree on every site")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -51,36 +72,51 @@ func agree(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	if err != nil {
 		return err
 	}
-	paths, err := find(root, *only)
+	paths, err := find(root, strings.Split(*only, ","))
 	if err != nil {
 		return err
 	}
-	trials := make([]*trial, len(paths))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, *parallel)
-	for i, path := range paths {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			trials[i] = try(ctx, engine, path)
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	a := &agreement{root: root, engine: engine, vedette: *vedette, parallel: *parallel}
+	trials := a.all(ctx, paths)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	wg.Wait()
-	tell(trials)
 	text, err := json.MarshalIndent(trials, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(*report, text, 0o644)
+	if err := os.WriteFile(*report, text, 0o644); err != nil {
+		return err
+	}
+	if percent := tell(os.Stdout, trials, a.vedette != ""); percent < *threshold && a.vedette != "" {
+		return fmt.Errorf("%.2f %% of the templates agree; wanted are %.2f %%", percent, *threshold)
+	}
+	return nil
 }
 
-// find lists the template files below root, in order.
-func find(root, only string) (paths []string, err error) {
+func (a *agreement) all(ctx context.Context, paths []string) []*trial {
+	trials := make([]*trial, len(paths))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, a.parallel)
+	for i, path := range paths {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			trials[i] = &trial{Template: strings.TrimPrefix(path, a.root+"/")}
+			if err := a.try(ctx, trials[i], path); err != nil {
+				trials[i].Refused = err.Error()
+			}
+		})
+	}
+	wg.Wait()
+	return trials
+}
+
+// find lists the template files below root whose path contains one of only, in order.
+func find(root string, only []string) (paths []string, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".yaml") && strings.Contains(path, only) &&
+		wanted := slices.ContainsFunc(only, func(part string) bool { return strings.Contains(path, part) })
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".yaml") && wanted &&
 			!strings.Contains(path, "/helpers/") && !strings.Contains(path, "/profiles/") {
 			paths = append(paths, path)
 		}
@@ -90,67 +126,87 @@ func find(root, only string) (paths []string, err error) {
 	return paths, err
 }
 
-// try runs one template on a site of every kind.
-func try(ctx context.Context, engine *original.Engine, path string) *trial {
-	t := &trial{Template: path, Sites: map[lab.Kind]*site{}}
+// try runs one template on a site of every kind, with nuclei and then with vedette.
+func (a *agreement) try(ctx context.Context, t *trial, path string) error {
 	read, err := lab.Read(path)
 	if err != nil {
-		t.Refused = "lab: " + err.Error()
-		return t
+		return fmt.Errorf("lab: %w", err)
 	}
-	t.ID = read.ID
-	compiled, err := engine.Load(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Refused = "nuclei: " + err.Error()
-		return t
+		return err
+	}
+	t.text = string(text)
+	input := read.Input()
+	compiled, err := a.engine.Load(path, input)
+	if err != nil {
+		return fmt.Errorf("nuclei: %w", err)
 	}
 	for _, kind := range lab.Kinds() {
-		server := lab.NewSite(read, kind)
-		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		s, err := open(read, kind)
 		if err != nil {
-			t.Refused = err.Error()
-			return t
+			return err
 		}
-		go server.Serve(listener)
-		s := &site{Target: "http://" + listener.Addr().String() + "/", Solved: server.Solved}
-		t.Sites[kind] = s
-		found, err := engine.Run(ctx, compiled, s.Target)
+		defer s.listener.Close()
+		t.Sites = append(t.Sites, s)
+		timed, cancel := context.WithTimeout(ctx, patience)
+		found, err := a.engine.Run(timed, compiled, s.Target)
+		cancel()
 		if err != nil {
-			s.Error = err.Error()
+			s.Errors = append(s.Errors, "nuclei: "+err.Error())
 		}
 		s.Theirs = found.Minus(nil)
-		listener.Close()
+		s.server.Reset()
 	}
-	return t
+	if a.vedette == "" {
+		return nil
+	}
+	return a.compare(ctx, t, path, input)
 }
 
-func tell(trials []*trial) {
-	refused := map[string]int{}
-	fired, solved := map[lab.Kind]int{}, map[lab.Kind]int{}
-	served := 0
-	for _, t := range trials {
-		if t.Refused != "" {
-			if len(t.Refused) > 40 {
-				t.Refused = t.Refused[:40]
-			}
-			refused[t.Refused]++
-			continue
-		}
-		served++
-		any := false
-		for kind, s := range t.Sites {
-			if len(s.Theirs) > 0 {
-				fired[kind]++
-				any = any || kind != lab.Nothing
-			}
-			if s.Solved {
-				solved[kind]++
-			}
-		}
-		if any {
-			fired["any"]++
-		}
+// open starts a site on a port of its own.
+func open(t *lab.Template, kind lab.Kind) (*site, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
 	}
-	fmt.Println("served", served, "solved", solved, "fired", fired)
-	fmt.Println("refused", refused)
+	host := listener.Addr().String()
+	if t.Named() {
+		host = strings.Replace(host, "127.0.0.1", "localhost", 1)
+	}
+	s := &site{Kind: kind, Target: "http://" + host + "/", server: lab.NewSite(t, kind), listener: listener}
+	s.Solved = s.server.Solved
+	go s.server.Serve(listener)
+	return s, nil
+}
+
+// compare runs vedette on all sites of the trial at once and notes where it differs.
+func (a *agreement) compare(ctx context.Context, t *trial, path string, input []string) error {
+	targets := make([]string, len(t.Sites))
+	for i, s := range t.Sites {
+		targets[i] = s.Target
+	}
+	timed, cancel := context.WithTimeout(ctx, time.Duration(len(targets))*patience)
+	defer cancel()
+	found, trouble, err := scan(timed, a.vedette, path, targets, input)
+	if err != nil {
+		return errors.Join(errors.New("vedette: "), err)
+	}
+	for _, s := range t.Sites {
+		ours, theirs := event.Set{}, event.Set{}
+		for _, e := range found {
+			if strings.HasSuffix(strings.TrimSuffix(s.Target, "/"), ":"+e.Port) {
+				ours.Add(e)
+			}
+		}
+		for _, e := range s.Theirs {
+			theirs.Add(e)
+		}
+		s.Ours = ours.Minus(nil)
+		if trouble != "" {
+			s.Errors = append(s.Errors, "vedette: "+trouble)
+		}
+		s.Cause = cause(t.text, theirs, ours, trouble)
+	}
+	return nil
 }

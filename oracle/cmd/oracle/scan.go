@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/vedette-sec/vedette/oracle/event"
+)
+
+// exitUsage is the exit code of vedette for what it does not accept, such as a template
+// that it cannot run.
+const exitUsage = 2
+
+// scan runs our command on the targets. trouble is what it said of a template that it
+// could not use.
+func scan(ctx context.Context, binary, path string, targets, vars []string) (found []event.Event, trouble string, err error) {
+	args := []string{"scan", "--jsonl", "--rate-limit", "0", "--timeout", "10", "--retries", "1", "-t", path}
+	for _, target := range targets {
+		args = append(args, "-u", target)
+	}
+	for _, v := range vars {
+		args = append(args, "-V", v)
+	}
+	var stdout, stderr bytes.Buffer
+	command := exec.CommandContext(ctx, binary, args...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err = command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, "", err
+	}
+	for line := range strings.SplitSeq(stderr.String(), "\n") {
+		if strings.HasPrefix(line, "not used: ") || strings.HasPrefix(line, "panic") || exit != nil && exit.ExitCode() == exitUsage && line != "" {
+			trouble = line
+			break
+		}
+	}
+	if err := event.Read(&stdout, func(e event.Event) { found = append(found, e) }); err != nil {
+		return nil, "", fmt.Errorf("%w; it said: %.300s", err, stderr.String())
+	}
+	return found, trouble, nil
+}
