@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/seal"
+	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/task"
 	"github.com/vedette-sec/vedette/internal/worker"
 )
@@ -30,6 +33,7 @@ type App struct {
 
 	config   Config
 	logger   *slog.Logger
+	settings *setting.Settings
 	db       *db.DB
 	queue    *queue.Queue
 	handler  http.Handler
@@ -74,6 +78,11 @@ func (a *App) join(ctx context.Context) error {
 	}
 	webhooks := &netguard.Guard{Allow: allow}
 	hooks := hook.New(a.db, webhooks, a.logger)
+	box, err := a.config.openBox()
+	if err != nil {
+		return err
+	}
+	a.settings = setting.New(a.db, box, nil)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
 	templates, err := catalog.Starter()
 	if err != nil {
@@ -90,6 +99,17 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.handler, err = a.routes(kit, registry, hooks, webhooks)
 	return err
+}
+
+// openBox opens the key that seals secrets.
+func (c Config) openBox() (*seal.Box, error) {
+	if c.SecretKeyFile != "" {
+		return seal.Open(c.SecretKeyFile)
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, err
+	}
+	return seal.Open(filepath.Join(c.DataDir, "secret.key"))
 }
 
 // OpenAccounts opens the one room that the operator's user commands need.

@@ -24,7 +24,8 @@ type attacker struct {
 	platform bool
 	admin    person
 	taskID   string
-	issueID  string
+	makers   map[string]func(*attacker) string // path parameter → makes one of the admin's things, and gives its id
+	made     map[string]string                 // path parameter → the id of one that stays
 }
 
 func attackers(t testing.TB, engine string) map[string]*attacker {
@@ -33,7 +34,9 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
-		out[surface] = &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, issueID}
+		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "issue": issueID}}
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config}
+		out[surface] = a
 	}
 	return out
 }
@@ -103,11 +106,49 @@ func (a *attacker) send(t rapid.TB, b bad) {
 
 // path fills the path of an operation with ids that exist, and the required parameters.
 func (a *attacker) path(op *operation) string {
-	id := a.taskID
-	if strings.Contains(op.path, "/issues/") {
-		id = a.issueID
+	return a.pathTo(op, a.thing(op))
+}
+
+// thing is the id of something of the admin's that an operation can be asked about. What
+// may be deleted is a new one each time.
+func (a *attacker) thing(op *operation) string {
+	name := pathParameter(op)
+	if name == "id" && strings.Contains(op.path, "/issues/") {
+		name = "issue"
 	}
-	path := strings.ReplaceAll(op.path, "{id}", id)
+	maker, makes := a.makers[name]
+	switch {
+	case makes && op.method == http.MethodDelete:
+		return maker(a)
+	case makes && a.made[name] == "":
+		a.made[name] = maker(a)
+	case a.made[name] == "" && name != "":
+		a.t.Fatalf("%s: nothing is known to have a %s", op.path, name)
+	}
+	return a.made[name]
+}
+
+// config makes a configuration.
+func (a *attacker) config() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/scans/config", &a.admin, `{"name": "n", "config_type": "scan", "config": "rate-limit: 1"}`))
+	var made struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("making a configuration: %d %s", got.status, got.body)
+	}
+	return made.ID
+}
+
+// pathParameter is the name of an operation's first path parameter; empty without one.
+func pathParameter(op *operation) string {
+	_, rest, _ := strings.Cut(op.path, "{")
+	name, _, _ := strings.Cut(rest, "}")
+	return name
+}
+
+// pathTo is an operation's path for one thing, with the query that it needs.
+func (a *attacker) pathTo(op *operation, id string) string {
+	path := strings.Replace(op.path, "{"+pathParameter(op)+"}", id, 1)
 	query := url.Values{}
 	for _, p := range op.Parameters {
 		if p.In == "query" && p.Required {

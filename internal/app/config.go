@@ -21,6 +21,7 @@ type Config struct {
 	Listen         string        `koanf:"listen"`
 	DataDir        string        `koanf:"data_dir"`
 	Database       string        `koanf:"database"`
+	SecretKeyFile  string        `koanf:"secret_key_file"`
 	Region         string        `koanf:"region"`
 	Role           string        `koanf:"role"`
 	Workers        int           `koanf:"workers"`
@@ -75,6 +76,7 @@ func Options() []Option {
 		{Key: "listen", Default: "127.0.0.1:8080", Help: "address to serve on"},
 		{Key: "data_dir", Default: "./data", Help: "folder for the embedded database and files", Shared: true},
 		{Key: "database", Default: "", Help: "PostgreSQL URL; empty: embedded SQLite in the data folder", Secret: true, Shared: true},
+		{Key: "secret_key_file", Default: "", Help: "file with the key that seals secrets at rest, the same on every node; empty: secret.key in the data folder, made at the first start"},
 		{Key: "region", Default: "us", Help: "region of this deployment; only us answers the master lookup"},
 		{Key: "role", Default: "all", Help: "all, server (answers only) or worker (works only)"},
 		{Key: "workers", Default: 8, Help: "jobs this process works on at once"},

@@ -171,7 +171,7 @@ func TestReadiness(t *testing.T) {
 
 func TestAddressInUse(t *testing.T) {
 	h := serve(t, "sqlite")
-	c, _, err := Load(map[string]any{"listen": strings.TrimPrefix(h.base, "http://"), "database": dbtest.URL(t, "sqlite")}, nil, "")
+	c, _, err := Load(map[string]any{"listen": strings.TrimPrefix(h.base, "http://"), "database": dbtest.URL(t, "sqlite"), "data_dir": t.TempDir()}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

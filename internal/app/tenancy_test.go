@@ -70,11 +70,7 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 	for _, p := range op.Parameters {
 		switch {
 		case p.In == "path":
-			id := a.taskID
-			if strings.Contains(op.path, "/issues/") {
-				id = a.issueID
-			}
-			out = append(out, pair{path, strings.ReplaceAll(path, id, ids.New()), http.StatusNotFound})
+			out = append(out, pair{path, a.pathTo(op, ids.New()), http.StatusNotFound})
 		case p.In == "query" && p.Name == "email":
 			out = append(out, pair{path, strings.ReplaceAll(path, "ada", "nobody"), http.StatusNotFound})
 		case p.In == "query" && p.Schema.Format == "uuid":

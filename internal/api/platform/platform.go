@@ -10,6 +10,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/page"
+	"github.com/vedette-sec/vedette/internal/setting"
 )
 
 // Prefixes are where the surface is mounted.
@@ -33,7 +35,10 @@ func shape(status int, e *errs.Error, id string) any {
 }
 
 // Deps is what the surface speaks for.
-type Deps struct{ Accounts *account.Accounts }
+type Deps struct {
+	Accounts *account.Accounts
+	Settings *setting.Settings
+}
 
 type surface struct {
 	*rest.API
@@ -47,8 +52,23 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		About: "Templates, scans, assets and findings, as programs use them.",
 	}, c), d}
 	s.keys()
+	s.configs()
 	return s.API
 }
+
+// op is an operation of the surface; statuses are the errors it can answer besides those
+// that every operation has.
+func op(id, method, path, tag, summary string, statuses ...int) rest.Op {
+	return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: statuses}}
+}
+
+// Window is the part of a list that was asked for.
+type Window struct {
+	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Items to return at most."`
+	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
+}
+
+func (w Window) page() page.Window { return page.Window{Offset: w.Offset, Limit: w.Limit} }
 
 // keyAnswer is the platform's answer about an API key.
 type keyAnswer struct {
@@ -64,17 +84,14 @@ type message struct {
 const maskedKey = "svc_sk_********************************"
 
 func (s surface) keys() {
-	const path = "/v1/user/apikey"
+	const path, tag = "/v1/user/apikey", "User"
 	type output struct{ Body keyAnswer }
-	op := func(id, method, path, summary string, statuses ...int) rest.Op {
-		return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{"User"}, Summary: summary, Errors: statuses}}
-	}
-	rest.Register(s.API, op("get-api-key", http.MethodGet, path, "Whether you have an API key; its value is not shown again", 404),
+	rest.Register(s.API, op("get-api-key", http.MethodGet, path, tag, "Whether you have an API key; its value is not shown again", 404),
 		func(ctx context.Context, _ *struct{}) (*output, error) {
 			_, err := s.Accounts.FindKey(ctx)
 			return &output{keyAnswer{"You have an API key. Its value was shown when it was made.", maskedKey}}, err
 		})
-	rest.Register(s.API, op("create-api-key", http.MethodPost, path, "Create your API key, or learn that you have one"),
+	rest.Register(s.API, op("create-api-key", http.MethodPost, path, tag, "Create your API key, or learn that you have one"),
 		func(ctx context.Context, in *struct {
 			Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
 		}) (*output, error) {
@@ -87,12 +104,12 @@ func (s surface) keys() {
 			}
 			return &output{keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}}, err
 		})
-	rest.Register(s.API, op("rotate-api-key", http.MethodPost, path+"/rotate", "Give your API key a new value; the old one is void at once", 404),
+	rest.Register(s.API, op("rotate-api-key", http.MethodPost, path+"/rotate", tag, "Give your API key a new value; the old one is void at once", 404),
 		func(ctx context.Context, _ *struct{}) (*output, error) {
 			key, err := s.Accounts.RotateKey(ctx)
 			return &output{keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}}, err
 		})
-	rest.Register(s.API, op("delete-api-key", http.MethodDelete, path, "Delete your API key; it is void at once", 404),
+	rest.Register(s.API, op("delete-api-key", http.MethodDelete, path, tag, "Delete your API key; it is void at once", 404),
 		func(ctx context.Context, _ *struct{}) (*struct{ Body message }, error) {
 			return &struct{ Body message }{message{"The API key is deleted."}}, s.Accounts.DeleteKey(ctx)
 		})

@@ -1,0 +1,91 @@
+// Package seal keeps secrets unreadable at rest: AES-256-GCM under a key that lies in a
+// file beside the data, not in the database, so that a copy of the database says nothing.
+package seal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// ErrKey is the cause when something was sealed with another key, or changed since.
+var ErrKey = errors.New("it was sealed with another key, or it is damaged")
+
+// Box seals and opens. It is safe for any number of goroutines.
+type Box struct {
+	aead tink.AEAD
+	path string
+}
+
+// Open reads the key file at path, making it (mode 0600) when there is none: of several
+// processes that start at once, the first one's stays. Every node of a deployment needs
+// the same file.
+func Open(path string) (*Box, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = create(path); err == nil {
+			text, err = os.ReadFile(path)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key file for secrets: %w", err)
+	}
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(text)))
+	if err != nil {
+		return nil, fmt.Errorf("the key file for secrets, %s: %w", path, err)
+	}
+	primitive, err := aead.New(handle)
+	if err != nil {
+		return nil, fmt.Errorf("the key file for secrets, %s: %w", path, err)
+	}
+	return &Box{aead: primitive, path: path}, nil
+}
+
+// create writes a new key beside path and links it there, unless another process was
+// first.
+func create(path string) error {
+	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&text)); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text.Bytes())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// Seal makes plain unreadable. What comes out opens only with the same context, such as
+// the id of the row it belongs to: moved to another row it is worth nothing.
+func (b *Box) Seal(plain []byte, context string) ([]byte, error) {
+	return b.aead.Encrypt(plain, []byte(context))
+}
+
+// Open gives back what was sealed with this context. The error wraps ErrKey.
+func (b *Box) Open(sealed []byte, context string) ([]byte, error) {
+	plain, err := b.aead.Decrypt(sealed, []byte(context))
+	if err != nil {
+		return nil, fmt.Errorf("a secret does not open with %s: %w", b.path, ErrKey)
+	}
+	return plain, nil
+}
