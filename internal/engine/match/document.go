@@ -146,7 +146,7 @@ func (q *query) texts(r *Response, v *view, attribute string, add func(string) b
 		}
 		value := ""
 		for of := node.Copy(); of.MoveToNextAttribute(); {
-			if of.LocalName() == attribute {
+			if name := of.LocalName(); name == attribute || of.Prefix()+":"+name == attribute {
 				value = of.Value()
 				break
 			}

@@ -97,7 +97,7 @@ func (x *extractor) values(r *Response) []string {
 	}
 	for i := range x.patterns {
 		p := &x.patterns[i]
-		if !p.possible(r, v) {
+		if !p.possible(r, v) || r.context().Err() != nil {
 			continue
 		}
 		data := v.text.Bytes()

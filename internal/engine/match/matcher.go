@@ -206,8 +206,8 @@ func (c *compiler) expr(source string) (expr, error) {
 				where.literal.Text = ""
 			}
 		}
-		if !c.names.taken[n.Var] && where.literal.Text != "" {
-			where.view = varOf(n.Var).index
+		if where.literal.Text != "" {
+			where.view = c.names.varOf(n.Var).index
 		}
 		c.sites = append(c.sites, where)
 	}
@@ -298,7 +298,7 @@ func (p *pattern) match(r *Response, v *view) bool {
 		return false
 	}
 	sure := p.Whole() && !(p.Needs()[0].Fold && v.text.Odd())
-	return sure || p.Regexp().Match(v.text.Bytes())
+	return sure || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes())
 }
 
 // holds evaluates the expressions. What gives no truth value is passed over, so that

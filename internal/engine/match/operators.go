@@ -15,6 +15,7 @@ type Operators struct {
 	extractors []extractor
 	sites      []spot
 	condition  condition
+	judges     bool // matchers were written, even if all are excluded
 	silent     bool // every matcher is internal: a match is no finding
 
 	history, oast bool
@@ -52,7 +53,7 @@ type compiler struct {
 // Compile makes operators of what was written. file is for messages. Errors are
 // *errs.Error as of package syntax.
 func Compile(file string, s Spec) (*Operators, error) {
-	o := &Operators{silent: len(s.Matchers) > 0}
+	o := &Operators{judges: len(s.Matchers) > 0, silent: len(s.Matchers) > 0}
 	switch s.Condition {
 	case "and":
 		o.condition = conditionAnd
@@ -137,7 +138,7 @@ type Values struct {
 // Outcome is what operators say of one response.
 type Outcome struct {
 	Matched bool // there are matchers and they hold
-	Silent  bool // all matchers are internal: nothing is to be reported
+	Silent  bool // they are all internal, too: nothing is to be reported
 
 	// Gate is what a flow is told: the matchers hold; or there are none and something was
 	// extracted, or there was nothing to be extracted.
@@ -164,13 +165,9 @@ func (o *Operators) eval(r *Response) Outcome {
 	var names []string
 	out := Outcome{Internal: o.internal(r)}
 	out.Matched, names = o.judge(r)
-	if len(o.matchers) > 0 || o.silent {
-		if out.Gate = out.Matched; !out.Matched {
-			return out
-		}
-		if out.Silent = o.silent; out.Silent {
-			return out
-		}
+	if o.judges && (o.silent || !out.Matched) {
+		out.Gate, out.Silent = out.Matched, out.Matched
+		return out
 	}
 	if len(o.extractors) == 0 {
 		if out.Gate = true; out.Matched {

@@ -29,7 +29,8 @@ type Response struct {
 	// the exchange, the history of the block ("body_1"), the variables of the request.
 	Named dsl.Lookup
 
-	// Env gives expressions their context and the world; its Vars and Needle are not used.
+	// Env gives expressions the world, and its context bounds the judging: what has not
+	// been looked for when it ends is not found. Vars and Needle are not used.
 	Env *dsl.Env
 
 	views   [numViews]view
@@ -76,22 +77,25 @@ func (n namer) refOf(name string) partRef {
 	if n.body != PartBody && (name == "" || name == PartBody || name == PartAll) {
 		return partRef{viewNamed, n.body}
 	}
-	if n.taken[name] {
-		return partRef{viewNamed, name}
-	}
-	switch name {
-	case "", PartBody:
-		return partRef{viewBody, PartBody}
-	case PartHeader, "all_headers":
-		return partRef{viewHeader, PartHeader}
-	case PartAll:
+	switch {
+	case name == "":
+		name = PartBody
+	case name == PartAll:
 		return partRef{viewAll, PartAll}
 	}
-	return varOf(name)
+	return n.varOf(name)
 }
 
 // varOf is what a name means in an expression, which has no name for all.
-func varOf(name string) partRef {
+func (n namer) varOf(name string) partRef {
+	if n.taken[name] {
+		return partRef{viewNamed, name}
+	}
+	return partOf(name)
+}
+
+// partOf is what a name means in a response with a Head.
+func partOf(name string) partRef {
 	switch name {
 	case PartBody:
 		return partRef{viewBody, PartBody}
@@ -207,7 +211,7 @@ func (r *Response) own(name string) (any, bool) {
 		if name == "status_code" {
 			return r.Status, true
 		}
-		if ref := varOf(name); ref.index != viewNamed {
+		if ref := partOf(name); ref.index != viewNamed {
 			v, ok := r.part(ref)
 			if !ok {
 				return nil, false
