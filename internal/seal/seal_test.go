@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -77,7 +78,7 @@ func TestDamagedKeyFileIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !bytes.Contains([]byte(err.Error()), []byte(path)) {
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "no", "folder")); err == nil {

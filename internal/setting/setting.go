@@ -42,7 +42,7 @@ type Kind struct {
 	Check func(text []byte) (provider string, err error)
 	// Verify tries what the text says against the world with one bounded call that
 	// changes nothing there, and says what came of it. Nil: there is nothing to try.
-	Verify func(ctx context.Context, text []byte) (said string, err error)
+	Verify func(ctx context.Context, text []byte) (ok bool, said string)
 }
 
 const (
@@ -344,10 +344,8 @@ func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, sa
 	if verify == nil {
 		return true, "The configuration is well formed; it has no credentials to try.", nil
 	}
-	if said, err = verify(ctx, doc.text); err != nil {
-		return false, err.Error(), nil
-	}
-	return true, said, nil
+	ok, said = verify(ctx, doc.text)
+	return ok, said, nil
 }
 
 // guess finds the type that a text was meant as, for a request that does not name one:
@@ -379,7 +377,7 @@ func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Typ
 		var sealed []byte
 		var everywhere bool
 		err := row.Scan(&a.ID, &a.Name, &a.Provider, &sealed, &everywhere)
-		if err != nil || !missing[a.ID] && !(global && everywhere) {
+		if wanted := missing[a.ID] || global && everywhere; err != nil || !wanted {
 			return Applied{}, err
 		}
 		delete(missing, a.ID)

@@ -182,11 +182,11 @@ func TestVerify(t *testing.T) {
 				}
 				return "github", nil
 			},
-			Verify: func(_ context.Context, text []byte) (string, error) {
+			Verify: func(_ context.Context, text []byte) (bool, string) {
 				if strings.Contains(string(text), "bad") {
-					return "", errors.New("GitHub answered 401")
+					return false, "GitHub answered 401"
 				}
-				return "GitHub knows me", nil
+				return true, "GitHub knows me"
 			},
 		},
 	})
