@@ -82,11 +82,52 @@ func (t *Template) ids(protocol string) []*string {
 	return nil
 }
 
-func each[T any](list []T, id func(*T) *string) (out []*string) {
+func each[T, F any](list []T, field func(*T) *F) (out []*F) {
 	for i := range list {
-		out = append(out, id(&list[i]))
+		out = append(out, field(&list[i]))
 	}
 	return out
+}
+
+// Operators are those of all blocks, protocol by protocol in running order.
+func (t *Template) Operators() (all []*Operators) {
+	for _, protocol := range t.Protocols {
+		switch protocol {
+		case "http":
+			all = append(all, each(t.HTTP, func(b *HTTP) *Operators { return &b.Operators })...)
+		case "dns":
+			all = append(all, each(t.DNS, func(b *DNS) *Operators { return &b.Operators })...)
+		case "file":
+			all = append(all, each(t.File, func(b *File) *Operators { return &b.Operators })...)
+		case "headless":
+			all = append(all, each(t.Headless, func(b *Headless) *Operators { return &b.Operators })...)
+		case "tcp":
+			all = append(all, each(t.TCP, func(b *TCP) *Operators { return &b.Operators })...)
+		case "ssl":
+			all = append(all, each(t.SSL, func(b *SSL) *Operators { return &b.Operators })...)
+		case "websocket":
+			all = append(all, each(t.Websocket, func(b *Websocket) *Operators { return &b.Operators })...)
+		case "whois":
+			all = append(all, each(t.Whois, func(b *Whois) *Operators { return &b.Operators })...)
+		case "code":
+			all = append(all, each(t.Code, func(b *Code) *Operators { return &b.Operators })...)
+		case "javascript":
+			all = append(all, each(t.JavaScript, func(b *JavaScript) *Operators { return &b.Operators })...)
+		}
+	}
+	return all
+}
+
+// PayloadSets are those of all blocks that can have some.
+func (t *Template) PayloadSets() []*PayloadSets {
+	return slices.Concat(
+		each(t.HTTP, func(b *HTTP) *PayloadSets { return &b.PayloadSets }),
+		each(t.DNS, func(b *DNS) *PayloadSets { return &b.PayloadSets }),
+		each(t.Headless, func(b *Headless) *PayloadSets { return &b.PayloadSets }),
+		each(t.TCP, func(b *TCP) *PayloadSets { return &b.PayloadSets }),
+		each(t.Websocket, func(b *Websocket) *PayloadSets { return &b.PayloadSets }),
+		each(t.JavaScript, func(b *JavaScript) *PayloadSets { return &b.PayloadSets }),
+	)
 }
 
 // fill sets what follows from other keys: ids of blocks that have none and are not the

@@ -1,0 +1,303 @@
+// Package load finds templates on disk and reads them, many at once: files, folders and
+// globs in, templates in the order of their paths out, with what was refused and what
+// was skipped and why.
+//
+// A template is read once: its binary form is kept in an index file under the digest of
+// its text, so that the next start takes a fraction of the time. The text itself is
+// always looked at, so a changed template is never served from the index.
+package load
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// Options say what to load.
+type Options struct {
+	// Paths are files, folders and globs of templates, and text files that list such paths.
+	// A relative one is looked for in the working directory, then in the roots.
+	Paths []string
+	// Roots are the folders of templates: helper files are found below them, and their
+	// .nuclei-ignore files count. Without any, those of Paths that are folders are.
+	Roots []string
+
+	Filter     Filter
+	Allow      Allow
+	IgnoredToo bool // the .nuclei-ignore files do not count
+	Lenient    bool // unknown keys are passed over, includes are followed
+
+	// Index is the file that keeps what was read; "" keeps nothing.
+	Index string
+	// LocalFiles lets templates name any file of the machine.
+	LocalFiles bool
+	// Certificates, in PEM, are of those whose signatures count.
+	Certificates [][]byte
+	// Workers is how many templates are read at once; 0 is one a processor.
+	Workers int
+}
+
+// Result is what was loaded.
+type Result struct {
+	Templates []*syntax.Template // in the order of their paths, each id once
+	Refused   []Refusal          // in the order of their paths
+	Skipped   map[Reason]int     // how many templates, by reason
+	Indexed   int                // how many of all that were read came from the index
+	IndexErr  error              // why the index could not be read or kept; nothing is lost by it
+
+	steps map[stepKey][]*syntax.Template
+}
+
+// Refusal is a template that cannot be used, and why.
+type Refusal struct {
+	Path string
+	Err  error // an *errs.Error as of package syntax
+}
+
+// Load reads templates. The error is about the options or the paths; a template that is
+// wrong is no error but a Refusal.
+func Load(ctx context.Context, o Options) (*Result, error) {
+	l, err := newLoader(o)
+	if err != nil {
+		return nil, err
+	}
+	files, err := expand(o.Paths, l.roots)
+	if err != nil {
+		return nil, err
+	}
+	read, err := l.all(ctx, files, l.filter)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Skipped: map[Reason]int{}}
+	seen := map[string]bool{}
+	for _, one := range read {
+		switch {
+		case one.err != nil:
+			r.Refused = append(r.Refused, Refusal{Path: one.path, Err: one.err})
+		case one.skipped != "":
+			r.Skipped[one.skipped]++
+		case seen[one.template.ID]:
+			r.Skipped[SkippedDuplicate]++
+		default:
+			seen[one.template.ID] = true
+			r.Templates = append(r.Templates, one.template)
+		}
+	}
+	if err := l.workflows(ctx, r); err != nil {
+		return nil, err
+	}
+	r.Indexed, r.IndexErr = int(l.hits.Load()), l.keep()
+	return r, nil
+}
+
+// loader is what one Load works with.
+type loader struct {
+	Options
+	roots   []string
+	filter  *filter
+	signers signers
+	helpers *Helpers
+	index   *index
+	broken  error // why the index could not be read
+
+	hits atomic.Int64
+	mu   sync.Mutex
+	used map[key]bool
+	made map[key][]byte
+}
+
+func newLoader(o Options) (*loader, error) {
+	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, index: &index{}}
+	if len(l.roots) == 0 {
+		for _, path := range o.Paths {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				l.roots = append(l.roots, path)
+			}
+		}
+	}
+	if l.Workers <= 0 {
+		l.Workers = runtime.GOMAXPROCS(0)
+	}
+	l.helpers = NewHelpers(l.roots, o.LocalFiles)
+	var ignored Filter
+	var err error
+	if !o.IgnoredToo {
+		if ignored, err = readIgnored(l.roots); err != nil {
+			return nil, err
+		}
+	}
+	if l.filter, err = o.Filter.compile(l.roots, ignored); err != nil {
+		return nil, err
+	}
+	if l.signers, err = newSigners(o.Certificates); err != nil {
+		return nil, err
+	}
+	if o.Index != "" {
+		l.index, l.broken = readIndex(o.Index)
+	}
+	return l, nil
+}
+
+// one is a file and what became of it: a template, a reason to skip it, or an error.
+type one struct {
+	path     string
+	template *syntax.Template
+	skipped  Reason
+	err      error
+}
+
+// all reads files, several at once; the answers are in the order of the files.
+func (l *loader) all(ctx context.Context, files []string, f *filter) ([]one, error) {
+	read := make([]one, len(files))
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(l.Workers, len(files)) {
+		wait.Go(func() {
+			var text bytes.Buffer // of one template after the other
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(files) {
+					return
+				}
+				read[i] = l.one(ctx, files[i], &text, f)
+			}
+		})
+	}
+	wait.Wait()
+	return read, ctx.Err()
+}
+
+// one reads one file; f is nil where everything is wanted.
+func (l *loader) one(ctx context.Context, path string, text *bytes.Buffer, f *filter) one {
+	result := one{path: path}
+	if err := readFile(path, text); err != nil {
+		result.err = syntax.Fault(path, 1, 0, "", "%v", err)
+		return result
+	}
+	t, err := l.template(path, text.Bytes())
+	if err != nil {
+		result.err = err
+		return result
+	}
+	if f != nil && !f.wants(ctx, t) {
+		result.skipped = SkippedByFilter
+		return result
+	}
+	imports, err := l.scripts(t)
+	if err == nil {
+		t.Signature.Verified = l.signers.verified(t, text.Bytes(), imports)
+		if result.skipped = l.Allow.gate(t); result.skipped != "" {
+			return result
+		}
+		err = l.payloads(t)
+	}
+	if !l.Allow.GlobalMatchers {
+		for i := range t.HTTP {
+			t.HTTP[i].GlobalMatchers = false
+		}
+	}
+	result.template, result.err = t, err
+	return result
+}
+
+// readFile reads a template into a buffer, but not more than a template may have, and a
+// byte.
+func readFile(path string, into *bytes.Buffer) error {
+	into.Reset()
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = into.ReadFrom(io.LimitReader(file, syntax.MaxBytes+1))
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// template makes a template of a text, from the index if it can.
+func (l *loader) template(path string, text []byte) (*syntax.Template, error) {
+	k := key{digest: sha256.Sum256(text)}
+	if l.Lenient {
+		k.mode |= modeLenient
+	}
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		k.mode |= modeJSON
+	}
+	if entry, ok := l.index.get(k); ok {
+		if t, err := refresh(entry); err == nil && t.Digest == hex.EncodeToString(k.digest[:]) {
+			l.hits.Add(1)
+			l.mu.Lock()
+			l.used[k] = true
+			l.mu.Unlock()
+			t.Path = path
+			return t, nil
+		}
+	}
+	included := false
+	read := syntax.Options{Lenient: l.Lenient, Include: func(name string) ([]byte, error) {
+		included = true
+		text, err := l.helpers.Text(path, name)
+		return []byte(text), err
+	}}
+	t, err := read.Parse(path, text)
+	if err != nil || included || l.Options.Index == "" {
+		return t, err
+	}
+	entry := newEntry(k, func(b []byte) []byte { return encode(b, t) })
+	l.mu.Lock()
+	l.made[k] = entry
+	l.mu.Unlock()
+	return t, nil
+}
+
+// refresh decodes a template and gives its random markers new values: they are as new
+// in each load.
+func refresh(entry []byte) (*syntax.Template, error) {
+	t, err := decode(entry)
+	if err != nil {
+		return nil, err
+	}
+	var renewed []byte
+	for _, c := range t.Constants {
+		if !strings.HasPrefix(c.Name, "{{") {
+			continue
+		}
+		if renewed == nil {
+			renewed = bytes.Clone(entry)
+		}
+		fresh := syntax.Random()
+		if len(fresh) != len(c.Value) {
+			return nil, errDamaged
+		}
+		renewed = bytes.ReplaceAll(renewed, []byte(c.Value), []byte(fresh))
+	}
+	if renewed == nil {
+		return t, nil
+	}
+	return decode(renewed)
+}
+
+// keep writes the index, when there is something new to keep.
+func (l *loader) keep() error {
+	if len(l.made) == 0 || l.Options.Index == "" {
+		return l.broken
+	}
+	if err := l.index.write(l.Options.Index, l.used, l.made); err != nil {
+		return errs.New(errs.Internal, "index_not_kept", "the index of templates could not be kept").Because(err)
+	}
+	return nil
+}

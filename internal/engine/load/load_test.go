@@ -1,0 +1,351 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/engine/load"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// tree writes files below a new folder and gives the folder.
+func tree(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		at := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// template is a template of an id; info and rest are more of it.
+func template(id, info, rest string) string {
+	if rest == "" {
+		rest = "http: [{path: ['{{BaseURL}}']}]\n"
+	}
+	if !strings.Contains(info, "author:") {
+		info = "  author: a\n" + info
+	}
+	return "id: " + id + "\ninfo:\n  name: n\n" + info + rest
+}
+
+func loaded(t testing.TB, o load.Options) *load.Result {
+	t.Helper()
+	got, err := load.Load(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func ids(templates []*syntax.Template) string {
+	var all []string
+	for _, t := range templates {
+		all = append(all, t.ID)
+	}
+	return strings.Join(all, " ")
+}
+
+// Templates come in the order of their paths, each id once; what is no template by its
+// name is passed over, what is none by its text is refused.
+func TestLoad(t *testing.T) {
+	root := tree(t, map[string]string{
+		"b.yaml":                template("b", "", ""),
+		"a/z.yaml":              template("z", "", ""),
+		"a/twice.yml":           template("b", "", ""),
+		"c.json":                `{"id":"c","info":{"name":"n","author":"a"},"http":[{"path":["x"]}]}`,
+		"broken.yaml":           "id: [",
+		"bad/unknown.yaml":      template("unknown", "", "http: [{path: [x], zzz: 1}]\n"),
+		"helpers/no.yaml":       "x",
+		"profiles/no.yml":       "x",
+		".git/no.yaml":          "x",
+		"a/.GitHub/no.yaml":     "x",
+		"cves.json":             "x",
+		"TEMPLATES-STATS.json":  "x",
+		"contributors.json":     "x",
+		".pre-commit.yaml":      "x",
+		"README.md":             "x",
+		"a/payload.yaml.backup": "x",
+	})
+	got := loaded(t, load.Options{Paths: []string{root}})
+	if ids(got.Templates) != "b z c" || got.Templates[0].Path != filepath.Join(root, "a/twice.yml") || got.Skipped[load.SkippedDuplicate] != 1 {
+		t.Errorf("%s %v", ids(got.Templates), got.Skipped)
+	}
+	if len(got.Refused) != 2 || got.Refused[0].Path != filepath.Join(root, "bad/unknown.yaml") || !strings.Contains(got.Refused[0].Err.Error(), "unknown.yaml:5:20: http[0].zzz") {
+		t.Errorf("%v", got.Refused)
+	}
+	lenient := loaded(t, load.Options{Paths: []string{root}, Lenient: true, Workers: 3})
+	if ids(lenient.Templates) != "b z unknown c" {
+		t.Error(ids(lenient.Templates))
+	}
+}
+
+func TestPaths(t *testing.T) {
+	root := tree(t, map[string]string{
+		"x/a.yaml": template("a", "", ""), "x/b.yaml": template("b", "", ""), "y/c.yaml": template("c", "", ""),
+		"list.txt": "# some\ny/c.yaml\n\nx/a*.yaml\n",
+	})
+	for want, paths := range map[string][]string{
+		"a b c": {"x", "y", "x/a.yaml"},
+		"a":     {filepath.Join(root, "x/a.yaml")},
+		"b c":   {filepath.Join(root, "?/[bc].yaml")},
+		"a c":   {"list.txt"},
+	} {
+		if got := loaded(t, load.Options{Paths: paths, Roots: []string{root}}); ids(got.Templates) != want {
+			t.Errorf("%v: %s", paths, ids(got.Templates))
+		}
+	}
+	for _, path := range []string{"z", "x/z*.yaml", "x/[", ""} {
+		_, err := load.Load(context.Background(), load.Options{Paths: []string{path}, Roots: []string{root}})
+		if !errs.Is(err, errs.Invalid) {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := load.Load(ctx, load.Options{Paths: []string{root}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	root := tree(t, map[string]string{
+		"http/a.yaml": template("CVE-2024-1", "  severity: high\n  tags: cve,panel\n  metadata: {max-request: 3, vendor: acme}\n  classification: {cvss-score: 9.8, cve-id: CVE-2024-1}\n", ""),
+		"http/b.yaml": template("b-panel", "  severity: info\n  author: Bob\n  tags: [panel]\n", "http: [{raw: [\"@timeout: 5s\\nPOST / HTTP/1.1\"], body: XYZ, matchers: [{type: word, words: [a]}]}]\n"),
+		"dns/c.yaml":  template("c", "  tags: dos\n", "dns: [{name: x, extractors: [{type: regex, regex: [a]}]}]\n"),
+		"net/d.yaml":  template("d", "  severity: critical\n", "network: [{host: x}]\n"),
+		"e.yaml":      template("e", "  tags: other\n", ""),
+
+		".nuclei-ignore": "tags:\n  - dos\nfiles:\n  - e.yaml\n",
+	})
+	all := "c CVE-2024-1 b-panel d"
+	for name, c := range map[string]struct {
+		filter load.Filter
+		want   string
+	}{
+		"ignored":              {load.Filter{}, "CVE-2024-1 b-panel d"},
+		"tags":                 {load.Filter{Tags: []string{"Panel, other"}}, "CVE-2024-1 b-panel"},
+		"exclude tags":         {load.Filter{ExcludeTags: []string{"cve"}}, "b-panel d"},
+		"include tags":         {load.Filter{IncludeTags: []string{"dos"}, Severity: []string{"high"}}, "c CVE-2024-1"},
+		"include path":         {load.Filter{IncludeTemplates: []string{"e.yaml"}, ExcludeType: []string{"http"}}, "e d"},
+		"include folder":       {load.Filter{IncludeTemplates: []string{"dns"}}, all},
+		"exclude folder":       {load.Filter{ExcludeTemplates: []string{"http/"}}, "d"},
+		"exclude glob":         {load.Filter{ExcludeTemplates: []string{filepath.Join(root, "http/[a].yaml")}}, "b-panel d"},
+		"authors":              {load.Filter{Authors: []string{"BOB"}}, "b-panel"},
+		"severity":             {load.Filter{Severity: []string{"high", "critical"}}, "CVE-2024-1 d"},
+		"no severity":          {load.Filter{Severity: []string{"unknown"}, IncludeTags: []string{"dos"}}, "c"},
+		"exclude severity":     {load.Filter{ExcludeSeverity: []string{"info"}}, "CVE-2024-1 d"},
+		"type":                 {load.Filter{Type: []string{"network"}}, "d"},
+		"id":                   {load.Filter{ID: []string{"cve-*", "?"}}, "CVE-2024-1 d"},
+		"exclude id":           {load.Filter{ExcludeID: []string{"cve-202[0-4]-*"}}, "b-panel d"},
+		"two lists":            {load.Filter{Tags: []string{"panel"}, Severity: []string{"info"}}, "b-panel"},
+		"condition":            {load.Filter{Conditions: []string{"severity == 'high' && max_request > 2"}}, "CVE-2024-1"},
+		"score":                {load.Filter{Conditions: []string{"cvss_score >= 9", "contains(cve_id, 'cve-2024')"}}, "CVE-2024-1"},
+		"condition and forced": {load.Filter{Conditions: []string{"protocol == 'dns'"}, IncludeTags: []string{"dos", "cve"}}, "c"},
+		"method":               {load.Filter{Conditions: []string{"contains(http_method, 'POST') && contains(body, 'xyz') && contains(matcher_type, 'word')"}}, "b-panel"},
+		"no bool":              {load.Filter{Conditions: []string{"1 + 1"}}, ""},
+		"tags by condition":    {load.Filter{Conditions: []string{"contains(tags, 'panel') && vendor == 'acme'"}}, "CVE-2024-1"},
+	} {
+		got := loaded(t, load.Options{Paths: []string{root}, Filter: c.filter})
+		if ids(got.Templates) != c.want || len(got.Templates)+got.Skipped[load.SkippedByFilter] != 5 {
+			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
+		}
+	}
+	if got := loaded(t, load.Options{Paths: []string{root}, IgnoredToo: true}); ids(got.Templates) != "c e CVE-2024-1 b-panel d" {
+		t.Error(ids(got.Templates))
+	}
+	for _, f := range []load.Filter{{Severity: []string{"bad"}}, {ExcludeType: []string{"ftp"}}, {ID: []string{"["}}, {Conditions: []string{"a +"}}} {
+		if _, err := load.Load(context.Background(), load.Options{Paths: []string{root}, Filter: f}); !errs.Is(err, errs.Invalid) {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+}
+
+func TestGates(t *testing.T) {
+	root := tree(t, map[string]string{
+		"code.yaml":     template("code", "", "self-contained: true\ncode: [{engine: [sh], source: 'id'}]\n"),
+		"dast.yaml":     template("dast", "", "http: [{fuzzing: [{part: query, fuzz: [a]}]}]\n"),
+		"file.yaml":     template("file", "", "file: [{extensions: [all]}]\n"),
+		"global.yaml":   template("global", "", "http: [{global-matchers: true, matchers: [{type: status, status: [200]}]}]\n"),
+		"headless.yaml": template("headless", "", "headless: [{steps: [{action: debug}]}]\n"),
+		"plain.yaml":    template("plain", "", ""),
+		"self.yaml":     template("self", "", "http: [{self-contained: true, path: ['http://127.0.0.1/']}]\n"),
+		"signing.yaml":  template("signing", "", "signature: AWS\nhttp: [{path: [x]}]\n"),
+		"walk.yaml":     template("walk", "", "headless: [{steps: [], fuzzing: [{part: query, fuzz: [a]}]}]\n"),
+	})
+	skips := func(reasons ...load.Reason) map[load.Reason]int {
+		m := map[load.Reason]int{}
+		for _, r := range reasons {
+			m[r]++
+		}
+		return m
+	}
+	for name, c := range map[string]struct {
+		allow load.Allow
+		want  string
+		skips map[load.Reason]int
+	}{
+		"none": {load.Allow{}, "global plain", skips(load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedSelfContained, load.SkippedUnsigned)},
+		"most": {load.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true}, "file global headless plain self",
+			skips(load.SkippedUnsigned, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedUnsigned)},
+		"self-contained": {load.Allow{SelfContained: true}, "global plain self", skips(load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedUnsigned)},
+		"dast":           {load.Allow{DAST: true, GlobalMatchers: true}, "dast global", skips(load.SkippedHeadless, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing)},
+		"verified":       {load.Allow{VerifiedOnly: true}, "", skips(load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedSelfContained)},
+	} {
+		got := loaded(t, load.Options{Paths: []string{root}, Allow: c.allow})
+		if ids(got.Templates) != c.want || !reflect.DeepEqual(got.Skipped, c.skips) {
+			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
+		}
+		for _, one := range got.Templates {
+			if one.ID == "global" && one.HTTP[0].GlobalMatchers != c.allow.GlobalMatchers {
+				t.Errorf("%s: a global matcher is plain: %v", name, !one.HTTP[0].GlobalMatchers)
+			}
+		}
+	}
+}
+
+// Payloads, flows and scripts come from files; what a template may not read it does not
+// get, however the file is named.
+func TestHelperFiles(t *testing.T) {
+	root := tree(t, map[string]string{
+		"templates/http/deep/t.yaml":  template("t", "", "http: [{body: '{{a}}{{b}}{{c}}', attack: pitchfork, path: [x], payloads: {a: helpers/list.txt, b: own.txt, c: ../near.txt}}]\n"),
+		"templates/http/deep/own.txt": "one\r\n\ntwo\n",
+		"templates/http/near.txt":     "near",
+		"templates/helpers/list.txt":  "a\nb\n",
+		"templates/flow.yaml":         template("flow", "", "flow: helpers/flow.js\nhttp: [{path: [x]}]\njavascript: [{code: helpers/flow.js}, {code: none.js}]\n"),
+		"templates/helpers/flow.js":   "http(1);\nhttp(2)",
+		"secret.txt":                  "secret",
+	})
+	top := filepath.Join(root, "templates")
+	if err := os.Symlink(filepath.Join(root, "secret.txt"), filepath.Join(top, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]load.Options{
+		"below a root":   {Paths: []string{top}},
+		"without a root": {Paths: []string{filepath.Join(top, "http/deep/t.yaml"), filepath.Join(top, "flow.yaml")}},
+	} {
+		got := loaded(t, o)
+		if len(got.Refused) > 0 && name == "below a root" {
+			t.Fatalf("%s: %v", name, got.Refused)
+		}
+		flow, lists := got.Templates[0], got.Templates[len(got.Templates)-1]
+		if name == "below a root" && !reflect.DeepEqual(lists.HTTP[0].Payloads[1].Values, []string{"one", "two"}) {
+			t.Errorf("%s: %+v", name, lists.HTTP[0].Payloads)
+		}
+		if flow.Flow != "http(1);\nhttp(2)" || flow.JavaScript[0].Code != flow.Flow || flow.JavaScript[1].Code != "none.js" {
+			t.Errorf("%s: %q %+v", name, flow.Flow, flow.JavaScript)
+		}
+	}
+	secret := filepath.Join(root, "secret.txt")
+	for _, path := range []string{secret, "../secret.txt", "../../secret.txt", "link.txt", "none.txt", "/etc/hostname", "etc/hostname", "http", strings.Repeat("../", 20) + "etc/hostname"} {
+		text := template("bad", "", fmt.Sprintf("http: [{path: ['{{a}}'], payloads: {a: %s}}]\n", path))
+		at := filepath.Join(top, "bad.yaml")
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := loaded(t, load.Options{Paths: []string{at}, Roots: []string{top}})
+		if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Err.Error(), "bad.yaml:5: payloads.a: there is no file") {
+			t.Errorf("%s: %v", path, got.Refused)
+		}
+		if path == secret {
+			got = loaded(t, load.Options{Paths: []string{at}, Roots: []string{top}, LocalFiles: true})
+			if len(got.Templates) != 1 || !slices.Equal(got.Templates[0].HTTP[0].Payloads[0].Values, []string{"secret"}) {
+				t.Errorf("%s: %v", path, got.Refused)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(top, "bad.yaml"), []byte(template("bad", "", "flow: none.js\nhttp: [{path: [x]}]\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := loaded(t, load.Options{Paths: []string{filepath.Join(top, "bad.yaml")}}); len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Err.Error(), "flow: there is no file none.js") {
+		t.Error(got.Refused)
+	}
+}
+
+// Without a root, the folders above a template count, but not for hidden files.
+func TestHelpersAbove(t *testing.T) {
+	root := tree(t, map[string]string{"a/b/t.yaml": "", "helpers/x.txt": "x", ".ssh/key": "k", "a/b/.own": "own"})
+	h := load.NewHelpers(nil, false)
+	at := filepath.Join(root, "a/b/t.yaml")
+	if lines, err := h.Lines(at, "helpers/x.txt"); err != nil || !slices.Equal(lines, []string{"x"}) {
+		t.Error(lines, err)
+	}
+	if text, err := h.Text(at, ".own"); err != nil || text != "own" {
+		t.Error(text, err)
+	}
+	if text, err := h.Text(at, ".ssh/key"); err == nil {
+		t.Error(text)
+	}
+}
+
+func TestWorkflows(t *testing.T) {
+	root := tree(t, map[string]string{
+		"workflows/w.yaml":    template("w", "", "workflows:\n  - template: http/a.yaml\n    subtemplates: [{tags: x}]\n  - template: http/\n    matchers: [{name: m, subtemplates: [{template: ./near.yaml}]}]\n"),
+		"workflows/near.yaml": template("near", "", ""), "workflows/lost.yaml": template("lost", "", "workflows: [{template: none.yaml}]\n"),
+		"http/a.yaml": template("a", "", ""), "http/b.yaml": template("b", "  tags: x\n", ""),
+		"http/c.yaml": template("c", "  tags: x\n", "file: [{extensions: [all]}]\n"),
+	})
+	got := loaded(t, load.Options{Paths: []string{filepath.Join(root, "workflows")}, Roots: []string{root}, Filter: load.Filter{Type: []string{"workflow"}}})
+	if ids(got.Templates) != "w" || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Err.Error(), "lost.yaml:5: workflows.template: there is no template none.yaml") {
+		t.Fatalf("%s %v", ids(got.Templates), got.Refused)
+	}
+	w := got.Templates[0]
+	for step, want := range map[*syntax.Step]string{
+		&w.Workflows[0]:                             "a",
+		&w.Workflows[0].Subtemplates[0]:             "b",
+		&w.Workflows[1]:                             "a b",
+		&w.Workflows[1].Matchers[0].Subtemplates[0]: "near",
+	} {
+		if found := ids(got.Step(w, *step)); found != want {
+			t.Errorf("%+v: %s", step, found)
+		}
+	}
+}
+
+// The whole corpus is loaded: what is left out is left out by a gate, or refused with
+// file, line and key.
+func TestCorpus(t *testing.T) {
+	got := loaded(t, load.Options{Paths: []string{corpus(t)}, Allow: load.Allow{Headless: true, Code: true, File: true}, IgnoredToo: true})
+	skipped := 0
+	for _, n := range got.Skipped {
+		skipped += n
+	}
+	t.Logf("%d templates, %d refused, skipped: %v", len(got.Templates), len(got.Refused), got.Skipped)
+	for _, r := range got.Refused {
+		e := errs.From(r.Err)
+		if e.Kind != errs.Invalid || !strings.HasPrefix(e.Message, r.Path+":") || e.Param == "" {
+			t.Error(r.Err)
+		}
+		t.Log(r.Err)
+	}
+	if sum := len(got.Templates) + len(got.Refused) + skipped; sum < 3500 || len(got.Refused) > 5 {
+		t.Errorf("%d templates, %d refused", sum, len(got.Refused))
+	}
+}
+
+// corpus is the folder of the public templates; the test is skipped where it is not.
+func corpus(t testing.TB) string {
+	dir := os.Getenv("VEDETTE_CORPUS")
+	if dir == "" {
+		dir = "../../../../shared/corpus"
+	}
+	dir = filepath.Join(dir, "templates")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("the template corpus is not here; VEDETTE_CORPUS names its folder")
+	}
+	return dir
+}
