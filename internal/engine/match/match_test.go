@@ -1,7 +1,6 @@
 package match
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,38 +140,4 @@ func asciiLower(s string) string {
 		}
 		return c
 	}, s)
-}
-
-func benchmark(b *testing.B, m syntax.Matcher) {
-	body := bytes.Repeat([]byte("<div class=\"row\">Some ordinary text of a page, 1234.</div>\n"), 1000)
-	o := compile(b, "", []syntax.Matcher{m})
-	head := []byte("HTTP/1.1 200 OK\r\nServer: nginx\r\n\r\n")
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := Response{Status: 200, Body: body, Head: func() []byte { return head }}
-		if o.Eval(&r, nil).Matched {
-			b.Fatal("matched")
-		}
-	}
-}
-
-func BenchmarkStatus(b *testing.B) { benchmark(b, syntax.Matcher{Type: "status", Status: []int{404}}) }
-func BenchmarkHeaderWord(b *testing.B) {
-	benchmark(b, syntax.Matcher{Type: "word", Part: "header", Words: []string{"Apache"}})
-}
-func BenchmarkWord(b *testing.B) {
-	benchmark(b, syntax.Matcher{Type: "word", Words: []string{"phpMyAdmin"}})
-}
-func BenchmarkWordFolded(b *testing.B) {
-	benchmark(b, syntax.Matcher{Type: "word", CaseInsensitive: true, Words: []string{"phpmyadmin"}})
-}
-func BenchmarkRegexPrefiltered(b *testing.B) {
-	benchmark(b, syntax.Matcher{Type: "regex", Regex: []string{`phpMyAdmin ([0-9.]+)`}})
-}
-func BenchmarkRegexFolded(b *testing.B) {
-	benchmark(b, syntax.Matcher{Type: "regex", Regex: []string{`(?i)phpmyadmin\s+([0-9.]+)`}})
-}
-func BenchmarkRegexBare(b *testing.B) {
-	benchmark(b, syntax.Matcher{Type: "regex", Regex: []string{`[0-9]{6}`}})
 }
