@@ -324,7 +324,8 @@ func (m *matcher) holds(r *Response) bool {
 func (e *expr) eval(r *Response) (any, error) {
 	r.environment()
 	before := r.work.needles
-	r.work.needles = e.site // an extractor may be evaluated within
-	defer func() { r.work.needles = before }()
-	return e.Eval(&r.exprEnv)
+	r.work.needles = e.site
+	value, err := e.Eval(&r.exprEnv)
+	r.work.needles = before // of an expression that asks for what this one extracts
+	return value, err
 }

@@ -34,6 +34,7 @@ type Response struct {
 	Env *dsl.Env
 
 	views   [numViews]view
+	status  any              // Status, as expressions have it
 	named   map[string]*view // of what Named gave
 	env     dsl.Env          // of texts, made when the first asks
 	exprEnv dsl.Env          // of expressions
@@ -209,7 +210,10 @@ func (r *Response) value(name string) (any, bool) {
 func (r *Response) own(name string) (any, bool) {
 	if r.Head != nil {
 		if name == "status_code" {
-			return r.Status, true
+			if r.status == nil {
+				r.status = r.Status
+			}
+			return r.status, true
 		}
 		if ref := partOf(name); ref.index != viewNamed {
 			v, ok := r.part(ref)

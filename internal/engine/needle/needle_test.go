@@ -222,12 +222,14 @@ func page(n int) []byte {
 // literals are n texts such as templates look for.
 func literals(n int) []Literal {
 	random := rand.New(rand.NewPCG(3, 4))
-	syllables := strings.Fields("wor press the me flat some ad min log in co re pan el ser ver di rec tor sys tem net da ta ba se for ce la ra vel")
+	const consonants, vowels = "bcdfghjklmnprstvwz", "aeiou"
 	out := make([]Literal, n)
 	for i := range out {
 		var name strings.Builder
 		for range 2 + random.IntN(4) {
-			name.WriteString(syllables[random.IntN(len(syllables))])
+			name.WriteByte(consonants[random.IntN(len(consonants))])
+			name.WriteByte(vowels[random.IntN(len(vowels))])
+			name.WriteByte(consonants[random.IntN(len(consonants))])
 		}
 		switch i % 4 {
 		case 0, 1:
