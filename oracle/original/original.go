@@ -61,14 +61,14 @@ type Template struct{ *templates.Template }
 // template that nuclei would not run is an error.
 func (e *Engine) Load(path string, vars []string) (Template, error) {
 	options := e.engine.GetExecuterOptions().Copy()
-	own := *options.Options
+	own := options.Options.Copy()
 	own.Vars = goflags.RuntimeMap{}
 	for _, v := range vars {
 		if err := own.Vars.Set(v); err != nil {
 			return Template{}, err
 		}
 	}
-	options.Options = &own
+	options.Options = own
 	options.DoNotCache = true
 	options.Output = e.sink
 	t, err := templates.Parse(path, nil, options)
