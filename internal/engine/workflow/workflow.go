@@ -1,0 +1,226 @@
+// Package workflow runs the workflows of section 1.6 of the template language: templates
+// that run only when others have found something, with the values that those extracted.
+//
+// It decides what runs and when. How a program runs on a target is its Host's affair.
+package workflow
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// Bounds of one workflow.
+const (
+	maxSteps = 10_000
+	maxDepth = 32
+)
+
+// Workflow is a compiled workflow. It does not change, and runs on any number of targets
+// at once.
+type Workflow struct {
+	ID   string
+	Path string // of its template
+	Info syntax.Info
+
+	steps    []step
+	programs []*program.Program
+}
+
+// step runs programs, and others when those have found something.
+type step struct {
+	programs []*program.Program
+	branches []branch
+}
+
+// branch are steps with their condition.
+type branch struct {
+	names []string // in lower case; none: whatever was found
+	all   bool     // of the names have to be there
+	steps []step
+}
+
+// Compile makes a workflow of a template that has one. find gives the programs that a
+// step names, in the order they run in; its error ends the compilation. Errors are
+// *errs.Error as of package syntax.
+func Compile(t *syntax.Template, find func(syntax.Step) ([]*program.Program, error)) (*Workflow, error) {
+	w := &Workflow{ID: t.ID, Path: t.Path, Info: t.Info}
+	c := compiler{workflow: w, find: find, seen: map[*program.Program]bool{}}
+	var err error
+	w.steps, err = c.steps(t.Workflows, 0)
+	return w, err
+}
+
+// Programs are all that the workflow may run, each once, in the order of their steps.
+func (w *Workflow) Programs() []*program.Program { return w.programs }
+
+type compiler struct {
+	workflow *Workflow
+	find     func(syntax.Step) ([]*program.Program, error)
+	count    int
+	seen     map[*program.Program]bool
+}
+
+func (c *compiler) steps(list []syntax.Step, depth int) ([]step, error) {
+	steps := make([]step, 0, len(list))
+	for _, s := range list {
+		if c.count++; c.count > maxSteps || depth > maxDepth {
+			return nil, syntax.Fault(c.workflow.Path, s.Line, 0, "workflows", "more than %d steps, or more than %d inside each other", maxSteps, maxDepth)
+		}
+		programs, err := c.find(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range programs {
+			if !c.seen[p] {
+				c.seen[p] = true
+				c.workflow.programs = append(c.workflow.programs, p)
+			}
+		}
+		compiled := step{programs: programs}
+		// A step with matchers does not look at subtemplates of its own.
+		if len(s.Matchers) == 0 && len(s.Subtemplates) > 0 {
+			s.Matchers = []syntax.StepMatcher{{Subtemplates: s.Subtemplates}}
+		}
+		for _, m := range s.Matchers {
+			b := branch{all: m.Condition == "and"}
+			for _, name := range m.Name {
+				b.names = append(b.names, strings.ToLower(name))
+			}
+			if b.steps, err = c.steps(m.Subtemplates, depth+1); err != nil {
+				return nil, err
+			}
+			compiled.branches = append(compiled.branches, b)
+		}
+		steps = append(steps, compiled)
+	}
+	return steps, nil
+}
+
+// Outcome is what a program found in one response. A response without a finding has none.
+type Outcome struct {
+	Names    []string       // of the matchers that hold and the extractors that found something
+	Extracts []match.Values // of named extractors that are not internal
+}
+
+// Host runs programs.
+type Host struct {
+	// Run runs programs on the target, in order. values are what was extracted so far, for
+	// their texts: strings and []string, not to be changed. With collect nothing is
+	// reported, and what was found is given back; without, findings are reported as usual
+	// and nothing needs to be given back. A program that fails is no error; an error ends
+	// the workflow.
+	Run func(ctx context.Context, programs []*program.Program, values map[string]any, collect bool) ([]Outcome, error)
+	// Parallel is how many steps run at once, at least 1.
+	Parallel int
+}
+
+// Run runs the workflow on one target: its steps in their order, and beside them the
+// steps that these have called for. The error is ctx's or that of a Run of the host.
+func (w *Workflow) Run(ctx context.Context, host *Host, values map[string]any) error {
+	group, ctx := errgroup.WithContext(ctx)
+	r := &run{group: group, host: host, slots: make(chan struct{}, max(1, host.Parallel))}
+	group.Go(func() error {
+		for i := range w.steps {
+			if err := r.step(ctx, &w.steps[i], values); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// run is one run of a workflow.
+type run struct {
+	group *errgroup.Group
+	host  *Host
+	slots chan struct{} // held by what runs, and not by what waits
+}
+
+// step runs a step, and starts those that it calls for.
+func (r *run) step(ctx context.Context, s *step, values map[string]any) error {
+	if len(s.programs) == 0 {
+		return nil
+	}
+	found, err := r.programs(ctx, s, values)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	values = with(values, found)
+	for i := range s.branches {
+		b := &s.branches[i]
+		if !slices.ContainsFunc(found, b.holds) {
+			continue
+		}
+		for j := range b.steps {
+			r.group.Go(func() error { return r.step(ctx, &b.steps[j], values) })
+		}
+	}
+	return nil
+}
+
+func (r *run) programs(ctx context.Context, s *step, values map[string]any) ([]Outcome, error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r.host.Run(ctx, s.programs, values, len(s.branches) > 0)
+}
+
+// holds says whether a response has the names that the branch waits for.
+func (b *branch) holds(found Outcome) bool {
+	if len(b.names) == 0 {
+		return true
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(found.Names, func(n string) bool { return strings.EqualFold(n, name) })
+	}
+	if b.all {
+		return !slices.ContainsFunc(b.names, func(name string) bool { return !has(name) })
+	}
+	return slices.ContainsFunc(b.names, has)
+}
+
+// with is the values and what was extracted: one value of a name as a string; several as
+// a list and, one by one, with their numbers from 0 after the name.
+func with(values map[string]any, found []Outcome) map[string]any {
+	all := maps.Clone(values)
+	if all == nil {
+		all = map[string]any{}
+	}
+	lists := map[string][]string{}
+	for _, o := range found {
+		for _, x := range o.Extracts {
+			for _, v := range x.Values {
+				if !slices.Contains(lists[x.Name], v) {
+					lists[x.Name] = append(lists[x.Name], v)
+				}
+			}
+		}
+	}
+	for name, list := range lists {
+		if len(list) == 1 {
+			all[name] = list[0]
+			continue
+		}
+		all[name] = list
+		for i, v := range list {
+			all[name+strconv.Itoa(i)] = v
+		}
+	}
+	return all
+}
