@@ -129,9 +129,9 @@ func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool)
 }
 
 // holds says whether a query finds anything.
-func (q *query) holds(r *Response, v *view) (any bool) {
-	q.each(r, v, func(xpath.NodeNavigator) bool { any = true; return false })
-	return any
+func (q *query) holds(r *Response, v *view) (yes bool) {
+	q.each(r, v, func(xpath.NodeNavigator) bool { yes = true; return false })
+	return yes
 }
 
 // texts gives the text of each node that a query finds, or one attribute of it, which is

@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
@@ -178,12 +179,7 @@ func (s *valueSet) add(text string) bool {
 
 func (s *valueSet) has(text string) bool {
 	if len(s.list) < 16 {
-		for _, t := range s.list {
-			if t == text {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(s.list, text)
 	}
 	if s.seen == nil {
 		s.seen = make(map[string]bool, 2*len(s.list))

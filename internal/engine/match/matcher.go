@@ -166,16 +166,20 @@ func (c *compiler) word(part partRef, text, encoding string, fold bool) word {
 			return word{open: &open, literal: needle.Literal{Text: text, Fold: fold}, site: noSite}
 		}
 	}
-	w := word{literal: needle.Literal{Text: text}, site: noSite}
-	if fold {
-		ascii := true
-		w.literal, ascii = needle.Fold(text)
-		w.wide = !ascii
-	}
+	w := constant(text, fold)
 	if !w.wide {
 		w.site = c.site(part, w.literal)
 	}
 	return w
+}
+
+// constant is a word without placeholders, which nobody else looks for.
+func constant(text string, fold bool) word {
+	if !fold {
+		return word{literal: needle.Literal{Text: text}, site: noSite}
+	}
+	l, ascii := needle.Fold(text)
+	return word{literal: l, wide: !ascii, site: noSite}
 }
 
 func (c *compiler) pattern(part partRef, source string) (pattern, error) {
@@ -262,12 +266,7 @@ func (w *word) match(r *Response, v *view, and bool) bool {
 		}
 		text = w.literal.Text
 	}
-	rendered := word{literal: needle.Literal{Text: text}, site: noSite}
-	if w.literal.Fold {
-		ascii := true
-		rendered.literal, ascii = needle.Fold(text)
-		rendered.wide = !ascii
-	}
+	rendered := constant(text, w.literal.Fold)
 	return rendered.in(r, v)
 }
 
@@ -282,7 +281,7 @@ func (w *word) in(r *Response, v *view) bool {
 // possible is false when the pattern surely has no match.
 func (p *pattern) possible(r *Response, v *view) bool {
 	needs := p.Needs()
-	if len(needs) == 0 || needs[0].Fold && v.text.Odd() {
+	if len(needs) == 0 || p.Doubtful(v.text) {
 		return true
 	}
 	for i, l := range needs {
@@ -297,7 +296,7 @@ func (p *pattern) match(r *Response, v *view) bool {
 	if !p.possible(r, v) {
 		return false
 	}
-	sure := p.Whole() && !(p.Needs()[0].Fold && v.text.Odd())
+	sure := p.Whole() && !p.Doubtful(v.text)
 	return sure || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes())
 }
 

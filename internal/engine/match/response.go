@@ -78,10 +78,10 @@ func (n namer) refOf(name string) partRef {
 	if n.body != PartBody && (name == "" || name == PartBody || name == PartAll) {
 		return partRef{viewNamed, n.body}
 	}
-	switch {
-	case name == "":
+	switch name {
+	case "":
 		name = PartBody
-	case name == PartAll:
+	case PartAll:
 		return partRef{viewAll, PartAll}
 	}
 	return n.varOf(name)
@@ -167,21 +167,18 @@ func (r *Response) namedPart(name string) (*view, bool) {
 	if value, ok := r.work.extracted(r, name); ok {
 		return r.work.view(name, value), true
 	}
-	if v, ok := r.named[name]; ok && v.exists {
-		return v, true
-	} else if !ok {
-		value, found := r.own(name)
-		v = &view{made: true}
-		if found {
+	v, known := r.named[name]
+	if !known {
+		if value, ok := r.own(name); ok {
 			v = viewOf([]byte(dsl.String(value)))
 		}
 		if r.named == nil {
 			r.named = map[string]*view{}
 		}
-		r.named[name] = v
-		if found {
-			return v, true
-		}
+		r.named[name] = v // nil when the response has none such
+	}
+	if v != nil {
+		return v, true
 	}
 	if value, ok := r.work.variable(name); ok {
 		return r.work.view(name, value), true
@@ -208,22 +205,19 @@ func (r *Response) value(name string) (any, bool) {
 
 // own is what the response itself says of a name.
 func (r *Response) own(name string) (any, bool) {
-	if r.Head != nil {
-		if name == "status_code" {
-			if r.status == nil {
-				r.status = r.Status
-			}
-			return r.status, true
+	ref := partOf(name)
+	switch {
+	case r.Head != nil && name == "status_code":
+		if r.status == nil {
+			r.status = r.Status
 		}
-		if ref := partOf(name); ref.index != viewNamed {
-			v, ok := r.part(ref)
-			if !ok {
-				return nil, false
-			}
+		return r.status, true
+	case r.Head != nil && ref.index != viewNamed:
+		if v, ok := r.part(ref); ok {
 			return v.string(), true
 		}
-	}
-	if r.Named == nil {
+		return nil, false
+	case r.Named == nil:
 		return nil, false
 	}
 	return r.Named(name)

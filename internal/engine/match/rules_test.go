@@ -80,13 +80,14 @@ func check(t *testing.T, rule string, s Spec, want string) {
 		t.Errorf("%s:\n got %s\nwant %s", rule, got, want)
 	}
 	// In a group, among others, it is the same.
-	others := make([]*Operators, 40)
+	const others = 40
+	var group []*Operators
 	for i := range others {
-		others[i] = compile(t, "", ms{words(fmt.Sprintf("nothing-%d", i), "Nobody")})
+		group = append(group, compile(t, "", ms{words(fmt.Sprintf("nothing-%d", i), "Nobody")}))
 	}
 	got := "no"
-	NewGroup(append(others, o)).Eval(rulesResponse(), func(int) dsl.Lookup { return dsl.Map(rulesVars) }, func(i int, out Outcome) {
-		if i != len(others) {
+	NewGroup(append(group, o)).Eval(rulesResponse(), func(int) dsl.Lookup { return dsl.Map(rulesVars) }, func(i int, out Outcome) {
+		if i != others {
 			t.Errorf("%s: %d of the others says %s", rule, i, tell(out))
 		}
 		got = tell(out)

@@ -3,6 +3,7 @@ package needle
 import (
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"sync"
 )
 
@@ -37,7 +38,7 @@ func (p *Pattern) String() string { return p.source }
 func (p *Pattern) Groups() int { return p.groups }
 
 // Needs are literals of which at least one is in every text that matches; empty when
-// there are none such. Folding ones hold for texts that are not [Text.Odd].
+// there are none such. They say nothing about texts that are [Pattern.Doubtful].
 func (p *Pattern) Needs() []Literal { return p.needs }
 
 // Whole says whether a text that has one of the needed literals matches for that alone.
@@ -59,21 +60,17 @@ func (p *Pattern) Regexp() *regexp.Regexp {
 
 // MatchText says whether a text has a match.
 func (p *Pattern) MatchText(t *Text) bool {
-	return p.Possible(t) && (p.whole && !(p.folds() && t.Odd()) || p.Regexp().Match(t.data))
+	return p.Possible(t) && (p.whole && !p.Doubtful(t) || p.Regexp().Match(t.data))
 }
 
 // Possible is false when a text surely has no match.
 func (p *Pattern) Possible(t *Text) bool {
-	if len(p.needs) == 0 || p.folds() && t.Odd() {
-		return true
-	}
-	for _, l := range p.needs {
-		if t.Contains(l) {
-			return true
-		}
-	}
-	return false
+	return len(p.needs) == 0 || p.Doubtful(t) || slices.ContainsFunc(p.needs, t.Contains)
 }
+
+// Doubtful says whether the needed literals say nothing about a text: they are to be
+// found in any case, and the text is odd.
+func (p *Pattern) Doubtful(t *Text) bool { return p.folds() && t.Odd() }
 
 // Match says whether bytes have a match. For several questions about the same bytes,
 // MatchText is better.

@@ -2,6 +2,7 @@ package needle
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -135,9 +136,8 @@ func join(a, b need) (need, bool) {
 		return need{}, false
 	}
 	out := need{exact: true, whole: a.whole && b.whole, fold: a.fold || b.fold}
-	if a.fold != b.fold {
-		// Looked for in any case, the other side is found where it does not match.
-		out.whole = out.whole && !(letters(a.texts) && !a.fold) && !(letters(b.texts) && !b.fold)
+	if a.fold != b.fold && (letters(a.texts) && !a.fold || letters(b.texts) && !b.fold) {
+		out.whole = false // looked for in any case, that side is found where it does not match
 	}
 	for _, head := range a.texts {
 		for _, tail := range b.texts {
@@ -168,7 +168,7 @@ func ofAlternate(subs []*syntax.Regexp) need {
 				return need{}
 			}
 		}
-		out.texts = append(out.texts[:len(out.texts):len(out.texts)], n.texts...)
+		out.texts = append(slices.Clip(out.texts), n.texts...)
 		out.exact, out.whole = out.exact && n.exact, out.whole && n.whole
 	}
 	return out
