@@ -23,7 +23,7 @@ var fieldForm = regexp.MustCompile(`%[A-Za-z]`)
 func timeFunctions() []fn {
 	return []fn{
 		{name: "unix_time", min: 0, max: 1, worldly: true, run: unixTime},
-		{name: "to_unix_time", min: 1, max: 2, run: toUnixTime},
+		{name: "to_unix_time", min: 1, max: -1, run: toUnixTime},
 		{name: "date_time", min: 1, max: -1, worldly: true, run: dateTime},
 		{name: "wait_for", min: 1, max: 1, worldly: true, waits: true, run: waitFor},
 	}
@@ -48,7 +48,7 @@ func toUnixTime(_ *Env, args []any) (any, error) {
 		return int64(n), nil
 	}
 	forms := momentForms
-	if len(args) == 2 {
+	if len(args) > 1 {
 		forms = []string{String(args[1])}
 	}
 	for _, form := range forms {

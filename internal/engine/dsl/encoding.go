@@ -5,10 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"html"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func encodingFunctions() []fn {
@@ -53,6 +53,8 @@ func base64Lines(s string) string {
 	return b.String()
 }
 
+const upperHex = "0123456789ABCDEF"
+
 // urlEncode encodes all but letters, digits and a few marks; with true as its second
 // argument those marks, too.
 func urlEncode(_ *Env, args []any) (any, error) {
@@ -66,8 +68,11 @@ func urlEncode(_ *Env, args []any) (any, error) {
 			b.WriteByte(byte(c))
 			continue
 		}
-		for _, x := range []byte(string(c)) {
-			fmt.Fprintf(&b, "%%%02X", x)
+		var encoded [utf8.UTFMax]byte
+		for _, x := range encoded[:utf8.EncodeRune(encoded[:], c)] {
+			b.WriteByte('%')
+			b.WriteByte(upperHex[x>>4])
+			b.WriteByte(upperHex[x&15])
 		}
 	}
 	return b.String(), nil
@@ -103,7 +108,7 @@ func hexEncode(_ *Env, args []any) (any, error) {
 	}
 	var b strings.Builder
 	for _, x := range data {
-		fmt.Fprintf(&b, `\x%02x`, x)
+		b.WriteString(`\x` + hex.EncodeToString([]byte{x}))
 	}
 	return b.String(), nil
 }

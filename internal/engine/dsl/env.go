@@ -45,6 +45,7 @@ type Env struct {
 
 	depth   int  // of texts inside values of texts
 	raw     bool // a Raw was read
+	stayed  bool // a placeholder in a string of the expression has no value
 	lowered [4]struct{ text, lower string }
 	next    int // of lowered, to be overwritten
 }

@@ -53,14 +53,6 @@ func (h *hole) key() string {
 	return b.String()
 }
 
-// plain is the value of the name, when there is one.
-func (h *hole) plain(known Lookup) (any, bool) {
-	if h.name == "" || known == nil {
-		return nil, false
-	}
-	return known(h.name)
-}
-
 // eval works out the expression. done is false when the place is none for these
 // variables, and stays as it was written.
 func (h *hole) eval(env *Env) (v any, done bool, err error) {
@@ -81,18 +73,18 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 	case h.expr == nil:
 		return nil, false, &Missing{h.name}
 	}
-	before := env.raw
-	env.raw = false
+	raw, stayed := env.raw, env.stayed
+	env.raw, env.stayed = false, false
 	v, err = h.expr.Eval(env)
-	raw := env.raw
-	env.raw = before
+	raw, env.raw = env.raw, raw
+	stayed, env.stayed = env.stayed, stayed
 	switch {
 	case err != nil:
 		return nil, false, fmt.Errorf("{{%s}}: %w", h.expr.src, err)
 	case raw && h.expr.calls:
 		// The marker inside is hidden by now, but nothing may be sent with it.
 		return nil, false, &Unresolved{h.expr.src}
-	case raw:
+	case raw || stayed:
 		return Raw(String(v)), true, nil
 	}
 	return v, true, nil
@@ -114,7 +106,7 @@ func (h *hole) touches(env *Env) bool {
 }
 
 // maxMentions bounds how many names mentions asks for.
-const maxMentions = 2000
+const maxMentions = 512
 
 // mentions looks for a variable whose name is a part of the text, as far as names are
 // made of letters, digits and underscores.

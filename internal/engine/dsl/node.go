@@ -178,6 +178,9 @@ func (c chain) eval(env *Env) (any, error) {
 	}
 	for i := range c.rest {
 		r := &c.rest[i]
+		if s, ok := v.(string); ok && r.op == opAdd && i+1 < len(c.rest) {
+			return appendAll(env, s, c.rest[i:])
+		}
 		x, err := r.x.eval(env)
 		if err != nil {
 			return nil, err
@@ -192,6 +195,31 @@ func (c chain) eval(env *Env) (any, error) {
 		}
 	}
 	return v, nil
+}
+
+// appendAll puts values behind a text, which needs no text for each in between.
+func appendAll(env *Env, s string, rest []link) (any, error) {
+	var b strings.Builder
+	b.WriteString(s)
+	for i := range rest {
+		r := &rest[i]
+		x, err := r.x.eval(env)
+		if err != nil {
+			return nil, err
+		}
+		if r.op != opAdd {
+			return nil, unfit(r.op, b.String())
+		}
+		if t, ok := x.(string); ok {
+			b.WriteString(t)
+		} else {
+			fmt.Fprint(&b, x)
+		}
+		if b.Len() > maxResult {
+			return nil, errTooLarge
+		}
+	}
+	return b.String(), nil
 }
 
 // compareNumber is the shortest way through the commonest comparison, that of a

@@ -70,6 +70,17 @@ func unpacker(name string, open func(io.Reader) (io.Reader, error)) fn {
 	}}
 }
 
+// octets are the bytes of a text or of bytes; other types are not taken for text here.
+func octets(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case string:
+		return []byte(v), nil
+	case []byte:
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s is no text", shown(v))
+}
+
 func gzipTime(_ *Env, args []any) (any, error) {
 	r, err := gzip.NewReader(strings.NewReader(String(args[0])))
 	if err != nil {
@@ -88,11 +99,19 @@ func zipFiles(_ *Env, args []any) (any, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for i := 0; i < len(args); i += 2 {
-		w, err := z.Create(String(args[i]))
+		name, err := octets(args[i])
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.WriteString(w, String(args[i+1])); err != nil {
+		content, err := octets(args[i+1])
+		if err != nil {
+			return nil, err
+		}
+		w, err := z.Create(string(name))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(content); err != nil {
 			return nil, err
 		}
 	}
@@ -111,10 +130,17 @@ const (
 // unpack reads the first value of binary data; the format is that of Python's module
 // struct, without counts, and the capital letters but B stand for signed numbers, too.
 func unpack(_ *Env, args []any) (any, error) {
-	format, data := String(args[0]), []byte(String(args[1]))
+	format, err := octets(args[0])
+	if err != nil {
+		return nil, err
+	}
+	data, err := octets(args[1])
+	if err != nil {
+		return nil, err
+	}
 	var order binary.ByteOrder = binary.LittleEndian
 	var first any
-	for _, c := range format {
+	for _, c := range string(format) {
 		switch c {
 		case '<':
 			order = binary.LittleEndian
@@ -172,15 +198,12 @@ func xor(_ *Env, args []any) (any, error) {
 	var out []byte
 	inputs := make([][]byte, 0, len(args))
 	for _, a := range args {
-		var b []byte
-		switch v := a.(type) {
-		case string:
-			b = []byte(v)
-		case []byte:
-			b = v
+		b, err := octets(a)
+		if err != nil {
+			return nil, err
 		}
 		if len(b) == 0 {
-			return nil, fmt.Errorf("%s is no text with something in it", shown(a))
+			return nil, errors.New("an argument is empty")
 		}
 		inputs = append(inputs, b)
 		if len(b) > len(out) {

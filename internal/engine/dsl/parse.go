@@ -165,7 +165,7 @@ func (p *parser) literal(s string) node {
 		return constant{s}
 	}
 	t := parseText(s, p.plain)
-	if len(t.holes()) == 0 {
+	if !t.open() {
 		return constant{s}
 	}
 	for _, name := range t.Names() {

@@ -17,7 +17,7 @@ const (
 var (
 	nameForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	keyForm   = regexp.MustCompile(`^[^{}'"()\n\r]{1,100}$`)
-	quietForm = regexp.MustCompile(`^§[^§\s]{1,100}§`)
+	quietForm = regexp.MustCompile(`^§[^§\s{}]{1,100}§`)
 	// An out-of-band marker is recognised with its braces percent-encoded, too.
 	encodedForm = regexp.MustCompile(`(?i)^%7B%7B(interactsh-url(?:_[0-9]+){0,3})%7D%7D`)
 	markerForm  = regexp.MustCompile(`^\{\{(interactsh-url(?:_[0-9]+){0,3})\}\}`)
@@ -80,6 +80,7 @@ type scanner struct {
 	literal int // where the literal begins that is being read
 	holes   int
 	tried   int // bytes
+	close   int // the first }} from at on, as far as it was looked for
 }
 
 func (p *scanner) flush(end int) {
@@ -123,13 +124,13 @@ func (p *scanner) braces(rest string) (*hole, int) {
 	if m := markerForm.FindStringSubmatch(rest); m != nil {
 		return &hole{name: m[1], only: true}, len(m[0])
 	}
-	first := strings.Index(rest[2:], "}}")
+	first := p.closing()
 	if first < 0 {
 		return nil, 0
 	}
 	inner := rest[2 : 2+first]
 	if name := strings.TrimSpace(inner); nameForm.MatchString(name) {
-		return &hole{name: name}, first + 4
+		return &hole{name: name, only: p.plain}, first + 4
 	}
 	if !p.plain {
 		if h, size := p.expression(rest, first); h != nil {
@@ -140,6 +141,22 @@ func (p *scanner) braces(rest string) (*hole, int) {
 		return &hole{name: inner, only: true}, first + 4
 	}
 	return nil, 0
+}
+
+// closing is where the first }} stands after the {{ that begins here; -1 when there is
+// none.
+func (p *scanner) closing() int {
+	if p.close < p.at+2 {
+		next := strings.Index(p.src[p.at+2:], "}}")
+		if next < 0 {
+			next = len(p.src)
+		}
+		p.close = p.at + 2 + next
+	}
+	if p.close >= len(p.src) {
+		return -1
+	}
+	return p.close - p.at - 2
 }
 
 // expression tries one }} after the other until what stands before it is an expression.
@@ -169,6 +186,7 @@ func (p *scanner) expression(rest string, end int) (*hole, int) {
 		}
 		close := closingQuote(rest, 2+end, quote)
 		if close < 0 {
+			p.tried += len(rest)
 			return nil, 0
 		}
 		next := strings.Index(rest[close:], "}}")

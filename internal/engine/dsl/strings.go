@@ -103,7 +103,11 @@ func replaceRegex(_ *Env, args []any) (any, error) {
 	re := p.Regexp()
 	var out []byte
 	last := 0
-	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+	all := re.FindAllStringSubmatchIndex(s, maxItems)
+	if len(all) == maxItems {
+		return nil, errTooLarge
+	}
+	for _, m := range all {
 		// Two bytes of the replacement give one group at most.
 		if (m[1]-m[0]+1)*(len(to)+1)+len(out) > maxResult {
 			return nil, errTooLarge

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // fn is a function of the language.
@@ -54,7 +55,7 @@ var functions = func() map[string]*fn {
 }()
 
 // functionNames are the names, each once and none that contains another.
-var functionNames = func() (short []string) {
+var functionNames = sync.OnceValue(func() (short []string) {
 	for name := range functions {
 		contained := false
 		for other := range functions {
@@ -65,11 +66,11 @@ var functionNames = func() (short []string) {
 		}
 	}
 	return short
-}()
+})
 
 // namesFunction says whether a function's name occurs anywhere in a text.
 func namesFunction(s string) bool {
-	for _, name := range functionNames {
+	for _, name := range functionNames() {
 		if strings.Contains(s, name) {
 			return true
 		}

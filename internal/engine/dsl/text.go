@@ -35,10 +35,8 @@ func (t Text) Const() (string, bool) {
 	if len(t.parts) == 0 {
 		return "", true
 	}
-	for i := range t.parts {
-		if t.parts[i].hole != nil {
-			return "", false
-		}
+	if t.open() {
+		return "", false
 	}
 	if t.unresolved {
 		if _, err := t.Render(nil); err != nil {
@@ -73,6 +71,17 @@ func (t Text) Names() []string {
 // random, or asks for the time or the network.
 func (t Text) Pure() bool {
 	return !slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil && p.hole.expr != nil && !p.hole.expr.pure })
+}
+
+// Err is why an expression in the text cannot be evaluated, whatever the variables are:
+// an *Unsupported, or a *SyntaxError. nil when there is none such.
+func (t Text) Err() error {
+	for _, p := range t.parts {
+		if p.hole != nil && p.hole.wrong != nil {
+			return p.hole.wrong
+		}
+	}
+	return nil
 }
 
 // String is the text with its open placeholders as written.
@@ -125,9 +134,11 @@ func (t Text) Bind(known Lookup) Text {
 			out.append(p)
 			continue
 		}
-		if v, ok := p.hole.plain(known); ok {
-			out.appendValue(v)
-			continue
+		if p.hole.name != "" {
+			if v, ok := known(p.hole.name); ok {
+				out.appendValue(v)
+				continue
+			}
 		}
 		if p.hole.expr != nil {
 			p.hole = p.hole.bind(known)
@@ -166,135 +177,7 @@ func (t *Text) appendValue(v any) {
 	}
 }
 
-// Render gives the text with all values in (template language 6.4). A placeholder
-// without a value stays as it was written; the error is *Unresolved when that forbids
-// the text to be sent (6.5), and says otherwise which expression failed, and why: the
-// text is then rendered as far as it goes. Values are never looked at again.
-func (t Text) Render(env *Env) (string, error) {
-	if len(t.parts) == 1 && t.parts[0].hole == nil && !t.unresolved {
-		return t.parts[0].text, nil
-	}
-	if env == nil {
-		env = &Env{}
-	}
-	r := renderer{env: env}
-	for i := range t.parts {
-		p := &t.parts[i]
-		if p.hole == nil {
-			r.literal(p.text, p.data)
-		} else {
-			r.hole(p)
-		}
-		if len(r.text) > maxResult {
-			return string(r.text[:maxResult]), errTooLarge
-		}
-	}
-	s := string(r.text)
-	switch {
-	case r.failed != nil:
-		return s, r.failed
-	case r.unresolved != "":
-		return s, &Unresolved{r.unresolved}
-	case t.unresolved || r.markers:
-		if name, found := leftover(s, r.data); found {
-			return s, &Unresolved{name}
-		}
-	}
-	return s, nil
-}
-
-// fill renders the text inside a string of an expression: what has no value stays, and
-// is part of the string.
-func (t Text) fill(env *Env) (string, error) {
-	r := renderer{env: env}
-	for i := range t.parts {
-		p := &t.parts[i]
-		if p.hole == nil {
-			r.literal(p.text, p.data)
-		} else {
-			r.hole(p)
-		}
-		if len(r.text) > maxResult {
-			return "", errTooLarge
-		}
-	}
-	return string(r.text), r.failed
-}
-
-func (t Text) holes() (all []*hole) {
-	for _, p := range t.parts {
-		if p.hole != nil {
-			all = append(all, p.hole)
-		}
-	}
-	return all
-}
-
-// renderer puts a text together.
-type renderer struct {
-	env        *Env
-	text       []byte
-	data       []span // the parts of text that are values
-	markers    bool   // a value that belongs to the template may hold markers
-	failed     error  // the first expression that failed
-	unresolved string // the first name without a value
-}
-
-type span struct{ from, to int }
-
-func (r *renderer) literal(s string, data bool) {
-	if data {
-		r.data = append(r.data, span{len(r.text), len(r.text) + len(s)})
-	}
-	r.text = append(r.text, s...)
-}
-
-func (r *renderer) hole(p *part) {
-	if v, ok := p.hole.plain(r.env.value); ok {
-		r.value(v)
-		return
-	}
-	v, done, err := p.hole.eval(r.env)
-	switch {
-	case err != nil:
-		r.text = append(r.text, p.text...)
-		r.fail(err)
-	case done:
-		r.value(v)
-	default:
-		r.text = append(r.text, p.text...)
-		if name, found := leftover(p.text, nil); found {
-			r.miss(name)
-		}
-	}
-}
-
-func (r *renderer) fail(err error) {
-	if missing, ok := err.(*Unresolved); ok {
-		r.miss(missing.Name)
-	} else if r.failed == nil {
-		r.failed = err
-	}
-}
-
-func (r *renderer) miss(name string) {
-	if r.unresolved == "" {
-		r.unresolved = name
-	}
-}
-
-func (r *renderer) value(v any) {
-	switch v := v.(type) {
-	case Text:
-		s, err := r.env.nested(v)
-		if err != nil {
-			r.fail(err)
-		}
-		r.literal(s, true)
-	case Raw:
-		r.text = append(r.text, v...)
-		r.markers = r.markers || hasLeftover(string(v))
-	default:
-		r.literal(String(v), true)
-	}
+// open says whether there are placeholders.
+func (t Text) open() bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil })
 }

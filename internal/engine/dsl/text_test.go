@@ -81,21 +81,6 @@ func TestKey(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{"{{a}}", "§a§", "{{{{a}}}}", "{{", "}}", "{{}}§", "\xff{{a}}"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		text := dsl.Parse(s)
-		if text.String() != s {
-			t.Errorf("%q is written as %q", s, text.String())
-		}
-		if c, ok := text.Const(); ok && (c != s || len(text.Names()) > 0) {
-			t.Errorf("%q: constant %q with names %q", s, c, text.Names())
-		}
-	})
-}
-
 func BenchmarkRender(b *testing.B) {
 	text := dsl.Parse("{{BaseURL}}/admin/{{file}}?x={{Hostname}}")
 	values := dsl.Map(map[string]string{"BaseURL": "http://example.com", "file": "f", "Hostname": "example.com"})

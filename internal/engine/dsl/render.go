@@ -1,0 +1,140 @@
+package dsl
+
+import "strings"
+
+// Render gives the text with all values in (template language 6.4). A placeholder
+// without a value stays as it was written; the error is *Unresolved when that forbids
+// the text to be sent (6.5), and says otherwise which expression failed, and why: the
+// text is then rendered as far as it goes. Values are never looked at again.
+func (t Text) Render(env *Env) (string, error) {
+	if len(t.parts) == 1 && t.parts[0].hole == nil && !t.unresolved {
+		return t.parts[0].text, nil
+	}
+	if env == nil {
+		env = &Env{}
+	}
+	r := renderer{env: env, spans: t.unresolved}
+	s, err := r.run(t.parts)
+	switch {
+	case err != nil:
+		return s, err
+	case r.failed != nil:
+		return s, r.failed
+	case r.unresolved != "":
+		return s, &Unresolved{r.unresolved}
+	case t.unresolved:
+		if name, found := leftover(s, r.data); found {
+			return s, &Unresolved{name}
+		}
+	}
+	return s, nil
+}
+
+// fill renders the text inside a string of an expression: what has no value stays, and
+// is part of the string.
+func (t Text) fill(env *Env) (string, error) {
+	r := renderer{env: env}
+	s, err := r.run(t.parts)
+	if err == nil {
+		err = r.failed
+	}
+	env.stayed = env.stayed || r.stayed
+	return s, err
+}
+
+// renderer puts a text together.
+type renderer struct {
+	env        *Env
+	text       strings.Builder
+	spans      bool   // data is wanted
+	data       []span // the parts of text that are values
+	stayed     bool   // a placeholder has no value
+	failed     error  // the first expression that failed
+	unresolved string // the first name without a value
+}
+
+type span struct{ from, to int }
+
+func (r *renderer) run(parts []part) (string, error) {
+	size := 0
+	for i := range parts {
+		size += len(parts[i].text)
+	}
+	r.text.Grow(size + 32)
+	for i := range parts {
+		p := &parts[i]
+		if p.hole == nil {
+			r.literal(p.text, p.data)
+		} else {
+			r.hole(p)
+		}
+		if r.text.Len() > maxResult {
+			return r.text.String()[:maxResult], errTooLarge
+		}
+	}
+	return r.text.String(), nil
+}
+
+func (r *renderer) literal(s string, data bool) {
+	if data && r.spans {
+		r.data = append(r.data, span{r.text.Len(), r.text.Len() + len(s)})
+	}
+	r.text.WriteString(s)
+}
+
+func (r *renderer) hole(p *part) {
+	if name := p.hole.name; name != "" {
+		if v, ok := r.env.value(name); ok {
+			r.value(v)
+			return
+		}
+	}
+	v, done, err := p.hole.eval(r.env)
+	switch {
+	case err != nil:
+		r.text.WriteString(p.text)
+		r.fail(err)
+	case done:
+		r.value(v)
+	default:
+		r.text.WriteString(p.text)
+		r.stayed = true
+		if name, found := leftover(p.text, nil); found {
+			r.miss(name)
+		}
+	}
+}
+
+func (r *renderer) value(v any) {
+	switch v := v.(type) {
+	case string:
+		r.literal(v, true)
+	case Text:
+		s, err := r.env.nested(v)
+		if err != nil {
+			r.fail(err)
+		}
+		r.literal(s, true)
+	case Raw:
+		if name, found := leftover(string(v), nil); found {
+			r.miss(name)
+		}
+		r.literal(string(v), true)
+	default:
+		r.literal(String(v), true)
+	}
+}
+
+func (r *renderer) fail(err error) {
+	if missing, ok := err.(*Unresolved); ok {
+		r.miss(missing.Name)
+	} else if r.failed == nil {
+		r.failed = err
+	}
+}
+
+func (r *renderer) miss(name string) {
+	if r.unresolved == "" {
+		r.unresolved = name
+	}
+}
