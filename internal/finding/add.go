@@ -1,0 +1,229 @@
+package finding
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/engine"
+)
+
+// Sighting is one event on its way to become a finding.
+type Sighting struct {
+	Event           engine.Event
+	Target          string // as the scan was given it; empty: the event's host
+	Scheme          string // where the event's URL does not say
+	TemplateURL     string
+	TemplateEncoded string // base64
+}
+
+// Origin is the scan that saw something.
+type Origin struct {
+	TeamID string
+	ScanID string
+	Run    int64 // of the scan; a run that sees a finding twice sees it once
+}
+
+// Added is what became of sightings.
+type Added struct{ New, Again int }
+
+// Add stores sightings in the caller's transaction: what the scan has not seen yet is
+// new; what it has seen in an earlier run is marked as seen again, and comes back as a
+// regression when it was fixed since; what this run saw already stays as it is.
+func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sighting) (Added, error) {
+	var all Added
+	for part := range slices.Chunk(seen, batch) {
+		added, err := fs.add(ctx, tx, from, part)
+		if err != nil {
+			return all, err
+		}
+		all.New += added.New
+		all.Again += added.Again
+	}
+	return all, nil
+}
+
+// batch is how many rows one statement reads. One that writes has fewer: binding costs
+// SQLite's driver the square of the values.
+const (
+	batch      = 250
+	insertRows = 20
+)
+
+// known is what is on disk of a finding that is seen again.
+type known struct {
+	id     string
+	no     int64
+	run    int64
+	status Status
+	at     db.Time // of its last change
+}
+
+func (fs *Findings) add(ctx context.Context, tx *db.Tx, from Origin, seen []Sighting) (Added, error) {
+	rows := make([]row, 0, len(seen))
+	byID := make(map[string]int, len(seen))
+	for _, s := range seen {
+		r, err := fs.row(from, s)
+		if err != nil {
+			return Added{}, err
+		}
+		if _, twice := byID[r.id]; !twice {
+			byID[r.id] = len(rows)
+			rows = append(rows, r)
+		}
+	}
+	no, rev, err := fs.number(ctx, tx, from.TeamID, int64(len(rows)), int64(len(rows)))
+	if err != nil {
+		return Added{}, err
+	}
+	olds, err := find(ctx, tx, rows)
+	if err != nil {
+		return Added{}, err
+	}
+	added := Added{Again: len(olds)}
+	for _, old := range olds {
+		i := byID[old.id]
+		if err := fs.again(ctx, tx, from, old, rows[i], rev+int64(i)); err != nil {
+			return added, err
+		}
+		rows[i].id = ""
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.id == "" })
+	added.New = len(rows)
+	for i := range rows {
+		rows[i].no, rows[i].rev = no+int64(i), rev+int64(i)
+	}
+	for part := range slices.Chunk(rows, insertRows) {
+		if err := insert(ctx, tx, from, part); err != nil {
+			return added, err
+		}
+	}
+	return added, nil
+}
+
+// number gives out the next n numbers and m revisions of a team, and holds the team's
+// log until tx ends.
+func (fs *Findings) number(ctx context.Context, tx *db.Tx, teamID string, n, m int64) (no, rev int64, err error) {
+	err = tx.QueryRow(ctx, `INSERT INTO finding_log (team_id, last_no, last_rev) VALUES (?, ?, ?)
+		ON CONFLICT (team_id) DO UPDATE SET last_no = finding_log.last_no + excluded.last_no, last_rev = finding_log.last_rev + excluded.last_rev
+		RETURNING last_no, last_rev`, teamID, n, m).Scan(&no, &rev)
+	return no - n + 1, rev - m + 1, err
+}
+
+func find(ctx context.Context, tx *db.Tx, rows []row) ([]known, error) {
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.id
+	}
+	var w db.Where
+	db.In(&w, "id", ids)
+	found, err := tx.Query(ctx, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
+	return db.Collect(found, err, func(r db.Row) (k known, err error) {
+		return k, r.Scan(&k.id, &k.no, &k.run, &k.status, &k.at)
+	})
+}
+
+// again notes that a finding was seen once more.
+func (fs *Findings) again(ctx context.Context, tx *db.Tx, from Origin, old known, r row, rev int64) error {
+	back := old.status == Fixed && r.seenAt.After(old.at.Time)
+	if old.run == from.Run && !back {
+		return nil
+	}
+	status := old.status
+	if back {
+		status = Open
+		c := change{no: old.no, seq: rev, kind: Reopened, field: "vuln_status", from: string(old.status), to: string(Open), at: r.createdAt}
+		if err := record(ctx, tx, from.TeamID, c); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, run = ?, seen_at = ?, status = ?, is_regression = (is_regression OR ?), updated_at = ?
+		WHERE team_id = ? AND no = ?`, rev, from.Run, r.seenAt, status, back, r.createdAt, from.TeamID, old.no)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE finding_doc SET event = ?, exchange = ? WHERE team_id = ? AND no = ?`, r.event, r.exchange, from.TeamID, old.no)
+	return err
+}
+
+// row is a sighting as it is stored.
+type row struct {
+	no, rev                               int64
+	id, hash, severity                    string
+	templateID, templatePath, templateURL string
+	name, kind, matcher, extractor        string
+	target, scheme, host, matchedAt       string
+	port                                  int
+	categories, tags                      string
+	isInternal, isTicket                  bool
+	createdAt, seenAt                     db.Time
+	event, exchange                       []byte
+}
+
+func (fs *Findings) row(from Origin, s Sighting) (r row, err error) {
+	e := s.Event
+	p := placeOf(e, s.Scheme)
+	now := db.At(fs.now())
+	r = row{
+		hash: Fingerprint(e, s.Scheme), severity: strings.ToLower(string(e.Info.Severity)), templateID: db.Clean(e.TemplateID),
+		templatePath: db.Clean(e.TemplatePath), templateURL: db.Clean(s.TemplateURL), name: db.Clean(e.Info.Name), kind: db.Clean(e.Type),
+		matcher: db.Clean(e.MatcherName), extractor: db.Clean(e.ExtractorName), target: db.Clean(cmp.Or(s.Target, e.Host, e.MatchedAt)),
+		scheme: db.Clean(p.scheme), host: db.Clean(p.host), port: p.port, matchedAt: db.Clean(e.MatchedAt), tags: join(e.Info.Tags),
+		isInternal: internal(e.IP, p.host), isTicket: len(e.IssueTrackers) > 0, createdAt: now, seenAt: db.At(e.Timestamp),
+	}
+	r.id = idOf(from.ScanID, r.hash)
+	r.categories = join(categoriesOf(r.kind, r.templatePath))
+	if !slices.Contains(Severities, r.severity) {
+		r.severity = "unknown"
+	}
+	if e.Timestamp.IsZero() {
+		r.seenAt = now
+	}
+	if r.exchange, err = json.Marshal(exchange{e.Request, e.Response, s.TemplateEncoded}); err != nil {
+		return r, err
+	}
+	e.Request, e.Response = "", ""
+	r.event, err = json.Marshal(e)
+	return r, err
+}
+
+const rowValues = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
+	var args, docs []any
+	totals := map[string]int64{}
+	for _, r := range rows {
+		args = append(args, from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.templatePath, r.templateURL,
+			r.name, r.kind, r.matcher, r.extractor, r.target, r.scheme, r.host, r.port, r.matchedAt, r.categories, r.tags, r.isInternal, r.isTicket,
+			r.createdAt, r.createdAt, r.seenAt)
+		docs = append(docs, from.TeamID, r.no, r.event, r.exchange)
+		totals[r.severity]++
+	}
+	more := strings.Repeat(", "+rowValues, len(rows)-1)
+	if _, err := tx.Exec(ctx, `INSERT INTO finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, template_path, template_url,
+		name, type, matcher, extractor, target, scheme, host, port, matched_at, categories, tags, is_internal, is_ticket,
+		created_at, updated_at, seen_at) VALUES `+rowValues+more, args...); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO finding_doc (team_id, no, event, exchange) VALUES (?, ?, ?, ?)`+strings.Repeat(", (?, ?, ?, ?)", len(rows)-1), docs...); err != nil {
+		return err
+	}
+	return tally(ctx, tx, from.ScanID, totals)
+}
+
+// tally adds to how many findings a scan has.
+func tally(ctx context.Context, tx *db.Tx, scanID string, totals map[string]int64) error {
+	for _, severity := range Severities {
+		if totals[severity] == 0 {
+			continue
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO finding_tally (scan_id, severity, total) VALUES (?, ?, ?)
+			ON CONFLICT (scan_id, severity) DO UPDATE SET total = finding_tally.total + excluded.total`, scanID, severity, totals[severity]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

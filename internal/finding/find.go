@@ -1,0 +1,191 @@
+package finding
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/page"
+)
+
+// Find is a finding of the caller's team, with everything that is known of it.
+func (fs *Findings) Find(ctx context.Context, id string) (Finding, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Finding{}, err
+	}
+	return fs.byID(ctx, fs.db, c.TeamID, id)
+}
+
+func (fs *Findings) byID(ctx context.Context, q db.Querier, teamID, id string) (Finding, error) {
+	f, err := whole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+` WHERE f.id = ? AND f.team_id = ?`, db.Clean(id), teamID))
+	if db.IsNoRows(err) {
+		return f, errs.Missing("vulnerability")
+	}
+	return f, err
+}
+
+// FindAll lists findings of the caller's team, and how many the filter picks in all.
+// Sorts come from page.Sorts with Sortable; without any, the newest come first. The
+// events of a list have no request and response: a page of them could be 100 MB.
+func (fs *Findings) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Finding, total int, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	ids, err := fs.numbers(ctx, fs.db, c.TeamID, f.IDs)
+	if err != nil {
+		return nil, 0, err
+	}
+	g, err := fs.current(ctx, c.TeamID)
+	if err != nil {
+		return nil, 0, err
+	}
+	set := g.pick(f, ids)
+	total = int(set.GetCardinality())
+	shown := g.window(set, sorts, w)
+	g.RUnlock()
+	found, err = fs.load(ctx, c.TeamID, shown)
+	return found, total, err
+}
+
+// Each calls do with every finding that the filter picks, with its request and response,
+// the newest first, reading a few at a time. An error of do ends it.
+func (fs *Findings) Each(ctx context.Context, f Filter, do func(Finding) error) error {
+	c, err := account.From(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := fs.numbers(ctx, fs.db, c.TeamID, f.IDs)
+	if err != nil {
+		return err
+	}
+	g, err := fs.current(ctx, c.TeamID)
+	if err != nil {
+		return err
+	}
+	all := g.pick(f, ids).ToArray()
+	g.RUnlock()
+	slices.Reverse(all)
+	for part := range slices.Chunk(all, batch) {
+		rows, err := fs.db.Query(ctx, `SELECT `+columns+`, d.exchange`+tables+numbered(part), append([]any{c.TeamID}, anys(part)...)...)
+		found, err := db.Collect(rows, err, whole)
+		if err != nil {
+			return err
+		}
+		for _, one := range inOrder(found, part) {
+			if err := do(one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load reads findings by their numbers, in that order. One that was deleted meanwhile is
+// not there.
+func (fs *Findings) load(ctx context.Context, teamID string, numbers []uint32) ([]Finding, error) {
+	out := make([]Finding, 0, len(numbers))
+	for part := range slices.Chunk(numbers, batch) {
+		rows, err := fs.db.Query(ctx, `SELECT `+columns+tables+numbered(part), append([]any{teamID}, anys(part)...)...)
+		found, err := db.Collect(rows, err, func(r db.Row) (Finding, error) { return scan(r) })
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, inOrder(found, part)...)
+	}
+	return out, nil
+}
+
+// numbered is the condition for a team's findings by number.
+func numbered(numbers []uint32) string {
+	return " WHERE f.team_id = ? AND f.no IN (?" + strings.Repeat(", ?", len(numbers)-1) + ")"
+}
+
+func anys[T any](values []T) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}
+
+func inOrder(found []Finding, numbers []uint32) []Finding {
+	at := make(map[int64]int, len(numbers))
+	for i, no := range numbers {
+		at[int64(no)] = i
+	}
+	slices.SortFunc(found, func(a, b Finding) int { return at[a.no] - at[b.no] })
+	return found
+}
+
+// numbers are those of findings by their ids; of unknown ids there are none.
+func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, ids []string) ([]uint32, error) {
+	out := []uint32{}
+	for part := range slices.Chunk(ids, batch) {
+		var w db.Where
+		w.And("team_id = ?", teamID)
+		db.In(&w, "id", part)
+		rows, err := q.Query(ctx, `SELECT no FROM finding`+w.String(), w.Args...)
+		found, err := db.Collect(rows, err, func(r db.Row) (no uint32, err error) { return no, r.Scan(&no) })
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// Tallies are how many findings scans have, by scan and severity.
+func (fs *Findings) Tallies(ctx context.Context, q db.Querier, scanIDs []string) (map[string]map[string]int, error) {
+	out := map[string]map[string]int{}
+	for part := range slices.Chunk(scanIDs, batch) {
+		var w db.Where
+		db.In(&w, "scan_id", part)
+		rows, err := q.Query(ctx, `SELECT scan_id, severity, total FROM finding_tally`+w.String(), w.Args...)
+		_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+			var id, severity string
+			var total int
+			err := r.Scan(&id, &severity, &total)
+			if out[id] == nil {
+				out[id] = map[string]int{}
+			}
+			if total != 0 {
+				out[id][severity] = total
+			}
+			return struct{}{}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Since is the beginning of a time range by its name, as of now: last_day, last_week,
+// last_month, last_3_months, last_6_months, last_12_months; the zero time for all_time
+// and for what is no range.
+func Since(name string, now time.Time) time.Time {
+	switch name {
+	case "last_day":
+		return now.AddDate(0, 0, -1)
+	case "last_week":
+		return now.AddDate(0, 0, -7)
+	case "last_month":
+		return now.AddDate(0, -1, 0)
+	case "last_3_months":
+		return now.AddDate(0, -3, 0)
+	case "last_6_months":
+		return now.AddDate(0, -6, 0)
+	case "last_12_months":
+		return now.AddDate(-1, 0, 0)
+	}
+	return time.Time{}
+}
+
+// TimeRanges are the names of time ranges (specification, Scan results export request).
+var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months", "all_time"}

@@ -1,0 +1,134 @@
+package finding
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+)
+
+// place is where an event was seen, taken apart.
+type place struct {
+	scheme, host string
+	port         int
+	rest         string // path and query names, for the fingerprint
+}
+
+// defaultPorts are the ports that a scheme means when none is written.
+var defaultPorts = map[string]int{"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ssh": 22, "ldap": 389}
+
+// placeOf reads where an event was seen: matched-at, completed by what the event says of
+// host, port and scheme. Senders differ in what they put where: a host may be a URL.
+func placeOf(e engine.Event, scheme string) place {
+	p := parsePlace(e.MatchedAt)
+	if at := parsePlace(e.Host); at.host != "" {
+		if p.host == "" {
+			p.rest = ""
+		}
+		p.host = at.host
+		if p.port == 0 {
+			p.port = at.port
+		}
+		if p.scheme == "" {
+			p.scheme = at.scheme
+		}
+	}
+	if p.scheme == "" {
+		p.scheme = strings.ToLower(scheme)
+	}
+	if port, err := strconv.ParseUint(e.Port, 10, 16); err == nil && port > 0 {
+		p.port = int(port)
+	}
+	if p.port == 0 {
+		p.port = defaultPorts[p.scheme]
+	}
+	return p
+}
+
+// parsePlace reads a URL, host:port or host; what it cannot read is left empty.
+func parsePlace(text string) (p place) {
+	text = strings.TrimSpace(text)
+	if a, err := netip.ParseAddr(text); err == nil {
+		p.host = a.Unmap().String()
+		return p
+	}
+	if !strings.Contains(text, "://") {
+		text = "//" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return p
+	}
+	p.scheme, p.host = strings.ToLower(u.Scheme), strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		p.port = int(port)
+	}
+	// The values of a query are often drawn anew for each request, its names are not.
+	var names []string
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		if name, _, _ := strings.Cut(pair, "="); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	p.rest = strings.TrimSuffix(u.EscapedPath(), "/") + "?" + strings.Join(names, "&")
+	return p
+}
+
+// Fingerprint names what was found where, the same in every scan: template id, the name
+// of the matcher and of the extractor, scheme, host, port, path and the names of the
+// query. It is 32 hex digits (vuln_hash).
+func Fingerprint(e engine.Event, scheme string) string {
+	p := placeOf(e, scheme)
+	sum := sha256.Sum256([]byte(strings.Join([]string{
+		e.TemplateID, e.MatcherName, e.ExtractorName, p.scheme, p.host, strconv.Itoa(p.port), p.rest,
+	}, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// idOf is the id of the finding with this hash in this scan.
+func idOf(scanID, hash string) string {
+	sum := sha256.Sum256([]byte(scanID + "\x00" + hash))
+	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:]))[:20]
+}
+
+// internal reports whether an address, or where there is none the host, is not of the
+// public internet.
+func internal(ip, host string) bool {
+	for _, text := range []string{ip, host} {
+		if a, err := netip.ParseAddr(text); err == nil {
+			a = a.Unmap()
+			return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast()
+		}
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") ||
+		strings.HasSuffix(host, ".internal") || host != "" && !strings.Contains(host, ".")
+}
+
+// maxCategories bounds what a sender's path can make of itself.
+const maxCategories = 8
+
+// categoriesOf are the protocol and the folders that the template lies in, as in
+// http/cves/2021/CVE-2021-1.yaml; of a path on a sender's disk, the part within its
+// folder of templates.
+func categoriesOf(kind, file string) []string {
+	if i := strings.LastIndex(file, "nuclei-templates/"); i >= 0 {
+		file = file[i+len("nuclei-templates/"):]
+	} else if strings.HasPrefix(file, "/") {
+		file = ""
+	}
+	out := []string{kind}
+	for dir := range strings.SplitSeq(path.Dir(file), "/") {
+		if dir != "" && dir != "." && dir != ".." && len(out) < maxCategories {
+			out = append(out, strings.ToLower(dir))
+		}
+	}
+	return out
+}

@@ -1,0 +1,346 @@
+package finding
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/vedette-sec/vedette/internal/page"
+)
+
+// Filter picks findings. An empty field picks all; within a field any value will do,
+// and every field must hold.
+type Filter struct {
+	IDs        []string
+	ScanIDs    []string
+	Severities []string
+	Statuses   []Status
+	Hosts      []string // exact, in any case
+	Domains    []string // hosts at and below them
+	Ports      []int
+	Templates  []string // ids
+	Categories []string
+	Tags       []string
+	Labels     []string
+	Search     string // a part of the host, the template's id or its name, in any case
+	Internal   *bool
+	Regression *bool
+	Ticket     *bool
+	Since      time.Time // when it was found first
+	Until      time.Time // before this
+}
+
+// Sortable are the fields of an order, as page.Sorts wants them.
+var Sortable = map[string]string{
+	"created_at": "created_at", "updated_at": "updated_at", "severity": "severity", "vuln_status": "status",
+	"host": "host", "port": "port", "template_id": "template", "template": "template",
+}
+
+// pick is the findings that a filter picks; ids are the numbers of Filter.IDs.
+func (x *index) pick(f Filter, ids []uint32) *roaring.Bitmap {
+	sets := []*roaring.Bitmap{x.live}
+	one := func(facet *facet, values []string) {
+		if len(values) > 0 {
+			sets = append(sets, facet.any(values))
+		}
+	}
+	one(&x.severity, lower(f.Severities))
+	one(&x.status, words(f.Statuses))
+	one(&x.scan, f.ScanIDs)
+	one(&x.host, lower(f.Hosts))
+	one(&x.template, f.Templates)
+	one(&x.category, lower(f.Categories))
+	one(&x.tag, lower(f.Tags))
+	one(&x.label, lower(f.Labels))
+	if len(f.Ports) > 0 {
+		var ports []string
+		for _, p := range f.Ports {
+			ports = append(ports, portText(p))
+		}
+		one(&x.port, ports)
+	}
+	if f.IDs != nil {
+		sets = append(sets, roaring.BitmapOf(ids...))
+	}
+	slices.SortStableFunc(sets, func(a, b *roaring.Bitmap) int { return cmp.Compare(a.GetCardinality(), b.GetCardinality()) })
+	out := sets[0].Clone()
+	for _, set := range sets[1:] {
+		out.And(set)
+	}
+	for set, want := range map[*roaring.Bitmap]*bool{x.internal: f.Internal, x.regression: f.Regression, x.ticket: f.Ticket} {
+		switch {
+		case want == nil:
+		case *want:
+			out.And(set)
+		default:
+			out.AndNot(set)
+		}
+	}
+	x.between(out, f.Since, f.Until)
+	if len(f.Domains) > 0 {
+		out = x.narrow(out, x.below(f.Domains), nil)
+	}
+	if f.Search != "" {
+		hosts, templates := x.search(strings.ToLower(f.Search))
+		out = x.narrow(out, hosts, templates)
+	}
+	return out
+}
+
+// below is the hosts at and below domains.
+func (x *index) below(domains []string) (hosts []uint32) {
+	for _, domain := range lower(domains) {
+		hosts = append(hosts, x.domain[strings.Trim(domain, ".*")]...)
+	}
+	return hosts
+}
+
+// search is the hosts and the templates that hold a text. It reads every distinct value,
+// and no finding.
+func (x *index) search(text string) (hosts, templates []uint32) {
+	for id, host := range x.host.values {
+		if strings.Contains(host, text) {
+			hosts = append(hosts, uint32(id))
+		}
+	}
+	for id, template := range x.template.values {
+		if strings.Contains(strings.ToLower(template), text) || slices.ContainsFunc(x.names[uint32(id)], func(name string) bool { return strings.Contains(name, text) }) {
+			templates = append(templates, uint32(id))
+		}
+	}
+	return hosts, templates
+}
+
+// unionMost is up to how many sets are joined before the findings are looked at instead.
+const unionMost = 1000
+
+// narrow keeps of a set what is at one of these hosts or of one of these templates.
+func (x *index) narrow(set *roaring.Bitmap, hosts, templates []uint32) *roaring.Bitmap {
+	if len(hosts)+len(templates) <= unionMost {
+		var parts []*roaring.Bitmap
+		for _, id := range hosts {
+			parts = append(parts, x.host.bits[id])
+		}
+		for _, id := range templates {
+			parts = append(parts, x.template.bits[id])
+		}
+		set.And(union(parts))
+		return set
+	}
+	host, template := make([]bool, len(x.host.values)), make([]bool, len(x.template.values))
+	for _, id := range hosts {
+		host[id] = true
+	}
+	for _, id := range templates {
+		template[id] = true
+	}
+	kept := make([]uint32, 0, set.GetCardinality())
+	for _, no := range set.ToArray() {
+		if e := &x.rows[no]; host[e.host] || template[e.template] {
+			kept = append(kept, no)
+		}
+	}
+	return roaring.BitmapOf(kept...)
+}
+
+// between removes what was not found in a time. Numbers are given in the order of
+// arrival, so that a time is a range of them.
+func (x *index) between(set *roaring.Bitmap, since, until time.Time) {
+	end := uint64(len(x.rows))
+	if !since.IsZero() {
+		set.RemoveRange(0, uint64(x.firstAt(since.UnixMicro())))
+	}
+	if !until.IsZero() {
+		set.RemoveRange(uint64(x.firstAt(until.UnixMicro())), end)
+	}
+}
+
+// firstAt is the least number that is not older than a time.
+func (x *index) firstAt(micros int64) int {
+	low, high := 0, len(x.rows)
+	for low < high {
+		middle := (low + high) / 2
+		next := middle // a number that was given to nobody, or is deleted, says nothing
+		for next < high && !x.rows[next].live {
+			next++
+		}
+		if next == high || x.rows[next].createdAt >= micros {
+			high = middle
+		} else {
+			low = next + 1
+		}
+	}
+	return low
+}
+
+// window is the part of a set that a page shows, in order. Without sorts the newest
+// come first.
+func (x *index) window(set *roaring.Bitmap, sorts []page.Sort, w page.Window) []uint32 {
+	total := int(set.GetCardinality())
+	w.Limit = min(w.Limit, total-w.Offset)
+	if w.Limit <= 0 {
+		return nil
+	}
+	if len(sorts) == 0 || sorts[0].Column == "created_at" {
+		return natural(set, total, w, len(sorts) == 0 || sorts[0].Desc)
+	}
+	if total <= fewEnough {
+		all := set.ToArray()
+		slices.SortFunc(all, x.comparer(sorts))
+		return all[w.Offset : w.Offset+w.Limit]
+	}
+	if sorts[0].Column == "updated_at" {
+		return x.byRevision(set, w, sorts[0].Desc)
+	}
+	return x.byGroups(set, sorts, w)
+}
+
+// fewEnough is how many findings are sorted one by one.
+const fewEnough = 5000
+
+// natural is by number, which is by the time of arrival.
+func natural(set *roaring.Bitmap, total int, w page.Window, desc bool) []uint32 {
+	out := make([]uint32, 0, w.Limit)
+	from := w.Offset
+	if desc {
+		from = total - w.Offset - w.Limit
+	}
+	first, err := set.Select(uint32(from))
+	if err != nil { // it is below the cardinality
+		return nil
+	}
+	it := set.Iterator()
+	it.AdvanceIfNeeded(first)
+	for len(out) < w.Limit && it.HasNext() {
+		out = append(out, it.Next())
+	}
+	if desc {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// byRevision walks all changes, the newest or the oldest first.
+func (x *index) byRevision(set *roaring.Bitmap, w page.Window, desc bool) []uint32 {
+	out := make([]uint32, 0, w.Limit)
+	skip := w.Offset
+	for i := range x.recent {
+		if desc {
+			i = len(x.recent) - 1 - i
+		}
+		no := x.recent[i]
+		if x.rows[no].rev != x.at[i] || !set.Contains(no) {
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if out = append(out, no); len(out) == w.Limit {
+			break
+		}
+	}
+	return out
+}
+
+// byGroups walks the values of the first field in order, and sorts within a value only
+// what the page shows of it.
+func (x *index) byGroups(set *roaring.Bitmap, sorts []page.Sort, w page.Window) []uint32 {
+	facet, _ := x.column(sorts[0].Column)
+	groups := facet.sorted
+	if sorts[0].Column == "severity" {
+		groups = make([]uint32, len(facet.values)) // as Severities are: the worst first
+		for i := range groups {
+			groups[i] = uint32(i)
+		}
+	}
+	out := make([]uint32, 0, w.Limit)
+	skip := uint64(w.Offset)
+	for i := range groups {
+		if sorts[0].Desc != (sorts[0].Column == "severity") { // desc by severity: the worst first
+			i = len(groups) - 1 - i
+		}
+		bits := facet.bits[groups[i]]
+		n := set.AndCardinality(bits)
+		if n <= skip {
+			skip -= n
+			continue
+		}
+		group := roaring.And(set, bits)
+		part := page.Window{Offset: int(skip), Limit: min(w.Limit-len(out), int(n-skip))}
+		if len(sorts) > 1 {
+			out = append(out, x.window(group, sorts[1:], part)...)
+		} else {
+			out = append(out, natural(group, int(n), part, true)...)
+		}
+		if skip = 0; len(out) == w.Limit {
+			break
+		}
+	}
+	return out
+}
+
+// column is the facet behind a field of an order, and a finding's position in it.
+func (x *index) column(name string) (*facet, func(entry) uint32) {
+	switch name {
+	case "severity":
+		return &x.severity, func(e entry) uint32 { return e.severity }
+	case "status":
+		return &x.status, func(e entry) uint32 { return e.status }
+	case "host":
+		return &x.host, func(e entry) uint32 { return e.host }
+	case "port":
+		return &x.port, func(e entry) uint32 { return e.port }
+	default:
+		return &x.template, func(e entry) uint32 { return e.template }
+	}
+}
+
+// comparer orders findings by sorts, and equal ones the newest first.
+func (x *index) comparer(sorts []page.Sort) func(a, b uint32) int {
+	return func(a, b uint32) int {
+		for _, s := range sorts {
+			c := x.compare(s.Column, a, b)
+			if s.Desc {
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(b, a)
+	}
+}
+
+func (x *index) compare(column string, a, b uint32) int {
+	switch column {
+	case "created_at":
+		return cmp.Compare(a, b)
+	case "updated_at":
+		return cmp.Compare(x.rows[a].rev, x.rows[b].rev)
+	}
+	facet, of := x.column(column)
+	i, j := of(x.rows[a]), of(x.rows[b])
+	if column == "severity" {
+		return cmp.Compare(j, i) // a worse one is more
+	}
+	return strings.Compare(facet.values[i], facet.values[j])
+}
+
+func lower(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = strings.ToLower(strings.TrimSpace(v))
+	}
+	return out
+}
+
+func words[S ~string](values []S) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}

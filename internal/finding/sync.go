@@ -1,0 +1,105 @@
+package finding
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/db"
+)
+
+// An index that nobody asked for this long is forgotten, and one that was not brought up
+// to date this long is made anew: what was deleted is remembered a day.
+const (
+	idleAfter = time.Hour
+	staleDays = 24 * time.Hour
+)
+
+// guarded is an index with its lock.
+type guarded struct {
+	sync.RWMutex
+	*index
+	used time.Time // guarded by Findings.mu
+}
+
+// current gives a team's index, up to date with what was committed before the call, and
+// locked for reading. The caller unlocks it.
+func (fs *Findings) current(ctx context.Context, teamID string) (*guarded, error) {
+	g := fs.indexOf(teamID)
+	var rev int64
+	err := fs.db.QueryRow(ctx, `SELECT last_rev FROM finding_log WHERE team_id = ?`, teamID).Scan(&rev)
+	if err != nil && !db.IsNoRows(err) {
+		return nil, err
+	}
+	g.RLock()
+	if g.rev >= rev {
+		return g, nil
+	}
+	g.RUnlock()
+	if err := fs.catchUp(ctx, g, teamID, rev); err != nil {
+		return nil, err
+	}
+	g.RLock()
+	return g, nil
+}
+
+// indexOf finds or makes a team's index, and forgets those that idle.
+func (fs *Findings) indexOf(teamID string) *guarded {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	now := fs.now()
+	for team, g := range fs.indexes {
+		if now.Sub(g.used) > idleAfter {
+			delete(fs.indexes, team)
+		}
+	}
+	g := fs.indexes[teamID]
+	if g == nil {
+		g = &guarded{index: newIndex()}
+		fs.indexes[teamID] = g
+	}
+	g.used = now
+	return g
+}
+
+// catchUp takes in what was changed up to rev. Whoever writes holds the team's log until
+// it commits: a reader that has seen rev there sees every change up to it. What is read
+// beyond rev is read again the next time.
+func (fs *Findings) catchUp(ctx context.Context, g *guarded, teamID string, rev int64) error {
+	g.Lock()
+	defer g.Unlock()
+	if g.rev >= rev {
+		return nil
+	}
+	if now := fs.now(); now.Sub(g.synced) > staleDays/2 {
+		g.index = newIndex()
+	}
+	rows, err := fs.db.Query(ctx, `SELECT no, rev, created_at, severity, status, scan_id, host, port, template_id, name, tags, labels, categories,
+		is_internal, is_regression, is_ticket FROM finding WHERE team_id = ? AND rev > ? ORDER BY rev`, teamID, g.rev)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var l loaded
+	for rows.Next() {
+		if err := rows.Scan(&l.no, &l.rev, &l.createdAt, &l.severity, &l.status, &l.scan, &l.host, &l.port, &l.template, &l.name, &l.tags, &l.labels, &l.categories,
+			&l.internal, &l.regression, &l.ticket); err != nil {
+			return err
+		}
+		g.put(l)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	gone, err := fs.db.Query(ctx, `SELECT no FROM finding_gone WHERE team_id = ? AND rev > ?`, teamID, g.rev)
+	deleted, err := db.Collect(gone, err, func(r db.Row) (no uint32, err error) { return no, r.Scan(&no) })
+	if err != nil {
+		return err
+	}
+	for _, no := range deleted {
+		g.drop(no)
+	}
+	g.tidy()
+	g.rev, g.synced = rev, fs.now()
+	return nil
+}
