@@ -17,9 +17,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/seal"
 	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/task"
@@ -30,6 +32,8 @@ import (
 type App struct {
 	Accounts *account.Accounts
 	Tasks    *task.Tasks
+	Scans    *scan.Scans
+	Findings *finding.Findings
 
 	config   Config
 	logger   *slog.Logger
@@ -88,7 +92,15 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := worker.Register(a.queue, worker.Deps{Tasks: a.Tasks, Hooks: hooks, Templates: templates, Deny: deny, Logger: a.logger}); err != nil {
+	source, err := worker.Source(templates)
+	if err != nil {
+		return err
+	}
+	a.Findings = finding.New(a.db, a.queue)
+	a.Scans = scan.New(a.db, a.queue, a.Findings, source, a.logger)
+	if err := worker.Register(a.queue, worker.Deps{
+		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Templates: templates, Deny: deny, Logger: a.logger,
+	}); err != nil {
 		return err
 	}
 
@@ -182,6 +194,7 @@ func (a *App) Run(ctx context.Context) error {
 		if err := a.queue.Start(ctx); err != nil {
 			return fmt.Errorf("starting the queue: %w", err)
 		}
+		go a.Scans.KeepSchedules(a.closing)
 	}
 	failed := make(chan error, 1)
 	server := &http.Server{

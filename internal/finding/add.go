@@ -126,7 +126,7 @@ func find(ctx context.Context, tx *db.Tx, rows []row) ([]known, error) {
 	})
 }
 
-// again notes that a finding was seen once more.
+// again notes that a finding was seen once more; the evidence of the first time stays.
 func (fs *Findings) again(ctx context.Context, tx *db.Tx, from Origin, old known, r row, rev int64) error {
 	back := old.status == Fixed && r.seenAt.After(old.at.Time)
 	if old.run == from.Run && !back {
@@ -142,25 +142,19 @@ func (fs *Findings) again(ctx context.Context, tx *db.Tx, from Origin, old known
 	}
 	_, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, run = ?, seen_at = ?, status = ?, is_regression = (is_regression OR ?), updated_at = ?
 		WHERE team_id = ? AND no = ?`, rev, from.Run, r.seenAt, status, back, r.createdAt, from.TeamID, old.no)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `UPDATE finding_doc SET event = ?, exchange = ? WHERE team_id = ? AND no = ?`, r.event, r.exchange, from.TeamID, old.no)
 	return err
 }
 
 // row is a sighting as it is stored.
 type row struct {
-	no, rev                               int64
-	id, hash, severity                    string
-	templateID, templatePath, templateURL string
-	name, kind, matcher, extractor        string
-	target, scheme, host, matchedAt       string
-	port                                  int
-	categories, tags                      string
-	isInternal, isTicket                  bool
-	createdAt, seenAt                     db.Time
-	event, exchange                       []byte
+	no, rev                int64
+	id, hash, severity     string
+	templateID, name       string
+	host, categories, tags string
+	port                   int
+	isInternal, isTicket   bool
+	createdAt, seenAt      db.Time
+	event, exchange        []byte
 }
 
 func (fs *Findings) row(from Origin, s Sighting) (r row, err error) {
@@ -168,14 +162,11 @@ func (fs *Findings) row(from Origin, s Sighting) (r row, err error) {
 	p := placeOf(e, s.Scheme)
 	now := db.At(fs.now())
 	r = row{
-		hash: Fingerprint(e, s.Scheme), severity: strings.ToLower(string(e.Info.Severity)), templateID: db.Clean(e.TemplateID),
-		templatePath: db.Clean(e.TemplatePath), templateURL: db.Clean(s.TemplateURL), name: db.Clean(e.Info.Name), kind: db.Clean(e.Type),
-		matcher: db.Clean(e.MatcherName), extractor: db.Clean(e.ExtractorName), target: db.Clean(cmp.Or(s.Target, e.Host, e.MatchedAt)),
-		scheme: db.Clean(p.scheme), host: db.Clean(p.host), port: p.port, matchedAt: db.Clean(e.MatchedAt), tags: join(e.Info.Tags),
+		hash: p.fingerprint(e), severity: strings.ToLower(string(e.Info.Severity)), templateID: db.Clean(e.TemplateID), name: db.Clean(e.Info.Name),
+		host: db.Clean(p.host), port: p.port, tags: join(e.Info.Tags), categories: join(categoriesOf(e.Type, e.TemplatePath)),
 		isInternal: internal(e.IP, p.host), isTicket: len(e.IssueTrackers) > 0, createdAt: now, seenAt: db.At(e.Timestamp),
 	}
 	r.id = idOf(from.ScanID, r.hash)
-	r.categories = join(categoriesOf(r.kind, r.templatePath))
 	if !slices.Contains(Severities, r.severity) {
 		r.severity = "unknown"
 	}
@@ -186,26 +177,24 @@ func (fs *Findings) row(from Origin, s Sighting) (r row, err error) {
 		return r, err
 	}
 	e.Request, e.Response = "", ""
-	r.event, err = json.Marshal(e)
+	r.event, err = json.Marshal(shown{e, cmp.Or(s.Target, e.Host, e.MatchedAt), p.scheme, s.TemplateURL})
 	return r, err
 }
 
-const rowValues = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+const rowValues = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
 	var args, docs []any
 	totals := map[string]int64{}
 	for _, r := range rows {
-		args = append(args, from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.templatePath, r.templateURL,
-			r.name, r.kind, r.matcher, r.extractor, r.target, r.scheme, r.host, r.port, r.matchedAt, r.categories, r.tags, r.isInternal, r.isTicket,
-			r.createdAt, r.createdAt, r.seenAt)
+		args = append(args, from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.name, r.host, r.port,
+			r.categories, r.tags, r.isInternal, r.isTicket, r.createdAt, r.createdAt, r.seenAt)
 		docs = append(docs, from.TeamID, r.no, r.event, r.exchange)
 		totals[r.severity]++
 	}
 	more := strings.Repeat(", "+rowValues, len(rows)-1)
-	if _, err := tx.Exec(ctx, `INSERT INTO finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, template_path, template_url,
-		name, type, matcher, extractor, target, scheme, host, port, matched_at, categories, tags, is_internal, is_ticket,
-		created_at, updated_at, seen_at) VALUES `+rowValues+more, args...); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, name, host, port,
+		categories, tags, is_internal, is_ticket, created_at, updated_at, seen_at) VALUES `+rowValues+more, args...); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO finding_doc (team_id, no, event, exchange) VALUES (?, ?, ?, ?)`+strings.Repeat(", (?, ?, ?, ?)", len(rows)-1), docs...); err != nil {

@@ -128,29 +128,28 @@ func (fs *Findings) remove(ctx context.Context, tx *db.Tx, teamID string, no, re
 var owned = []string{"finding_doc", "finding_change", "finding_retest", "finding"}
 
 // DeleteOfScan deletes all that a scan found, in the transaction that deletes the scan.
+// Nothing may add to the scan once that transaction holds it.
 func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
 	_, rev, err := fs.number(ctx, tx, teamID, 0, 1)
 	if err != nil {
 		return err
 	}
-	now := fs.now()
-	type step struct {
-		statement string
-		args      []any
+	g, err := fs.current(ctx, teamID)
+	if err != nil {
+		return err
 	}
-	steps := []step{{`INSERT INTO finding_gone (team_id, rev, no, at) SELECT team_id, ?, no, ? FROM finding WHERE scan_id = ? AND team_id = ?`, []any{rev, db.At(now), scanID, teamID}}}
-	for _, table := range owned {
-		steps = append(steps, step{`DELETE FROM ` + table + ` WHERE team_id = ? AND no IN (SELECT no FROM finding WHERE scan_id = ? AND team_id = ?)`, []any{teamID, scanID, teamID}})
-	}
-	steps = append(steps,
-		step{`DELETE FROM finding_tally WHERE scan_id = ?`, []any{scanID}},
-		step{`DELETE FROM finding_gone WHERE team_id = ? AND at < ?`, []any{teamID, db.At(now.Add(-staleDays))}})
-	for _, step := range steps {
-		if _, err := tx.Exec(ctx, step.statement, step.args...); err != nil {
+	picked := g.pick(Filter{ScanIDs: []string{scanID}}, nil).ToArray()
+	g.RUnlock()
+	for _, no := range picked {
+		if err := fs.remove(ctx, tx, teamID, int64(no), rev); err != nil {
 			return err
 		}
 	}
-	return nil
+	if _, err := tx.Exec(ctx, `DELETE FROM finding_tally WHERE scan_id = ?`, scanID); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM finding_gone WHERE team_id = ? AND at < ?`, teamID, db.At(fs.now().Add(-staleDays)))
+	return err
 }
 
 // alter calls do with each finding that a filter picks, all in one transaction, with a

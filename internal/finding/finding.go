@@ -16,6 +16,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/queue"
 )
 
 // Status is what people have decided about a finding (vuln_status).
@@ -46,17 +47,12 @@ type Finding struct {
 	Severity     string // one of Severities
 	Status       Status
 	TemplateID   string
-	TemplatePath string
 	TemplateURL  string
 	Name         string
-	Type         string // the protocol, such as http
-	Matcher      string
-	Extractor    string
 	Target       string // as the scan was given it; else host and port
 	Scheme       string
 	Host         string // lower case, without port
 	Port         int    // 0: none
-	MatchedAt    string
 	Categories   []string
 	Tags         []string
 	Labels       []string
@@ -73,7 +69,15 @@ type Finding struct {
 	no int64
 }
 
-// exchange is the part of a document that is large and that lists leave out.
+// shown is what a list shows of an event.
+type shown struct {
+	Event       engine.Event `json:"event"`
+	Target      string       `json:"target,omitempty"`
+	Scheme      string       `json:"scheme,omitempty"`
+	TemplateURL string       `json:"template_url,omitempty"`
+}
+
+// exchange is the part of an event that is large and that lists leave out.
 type exchange struct {
 	Request         string `json:"request,omitempty"`
 	Response        string `json:"response,omitempty"`
@@ -82,21 +86,21 @@ type exchange struct {
 
 // Findings is the slice.
 type Findings struct {
-	db  *db.DB
-	now func() time.Time
+	db    *db.DB
+	queue *queue.Queue // nil: nothing is retested
+	now   func() time.Time
 
 	mu      sync.Mutex
 	indexes map[string]*guarded // by team
 }
 
 // New makes the slice.
-func New(d *db.DB) *Findings {
-	return &Findings{db: d, now: time.Now, indexes: map[string]*guarded{}}
+func New(d *db.DB, q *queue.Queue) *Findings {
+	return &Findings{db: d, queue: q, now: time.Now, indexes: map[string]*guarded{}}
 }
 
-const columns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.template_path, f.template_url, f.name, f.type, f.matcher,
-	f.extractor, f.target, f.scheme, f.host, f.port, f.matched_at, f.categories, f.tags, f.labels, f.is_internal, f.is_regression, f.is_ticket,
-	f.created_at, f.updated_at, f.seen_at, d.event`
+const columns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.name, f.host, f.port, f.categories, f.tags, f.labels,
+	f.is_internal, f.is_regression, f.is_ticket, f.created_at, f.updated_at, f.seen_at, d.event`
 
 const tables = ` FROM finding f JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no`
 
@@ -104,20 +108,21 @@ const tables = ` FROM finding f JOIN finding_doc d ON d.team_id = f.team_id AND 
 func scan(r db.Row, more ...any) (f Finding, err error) {
 	var created, updated, seen db.Time
 	var categories, tags, labels string
-	var event []byte
+	var doc []byte
 	dest := []any{
-		&f.no, &f.ID, &f.ScanID, &f.Hash, &f.Severity, &f.Status, &f.TemplateID, &f.TemplatePath, &f.TemplateURL, &f.Name, &f.Type, &f.Matcher,
-		&f.Extractor, &f.Target, &f.Scheme, &f.Host, &f.Port, &f.MatchedAt, &categories, &tags, &labels, &f.IsInternal, &f.IsRegression, &f.IsTicket,
-		&created, &updated, &seen, &event,
+		&f.no, &f.ID, &f.ScanID, &f.Hash, &f.Severity, &f.Status, &f.TemplateID, &f.Name, &f.Host, &f.Port, &categories, &tags, &labels,
+		&f.IsInternal, &f.IsRegression, &f.IsTicket, &created, &updated, &seen, &doc,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return f, err
 	}
 	f.Categories, f.Tags, f.Labels = split(categories), split(tags), split(labels)
 	f.CreatedAt, f.UpdatedAt, f.SeenAt = created.Time, updated.Time, seen.Time
-	if err := json.Unmarshal(event, &f.Event); err != nil {
+	var s shown
+	if err := json.Unmarshal(doc, &s); err != nil {
 		return f, fmt.Errorf("finding %s: its event: %w", f.ID, err)
 	}
+	f.Event, f.Target, f.Scheme, f.TemplateURL = s.Event, s.Target, s.Scheme, s.TemplateURL
 	return f, nil
 }
 

@@ -35,7 +35,7 @@ func setUp(t testing.TB, d *db.DB) room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := room{Findings: New(d)}
+	r := room{Findings: New(d, nil)}
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &r.alice, "eve@example.com": &r.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
 		if err != nil {
@@ -185,7 +185,7 @@ func TestIndexIsTheDatabase(t *testing.T) {
 				rt.Fatal(err)
 			}
 			r := setUp(t, d)
-			other := New(d) // another process
+			other := New(d, nil) // another process
 			for range rapid.IntRange(1, 6).Draw(rt, "steps") {
 				step(rt, r)
 				all, total := r.list(rt, Filter{}, nil, page.Window{Limit: 1000})

@@ -125,7 +125,7 @@ type Revision struct {
 	TemplateID string
 	Matched    bool
 	At         time.Time
-	Event      engine.Event // without request and response; empty where nothing matched
+	Event      engine.Event // of the finding, without request and response
 }
 
 // History is the looks at what hashes name, in all scans and retests of the caller's
@@ -137,14 +137,14 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 	}
 	out := map[string][]Revision{}
 	for _, hash := range slices.Compact(slices.Sorted(slices.Values(hashes))) {
-		rows, err := fs.db.Query(ctx, `SELECT f.severity, f.target, f.template_id, f.seen_at, d.event`+tables+` WHERE f.hash = ? AND f.team_id = ? ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`,
+		rows, err := fs.db.Query(ctx, `SELECT f.severity, f.template_id, f.seen_at, d.event`+tables+` WHERE f.hash = ? AND f.team_id = ? ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`,
 			db.Clean(hash), c.TeamID, limit)
 		seen, err := db.Collect(rows, err, func(r db.Row) (Revision, error) { return scanRevision(r, hash, true) })
 		if err != nil {
 			return nil, err
 		}
-		rows, err = fs.db.Query(ctx, `SELECT f.severity, f.target, f.template_id, r.ended_at, r.event, r.state FROM finding_retest r
-			JOIN finding f ON f.team_id = r.team_id AND f.no = r.no WHERE f.hash = ? AND f.team_id = ? AND r.state IN ('matched', 'not_matched')
+		rows, err = fs.db.Query(ctx, `SELECT f.severity, f.template_id, r.ended_at, d.event, r.state FROM finding_retest r
+			JOIN finding f ON f.team_id = r.team_id AND f.no = r.no JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no WHERE f.hash = ? AND f.team_id = ? AND r.state IN ('matched', 'not_matched')
 			ORDER BY r.ended_at DESC LIMIT ?`, db.Clean(hash), c.TeamID, limit)
 		again, err := db.Collect(rows, err, func(r db.Row) (Revision, error) { return scanRevision(r, hash, false) })
 		if err != nil {
@@ -164,7 +164,7 @@ func scanRevision(r db.Row, hash string, matched bool) (v Revision, err error) {
 	var at db.Time
 	var event []byte
 	var state RetestState
-	dest := []any{&v.Severity, &v.Target, &v.TemplateID, &at, &event}
+	dest := []any{&v.Severity, &v.TemplateID, &at, &event}
 	if !matched {
 		dest = append(dest, &state)
 	}
@@ -172,9 +172,8 @@ func scanRevision(r db.Row, hash string, matched bool) (v Revision, err error) {
 		return v, err
 	}
 	v.At, v.Matched = at.Time, matched || state == Matched
-	if len(event) == 0 {
-		return v, nil
-	}
-	err = json.Unmarshal(event, &v.Event)
+	var s shown
+	err = json.Unmarshal(event, &s)
+	v.Event, v.Target = s.Event, s.Target
 	return v, err
 }

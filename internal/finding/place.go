@@ -85,8 +85,9 @@ func parsePlace(text string) (p place) {
 // Fingerprint names what was found where, the same in every scan: template id, the name
 // of the matcher and of the extractor, scheme, host, port, path and the names of the
 // query. It is 32 hex digits (vuln_hash).
-func Fingerprint(e engine.Event, scheme string) string {
-	p := placeOf(e, scheme)
+func Fingerprint(e engine.Event, scheme string) string { return placeOf(e, scheme).fingerprint(e) }
+
+func (p place) fingerprint(e engine.Event) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{
 		e.TemplateID, e.MatcherName, e.ExtractorName, p.scheme, p.host, strconv.Itoa(p.port), p.rest,
 	}, "\x00")))

@@ -2,14 +2,11 @@ package finding
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
-	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/queue"
 )
 
 // RetestState is how far one more look at a finding is.
@@ -43,7 +40,7 @@ func (RetestArgs) Kind() string { return "finding.retest" }
 
 // AskRetest has a finding of the caller's team looked at again. While one look waits, a
 // second is the same.
-func (fs *Findings) AskRetest(ctx context.Context, q *queue.Queue, id string) (Finding, error) {
+func (fs *Findings) AskRetest(ctx context.Context, id string) (Finding, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Finding{}, err
@@ -63,7 +60,7 @@ func (fs *Findings) AskRetest(ctx context.Context, q *queue.Queue, id string) (F
 		if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at) VALUES (?, ?, ?, ?, ?)`, c.TeamID, f.no, n+1, RetestQueued, db.At(fs.now())); err != nil {
 			return err
 		}
-		_, err := q.Insert(ctx, tx, RetestArgs{c.TeamID, f.ID, n + 1})
+		_, err := fs.queue.Insert(ctx, tx, RetestArgs{c.TeamID, f.ID, n + 1})
 		return err
 	})
 }
@@ -97,14 +94,16 @@ func (fs *Findings) ForRetest(ctx context.Context, a RetestArgs) (Finding, error
 // RetestResult is what a look at a finding showed.
 type RetestResult struct {
 	State RetestState
-	Note  string        // why it failed
-	Event *engine.Event // what matched
+	Note  string // why it failed
 }
 
-// EndRetest writes what a look at a finding showed, in the caller's transaction: what is
-// not there any more is fixed, and what was fixed and is there is a regression. A retest
-// that has ended stays as it is.
+// EndRetest writes what a look at a finding showed, in the caller's transaction or (tx
+// nil) in one of its own: what is not there any more is fixed, and what was fixed and is
+// there is a regression. A retest that has ended stays as it is, whoever tells of it.
 func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, result RetestResult) error {
+	if tx == nil {
+		return fs.db.Tx(ctx, func(tx *db.Tx) error { return fs.EndRetest(ctx, tx, a, result) })
+	}
 	_, rev, err := fs.number(ctx, tx, a.TeamID, 0, 1)
 	if err != nil {
 		return err
@@ -116,17 +115,9 @@ func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, resu
 	if err != nil {
 		return err
 	}
-	var event []byte
-	if result.Event != nil {
-		e := *result.Event
-		e.Request, e.Response = "", ""
-		if event, err = json.Marshal(e); err != nil {
-			return err
-		}
-	}
 	now := db.At(fs.now())
-	n, err := tx.Exec(ctx, `UPDATE finding_retest SET state = ?, note = ?, event = ?, ended_at = ? WHERE team_id = ? AND no = ? AND n = ? AND state = ?`,
-		result.State, db.Clean(result.Note), event, now, a.TeamID, f.no, a.N, RetestQueued)
+	n, err := tx.Exec(ctx, `UPDATE finding_retest SET state = ?, note = ?, ended_at = ? WHERE team_id = ? AND no = ? AND n = ? AND state = ?`,
+		result.State, db.Clean(result.Note), now, a.TeamID, f.no, a.N, RetestQueued)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package worker takes jobs from the queue and calls the rooms that do them: the agent's
-// loop with the toolbox for a task, the hooks for a delivery. It holds order, and no
-// rules.
+// loop with the toolbox for a task, the engine for a part of a scan, the hooks for a
+// delivery. It holds order, and no rules.
 package worker
 
 import (
@@ -12,8 +12,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/task"
 )
 
@@ -21,6 +23,8 @@ import (
 type Deps struct {
 	Tasks     *task.Tasks
 	Hooks     *hook.Hooks
+	Scans     *scan.Scans
+	Findings  *finding.Findings
 	Templates []*syntax.Template
 	Deny      []netip.Prefix // networks that are never scanned
 	Logger    *slog.Logger
@@ -29,18 +33,21 @@ type Deps struct {
 type worker struct {
 	Deps
 	programs []*program.Program
+	byID     map[string]*program.Program
 }
 
 // Register tells the queue who does which job. It fails when a template does not compile.
 func Register(q *queue.Queue, d Deps) error {
-	w := worker{Deps: d}
+	w := worker{Deps: d, byID: map[string]*program.Program{}}
 	for _, t := range d.Templates {
 		p, err := program.Compile(t)
 		if err != nil {
 			return fmt.Errorf("template %s: %w", t.ID, err)
 		}
 		w.programs = append(w.programs, p)
+		w.byID[p.ID] = p
 	}
+	w.handleScans(q)
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
 		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)

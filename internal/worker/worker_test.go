@@ -16,9 +16,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/task"
 	"github.com/vedette-sec/vedette/internal/weaksite"
 )
@@ -27,8 +29,10 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // office is a worker at work on a database.
 type office struct {
-	tasks *task.Tasks
-	ctx   context.Context // with a caller
+	tasks    *task.Tasks
+	scans    *scan.Scans
+	findings *finding.Findings
+	ctx      context.Context // with a caller
 }
 
 func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
@@ -48,7 +52,13 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Templates: templates, Deny: deny, Logger: logger}); err != nil {
+	source, err := Source(templates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings := finding.New(d, q)
+	scans := scan.New(d, q, findings, source, logger)
+	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Templates: templates, Deny: deny, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {
@@ -63,7 +73,7 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+	return office{tasks, scans, findings, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 
 // do runs a task to its end; at tells of each event on the way.

@@ -10,7 +10,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/page"
+	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/setting"
 )
 
@@ -38,6 +40,8 @@ func shape(status int, e *errs.Error, id string) any {
 type Deps struct {
 	Accounts *account.Accounts
 	Settings *setting.Settings
+	Scans    *scan.Scans
+	Findings *finding.Findings
 }
 
 type surface struct {

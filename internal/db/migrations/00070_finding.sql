@@ -10,8 +10,10 @@ CREATE TABLE finding_log (
 
 -- What lists filter and sort by. There is no index for each filter: the process keeps
 -- one in memory and brings it up to date by rev (docs/adr/0009-lists-of-findings.md).
+-- Neither this table nor those below name a foreign key: it would cost a look-up for each
+-- row of an import.
 CREATE TABLE finding (
-	team_id       TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
+	team_id       TEXT NOT NULL,
 	no            BIGINT NOT NULL,         -- of the team, in the order of arrival
 	rev           BIGINT NOT NULL,         -- of the team, of the last change
 	id            TEXT NOT NULL UNIQUE,    -- from scan_id and hash: seen again it is the same row
@@ -21,17 +23,9 @@ CREATE TABLE finding (
 	severity      TEXT NOT NULL,
 	status        TEXT NOT NULL,
 	template_id   TEXT NOT NULL,
-	template_path TEXT NOT NULL,
-	template_url  TEXT NOT NULL,
 	name          TEXT NOT NULL,
-	type          TEXT NOT NULL,
-	matcher       TEXT NOT NULL,
-	extractor     TEXT NOT NULL,
-	target        TEXT NOT NULL,
-	scheme        TEXT NOT NULL,
 	host          TEXT NOT NULL,           -- lower case, without port
 	port          BIGINT NOT NULL,         -- 0: none
-	matched_at    TEXT NOT NULL,
 	categories    TEXT NOT NULL,           -- each of these three: words joined by commas
 	tags          TEXT NOT NULL,
 	labels        TEXT NOT NULL DEFAULT '',
@@ -45,15 +39,12 @@ CREATE TABLE finding (
 );
 CREATE INDEX finding_rev ON finding (team_id, rev);
 CREATE INDEX finding_hash ON finding (hash);
-CREATE INDEX finding_scan ON finding (scan_id, no);
 
--- What only the finding itself shows, apart, so that the rows above stay small. This and
--- the tables below that have a number name no foreign key: it would cost a look-up for
--- each row of an import, and the slice deletes them with the finding.
+-- What only the finding itself shows, apart, so that the rows above stay small.
 CREATE TABLE finding_doc (
 	team_id  TEXT NOT NULL,
 	no       BIGINT NOT NULL,
-	event    $BYTES NOT NULL,              -- JSON, without request and response
+	event    $BYTES NOT NULL,              -- JSON: the event without request and response, and where it came from
 	exchange $BYTES NOT NULL,              -- JSON: request, response, encoded template
 	PRIMARY KEY (team_id, no)
 );
@@ -97,7 +88,6 @@ CREATE TABLE finding_retest (
 	n       BIGINT NOT NULL,
 	state   TEXT NOT NULL,                 -- queued, matched, not_matched, failed
 	note    TEXT NOT NULL DEFAULT '',
-	event   $BYTES,
 	asked_at BIGINT NOT NULL,
 	ended_at BIGINT,
 	PRIMARY KEY (team_id, no, n)
