@@ -95,7 +95,7 @@ func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
 		if len(contexts) == 0 {
 			return false, "", nil
 		}
-		return true, "[xss_context] reflected in " + strings.Join(contexts, ", "), nil
+		return true, "xss-reflected in " + strings.Join(contexts, ", "), nil
 	}
 	if first.Took < time.Duration(a.sleep)*time.Second {
 		return false, "", nil

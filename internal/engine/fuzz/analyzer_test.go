@@ -88,28 +88,31 @@ func TestTimeDelayEndsWithAnError(t *testing.T) {
 
 func TestXSSContext(t *testing.T) {
 	for page, want := range map[string]string{
-		"<p>PAY</p>":                            "text",
-		"<!-- PAY -->":                          "comment",
-		"<a title='PAY'>":                       "attribute",
-		"<a href=PAY>":                          "url attribute",
-		`<a onclick="f('PAY')">`:                "event handler",
-		"<script>var a = 'PAY'</script>":        "script",
-		"<script type=module>PAY</script>":      "script",
-		"<script type=application/json>PAY":     "script data",
-		"<style>PAY</style>":                    "style",
-		"<p style='PAY'>":                       "style",
-		"<PAY>":                                 "tag",
-		"<!doctype PAY>":                        "doctype",
-		"<p>PAY<a href=PAY><i>PAY</i></a>":      "text, url attribute",
-		"<script></script>PAY":                  "text",
-		"<p>nothing":                            "",
-		"<p>&#39;PAY":                           "text",
-		"<p title='PAY' onload=PAY>PAY<!--PAY>": "attribute, event handler, text, comment",
+		"<p>PAY</p>":                              "HTMLBody",
+		"<!-- pay -->":                            "Comment",
+		"<a title='PAY'>":                         "HTMLAttribute",
+		"<a PAY=1>":                               "HTMLAttribute",
+		"<a href=PAY>":                            "HTMLAttributeURL",
+		"<img src='javascript:PAY'>":              "HTMLAttributeURL",
+		"<a href=' javascript:PAY'>":              "Script",
+		`<a onclick="f('PAY')">`:                  "HTMLAttributeEvent",
+		"<script>var a = 'PAY'</script>":          "Script",
+		"<script type=module>PAY</script>":        "Script",
+		"<script type='text/javascript; a=b'>PAY": "Script",
+		"<script type=application/json>PAY":       "ScriptData",
+		"<style>PAY</style>":                      "Style",
+		"<p style='PAY'>":                         "Style",
+		"<iframe srcdoc='PAY'>":                   "HTMLBody",
+		"<PAY>":                                   "HTMLBody",
+		"<p>PAY<a href=PAY><i>PAY</i></a>":        "HTMLBody, HTMLAttributeURL",
+		"<script></script>PAY":                    "HTMLBody",
+		"<p>nothing":                              "",
+		"<p title='PAY' onload=PAY>PAY<!--PAY>":   "HTMLAttribute, HTMLAttributeEvent, HTMLBody, Comment",
 	} {
 		plan, m := mutation(t, "xss_context", "%50AY")
 		confirmed, details, err := plan.Analyzer().Analyze(t.Context(), m, fuzz.Answer{Body: []byte(page)}, nil)
 		if want != "" {
-			want = "[xss_context] reflected in " + want
+			want = "xss-reflected in " + want
 		}
 		if err != nil || details != want || confirmed != (want != "") {
 			t.Errorf("%s: %q, want %q; %v", page, details, want, err)

@@ -53,6 +53,15 @@ func (c *component) edit(s setting, value string) edit {
 	return edit{line: p.line, from: p.from, to: p.to, text: value}
 }
 
+// called is what a parameter is called outside: a segment of the path has no name but
+// itself.
+func (c *component) called(name, value string) string {
+	if c.position == "path" && value != "" {
+		return value
+	}
+	return name
+}
+
 // settings are what gives the parameters of a name a payload; a new one when there are
 // none, which not every component takes.
 func (c *component) settings(name, payload string) (list []setting, ok bool) {

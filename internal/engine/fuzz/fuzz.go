@@ -104,8 +104,7 @@ type Source struct {
 	// component that is fuzzed; one Render when the block has none.
 	Payloads iter.Seq[Render]
 
-	// Skip says which parameters are left out; nil for none. Parameters that are set
-	// together are asked about under the name "".
+	// Skip says which parameters are left out, by their names; nil for none.
 	Skip func(position, parameter string) bool
 
 	Rand *rand.Rand // for the tokens of analyzers; nil is the process's own
@@ -115,7 +114,7 @@ type Source struct {
 type Mutation struct {
 	Request   web.Request
 	Position  string // what the parameters are part of: query, path, header, cookie or body
-	Parameter string // the name; of several that were set together, all with commas between
+	Parameter string // the name, of a segment of the path itself; of several that were set together, all with commas between
 
 	component *component
 	rule      *rule
@@ -180,7 +179,7 @@ func (w *work) payload(render Render) bool {
 func (w *work) everywhere(text dsl.Text, render Render) bool {
 	var all []setting
 	for i, place := range w.component.places {
-		if !w.rule.qualifies(place.name, place.value) || w.skip(place.name) {
+		if !w.rule.qualifies(place.name, place.value) || w.skip(w.component.called(place.name, place.value)) {
 			continue
 		}
 		payload, err := render(text, place.value)
@@ -229,8 +228,9 @@ func (w *work) mutate(settings ...setting) bool {
 	}
 	var names []string
 	for _, s := range settings {
-		if !slices.Contains(names, s.name) {
-			names = append(names, s.name)
+		name := w.component.called(s.name, s.value)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	m.Parameter = strings.Join(names, ",")

@@ -130,7 +130,7 @@ func TestAll(t *testing.T) {
 		{"no parameter qualifies", "GET http://h/?a=1", syntax.FuzzRule{Part: "query", Keys: []string{"b"}, Fuzz: syntax.Fuzz{Values: []string{"x"}}}, nil},
 		{
 			"path", "GET http://h/user//55/?q", rule("path", "single", "postfix", " OR 1?#"),
-			[]string{"path 1: GET http://h/user OR 1%3F%23//55/?q", "path 2: GET http://h/user//55 OR 1%3F%23/?q"},
+			[]string{"path user: GET http://h/user OR 1%3F%23//55/?q", "path 55: GET http://h/user//55 OR 1%3F%23/?q"},
 		},
 		{"the root has no segment", "GET http://h/", rule("path", "", "", "x"), nil},
 		{
@@ -185,7 +185,7 @@ func TestAll(t *testing.T) {
 			"request is all parts", "POST http://h/p?q=1\nUser-Agent: me\nCookie: c=1\n\na=1", rule("request", "", "", "x"),
 			[]string{
 				"body a: POST http://h/p?q=1\nUser-Agent: me\nCookie: c=1\n\na=x", "query q: POST http://h/p?q=x\nUser-Agent: me\nCookie: c=1\n\na=1",
-				"path 1: POST http://h/x?q=1\nUser-Agent: me\nCookie: c=1\n\na=1", "header User-Agent: POST http://h/p?q=1\nUser-Agent: x\nCookie: c=1\n\na=1",
+				"path p: POST http://h/x?q=1\nUser-Agent: me\nCookie: c=1\n\na=1", "header User-Agent: POST http://h/p?q=1\nUser-Agent: x\nCookie: c=1\n\na=1",
 				"cookie c: POST http://h/p?q=1\nUser-Agent: me\nCookie: c=x\n\na=1",
 			},
 		},
@@ -246,8 +246,8 @@ func TestPayloadsComeOneByOneForEachRuleAndComponent(t *testing.T) {
 	want := []string{
 		"query a: GET http://h/d?a=1&b=y", "query b: GET http://h/d?a=x&b=1", "query a: GET http://h/d?a=-1&b=y", "query b: GET http://h/d?a=x&b=-1",
 		"query a: GET http://h/d?a=2&b=y", "query b: GET http://h/d?a=x&b=2", "query a: GET http://h/d?a=-2&b=y", "query b: GET http://h/d?a=x&b=-2",
-		"path 1: GET http://h/1?a=x&b=y", "path 1: GET http://h/-1?a=x&b=y", "path 1: GET http://h/2?a=x&b=y", "path 1: GET http://h/-2?a=x&b=y",
-		"path 1: GET http://h/1+?a=x&b=y", "path 1: GET http://h/2+?a=x&b=y",
+		"path d: GET http://h/1?a=x&b=y", "path d: GET http://h/-1?a=x&b=y", "path d: GET http://h/2?a=x&b=y", "path d: GET http://h/-2?a=x&b=y",
+		"path d: GET http://h/1+?a=x&b=y", "path d: GET http://h/2+?a=x&b=y",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

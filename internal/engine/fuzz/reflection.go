@@ -2,108 +2,120 @@ package fuzz
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
 )
 
-// reflections says in what parts of an HTML page a payload stands as it was sent, each
-// part once, in the order of the page: "text", "comment", "doctype", "tag" (outside of
-// attribute values), "attribute", "url attribute" (href, src and the like), "event
-// handler", "script", "script data" (not executed) or "style".
+// reflections says in what parts of an HTML page a payload stands, in any case of
+// letters; each part once, in the order of the page. The parts are HTMLBody (text),
+// HTMLAttribute, HTMLAttributeURL (href, src and the like), HTMLAttributeEvent, Script,
+// ScriptData (a script that is not executed), Style and Comment. A payload that is none
+// of these as a whole, for it is markup and works as such, is in the HTMLBody.
 func reflections(page []byte, payload string) []string {
+	payload = strings.ToLower(payload)
+	page = bytes.ToLower(page)
 	if payload == "" || !bytes.Contains(page, []byte(payload)) {
 		return nil
 	}
-	var found []string
-	add := func(kind string) {
-		if !slices.Contains(found, kind) {
-			found = append(found, kind)
-		}
-	}
+	r := reflection{payload: payload, plain: html.UnescapeString(payload)}
 	z := html.NewTokenizer(bytes.NewReader(page))
-	within := "text" // what text is here
+	within := "HTMLBody" // what text is here
 	for {
-		kind := z.Next()
-		if kind == html.ErrorToken {
-			if !errors.Is(z.Err(), io.EOF) || len(found) == 0 {
-				add("text") // across tokens, or after what cannot be read
+		switch z.Next() {
+		case html.ErrorToken:
+			if len(r.found) == 0 {
+				r.add("HTMLBody")
 			}
-			return found
-		}
-		raw := string(z.Raw())
-		hit := strings.Contains(raw, payload)
-		switch kind {
+			return r.found
 		case html.TextToken:
-			if hit {
-				add(within)
+			if r.in(string(z.Raw())) {
+				r.add(within)
 			}
-			within = "text"
+			within = "HTMLBody"
 		case html.CommentToken:
-			if hit {
-				add("comment")
-			}
-		case html.DoctypeToken:
-			if hit {
-				add("doctype")
+			if r.in(string(z.Raw())) {
+				r.add("Comment")
 			}
 		case html.EndTagToken:
-			within = "text"
-			if hit {
-				add("tag")
-			}
+			within = "HTMLBody"
 		case html.StartTagToken, html.SelfClosingTagToken:
 			token := z.Token()
-			if hit {
-				inTag(token, payload, add)
+			for _, a := range token.Attr {
+				switch {
+				case r.in(a.Val):
+					r.add(attributeKind(token.Data, a))
+				case r.in(a.Key):
+					r.add("HTMLAttribute")
+				}
 			}
 			within = contentOf(token)
 		}
 	}
 }
 
-// inTag tells where in a tag a payload stands. Values are seen decoded, and the payload
-// is looked for as it is and decoded.
-func inTag(token html.Token, payload string, add func(kind string)) {
-	plain := html.UnescapeString(payload)
-	found := false
-	for _, a := range token.Attr {
-		if !strings.Contains(a.Val, payload) && !strings.Contains(a.Val, plain) {
-			continue
-		}
-		found = true
-		switch {
-		case strings.HasPrefix(a.Key, "on"):
-			add("event handler")
-		case slices.Contains([]string{"href", "src", "action", "formaction", "data", "srcdoc", "xlink:href"}, a.Key):
-			add("url attribute")
-		case a.Key == "style":
-			add("style")
-		default:
-			add("attribute")
+// reflection is a payload that is looked for, as it is and decoded, and where it was
+// found.
+type reflection struct {
+	payload, plain string
+	found          []string
+}
+
+func (r *reflection) in(text string) bool {
+	return strings.Contains(text, r.payload) || strings.Contains(text, r.plain)
+}
+
+func (r *reflection) add(kind string) {
+	if !slices.Contains(r.found, kind) {
+		r.found = append(r.found, kind)
+	}
+}
+
+// links are the attributes that hold URLs, and runs the elements where a URL of some
+// schemes is executed.
+var (
+	links = []string{
+		"href", "src", "action", "formaction", "data", "poster", "codebase", "cite", "background", "manifest", "icon", "ping",
+		"longdesc", "xlink:href",
+	}
+	runs = map[string][]string{
+		"href": {"a", "area"}, "src": {"iframe", "frame", "embed"}, "action": {"form"}, "formaction": {"button", "input"}, "data": {"object"},
+	}
+)
+
+func attributeKind(element string, a html.Attribute) string {
+	switch {
+	case strings.HasPrefix(a.Key, "on"):
+		return "HTMLAttributeEvent"
+	case a.Key == "style":
+		return "Style"
+	case a.Key == "srcdoc":
+		return "HTMLBody"
+	case !slices.Contains(links, a.Key):
+		return "HTMLAttribute"
+	}
+	for _, scheme := range []string{"javascript:", "vbscript:", "data:text/html", "data:application/xhtml+xml", "data:image/svg+xml"} {
+		if strings.HasPrefix(strings.TrimSpace(a.Val), scheme) && slices.Contains(runs[a.Key], element) {
+			return "Script"
 		}
 	}
-	if !found {
-		add("tag")
-	}
+	return "HTMLAttributeURL"
 }
 
 // contentOf says what the text inside of an element is.
 func contentOf(token html.Token) string {
 	switch token.Data {
 	case "style":
-		return "style"
+		return "Style"
 	case "script":
 		for _, a := range token.Attr {
-			kind := strings.ToLower(strings.TrimSpace(a.Val))
+			kind, _, _ := strings.Cut(strings.TrimSpace(a.Val), ";")
 			if a.Key == "type" && kind != "" && kind != "module" && !strings.Contains(kind, "javascript") && !strings.Contains(kind, "ecmascript") {
-				return "script data"
+				return "ScriptData"
 			}
 		}
-		return "script"
+		return "Script"
 	}
-	return "text"
+	return "HTMLBody"
 }
