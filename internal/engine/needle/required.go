@@ -186,19 +186,28 @@ func loose(n need) need {
 	return out
 }
 
-// better is the need that fewer texts meet by chance: the one with longer literals, or
-// with fewer of them.
+// better is the need that fewer pages meet by chance.
 func better(a, b need) need {
-	if la, lb := min(shortest(a.texts), 8), min(shortest(b.texts), 8); la != lb {
-		if la > lb {
-			return a
-		}
-		return b
-	}
-	if len(b.texts) > 0 && (len(a.texts) == 0 || len(b.texts) < len(a.texts)) {
+	if rarity(b) > rarity(a) {
 		return b
 	}
 	return a
+}
+
+// rarity is that of the text which is likeliest to be found, less for each further one.
+func rarity(n need) int {
+	if len(n.texts) == 0 {
+		return 0
+	}
+	weight, least := weights(), 1<<30
+	for _, text := range n.texts {
+		sum := 0
+		for i := range len(text) {
+			sum += 1<<7 - int(weight[text[i]])
+		}
+		least = min(least, sum)
+	}
+	return least - 4*len(n.texts)
 }
 
 // letters says whether any text has an ASCII letter.
