@@ -196,17 +196,19 @@ func (r *reader) mentions(n *yaml.Node, text string) (bool, error) {
 	if err != nil || n.Kind == yaml.ScalarNode {
 		return err == nil && strings.Contains(n.Value, text), err
 	}
-	found := false
 	for i, inner := range n.Content {
 		if n.Kind == yaml.MappingNode && (i%2 == 0 || n.Content[i-1].Value == "payloads") {
 			continue
 		}
-		err := r.down(inner, place{index: i}, func() (err error) {
-			found, err = r.mentions(inner, text)
-			return err
-		})
-		if found || err != nil {
-			return found, err
+		if err := r.down(inner, place{index: i}); err != nil {
+			return false, err
+		}
+		found, err := r.mentions(inner, text)
+		if err != nil {
+			return false, err
+		}
+		if r.up(); found {
+			return true, nil
 		}
 	}
 	return false, nil

@@ -136,18 +136,16 @@ func (r *reader) open(n *yaml.Node) (*yaml.Node, error) {
 	return n, nil
 }
 
-// down takes a step for the length of one call.
-func (r *reader) down(n *yaml.Node, p place, do func() error) error {
+// down takes a step; up takes it back. After an error nobody goes on.
+func (r *reader) down(n *yaml.Node, p place) error {
 	if len(r.path) == maxDepth {
 		return r.fault(n, "nested too deep")
 	}
 	r.path = append(r.path, p)
-	if err := do(); err != nil {
-		return err
-	}
-	r.path = r.path[:len(r.path)-1]
 	return nil
 }
+
+func (r *reader) up() { r.path = r.path[:len(r.path)-1] }
 
 // entries reads a mapping, one call a key. Null is an empty mapping.
 func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) error {
@@ -163,10 +161,13 @@ func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) e
 		return err
 	}
 	for i := 0; i+1 < len(written); i += 2 {
-		key, value := written[i], written[i+1]
-		if err := r.down(key, place{key: key.Value}, func() error { return each(key, value) }); err != nil {
+		if err := r.down(written[i], place{key: written[i].Value}); err != nil {
 			return err
 		}
+		if err := each(written[i], written[i+1]); err != nil {
+			return err
+		}
+		r.up()
 	}
 	return nil
 }
@@ -174,8 +175,7 @@ func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) e
 // keys gives the keys and values of a mapping, each key once: those of merged mappings
 // (<<) come last and only where the mapping does not have them itself.
 func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
-	plain := true
-	seen := make(map[string]int, len(n.Content)/2)
+	plain, seen := true, newKeySet(len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, err := r.open(n.Content[i])
 		if err != nil {
@@ -187,54 +187,80 @@ func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
 		if key != n.Content[i] || key.Tag == "!!merge" {
 			plain = false
 		}
-		if _, twice := seen[key.Value]; twice && !r.lenient {
-			return nil, r.down(key, place{key: key.Value}, func() error { return r.fault(key, "the key is written twice") })
+		if !seen.add(key.Value) {
+			if !r.lenient {
+				return nil, Fault(r.file, key.Line, key.Column, r.at(key.Value), "the key is written twice")
+			}
+			plain = false
 		}
-		seen[key.Value] = i
 	}
-	if plain && len(seen) == len(n.Content)/2 {
+	if plain {
 		return n.Content, nil
 	}
-	return r.merged(n, seen)
+	return r.merged(n)
 }
 
-// merged is the slow way of keys; last says where each key was written last.
-func (r *reader) merged(n *yaml.Node, last map[string]int) (out []*yaml.Node, err error) {
+// merged is the slow way of keys.
+func (r *reader) merged(n *yaml.Node) (out []*yaml.Node, err error) {
 	var others []*yaml.Node
+	at := map[string]int{}
+	put := func(key, value *yaml.Node, again bool) {
+		if i, have := at[key.Value]; !have {
+			at[key.Value] = len(out)
+			out = append(out, key, value)
+		} else if again {
+			out[i], out[i+1] = key, value
+		}
+	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, err := r.open(n.Content[i])
-		if err != nil {
-			return nil, err
-		}
 		switch {
+		case err != nil:
+			return nil, err
 		case key.Tag == "!!merge":
 			others = append(others, n.Content[i+1])
-		case last[key.Value] == i:
-			out = append(out, key, n.Content[i+1])
+		default:
+			put(key, n.Content[i+1], true)
 		}
 	}
 	for _, other := range others {
-		if other, err = r.open(other); err != nil {
-			return nil, err
-		}
-		from := []*yaml.Node{other}
-		if other.Kind == yaml.SequenceNode {
-			from = other.Content
-		}
-		for _, one := range from {
-			err := r.entries(one, func(key, value *yaml.Node) error {
-				if _, have := last[key.Value]; !have {
-					last[key.Value] = -1
-					out = append(out, key, value)
-				}
+		err := r.elements(other, func(one *yaml.Node) error {
+			return r.entries(one, func(key, value *yaml.Node) error {
+				put(key, value, false)
 				return nil
 			})
-			if err != nil {
-				return nil, err
-			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// keySet finds doubles; the few keys of most mappings are quicker compared one by one.
+type keySet struct {
+	few  []string
+	many map[string]bool
+}
+
+const fewKeys = 24
+
+func newKeySet(size int) *keySet {
+	if size <= fewKeys {
+		return &keySet{few: make([]string, 0, size)}
+	}
+	return &keySet{many: make(map[string]bool, size)}
+}
+
+func (s *keySet) add(key string) (isNew bool) {
+	if s.many == nil {
+		isNew = !slices.Contains(s.few, key)
+		s.few = append(s.few, key)
+		return isNew
+	}
+	isNew = !s.many[key]
+	s.many[key] = true
+	return isNew
 }
 
 // elements reads a sequence, one call an element; a single value counts as a list of
@@ -248,9 +274,13 @@ func (r *reader) elements(n *yaml.Node, each func(n *yaml.Node) error) error {
 		return each(n)
 	}
 	for i, inner := range n.Content {
-		if err := r.down(inner, place{index: i}, func() error { return each(inner) }); err != nil {
+		if err := r.down(inner, place{index: i}); err != nil {
 			return err
 		}
+		if err := each(inner); err != nil {
+			return err
+		}
+		r.up()
 	}
 	return nil
 }
