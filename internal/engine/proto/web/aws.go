@@ -102,7 +102,8 @@ func awsAgain(s string) string {
 func awsEscape(s string, slash bool) string {
 	return escape(s, func(i int) bool {
 		c := s[i]
-		return !('A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0 || slash && c == '/')
+		plain := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+		return !plain && (!slash || c != '/')
 	}, "%20")
 }
 

@@ -109,7 +109,7 @@ func (c *conn) until(t time.Time) error {
 // close ends the connection and gives back what it holds.
 func (c *conn) close() {
 	c.forget()
-	_ = c.Conn.Close()
+	_ = c.Close()
 	c.stats.open.Add(-1)
 	c.release()
 }
@@ -280,11 +280,11 @@ func (c *conn) more(limit int) error {
 func notHTTP(b []byte) error {
 	const word = "HTTP/"
 	for i, c := range b[:min(len(b), len(word))] {
-		if c&^0x20 != word[i]&^0x20 && !(i == 0 && (c == '\r' || c == '\n')) {
-			return &Error{Kind: KindMalformed, foreign: true, Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
+		if i == 0 && (c == '\r' || c == '\n') {
+			break // blank lines may come first
 		}
-		if c == '\r' || c == '\n' {
-			break
+		if c&^0x20 != word[i]&^0x20 {
+			return &Error{Kind: KindMalformed, foreign: true, Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -47,7 +48,7 @@ func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 
 // asksGzip says whether the client itself, not the request, asks for gzip.
 func (c *Client) asksGzip(r *Request) bool {
-	if r.NoDefaults || r.Raw != nil || r.Method == "HEAD" {
+	if r.NoDefaults || r.Raw != nil || r.Method == http.MethodHead {
 		return false
 	}
 	for _, list := range [...][]Header{r.Headers, c.cfg.Headers} {

@@ -105,6 +105,8 @@ func some(s string, ok bool) (any, bool) {
 }
 
 // textOf is a string over the same bytes, which are never changed.
+//
+//nolint:gosec // the slices of an Exchange are written once, before anybody sees them
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // headerPart joins the values of the header lines whose names are this part's.

@@ -19,6 +19,7 @@ type framing struct {
 	chunked  bool
 	close    bool // by the rules of its HTTP version
 	said     bool // a Connection line says so
+	keep     bool // a Connection line says the opposite
 	single   bool // no other answer must be read from the connection
 	encoding string
 	kind     string // the content type
@@ -29,9 +30,11 @@ type framing struct {
 // repeat, and the header lines. The Exchange keeps the text; its lines are split when
 // somebody asks.
 func (x *Exchange) parseHead(head []byte) (framing, error) {
+	if err := notHTTP(head); err != nil {
+		return framing{}, err
+	}
 	x.raw = string(head)
-	rest := x.raw
-	line, after := cutLine(rest)
+	line, after := cutLine(x.raw)
 	if !x.statusLine(line) {
 		return framing{}, &Error{Kind: KindMalformed, Err: fmt.Errorf("the status line is %q", clip(line))}
 	}
@@ -44,43 +47,47 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 	}
 	x.lines = after
 	f := framing{length: -1}
-	keepAlive, ambiguous := false, false
 	for name, value := range eachField(x.lines) {
-		switch len(name) {
-		case 10:
-			if strings.EqualFold(name, "Connection") {
-				f.said = f.said || hasToken(value, "close")
-				keepAlive = keepAlive || hasToken(value, "keep-alive")
-			} else if strings.EqualFold(name, "Set-Cookie") {
-				f.cookies = true
-			}
-		case 12:
-			if f.kind == "" && strings.EqualFold(name, "Content-Type") {
-				f.kind = value
-			}
-		case 14:
-			if strings.EqualFold(name, "Content-Length") {
-				n := parseLength(value)
-				ambiguous = ambiguous || f.length >= 0 && n != f.length
-				f.length = max(f.length, n)
-			}
-		case 16:
-			if f.encoding == "" && strings.EqualFold(name, "Content-Encoding") {
-				f.encoding = strings.ToLower(value)
-			}
-		case 17:
-			if strings.EqualFold(name, "Transfer-Encoding") {
-				f.chunked = f.chunked || hasToken(value, "chunked")
-			}
-		}
+		f.heed(name, value)
 	}
-	f.close = f.said || !keepAlive && (x.Proto == "HTTP/1.0" || x.Proto == "HTTP/0.9")
+	f.close = f.said || !f.keep && (x.Proto == "HTTP/1.0" || x.Proto == "HTTP/0.9")
 	if f.chunked {
-		ambiguous = ambiguous || f.length >= 0
+		f.single = f.single || f.length >= 0
 		f.length = -1
 	}
-	f.single = f.close || ambiguous
+	f.single = f.single || f.close
 	return f, nil
+}
+
+// heed takes note of a header line.
+func (f *framing) heed(name, value string) {
+	is := func(other string) bool { return strings.EqualFold(name, other) }
+	switch len(name) { // cheaper than comparing each with all
+	case len("Connection"):
+		switch {
+		case is("Connection"):
+			f.said = f.said || hasToken(value, "close")
+			f.keep = f.keep || hasToken(value, "keep-alive")
+		case is("Set-Cookie"):
+			f.cookies = true
+		}
+	case len("Content-Type"):
+		if f.kind == "" && is("Content-Type") {
+			f.kind = value
+		}
+	case len("Content-Length"):
+		if is("Content-Length") {
+			n := parseLength(value)
+			f.single = f.single || f.length >= 0 && n != f.length
+			f.length = max(f.length, n)
+		}
+	case len("Content-Encoding"):
+		if f.encoding == "" && is("Content-Encoding") {
+			f.encoding = strings.ToLower(value)
+		}
+	case len("Transfer-Encoding"):
+		f.chunked = f.chunked || is("Transfer-Encoding") && hasToken(value, "chunked")
+	}
 }
 
 // statusLine takes a status line apart: any version, a number of up to six digits, and

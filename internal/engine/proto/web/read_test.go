@@ -91,8 +91,8 @@ var odd = map[string]struct {
 	"no zstd at all":      {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\nplain", status: 200, body: "plain"},
 	"unknown encoding":    {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: rot13\r\n\r\ncynva", status: 200, body: "cynva"},
 	"half a gzip":         {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + half(zipped([]byte(strings.Repeat("inside", 2000)))), status: 200, body: "inside", truncated: true},
-	"GBK":                 {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=GBK\r\n\r\n\xc4\xe3\xba\xc3", status: 200, body: "你好"},
-	"GB2312":              {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=\"gb2312\"; x=y\r\n\r\n\xc4\xe3", status: 200, body: "你"},
+	"GBK":                 {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=GBK\r\n\r\n\xc4\xe3\xba\xc3", status: 200, body: "\u4f60\u597d"},
+	"GB2312":              {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=\"gb2312\"; x=y\r\n\r\n\xc4\xe3", status: 200, body: "\u4f60"},
 	"windows-1251":        {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\n\xcf\xf0\xe8", status: 200, body: "При"},
 	"latin 1 stays":       {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n\xe4", status: 200, body: "\xe4"},
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func (r *Request) target() string {
 	switch {
 	case r.Target != "":
 		return r.Target
-	case r.Method == "CONNECT" && r.Address.Path == "":
+	case r.Method == http.MethodConnect && r.Address.Path == "":
 		return r.Address.HostPort()
 	}
 	return r.Address.Target()
@@ -190,7 +191,7 @@ func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 		lines = append(lines, h)
 	}
 	for _, h := range own {
-		if !strings.EqualFold(h.Name, "Host") && !(r.elsewhere && secret(h.Name)) {
+		if !strings.EqualFold(h.Name, "Host") && (!r.elsewhere || !secret(h.Name)) {
 			lines = append(lines, h)
 		}
 	}
@@ -211,7 +212,7 @@ func (c *Client) appendMissing(lines []Header, r *Request, add extra, chunked bo
 			missing(acceptLanguage)
 		}
 		// A HEAD has nothing to compress, and a range of compressed bytes is of no use.
-		if r.Method != "HEAD" && indexHeader(lines, "Range") < 0 {
+		if r.Method != http.MethodHead && indexHeader(lines, "Range") < 0 {
 			missing(acceptGzip)
 		}
 		if r.Fresh {

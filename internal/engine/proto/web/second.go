@@ -10,64 +10,47 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // second speaks HTTP/2, for the servers that speak nothing else (template language
 // 2.11). It is asked once for a request whose answer was no HTTP/1.
 type second struct {
 	client    *Client
-	transport *http2.Transport
+	transport *http.Transport
 }
 
 func newSecond(c *Client) *second {
-	s := &second{client: c}
-	s.transport = &http2.Transport{
-		AllowHTTP:          true,
-		DisableCompression: true,
-		MaxHeaderListSize:  uint32(min(c.cfg.MaxHead, 1<<30)),
-		DialTLSContext:     s.dial,
-		TLSClientConfig:    c.tls,
-		IdleConnTimeout:    idleTimeout,
-	}
-	return s
+	var only http.Protocols
+	only.SetHTTP2(true)
+	only.SetUnencryptedHTTP2(true)
+	return &second{client: c, transport: &http.Transport{
+		Protocols: &only,
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return c.dial(ctx, addr)
+		},
+		TLSClientConfig:        c.tls.Clone(), // it is told to offer h2
+		TLSHandshakeTimeout:    c.cfg.Timeout,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: int64(c.cfg.MaxHead),
+		IdleConnTimeout:        idleTimeout,
+	}}
 }
 
 func (s *second) close() { s.transport.CloseIdleConnections() }
-
-// plainKey marks the context of a request whose connection has no TLS.
-type plainKey struct{}
-
-func (s *second) dial(ctx context.Context, _, addr string, cfg *tls.Config) (net.Conn, error) {
-	socket, err := s.client.dial(ctx, addr)
-	if err != nil || ctx.Value(plainKey{}) != nil {
-		return socket, err
-	}
-	secure := tls.Client(socket, cfg)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = socket.Close()
-		return nil, &Error{Kind: KindTLS, Err: err}
-	}
-	s.client.stats.handshakes.Add(1)
-	return secure, nil
-}
 
 // exchange sends a request and reads its answer, which looks like one of HTTP/1.
 func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchange, error) {
 	c := s.client
 	ctx, cancel := context.WithTimeout(ctx, c.whole(req))
 	defer cancel()
-	if req.Address.Scheme == "http" {
-		ctx = context.WithValue(ctx, plainKey{}, true)
-	}
 	out, err := s.outgoing(ctx, req, add)
 	if err != nil {
 		return nil, err
 	}
 	x := c.begin(&conn{}, req, add)
 	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) { x.IP = ipOf(info.Conn) },
+		GotConn:          func(info httptrace.GotConnInfo) { x.IP = ipOf(info.Conn) },
+		TLSHandshakeDone: func(tls.ConnectionState, error) { c.stats.handshakes.Add(1) },
 	}))
 	in, err := s.transport.RoundTrip(out)
 	if err != nil {
@@ -97,7 +80,7 @@ func (s *second) outgoing(ctx context.Context, req *Request, add extra) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	out.URL.Opaque = "//" + req.Address.Host + req.target()
+	out.URL.Opaque, out.URL.RawQuery = "//"+req.Address.Host+req.target(), "" // the target as it is
 	for _, h := range s.client.lines(req, add) {
 		switch strings.ToLower(h.Name) {
 		case "host":
