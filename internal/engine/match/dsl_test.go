@@ -231,3 +231,25 @@ func TestHostileDocuments(t *testing.T) {
 		cancel()
 	}
 }
+
+// FuzzDocument reads anything as markup and as JSON; nothing may fail or run away.
+func FuzzDocument(f *testing.F) {
+	f.Add(`<a href="x">y</a>`, "//a[@href]", ".a")
+	f.Add(`<?xml version="1.0"?><r><i/></r>`, "count(//i) > 1", "..")
+	f.Add(`{"a":[1,{"b":null}]}`, "//*[substring('a',1,'b')]", ".a[]|tojson")
+	f.Add("<b><p><table><b></table></p>", "//b/ancestor::p", "[limit(3; repeat(1))]")
+	f.Fuzz(func(t *testing.T, body, path, filter string) {
+		if len(body)+len(path)+len(filter) > 2000 {
+			return
+		}
+		o, err := Compile("t.yaml", Spec{Extractors: xs{
+			{Type: "xpath", Name: "x", Internal: true, Attribute: "href", XPath: []string{path}}, {Type: "json", Name: "j", Internal: true, JSON: []string{filter}},
+		}})
+		if err != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		o.Eval(&Response{Body: []byte(body), Head: func() []byte { return nil }, Env: &dsl.Env{Ctx: ctx}}, nil)
+	})
+}

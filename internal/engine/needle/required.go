@@ -22,7 +22,7 @@ type need struct {
 // required finds the literals of which one is in every match, and whether having one is
 // enough. An expression that may match the empty text has none.
 func required(tree *syntax.Regexp) (literals []Literal, whole bool) {
-	n := analyse(tree)
+	n := analysis{weights()}.of(tree)
 	if shortest(n.texts) == 0 {
 		return nil, false
 	}
@@ -32,7 +32,10 @@ func required(tree *syntax.Regexp) (literals []Literal, whole bool) {
 	return literals, n.exact && n.whole
 }
 
-func analyse(re *syntax.Regexp) need {
+// analysis works out needs.
+type analysis struct{ weight *[256]uint8 }
+
+func (a analysis) of(re *syntax.Regexp) need {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
 		return need{texts: []string{""}, exact: true, whole: true}
@@ -43,27 +46,27 @@ func analyse(re *syntax.Regexp) need {
 	case syntax.OpCharClass:
 		return ofClass(re)
 	case syntax.OpCapture:
-		return analyse(re.Sub[0])
+		return a.of(re.Sub[0])
 	case syntax.OpQuest:
-		if n := analyse(re.Sub[0]); n.exact && len(n.texts) < maxNeeds {
+		if n := a.of(re.Sub[0]); n.exact && len(n.texts) < maxNeeds {
 			n.texts = append([]string{""}, n.texts...)
 			return n
 		}
 	case syntax.OpPlus:
 		// The first of several: enough to have, but not all of a match.
-		n := analyse(re.Sub[0])
+		n := a.of(re.Sub[0])
 		n.exact = false
 		return n
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			n := analyse(re.Sub[0])
+			n := a.of(re.Sub[0])
 			n.exact = n.exact && re.Min == 1 && re.Max == 1
 			return n
 		}
 	case syntax.OpConcat:
-		return ofConcat(re.Sub)
+		return a.ofConcat(re.Sub)
 	case syntax.OpAlternate:
-		return ofAlternate(re.Sub)
+		return a.ofAlternate(re.Sub)
 	}
 	return need{}
 }
@@ -104,20 +107,20 @@ func ofClass(re *syntax.Regexp) need {
 
 // ofConcat joins neighbours as long as they are exact and few, and keeps the best of the
 // pieces that come of it.
-func ofConcat(subs []*syntax.Regexp) need {
+func (a analysis) ofConcat(subs []*syntax.Regexp) need {
 	run, best := need{texts: []string{""}, exact: true, whole: true}, need{}
 	pieces := 1
 	for _, sub := range subs {
-		n := analyse(sub)
+		n := a.of(sub)
 		joined, ok := join(run, n)
 		if ok {
 			run = joined
 			continue
 		}
-		best = better(best, run)
+		best = a.better(best, run)
 		run = n
 		if len(n.texts) == 0 || !n.exact {
-			best = better(best, n)
+			best = a.better(best, n)
 			run = need{texts: []string{""}, exact: true}
 		}
 		pieces++
@@ -125,7 +128,7 @@ func ofConcat(subs []*syntax.Regexp) need {
 	if pieces == 1 {
 		return run
 	}
-	best = better(best, run)
+	best = a.better(best, run)
 	best.exact, best.whole = false, false
 	return best
 }
@@ -155,10 +158,10 @@ func join(a, b need) (need, bool) {
 }
 
 // ofAlternate needs one of what its branches need.
-func ofAlternate(subs []*syntax.Regexp) need {
-	out := analyse(subs[0])
+func (a analysis) ofAlternate(subs []*syntax.Regexp) need {
+	out := a.of(subs[0])
 	for _, sub := range subs[1:] {
-		n := analyse(sub)
+		n := a.of(sub)
 		if len(out.texts) == 0 || len(n.texts) == 0 || len(out.texts)+len(n.texts) > maxNeeds {
 			return need{}
 		}
@@ -187,23 +190,23 @@ func loose(n need) need {
 }
 
 // better is the need that fewer pages meet by chance.
-func better(a, b need) need {
-	if rarity(b) > rarity(a) {
-		return b
+func (a analysis) better(x, y need) need {
+	if a.rarity(y) > a.rarity(x) {
+		return y
 	}
-	return a
+	return x
 }
 
 // rarity is that of the text which is likeliest to be found, less for each further one.
-func rarity(n need) int {
+func (a analysis) rarity(n need) int {
 	if len(n.texts) == 0 {
 		return 0
 	}
-	weight, least := weights(), 1<<30
+	least := 1 << 30
 	for _, text := range n.texts {
 		sum := 0
 		for i := range len(text) {
-			sum += 1<<7 - int(weight[text[i]])
+			sum += 1<<7 - int(a.weight[text[i]])
 		}
 		least = min(least, sum)
 	}
