@@ -22,11 +22,11 @@ BENCH     ?= .
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race fuzz bench lint fmt fmt-check vet house gen drift check clean
+.PHONY: help build run demo test race fuzz bench lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
 
 help: ## print this list
 	@echo "Vedette: make TARGET"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/vedette
 	@scripts/need go
@@ -87,6 +87,14 @@ drift: build
 		$(BIN) openapi $$surface | diff -u api/$$surface.openapi.yaml - || \
 		{ echo "api/$$surface.openapi.yaml is not what the code says (make gen)"; exit 1; }; \
 	done
+
+oracle: ## compare findings with nuclei's, template by template (see oracle/README.md)
+	@scripts/need go
+	@oracle/run agree
+
+bench-oracle: ## the same beside nuclei and ffuf: requests, CPU, memory, findings
+	@scripts/need go nginx ffuf
+	@oracle/run bench
 
 check: fmt-check vet house test race drift lint ## all that CI runs
 	@scripts/fuzz 3s

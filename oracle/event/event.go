@@ -37,6 +37,15 @@ func (s Set) Add(e Event) {
 	s[e.Key()] = e
 }
 
+// SetOf makes a set.
+func SetOf(events []Event) Set {
+	s := Set{}
+	for _, e := range events {
+		s.Add(e)
+	}
+	return s
+}
+
 // Minus is what s has and other has not, in order.
 func (s Set) Minus(other Set) (rest []Event) {
 	for key, e := range s {

@@ -52,6 +52,7 @@ func (s *Site) connection(conn net.Conn, host string) {
 			missing := "404 page not found"
 			a = Answer{Status: http.StatusNotFound, Headers: []pair{{"Content-Type", "text/plain"}}, Exact: &missing}
 		}
+		s.note(method, target, body, a.Status)
 		if a.Delay > 0 {
 			time.Sleep(a.Delay)
 		}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"hash/fnv"
 	"regexp"
 	"strconv"
@@ -32,7 +33,11 @@ type Site struct {
 
 	mu   sync.Mutex
 	vars map[string]any
+	seen []string
 }
+
+// maxSeen is how many requests a site remembers.
+const maxSeen = 60
 
 // route is one request of the template with its answer.
 type route struct {
@@ -80,11 +85,22 @@ func NewSite(t *Template, kind Kind) *Site {
 	return s
 }
 
-// Reset forgets what was learnt, before another program asks.
-func (s *Site) Reset() {
+// Reset forgets what was learnt, before another program asks. It returns the requests
+// that came, as far as they are remembered: method, target, status and body.
+func (s *Site) Reset() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.vars = map[string]any{}
+	seen := s.seen
+	s.vars, s.seen = map[string]any{}, nil
+	return seen
+}
+
+func (s *Site) note(method, target, body string, status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) < maxSeen {
+		s.seen = append(s.seen, fmt.Sprintf("%s %.300s %d %.200q", method, target, status, body))
+	}
 }
 
 // pattern finds a text with placeholders in another text.

@@ -17,10 +17,11 @@ import (
 
 // Template is what the lab needs to know of a template.
 type Template struct {
-	ID            string    `yaml:"id"`
-	Path          string    `yaml:"-"` // of the file
-	SelfContained bool      `yaml:"self-contained"`
-	Flow          string    `yaml:"flow"`
+	ID            string `yaml:"id"`
+	Path          string `yaml:"-"` // of the file
+	SelfContained bool   `yaml:"self-contained"`
+	Flow          string `yaml:"flow"`
+	Info          struct{ Tags list }
 	Variables     ordered   `yaml:"variables"`
 	Constants     ordered   `yaml:"constants"`
 	Blocks        []Block   `yaml:"http"`
@@ -242,6 +243,18 @@ func (t *Template) Named() bool {
 	for _, b := range t.Blocks {
 		for _, m := range b.Matchers {
 			if strings.Contains(strings.Join(m.DSL, " "), "Host != ip") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Tagged says whether the template has the tag.
+func (t *Template) Tagged(tag string) bool {
+	for _, tags := range t.Info.Tags {
+		for one := range strings.SplitSeq(tags, ",") {
+			if strings.EqualFold(strings.TrimSpace(one), tag) {
 				return true
 			}
 		}

@@ -40,7 +40,11 @@ type site struct {
 	Theirs []event.Event `json:"nuclei"`
 	Ours   []event.Event `json:"vedette"`
 	Errors []string      `json:"errors,omitempty"`
-	Cause  string        `json:"cause,omitempty"` // of a disagreement; empty: they agree
+	Cause  string        `json:"cause,omitempty"`  // of a disagreement; empty: they agree
+	Varies bool          `json:"varies,omitempty"` // nuclei did not say the same every time
+
+	TheirRequests []string `json:"nuclei-requests,omitempty"` // of a disagreement
+	OurRequests   []string `json:"vedette-requests,omitempty"`
 
 	server   *lab.Site
 	listener net.Listener
@@ -51,6 +55,7 @@ type agreement struct {
 	root     string
 	engine   *original.Engine
 	vedette  string // path of the binary; empty: nuclei alone
+	nuclei   string // path of the binary; empty: only in this process
 	parallel int
 }
 
@@ -59,6 +64,7 @@ func agree(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	only := flags.String("only", "", "only templates whose path contains one of these, separated by commas")
 	report := flags.String("report", "oracle-report.json", "file to write all results to")
 	vedette := flags.String("vedette", "", "our binary; without it nuclei runs alone")
+	binary := flags.String("nuclei", "", "nuclei's binary; disagreements are put before it too")
 	parallel := flags.Int("parallel", 4, "templates at once")
 	threshold := flags.Float64("threshold", 99.5, "percentage of templates that must agree on every site")
 	if err := flags.Parse(args); err != nil {
@@ -76,7 +82,7 @@ func agree(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	if err != nil {
 		return err
 	}
-	a := &agreement{root: root, engine: engine, vedette: *vedette, parallel: *parallel}
+	a := &agreement{root: root, engine: engine, vedette: *vedette, nuclei: *binary, parallel: *parallel}
 	trials := a.all(ctx, paths)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -149,19 +155,70 @@ func (a *agreement) try(ctx context.Context, t *trial, path string) error {
 		}
 		defer s.listener.Close()
 		t.Sites = append(t.Sites, s)
-		timed, cancel := context.WithTimeout(ctx, patience)
-		found, err := a.engine.Run(timed, compiled, s.Target)
-		cancel()
+		found, err := a.original(ctx, compiled, s.Target)
 		if err != nil {
 			s.Errors = append(s.Errors, "nuclei: "+err.Error())
 		}
 		s.Theirs = found.Minus(nil)
-		s.server.Reset()
+		s.TheirRequests = s.server.Reset()
 	}
 	if a.vedette == "" {
 		return nil
 	}
-	return a.compare(ctx, t, path, input)
+	if err := a.compare(ctx, t, path, input); err != nil {
+		return err
+	}
+	for _, s := range t.Sites {
+		if s.Cause == "" {
+			s.TheirRequests, s.OurRequests = nil, nil
+		} else if err := a.again(ctx, t, s, path, input); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// further is how often nuclei may answer again where the two disagree.
+const further = 2
+
+// again asks nuclei anew, here and as the command that users run. Since it keeps values
+// in sets without order, it does not always say the same; whoever says what it said once
+// agrees with it.
+func (a *agreement) again(ctx context.Context, t *trial, s *site, path string, input []string) error {
+	ours, first := event.SetOf(s.Ours), event.SetOf(s.Theirs)
+	for i := range further + 1 {
+		var found event.Set
+		if i < further {
+			compiled, err := a.engine.Load(path, input)
+			if err != nil {
+				return err
+			}
+			if found, err = a.original(ctx, compiled, s.Target); err != nil {
+				continue
+			}
+		} else if a.nuclei == "" {
+			break
+		} else {
+			events, err := command(ctx, a.nuclei, path, s.Target, input)
+			if err != nil {
+				return err
+			}
+			found = event.SetOf(events)
+		}
+		s.server.Reset()
+		s.Varies = s.Varies || cause(t.text, first, found, "") != ""
+		if cause(t.text, found, ours, "") == "" {
+			s.Cause = ""
+			return nil
+		}
+	}
+	return nil
+}
+
+func (a *agreement) original(ctx context.Context, t original.Template, target string) (event.Set, error) {
+	timed, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return a.engine.Run(timed, t, target)
 }
 
 // open starts a site on a port of its own.
@@ -193,15 +250,13 @@ func (a *agreement) compare(ctx context.Context, t *trial, path string, input []
 		return errors.Join(errors.New("vedette: "), err)
 	}
 	for _, s := range t.Sites {
-		ours, theirs := event.Set{}, event.Set{}
+		ours, theirs := event.Set{}, event.SetOf(s.Theirs)
 		for _, e := range found {
 			if strings.HasSuffix(strings.TrimSuffix(s.Target, "/"), ":"+e.Port) {
 				ours.Add(e)
 			}
 		}
-		for _, e := range s.Theirs {
-			theirs.Add(e)
-		}
+		s.OurRequests = s.server.Reset()
 		s.Ours = ours.Minus(nil)
 		if trouble != "" {
 			s.Errors = append(s.Errors, "vedette: "+trouble)

@@ -18,7 +18,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{"agree": agree}
+	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{"agree": agree, "bench": bench}
 	command, ok := commands[os.Args[1]]
 	if !ok {
 		log.Fatalf("%q is none of agree and bench", os.Args[1])

@@ -44,3 +44,20 @@ func scan(ctx context.Context, binary, path string, targets, vars []string) (fou
 	}
 	return found, trouble, nil
 }
+
+// command runs nuclei as its users do.
+func command(ctx context.Context, binary, path, target string, vars []string) (found []event.Event, err error) {
+	args := []string{"-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "2", "-bs", "2", "-timeout", "10", "-retries", "1", "-lfa", "-t", path, "-u", target}
+	for _, v := range vars {
+		args = append(args, "-V", v)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	var stdout bytes.Buffer
+	run := exec.CommandContext(ctx, binary, args...)
+	run.Stdout = &stdout
+	if err := run.Run(); err != nil {
+		return nil, fmt.Errorf("nuclei: %w", err)
+	}
+	return found, event.Read(&stdout, func(e event.Event) { found = append(found, e) })
+}

@@ -85,7 +85,7 @@ func tell(w io.Writer, trials []*trial, both bool) float64 {
 	refused := map[string]int{}
 	fired, sites, agreed := map[lab.Kind]int{}, map[lab.Kind]int{}, map[lab.Kind]int{}
 	causes := map[string][]string{}
-	tried, same := 0, 0
+	tried, same, varied := 0, 0, 0
 	for _, t := range trials {
 		if t.Refused != "" {
 			reason, _, _ := strings.Cut(t.Refused, "\n")
@@ -98,6 +98,9 @@ func tell(w io.Writer, trials []*trial, both bool) float64 {
 			sites[s.Kind]++
 			if len(s.Theirs) > 0 {
 				fired[s.Kind]++
+			}
+			if s.Varies {
+				varied++
 			}
 			if s.Cause == "" {
 				agreed[s.Kind]++
@@ -127,7 +130,8 @@ func tell(w io.Writer, trials []*trial, both bool) float64 {
 	for _, c := range slices.Sorted(maps.Keys(causes)) {
 		fmt.Fprintf(w, "\n%s: %d\n%s", c, len(causes[c]), strings.Join(causes[c], ""))
 	}
-	fmt.Fprintf(w, "\nagreement on every site: %d of %d templates, %.2f %%\n", same, tried, percent(same, tried))
+	fmt.Fprintf(w, "\nsites on which nuclei did not say the same every time it was asked: %d\n", varied)
+	fmt.Fprintf(w, "agreement on every site: %d of %d templates, %.2f %%\n", same, tried, percent(same, tried))
 	return percent(same, tried)
 }
 
@@ -143,19 +147,16 @@ const maxShown = 3
 
 // difference is one disagreement with both sides.
 func difference(t *trial, s *site) string {
-	theirs, ours := event.Set{}, event.Set{}
-	for _, e := range s.Theirs {
-		theirs.Add(e)
-	}
-	for _, e := range s.Ours {
-		ours.Add(e)
-	}
+	theirs, ours := event.SetOf(s.Theirs), event.SetOf(s.Ours)
 	var out strings.Builder
 	fmt.Fprintf(&out, "  %s (%s)", t.Template, s.Kind)
 	for _, e := range s.Errors {
 		fmt.Fprintf(&out, " %.200q", e)
 	}
-	out.WriteString("\n")
+	if s.Varies {
+		out.WriteString(" nuclei varies")
+	}
+	fmt.Fprintf(&out, " requests: nuclei %d, vedette %d\n", len(s.TheirRequests), len(s.OurRequests))
 	for name, rest := range map[string][]event.Event{"nuclei": theirs.Minus(ours), "vedette": ours.Minus(theirs)} {
 		for i, e := range rest {
 			if i == maxShown {
