@@ -2,7 +2,7 @@ package dsl
 
 import (
 	"crypto/hmac"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // what frameworks sign with
 	"crypto/sha256"
 	"crypto/sha512"
 	_ "embed"

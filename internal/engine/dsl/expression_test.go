@@ -49,7 +49,8 @@ func check(t *testing.T, table map[string]any) {
 	}
 }
 
-var fails = errors.New("fails")
+// fails stands for any error in a table.
+var fails = errors.New("fails") //nolint:staticcheck,errname // it reads as the table's word
 
 func TestOperators(t *testing.T) {
 	check(t, map[string]any{
@@ -86,7 +87,7 @@ func TestShortCircuit(t *testing.T) {
 }
 
 func TestLiterals(t *testing.T) {
-	day := float64(time.Date(2024, 1, 2, 0, 0, 0, 0, time.Local).Unix())
+	day := float64(time.Date(2024, 1, 2, 0, 0, 0, 0, time.Local).Unix()) //nolint:gosmopolitan // as the language has it
 	check(t, map[string]any{
 		`"a\n"`: "an", `"\\d"`: `\d`, `'it"s'`: `it"s`, "'\n'": "\n", `'\''`: "'", `''`: "",
 		`"2024-01-02"`: day, "concat('2024-01-02')": dsl.String(day), "'2024-01-0'": "2024-01-0", "'10:30'": "10:30",
@@ -112,8 +113,8 @@ func TestSyntaxErrors(t *testing.T) {
 		"'" + strings.Repeat("x", 1<<20) + "'",
 	} {
 		e, err := dsl.Compile(source)
-		var wrong *dsl.SyntaxError
-		if !errors.As(err, &wrong) {
+		wrong, ok := errors.AsType[*dsl.SyntaxError](err)
+		if !ok {
 			t.Errorf("%.60q compiles to %v, %v", source, e, err)
 		} else if wrong.At > len(source) || len(wrong.Error()) > 400 {
 			t.Errorf("%.60q: at %d: %v", source, wrong.At, wrong)

@@ -2,6 +2,7 @@ package dsl
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -112,7 +113,7 @@ const maxMentions = 512
 // made of letters, digits and underscores.
 func mentions(source string, env *Env) bool {
 	tries := 0
-	for start := 0; start < len(source); start++ {
+	for start := range len(source) {
 		for end := start; end < len(source) && isNameByte(source[end]); end++ {
 			if tries++; tries > maxMentions {
 				return false
@@ -140,9 +141,7 @@ func (h *hole) bind(known Lookup) *hole {
 		if !copied {
 			copied = true
 			bound = make(map[string]any, len(h.expr.names))
-			for k, old := range h.bound {
-				bound[k] = old
-			}
+			maps.Copy(bound, h.bound)
 		}
 		if t, isText := v.(Text); isText {
 			if s, constant := t.Const(); constant {

@@ -58,15 +58,15 @@ func (p *parser) level() int {
 }
 
 // operation reads operands and the operators between them that bind at least as
-// tightly as min.
-func (p *parser) operation(min int) (node, error) {
+// tightly as least.
+func (p *parser) operation(least int) (node, error) {
 	left, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
 	for {
 		level := p.level()
-		if level == 0 || level < min {
+		if level == 0 || level < least {
 			return left, nil
 		}
 		c := chain{first: left}

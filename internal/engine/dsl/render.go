@@ -1,6 +1,9 @@
 package dsl
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Render gives the text with all values in (template language 6.4). A placeholder
 // without a value stays as it was written; the error is *Unresolved when that forbids
@@ -126,7 +129,7 @@ func (r *renderer) value(v any) {
 }
 
 func (r *renderer) fail(err error) {
-	if missing, ok := err.(*Unresolved); ok {
+	if missing, ok := errors.AsType[*Unresolved](err); ok {
 		r.miss(missing.Name)
 	} else if r.failed == nil {
 		r.failed = err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,8 +80,8 @@ func reverseName(host string) string {
 		fmt.Fprintf(&b, "%d.%d.%d.%d.in-addr.arpa", v4[3], v4[2], v4[1], v4[0])
 		return b.String()
 	}
-	for i := len(ip) - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "%x.%x.", ip[i]&15, ip[i]>>4)
+	for _, x := range slices.Backward(ip) {
+		fmt.Fprintf(&b, "%x.%x.", x&15, x>>4)
 	}
 	return b.String() + "ip6.arpa"
 }

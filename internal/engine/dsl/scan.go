@@ -15,12 +15,10 @@ const (
 // The rules are few, but which text is an expression depends on the variables that there
 // are (template language 6.4). A text is cut here into what may be one, and what is not.
 var (
-	nameForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	keyForm   = regexp.MustCompile(`^[^{}'"()\n\r]{1,100}$`)
 	quietForm = regexp.MustCompile(`^§[^§\s{}]{1,100}§`)
 	// An out-of-band marker is recognised with its braces percent-encoded, too.
 	encodedForm = regexp.MustCompile(`(?i)^%7B%7B(interactsh-url(?:_[0-9]+){0,3})%7D%7D`)
-	markerForm  = regexp.MustCompile(`^\{\{(interactsh-url(?:_[0-9]+){0,3})\}\}`)
+	markerForm  = regexp.MustCompile(`^interactsh-url(?:_[0-9]+){0,3}$`)
 
 	leftoverForm = regexp.MustCompile(`(?:%7[Bb]|\{){2}([^}]+)(?:%7[Dd]|\}){2}`)
 	numericForm  = regexp.MustCompile(`^[0-9\W]+$`)
@@ -28,6 +26,27 @@ var (
 
 func isNameByte(c byte) bool {
 	return c == '_' || c-'0' < 10 || c|0x20-'a' < 26
+}
+
+// isName says whether a text is the name of a variable and nothing else.
+func isName(s string) bool {
+	if s == "" || s[0]-'0' < 10 {
+		return false
+	}
+	for i := range len(s) {
+		if !isNameByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxKey is how long a variable's name may be that is more than letters and digits.
+const maxKey = 100
+
+// isKey says whether a text may be a variable's name, if there is one so odd.
+func isKey(s string) bool {
+	return s != "" && len(s) <= maxKey && !strings.ContainsAny(s, "{}'\"()\n\r") && !numericForm.MatchString(s)
 }
 
 // Parse reads a text. What cannot be known before the variables are is decided when it
@@ -43,6 +62,7 @@ func parseText(s string, plain bool) Text {
 		return Text{parts: []part{{text: s}}, unresolved: hasLeftover(s)}
 	}
 	p := scanner{src: s, plain: plain}
+	p.text.parts = make([]part, 0, min(2*strings.Count(s, "{{")+1, 16))
 	for p.at < len(s) && p.holes < maxHoles {
 		next := strings.IndexAny(s[p.at:], "{§%")
 		if next < 0 {
@@ -121,23 +141,23 @@ func (p *scanner) place() (*hole, int) {
 
 // braces reads what stands between {{ and the first }} with which it is something.
 func (p *scanner) braces(rest string) (*hole, int) {
-	if m := markerForm.FindStringSubmatch(rest); m != nil {
-		return &hole{name: m[1], only: true}, len(m[0])
-	}
 	first := p.closing()
 	if first < 0 {
 		return nil, 0
 	}
 	inner := rest[2 : 2+first]
-	if name := strings.TrimSpace(inner); nameForm.MatchString(name) {
+	if name := strings.TrimSpace(inner); isName(name) {
 		return &hole{name: name, only: p.plain}, first + 4
+	}
+	if strings.HasPrefix(inner, "interactsh-url") && markerForm.MatchString(inner) {
+		return &hole{name: inner, only: true}, first + 4
 	}
 	if !p.plain {
 		if h, size := p.expression(rest, first); h != nil {
 			return h, size
 		}
 	}
-	if keyForm.MatchString(inner) && !numericForm.MatchString(inner) {
+	if isKey(inner) {
 		return &hole{name: inner, only: true}, first + 4
 	}
 	return nil, 0
@@ -184,16 +204,16 @@ func (p *scanner) expression(rest string, end int) (*hole, int) {
 		if quote == '[' {
 			quote = ']'
 		}
-		close := closingQuote(rest, 2+end, quote)
-		if close < 0 {
+		closed := closingQuote(rest, 2+end, quote)
+		if closed < 0 {
 			p.tried += len(rest)
 			return nil, 0
 		}
-		next := strings.Index(rest[close:], "}}")
+		next := strings.Index(rest[closed:], "}}")
 		if next < 0 {
 			return nil, 0
 		}
-		end = close + next - 2
+		end = closed + next - 2
 	}
 	return nil, 0
 }
@@ -223,7 +243,7 @@ func expressionHole(e *Expr) *hole {
 
 // keyOf is the text as a variable's name, "" when none is like that.
 func keyOf(s string) string {
-	if keyForm.MatchString(s) {
+	if isKey(s) {
 		return s
 	}
 	return ""

@@ -10,8 +10,8 @@ import (
 
 // anyOf makes a function that asks one question of its first argument for each other
 // argument, until one answer is yes.
-func anyOf(name string, min int, holds func(s, other string) bool) fn {
-	return fn{name: name, min: min, max: -1, run: func(_ *Env, args []any) (any, error) {
+func anyOf(name string, least int, holds func(s, other string) bool) fn {
+	return fn{name: name, min: least, max: -1, run: func(_ *Env, args []any) (any, error) {
 		s := String(args[0])
 		for _, other := range args[1:] {
 			if holds(s, String(other)) {

@@ -114,11 +114,12 @@ func (t Text) Key() string {
 		case t.unresolved && !p.data:
 			field('t', p.text)
 		default:
-			literal := p.text
-			for ; i+1 < len(t.parts) && t.parts[i+1].hole == nil && (t.parts[i+1].data || !t.unresolved); i++ {
-				literal += t.parts[i+1].text
+			// Neighbours are one literal, however they came to be.
+			begin := i
+			for i+1 < len(t.parts) && t.parts[i+1].hole == nil && (t.parts[i+1].data || !t.unresolved) {
+				i++
 			}
-			field('l', literal)
+			field('l', Text{parts: t.parts[begin : i+1]}.String())
 		}
 	}
 	return b.String()

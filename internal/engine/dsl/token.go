@@ -111,7 +111,7 @@ func (l *lexer) fail(at int, format string, args ...any) error {
 // tokens reads all of the source.
 func tokens(src string) ([]token, error) {
 	l := lexer{src: src}
-	all := make([]token, 0, 8+len(src)/8)
+	all := make([]token, 0, min(8+len(src)/8, 256))
 	depth := 0
 	for {
 		t, ok, err := l.next()
@@ -148,7 +148,7 @@ func (l *lexer) misplaced(t token) error {
 	err := &SyntaxError{Source: l.src, At: t.at, Reason: fmt.Sprintf("%q is not expected here", t.text)}
 	switch {
 	case l.before.kind == variable && t.kind == open:
-		err.At, err.Reason = l.before.at, fmt.Sprintf("there is no function %s", l.before.text)
+		err.At, err.Reason = l.before.at, "there is no function "+l.before.text
 	case l.before.kind == function:
 		err.At, err.Reason, err.bareName = l.before.at, fmt.Sprintf("the function %s needs its arguments in parentheses", l.before.text), true
 	}
@@ -275,12 +275,12 @@ func (l *lexer) until(end byte, what string) (string, error) {
 	from := l.at
 	var b []byte
 	for ; l.at < len(l.src); l.at++ {
-		switch c := l.src[l.at]; {
-		case c == '\\':
+		switch l.src[l.at] {
+		case '\\':
 			b = append(b, l.src[from:l.at]...)
 			l.at++ // the next byte stays, whatever it is
 			from = l.at
-		case c == end:
+		case end:
 			s := l.src[from:l.at]
 			l.at++
 			if b != nil {

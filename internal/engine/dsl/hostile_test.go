@@ -1,0 +1,40 @@
+package dsl_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+)
+
+// A long text that is nothing but the beginning of something costs no more than another.
+func TestHostileInput(t *testing.T) {
+	const size = 1 << 16
+	of := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	env := &dsl.Env{Vars: dsl.Map(map[string]any{"a": "A", "z": "Z"})}
+	for _, unit := range []string{
+		"{{", "}}", "{{a", "{{\"", "{{'}}", "{{'", "{{a}}", "{{b}}", "{{bc.D}}", "{{a+", "{{md5(", "{{md5(a)}}", "{", "§", "§a", "§a§", "%7B%7B", "{{[", "{{(", "{{'{{'}}", "{{x\\", "{{'\\'",
+		"{{ab cd}}", "{{ a", "%7B%7Bx%7D%7D",
+	} {
+		for _, source := range []string{of(unit), of(unit) + "}}", of(unit) + "'}}"} {
+			start := time.Now()
+			text := dsl.Parse(source)
+			_, _ = text.Render(env)
+			_, _ = text.Const()
+			if took := time.Since(start); took > patience/5 {
+				t.Errorf("%q over and over takes %v", unit, took)
+			}
+		}
+	}
+	for _, unit := range []string{"(", "a(", "a.B(", "!", "- ", "a,", "a ? ", "'", "\\", "[", "1", "0x", "a ", "a + ", "md5(", ".", "a.", "'a' in (", "a =~ 'b' || ", "contains(a, 'b') && "} {
+		source := of(unit) + "1"
+		start := time.Now()
+		if e, err := dsl.Compile(source); err == nil {
+			_, _ = e.Eval(env)
+		}
+		if took := time.Since(start); took > patience/5 {
+			t.Errorf("%q over and over takes %v", unit, took)
+		}
+	}
+}
