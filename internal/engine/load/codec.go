@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -83,7 +84,7 @@ func (d *decoder) text() string {
 	if n == 0 {
 		return ""
 	}
-	s := unsafe.String(&d.data[0], n)
+	s := unsafe.String(&d.data[0], n) //nolint:gosec // the n bytes are there, and nobody writes to them
 	d.data = d.data[n:]
 	return s
 }
@@ -280,19 +281,19 @@ func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
 // describe spells a type out, with the types inside it.
 func describe(t reflect.Type, known map[reflect.Type]bool) string {
-	name := t.String()
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
-		return name + " " + describe(t.Elem(), known)
+		return t.String() + " " + describe(t.Elem(), known)
 	case reflect.Struct:
 		if known[t] {
-			return name
+			break
 		}
 		known[t] = true
-		for i := range t.NumField() {
-			f := t.Field(i)
-			name += fmt.Sprintf("{%s %s %s}", f.Name, f.Tag, describe(f.Type, known))
+		var b strings.Builder
+		for f := range t.Fields() {
+			fmt.Fprintf(&b, "{%s %s %s}", f.Name, f.Tag, describe(f.Type, known))
 		}
+		return t.String() + b.String()
 	}
-	return name
+	return t.String()
 }

@@ -21,7 +21,7 @@ const maxHelper = 64 << 20
 // these.
 type Helpers struct {
 	roots []string
-	any   bool // all files may be read
+	all   bool // every file may be read
 
 	mu    sync.Mutex
 	texts map[string]*helper // by the file's real path
@@ -35,10 +35,10 @@ type helper struct {
 	err   error
 }
 
-// NewHelpers makes a reader of helper files for the given template folders; with any,
+// NewHelpers makes a reader of helper files for the given template folders; with all,
 // every file of the machine may be named.
-func NewHelpers(roots []string, any bool) *Helpers {
-	h := &Helpers{any: any, texts: map[string]*helper{}}
+func NewHelpers(roots []string, all bool) *Helpers {
+	h := &Helpers{all: all, texts: map[string]*helper{}}
 	for _, root := range roots {
 		if root, err := filepath.Abs(root); err == nil {
 			h.roots = append(h.roots, root)
@@ -114,19 +114,19 @@ func (h *Helpers) find(template, name string) (string, error) {
 		if !filepath.IsAbs(name) {
 			at = filepath.Join(base, name)
 		}
-		real, err := filepath.EvalSymlinks(at)
+		path, err := filepath.EvalSymlinks(at)
 		if err != nil {
 			continue
 		}
-		info, err := os.Stat(real)
+		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if h.any || inside(base, real) || slices.ContainsFunc(h.roots, func(root string) bool { return inside(root, real) }) {
-			return real, nil
+		if h.all || inside(base, path) || slices.ContainsFunc(h.roots, func(root string) bool { return inside(root, path) }) {
+			return path, nil
 		}
 	}
-	if h.any {
+	if h.all {
 		return "", fmt.Errorf("there is no file %s", name)
 	}
 	return "", fmt.Errorf("there is no file %s that the template may read", name)
@@ -190,8 +190,8 @@ func inside(dir, path string) bool {
 }
 
 func realPath(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
+	if path, err := filepath.EvalSymlinks(dir); err == nil {
+		return path
 	}
 	return dir
 }

@@ -109,7 +109,7 @@ type loader struct {
 	filter  *filter
 	signers signers
 	helpers *Helpers
-	index   *index
+	known   *index
 	broken  error // why the index could not be read
 
 	hits atomic.Int64
@@ -119,7 +119,7 @@ type loader struct {
 }
 
 func newLoader(o Options) (*loader, error) {
-	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, index: &index{}}
+	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}}
 	if len(l.roots) == 0 {
 		for _, path := range o.Paths {
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -145,7 +145,7 @@ func newLoader(o Options) (*loader, error) {
 		return nil, err
 	}
 	if o.Index != "" {
-		l.index, l.broken = readIndex(o.Index)
+		l.known, l.broken = readIndex(o.Index)
 	}
 	return l, nil
 }
@@ -237,7 +237,7 @@ func (l *loader) template(path string, text []byte) (*syntax.Template, error) {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		k.mode |= modeJSON
 	}
-	if entry, ok := l.index.get(k); ok {
+	if entry, ok := l.known.get(k); ok {
 		if t, err := refresh(entry); err == nil && t.Digest == hex.EncodeToString(k.digest[:]) {
 			l.hits.Add(1)
 			l.mu.Lock()
@@ -254,7 +254,7 @@ func (l *loader) template(path string, text []byte) (*syntax.Template, error) {
 		return []byte(text), err
 	}}
 	t, err := read.Parse(path, text)
-	if err != nil || included || l.Options.Index == "" {
+	if err != nil || included || l.Index == "" {
 		return t, err
 	}
 	entry := newEntry(k, func(b []byte) []byte { return encode(b, t) })
@@ -293,10 +293,10 @@ func refresh(entry []byte) (*syntax.Template, error) {
 
 // keep writes the index, when there is something new to keep.
 func (l *loader) keep() error {
-	if len(l.made) == 0 || l.Options.Index == "" {
+	if len(l.made) == 0 || l.Index == "" {
 		return l.broken
 	}
-	if err := l.index.write(l.Options.Index, l.used, l.made); err != nil {
+	if err := l.known.write(l.Index, l.used, l.made); err != nil {
 		return errs.New(errs.Internal, "index_not_kept", "the index of templates could not be kept").Because(err)
 	}
 	return nil

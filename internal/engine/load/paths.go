@@ -66,7 +66,7 @@ func expandOne(path string, roots []string, found map[string]bool, lists bool) e
 	case !lists:
 		return errs.Field("templates", "%s is no template", path)
 	}
-	text, err := os.ReadFile(at)
+	text, err := os.ReadFile(at) //nolint:gosec // the operator names it
 	if err != nil {
 		return errs.Field("templates", "%v", err)
 	}
@@ -92,7 +92,7 @@ func locate(path string, roots []string) (at string, info fs.FileInfo) {
 		}
 	}
 	for _, at := range candidates {
-		if info, err := os.Stat(at); err == nil {
+		if info, err := os.Stat(at); err == nil { //nolint:gosec // the operator names it
 			return filepath.Clean(at), info
 		}
 	}
@@ -112,7 +112,7 @@ func expandGlob(pattern string, roots []string, found map[string]bool) error {
 			return errs.Field("templates", "%s is no pattern of paths", pattern)
 		}
 		for _, match := range matches {
-			info, err := os.Stat(match)
+			info, err := os.Stat(match) //nolint:gosec // the operator names it
 			switch {
 			case err != nil:
 			case info.IsDir():
@@ -133,7 +133,7 @@ func expandGlob(pattern string, roots []string, found map[string]bool) error {
 
 // walk finds the templates below a folder.
 func walk(root string, found map[string]bool) error {
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { //nolint:gosec // the operator names it
 		if err != nil {
 			return err
 		}
