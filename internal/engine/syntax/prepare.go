@@ -75,34 +75,48 @@ func Random() string {
 
 var includeLine = regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*!include:(.*)$`)
 
-const maxIncludes = 32 // how deep files may include files
+// The bounds of includes.
+const (
+	maxIncludeDepth = 32 // files inside files
+	maxIncludes     = 1000
+)
 
-// include puts files in the place of the lines that name them, each of their lines as
+// includer puts files in the place of the lines that name them, each of their lines as
 // far to the right as the include line was.
+type includer struct {
+	open  func(name string) ([]byte, error)
+	count int
+}
+
 func (o Options) include(path string, data []byte) ([]byte, error) {
 	if !o.Lenient || o.Include == nil || !includeLine.Match(data) {
 		return data, nil
 	}
-	return o.expand(path, data, nil)
+	i := includer{open: o.Include}
+	return i.expand(path, data, nil)
 }
 
-func (o Options) expand(path string, data []byte, inside []string) ([]byte, error) {
+func (i *includer) expand(path string, data []byte, inside []string) ([]byte, error) {
 	var out bytes.Buffer
 	from := 0
 	for _, at := range includeLine.FindAllSubmatchIndex(data, -1) {
 		line := 1 + bytes.Count(data[:at[0]], []byte("\n"))
+		fault := func(format string, args ...any) error { return Fault(path, line, 0, "!include", format, args...) }
 		indent, name := data[at[2]:at[3]], strings.TrimSpace(string(data[at[4]:at[5]]))
+		i.count++
 		switch {
 		case slices.Contains(inside, name):
-			return nil, Fault(path, line, 0, "!include", "%s includes itself", name)
-		case len(inside) == maxIncludes:
-			return nil, Fault(path, line, 0, "!include", "more than %d files include each other", maxIncludes)
+			return nil, fault("%s includes itself", name)
+		case len(inside) == maxIncludeDepth:
+			return nil, fault("more than %d files are inside each other", maxIncludeDepth)
+		case i.count > maxIncludes:
+			return nil, fault("more than %d files are included", maxIncludes)
 		}
-		text, err := o.Include(name)
+		text, err := i.open(name)
 		if err != nil {
-			return nil, Fault(path, line, 0, "!include", "%v", err)
+			return nil, fault("%v", err)
 		}
-		if text, err = o.expand(name, text, append(inside, name)); err != nil {
+		if text, err = i.expand(name, text, append(inside, name)); err != nil {
 			return nil, err
 		}
 		out.Write(data[from:at[0]])
@@ -114,7 +128,7 @@ func (o Options) expand(path string, data []byte, inside []string) ([]byte, erro
 			out.Write(part)
 		}
 		if from = at[1]; out.Len()+len(data)-from > MaxBytes {
-			return nil, Fault(path, line, 0, "!include", "with its includes the template is larger than %d bytes", MaxBytes)
+			return nil, fault("with its includes the template is larger than %d bytes", MaxBytes)
 		}
 	}
 	out.Write(data[from:])
