@@ -27,8 +27,8 @@ type Event struct {
 	MatcherName      string                  `json:"matcher-name,omitempty"`
 	MatcherStatus    bool                    `json:"matcher-status"`
 	Path             string                  `json:"path,omitempty"`     // of the target
-	Request          string                  `json:"request,omitempty"`  // at most 64 KiB
-	Response         string                  `json:"response,omitempty"` // at most 64 KiB
+	Request          string                  `json:"request,omitempty"`  // at most 1 MiB
+	Response         string                  `json:"response,omitempty"` // at most 1 MiB
 	TemplateID       string                  `json:"template-id"`
 	TemplatePath     string                  `json:"template-path,omitempty"`
 	Timestamp        time.Time               `json:"timestamp"` // UTC
@@ -36,6 +36,17 @@ type Event struct {
 	Error            string                  `json:"error,omitempty"`
 	IssueTrackers    map[string]IssueTracker `json:"issue_trackers,omitempty"` // filled by who files the issue
 	Port             string                  `json:"port,omitempty"`
+
+	Scheme string            `json:"scheme,omitempty"` // of the target
+	URL    string            `json:"url,omitempty"`    // the target as a URL
+	Meta   map[string]string `json:"meta,omitempty"`   // the payload values of the request
+	Global bool              `json:"global-matchers,omitempty"`
+
+	Marks []Mark `json:"marks,omitempty"` // reasons to doubt the event
+
+	// Target is the target as the scan was given it; "" for a self-contained template. It
+	// is lost on the way through JSON.
+	Target string `json:"-"`
 
 	origin *origin // where it came from; lost on the way through JSON
 }
@@ -46,36 +57,48 @@ type IssueTracker struct {
 	URL string `json:"url"`
 }
 
-// origin is the step of a scan that made an event.
+// origin is the request of a scan that made an event.
 type origin struct {
-	bound       *program.Bound
-	block, step int
+	bound        *program.Bound
+	block, entry int
+	tuple        int
 }
 
 // maxDump bounds the request and the response in an event, in bytes.
-const maxDump = 64 << 10
+const maxDump = 1 << 20
 
-// newEvent tells of a finding in one answer of a chain. at is the URL that the step
-// itself asked for; it stands for the first answer, since steps that are sent once for
-// several may write the same URL in different ways.
-func newEvent(o origin, target web.Address, at string, first bool, r *web.Exchange, f match.Finding) Event {
-	if !first {
-		at = r.Request.Address.String()
-	}
-	path := target.Path
-	if path == "" {
-		path = "/"
-	}
+// hop is one answer of a chain as an event tells of it.
+type hop struct {
+	exchange *web.Exchange
+	at       string // the URL that was asked for, as its template wrote it
+	body     []byte // nil for an answer that was followed
+}
+
+// newEvent tells of a finding in one answer.
+func newEvent(o origin, target Target, address web.Address, h hop, f match.Finding, payload program.Payload) Event {
+	x := h.exchange
 	ev := Event{
-		CurlCommand: Clean(r.Curl()), Host: strings.Trim(target.Hostname(), "[]"), Port: target.Port(), Path: Clean(path),
-		Info: o.bound.Info, TemplateID: o.bound.ID, TemplatePath: o.bound.Path,
-		IP: r.IP, MatchedAt: Clean(at), MatcherStatus: true, Type: "http",
+		CurlCommand: Clean(x.Curl()), Info: o.bound.Info, TemplateID: o.bound.ID, TemplatePath: o.bound.Path,
+		IP: x.IP, MatchedAt: Clean(h.at), MatcherStatus: true, Type: "http",
 		MatcherName: f.Matcher, ExtractorName: f.Extractor,
-		Request: Clean(dump(r.Sent())), Response: Clean(dump(slices.Concat(r.Head(), r.Body))),
-		Timestamp: time.Now().UTC(), origin: &o,
+		Request: Clean(dump(x.Sent())), Response: Clean(dump(slices.Concat(x.Head(), h.body))),
+		Timestamp: time.Now().UTC(), Target: target.Input, origin: &o,
+	}
+	if o.bound.SelfContained {
+		address = x.Request.Address
+	}
+	ev.Host, ev.Port, ev.Scheme, ev.URL = strings.Trim(address.Hostname(), "[]"), address.Port(), address.Scheme, Clean(address.String())
+	if ev.Path = Clean(address.Path); ev.Path == "" {
+		ev.Path = "/"
 	}
 	for _, v := range f.Extracted {
 		ev.ExtractedResults = append(ev.ExtractedResults, Clean(clip(v, maxDump)))
+	}
+	for _, v := range payload {
+		if ev.Meta == nil {
+			ev.Meta = make(map[string]string, len(payload))
+		}
+		ev.Meta[Clean(v.Name)] = Clean(clip(v.Text, maxDump))
 	}
 	return ev
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"math/big"
 	"path"
 	"regexp"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/errs"
 )
 
 // Canary is what a target says to paths that surely do not exist on it.
@@ -46,49 +46,69 @@ func (e *Engine) Canary(ctx context.Context, target string) (Canary, error) {
 	return canary, err
 }
 
-// sender sends one request in whatever limits apply.
-type sender func(ctx context.Context, req web.Request) ([]*web.Exchange, error)
-
-func (e *Engine) sendAlone(ctx context.Context, req web.Request) ([]*web.Exchange, error) {
-	return e.send(ctx, req, e.gate)
+// sendAlone sends a request that belongs to no scan.
+func (e *Engine) sendAlone(ctx context.Context, req web.Request) (*web.Exchange, error) {
+	at := req.Address.HostPort()
+	defer e.giveBack(at)
+	return e.send(ctx, e.lend(at), req, e.gate)
 }
 
 // locate finds the scheme that a target answers on, by asking for a missing path, and
 // with all asks for the other missing paths, too.
 func (e *Engine) locate(ctx context.Context, t Target, all bool, send sender) (web.Address, Canary, error) {
-	var canary Canary
 	var firstErr error
-	for _, scheme := range t.schemes {
+	for i, scheme := range t.schemes {
 		address := t.with(scheme)
-		paths := canaryPaths()
-		answer, err := askCanary(ctx, address, paths[0], send)
-		if err == nil && answer.foreign {
-			err = errors.New("the port speaks https")
+		canary, err := askCanaries(ctx, address, all, i < len(t.schemes)-1, send)
+		if err == nil || ctx.Err() != nil {
+			return address, canary, ctx.Err()
 		}
-		if err != nil {
-			if firstErr == nil {
-				firstErr = err
-			}
-			if ctx.Err() != nil {
-				break
-			}
-			continue
+		if firstErr == nil {
+			firstErr = err
 		}
-		canary.Answers = append(canary.Answers, answer.CanaryAnswer)
-		if all {
-			for _, p := range paths[1:] {
-				// The target is there; a missing answer to one of these only means knowing less.
-				if more, err := askCanary(ctx, address, p, send); err == nil {
-					canary.Answers = append(canary.Answers, more.CanaryAnswer)
-				}
-			}
-		}
-		canary.AnswersAlike = len(canary.Answers) > 1 && !slices.ContainsFunc(canary.Answers, func(a CanaryAnswer) bool {
-			return a.Status < 200 || a.Status > 299
-		})
-		return address, canary, ctx.Err()
 	}
-	return t.address, canary, firstErr
+	return t.address, Canary{}, firstErr
+}
+
+// askCanaries asks for one missing path or for all. A server that will not answer for
+// those, but answers for its root, is there as well. With choosy, a server that wants
+// TLS is refused: it will be asked so next.
+func askCanaries(ctx context.Context, address web.Address, all, choosy bool, send sender) (Canary, error) {
+	var canary Canary
+	paths := canaryPaths()
+	answer, err := askCanary(ctx, address, paths[0], send)
+	switch {
+	case err == nil && answer.foreign && choosy:
+		return canary, errors.New("the port speaks https")
+	case err == nil:
+		canary.Answers = append(canary.Answers, answer.CanaryAnswer)
+	case !isMiss(err) || unreachable(err):
+		return canary, err
+	default:
+		root := web.Request{Address: web.Address{Scheme: address.Scheme, Host: address.Host, Path: "/"}}
+		if _, again := send(ctx, root); again != nil {
+			return canary, err
+		}
+		return canary, nil
+	}
+	if all {
+		for _, p := range paths[1:] {
+			// The target is there; a missing answer to one of these only means knowing less.
+			if more, err := askCanary(ctx, address, p, send); err == nil {
+				canary.Answers = append(canary.Answers, more.CanaryAnswer)
+			}
+		}
+	}
+	canary.AnswersAlike = len(canary.Answers) > 1 && !slices.ContainsFunc(canary.Answers, func(a CanaryAnswer) bool {
+		return a.Status < 200 || a.Status > 299
+	})
+	return canary, nil
+}
+
+// unreachable says whether an error means that there is no server at all.
+func unreachable(err error) bool {
+	sent, ok := errors.AsType[*web.Error](err)
+	return ok && (sent.Kind == web.KindDial || sent.Kind == web.KindTLS)
 }
 
 func canaryPaths() []string {
@@ -103,11 +123,10 @@ type canaryReply struct {
 func askCanary(ctx context.Context, target web.Address, missing string, send sender) (canaryReply, error) {
 	at := target
 	at.Path, at.Query = strings.TrimSuffix(target.Path, "/")+missing, ""
-	chain, err := send(ctx, web.Request{Address: at})
+	r, err := send(ctx, web.Request{Address: at})
 	if err != nil {
 		return canaryReply{}, err
 	}
-	r := chain[len(chain)-1]
 	kind, _, _ := strings.Cut(r.Header("Content-Type"), ";")
 	return canaryReply{
 		CanaryAnswer: CanaryAnswer{
@@ -141,71 +160,84 @@ func (e *Engine) Control(ctx context.Context, target string, p *program.Program,
 }
 
 // Confirm makes the request of an event once more, on a new connection and with nothing
-// remembered, and gives the new event when the same matcher holds again.
+// remembered, and gives the new event when the same matcher holds again. A template
+// whose requests build on each other is run from its beginning.
 func (e *Engine) Confirm(ctx context.Context, target string, p *program.Program, ev Event) (Event, bool, error) {
-	return e.again(ctx, target, p, ev, true, func(*web.Request) {})
+	return e.again(ctx, target, p, ev, true, nil)
 }
 
 // again repeats what led to an event, with a change, and looks for the same finding.
 func (e *Engine) again(ctx context.Context, target string, p *program.Program, ev Event, fresh bool, change func(*web.Request)) (Event, bool, error) {
-	address, err := e.address(ctx, target, ev)
+	t, address, err := e.address(ctx, target, p, ev)
 	if err != nil {
 		return Event{}, false, err
 	}
-	for _, o := range origins(p, address, ev) {
-		req, err := o.bound.Blocks[o.block].Steps[o.step].Request(address)
-		if err != nil {
-			return Event{}, false, errs.New(errs.Invalid, "step_not_possible", "%s: %v", p.ID, err)
-		}
-		change(&req)
-		req.Fresh = fresh
-		chain, err := e.send(ctx, req, e.gate)
-		if err != nil {
-			return Event{}, false, err
-		}
-		_, events := judge(chain)(o, address)
-		for _, found := range events {
-			if found.MatcherName == ev.MatcherName && found.ExtractorName == ev.ExtractorName {
-				return found, true, nil
+	var found []Event
+	s := session{
+		seat: &seat{engine: e, target: t, address: address, send: e.sendAlone, gate: e.gate, fresh: fresh, change: change},
+		jar:  web.NewJar(), tell: func(events []Event) { found = append(found, events...) },
+	}
+	if s.bound = p.Bind(program.Vars{}); ev.origin != nil && ev.origin.bound.Program == p {
+		s.bound, s.only = ev.origin.bound, ev.origin
+	}
+	if s.bound.Plain {
+		for _, o := range origins(s.bound, address, ev) {
+			got := s.entry(ctx, o.block, o.entry, o.tuple, 0, nil)
+			if got.fault != nil {
+				return Event{}, false, got.fault
 			}
+			found = append(found, got.events...)
+		}
+	} else if s.run(ctx); len(found) == 0 && s.fault != nil {
+		return Event{}, false, s.fault
+	}
+	if err := ctx.Err(); err != nil {
+		return Event{}, false, err
+	}
+	for _, again := range found {
+		if again.MatcherName == ev.MatcherName && again.ExtractorName == ev.ExtractorName && maps.Equal(again.Meta, ev.Meta) {
+			return again, true, nil
 		}
 	}
 	return Event{}, false, nil
 }
 
 // address is where a target answered when the event was made, or else answers now.
-func (e *Engine) address(ctx context.Context, target string, ev Event) (web.Address, error) {
+func (e *Engine) address(ctx context.Context, target string, p *program.Program, ev Event) (Target, web.Address, error) {
+	if p.SelfContained {
+		return Target{}, web.Address{}, nil
+	}
 	t, err := ParseTarget(target)
 	if err != nil {
-		return web.Address{}, err
+		return t, web.Address{}, err
 	}
 	if len(t.schemes) == 1 {
-		return t.address, nil
+		return t, t.address, nil
 	}
 	if seen, err := web.ParseAddress(ev.MatchedAt); err == nil && seen.HostPort() == t.with(seen.Scheme).HostPort() {
-		return t.with(seen.Scheme), nil
+		return t, t.with(seen.Scheme), nil
 	}
 	address, _, err := e.locate(ctx, t, false, e.sendAlone)
-	return address, err
+	return t, address, err
 }
 
-// origins are the steps that can have made an event: the one it remembers; for an event
-// that was stored in between, those that ask for the URL it names, or else all.
-func origins(p *program.Program, target web.Address, ev Event) []origin {
-	if ev.origin != nil && ev.origin.bound.Program == p {
+// origins are the requests of a plain program that can have made an event: the one it
+// remembers; for an event that was stored in between, those that ask for the URL it
+// names, or else all.
+func origins(b *program.Bound, target web.Address, ev Event) []origin {
+	if ev.origin != nil && ev.origin.bound == b {
 		return []origin{*ev.origin}
 	}
-	bound := p.Bind(nil)
 	var all, exact []origin
-	for j, b := range bound.Blocks {
-		for k, s := range b.Steps {
-			o := origin{bound, j, k}
-			req, err := s.Request(target)
+	for j := range b.Blocks {
+		for k := range b.Blocks[j].Entries {
+			o := origin{bound: b, block: j, entry: k}
+			req, err := b.Request(j, k, program.Input{Target: target})
 			if err != nil {
 				continue
 			}
 			all = append(all, o)
-			if Clean(req.Address.String()) == ev.MatchedAt {
+			if Clean(req.URL()) == ev.MatchedAt {
 				exact = append(exact, o)
 			}
 		}

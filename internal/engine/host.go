@@ -4,109 +4,252 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/errs"
 )
 
-// host is what the visits of one host and port share.
+// host is what all requests to one host and port share: how many may be in flight, when
+// the next may go, and whether the host answers at all.
 type host struct {
-	slots chan struct{} // requests in flight
+	refs int           // scans that use it; guarded by Engine.mu
+	pace *rate.Limiter // nil without a limit
 
-	mu     sync.Mutex
-	misses int   // requests in a row without an answer
-	dead   error // why it was given up; nil while it was not
+	mu    sync.Mutex
+	most  int             // requests in flight, when the host does not complain
+	limit int             // now
+	busy  int             // in flight
+	line  []chan struct{} // who waits for a place, first come first
+
+	resume     time.Time     // nothing goes out before
+	paused     time.Duration // by all pauses so far
+	calm       int           // answers since the last complaint
+	complaints int           // in a row
+
+	misses int           // requests in a row without an answer
+	doubt  chan struct{} // open while someone finds out whether the host is there; else nil
+	dead   error         // why it was given up
+	until  time.Time     // when it is asked again whether it is back
 }
 
-// hostOf is the shared state of a host and port.
-func (r *run) hostOf(hostPort string) *host {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := r.hosts[hostPort]
-	if h == nil {
-		h = &host{slots: make(chan struct{}, r.engine.cfg.PerHost)}
-		r.hosts[hostPort] = h
-	}
-	return h
-}
-
-// acquire takes a place in a line, unless ctx ends first.
-func acquire(ctx context.Context, line chan struct{}) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case line <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// maxMisses is how many requests in a row may stay unanswered before a host is asked
-// whether it is there at all.
-const maxMisses = 8
+// The bounds of patience with one host.
+const (
+	maxMisses     = 8                      // requests without an answer before the host is in doubt
+	deadFor       = 30 * time.Second       // until a host that was given up is asked again
+	calmAnswers   = 16                     // answers after which one more request may be in flight
+	stallAfter    = 3                      // complaints in a row that stop all requests to the host
+	firstPause    = 500 * time.Millisecond // after a complaint that names no time; doubled each time
+	longestPause  = 10 * time.Second
+	allPauses     = time.Minute // together, for one host
+	maxComplaints = 3           // about one request, before its last answer is taken as it is
+)
 
 // errSilent is why a host was given up in the middle of a scan.
 var errSilent = errors.New("the host stopped answering")
 
-// send sends a request within the limits of the scan and of the host it goes to, again
-// when it had no answer and may be repeated. A host that leaves too many in a row
-// unanswered is asked once more, gently, and then given up.
-func (r *run) send(ctx context.Context, req web.Request) ([]*web.Exchange, error) {
-	h := r.hostOf(req.Address.HostPort())
-	if err := acquire(ctx, h.slots); err != nil {
-		return nil, err
+// lend gives the shared state of a host and port; giveBack must follow.
+func (e *Engine) lend(hostPort string) *host {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := e.hosts[hostPort]
+	if h == nil {
+		h = &host{most: e.cfg.PerHost, limit: e.cfg.PerHost}
+		if e.cfg.HostRate > 0 {
+			h.pace = limiter(e.cfg.HostRate)
+		}
+		e.hosts[hostPort] = h
 	}
-	defer func() { <-h.slots }()
-	if err := acquire(ctx, r.slots); err != nil {
-		return nil, err
-	}
-	defer func() { <-r.slots }()
-	h.mu.Lock()
-	dead := h.dead
-	h.mu.Unlock()
-	if dead != nil {
-		return nil, dead
-	}
-	chain, err := r.engine.send(ctx, req, r.sent)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		r.count(func(p *Progress) { p.Errors++ })
-	}
-	r.remember(ctx, h, req, len(chain) > 0, err)
-	return chain, err
+	h.refs++
+	return h
 }
 
-// remember keeps count of a host's silence. answered is true when the host itself
-// answered, whatever came of a redirect.
-func (r *run) remember(ctx context.Context, h *host, req web.Request, answered bool, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case answered:
-		h.misses = 0
-	case !errs.Is(err, errs.Forbidden):
-		h.misses++
-	}
-	if h.misses < maxMisses || h.dead != nil {
-		return
-	}
-	h.misses = 0
-	root := web.Request{Address: web.Address{Scheme: req.Address.Scheme, Host: req.Address.Host, Path: "/"}, Fresh: true}
-	if _, again := r.engine.chain(ctx, root, r.sent); again != nil && ctx.Err() == nil {
-		h.dead = fmt.Errorf("%w (%s)", errSilent, web.Reason(again))
+func (e *Engine) giveBack(hostPort string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := e.hosts[hostPort]
+	if h.refs--; h.refs == 0 {
+		delete(e.hosts, hostPort)
 	}
 }
 
-// sent is the gate of a scan: the engine's, and a count.
-func (r *run) sent(ctx context.Context) error {
-	if err := r.engine.gate(ctx); err != nil {
+// enter waits for a place among the requests to a host, and until the next may go. It
+// fails when the host was given up. leave must follow when it does not fail.
+func (h *host) enter(ctx context.Context) error {
+	for {
+		if err := h.place(ctx); err != nil {
+			return err
+		}
+		h.mu.Lock()
+		doubt, dead, resume := h.doubt, h.verdict(), h.resume
+		h.mu.Unlock()
+		err := dead
+		switch {
+		case err != nil:
+		case doubt != nil:
+			h.leave()
+			select {
+			case <-doubt:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		default:
+			if err = pause(ctx, time.Until(resume)); err == nil {
+				err = wait(ctx, h.pace)
+			}
+		}
+		if err != nil {
+			h.leave()
+		}
 		return err
 	}
-	r.count(func(p *Progress) { p.Requests++ })
-	return nil
+}
+
+// place waits for a place, first come first served.
+func (h *host) place(ctx context.Context) error {
+	h.mu.Lock()
+	if h.busy < h.limit && len(h.line) == 0 {
+		h.busy++
+		h.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	h.line = append(h.line, turn)
+	h.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.line, turn); i >= 0 {
+		h.line = slices.Delete(h.line, i, i+1)
+	} else { // the turn came meanwhile: it goes to the next
+		h.busy--
+		h.call()
+	}
+	return ctx.Err()
+}
+
+// verdict is why the host was given up; nil while it is not, and again when it is time to
+// see whether it is back. The caller holds mu.
+func (h *host) verdict() error {
+	if h.dead != nil && time.Now().After(h.until) {
+		h.dead, h.misses = nil, maxMisses-1 // the next miss puts it in doubt again
+	}
+	return h.dead
+}
+
+// leave gives the place to the next.
+func (h *host) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.busy--
+	h.call()
+}
+
+// call hands free places to those in the line. The caller holds mu.
+func (h *host) call() {
+	for h.busy < h.limit && len(h.line) > 0 {
+		h.busy++
+		close(h.line[0])
+		h.line = h.line[1:]
+	}
+}
+
+// answered notes that the host is there and content.
+func (h *host) answered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.misses, h.complaints = 0, 0
+	if h.calm++; h.calm >= calmAnswers && h.limit < h.most {
+		h.calm = 0
+		h.limit++
+		h.call()
+	}
+}
+
+// complained notes that the host wants fewer requests, and says how long the one that
+// was turned away shall wait before it is sent again; not at all when the host's pauses
+// are used up. asked is what the host named; n is how often it turned this one away.
+func (h *host) complained(asked time.Duration, n int) (time.Duration, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.misses = 0
+	h.complaints++
+	alone := h.complaints < stallAfter
+	if n > 1 && alone {
+		return 0, false // others are answered: it is about this request, not about their number
+	}
+	d := min(longestPause, firstPause<<(n-1))
+	if asked > 0 {
+		d = min(longestPause, asked)
+	}
+	if h.paused+d > allPauses {
+		return 0, false
+	}
+	h.paused += d
+	h.calm = 0
+	if asked > 0 || !alone {
+		h.limit = max(1, h.limit/2)
+		h.resume = time.Now().Add(d)
+	}
+	return d, true
+}
+
+// missed notes that a request had no answer. first is true for the one who shall now
+// find out about the host (examine); everybody else waits for that in enter. reset says
+// that the host itself broke the connection off.
+func (h *host) missed(reset bool) (first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if reset {
+		h.limit, h.calm = max(1, h.limit/2), 0
+	}
+	if h.misses++; h.misses < maxMisses || h.doubt != nil || h.dead != nil {
+		return false
+	}
+	h.doubt = make(chan struct{})
+	return true
+}
+
+// doubted says whether the host is in doubt, or was given up.
+func (h *host) doubted() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.doubt != nil || h.dead != nil
+}
+
+// examine asks a host that left too many requests unanswered for its root, after longer
+// and longer pauses. It is given up when it never answers.
+func (e *Engine) examine(ctx context.Context, h *host, at web.Address, gate gateFunc) {
+	root := web.Request{Address: web.Address{Scheme: at.Scheme, Host: at.Host, Path: "/"}, Fresh: true, Timeout: e.cfg.Timeout}
+	var err error
+	for _, d := range e.cfg.Patience {
+		if err = pause(ctx, d); err != nil {
+			break
+		}
+		if err = gate(ctx); err != nil {
+			break
+		}
+		if _, err = e.client.Do(ctx, root); err == nil {
+			break
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.misses = 0
+	switch {
+	case ctx.Err() != nil:
+		h.misses = maxMisses - 1 // nobody knows: the next miss decides who finds out
+	case err != nil:
+		h.dead, h.until = fmt.Errorf("%w (%s)", errSilent, web.Reason(err)), time.Now().Add(deadFor)
+	}
+	close(h.doubt)
+	h.doubt = nil
 }

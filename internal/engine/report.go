@@ -1,138 +1,234 @@
 package engine
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
-	"iter"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/errs"
 )
 
-// State is how the testing of one target with one template ended.
-type State string
-
-// The states. A cell whose requests ended differently has the one that comes last here.
-const (
-	NotApplicable State = "not_applicable" // the template has nothing to say about such a target
-	Tested        State = "tested"         // every request it needed was answered and judged
-	Skipped       State = "skipped"        // not tried, for the reason that is given
-	Denied        State = "denied"         // out of scope: the dialler refused
-	Failed        State = "failed"         // some request had no answer, or the target could not be read
-)
-
-var stateOrder = []State{NotApplicable, Tested, Skipped, Denied, Failed}
-
-// Interrupted is the reason of cells that a cancelled context left.
-const Interrupted = "interrupted"
-
-// Cell is one target × template.
-type Cell struct {
-	Target   string `json:"target"` // as it was given
-	Template string `json:"template"`
-	State    State  `json:"state"`
-	Reason   string `json:"reason,omitempty"`
-}
-
 // Report says what a scan did: for each target and template, how it ended.
 type Report struct {
 	Started, Ended time.Time
 	Templates      []string // ids, in the order of Scan.Programs
 	Targets        []*TargetReport
-	Requests       int // sent, with redirects, retries and canaries
+	Timings        []Timing // by template; those that waited longest come first
+	Requests       int      // sent, with redirects, retries and canaries
 	Events         int
 }
 
 // TargetReport is what is known of one target after a scan.
 type TargetReport struct {
-	Target string // as it was given
-	URL    string // what it was taken for; "" when it could not be reached or read
-	Alive  bool   // something answered
-	Reason string // why not, when not
-	Canary Canary
+	Target  string // as it was given; "" for what is tested without a target
+	URL     string // what it was taken for; "" when it could not be reached or read
+	Alive   bool   // something answered
+	Reason  string // why not, when not
+	Canary  Canary
+	Matched int    // templates that matched
+	Marks   []Mark // reasons to doubt what was found
 
-	states  []uint8        // index into stateOrder, by template
-	reasons map[int]string // by template, where there is one
+	cells cells
 }
 
-// Cell is the state of a template, by its index in Report.Templates.
-func (t *TargetReport) Cell(template int) (State, string) {
-	return stateOrder[t.states[template]], t.reasons[template]
+// Timing is what a template cost on all targets together. The answer to a request that
+// several templates share counts for each of them.
+type Timing struct {
+	Template string
+	Requests int
+	Waited   time.Duration // for answers
+	Events   int
 }
 
-// settle sets a cell that is not worse already. The first reason of the worst state
-// stays.
-func (t *TargetReport) settle(template int, state uint8, reason string) {
-	if state < t.states[template] || state == t.states[template] && t.reasons[template] != "" {
-		return
-	}
-	t.states[template] = state
-	if reason != "" {
-		t.reasons[template] = reason
-	}
+// timing is a Timing while it grows.
+type timing struct{ requests, waited, events atomic.Int64 }
+
+func (t *timing) add(x *web.Exchange) {
+	t.requests.Add(1)
+	t.waited.Add(int64(x.Duration))
 }
 
-const (
-	notApplicable uint8 = iota
-	tested
-	skipped
-	denied
-	failed
-)
-
-// Cells gives every target × template, in order.
-func (r *Report) Cells() iter.Seq[Cell] {
-	return func(yield func(Cell) bool) {
-		for _, t := range r.Targets {
-			for i, id := range r.Templates {
-				state, reason := t.Cell(i)
-				if !yield(Cell{Target: t.Target, Template: id, State: state, Reason: reason}) {
-					return
-				}
-			}
+func timings(templates []string, times []timing) []Timing {
+	var all []Timing
+	for i := range times {
+		t := Timing{templates[i], int(times[i].requests.Load()), time.Duration(times[i].waited.Load()), int(times[i].events.Load())}
+		if t.Requests > 0 {
+			all = append(all, t)
 		}
 	}
-}
-
-// Counts is the number of cells in each state that occurs.
-func (r *Report) Counts() map[State]int {
-	counts := map[State]int{}
-	for _, t := range r.Targets {
-		for _, s := range t.states {
-			counts[stateOrder[s]]++
-		}
-	}
-	return counts
-}
-
-// Partial says whether something was left untested: a cell failed, was skipped or
-// denied.
-func (r *Report) Partial() bool {
-	for _, t := range r.Targets {
-		for _, s := range t.states {
-			if s >= skipped {
-				return true
-			}
-		}
-	}
-	return false
+	slices.SortStableFunc(all, func(a, b Timing) int { return int(min(1, max(-1, b.Waited-a.Waited))) })
+	return all
 }
 
 // outcome is the state and the reason that an error of a request means.
 func outcome(err error) (uint8, string) {
+	if errors.Is(err, errBudget) {
+		return overBudget, err.Error()
+	}
 	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.Forbidden {
 		return denied, refused.Message
 	}
 	return failed, web.Reason(err)
 }
 
+// isMiss says whether an error means that a host gave no sign of life.
+func isMiss(err error) bool {
+	sent, ok := errors.AsType[*web.Error](err)
+	return ok && sent.Kind != web.KindRequest && !errs.Is(err, errs.Forbidden)
+}
+
+// isReset says whether an error means that a host broke a connection off.
+func isReset(err error) bool {
+	sent, ok := errors.AsType[*web.Error](err)
+	return ok && (sent.Kind == web.KindReset || sent.Kind == web.KindClosed)
+}
+
 // Progress is how far a scan is.
 type Progress struct {
 	Targets, TargetsDone int
-	Total, Done          int // steps: a request that several templates share is one
+	Total, Done          int // requests that are expected: one that several templates share is one, what is not needed after all is done
 	Requests             int // sent
 	Matched              int // events
 	Errors               int // requests without an answer
 	Elapsed              time.Duration
 	Final                bool // the last of this scan
+}
+
+// watch tells of the progress until stop is called, and once more then.
+func (r *run) watch() (stop func()) {
+	if r.scan.OnProgress == nil {
+		return func() {}
+	}
+	total := 0
+	for _, t := range r.report.Targets {
+		total += t.cells.total
+	}
+	tell := func(final bool) {
+		c := &r.counts
+		r.scan.OnProgress(Progress{
+			Targets: len(r.report.Targets), TargetsDone: int(c.targetsDone.Load()), Total: total, Done: int(c.done.Load()),
+			Requests: int(c.requests.Load()), Matched: int(c.matched.Load()), Errors: int(c.errors.Load()),
+			Elapsed: time.Since(r.report.Started), Final: final,
+		})
+	}
+	over := make(chan struct{})
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				tell(false)
+			case <-over:
+				tell(true)
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		watcher.Wait()
+	}
+}
+
+// WriteJSON writes the report as one JSON document: started, ended, requests, partial,
+// counts by state, targets, and a cell for each target × template.
+func (r *Report) WriteJSON(to io.Writer) error {
+	type target struct {
+		Target  string        `json:"target"`
+		URL     string        `json:"url"`
+		Alive   bool          `json:"alive"`
+		Reason  string        `json:"reason,omitempty"`
+		Alike   bool          `json:"answers_alike"`
+		Matched int           `json:"matched"`
+		Marks   []Mark        `json:"marks,omitempty"`
+		Counts  map[State]int `json:"counts"`
+	}
+	type timing struct {
+		Template string  `json:"template"`
+		Requests int     `json:"requests"`
+		Waited   float64 `json:"waited_seconds"`
+		Events   int     `json:"events"`
+	}
+	doc := struct {
+		Started  time.Time     `json:"started"`
+		Ended    time.Time     `json:"ended"`
+		Requests int           `json:"requests"`
+		Partial  bool          `json:"partial"`
+		Counts   map[State]int `json:"counts"`
+		Targets  []target      `json:"targets"`
+		Timings  []timing      `json:"timings"`
+	}{r.Started.UTC(), r.Ended.UTC(), r.Requests, r.Partial(), r.Counts(), []target{}, []timing{}}
+	for _, t := range r.Targets {
+		doc.Targets = append(doc.Targets, target{t.Target, t.URL, t.Alive, t.Reason, t.Canary.AnswersAlike, t.Matched, t.Marks, t.Counts()})
+	}
+	for _, t := range r.Timings {
+		doc.Timings = append(doc.Timings, timing{t.Template, t.Requests, t.Waited.Seconds(), t.Events})
+	}
+	head, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(to)
+	out.Write(head[:len(head)-2]) // a bufio.Writer keeps its first error
+	out.WriteString(",\n  \"cells\": [")
+	separator := "\n    "
+	for cell := range r.Cells() {
+		line, err := json.Marshal(cell)
+		if err != nil {
+			return err
+		}
+		out.WriteString(separator)
+		out.Write(line)
+		separator = ",\n    "
+	}
+	out.WriteString("\n  ]\n}\n")
+	return out.Flush()
+}
+
+// WriteTable writes the report for people: a line a target with its counts, then what
+// was not tested, by reason.
+func (r *Report) WriteTable(to io.Writer) error {
+	t := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)
+	for _, target := range r.Targets {
+		name := target.Target
+		if name == "" {
+			name = "(without a target)"
+		}
+		fmt.Fprintf(t, "%s", printable(name)) // a tabwriter keeps its first error
+		counts := target.Counts()
+		for _, s := range stateOrder {
+			if counts[s] > 0 {
+				fmt.Fprintf(t, "\t%d %s", counts[s], strings.ReplaceAll(string(s), "_", " "))
+			}
+		}
+		fmt.Fprintln(t)
+		for _, m := range target.Marks {
+			fmt.Fprintf(t, "  %s\n", m.Words())
+		}
+		for _, why := range target.cells.reasons {
+			fmt.Fprintf(t, "  %d: %s\n", why.cells.GetCardinality(), printable(why.text))
+		}
+	}
+	return t.Flush()
+}
+
+// printable is a text without what would steer a terminal.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+			return '\ufffd'
+		}
+		return c
+	}, s)
 }

@@ -2,10 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/errs"
 )
 
@@ -13,7 +17,20 @@ import (
 type Scan struct {
 	Targets  []string // as ParseTarget reads them; of equal ones the first counts
 	Programs []*program.Program
-	Vars     map[string]string // variables for all templates; they win over a template's own
+
+	Vars  map[string]string   // variables for all templates; they win over a template's own
+	Lists map[string][]string // variables with several values: payloads of the requests that name them
+
+	SelfContained    bool // run templates that name their own hosts, too: once, not once a target
+	GlobalMatchers   bool // judge every answer by the templates that want to see all of them
+	StopAtFirstMatch bool // of each template, on each target
+	MaxRequests      int  // the scan ends after so many; 0 means no limit
+
+	// Done is what an earlier run of the same scan has finished; see ReadCheckpoint.
+	Done *Ledger
+	// Checkpoint takes what ReadCheckpoint reads, a batch of lines a Write, while the
+	// scan runs; nil for none.
+	Checkpoint io.Writer
 
 	OnEvent    func(Event)    // called for each finding, one call at a time; may be nil
 	OnProgress func(Progress) // called now and then, one call at a time, and at the end; may be nil
@@ -24,79 +41,113 @@ type run struct {
 	engine   *Engine
 	scan     Scan
 	programs []*program.Bound
+	keys     []string       // what checkpoints call the programs
 	plans    map[bool]*plan // by "the target has no path"
 	specific bool           // some program is path specific
+	globals  []globalAsk
 	report   *Report
-	slots    chan struct{} // requests in flight
+	saved    *checkpoint // nil without
 
-	telling sync.Mutex // one call of OnEvent at a time
+	telling sync.Mutex     // one call of OnEvent at a time
+	told    map[string]int // events so far, by fingerprint
+	counts  counts
+	times   []timing // by program
 
-	mu       sync.Mutex // guards what follows
-	hosts    map[string]*host
-	progress Progress
+	mu    sync.Mutex // guards what follows
+	hosts map[string]*host
 }
+
+// counts are the figures of Progress while they change.
+type counts struct{ targetsDone, done, requests, matched, errors atomic.Int64 }
+
+// errBudget is why cells are left over when a scan has sent all that it may send.
+var errBudget = errors.New("the scan has sent as many requests as it may")
 
 // Run tests every target with every program and gives the report, in which every cell
 // has a state: what could not be tested is there with the reason. When ctx ends it
 // stops at once, marks the rest Skipped (Interrupted) and gives the report with a nil
-// error. The error is an *errs.Error when there is nothing to do.
+// error. The error is an *errs.Error when there is nothing to do; an error of
+// Scan.Checkpoint comes with the report.
 func (e *Engine) Run(ctx context.Context, scan Scan) (*Report, error) {
-	switch {
-	case len(scan.Targets) == 0:
-		return nil, errs.Field("targets", "there is no target to test.")
-	case len(scan.Programs) == 0:
-		return nil, errs.Field("templates", "there is no template to test with.")
-	}
-	r := &run{
-		engine: e, scan: scan, plans: map[bool]*plan{}, hosts: map[string]*host{},
-		slots:  make(chan struct{}, e.cfg.Concurrency),
-		report: &Report{Started: time.Now().UTC()},
-	}
-	for _, p := range scan.Programs {
-		r.programs = append(r.programs, p.Bind(scan.Vars))
-		r.report.Templates = append(r.report.Templates, p.ID)
-		r.specific = r.specific || p.PathSpecific()
+	r, err := e.newRun(scan)
+	if err != nil {
+		return nil, err
 	}
 	visits := r.visits()
 	stop := r.watch()
 	r.each(visits, func(v *visit) { v.do(ctx) })
 	stop()
+	r.giveBack()
 	r.report.Ended = time.Now().UTC()
-	r.report.Requests, r.report.Events = r.progress.Requests, r.progress.Matched
-	return r.report, nil
+	r.report.Requests, r.report.Events = int(r.counts.requests.Load()), int(r.counts.matched.Load())
+	r.report.Timings = timings(r.report.Templates, r.times)
+	return r.report, r.saved.close()
 }
 
-// visits makes one visit for each distinct target.
+func (e *Engine) newRun(scan Scan) (*run, error) {
+	vars := program.Vars{Texts: scan.Vars, Lists: scan.Lists, StopAtFirstMatch: scan.StopAtFirstMatch}
+	r := &run{
+		engine: e, scan: scan, plans: map[bool]*plan{}, hosts: map[string]*host{}, told: map[string]int{},
+		report: &Report{Started: time.Now().UTC()}, times: make([]timing, len(scan.Programs)),
+	}
+	alone := false
+	for i, p := range scan.Programs {
+		b := p.Bind(vars)
+		r.programs = append(r.programs, b)
+		r.keys = append(r.keys, keyOf(p, vars))
+		r.report.Templates = append(r.report.Templates, p.ID)
+		r.specific = r.specific || p.PathSpecific()
+		alone = alone || p.SelfContained && scan.SelfContained
+		r.addGlobals(i, b)
+	}
+	switch {
+	case len(scan.Programs) == 0:
+		return nil, errs.Field("templates", "there is no template to test with.")
+	case len(scan.Targets) == 0 && !alone:
+		return nil, errs.Field("targets", "there is no target to test.")
+	}
+	if scan.Checkpoint != nil {
+		r.saved = newCheckpoint(scan.Checkpoint, r.keys)
+	}
+	return r, nil
+}
+
+// visits makes one visit for each distinct target, and one for what is tested without a
+// target.
 func (r *run) visits() []*visit {
 	seen := map[string]bool{}
 	var all []*visit
+	if r.scan.SelfContained && r.anyAlone() {
+		all = append(all, r.newVisit(Target{}, nil))
+	}
 	for _, input := range r.scan.Targets {
 		target, err := ParseTarget(input)
-		name := target.Input
 		if err != nil {
-			name = input
+			target.Input = input
 		}
-		if seen[name] {
+		if seen[target.Input] {
 			continue
 		}
-		seen[name] = true
-		report := &TargetReport{Target: name, states: make([]uint8, len(r.programs)), reasons: map[int]string{}}
-		r.report.Targets = append(r.report.Targets, report)
-		v := &visit{run: r, target: target, report: report, wrong: err}
-		if err == nil {
-			v.plan = r.planFor(target)
-			r.progress.Total += len(v.plan.probes)
-		}
-		all = append(all, v)
+		seen[target.Input] = true
+		all = append(all, r.newVisit(target, err))
 	}
-	r.progress.Targets = len(all)
 	return all
 }
 
+func (r *run) anyAlone() bool {
+	for _, b := range r.programs {
+		if b.SelfContained {
+			return true
+		}
+	}
+	return false
+}
+
+// planFor is the plan of all targets that are alike.
 func (r *run) planFor(t Target) *plan {
 	root := t.address.Path == "" || t.address.Path == "/"
 	if r.plans[root] == nil {
-		r.plans[root] = newPlan(r.programs, root)
+		r.plans[root] = newPlan(r.programs, func(i int) bool { return !r.isGlobal(i) }, root)
 	}
 	return r.plans[root]
 }
@@ -105,11 +156,11 @@ func (r *run) planFor(t Target) *plan {
 func (r *run) each(visits []*visit, do func(*visit)) {
 	next := make(chan *visit)
 	var workers sync.WaitGroup
-	for range min(len(visits), cap(r.slots)) {
+	for range min(len(visits), cap(r.engine.slots)) {
 		workers.Go(func() {
 			for v := range next {
 				do(v)
-				r.count(func(p *Progress) { p.TargetsDone++ })
+				r.counts.targetsDone.Add(1)
 			}
 		})
 	}
@@ -120,57 +171,61 @@ func (r *run) each(visits []*visit, do func(*visit)) {
 	workers.Wait()
 }
 
-// watch tells of the progress until stop is called, and once more then.
-func (r *run) watch() (stop func()) {
-	tell := func(final bool) {
-		r.mu.Lock()
-		p := r.progress
-		r.mu.Unlock()
-		p.Elapsed, p.Final = time.Since(r.report.Started), final
-		r.scan.OnProgress(p)
-	}
-	if r.scan.OnProgress == nil {
-		return func() {}
-	}
-	over := make(chan struct{})
-	var watcher sync.WaitGroup
-	watcher.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				tell(false)
-			case <-over:
-				tell(true)
-				return
-			}
-		}
-	})
-	return func() {
-		close(over)
-		watcher.Wait()
-	}
-}
-
-func (r *run) count(change func(*Progress)) {
+// hostOf is the shared state of a host and port.
+func (r *run) hostOf(hostPort string) *host {
 	r.mu.Lock()
-	change(&r.progress)
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	h := r.hosts[hostPort]
+	if h == nil {
+		h = r.engine.lend(hostPort)
+		r.hosts[hostPort] = h
+	}
+	return h
 }
 
-// emit hands findings on, one at a time.
+func (r *run) giveBack() {
+	for hostPort := range r.hosts {
+		r.engine.giveBack(hostPort)
+	}
+}
+
+// send sends one request within all limits.
+func (r *run) send(ctx context.Context, req web.Request) (*web.Exchange, error) {
+	x, err := r.engine.send(ctx, r.hostOf(req.Address.HostPort()), req, r.sent)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errBudget) {
+		r.counts.errors.Add(1)
+	}
+	return x, err
+}
+
+// sent is the gate of a scan: its budget, the engine's rate, and a count.
+func (r *run) sent(ctx context.Context) error {
+	if err := r.engine.gate(ctx); err != nil {
+		return err
+	}
+	if n := r.counts.requests.Add(1); r.scan.MaxRequests > 0 && n > int64(r.scan.MaxRequests) {
+		r.counts.requests.Add(-1)
+		return errBudget
+	}
+	return nil
+}
+
+// emit hands findings on, one at a time, but for those that an earlier run handed on.
 func (r *run) emit(events []Event) {
 	if len(events) == 0 {
 		return
 	}
-	r.count(func(p *Progress) { p.Matched += len(events) })
-	if r.scan.OnEvent == nil {
-		return
-	}
 	r.telling.Lock()
 	defer r.telling.Unlock()
-	for _, ev := range events {
-		r.scan.OnEvent(ev)
+	for i := range events {
+		print := events[i].fingerprint()
+		if r.told[print]++; r.told[print] <= r.scan.Done.told(print) {
+			continue
+		}
+		r.counts.matched.Add(1)
+		if r.scan.OnEvent != nil {
+			r.scan.OnEvent(events[i])
+		}
+		r.saved.event(print)
 	}
 }

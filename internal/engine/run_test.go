@@ -89,7 +89,7 @@ func TestHostThatDies(t *testing.T) {
 	for i := range 200 {
 		programs = append(programs, found(t, fmt.Sprintf("p%d", i), fmt.Sprintf("/%d", i)))
 	}
-	report, events, last := run(t, newEngine(t, engine.Config{PerHost: 2}), engine.Scan{Targets: []string{target}, Programs: programs})
+	report, events, last := run(t, newEngine(t, engine.Config{PerHost: 2, Patience: []time.Duration{time.Millisecond}}), engine.Scan{Targets: []string{target}, Programs: programs})
 	counts := report.Counts()
 	if counts[engine.Tested] != 17 || counts[engine.Failed] != 183 || len(events) != 17 {
 		t.Errorf("counts %v, %d events; want 17 tested (20 answers, 3 of them to canaries) and 183 failed", counts, len(events))
@@ -335,7 +335,8 @@ func TestEventDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := []string{"curl-command", "extracted-results", "extractor-name", "host", "info", "ip", "matched-at", "matched-line", "matcher-name",
-		"matcher-status", "path", "request", "response", "template-id", "template-path", "timestamp", "type", "error", "issue_trackers", "port"}
+		"matcher-status", "path", "request", "response", "template-id", "template-path", "timestamp", "type", "error", "issue_trackers", "port",
+		"scheme", "url", "meta", "marks", "global-matchers"}
 	for key := range doc {
 		if !slices.Contains(known, key) {
 			t.Errorf("the specification has no key %q", key)

@@ -2,40 +2,38 @@ package engine
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"sync"
 
-	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
 // visit is the testing of one target in one scan.
 type visit struct {
+	seat
 	run    *run
-	target Target
 	wrong  error // the target could not be read
 	plan   *plan
 	report *TargetReport
+	work   work
 
-	address web.Address // known once located
-
-	mu     sync.Mutex // guards what follows, and report
-	queued []bool     // by probe
-	ready  chan int   // probes to send; closed when none is left and none is under way
-	open   int        // probes queued and not finished
-	blocks map[[2]int]*progressOfBlock
-	left   []int // unanswered steps, by program
+	mu      sync.Mutex // guards what follows, and report
+	queued  []bool     // by probe
+	left    []int      // unanswered asks, by program; -1 for one that is not run
+	stops   map[[2]int]*stopping
+	matched map[int]bool // programs
+	heavy   int          // of them, those that are more than information
+	global  map[globalHit]bool
 }
 
-// progressOfBlock is how far a block that stops at its first match has come.
-type progressOfBlock struct {
-	next   int            // the step to judge next; all before it did not match
+// stopping is how far a block that stops at its first match has come.
+type stopping struct {
+	next   int            // the entry to judge next; all before it did not match
 	over   bool           // matched: what comes later counts no more
-	answer map[int]answer // of steps that were answered before their turn
+	answer map[int]answer // of entries that were answered before their turn
 }
 
-// answer is what came of one step.
+// answer is what came of one ask.
 type answer struct {
 	matched bool
 	events  []Event
@@ -43,54 +41,93 @@ type answer struct {
 	reason  string
 }
 
+func (r *run) newVisit(target Target, wrong error) *visit {
+	report := &TargetReport{Target: target.Input, cells: newCells(len(r.programs))}
+	r.report.Targets = append(r.report.Targets, report)
+	v := &visit{run: r, report: report, wrong: wrong}
+	v.seat = seat{engine: r.engine, target: target, send: r.send, gate: r.sent}
+	switch {
+	case wrong != nil:
+	case v.targetless():
+		v.plan = r.alonePlan()
+	default:
+		v.plan = r.planFor(target)
+	}
+	if v.plan != nil {
+		report.cells.total = v.plan.total
+	}
+	return v
+}
+
+// targetless says whether the visit is of no target, for self-contained programs.
+func (v *visit) targetless() bool { return v.target.Input == "" && v.wrong == nil }
+
+// runs says whether a program has anything to do with the target.
+func (v *visit) runs(i int) bool {
+	b := v.run.programs[i]
+	return b.SelfContained == v.targetless() && !v.run.isGlobal(i)
+}
+
 // do visits the target; afterwards every cell of it has its state.
 func (v *visit) do(ctx context.Context) {
 	r := v.run
-	if v.wrong == nil && ctx.Err() == nil {
+	v.left = make([]int, len(r.programs))
+	v.skipDone()
+	if v.wrong == nil && ctx.Err() == nil && !v.targetless() {
 		v.wrong = v.locate(ctx)
 	}
 	switch {
 	case ctx.Err() != nil:
-		v.settleAll(skipped, Interrupted)
-		return
+		v.endAll(skipped, Interrupted)
 	case v.wrong != nil:
 		state, reason := outcome(v.wrong)
 		v.report.Reason = reason
-		v.settleAll(state, reason)
+		v.endAll(state, reason)
 		if v.plan != nil {
-			r.count(func(p *Progress) { p.Done += len(v.plan.probes); p.Errors++ })
+			r.counts.errors.Add(1)
+			r.counts.done.Add(int64(v.plan.total))
 		}
-		return
+	default:
+		v.test(ctx)
 	}
-	v.prepare()
-	var workers sync.WaitGroup
-	for range min(v.run.engine.cfg.PerHost, len(v.plan.probes)) {
-		workers.Go(func() {
-			for i := range v.ready {
-				v.probe(ctx, i)
-			}
-		})
-	}
-	workers.Wait()
-	unsent := 0
-	for _, queued := range v.queued {
-		if !queued {
-			unsent++
-		}
-	}
-	r.count(func(p *Progress) { p.Done += unsent })
-	for i, left := range v.left {
-		if left > 0 { // only an interruption leaves steps unanswered
-			v.report.settle(i, skipped, Interrupted)
+	v.report.Matched = len(v.matched)
+	v.mark()
+	v.report.cells.seal()
+}
+
+// skipDone takes over how an earlier run of the scan ended.
+func (v *visit) skipDone() {
+	for i, key := range v.run.keys {
+		if e, ok := v.run.scan.Done.done(v.target.Input, key); ok {
+			v.report.cells.settle(i, e.state, e.reason)
+			v.left[i] = -1
 		}
 	}
 }
 
-func (v *visit) settleAll(state uint8, reason string) {
+// endAll gives all programs that are still to be run the same end.
+func (v *visit) endAll(state uint8, reason string) {
 	for i := range v.run.programs {
-		v.report.settle(i, state, reason)
+		if v.left[i] < 0 {
+			continue
+		}
+		if v.runs(i) || v.run.isGlobal(i) && !v.targetless() {
+			v.report.cells.settle(i, state, reason)
+		}
+		v.ended(i)
 	}
 }
+
+// ended tells the checkpoint that a program's cell has its final state. The caller
+// holds mu, or is alone.
+func (v *visit) ended(i int) {
+	if v.run.saved != nil {
+		v.run.saved.cell(v.target.Input, i, v.end(i))
+	}
+}
+
+// end is how a program's cell stands. The caller holds mu, or is alone.
+func (v *visit) end(i int) ended { return ended{v.report.cells.draft[i], v.report.cells.why[i]} }
 
 // locate finds out where the target answers, and remembers what it says to paths that
 // are surely missing.
@@ -104,192 +141,232 @@ func (v *visit) locate(ctx context.Context) error {
 	return nil
 }
 
-// prepare queues the probes that wait for nothing. Steps of blocks that need TLS are
-// over at once on plain http.
-func (v *visit) prepare() {
+// test sends what the plan has, and runs the sessions.
+func (v *visit) test(ctx context.Context) {
 	v.queued = make([]bool, len(v.plan.probes))
-	v.ready = make(chan int, len(v.plan.probes)+1)
-	v.blocks = map[[2]int]*progressOfBlock{}
-	v.left = make([]int, len(v.run.programs))
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.open = 1 // held until all are queued
-	for i, p := range v.run.programs {
-		for j, b := range p.Blocks {
-			if b.NeedsTLS && v.address.Scheme != "https" {
-				continue
+	v.stops = map[[2]int]*stopping{}
+	v.matched = map[int]bool{}
+	v.work.open = 1 // held until all is queued
+	v.prepare()
+	var workers sync.WaitGroup
+	for range min(v.run.engine.cfg.PerHost, len(v.plan.probes)+len(v.plan.sessions)) {
+		workers.Go(func() {
+			for {
+				todo, ok := v.work.next()
+				if !ok {
+					return
+				}
+				todo(ctx)
+				v.work.done()
 			}
-			v.left[i] += len(b.Steps)
-			if b.StopAtFirstMatch && len(b.Steps) > 1 {
-				v.blocks[[2]int{i, j}] = &progressOfBlock{answer: map[int]answer{}}
-				v.queue(v.plan.probeOf[ask{i, j, 0}])
-				continue
-			}
-			for k := range b.Steps {
-				v.queue(v.plan.probeOf[ask{i, j, k}])
-			}
+		})
+	}
+	v.work.done()
+	workers.Wait()
+	for i, queued := range v.queued {
+		if !queued {
+			v.run.counts.done.Add(1)
+			v.spare(&v.plan.probes[i])
 		}
 	}
-	v.close()
+	v.settleGlobals(ctx)
+	for i, left := range v.left {
+		if left > 0 { // only an interruption leaves asks unanswered
+			v.report.cells.settle(i, skipped, Interrupted)
+		}
+	}
+}
+
+// spare counts the requests of sessions that never began as done.
+func (v *visit) spare(p *probe) {
+	for _, a := range p.openers {
+		v.run.counts.done.Add(int64(v.run.programs[a.program].Requests() - 1))
+	}
+}
+
+// prepare queues what waits for nothing. Blocks that need TLS are over at once on plain
+// http.
+func (v *visit) prepare() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, bound := range v.run.programs {
+		if v.left[i] < 0 {
+			continue
+		}
+		if !v.runs(i) {
+			if !v.run.isGlobal(i) {
+				v.ended(i)
+			}
+			continue
+		}
+		if bound.Wrong != "" {
+			v.report.cells.settle(i, skipped, bound.Wrong)
+			v.ended(i)
+			continue
+		}
+		if !bound.Plain {
+			v.left[i] = 1 // the session as a whole
+			continue
+		}
+		for j := range bound.Blocks {
+			if b := &bound.Blocks[j]; !v.idle(b) {
+				v.left[i] += len(b.Entries)
+				if b.Stops() {
+					v.stops[[2]int{i, j}] = &stopping{answer: map[int]answer{}}
+				}
+			}
+		}
+		if v.left[i] == 0 {
+			v.ended(i)
+		}
+	}
+	for n := range v.plan.probes {
+		if v.wantsNow(&v.plan.probes[n]) {
+			v.queue(n)
+		}
+	}
+	for _, i := range v.plan.sessions {
+		if v.left[i] > 0 {
+			v.work.add(func(ctx context.Context) { v.session(ctx, i, nil) })
+		}
+	}
+}
+
+// idle says whether a block has nothing to do on the target.
+func (v *visit) idle(b *program.Block) bool { return b.NeedsTLS && v.address.Scheme != "https" }
+
+// wantsNow says whether a probe is to be sent at once: someone asks for it who does not
+// have to wait for another answer first. The caller holds mu.
+func (v *visit) wantsNow(p *probe) bool {
+	for _, a := range p.openers {
+		if v.left[a.program] > 0 {
+			return true
+		}
+	}
+	for _, a := range p.asks {
+		if v.left[a.program] > 0 && !v.idle(v.block(a)) && (a.entry == 0 || !v.block(a).Stops()) {
+			return true
+		}
+	}
+	return false
 }
 
 // queue wants a probe sent, once. The caller holds mu.
-func (v *visit) queue(i int) {
-	if !v.queued[i] {
-		v.queued[i] = true
-		v.open++
-		v.ready <- i
+func (v *visit) queue(n int) {
+	if !v.queued[n] {
+		v.queued[n] = true
+		v.work.add(func(ctx context.Context) { v.probe(ctx, n) })
 	}
-}
-
-// close takes back one from open. The caller holds mu.
-func (v *visit) close() {
-	if v.open--; v.open == 0 {
-		close(v.ready)
-	}
-}
-
-// probe sends one request and gives everyone who asked for it the answer.
-func (v *visit) probe(ctx context.Context, i int) {
-	asks := v.plan.probes[i].asks
-	req, err := v.step(asks[0]).Request(v.address)
-	var answers []answer
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		answers = repeat(len(asks), answer{state: skipped, reason: err.Error()})
-	default:
-		answers = v.ask(ctx, req, asks)
-	}
-	v.mu.Lock()
-	var events []Event
-	for k, a := range answers {
-		events = append(events, v.take(asks[k], a)...)
-	}
-	v.close()
-	v.mu.Unlock()
-	v.run.emit(events)
-	if answers != nil {
-		v.run.count(func(p *Progress) { p.Done++ })
-	}
-}
-
-// ask sends a request and judges the answer for each of asks; nil when interrupted.
-func (v *visit) ask(ctx context.Context, req web.Request, asks []ask) []answer {
-	chain, err := v.run.send(ctx, req)
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err != nil {
-		state, reason := outcome(err)
-		return repeat(len(asks), answer{state: state, reason: reason})
-	}
-	answers := make([]answer, len(asks))
-	judged := judge(chain)
-	for k, a := range asks {
-		answers[k] = answer{state: tested}
-		if !v.wanted(a) {
-			continue
-		}
-		answers[k].matched, answers[k].events = judged(origin{v.run.programs[a.program], a.block, a.step}, v.address)
-	}
-	return answers
-}
-
-// judge gives a function that judges a chain of answers for one step after the other:
-// the last answer first, then the redirects before it, backwards. What matchers work
-// out about an answer is kept from step to step.
-func judge(chain []*web.Exchange) func(o origin, target web.Address) (bool, []Event) {
-	views := make([]*match.Response, len(chain))
-	for i, r := range chain {
-		if i < len(chain)-1 {
-			views[i] = view(r, nil) // a redirect is judged by its header alone
-		} else {
-			views[i] = view(r, r.Body)
-		}
-	}
-	return func(o origin, target web.Address) (matched bool, events []Event) {
-		block := o.bound.Blocks[o.block]
-		vars := o.bound.Vars(target)
-		for i, view := range slices.Backward(views) {
-			out := block.Operators.Eval(view, vars)
-			for _, f := range out.Findings {
-				req, _ := block.Steps[o.step].Request(target)
-				events = append(events, newEvent(o, target, req.Address.String(), i == 0, chain[i], f))
-			}
-			if matched = matched || out.Matched; out.Matched && block.StopAtFirstMatch {
-				break
-			}
-		}
-		return matched, events
-	}
-}
-
-// view is an answer as matchers see it.
-func view(r *web.Exchange, body []byte) *match.Response {
-	return &match.Response{Status: r.Status, Body: body, Head: r.Head, Raw: r.Sent, Named: r.Named}
-}
-
-// wanted is false for steps that come after the match of a block that stops there, and
-// for blocks that do not apply.
-func (v *visit) wanted(a ask) bool {
-	if v.block(a).NeedsTLS && v.address.Scheme != "https" {
-		return false
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	b := v.blocks[[2]int{a.program, a.block}]
-	return b == nil || !b.over
 }
 
 // take puts an answer in its place and gives the events that are certain now. The
 // caller holds mu.
 func (v *visit) take(a ask, got answer) []Event {
-	if v.block(a).NeedsTLS && v.address.Scheme != "https" {
+	if v.left[a.program] <= 0 || v.idle(v.block(a)) {
 		return nil
 	}
-	b := v.blocks[[2]int{a.program, a.block}]
-	if b == nil {
+	s := v.stops[[2]int{a.program, a.block}]
+	if s == nil {
 		v.settle(a.program, got)
 		return got.events
 	}
-	if b.over || a.step < b.next {
+	if s.over || a.entry < s.next {
 		return nil
 	}
-	b.answer[a.step] = got
+	s.answer[a.entry] = got
 	var events []Event
-	steps := len(v.block(a).Steps)
-	for !b.over && b.next < steps {
-		one, ok := b.answer[b.next]
+	entries := len(v.block(a).Entries)
+	for !s.over && s.next < entries {
+		one, ok := s.answer[s.next]
 		if !ok {
 			// Nobody else may have asked for this one yet.
-			v.queue(v.plan.probeOf[ask{a.program, a.block, b.next}])
+			v.queue(v.plan.probeOf[ask{a.program, a.block, s.next}])
 			break
 		}
-		delete(b.answer, b.next)
-		v.settle(a.program, one)
+		delete(s.answer, s.next)
 		events = append(events, one.events...)
-		b.next++
+		s.next++
 		if one.matched {
-			b.over = true
-			v.left[a.program] -= steps - b.next
+			s.over = true
+			v.left[a.program] -= entries - s.next
 		}
+		v.settle(a.program, one)
 	}
 	return events
 }
 
+// settle counts one answer, and notes how it ended. The caller holds mu.
 func (v *visit) settle(program int, got answer) {
 	v.left[program]--
-	v.report.settle(program, got.state, got.reason)
+	v.report.cells.settle(program, got.state, got.reason)
 }
 
-func (v *visit) block(a ask) program.Block { return v.run.programs[a.program].Blocks[a.block] }
-func (v *visit) step(a ask) program.Step   { return v.block(a).Steps[a.step] }
-
-func repeat(n int, a answer) []answer {
-	all := make([]answer, n)
-	for i := range all {
-		all[i] = a
+// note remembers that a program has matched.
+func (v *visit) note(i, events int) {
+	if v.run.times[i].events.Add(int64(events)); v.matched[i] {
+		return
 	}
-	return all
+	v.matched[i] = true
+	if s := v.run.programs[i].Info.Severity; s == "low" || s == "medium" || s == "high" || s == "critical" {
+		v.heavy++
+	}
 }
+
+func (v *visit) block(a ask) *program.Block { return &v.run.programs[a.program].Blocks[a.block] }
+
+// work is a list of things to do. Things may be added while others are done; next is
+// over when nothing is left and nothing is under way.
+type work struct {
+	mu    sync.Mutex
+	some  sync.Cond
+	todo  []func(ctx context.Context)
+	first []func(ctx context.Context) // before the rest: they hold answers
+	open  int                         // added and not done
+}
+
+func (w *work) add(do func(ctx context.Context))   { w.put(&w.todo, do) }
+func (w *work) hurry(do func(ctx context.Context)) { w.put(&w.first, do) }
+
+func (w *work) put(list *[]func(ctx context.Context), do func(ctx context.Context)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open++
+	*list = append(*list, do)
+	w.wake().Signal()
+}
+
+func (w *work) wake() *sync.Cond {
+	if w.some.L == nil {
+		w.some.L = &w.mu
+	}
+	return &w.some
+}
+
+// next gives the next thing to do; done must follow.
+func (w *work) next() (do func(ctx context.Context), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for _, list := range []*[]func(ctx context.Context){&w.first, &w.todo} {
+			if len(*list) > 0 {
+				do, *list = (*list)[0], (*list)[1:]
+				return do, true
+			}
+		}
+		if w.open == 0 {
+			return nil, false
+		}
+		w.wake().Wait()
+	}
+}
+
+func (w *work) done() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open--; w.open == 0 {
+		w.wake().Broadcast()
+	}
+}
+
+// broke is the reason of a cell whose template made the engine panic.
+func broke(cause any) string { return fmt.Sprintf("the template cannot be run: %v", cause) }

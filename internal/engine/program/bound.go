@@ -2,145 +2,318 @@ package program
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/flow"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
+
+// Vars are the variables of a scan, which it was given by name.
+type Vars struct {
+	Texts map[string]string
+	Lists map[string][]string // lists become payloads of the blocks that name them
+
+	StopAtFirstMatch bool // of all blocks
+}
 
 // Bound is a program with the variables of one scan in it. It is not changed after
 // Bind and is safe for any number of goroutines.
 type Bound struct {
 	*Program
 	Blocks []Block
+	Plain  bool   // all its requests are known as soon as the target is
+	Wrong  string // why it cannot be run with these variables; "" when it can
 
-	known map[string]dsl.Text // constants, scan variables, template variables
+	vars map[string]string
 }
 
-// Block is one block of a bound program.
-type Block struct {
-	Steps            []Step
-	Operators        *match.Operators
-	StopAtFirstMatch bool
-	NeedsTLS         bool
-}
-
-// Step is one request of a bound program, open only for the target.
-type Step struct{ step }
-
-// Bind fixes what the template's constants and variables and the scan's own variables
-// say. A constant wins over a scan variable, a scan variable over a template variable
-// of the same name, and a scan variable over what the target's URL would give.
-func (p *Program) Bind(vars map[string]string) *Bound {
-	b := &Bound{Program: p, known: make(map[string]dsl.Text, len(vars)+len(p.constants)+len(p.variables))}
-	for name, value := range vars {
-		b.known[name] = dsl.Literal(value)
-	}
-	maps.Copy(b.known, p.constants)
-	find := func(name string) (any, bool) { t, ok := b.known[name]; return t, ok }
-	for _, v := range p.variables {
-		if _, given := b.known[v.name]; !given {
-			b.known[v.name] = v.text.Bind(find)
+// Bind fixes what the template's constants, the scan's variables and the template's
+// own variables say, as far as nothing else can (see Scope).
+func (p *Program) Bind(vars Vars) *Bound {
+	b := &Bound{Program: p, Blocks: p.blocks, vars: vars.Texts}
+	b.addLists(vars.Lists)
+	bound := false
+	for i := range b.Blocks {
+		block := &b.Blocks[i]
+		if !slices.ContainsFunc(block.Entries, func(e Entry) bool { return slices.ContainsFunc(e.names, b.knows(block)) }) {
+			continue
+		}
+		if !bound {
+			b.Blocks, bound = slices.Clone(b.Blocks), true
+			block = &b.Blocks[i]
+		}
+		block.Entries = slices.Clone(block.Entries)
+		for k := range block.Entries {
+			block.Entries[k].bind(b.fixed(block))
 		}
 	}
-	for _, from := range p.blocks {
-		to := Block{Operators: from.operators, StopAtFirstMatch: from.stopAtFirstMatch, NeedsTLS: from.needsTLS}
-		for _, s := range from.steps {
-			s.path, s.body = s.path.Bind(find), s.body.Bind(find)
-			headers := make([]header, len(s.headers))
-			for i, h := range s.headers {
-				headers[i] = header{h.name, h.value.Bind(find)}
-			}
-			s.headers = headers
-			to.Steps = append(to.Steps, Step{s})
+	if vars.StopAtFirstMatch {
+		b.Blocks = slices.Clone(b.Blocks)
+		for i := range b.Blocks {
+			b.Blocks[i].StopAtFirstMatch = true
 		}
-		b.Blocks = append(b.Blocks, to)
 	}
+	b.Plain = b.plain()
 	return b
 }
 
-// Vars are the variables that words of matchers may name on a target.
-func (b *Bound) Vars(target web.Address) dsl.Lookup {
-	var url map[string]string // made when the first name is asked for: most words have none
-	ofTarget := func(name string) (any, bool) {
-		if url == nil {
-			url = target.Variables(false)
+// Values are the values that hold for a target before anything was asked, by name: the
+// template's own variables, those of the scan and constants (template language 7.2).
+func (b *Bound) Values(in Input) map[string]any {
+	s := &Scope{bound: b, target: in.Target, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
+	all := map[string]any{}
+	for _, v := range b.variables {
+		if value, ok := s.Lookup(v.name); ok {
+			all[v.name] = value
 		}
-		v, ok := url[name]
-		return v, ok
 	}
+	for name, value := range b.vars {
+		all[name] = value
+	}
+	for name, value := range b.constants {
+		all[name] = value
+	}
+	return all
+}
+
+// Carries says whether a placeholder may get its value from an earlier answer.
+func (b *Bound) Carries(placeholder string) bool {
+	if b.Flow != nil && !b.Flow.Native() {
+		return true // the flow may set any name
+	}
+	for name := range b.carries {
+		if strings.Contains(placeholder, name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.Blocks, func(b Block) bool { return strings.Contains(placeholder, b.ID+"_") })
+}
+
+// addLists makes payload sets of the scan's lists, in the blocks that name them.
+func (b *Bound) addLists(lists map[string][]string) {
+	for name, values := range lists {
+		for i := range b.Blocks {
+			if !b.Blocks[i].asks(name) {
+				continue
+			}
+			b.Blocks = slices.Clone(b.Blocks)
+			b.Blocks[i].payloads = b.Blocks[i].payloads.with(name, values)
+			if why := b.Blocks[i].payloads.wrong(); why != "" {
+				b.Wrong = why
+			}
+		}
+	}
+}
+
+// asks says whether a request of a block names a variable.
+func (b *Block) asks(name string) bool {
+	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.names, name) })
+}
+
+// given is a value that holds for all targets and requests: a constant, or a variable
+// of the scan.
+func (b *Bound) given(name string) (any, bool) {
+	if v, ok := b.constants[name]; ok {
+		return v, true
+	}
+	v, ok := b.vars[name]
+	return v, ok
+}
+
+// fixed is given, with the template's own variables as far as nothing wins over them,
+// as a block sees it whose payloads win over all.
+func (b *Bound) fixed(block *Block) dsl.Lookup {
 	return func(name string) (any, bool) {
-		if t, ok := b.known[name]; ok {
-			s, err := t.Render(&dsl.Env{Vars: ofTarget})
-			return s, err == nil
+		if block.payloads.has(name) || b.SelfContained && b.carries[name] {
+			return nil, false
 		}
-		return ofTarget(name)
+		if v, ok := b.given(name); ok {
+			return v, true
+		}
+		if b.carries[name] || isURLName(name) || b.Flow != nil {
+			return nil, false
+		}
+		for i := len(b.variables) - 1; i >= 0; i-- {
+			if v := &b.variables[i]; v.name == name {
+				return v.frozen, v.frozen != nil
+			}
+		}
+		return nil, false
 	}
 }
 
-// Key is equal for two steps exactly when they make the same request on a target. For
-// targets without a path (rootTarget), {{BaseURL}} and {{RootURL}} are the same.
-func (s Step) Key(rootTarget bool) string {
-	path := s.path
-	if rootTarget {
-		path = path.Bind(func(name string) (any, bool) {
-			return rootURL, name == "BaseURL" || name == "Input"
-		})
-		if path.Key() == rootURL.Key() {
-			path = rootSlash
-		}
-	}
-	var b strings.Builder
-	field := func(s string) { b.WriteString(strconv.Itoa(len(s)) + ":" + s) }
-	field(s.method)
-	field(path.Key())
-	field(s.body.Key())
-	field(fmt.Sprint(s.redirects, s.hops, s.maxBody, s.trim && !rootTarget))
-	for _, h := range s.headers {
-		field(h.name)
-		field(h.value.Key())
-	}
-	return b.String()
+func (b *Bound) knows(block *Block) func(name string) bool {
+	fixed := b.fixed(block)
+	return func(name string) bool { _, ok := fixed(name); return ok }
 }
 
-var (
-	rootURL   = dsl.Parse("{{RootURL}}")
-	rootSlash = dsl.Parse("{{RootURL}}/")
-)
+// bind puts fixed values into the texts of an entry.
+func (e *Entry) bind(fixed dsl.Lookup) {
+	e.path, e.rooted, e.raw, e.body = e.path.Bind(fixed), e.rooted.Bind(fixed), e.raw.Bind(fixed), e.body.Bind(fixed)
+	e.headers = slices.Clone(e.headers)
+	for i := range e.headers {
+		e.headers[i].value = e.headers[i].value.Bind(fixed)
+	}
+}
 
-// Request is the request that a step makes on a target. The error says which variable
-// has no value, or why the text is no URL; such a step cannot be tried on this target.
-func (s Step) Request(target web.Address) (web.Request, error) {
-	env := &dsl.Env{Vars: dsl.Map(target.Variables(s.trim))}
-	var failed error
-	render := func(t dsl.Text) string {
-		out, err := t.Render(env)
-		failed = cmp.Or(failed, err)
-		return out
+// plain says whether all requests of the program are known as soon as the target is,
+// and whether none of them waits for the answer to another.
+func (b *Bound) plain() bool {
+	if b.Flow != nil || b.SelfContained || b.linked || b.Wrong != "" {
+		return false
 	}
-	req := web.Request{
-		Method: s.method, Body: []byte(render(s.body)),
-		Redirects: s.redirects, MaxRedirects: s.hops, MaxBody: s.maxBody,
+	entries := 0
+	shapes := false // some request may set a cookie for the next on purpose
+	for i := range b.Blocks {
+		block := &b.Blocks[i]
+		if block.HasPayloads() || block.Numbered || block.Race > 0 || block.Gate || block.Pipeline != nil || block.digest != nil || block.signed || block.GlobalMatchers {
+			return false
+		}
+		for k := range block.Entries {
+			e := &block.Entries[k]
+			entries++
+			shapes = shapes || e.isRaw || e.method != "GET" && e.method != "HEAD"
+			if !b.Static(i, k) {
+				return false
+			}
+		}
 	}
-	for _, h := range s.headers {
-		req.Headers = append(req.Headers, web.Header{Name: h.name, Value: render(h.value)})
+	return entries == 1 || !shapes
+}
+
+// Static says whether the request of an entry depends on the target alone: it has a
+// Key then.
+func (b *Bound) Static(block, entry int) bool {
+	from := &b.Blocks[block]
+	e := &from.Entries[entry]
+	if e.volatile || from.unchecked || from.HasPayloads() || from.selfmade || from.digest != nil || from.signed || from.Race > 0 || from.Gate || from.Pipeline != nil {
+		return false
 	}
-	path := render(s.path)
-	if failed != nil {
-		return req, failed
+	known := b.knows(from)
+	for _, name := range e.names {
+		if !known(name) && !b.settled(name, len(b.variables)) {
+			return false
+		}
 	}
-	address, err := web.ParseAddress(path)
-	if err != nil {
-		return req, err
+	return true
+}
+
+// settled says whether a name has its meaning from the target alone: it is one of the
+// URL's, or the first n of the template's variables give it one.
+func (b *Bound) settled(name string, n int) bool {
+	if b.carries[name] {
+		return false
 	}
-	if target.Query != "" {
-		// What the target was given with comes first.
-		address.Query = strings.TrimSuffix(target.Query+"&"+address.Query, "&")
+	if isURLName(name) {
+		return true
 	}
-	req.Address = address
-	return req, nil
+	if _, ok := b.given(name); ok {
+		return true
+	}
+	for i := n - 1; i >= 0; i-- {
+		v := &b.variables[i]
+		if v.name != name {
+			continue
+		}
+		return b.Flow == nil && v.list == nil && (v.frozen != nil || v.text.Pure() &&
+			!slices.ContainsFunc(v.text.Names(), func(name string) bool { return !b.settled(name, i) }))
+	}
+	return false
+}
+
+// Opener is the first entry that the program sends on every run, when its request
+// depends on the target alone.
+func (b *Bound) Opener() (block, entry int, ok bool) {
+	if b.Wrong != "" || b.SelfContained || len(b.Blocks) == 0 {
+		return 0, 0, false
+	}
+	if b.Flow != nil {
+		if block, ok = b.firstOf(b.Flow); !ok {
+			return 0, 0, false
+		}
+	}
+	first := &b.Blocks[block]
+	return block, 0, len(first.Entries) > 0 && !first.NeedsTLS && !first.Entries[0].sending.unsafe && b.Static(block, 0)
+}
+
+// firstOf is the block that a flow runs first.
+func (b *Bound) firstOf(f *flow.Program) (block int, ok bool) {
+	call, ok := f.First()
+	if !ok || call.Protocol != "http" {
+		return 0, false
+	}
+	if len(call.IDs) == 0 {
+		return 0, true
+	}
+	return b.Find(call.IDs[0])
+}
+
+// Find is the block of an id, or of a number from 1.
+func (b *Bound) Find(id string) (block int, ok bool) {
+	if n, err := strconv.Atoi(id); err == nil {
+		return n - 1, n >= 1 && n <= len(b.Blocks)
+	}
+	block = slices.IndexFunc(b.Blocks, func(b Block) bool { return b.ID == id })
+	return block, block >= 0
+}
+
+// Follow is how the redirects of an entry are followed.
+type Follow struct {
+	Mode       web.RedirectMode
+	SameScheme bool
+	Max        int
+}
+
+// Follow is how the redirects of an entry are followed.
+func (b *Bound) Follow(block, entry int) Follow {
+	how := b.Blocks[block].Entries[entry].sending
+	if how.redirects == web.NoRedirects {
+		return Follow{}
+	}
+	return Follow{Mode: how.redirects, SameScheme: how.sameScheme, Max: cmp.Or(how.hops, web.DefaultMaxRedirects)}
+}
+
+// Reach orders ways to follow: of two, the one that covers the other has more.
+func (f Follow) Reach() int {
+	reach := f.Max
+	switch {
+	case f.Mode == web.NoRedirects:
+		return 0
+	case f.Mode == web.AllRedirects:
+		reach += 1 << 20
+	}
+	if !f.SameScheme {
+		reach += 1 << 21
+	}
+	return reach
+}
+
+// Covers says whether f follows every redirect that less follows.
+func (f Follow) Covers(less Follow) bool {
+	return less.Mode == web.NoRedirects || f.Max >= less.Max && (f.Mode == less.Mode || f.Mode == web.AllRedirects) && (!f.SameScheme || less.SameScheme)
+}
+
+// Within is how many answers of a chain f reaches.
+func (f Follow) Within(chain []*web.Exchange) int {
+	n := 1
+	for n < len(chain) && f.Mode != web.NoRedirects && n <= f.Max {
+		from, to := chain[n-1].Request.Address, chain[n].Request.Address
+		if f.SameScheme && from.Scheme != to.Scheme || f.Mode == web.HostRedirects && !sameHost(to, chain[0].Request.Address) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// sameHost says whether two addresses have one host and port, or differ only in that
+// one is http and the other https, each at its own default port.
+func sameHost(a, b web.Address) bool {
+	standard := func(x web.Address) bool {
+		return x.Scheme == "http" && x.Port() == "80" || x.Scheme == "https" && x.Port() == "443"
+	}
+	return a.Hostname() == b.Hostname() && (a.Port() == b.Port() || standard(a) && standard(b))
 }

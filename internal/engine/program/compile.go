@@ -2,19 +2,23 @@ package program
 
 import (
 	"cmp"
-	"net/http"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/flow"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/errs"
 )
 
-// maxSteps bounds the requests of one template.
-const maxSteps = 10_000
+// Bounds of one template. They are far above what templates have.
+const (
+	maxEntries = 10_000     // requests that are written down
+	maxTuples  = 10_000_000 // payload tuples of a block
+)
 
 // Compile makes a program of a template. The error is an *errs.Error of kind Invalid
 // that names file and line; its code is syntax.CodeUnsupported when the template asks
@@ -24,123 +28,257 @@ func Compile(t *syntax.Template) (*Program, error) {
 	if len(t.Later) > 0 {
 		return nil, syntax.Unsupported(t.Path, t.Later[0].Line, t.Later[0].Key)
 	}
-	c := compiler{file: t.Path, extracted: map[string]bool{}}
-	p := &Program{ID: t.ID, Path: t.Path, Digest: t.Digest, Info: t.Info, constants: map[string]dsl.Text{}}
-	for _, pair := range t.Constants {
-		p.constants[pair.Name] = dsl.Literal(pair.Value)
+	p := &Program{
+		ID: t.ID, Path: t.Path, Digest: t.Digest, Info: t.Info, SelfContained: t.SelfContained,
+		constants: make(map[string]string, len(t.Constants)), variables: compileVariables(t.Variables),
+		carries: map[string]bool{},
 	}
-	for _, pair := range t.Variables {
-		text, err := c.text(pair.Line, "variables", pair.Value)
-		if err != nil {
-			return nil, err
-		}
-		p.variables = append(p.variables, variable{pair.Name, text})
+	for _, c := range t.Constants {
+		p.constants[c.Name] = c.Value
+	}
+	c := compiler{template: t, program: p}
+	if err := c.flow(); err != nil {
+		return nil, err
 	}
 	for _, b := range t.HTTP {
 		for _, x := range b.Extractors {
-			if x.Internal {
-				c.extracted[x.Name] = true
+			if x.Internal && x.Name != "" {
+				p.carries[x.Name] = true
 			}
 		}
+		p.SelfContained = p.SelfContained || b.SelfContained
 	}
-	for _, b := range t.HTTP {
-		compiled, err := c.block(b)
+	entries := 0
+	for i := range t.HTTP {
+		b, err := c.block(&t.HTTP[i], i)
 		if err != nil {
 			return nil, err
 		}
-		compiled.stopAtFirstMatch = b.StopAtFirstMatch || t.StopAtFirstMatch
-		p.blocks = append(p.blocks, compiled)
+		if entries += len(b.Entries); entries > maxEntries {
+			return nil, syntax.Fault(t.Path, t.HTTP[i].Line, 0, "http", "%d requests are more than %d", entries, maxEntries)
+		}
+		p.blocks = append(p.blocks, b)
 	}
-	if n := p.Requests(); n > maxSteps {
-		return nil, syntax.Fault(t.Path, t.HTTP[0].Line, 0, "http", "%d requests are more than %d", n, maxSteps)
-	}
+	p.linked = len(p.blocks) > 1 && c.linked()
 	return p, nil
 }
 
 type compiler struct {
-	file      string
-	extracted map[string]bool // names that internal extractors give
+	template *syntax.Template
+	program  *Program
 }
 
-// portForm is a path that replaces the target's port.
-var portForm = regexp.MustCompile(`^\{\{\s*(?:BaseURL|RootURL)\s*\}\}:[0-9]`)
-
-// trimForm is a path whose placeholder is followed by its own slash.
-var trimForm = regexp.MustCompile(`^\{\{[^{}]+\}\}/`)
-
-func (c *compiler) block(s syntax.HTTP) (block, error) {
-	var b block
-	if len(s.Path) == 0 {
-		return b, syntax.Fault(c.file, s.Line, 0, "http.path", "a request needs a path")
+// flow compiles the flow of a template.
+func (c *compiler) flow() error {
+	if c.template.Flow == "" {
+		return nil
 	}
-	operators, err := match.Compile(c.file, match.Spec{Condition: s.MatchersCondition, Matchers: s.Matchers, Extractors: s.Extractors})
+	compiled, err := flow.Compile(c.template.Flow, c.template.Protocols)
+	if err != nil {
+		return errs.New(errs.Invalid, syntax.CodeInvalid, "%s: %v", c.template.Path, err).At("flow")
+	}
+	c.program.Flow = compiled
+	return nil
+}
+
+// block compiles one block.
+func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
+	b := Block{
+		ID: c.blockID(s, index), StopAtFirstMatch: s.StopAtFirstMatch || c.template.StopAtFirstMatch,
+		IterateAll: s.IterateAll, GlobalMatchers: s.GlobalMatchers, Threads: s.Threads,
+		unchecked: s.SkipVariablesCheck, signed: s.Signature != "", selfmade: s.SelfContained,
+	}
+	var err error
+	b.Operators, err = match.Compile(c.template.Path, match.Spec{
+		Condition: s.MatchersCondition, Matchers: s.Matchers, Extractors: s.Extractors, DefaultPart: match.PartBody,
+	})
 	if err != nil {
 		return b, err
 	}
-	b.operators, b.needsTLS = operators, operators.Requires(web.IsTLSPart)
-	for _, m := range s.Matchers {
-		if err := c.part(m.Line, m.Part); err != nil {
-			return b, err
-		}
-	}
-	for _, x := range s.Extractors {
-		if err := c.part(x.Line, x.Part); err != nil {
-			return b, err
-		}
-	}
-	shared := step{method: cmp.Or(s.Method, http.MethodGet), hops: s.MaxRedirects, maxBody: int64(s.MaxSize)}
-	switch {
-	case s.Redirects:
-		shared.redirects = web.AllRedirects
-	case s.HostRedirects:
-		shared.redirects = web.HostRedirects
-	}
-	for _, pair := range s.Headers {
-		value, err := c.text(pair.Line, "http.headers", pair.Value)
-		if err != nil {
-			return b, err
-		}
-		shared.headers = append(shared.headers, header{pair.Name, value})
-	}
-	body := s.Body
-	if !strings.Contains(body, "\r\n") {
-		body = strings.ReplaceAll(body, "\n", "\r\n")
-	}
-	if shared.body, err = c.text(s.Line, "http.body", body); err != nil {
+	b.NeedsTLS, b.Numbered = b.Operators.Requires(web.IsTLSPart), b.Operators.NeedsHistory()
+	if err := c.check(s, &b); err != nil {
 		return b, err
 	}
-	for _, path := range s.Path {
-		one := shared
-		if portForm.MatchString(path) {
-			return b, syntax.Unsupported(c.file, s.Line, "http.path with a port of its own")
-		}
-		if one.path, err = c.text(s.Line, "http.path", path); err != nil {
-			return b, err
-		}
-		one.trim = trimForm.MatchString(path)
-		b.steps = append(b.steps, one)
+	if s.DigestUsername != "" {
+		b.digest = &credentials{dsl.Parse(s.DigestUsername), dsl.Parse(s.DigestPassword)}
 	}
+	if s.Pipeline {
+		b.Pipeline = &Pipeline{max(1, s.PipelineConnections), max(1, s.PipelineRequests)}
+	}
+	if s.Race {
+		b.Race, b.Gate = s.RaceCount, s.RaceCount == 0
+	}
+	if err := c.payloads(s, &b); err != nil {
+		return b, err
+	}
+	b.Entries = c.entries(s)
+	b.Chained = b.Numbered || len(b.Entries) > 1 && slices.ContainsFunc(s.Extractors, func(x syntax.Extractor) bool { return x.Internal })
 	return b, nil
 }
 
-// notYet are names that mean something in the language which no engine gives yet.
-var notYet = []string{"interactsh-url", "randstr", "RDN", "DN", "TLD", "SD", "ip"}
-
-// text parses a text of a request and refuses what cannot have a value.
-func (c *compiler) text(line int, key, source string) (dsl.Text, error) {
-	t := dsl.Parse(source)
-	for _, name := range t.Names() {
-		if c.extracted[name] || slices.ContainsFunc(notYet, func(word string) bool { return name == word || strings.HasPrefix(name, word+"_") }) {
-			return t, syntax.Unsupported(c.file, line, key+": {{"+name+"}}")
-		}
+// blockID is what earlier answers are called by: "login_body", "http_1_body".
+func (c *compiler) blockID(s *syntax.HTTP, index int) string {
+	if s.ID == "" && len(c.template.HTTP) > 1 {
+		return "http_" + strconv.Itoa(index+1)
 	}
-	return t, nil
+	return cmp.Or(s.ID, "http")
 }
 
-// part refuses parts that only a later engine has.
-func (c *compiler) part(line int, part string) error {
-	if strings.HasPrefix(part, "interactsh") {
-		return syntax.Unsupported(c.file, line, "http part "+part)
+// check refuses what the language does not allow to stand together.
+func (c *compiler) check(s *syntax.HTTP, b *Block) error {
+	fault := func(key, format string, args ...any) error {
+		return syntax.Fault(c.template.Path, s.Line, 0, "http."+key, format, args...)
+	}
+	switch {
+	case len(s.Fuzzing) > 0:
+		return syntax.Unsupported(c.template.Path, s.Line, "http.fuzzing")
+	case len(s.Path) == 0 && len(s.Raw) == 0 && !s.GlobalMatchers:
+		return fault("path", "a request needs a path, or to be written raw")
+	case s.Redirects && s.HostRedirects:
+		return fault("host-redirects", "redirects and host-redirects exclude each other")
+	case s.ProtocolRedirects && !s.Redirects && !s.HostRedirects:
+		return fault("protocol-redirects", "it limits redirects or host-redirects, and neither is there")
+	case s.Race && b.Numbered:
+		return fault("race", "the answers of a race have no numbers")
 	}
 	return nil
+}
+
+// payloads takes over the payload sets that something in the block names.
+func (c *compiler) payloads(s *syntax.HTTP, b *Block) error {
+	b.payloads.attack = cmp.Or(s.Attack, batteringram)
+	for _, set := range s.Payloads {
+		if mentions(s, set.Name) {
+			b.payloads.sets = append(b.payloads.sets, payloadSet{set.Name, set.Values})
+		}
+	}
+	if why := b.payloads.wrong(); why != "" {
+		return syntax.Fault(c.template.Path, s.Line, 0, "http.payloads", "%s", why)
+	}
+	return nil
+}
+
+// mentions says whether a name occurs in what a block sends or judges by; payloads that
+// nothing names do not multiply requests.
+func mentions(s *syntax.HTTP, name string) bool {
+	in := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, name) })
+	}
+	for _, h := range s.Headers {
+		if in(h.Name, h.Value) {
+			return true
+		}
+	}
+	for _, m := range s.Matchers {
+		if in(m.Part) || in(m.Words...) || in(m.Regex...) || in(m.DSL...) || in(m.XPath...) || in(m.Binary...) {
+			return true
+		}
+	}
+	for _, x := range s.Extractors {
+		if in(x.Part, x.Name) || in(x.Regex...) || in(x.KVal...) || in(x.DSL...) || in(x.JSON...) || in(x.XPath...) {
+			return true
+		}
+	}
+	return in(s.Body, s.DigestUsername, s.DigestPassword) || in(s.Path...) || in(s.Raw...)
+}
+
+// entries are the requests of a block; paths, when there are any, come instead of raw
+// requests.
+func (c *compiler) entries(s *syntax.HTTP) []Entry {
+	shared := Entry{method: cmp.Or(s.Method, "GET"), body: dsl.Parse(crlf(s.Body)), sending: sending{
+		hops: s.MaxRedirects, maxBody: int64(s.MaxSize), sameScheme: s.ProtocolRedirects, readAll: s.ReadAll, unsafe: s.Unsafe,
+		automerge: !s.DisablePathAutomerge, fresh: s.Race || s.Pipeline,
+	}}
+	switch {
+	case s.Redirects:
+		shared.sending.redirects = web.AllRedirects
+	case s.HostRedirects:
+		shared.sending.redirects = web.HostRedirects
+	}
+	for _, h := range s.Headers {
+		shared.headers = append(shared.headers, header{h.Name, dsl.Parse(h.Value)})
+	}
+	var all []Entry
+	for _, path := range s.Path {
+		e := shared
+		path, e.port = web.CutPort(path)
+		e.path, e.trim = dsl.Parse(path), trims(path)
+		e.rooted = e.path
+		if rest, ok := strings.CutPrefix(path, "{{BaseURL}}"); ok {
+			e.rooted = dsl.Parse("{{RootURL}}" + rest)
+		}
+		all = append(all, e.closed())
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for _, text := range s.Raw {
+		e := shared
+		text = crlf(text)
+		n, _ := readNotes(text)
+		e.isRaw, e.raw, e.Once = true, dsl.Parse(text), n.once
+		all = append(all, e.closed())
+	}
+	return all
+}
+
+// crlf is a text as it goes on the wire: with \r\n for \n, unless it has them already.
+func crlf(s string) string {
+	if strings.Contains(s, "\r\n") {
+		return s
+	}
+	return strings.ReplaceAll(s, "\n", "\r\n")
+}
+
+// trims says whether a path text begins with a placeholder and its own slash.
+func trims(path string) bool {
+	rest, ok := strings.CutPrefix(path, "{{")
+	if !ok {
+		return false
+	}
+	name, rest, _ := strings.Cut(rest, "}}")
+	return strings.HasPrefix(rest, "/") && name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+}
+
+// closed works out what an entry depends on.
+func (e Entry) closed() Entry {
+	for _, t := range e.texts() {
+		for _, name := range t.Names() {
+			if !slices.Contains(e.names, name) {
+				e.names = append(e.names, name)
+			}
+		}
+		e.volatile = e.volatile || !t.Pure()
+	}
+	return e
+}
+
+// texts are all texts of an entry that placeholders may stand in.
+func (e *Entry) texts() []dsl.Text {
+	all := []dsl.Text{e.path, e.raw, e.body}
+	for _, h := range e.headers {
+		all = append(all, h.value)
+	}
+	return all
+}
+
+// linked says whether a block names what an earlier block was answered: one of its
+// fields, or a value that was taken out of it.
+func (c *compiler) linked() bool {
+	for i := range c.template.HTTP {
+		s := &c.template.HTTP[i]
+		for before := range i {
+			if mentions(s, c.blockID(&c.template.HTTP[before], before)+"_") {
+				return true
+			}
+			for _, x := range c.template.HTTP[before].Extractors {
+				if x.Internal && x.Name != "" && mentions(s, x.Name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

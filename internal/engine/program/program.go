@@ -1,9 +1,11 @@
 // Package program turns a template into something that runs: immutable, shared by all
 // scans at once, with every text parsed and every matcher compiled.
 //
-// A Program is bound to the variables of a scan (Bind), which fixes all but what the
-// target decides; a bound step has a Key, by which the runner sends equal requests of
-// different templates once.
+// A Program is bound to the variables of a scan (Bind). A bound program is plain when
+// all its requests are known as soon as the target is: each of them then has a Key, by
+// which the runner sends equal requests of different templates once. All other programs
+// are run as sessions, request by request: Block.Request builds one from what the
+// session has learned so far.
 package program
 
 import (
@@ -11,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/flow"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -23,34 +26,77 @@ type Program struct {
 	Digest string // of the template's bytes
 	Info   syntax.Info
 
-	blocks    []block
-	constants map[string]dsl.Text
-	variables []variable // in written order
+	// SelfContained programs name their own hosts and are run once, not once a target.
+	SelfContained bool
+	// Flow says which blocks are run, and in which order; nil runs them all as written.
+	Flow *flow.Program
+
+	blocks    []Block
+	constants map[string]string
+	variables []variable
+	carries   map[string]bool // names that an answer may give a value to
+	linked    bool            // blocks read what earlier blocks were answered
 }
 
-type variable struct {
-	name string
-	text dsl.Text
+// Block is one block of requests that share operators.
+type Block struct {
+	ID        string // as written, or "http_1" …; "http" for the only block of a template
+	Entries   []Entry
+	Operators *match.Operators
+
+	StopAtFirstMatch bool
+	IterateAll       bool // an entry runs once for every value that was extracted, not for the first
+	Numbered         bool // operators read what earlier entries were answered ("body_1")
+	NeedsTLS         bool // nothing can be found on plain http
+	GlobalMatchers   bool // operators are meant for the answers to all other templates
+	Race             int  // the first entry is sent so many times at once; 0 for not
+	Gate             bool // all entries are sent at once
+	Pipeline         *Pipeline
+	Threads          int  // requests of different payloads at the same time; 0 means the runner's own
+	Chained          bool // a later entry may need what an earlier one was answered
+
+	payloads  payloads
+	unchecked bool // sent even with placeholders that have no value
+	digest    *credentials
+	signed    bool // with the signature of AWS
+	selfmade  bool // self-contained
 }
 
-// block is a group of requests that share operators.
-type block struct {
-	steps            []step
-	operators        *match.Operators
-	stopAtFirstMatch bool
-	needsTLS         bool
+// Pipeline says how requests are laid on connections without waiting for answers.
+type Pipeline struct{ Connections, Requests int }
+
+// credentials are the texts of a name and a password.
+type credentials struct{ user, password dsl.Text }
+
+// Entry is one request to make, for every tuple of payloads.
+type Entry struct {
+	Once bool // made for the first tuple only
+
+	method  string
+	path    dsl.Text // of a path request
+	rooted  dsl.Text // path on targets that have no path: {{RootURL}} where {{BaseURL}} stood
+	port    string   // replaces the target's; "" for none
+	trim    bool     // one slash at the end of the target's path is left out
+	raw     dsl.Text // of a raw request
+	isRaw   bool
+	headers []header
+	body    dsl.Text
+	sending sending
+
+	names    []string // open in its texts
+	volatile bool     // some text is different each time
 }
 
-// step is one request to make.
-type step struct {
-	method    string
-	path      dsl.Text
-	headers   []header
-	body      dsl.Text
-	redirects web.RedirectMode
-	hops      int
-	maxBody   int64
-	trim      bool // one slash at the end of the target's path is left out
+// sending is how the requests of a block are sent, whatever they say.
+type sending struct {
+	redirects  web.RedirectMode
+	sameScheme bool
+	hops       int
+	maxBody    int64
+	readAll    bool
+	unsafe     bool
+	automerge  bool
+	fresh      bool
 }
 
 type header struct {
@@ -58,13 +104,41 @@ type header struct {
 	value dsl.Text
 }
 
+// Tuples is the number of payload tuples; 1 for a block without payloads.
+func (b *Block) Tuples() int { return b.payloads.count() }
+
+// HasPayloads says whether the requests of a block differ by payload.
+func (b *Block) HasPayloads() bool { return len(b.payloads.sets) > 0 }
+
+// Stops says whether a match of one entry means that those after it are not made.
+func (b *Block) Stops() bool { return b.StopAtFirstMatch && len(b.Entries) > 1 }
+
+// Requests is the number of requests that a block makes on a target, redirects and what
+// iterates over extracted values not counted. It ends at math.MaxInt32.
+func (b *Block) Requests() int {
+	if b.GlobalMatchers && len(b.Entries) == 0 {
+		return 0
+	}
+	if b.Race > 0 {
+		return b.Race
+	}
+	once := 0
+	for i := range b.Entries {
+		if b.Entries[i].Once {
+			once++
+		}
+	}
+	return once + product(len(b.Entries)-once, b.Tuples())
+}
+
 // PathSpecific says whether the verdict depends on the path: some request asks for a
 // path other than the root, and its operators read the status or the body. What holds
 // for a whole host (a missing header, a cookie, TLS) is not path specific.
 func (p *Program) PathSpecific() bool {
-	for _, b := range p.blocks {
-		for _, s := range b.steps {
-			if b.operators.ReadsPage() && !rootPath(s.path.String()) {
+	for i := range p.blocks {
+		b := &p.blocks[i]
+		for k := range b.Entries {
+			if b.Operators.ReadsPage() && !b.Entries[k].asksRoot() {
 				return true
 			}
 		}
@@ -72,20 +146,20 @@ func (p *Program) PathSpecific() bool {
 	return false
 }
 
-// Requests is the number of requests that the program makes on a target, redirects not
-// counted.
+// Requests is the number of requests that the program makes on a target; see
+// Block.Requests.
 func (p *Program) Requests() int {
 	n := 0
-	for _, b := range p.blocks {
-		n += len(b.steps)
+	for i := range p.blocks {
+		n += p.blocks[i].Requests()
 	}
 	return n
 }
 
 // NeedsTLS says whether the program has nothing to say about a plain http target.
 func (p *Program) NeedsTLS() bool {
-	for _, b := range p.blocks {
-		if !b.needsTLS {
+	for i := range p.blocks {
+		if !p.blocks[i].NeedsTLS {
 			return false
 		}
 	}
@@ -94,8 +168,16 @@ func (p *Program) NeedsTLS() bool {
 
 var baseForm = regexp.MustCompile(`^(?:\{\{\s*(?:BaseURL|RootURL)\s*\}\}|https?://[^/?#]*)`)
 
-// rootPath says whether a path text asks for the target itself.
-func rootPath(text string) bool {
+// asksRoot says whether an entry asks for the target itself.
+func (e *Entry) asksRoot() bool {
+	text := e.path.String()
+	if e.isRaw {
+		m, err := readMessage(e.raw.String(), true)
+		if err != nil {
+			return false
+		}
+		text = relative(m.target)
+	}
 	rest, _, _ := strings.Cut(baseForm.ReplaceAllString(text, ""), "?")
 	return rest == "" || rest == "/"
 }

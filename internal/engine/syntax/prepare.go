@@ -75,48 +75,34 @@ func Random() string {
 
 var includeLine = regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*!include:(.*)$`)
 
-// The bounds of includes.
-const (
-	maxIncludeDepth = 32 // files inside files
-	maxIncludes     = 1000
-)
+const maxIncludes = 32 // how deep files may include files
 
-// includer puts files in the place of the lines that name them, each of their lines as
+// include puts files in the place of the lines that name them, each of their lines as
 // far to the right as the include line was.
-type includer struct {
-	open  func(name string) ([]byte, error)
-	count int
-}
-
 func (o Options) include(path string, data []byte) ([]byte, error) {
 	if !o.Lenient || o.Include == nil || !includeLine.Match(data) {
 		return data, nil
 	}
-	i := includer{open: o.Include}
-	return i.expand(path, data, nil)
+	return o.expand(path, data, nil)
 }
 
-func (i *includer) expand(path string, data []byte, inside []string) ([]byte, error) {
+func (o Options) expand(path string, data []byte, inside []string) ([]byte, error) {
 	var out bytes.Buffer
 	from := 0
 	for _, at := range includeLine.FindAllSubmatchIndex(data, -1) {
 		line := 1 + bytes.Count(data[:at[0]], []byte("\n"))
-		fault := func(format string, args ...any) error { return Fault(path, line, 0, "!include", format, args...) }
 		indent, name := data[at[2]:at[3]], strings.TrimSpace(string(data[at[4]:at[5]]))
-		i.count++
 		switch {
 		case slices.Contains(inside, name):
-			return nil, fault("%s includes itself", name)
-		case len(inside) == maxIncludeDepth:
-			return nil, fault("more than %d files are inside each other", maxIncludeDepth)
-		case i.count > maxIncludes:
-			return nil, fault("more than %d files are included", maxIncludes)
+			return nil, Fault(path, line, 0, "!include", "%s includes itself", name)
+		case len(inside) == maxIncludes:
+			return nil, Fault(path, line, 0, "!include", "more than %d files include each other", maxIncludes)
 		}
-		text, err := i.open(name)
+		text, err := o.Include(name)
 		if err != nil {
-			return nil, fault("%v", err)
+			return nil, Fault(path, line, 0, "!include", "%v", err)
 		}
-		if text, err = i.expand(name, text, append(inside, name)); err != nil {
+		if text, err = o.expand(name, text, append(inside, name)); err != nil {
 			return nil, err
 		}
 		out.Write(data[from:at[0]])
@@ -128,7 +114,7 @@ func (i *includer) expand(path string, data []byte, inside []string) ([]byte, er
 			out.Write(part)
 		}
 		if from = at[1]; out.Len()+len(data)-from > MaxBytes {
-			return nil, fault("with its includes the template is larger than %d bytes", MaxBytes)
+			return nil, Fault(path, line, 0, "!include", "with its includes the template is larger than %d bytes", MaxBytes)
 		}
 	}
 	out.Write(data[from:])

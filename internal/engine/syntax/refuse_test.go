@@ -191,14 +191,10 @@ func TestIncludes(t *testing.T) {
 	}
 	files["f"+string(rune('a'+31))+".yaml"] = "# " + strings.Repeat("x", 1000)
 	within(t, 3*time.Second, "an include bomb", func() {
-		if _, err := read.Parse("t.yaml", []byte(minimal+"# !include:fa.yaml")); err == nil || !strings.Contains(err.Error(), "more than 1000 files are included") {
+		if _, err := read.Parse("t.yaml", []byte(minimal+"# !include:fa.yaml")); err == nil || !strings.Contains(err.Error(), "larger than") {
 			t.Error(err)
 		}
 	})
-	files["large.txt"] = "# " + strings.Repeat("x", syntax.MaxBytes/2)
-	if _, err := read.Parse("t.yaml", []byte(minimal+strings.Repeat("# !include:large.txt\n", 2))); err == nil || !strings.Contains(err.Error(), "larger than") {
-		t.Error(err)
-	}
 	if got, err := syntax.Parse("t.yaml", []byte(text+"  - path: [x]\n")); err != nil || len(got.HTTP) != 1 {
 		t.Errorf("strictly, an include is a comment: %+v %v", got, err)
 	}

@@ -1,0 +1,268 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// Input is what a request is made from, besides its program.
+type Input struct {
+	Ctx     context.Context
+	Target  web.Address // where the scan looks; not asked for by self-contained programs
+	Tuple   int         // of payloads, from 0
+	Carried dsl.Lookup  // what earlier answers gave; nil for nothing
+	Host    *dsl.Host   // the world for functions that need it
+}
+
+// Request is a request that is ready to be sent.
+type Request struct {
+	web.Request
+	Payload Payload
+	Scope   *Scope // what names meant when it was made, for its operators
+}
+
+// URL is the address that the request asks for, as the template wrote it.
+func (r *Request) URL() string { return r.Address.String() }
+
+// Request makes the request of an entry. The error says which variable has no value,
+// or why the text is no request; such a request cannot be made from this input.
+func (b *Bound) Request(block, entry int, in Input) (Request, error) {
+	m := maker{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry], scope: b.Scope(block, entry, in)}
+	var err error
+	if m.scope.payload, err = m.block.payloads.render(in.Tuple, m.scope.under(len(b.variables))); err != nil {
+		return Request{Scope: m.scope}, err
+	}
+	req := Request{Payload: m.scope.payload, Scope: m.scope}
+	if m.entry.isRaw {
+		err = m.fromRaw(&req.Request)
+	} else {
+		err = m.fromPath(&req.Request)
+	}
+	if err == nil {
+		err = m.finish(&req.Request)
+	}
+	return req, err
+}
+
+// Scope is what names mean for an entry on a target, its payload left out.
+func (b *Bound) Scope(block, entry int, in Input) *Scope {
+	e := &b.Blocks[block].Entries[entry]
+	s := &Scope{bound: b, carried: in.Carried, trim: e.trim, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
+	switch {
+	case b.SelfContained:
+	case e.port != "":
+		s.target = in.Target.WithPort(e.port)
+	default:
+		s.target = in.Target
+	}
+	return s
+}
+
+// Names is what names mean on a target where no entry is concerned.
+func (b *Bound) Names(in Input) *Scope {
+	return &Scope{bound: b, target: in.Target, carried: in.Carried, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
+}
+
+// maker makes one request.
+type maker struct {
+	block *Block
+	entry *Entry
+	scope *Scope
+	env   *dsl.Env // of scope, made when it is asked for
+}
+
+// render fills in a text. A block that does not check its variables takes a text with
+// placeholders left in it.
+func (m *maker) render(t dsl.Text) (string, error) {
+	if s, ok := t.Const(); ok {
+		return s, nil
+	}
+	if m.env == nil {
+		m.env = m.scope.Env()
+	}
+	s, err := t.Render(m.env)
+	if open := (*dsl.Unresolved)(nil); m.block.unchecked && errors.As(err, &open) {
+		err = nil
+	}
+	return s, err
+}
+
+// fromPath makes a request of a path text (template language 2.2).
+func (m *maker) fromPath(req *web.Request) error {
+	e := m.entry
+	text, err := m.render(e.path)
+	if err != nil {
+		return err
+	}
+	address, err := web.ParseAddress(text)
+	if err != nil {
+		return err
+	}
+	req.Method = e.method
+	req.NoDefaults = e.sending.unsafe
+	if m.block.selfmade {
+		m.scope.target = address
+	} else {
+		// What the target was given with comes first.
+		address.Query = joinQuery(m.scope.target.Query, address.Query)
+	}
+	req.Address = address
+	return nil
+}
+
+// fromRaw makes a request of a raw text (template language 2.3 and 2.4).
+func (m *maker) fromRaw(req *web.Request) error {
+	e, base := m.entry, m.scope.target
+	var err error
+	if m.block.selfmade {
+		if base, err = m.ownTarget(); err != nil {
+			return err
+		}
+		m.scope.target = base
+	}
+	text, err := m.render(e.raw)
+	if err != nil {
+		return err
+	}
+	got, err := readMessage(text, e.sending.unsafe)
+	if err != nil {
+		return err
+	}
+	req.Address = base
+	if m.block.selfmade {
+		base.Path, base.Query = "", ""
+	}
+	req.Address.Path, req.Address.Query = merge(base, got.target, e.sending.automerge)
+	if e.sending.unsafe {
+		loose := mergeLoose(base, got.target, e.sending.automerge)
+		if got.target == "" {
+			loose = "" // nothing is written there, and nothing is put there
+		}
+		req.Raw = []byte(got.text[:got.start] + loose + got.text[got.end:])
+		req.Address = got.notes.moved(req.Address)
+		req.SNI, req.Timeout = got.notes.serverName(headerValue(got.headers, "Host", base.Host)), got.notes.timeout
+		return nil
+	}
+	req.Method, req.NoAccept = got.method, true
+	for _, h := range got.headers {
+		if h.Name == "Host" {
+			req.Host = h.Value
+		} else {
+			req.Headers = append(req.Headers, h)
+		}
+	}
+	if req.Host == "" {
+		req.Host = base.Host
+	}
+	req.Body = []byte(got.body)
+	req.Address = got.notes.moved(req.Address)
+	req.SNI, req.Timeout = got.notes.serverName(req.Host), got.notes.timeout
+	return nil
+}
+
+func headerValue(list []web.Header, name, otherwise string) string {
+	for _, h := range list {
+		if strings.EqualFold(h.Name, name) {
+			return h.Value
+		}
+	}
+	return otherwise
+}
+
+// ownTarget is where a self-contained raw request goes: its request line holds a whole
+// URL, or a path that its Host line completes.
+func (m *maker) ownTarget() (web.Address, error) {
+	_, text := readNotes(m.entry.raw.String())
+	line, rest, _ := strings.Cut(text, "\n")
+	words := strings.Fields(line)
+	if len(words) < 3 {
+		return web.Address{}, errRequestLine
+	}
+	at := strings.Join(words[1:len(words)-1], " ")
+	if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "{{") {
+		head, _, _ := strings.Cut(rest, "\n\r\n")
+		for line := range strings.SplitSeq(head, "\n") {
+			if name, value, _ := strings.Cut(line, ":"); name == "Host" {
+				return m.address("http://" + strings.TrimSpace(value) + at)
+			}
+		}
+		return web.Address{}, errors.New("a self-contained request names a URL, or a path and a Host")
+	}
+	return m.address(at)
+}
+
+// address renders a text and reads it as a URL.
+func (m *maker) address(source string) (web.Address, error) {
+	text, err := m.render(dsl.Parse(source))
+	if err != nil {
+		return web.Address{}, err
+	}
+	return web.ParseAddress(text)
+}
+
+// finish adds what all forms of a request have in common.
+func (m *maker) finish(req *web.Request) error {
+	e, how := m.entry, m.entry.sending
+	req.Redirects, req.SameScheme, req.MaxRedirects = how.redirects, how.sameScheme, how.hops
+	req.MaxBody, req.ReadAll, req.Fresh = how.maxBody, how.readAll, how.fresh
+	if req.Raw != nil {
+		return nil
+	}
+	for _, h := range e.headers {
+		value, err := m.render(h.value)
+		if err != nil {
+			return err
+		}
+		if h.name == "Host" {
+			req.Host = value
+		} else {
+			req.Headers = setHeader(req.Headers, h.name, value)
+		}
+	}
+	if s, constant := e.body.Const(); !constant || s != "" {
+		body, err := m.render(e.body)
+		if err != nil {
+			return err
+		}
+		req.Body = []byte(body)
+	}
+	if d := m.block.digest; d != nil {
+		user, err := m.render(d.user)
+		if err != nil {
+			return err
+		}
+		password, err := m.render(d.password)
+		if err != nil {
+			return err
+		}
+		req.Digest = &web.Credentials{Username: user, Password: password}
+	}
+	if m.block.signed {
+		return m.sign(req)
+	}
+	return nil
+}
+
+// sign signs a request the way AWS wants it, with the keys that the variables of the
+// scan give (template language 2.1).
+func (m *maker) sign(req *web.Request) error {
+	value := func(name, otherwise string) string {
+		if v, ok := m.scope.Lookup(name); ok {
+			return dsl.String(v)
+		}
+		return otherwise
+	}
+	id, secret := value("aws-id", ""), value("aws-secret", "")
+	if id == "" || secret == "" {
+		return errors.New("the request is to be signed, and {{aws-id}} and {{aws-secret}} have no value")
+	}
+	web.AWS{
+		ID: id, Secret: secret, Token: value("aws-session-token", ""), Region: value("region", ""), Service: value("service", ""),
+	}.Sign(req, time.Now())
+	return nil
+}

@@ -1,0 +1,124 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// Key is equal for two static entries exactly when they send the same first request to
+// a target; how redirects are followed is not in it. For targets without a path
+// (rootTarget), {{BaseURL}} and {{RootURL}} are the same, and a raw GET that has only
+// headers which a path request sends as well is the same as that.
+func (b *Bound) Key(block, entry int, rootTarget bool) string {
+	e := &b.Blocks[block].Entries[entry]
+	k := keyWriter{bound: b}
+	path, raw, noAccept := e.path, e.raw, e.isRaw
+	if rootTarget && !e.isRaw {
+		path = e.rooted
+	}
+	if target, ok := e.plainGet(); ok && rootTarget {
+		path, raw, noAccept = dsl.Parse("{{RootURL}}"+target).Bind(b.fixed(&b.Blocks[block])), dsl.Text{}, false
+	}
+	if rootTarget && path.Key() == rootURL.Key() {
+		path = rootSlash
+	}
+	k.field(e.method)
+	k.field(e.port)
+	k.text(path)
+	k.text(raw)
+	k.text(e.body)
+	how := e.sending
+	k.field(fmt.Sprint(how.maxBody, how.readAll, how.unsafe, how.automerge || !noAccept, noAccept, e.trim && !rootTarget))
+	for _, h := range e.headers {
+		k.field(h.name)
+		k.text(h.value)
+	}
+	return k.String()
+}
+
+var (
+	rootURL   = dsl.Parse("{{RootURL}}")
+	rootSlash = dsl.Parse("{{RootURL}}/")
+)
+
+// keyWriter writes fields one after the other so that no two lists read the same.
+type keyWriter struct {
+	strings.Builder
+	bound *Bound
+}
+
+func (k *keyWriter) field(s string) { k.WriteString(strconv.Itoa(len(s)) + ":" + s) }
+
+// text writes a text and what its open names stand for.
+func (k *keyWriter) text(t dsl.Text) {
+	k.field(t.Key())
+	if _, constant := t.Const(); !constant {
+		k.meanings(t.Names(), len(k.bound.variables))
+	}
+}
+
+// meanings writes what names stand for that are not the target's own.
+func (k *keyWriter) meanings(names []string, n int) {
+	for _, name := range names {
+		if v, ok := k.bound.given(name); ok {
+			k.field("=" + dsl.String(v))
+			continue
+		}
+		if isURLName(name) {
+			continue
+		}
+		for i := n - 1; i >= 0; i-- {
+			v := &k.bound.variables[i]
+			if v.name != name {
+				continue
+			}
+			if v.frozen != nil {
+				k.field("=" + dsl.String(v.frozen))
+			} else {
+				k.field("?" + v.text.Key())
+				k.meanings(v.text.Names(), i)
+			}
+			break
+		}
+	}
+}
+
+// plainHeader says whether a header of a raw GET asks for nothing that a path request
+// does not ask for, too.
+func plainHeader(h web.Header) bool {
+	switch h.Name {
+	case "Host":
+		return h.Value == "{{Hostname}}"
+	case "User-Agent":
+		return strings.HasPrefix(h.Value, "Mozilla/5.0 (") && !strings.Contains(h.Value, "{{")
+	case "Accept":
+		return strings.Contains(h.Value, "*/*")
+	case "Accept-Language", "Accept-Encoding":
+		return true
+	case "Connection":
+		return strings.EqualFold(h.Value, "close") || strings.EqualFold(h.Value, "keep-alive")
+	}
+	return false
+}
+
+// plainGet gives the request target of a raw request that is the same as a path
+// request on a target without a path.
+func (e *Entry) plainGet() (target string, ok bool) {
+	if !e.isRaw || e.sending.unsafe || len(e.headers) > 0 {
+		return "", false
+	}
+	if body, constant := e.body.Const(); !constant || body != "" {
+		return "", false
+	}
+	m, err := readMessage(e.raw.String(), false)
+	if err != nil || m.method != "GET" || m.body != "" || m.notes != (notes{}) || !strings.HasPrefix(m.target, "/") || strings.ContainsAny(m.target, "#") {
+		return "", false
+	}
+	other := slices.ContainsFunc(m.headers, func(h web.Header) bool { return !plainHeader(h) })
+	return m.target, !other
+}

@@ -1,0 +1,131 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+)
+
+// The ways to combine payload sets (template language 2.5).
+const (
+	batteringram = "batteringram" // one set, value by value
+	pitchfork    = "pitchfork"    // all sets side by side, as far as the shortest goes
+	clusterbomb  = "clusterbomb"  // every combination; the set written first changes fastest
+)
+
+// payloadSet is the values that one name takes, in written order.
+type payloadSet struct {
+	name   string
+	values []string
+}
+
+// payloads are the sets of a block and how they are combined. The zero value stands for
+// a block without payloads: one tuple, with nothing in it.
+type payloads struct {
+	sets   []payloadSet
+	attack string
+}
+
+// count is the number of tuples; it ends at math.MaxInt32.
+func (p *payloads) count() int {
+	if len(p.sets) == 0 {
+		return 1
+	}
+	n := len(p.sets[0].values)
+	for _, s := range p.sets[1:] {
+		if p.attack == clusterbomb {
+			n = product(n, len(s.values))
+		} else {
+			n = min(n, len(s.values))
+		}
+	}
+	return n
+}
+
+// product multiplies two counts and ends at math.MaxInt32.
+func product(a, b int) int {
+	if a > 0 && b > math.MaxInt32/a {
+		return math.MaxInt32
+	}
+	return a * b
+}
+
+// tuple gives the value of each set in tuple i, in the order of the sets.
+func (p *payloads) tuple(i int) []string {
+	out := make([]string, len(p.sets))
+	for k, s := range p.sets {
+		at := i
+		if p.attack == clusterbomb {
+			at, i = i%len(s.values), i/len(s.values)
+		}
+		out[k] = s.values[at]
+	}
+	return out
+}
+
+// render gives tuple i with the placeholders of its values filled in from what else is
+// known; err is that of dsl.Text.Render.
+func (p *payloads) render(i int, env *dsl.Env) (Payload, error) {
+	if len(p.sets) == 0 {
+		return nil, nil
+	}
+	values := p.tuple(i)
+	out := make(Payload, len(values))
+	for k, v := range values {
+		if strings.Contains(v, "{{") || strings.Contains(v, "§") {
+			text, err := dsl.Parse(v).Render(env)
+			if err != nil {
+				return nil, err
+			}
+			v = text
+		}
+		out[k] = Value{p.sets[k].name, v}
+	}
+	return out, nil
+}
+
+// Value is a name and its text.
+type Value struct{ Name, Text string }
+
+// Payload is one tuple of payload values, in the order in which the sets were written.
+type Payload []Value
+
+// Lookup finds a payload value by its name.
+func (p Payload) Lookup(name string) (any, bool) {
+	for _, v := range p {
+		if v.Name == name {
+			return v.Text, true
+		}
+	}
+	return nil, false
+}
+
+// has says whether there is a set of this name.
+func (p *payloads) has(name string) bool {
+	return slices.ContainsFunc(p.sets, func(s payloadSet) bool { return s.name == name })
+}
+
+// with is p with a set added, or put in the place of the one that has its name.
+func (p payloads) with(name string, values []string) payloads {
+	p.sets = slices.Clone(p.sets)
+	if i := slices.IndexFunc(p.sets, func(s payloadSet) bool { return s.name == name }); i >= 0 {
+		p.sets[i].values = values
+	} else {
+		p.sets = append(p.sets, payloadSet{name, values})
+	}
+	return p
+}
+
+// wrong says why the sets cannot be combined; "" when they can.
+func (p *payloads) wrong() string {
+	if p.attack == batteringram && len(p.sets) > 1 {
+		return "batteringram takes one payload set; pitchfork and clusterbomb take several"
+	}
+	if n := p.count(); n > maxTuples {
+		return fmt.Sprintf("%d combinations of payloads are more than %d", n, maxTuples)
+	}
+	return ""
+}

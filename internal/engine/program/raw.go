@@ -1,0 +1,242 @@
+package program
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// maxTimeout is the longest time that a @timeout line can ask for.
+const maxTimeout = 5 * time.Minute
+
+// message is a raw request, taken apart (template language 2.3).
+type message struct {
+	method  string
+	target  string // as written; "" when the request line has none
+	headers []web.Header
+	body    string
+	notes   notes
+
+	text       string // what follows the annotations, byte by byte
+	start, end int    // where target is in text
+}
+
+// notes are the lines that begin with @ before a raw request.
+type notes struct {
+	host    string // of @Host, as written
+	sni     string // of @tls-sni, as written
+	timeout time.Duration
+	once    bool
+}
+
+// errRequestLine says what a raw request needs that is not sent byte by byte.
+var errRequestLine = errors.New("a raw request begins with METHOD PATH VERSION")
+
+// readMessage takes a rendered raw request apart. Lines end with \r\n or \n. With loose
+// the request line may be anything: the text will be sent as it is.
+func readMessage(text string, loose bool) (message, error) {
+	var m message
+	m.notes, m.text = readNotes(text)
+	line, rest, _ := strings.Cut(m.text, "\n")
+	words := strings.Fields(line)
+	switch {
+	case len(words) == 2 && strings.Contains(words[1], "HTTP"):
+		m.method = words[0] // no path: that of the target
+	case len(words) >= 3 || loose && len(words) == 2:
+		m.method, m.target = words[0], words[1]
+		m.start = strings.Index(line, words[0]) + len(words[0])
+		m.start += strings.Index(line[m.start:], words[1])
+		m.end = m.start + len(words[1])
+	case loose && len(words) == 1:
+		m.method = words[0]
+	case !loose:
+		return m, errRequestLine
+	}
+	m.readRest(rest)
+	return m, nil
+}
+
+// readRest reads headers and body. A line without a colon is a header with the value of
+// the one before; a name that comes again replaces what it said before.
+func (m *message) readRest(rest string) {
+	var value string
+	multipart := false
+	for rest != "" {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		if line = strings.TrimSpace(line); line == "" {
+			break
+		}
+		name, after, ok := strings.Cut(line, ":")
+		if ok {
+			value = strings.TrimSpace(after)
+		}
+		multipart = multipart || strings.Contains(name, "Content-Type") && strings.Contains(value, "multipart/")
+		if name != "" {
+			m.headers = setHeader(m.headers, name, value)
+		}
+	}
+	m.body = rest
+	if !multipart {
+		m.body = strings.TrimSuffix(rest, "\r\n")
+	}
+}
+
+// setHeader replaces the header of exactly this name, or adds it.
+func setHeader(list []web.Header, name, value string) []web.Header {
+	if i := slices.IndexFunc(list, func(h web.Header) bool { return h.Name == name }); i >= 0 {
+		list[i].Value = value
+		return list
+	}
+	return append(list, web.Header{Name: name, Value: value})
+}
+
+// readNotes takes the lines that begin with @ off the front of a raw request, and empty
+// lines before it.
+func readNotes(text string) (n notes, rest string) {
+	for rest = text; ; {
+		line, after, more := strings.Cut(rest, "\n")
+		line = strings.TrimSpace(line)
+		if !more || line != "" && line[0] != '@' {
+			return n, rest
+		}
+		rest = after
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch name {
+		case "@Host":
+			n.host = value
+		case "@tls-sni":
+			n.sni = value
+		case "@timeout":
+			if d, err := time.ParseDuration(value); err == nil && d > 0 {
+				n.timeout = min(d, maxTimeout)
+			}
+		case "@once":
+			n.once = true
+		}
+	}
+}
+
+// moved is the address that a @Host line sends a request to: another host and, when the
+// line says so, another scheme. Without a port of its own the one written before stays.
+func (n notes) moved(a web.Address) web.Address {
+	if n.host == "" {
+		return a
+	}
+	to := n.host
+	for _, scheme := range []string{"http", "https"} {
+		if len(to) > len(scheme)+3 && strings.EqualFold(to[:len(scheme)+3], scheme+"://") {
+			a.Scheme, to = scheme, to[len(scheme)+3:]
+			break
+		}
+	}
+	to = strings.ToLower(strings.TrimRight(to, "/"))
+	if _, _, err := net.SplitHostPort(to); err != nil {
+		if _, port, err := net.SplitHostPort(a.Host); err == nil {
+			to = net.JoinHostPort(strings.Trim(to, "[]"), port)
+		}
+	}
+	a.Host = to
+	return a
+}
+
+// serverName is the name for SNI that a @tls-sni line asks for; host is the request's
+// Host line.
+func (n notes) serverName(host string) string {
+	if n.sni == "request.host" {
+		name, _, err := net.SplitHostPort(host)
+		if err != nil {
+			return host
+		}
+		return name
+	}
+	_, name, found := strings.Cut(n.sni, "://")
+	if !found {
+		return n.sni
+	}
+	return name
+}
+
+// relative is what a request target written as a URL asks its host for.
+func relative(target string) string {
+	for _, scheme := range []string{"http://", "https://"} {
+		if rest, ok := strings.CutPrefix(target, scheme); ok {
+			if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+				return rest[i:]
+			}
+			return ""
+		}
+	}
+	return target
+}
+
+// merge joins the path of a target with the path of a raw request, and the parameters of
+// both, the target's first. Nothing, and a lone slash, mean the target's own path. What
+// the two paths have in common at the joint is not said twice.
+func merge(base web.Address, target string, automerge bool) (path, query string) {
+	target, _, _ = strings.Cut(relative(target), "#")
+	own, params, _ := strings.Cut(target, "?")
+	if target == "/" || target == "" {
+		own = ""
+	} else if own != "" && own[0] != '/' {
+		own = "/" + own
+	}
+	if automerge {
+		own = join(base.Path, own)
+	}
+	return own, joinQuery(base.Query, params)
+}
+
+// mergeLoose is merge for a request that is sent byte by byte: without a leading slash,
+// and on a target without a path, its own path stays as it was written.
+func mergeLoose(base web.Address, target string, automerge bool) string {
+	target = relative(target)
+	target, fragment, marked := strings.Cut(target, "#")
+	if marked {
+		fragment = "#" + fragment
+	}
+	own, params, _ := strings.Cut(target, "?")
+	query := joinQuery(base.Query, params)
+	if query != "" || strings.HasSuffix(target, "?") {
+		query = "?" + query
+	}
+	if (base.Path == "" || base.Path == "/") && !strings.HasPrefix(target, "/") {
+		return own + query + fragment
+	}
+	path, _ := merge(base, target, automerge)
+	return path + query + fragment
+}
+
+func joinQuery(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "&" + b
+}
+
+// join joins two paths with one slash; when one of them repeats the other there, once is
+// enough: "/blog/test" and "/blog/test/x" are "/blog/test/x".
+func join(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	case strings.HasSuffix(a, "/"):
+		b = strings.TrimPrefix(b, "/")
+	case !strings.HasPrefix(b, "/"):
+		b = "/" + b
+	}
+	switch {
+	case strings.HasSuffix(a, b):
+		return a
+	case strings.HasPrefix(b, a):
+		return b
+	}
+	return a + b
+}

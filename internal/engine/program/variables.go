@@ -1,0 +1,175 @@
+package program
+
+import (
+	"context"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// variable is one of a template's own variables. Frozen ones have their value for good;
+// the others are rendered anew for every request.
+type variable struct {
+	name   string
+	text   dsl.Text
+	list   any // a list as it was written; not rendered
+	frozen any // a string or a dsl.Raw; nil for a variable that is not frozen
+}
+
+// urlWords make a set of variables depend on the target wherever they stand, even inside
+// another word: so the language has it (template language 1.4).
+var urlWords = []string{
+	"BaseURL", "RootURL", "Hostname", "Host", "Port", "Path", "Query", "File", "Scheme", "Input",
+	"FQDN", "RDN", "DN", "TLD", "SD", "interactsh-url",
+}
+
+// compileVariables reads a template's variables and, when none of them needs to know
+// more than its siblings, fixes their values: they are the same for all targets and
+// requests (template language 1.4).
+func compileVariables(written []syntax.Variable) []variable {
+	all := make([]variable, len(written))
+	declared := make(map[string]bool, len(written))
+	for i, w := range written {
+		all[i] = variable{name: w.Name, text: dsl.Parse(w.Value)}
+		if list, ok := w.Data.([]any); ok {
+			all[i].list = list
+		}
+		declared[w.Name] = true
+	}
+	for i, w := range written {
+		for _, word := range urlWords {
+			if strings.Contains(w.Value, word) {
+				return all
+			}
+		}
+		for _, name := range all[i].text.Names() {
+			if !declared[name] {
+				return all
+			}
+		}
+	}
+	values := make(map[string]any, len(all))
+	for i := range all {
+		v := all[i].render(&dsl.Env{Ctx: context.Background(), Vars: dsl.Map(values), Host: &dsl.Host{}})
+		if _, failed := v.(dsl.Raw); failed {
+			return unfreeze(all) // it may work while a scan runs
+		}
+		all[i].frozen, values[all[i].name] = v, v
+	}
+	return all
+}
+
+func unfreeze(all []variable) []variable {
+	for i := range all {
+		all[i].frozen = nil
+	}
+	return all
+}
+
+// render gives a variable its value; one that cannot be rendered keeps its raw text.
+func (v *variable) render(env *dsl.Env) any {
+	if v.list != nil {
+		return v.list
+	}
+	text, err := v.text.Render(env)
+	if err != nil {
+		return dsl.Raw(v.text.String())
+	}
+	return text
+}
+
+// isURLName says whether a name is one that the target's URL gives.
+func isURLName(name string) bool {
+	_, known := web.Address{Scheme: "http", Host: "a.example.org", Path: "/"}.Variable(name, false)
+	return known
+}
+
+// Scope says what names mean while one request is made and judged. From the strongest:
+// payload values, the template's constants, the variables of the scan, those of the
+// target's URL, what earlier answers gave, and the template's own variables (template
+// language 1.4). For a self-contained request constants come before payload values, and
+// earlier answers before the scan (2.4). It belongs to one goroutine.
+type Scope struct {
+	bound   *Bound
+	target  web.Address // without a host while it is not known
+	trim    bool
+	payload Payload
+	carried dsl.Lookup
+	env     dsl.Env
+
+	own []any // values of the template's variables, as far as they were asked for
+}
+
+// Lookup gives the meaning of a name.
+func (s *Scope) Lookup(name string) (any, bool) {
+	if s.bound.SelfContained {
+		if v, ok := s.bound.constants[name]; ok {
+			return v, true
+		}
+	}
+	if v, ok := s.payload.Lookup(name); ok {
+		return v, true
+	}
+	return s.beneath(name, len(s.bound.variables))
+}
+
+// beneath is Lookup without payload values, and with the first n variables of the
+// template only: as payload values and variables see it while they are made.
+func (s *Scope) beneath(name string, n int) (any, bool) {
+	if s.bound.SelfContained && s.carried != nil {
+		if v, ok := s.carried(name); ok {
+			return v, true
+		}
+	}
+	if v, ok := s.bound.given(name); ok {
+		return v, true
+	}
+	if s.target.Host != "" {
+		if v, ok := s.target.Variable(name, s.trim); ok {
+			return v, true
+		}
+	}
+	if s.carried != nil {
+		if v, ok := s.carried(name); ok {
+			return v, true
+		}
+	}
+	return s.variable(name, n)
+}
+
+// variable gives the last of the template's first n variables that has this name.
+func (s *Scope) variable(name string, n int) (any, bool) {
+	for i := n - 1; i >= 0; i-- {
+		v := &s.bound.variables[i]
+		if v.name != name {
+			continue
+		}
+		if v.frozen != nil {
+			return v.frozen, true
+		}
+		if s.own == nil {
+			s.own = make([]any, len(s.bound.variables))
+		}
+		if s.own[i] == nil {
+			s.own[i] = v.render(s.under(i))
+		}
+		return s.own[i], true
+	}
+	return nil, false
+}
+
+// under is the Env of variable i; under(len(variables)) that of payload values.
+func (s *Scope) under(i int) *dsl.Env {
+	env := s.env
+	env.Vars = func(name string) (any, bool) { return s.beneath(name, i) }
+	return &env
+}
+
+// Env is the Env of the request itself and of its operators.
+func (s *Scope) Env() *dsl.Env {
+	env := s.env
+	env.Vars = s.Lookup
+	return &env
+}

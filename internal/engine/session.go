@@ -1,0 +1,468 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/flow"
+	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// session is one program at work on one target, from its first request to its last.
+type session struct {
+	*seat
+	bound  *program.Bound
+	jar    *web.Jar
+	memory memory
+	opener *opened // the answer to the first request, when it is there already
+
+	tell func([]Event)       // takes events as they come
+	seen func(*web.Exchange) // is told of every answer; may be nil
+	only *origin             // the request that seat.change is for
+
+	state    uint8 // the worst so far
+	reason   string
+	fault    error // why there was no answer, the first time
+	requests int   // that were made
+	used     bool  // a cookie was set
+}
+
+// opened is the answer to a probe that a session begins with.
+type opened struct {
+	first *web.Exchange
+	err   error
+}
+
+// session runs a program that is not plain.
+func (v *visit) session(ctx context.Context, i int, with *opened) {
+	if ctx.Err() != nil {
+		return
+	}
+	bound := v.run.programs[i]
+	s := &session{seat: &v.seat, bound: bound, jar: web.NewJar(), opener: with, state: notApplicable}
+	s.tell = func(events []Event) {
+		v.mu.Lock()
+		v.note(i, len(events))
+		v.markEvents(events)
+		v.mu.Unlock()
+		v.run.emit(events)
+	}
+	expected := bound.Requests()
+	if with != nil {
+		expected--
+	}
+	s.seen = func(x *web.Exchange) {
+		v.run.times[i].add(x)
+		if expected > 0 {
+			expected--
+			v.run.counts.done.Add(1)
+		}
+		v.seeAll(ctx, x)
+	}
+	s.run(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	v.run.counts.done.Add(int64(expected))
+	v.mu.Lock()
+	v.settle(i, answer{state: s.state, reason: s.reason})
+	v.ended(i)
+	v.mu.Unlock()
+}
+
+// run runs the program: as its flow says, or block by block. A template that makes the
+// engine panic ends alone, as failed.
+func (s *session) run(ctx context.Context) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.note(failed, broke(cause))
+		}
+	}()
+	if s.bound.Flow != nil {
+		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Set: s.memory.set})
+		if stopped := (*flow.Error)(nil); errors.As(err, &stopped) {
+			s.note(failed, err.Error())
+		}
+		return
+	}
+	for j := range s.bound.Blocks {
+		if _, err := s.block(ctx, j); err != nil {
+			return
+		}
+	}
+}
+
+// call is a protocol call of a flow.
+func (s *session) call(ctx context.Context, c flow.Call) (matched bool, err error) {
+	if c.Protocol != "http" {
+		return false, nil
+	}
+	if len(c.IDs) == 0 {
+		for j := range s.bound.Blocks {
+			hit, err := s.block(ctx, j)
+			if matched = matched || hit; err != nil {
+				return matched, err
+			}
+		}
+		return matched, nil
+	}
+	for _, id := range c.IDs {
+		j, ok := s.bound.Find(id)
+		if !ok {
+			return matched, nil
+		}
+		hit, err := s.block(ctx, j)
+		if matched = matched || hit; err != nil {
+			return matched, err
+		}
+	}
+	return matched, nil
+}
+
+// values are what a flow sees in its template object.
+func (s *session) values() map[string]any {
+	all := s.bound.Values(s.input(context.Background()))
+	s.memory.snapshot(all)
+	return all
+}
+
+// note remembers how something ended; the first reason of the worst state stays.
+func (s *session) note(state uint8, reason string) {
+	if state > s.state || state == s.state && s.reason == "" {
+		s.state, s.reason = state, reason
+	}
+}
+
+// turn is what came of an entry, or of all entries of a payload tuple.
+type turn struct {
+	gate    bool // what a flow is told
+	matched bool
+	over    bool // the rest of the block is not to be made
+	events  []Event
+	learned []match.Values
+	state   uint8
+	reason  string
+	fault   error // why there was no answer
+	err     error // of the context, or of the budget: the session is over
+}
+
+// take takes over what came of a turn.
+func (s *session) take(t turn) {
+	s.memory.extract(t.learned)
+	s.note(t.state, t.reason)
+	if s.fault == nil {
+		s.fault = t.fault
+	}
+	if len(t.events) > 0 {
+		s.tell(t.events)
+	}
+}
+
+// block makes all requests of a block, and says whether one of them matched as a flow
+// sees it. The error is that of the context, or the budget's.
+func (s *session) block(ctx context.Context, j int) (gate bool, err error) {
+	b := &s.bound.Blocks[j]
+	if b.NeedsTLS && s.address.Scheme != "https" && !s.bound.SelfContained {
+		return false, nil
+	}
+	s.memory.begin()
+	switch {
+	case b.Pipeline != nil, b.Race > 0, b.Gate:
+		return s.together(ctx, j)
+	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.used:
+		return s.abreast(ctx, j)
+	}
+	for t := range b.Tuples() {
+		for k := range b.Entries {
+			if b.Entries[k].Once && t > 0 {
+				continue
+			}
+			rounds := 1
+			if b.IterateAll {
+				rounds = s.memory.rounds()
+			}
+			for round := range rounds {
+				got := s.entry(ctx, j, k, t, round, s.jar)
+				s.take(got)
+				if gate = gate || got.gate; got.over || got.err != nil {
+					return gate, got.err
+				}
+			}
+		}
+	}
+	return gate, nil
+}
+
+// abreast makes the requests of several payload tuples at the same time, and takes what
+// came of them in the order of the tuples. Each tuple has cookies of its own.
+func (s *session) abreast(ctx context.Context, j int) (gate bool, err error) {
+	b := &s.bound.Blocks[j]
+	width := b.Threads
+	if width <= 0 || width > s.engine.cfg.PerHost {
+		width = s.engine.cfg.PerHost
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer stop()
+	turns := make(chan chan turn, width-1)
+	workers.Go(func() {
+		defer close(turns)
+		for t := range b.Tuples() {
+			one := make(chan turn, 1)
+			select {
+			case turns <- one:
+			case <-ctx.Done():
+				return
+			}
+			workers.Go(func() { one <- s.tuple(ctx, j, t) })
+		}
+	})
+	for one := range turns {
+		got := <-one
+		s.take(got)
+		if gate = gate || got.gate; got.over || got.err != nil {
+			return gate, got.err
+		}
+	}
+	return gate, nil
+}
+
+// tuple makes all entries of one payload tuple.
+func (s *session) tuple(ctx context.Context, j, t int) (all turn) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			all.state, all.reason, all.over = failed, broke(cause), true
+		}
+	}()
+	b := &s.bound.Blocks[j]
+	jar := web.NewJar()
+	for k := range b.Entries {
+		if b.Entries[k].Once && t > 0 {
+			continue
+		}
+		got := s.entry(ctx, j, k, t, 0, jar)
+		all.gate, all.matched = all.gate || got.gate, all.matched || got.matched
+		all.events, all.learned = append(all.events, got.events...), append(all.learned, got.learned...)
+		if got.state > all.state {
+			all.state, all.reason = got.state, got.reason
+		}
+		if all.over, all.err = got.over, got.err; got.over || got.err != nil {
+			break
+		}
+	}
+	return all
+}
+
+// entry makes one request, follows it, and judges the answers.
+func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) turn {
+	in := s.input(ctx)
+	in.Tuple, in.Carried = t, s.memory.carried(round)
+	req, err := s.bound.Request(j, k, in)
+	if ctx.Err() != nil {
+		return turn{err: ctx.Err()}
+	}
+	if err != nil {
+		return s.unmade(err)
+	}
+	req.Jar = jar
+	chain, err := s.exchange(ctx, j, k, &req)
+	switch {
+	case ctx.Err() != nil:
+		return turn{err: ctx.Err()}
+	case err != nil:
+		state, reason := outcome(err)
+		got := turn{state: state, reason: reason, fault: err}
+		if state == overBudget {
+			got.err = err
+		}
+		return got
+	}
+	return s.judge(ctx, j, k, t, &req, chain)
+}
+
+// unmade is what comes of a request that cannot be made. Where a value was to come out
+// of an answer that was there and did not have it, the template has had its say: there
+// is nothing to be found here.
+func (s *session) unmade(err error) turn {
+	got := turn{state: skipped, reason: err.Error(), over: true, fault: err}
+	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) && s.requests > 0 && s.bound.Carries(open.Name) {
+		got.state, got.reason = tested, ""
+	}
+	return got
+}
+
+// exchange sends a request, or takes the answer that is there already, and follows
+// redirects.
+func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) ([]*web.Exchange, error) {
+	var first *web.Exchange
+	var err error
+	if with := s.opener; with != nil {
+		if s.opener = nil; with.err != nil {
+			return nil, with.err
+		}
+		first = with.first
+		req.Jar.Keep(first)
+	} else {
+		if s.change != nil && (s.only == nil || s.only.block == j && s.only.entry == k) {
+			s.change(&req.Request)
+		}
+		req.Fresh = req.Fresh || s.fresh
+		if first, err = s.send(ctx, req.Request); err != nil {
+			return nil, err
+		}
+	}
+	s.requests++
+	chain, err := s.follow(ctx, first, s.bound.Follow(j, k), req.Jar)
+	if s.seen != nil {
+		for _, x := range chain {
+			s.seen(x)
+		}
+	}
+	return chain, err
+}
+
+// judge judges the answers to a request: the last first, then the redirects before it,
+// backwards.
+func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, chain []*web.Exchange) turn {
+	b := &s.bound.Blocks[j]
+	got := turn{state: tested}
+	views := s.views(ctx, chain)
+	vars := dsl.First(about(s.bound), s.memory.history, req.Scope.Lookup)
+	for i, x := range slices.Backward(chain) {
+		s.used = s.used || x.Header("Set-Cookie") != ""
+		facts := dsl.First(views[i].Named, req.Scope.Lookup)
+		if body := views[i].Body; body == nil && len(x.Body) > 0 {
+			facts = withoutBody(facts)
+		}
+		s.memory.answered(b.ID, k+1, facts)
+		out := b.Operators.Eval(views[i], vars)
+		got.gate, got.matched = got.gate || out.Gate, got.matched || out.Matched
+		got.learned = append(got.learned, out.Internal...)
+		h := hop{exchange: x, at: x.URL(), body: views[i].Body}
+		if i == 0 {
+			h.at = req.URL()
+		}
+		if !out.Silent {
+			for _, f := range out.Findings {
+				o := origin{bound: s.bound, block: j, entry: k, tuple: t}
+				got.events = append(got.events, newEvent(o, s.target, s.address, h, f, req.Payload))
+			}
+		}
+		if out.Matched && b.StopAtFirstMatch {
+			got.over = true
+			break
+		}
+	}
+	return got
+}
+
+// withoutBody is the facts of an answer that was followed: it counts as having no body.
+func withoutBody(facts dsl.Lookup) dsl.Lookup {
+	return func(name string) (any, bool) {
+		switch name {
+		case "body":
+			return "", true
+		case "response":
+			return facts("header")
+		}
+		return facts(name)
+	}
+}
+
+// together makes the requests of a race or of a pipeline.
+func (s *session) together(ctx context.Context, j int) (gate bool, err error) {
+	b := &s.bound.Blocks[j]
+	var reqs []program.Request
+	var places [][2]int // entry and tuple
+	add := func(k, t int) error {
+		in := s.input(ctx)
+		in.Tuple, in.Carried = t, s.memory.carried(0)
+		req, err := s.bound.Request(j, k, in)
+		if err != nil {
+			s.take(s.unmade(err))
+			return err
+		}
+		reqs, places = append(reqs, req), append(places, [2]int{k, t})
+		return nil
+	}
+	if b.Race > 0 {
+		for range min(b.Race, maxTogether) {
+			if add(0, 0) != nil {
+				return false, ctx.Err()
+			}
+		}
+	} else {
+		for t := range min(b.Tuples(), maxTogether) {
+			for k := range b.Entries {
+				if (!b.Entries[k].Once || t == 0) && len(reqs) < maxTogether && add(k, t) != nil {
+					return false, ctx.Err()
+				}
+			}
+		}
+	}
+	results, err := s.sendTogether(ctx, b, reqs)
+	if err != nil {
+		return false, err
+	}
+	for n, r := range results {
+		var got turn
+		if r.Err != nil {
+			got.state, got.reason = outcome(r.Err)
+		} else {
+			s.requests++
+			if s.seen != nil {
+				s.seen(r.Exchange)
+			}
+			got = s.judge(ctx, j, places[n][0], places[n][1], &reqs[n], []*web.Exchange{r.Exchange})
+		}
+		s.take(got)
+		if gate = gate || got.gate; got.over {
+			break
+		}
+	}
+	return gate, ctx.Err()
+}
+
+// maxTogether bounds the requests of a race or of a pipeline.
+const maxTogether = 1000
+
+// sendTogether sends requests at the same moment, or one behind the other on a few
+// connections. The error is that of the context, or the budget's.
+func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []program.Request) ([]web.Result, error) {
+	all := make([]web.Request, len(reqs))
+	for i := range reqs {
+		if err := s.gate(ctx); err != nil {
+			if errors.Is(err, errBudget) {
+				s.note(overBudget, err.Error())
+			}
+			return nil, err
+		}
+		if !s.engine.allows(reqs[i].Address) {
+			s.note(denied, errExcluded.Error())
+			return nil, nil
+		}
+		all[i] = reqs[i].Request
+	}
+	if b.Pipeline == nil {
+		return s.engine.client.Race(ctx, all), ctx.Err()
+	}
+	results := make([]web.Result, len(all))
+	lines := make(chan struct{}, b.Pipeline.Connections)
+	var over sync.WaitGroup
+	for from := 0; from < len(all); from += b.Pipeline.Requests {
+		to := min(len(all), from+b.Pipeline.Requests)
+		lines <- struct{}{}
+		over.Go(func() {
+			copy(results[from:to], s.engine.client.Pipeline(ctx, all[from:to]))
+			<-lines
+		})
+	}
+	over.Wait()
+	return results, ctx.Err()
+}
