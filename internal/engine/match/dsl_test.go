@@ -105,6 +105,47 @@ func TestTextVariables(t *testing.T) {
 	}
 }
 
+// A string of an expression may hold another expression, with needles of its own; and
+// letters outside ASCII may be in lower case what a needle has.
+func TestNeedlesOfOthers(t *testing.T) {
+	var operators []*Operators
+	for i := range 40 {
+		operators = append(operators,
+			compile(t, "", ms{exprs(fmt.Sprintf(`contains(body, "Panel") && "false" == "{{contains(body, 'nothing-%d')}}"`, i))}),
+			compile(t, "", ms{exprs(`contains(to_lower(body), "kelvin")`)}),
+			compile(t, "", ms{{Type: "word", CaseInsensitive: true, Words: []string{"kelvin"}}}))
+	}
+	r := rulesResponse()
+	r.Body = append(r.Body, "\u212aELVIN"...)
+	yes := 0
+	NewGroup(operators).Eval(r, nil, func(int, Outcome) { yes++ })
+	if yes != len(operators) {
+		t.Errorf("%d of %d", yes, len(operators))
+	}
+}
+
+// Two groups may judge one response, and each of the operators has variables of its own.
+func TestGroupsAndVariables(t *testing.T) {
+	r := rulesResponse()
+	for g := range 2 {
+		var operators []*Operators
+		for i := range 60 {
+			operators = append(operators, compile(t, "and", ms{words(fmt.Sprintf("%d-%d", g, i), "Panel", "<title>"), words("{{which}} 4.2")}))
+		}
+		var said []int
+		NewGroup(operators).Eval(r, func(i int) dsl.Lookup {
+			return dsl.Map(map[string]any{"which": []string{"Version:", "Release:"}[i%2]})
+		}, func(i int, o Outcome) {
+			if said = append(said, i); !o.Matched {
+				t.Errorf("%d: %s", i, tell(o))
+			}
+		})
+		if len(said) != 30 || said[0]%2 != 0 {
+			t.Errorf("group %d: %v", g, said)
+		}
+	}
+}
+
 // Operators say the same alone and in a group of any size.
 func TestGroupAgrees(t *testing.T) {
 	parts := rapid.SampledFrom([]string{"", "body", "header", "all", "response", "server", "none", "found"})
@@ -182,6 +223,7 @@ func TestGroupAgrees(t *testing.T) {
 // memory, and nothing fails.
 func TestHostileDocuments(t *testing.T) {
 	many := func(s string, n int) string { return strings.Repeat(s, n) }
+	refused := "deep, deep enough, reopened, wide, deep JSON, wide JSON" // to be read at all
 	formatting := strings.Builder{}
 	for i := range 400 {
 		fmt.Fprintf(&formatting, "<b a=%d>", i)
@@ -222,6 +264,9 @@ func TestHostileDocuments(t *testing.T) {
 		out := o.Eval(r, nil)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%s took %v", name, took)
+		}
+		if v, _ := r.part(partRef{index: viewBody}); strings.Contains(refused, name) && (v.doc.valid || v.doc.html != nil && !strings.Contains(name, "JSON")) {
+			t.Errorf("%s was read", name)
 		}
 		for _, v := range out.Internal {
 			if len(v.Values) > maxValues {

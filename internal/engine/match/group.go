@@ -104,7 +104,7 @@ func (g *Group) make() {
 	var literals [numViews][]needle.Literal
 	for _, o := range g.operators {
 		for _, s := range o.sites {
-			if s.view == viewNamed || s.literal.Text == "" {
+			if s.view == viewNamed {
 				g.ids = append(g.ids, -1)
 				continue
 			}

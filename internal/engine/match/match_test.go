@@ -114,6 +114,7 @@ func TestExtractorIsBounded(t *testing.T) {
 func FuzzWords(f *testing.F) {
 	f.Add("Word", "a wORD here", true)
 	f.Add("\u212a", "k", true)
+	f.Add("kelvin", "\u212aELVIN", true)
 	f.Add("ſ", "S", true)
 	f.Add("\xff", "\xff\xfe", false)
 	f.Fuzz(func(t *testing.T, word, body string, fold bool) {

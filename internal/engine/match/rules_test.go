@@ -249,6 +249,7 @@ func TestExtractors(t *testing.T) {
 		{"a name is a part for later ones", xs{named("v", regex(`Version: \S+`)), {Type: "regex", Part: "v", Regex: []string{`[0-9]`}}}, nil, `no gate {/v ["Version: 4.2.1"]}`},
 		{"and all are listed", xs{named("v", regex(`Version: \S+`)), {Type: "regex", Part: "v", Regex: []string{`[0-9]`}}}, ms{{Type: "status", Name: "s", Status: []int{200}}}, `yes {s ["Version: 4.2.1" "4" "2" "1"]}`},
 		{"but not for earlier ones", xs{{Type: "regex", Part: "v", Regex: []string{`[0-9]`}}, named("v", regex(`Version: \S+`))}, nil, `no gate {/v ["Version: 4.2.1"]}`},
+		{"nor are theirs", xs{{Type: "regex", Part: "v", Name: "u", Regex: []string{`[0-9]`}}, named("v", regex(`Version: \S+`)), {Type: "regex", Part: "u", Regex: []string{`[0-9]`}}}, ms{words("Admin")}, `yes {/v ["Version: 4.2.1"]}`},
 		{"nor for itself", xs{named("v", syntax.Extractor{Type: "regex", Part: "v", Regex: []string{`.`}})}, nil, "no"},
 		{"a list is a part, too", xs{internal("n", regex(`[0-9]`))}, ms{{Type: "word", Part: "n", Words: []string{"[4 2 1 7 0]"}}}, `yes {} n=["4" "2" "1" "7" "0"]`},
 		{"and each of several has its number", xs{internal("n", regex(`[0-9]`))}, ms{{Type: "word", Part: "n3", Words: []string{"7"}}}, `yes {} n=["4" "2" "1" "7" "0"]`},

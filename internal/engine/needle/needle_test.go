@@ -168,6 +168,14 @@ func TestSetAgreesWithSearch(t *testing.T) {
 	})
 }
 
+// A window may be found where its literal does not fit.
+func TestSetAtTheEdges(t *testing.T) {
+	literals := []Literal{{Text: "eeeeQX{}"}, {Text: "QX{}eeee"}, {Text: "eeQX{}ee", Fold: false}, {Text: "eeQX{}", Fold: false}}
+	for _, data := range []string{"QX{}", "eQX{}", "QX{}e", "eeQX{}e", "eeeeQX{}eeee", "eeeQX{}", ""} {
+		checkSet(t, literals, data)
+	}
+}
+
 func FuzzSet(f *testing.F) {
 	f.Add("word\nWORD\npress", "wOrDpress", uint8(5))
 	f.Add("a\n\nabcd\nabcd", "xabcd", uint8(0))
