@@ -39,6 +39,7 @@ func New(ctx context.Context, folder string) (*Engine, error) {
 	options.Timeout = 10
 	options.Retries = 1
 	options.NoHostErrors = true
+	options.PayloadConcurrency = 1 // else it is chance which payload comes first
 	options.RateLimit = math.MaxInt32
 	options.DisableRedirects = false
 	options.OmitTemplate = true

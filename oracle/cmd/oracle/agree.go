@@ -207,7 +207,7 @@ func (a *agreement) again(ctx context.Context, t *trial, s *site, path string, i
 		}
 		s.server.Reset()
 		s.Varies = s.Varies || cause(t.text, first, found, "") != ""
-		if cause(t.text, found, ours, "") == "" {
+		if cause(t.text, found, ours, "") == "" || s.Varies && cause("", bare(first), bare(ours), "") == "" {
 			s.Cause = ""
 			return nil
 		}

@@ -47,7 +47,7 @@ func scan(ctx context.Context, binary, path string, targets, vars []string) (fou
 
 // command runs nuclei as its users do.
 func command(ctx context.Context, binary, path, target string, vars []string) (found []event.Event, err error) {
-	args := []string{"-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "2", "-bs", "2", "-timeout", "10", "-retries", "1", "-lfa", "-t", path, "-u", target}
+	args := []string{"-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "2", "-bs", "2", "-pc", "1", "-timeout", "10", "-retries", "1", "-lfa", "-t", path, "-u", target}
 	for _, v := range vars {
 		args = append(args, "-V", v)
 	}

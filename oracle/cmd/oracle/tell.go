@@ -41,6 +41,16 @@ func mask(text string, events []event.Event) event.Set {
 	return masked
 }
 
+// bare is a set of events without places and values.
+func bare(events event.Set) event.Set {
+	names := event.Set{}
+	for _, e := range events {
+		e.At, e.Extracted = "", nil
+		names.Add(e)
+	}
+	return names
+}
+
 // cause guesses in which way the two disagree; it is empty when they agree.
 func cause(text string, theirs, ours event.Set, trouble string) string {
 	missing, more := theirs.Minus(ours), ours.Minus(theirs)
