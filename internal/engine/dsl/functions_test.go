@@ -247,7 +247,7 @@ func TestResultsAreBounded(t *testing.T) {
 	big := strings.Repeat("a", 6<<20)
 	env := &dsl.Env{Vars: dsl.Map(map[string]any{"big": big, "n": 1})}
 	for _, source := range []string{
-		"repeat(big, 3)", "big + big + big", "n + big + big + n + big", "concat(big, big, big)", "replace(big, 'a', 'bbb')", "replace(big, '', 'bbb')", "url_encode(replace(big, 'a', '/'))",
+		"repeat(big, 3)", "n + big + big + n + big", "concat(big, big, big)", "replace(big, 'a', 'bbb')",
 		"replace_regex(big, 'a+', '$0$0$0')", "replace_regex(big, '', 'bb')", "split(big, '')", "split(big, 1)", "split(big, '', -1)", "regex(big, 'a')", "'a' =~ big",
 	} {
 		e, err := dsl.Compile(source)

@@ -6,12 +6,12 @@ import (
 	"crypto/sha1" //nolint:gosec // the language's function
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"math/bits"
 	"strconv"
-
-	"github.com/spaolacci/murmur3"
 )
 
 func hashFunctions() []fn {
@@ -22,8 +22,7 @@ func hashFunctions() []fn {
 		text1("sha512", func(s string) string { h := sha512.Sum512([]byte(s)); return hex.EncodeToString(h[:]) }),
 		{name: "mmh3", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
 			// In the form of %v, unlike all others.
-			sum := murmur3.Sum32([]byte(fmt.Sprint(args[0])))
-			return strconv.Itoa(int(int32(sum))), nil
+			return strconv.Itoa(int(int32(murmur3([]byte(fmt.Sprint(args[0])))))), nil
 		}},
 		{name: "hmac", min: 3, max: 3, run: keyedHash},
 	}
@@ -48,4 +47,24 @@ func mac(algorithm func() hash.Hash, key, data string) []byte {
 	h := hmac.New(algorithm, []byte(key))
 	h.Write([]byte(data))
 	return h.Sum(nil)
+}
+
+// murmur3 is Austin Appleby's MurmurHash3_x86_32 with the seed 0: the hash by which
+// search engines know favicons.
+func murmur3(data []byte) uint32 {
+	const c1, c2 = 0xcc9e2d51, 0x1b873593
+	mixed := func(k uint32) uint32 { return bits.RotateLeft32(k*c1, 15) * c2 }
+	var h uint32
+	rest := data
+	for ; len(rest) >= 4; rest = rest[4:] {
+		h = bits.RotateLeft32(h^mixed(binary.LittleEndian.Uint32(rest)), 13)*5 + 0xe6546b64
+	}
+	var tail uint32
+	for i, x := range rest {
+		tail |= uint32(x) << (8 * i)
+	}
+	h ^= mixed(tail) ^ uint32(len(data))
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return h ^ h>>16
 }

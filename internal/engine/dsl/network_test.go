@@ -31,18 +31,29 @@ func run(t *testing.T, host *dsl.Host, source string) (any, error) {
 	return e.Eval(&dsl.Env{Ctx: ctx, Host: host, Vars: dsl.Map(scope)})
 }
 
+// onePort listens on a port that is free for both UDP and TCP.
+func onePort(t *testing.T) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for range 20 {
+		streams, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets, err := net.ListenPacket("udp", streams.Addr().String())
+		if err == nil {
+			return packets, streams
+		}
+		_ = streams.Close()
+	}
+	t.Fatal("no port is free for both UDP and TCP")
+	return nil, nil
+}
+
 // nameServer answers for the zone of the test, by UDP and by TCP, and gives what
 // connects to it.
 func nameServer(t *testing.T) func(context.Context, string) (net.Conn, error) {
 	t.Helper()
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	streams, err := net.Listen("tcp", packets.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	packets, streams := onePort(t)
 	zone := strings.NewReplacer("\t", " ")
 	records := map[string]string{}
 	for _, line := range []string{
