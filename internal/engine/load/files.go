@@ -42,11 +42,14 @@ func (l *loader) scripts(t *syntax.Template) (imports []string, err error) {
 // maxName is how long the name of a script's file may be; longer lines are scripts.
 const maxName = 255
 
-// payloads reads the files of payloads.
+// payloads reads the files of payloads, and chooses those of the level.
 func (l *loader) payloads(t *syntax.Template) error {
 	for _, set := range t.PayloadSets() {
 		for i := range set.Payloads {
 			p := &set.Payloads[i]
+			if p.Levels != nil {
+				p.Values = p.Levels.Up(l.Aggression)
+			}
 			if p.File == "" {
 				continue
 			}

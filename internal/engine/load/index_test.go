@@ -15,14 +15,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/load"
 )
 
-// everything reads all that the corpus has, with an index.
-func everything(root, index string) load.Options {
-	return load.Options{
-		Paths: []string{root}, Index: index, IgnoredToo: true,
-		Allow: load.Allow{Headless: true, Code: true, File: true, SelfContained: true, GlobalMatchers: true},
-	}
-}
-
 // same compares templates but for their random markers, which are new in every load.
 func same(t *testing.T, a, b *load.Result) {
 	t.Helper()
@@ -38,19 +30,6 @@ func same(t *testing.T, a, b *load.Result) {
 			t.Errorf("%s is not what it was", a.Templates[i].Path)
 		}
 	}
-}
-
-// What comes from the index is what was read from the text.
-func TestIndexOfCorpus(t *testing.T) {
-	root, index := corpus(t), filepath.Join(t.TempDir(), "made", "index")
-	fresh := loaded(t, everything(root, ""))
-	first := loaded(t, everything(root, index))
-	second := loaded(t, everything(root, index))
-	if first.Indexed != 0 || first.IndexErr != nil || second.Indexed < len(second.Templates) {
-		t.Errorf("%d and %d came from the index: %v", first.Indexed, second.Indexed, first.IndexErr)
-	}
-	same(t, fresh, first)
-	same(t, fresh, second)
 }
 
 func TestIndexRandomMarkers(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,8 @@ type Options struct {
 	IgnoredToo bool // the .nuclei-ignore files do not count
 	Lenient    bool // unknown keys are passed over, includes are followed
 
+	// Aggression is the level of payloads that come in levels: low (also ""), medium, high.
+	Aggression string
 	// Index is the file that keeps what was read; "" keeps nothing.
 	Index string
 	// LocalFiles lets templates name any file of the machine.
@@ -126,6 +129,9 @@ func newLoader(o Options) (*loader, error) {
 				l.roots = append(l.roots, path)
 			}
 		}
+	}
+	if !slices.Contains([]string{"", "low", "medium", "high"}, o.Aggression) {
+		return nil, errs.Field("fuzz-aggression", "%q is none of low, medium, high", o.Aggression)
 	}
 	if l.Workers <= 0 {
 		l.Workers = runtime.GOMAXPROCS(0)

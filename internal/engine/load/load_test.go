@@ -276,6 +276,19 @@ func TestHelperFiles(t *testing.T) {
 	}
 }
 
+func TestAggression(t *testing.T) {
+	root := tree(t, map[string]string{"a.yaml": template("a", "", "http: [{path: ['{{a}}'], payloads: {a: {low: [x], high: [y]}}}]\n")})
+	for level, want := range map[string]string{"": "x", "low": "x", "medium": "x", "high": "x y"} {
+		got := loaded(t, load.Options{Paths: []string{root}, Aggression: level})
+		if values := strings.Join(got.Templates[0].HTTP[0].Payloads[0].Values, " "); values != want {
+			t.Errorf("%s: %s", level, values)
+		}
+	}
+	if _, err := load.Load(context.Background(), load.Options{Paths: []string{root}, Aggression: "fierce"}); !errs.Is(err, errs.Invalid) {
+		t.Error(err)
+	}
+}
+
 // Without a root, the folders above a template count, but not for hidden files.
 func TestHelpersAbove(t *testing.T) {
 	root := tree(t, map[string]string{"a/b/t.yaml": "", "helpers/x.txt": "x", ".ssh/key": "k", "a/b/.own": "own"})
@@ -317,9 +330,13 @@ func TestWorkflows(t *testing.T) {
 }
 
 // The whole corpus is loaded: what is left out is left out by a gate, or refused with
-// file, line and key.
+// file, line and key. What comes from the index is what was read from the text.
 func TestCorpus(t *testing.T) {
-	got := loaded(t, load.Options{Paths: []string{corpus(t)}, Allow: load.Allow{Headless: true, Code: true, File: true}, IgnoredToo: true})
+	o := load.Options{
+		Paths: []string{corpus(t)}, Index: filepath.Join(t.TempDir(), "made", "index"), IgnoredToo: true,
+		Allow: load.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true},
+	}
+	got := loaded(t, o)
 	skipped := 0
 	for _, n := range got.Skipped {
 		skipped += n
@@ -335,6 +352,11 @@ func TestCorpus(t *testing.T) {
 	if sum := len(got.Templates) + len(got.Refused) + skipped; sum < 3500 || len(got.Refused) > 5 {
 		t.Errorf("%d templates, %d refused", sum, len(got.Refused))
 	}
+	again := loaded(t, o)
+	if got.Indexed != 0 || got.IndexErr != nil || again.Indexed < len(again.Templates) {
+		t.Errorf("%d and %d came from the index: %v", got.Indexed, again.Indexed, got.IndexErr)
+	}
+	same(t, got, again)
 }
 
 // corpus is the folder of the public templates; the test is skipped where it is not.

@@ -14,7 +14,7 @@ import (
 // Profile is a file of scan options by the long names of their flags (section 1.9 of the
 // template language). A zero or empty value was not written.
 type Profile struct {
-	Load Options // Paths, Filter, Allow, Lenient and LocalFiles
+	Load Options // Paths, Filter, Allow, Lenient, LocalFiles and Aggression
 
 	Targets, ExcludeHosts []string
 	Headers, Vars         []string // "Name: value" and name=value
@@ -24,7 +24,7 @@ type Profile struct {
 	Retries, MaxHostErrors, MaxRedirects, ReadSize       int // ReadSize in bytes
 	FollowRedirects, FollowHostRedirects, NoRedirects    bool
 	StopAtFirstMatch, NoInteractsh                       bool
-	Attack, Aggression                                   string
+	Attack                                               string
 
 	// Notes are the options that were written and that scans here do not have.
 	Notes []string
@@ -76,7 +76,7 @@ var profileKeys = map[string]func(*Profile) any{
 	"stop-at-first-match":     func(p *Profile) any { return &p.StopAtFirstMatch },
 	"no-interactsh":           func(p *Profile) any { return &p.NoInteractsh },
 	"attack-type":             func(p *Profile) any { return &p.Attack },
-	"fuzz-aggression":         func(p *Profile) any { return &p.Aggression },
+	"fuzz-aggression":         func(p *Profile) any { return &p.Load.Aggression },
 
 	"disable-unsigned-templates": func(p *Profile) any { return &p.Load.Allow.VerifiedOnly },
 }

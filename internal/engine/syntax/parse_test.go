@@ -176,10 +176,16 @@ func TestPayloads(t *testing.T) {
 		{Name: "list", Line: 29, Values: []string{"a", "1", "1.5", "true", ""}},
 		{Name: "lines", Line: 29, Values: []string{"a", "b", ""}},
 		{Name: "file", Line: 29, File: "helpers/a.txt"},
-		{Name: "levels", Line: 29, Levels: &syntax.Levels{Low: []string{"a"}, Medium: []string{"b"}, High: []string{"c"}}},
+		{Name: "levels", Line: 29, Values: []string{"a"}, Levels: &syntax.Levels{Low: []string{"a"}, Medium: []string{"b"}, High: []string{"c"}}},
 	}
-	if got := parse(t, string(data)).HTTP[0].Payloads; !reflect.DeepEqual(got, want) {
+	got := parse(t, string(data)).HTTP[0].Payloads
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
+	}
+	for level, want := range map[string]string{"": "a", "low": "a", "medium": "a b", "high": "a b c"} {
+		if got := strings.Join(got[3].Levels.Up(level), " "); got != want {
+			t.Errorf("%s: %s", level, got)
+		}
 	}
 }
 

@@ -136,7 +136,7 @@ type Payload struct {
 	Name string
 	Line int
 
-	Values []string // as written; of a file, filled in by package load
+	Values []string // as written; of levels the low ones; of a file, and of other levels, filled in by package load
 	File   string   // the file as named, "" for a list
 	Levels *Levels  // nil for a list or a file
 }
@@ -146,6 +146,17 @@ type Levels struct {
 	Low    []string `key:"low"`
 	Medium []string `key:"medium"`
 	High   []string `key:"high"`
+}
+
+// Up gives the payloads of a level, "low", "medium" or "high", and of those below it.
+func (l *Levels) Up(level string) []string {
+	switch level {
+	case "medium":
+		return slices.Concat(l.Low, l.Medium)
+	case "high":
+		return slices.Concat(l.Low, l.Medium, l.High)
+	}
+	return l.Low
 }
 
 // types lists the keys of requests in the order that decides a template's type.
