@@ -130,7 +130,7 @@ func TestGroupsAndVariables(t *testing.T) {
 	for g := range 2 {
 		var operators []*Operators
 		for i := range 60 {
-			operators = append(operators, compile(t, "and", ms{words(fmt.Sprintf("%d-%d", g, i), "Panel", "<title>"), words("{{which}} 4.2")}))
+			operators = append(operators, compile(t, "and", ms{words([]string{"Nobody", "Panel"}[g], fmt.Sprintf("%d-%d", g, i), "Panel"), words("{{which}} 4.2")}))
 		}
 		var said []int
 		NewGroup(operators).Eval(r, func(i int) dsl.Lookup {
