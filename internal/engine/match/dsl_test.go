@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,6 +145,26 @@ func TestGroupsAndVariables(t *testing.T) {
 			t.Errorf("group %d: %v", g, said)
 		}
 	}
+}
+
+// A group is shared by goroutines from its first response on.
+func TestGroupIsShared(t *testing.T) {
+	var operators []*Operators
+	for i := range 200 {
+		operators = append(operators, compile(t, "", ms{words(fmt.Sprintf("nothing-%d", i), "Panel")}))
+	}
+	g := NewGroup(operators)
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			yes := 0
+			g.Eval(rulesResponse(), nil, func(int, Outcome) { yes++ })
+			if yes != len(operators) {
+				t.Errorf("%d of %d", yes, len(operators))
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // Operators say the same alone and in a group of any size.
