@@ -10,14 +10,14 @@ import (
 // page is a body of 24 KB that has none of what the benchmarks look for.
 var page = "<html><head><title>Welcome</title></head><body>" + strings.Repeat("<p>Nothing to see here, move along.</p>\n", 600) + "</body></html>"
 
-// One expression, evaluated for one response. On one core of an EPYC at 2 GHz:
+// One expression, evaluated for one response. On one core of an EPYC:
 //
-//	status           40 ns   0 allocations
-//	contains        600 ns   0
-//	known needle     60 ns   0
-//	lower case      1.3 µs   0   (the page in lower case is remembered)
-//	many            4.2 µs   0
-//	pattern         1.2 µs   0
+//	status           38 ns   0 allocations
+//	contains        690 ns   0
+//	known needle     50 ns   0
+//	lower case      480 ns   2   (the page in lower case is remembered)
+//	many            2.0 µs   0
+//	pattern         380 ns   0
 func BenchmarkEval(b *testing.B) {
 	vars := dsl.Map(map[string]any{"status_code": 200, "body": page, "header": "HTTP/1.1 200 OK\r\nServer: nginx\r\n\r\n"})
 	for _, c := range []struct {
@@ -50,7 +50,8 @@ func BenchmarkEval(b *testing.B) {
 	}
 }
 
-// A text with plain keys, and one with an expression.
+// A text with plain keys (190 ns, 1 allocation; 830 ns and 7 to read it), and one with
+// expressions (640 ns, 9; 5 µs, 33).
 func BenchmarkRender(b *testing.B) {
 	env := &dsl.Env{Vars: dsl.Map(map[string]any{"BaseURL": "http://example.com", "file": "f", "Hostname": "example.com"})}
 	for name, source := range map[string]string{

@@ -1,8 +1,6 @@
 package dsl
 
 import (
-	"strings"
-
 	"github.com/vedette-sec/vedette/internal/engine/needle"
 )
 
@@ -10,7 +8,7 @@ import (
 type search struct {
 	call
 	in    node
-	texts []string
+	texts []literal
 	any   bool // one text is enough
 	first int  // the needle of the first text; -1 when these are none
 }
@@ -27,21 +25,21 @@ func (e *Expr) search(c call) (node, bool) {
 		if !ok {
 			return nil, false
 		}
-		n.texts = append(n.texts, String(k.value))
+		n.texts = append(n.texts, newLiteral(String(k.value)))
 	}
 	e.cost += costSearch * len(n.texts)
 	name, fold, ok := searched(n.in)
 	if !ok {
 		return n, true
 	}
-	for _, s := range n.texts {
-		if s == "" || fold && !lowerASCII(s) {
+	for _, l := range n.texts {
+		if l.text == "" || fold && !lowerASCII(l.text) {
 			return n, true
 		}
 	}
 	n.first = len(e.needles)
-	for _, s := range n.texts {
-		e.needles = append(e.needles, Needle{Var: name, Text: s, Fold: fold})
+	for _, l := range n.texts {
+		e.needles = append(e.needles, Needle{Var: name, Text: l.text, Fold: fold})
 	}
 	return n, true
 }
@@ -57,7 +55,7 @@ func searched(in node) (name string, fold, ok bool) {
 
 func (n search) eval(env *Env) (any, error) {
 	text, looked := "", false
-	for i, s := range n.texts {
+	for i, l := range n.texts {
 		hit, known := env.needle(n.first, i)
 		if !known {
 			if !looked {
@@ -70,7 +68,7 @@ func (n search) eval(env *Env) (any, error) {
 				}
 				text, looked = String(v), true
 			}
-			hit = strings.Contains(text, s)
+			hit = l.in(text)
 		}
 		if hit == n.any {
 			return hit, nil
