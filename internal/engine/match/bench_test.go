@@ -34,7 +34,9 @@ func benchResponse(body []byte) *Response {
 	}
 }
 
-// One matcher on a page of 20 KB, the response made anew each time.
+// One matcher on a page of 20 KB, the response made anew each time, which is 0.6 µs of
+// each. On two busy cores: status 0.6 µs, word 5.7 µs, in any case 20 µs, regex with a
+// literal 6 µs, without 370 µs, expression 6 µs, XPath 580 µs.
 func BenchmarkMatcher(b *testing.B) {
 	body := benchPage(20_000)
 	for name, m := range map[string]syntax.Matcher{
@@ -122,7 +124,8 @@ func benchOperators(b *testing.B, n int) []*Operators {
 }
 
 // 2,500 blocks on one page of 20 KB, in a group and one by one; then the 7,521 named
-// expressions of one template.
+// expressions of one template. On two busy cores: 0.34 ms in the group, 33 ms one by
+// one, 4 ms with the making of the sets; the expressions 0.75 ms.
 func BenchmarkGroup(b *testing.B) {
 	operators, body := benchOperators(b, 2500), benchPage(20_000)
 	b.Run("2500", func(b *testing.B) {

@@ -251,7 +251,7 @@ func literals(n int) []Literal {
 	return out
 }
 
-// 10,000 literals: 1.9 ms, 0.19 µs a literal.
+// On two busy cores: 0.13 to 0.25 µs a literal, 6 allocations.
 func BenchmarkNewSet(b *testing.B) {
 	for _, n := range []int{16, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -265,7 +265,8 @@ func BenchmarkNewSet(b *testing.B) {
 	}
 }
 
-// One pass over a page of 20 KB.
+// One pass over a page of 20 KB. On two busy cores: 16 literals 26 µs (760 MB/s), 10,000
+// literals 33 µs (610 MB/s); no allocation.
 func BenchmarkSetFind(b *testing.B) {
 	for _, n := range []int{16, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
