@@ -159,6 +159,9 @@ func (fs *Findings) alter(ctx context.Context, f Filter, do func(ctx context.Con
 	if err != nil {
 		return 0, err
 	}
+	if f.picksAll() {
+		return 0, errs.Field("ids", "ids is required, or something else that says which findings are meant.")
+	}
 	if len(f.IDs) > MaxIDs {
 		return 0, errs.Field("ids", "ids must name at most %d findings.", MaxIDs)
 	}

@@ -12,8 +12,9 @@ import (
 // RetestState is how far one more look at a finding is.
 type RetestState string
 
-// The states of a retest: queued, then one of the others for good.
+// The states of a retest: queued, then matched, not matched or failed for good.
 const (
+	NoRetest     RetestState = "none"
 	RetestQueued RetestState = "queued"
 	Matched      RetestState = "matched"
 	NotMatched   RetestState = "not_matched"
@@ -65,7 +66,8 @@ func (fs *Findings) AskRetest(ctx context.Context, id string) (Finding, error) {
 	})
 }
 
-// FindRetest is the last look at a finding of the caller's team.
+// FindRetest is the last look at a finding of the caller's team; State is NoRetest when
+// there was none.
 func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest, error) {
 	f, err := fs.Find(ctx, id)
 	if err != nil {
@@ -81,7 +83,7 @@ func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest,
 		Scan(&r.State, &r.Note, &asked, &ended)
 	r.AskedAt, r.EndedAt = asked.Time, ended.Time
 	if db.IsNoRows(err) {
-		err = errs.New(errs.NotFound, "retest_not_found", "The vulnerability was not retested.")
+		return f, Retest{State: NoRetest}, nil
 	}
 	return f, r, err
 }

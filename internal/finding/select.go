@@ -32,6 +32,18 @@ type Filter struct {
 	Until      time.Time // before this
 }
 
+// picksAll reports whether a filter says nothing.
+func (f Filter) picksAll() bool {
+	for _, n := range []int{
+		len(f.IDs), len(f.ScanIDs), len(f.Severities), len(f.Statuses), len(f.Hosts), len(f.Domains), len(f.Ports), len(f.Templates), len(f.Categories), len(f.Tags), len(f.Labels), len(f.Search),
+	} {
+		if n > 0 {
+			return false
+		}
+	}
+	return f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero()
+}
+
 // Sortable are the fields of an order, as page.Sorts wants them.
 var Sortable = map[string]string{
 	"created_at": "created_at", "updated_at": "updated_at", "severity": "severity", "vuln_status": "status",

@@ -11,6 +11,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/page"
 )
 
+// State is how a check ended, as the engine says it.
+type State = engine.State
+
 // Pending is the state of cells whose chunk has not ended.
 const Pending engine.State = "pending"
 
@@ -131,14 +134,14 @@ type LogFilter struct {
 	Template string
 	Search   string
 	Matched  *bool
-	Errors   bool // only what went wrong
+	Errors   *bool // only what went wrong, or only what did not
 }
 
 func (f LogFilter) picks(c Cell) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
 	return (f.Host == "" || has(c.Target, f.Host)) && (f.Template == "" || c.Template == f.Template) &&
 		(f.Search == "" || has(c.Target+"\n"+c.Template+"\n"+c.Reason, f.Search)) &&
-		(f.Matched == nil || *f.Matched == c.Matched) && (!f.Errors || c.Failed())
+		(f.Matched == nil || *f.Matched == c.Matched) && (f.Errors == nil || *f.Errors == c.Failed())
 }
 
 // Failed reports whether a cell was not tested because something went wrong.

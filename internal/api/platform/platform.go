@@ -57,6 +57,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	}, c), d}
 	s.keys()
 	s.configs()
+	s.findings()
+	s.scans()
 	return s.API
 }
 

@@ -109,12 +109,20 @@ type Op struct {
 	huma.Operation
 	Auth   Auth
 	Before func() error // refuses before anybody is asked who they are; nil: nothing to refuse
+	Stream bool         // the input embeds a Stream, and reads the body from it
 }
 
 // Register adds an operation. The handler gets a checked input and a context with the
 // Caller, and returns an output or an error of the house.
 func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, error)) {
-	op.Middlewares = append(huma.Middlewares{a.observe, a.before(op.Before), a.authenticate(op.Auth), a.limit, a.readBody}, op.Middlewares...)
+	read := a.readBody
+	if op.Stream {
+		read = a.checkStream
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		}}
+	}
+	op.Middlewares = append(huma.Middlewares{a.observe, a.before(op.Before), a.authenticate(op.Auth), a.limit, read}, op.Middlewares...)
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)
 	switch op.Auth {

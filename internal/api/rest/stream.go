@@ -1,0 +1,65 @@
+package rest
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// The bounds of a streamed body.
+const (
+	maxStream    = 4 << 30
+	streamPause  = 30 * time.Second // a sender that pauses longer has gone
+	streamRefill = 1 << 20          // bytes after which a sender gets the pause anew
+)
+
+// Stream is the body of an operation with Op.Stream: it is read as it comes, and is not
+// kept. A handler's input embeds it.
+type Stream struct {
+	body    io.Reader
+	control *http.ResponseController
+	read    int64
+}
+
+// Resolve implements huma.Resolver.
+func (s *Stream) Resolve(ctx huma.Context) []error {
+	r, w := humachi.Unwrap(ctx)
+	s.body, s.control = http.MaxBytesReader(w, r.Body, maxStream), http.NewResponseController(w)
+	s.extend()
+	return nil
+}
+
+func (s *Stream) extend() {
+	_ = s.control.SetReadDeadline(time.Now().Add(streamPause)) // a test's recorder has none
+}
+
+// Read implements io.Reader. Its errors, but for io.EOF, are the caller's.
+func (s *Stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	if before := s.read / streamRefill; (s.read+int64(n))/streamRefill > before {
+		s.extend()
+	}
+	s.read += int64(n)
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return n, errs.New(errs.TooLarge, "body_too_large", "The request body is larger than %d bytes.", int64(maxStream))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, errs.New(errs.Invalid, "unreadable_body", "The request body could not be read.").At("body").Because(err)
+	}
+	return n, err
+}
+
+// checkStream is readBody for an operation that reads its body itself.
+func (a *API) checkStream(ctx huma.Context, next func(huma.Context)) {
+	r, _ := humachi.Unwrap(ctx)
+	if err := checkURL(r.URL); err != nil {
+		a.refuse(ctx, err)
+		return
+	}
+	next(ctx)
+}
