@@ -174,7 +174,7 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 			case "query":
 				base, _, _ := strings.Cut(b.path, "?")
 				b.path = base + "?" + p.Name + "=" + url.QueryEscape(text)
-				b.refuse = untextual || text == "zzz" && (len(p.Schema.Enum) > 0 || !p.Schema.is("string") || p.Schema.Format == "uuid") ||
+				b.refuse = untextual || text == "zzz" && (len(p.Schema.Enum) > 0 || !p.Schema.is("string") && !p.Schema.is("array") || p.Schema.Format == "uuid") ||
 					text != "" && (p.Schema.is("integer") || p.Schema.is("boolean")) && !strings.Contains("-1 true", text) || text == "-1" && p.Schema.Minimum != nil
 				if b.refuse {
 					b.names = p.Name

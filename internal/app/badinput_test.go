@@ -35,7 +35,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "issue": issueID}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config}
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "vuln_id": (*attacker).vuln}
 		out[surface] = a
 	}
 	return out
@@ -137,6 +137,32 @@ func (a *attacker) config() string {
 		a.t.Fatalf("making a configuration: %d %s", got.status, got.body)
 	}
 	return made.ID
+}
+
+// scan makes a scan with one finding.
+func (a *attacker) scan() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/scans/import", &a.admin, `{"template-id": "x", "host": "`+ids.New()+`.example.com", "info": {"name": "n", "severity": "low"}, "type": "http"}`))
+	var made struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("making a scan: %d %s", got.status, got.body)
+	}
+	return made.ID
+}
+
+// vuln makes a scan with one finding, and gives the finding.
+func (a *attacker) vuln() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodGet, "/v1/scans/results?scan_ids="+a.scan(), &a.admin, ""))
+	var list struct {
+		Data []struct {
+			ID string `json:"vuln_id"`
+		}
+	}
+	if err := json.Unmarshal(got.body, &list); err != nil || len(list.Data) != 1 {
+		a.t.Fatalf("finding a finding: %d %s", got.status, got.body)
+	}
+	return list.Data[0].ID
 }
 
 // pathParameter is the name of an operation's first path parameter; empty without one.

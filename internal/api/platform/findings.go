@@ -66,15 +66,15 @@ func (s surface) findings() {
 			return said("The labels of %d findings are changed.", n), err
 		})
 	rest.Register(s.API, op("list-changelogs", http.MethodGet, "/v1/scans/vuln/changelogs", vulnTag, "What changed of your team's findings, newest first"),
-		func(ctx context.Context, in *changelogQuery) (*struct{ Body ChangelogList }, error) {
+		func(ctx context.Context, in *ChangelogQuery) (*struct{ Body ChangelogList }, error) {
 			return s.changelogs(ctx, "", *in)
 		})
 	rest.Register(s.API, op("list-vulnerability-changelogs", http.MethodGet, one+"/changelogs", vulnTag, "What changed of a finding, newest first", 404),
 		func(ctx context.Context, in *struct {
 			VulnPath
-			changelogQuery
+			ChangelogQuery
 		}) (*struct{ Body ChangelogList }, error) {
-			return s.changelogs(ctx, in.ID, in.changelogQuery)
+			return s.changelogs(ctx, in.ID, in.ChangelogQuery)
 		})
 	rest.Register(s.API, op("get-vulnerability-timeline", http.MethodGet, one+"/timeline", vulnTag, "All that happened to a finding, oldest first", 404), s.timeline)
 	rest.Register(s.API, op("get-vulnerability-history", http.MethodGet, "/v1/scans/vulns/history", vulnTag, "Each look at what hashes name, newest first; by hash"), s.vulnHistory)
@@ -122,8 +122,8 @@ func retestWords(r finding.Retest) string {
 	}
 }
 
-// resultQuery is what a list of findings may be asked for.
-type resultQuery struct {
+// ResultQuery is what a list of findings may be asked for.
+type ResultQuery struct {
 	Severity   string `query:"severity" doc:"Severities, separated by commas: critical, high, medium, low, info, unknown. Without it all but info."`
 	Search     string `query:"search" maxLength:"200" doc:"A part of the host, or of the template's id or name."`
 	Host       string `query:"host" doc:"Hosts, separated by commas."`
@@ -169,7 +169,7 @@ func (m Maybe) ptr() *bool {
 // withoutInfo is what a list shows that names no severity.
 const withoutInfo = "unknown,low,medium,high,critical"
 
-func (q resultQuery) filter(now time.Time) (f finding.Filter, err error) {
+func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 	f = finding.Filter{
 		Severities: commas(cmp.Or(q.Severity, withoutInfo)), Hosts: commas(q.Host), Domains: commas(q.Domain), Templates: commas(q.Templates), Categories: commas(q.Category),
 		Tags: commas(q.Tags), Labels: commas(q.Labels), ScanIDs: commas(q.ScanIDs), Search: q.Search, Since: finding.Since(q.Time, now),
@@ -209,7 +209,7 @@ type ResultStats struct {
 	Total int `json:"total" doc:"How many there are in all."`
 }
 
-func (s surface) listResults(ctx context.Context, in *resultQuery) (*struct{ Body ResultList }, error) {
+func (s surface) listResults(ctx context.Context, in *ResultQuery) (*struct{ Body ResultList }, error) {
 	f, err := in.filter(time.Now())
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (s surface) listResults(ctx context.Context, in *resultQuery) (*struct{ Bod
 }
 
 // applied are the filters that a query holds, by name.
-func (q resultQuery) applied() map[string]string {
+func (q ResultQuery) applied() map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
 		"severity": cmp.Or(q.Severity, withoutInfo), "search": q.Search, "host": q.Host, "domain": q.Domain, "port": q.Port, "templates": q.Templates, "time": q.Time,
@@ -248,8 +248,8 @@ func (q resultQuery) applied() map[string]string {
 	return out
 }
 
-// vulnFilter names findings by what they are, where no ids are given.
-type vulnFilter struct {
+// VulnFilter names findings by what they are, where no ids are given.
+type VulnFilter struct {
 	ScanID   string   `json:"scan_id,omitempty" doc:"Those of this scan."`
 	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Those of these severities."`
 	Host     []string `json:"host,omitempty" doc:"Those at these hosts."`
@@ -257,7 +257,7 @@ type vulnFilter struct {
 	Search   string   `json:"search,omitempty" maxLength:"200" doc:"Those with this in the host, or in the template's id or name."`
 }
 
-func (v vulnFilter) filter(ids []string) finding.Filter {
+func (v VulnFilter) filter(ids []string) finding.Filter {
 	f := finding.Filter{IDs: ids, Severities: v.Severity, Hosts: v.Host, Templates: v.Template, Search: v.Search}
 	if v.ScanID != "" {
 		f.ScanIDs = []string{v.ScanID}
@@ -269,14 +269,14 @@ func (v vulnFilter) filter(ids []string) finding.Filter {
 type VulnPatch struct {
 	IDs    []string `json:"vuln_ids,omitempty" maxItems:"10000" doc:"The findings; without it, those that the other fields pick."`
 	Status string   `json:"vuln_status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What is decided."`
-	vulnFilter
+	VulnFilter
 }
 
 // VulnDeletion names findings to delete.
 type VulnDeletion struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"The findings; without it, those that the other fields pick."`
 	Statuses []string `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Those with these decisions."`
-	vulnFilter
+	VulnFilter
 }
 
 // VulnLabels are labels for findings.

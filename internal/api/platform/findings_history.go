@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/finding"
 )
 
-// changelogQuery is what a list of changes may be asked for.
-type changelogQuery struct {
+// ChangelogQuery is what a list of changes may be asked for.
+type ChangelogQuery struct {
 	Time     string `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Changed in this time."`
 	Types    string `query:"event_type" doc:"Kinds of change, separated by commas: status_change, resolved, reopened, severity_change, labels_change, template_updated."`
 	SortAsc  string `query:"sort_asc" enum:"created_at" doc:"created_at: the oldest first."`
@@ -25,7 +25,7 @@ type ChangelogList struct {
 
 // VulnerabilityChangelog is a change with the finding as it is now.
 type VulnerabilityChangelog struct {
-	vulnerability
+	Vulnerability
 	Event       VulnerabilityEvent `json:"event" doc:"What was seen, without request and response."`
 	ResultType  string             `json:"result_type" doc:"matched."`
 	ChangeEvent []ChangeEvent      `json:"change_event" doc:"What changed."`
@@ -40,7 +40,7 @@ type ChangeEvent struct {
 	To   string `json:"to" doc:"What it is since."`
 }
 
-func (s surface) changelogs(ctx context.Context, id string, q changelogQuery) (*struct{ Body ChangelogList }, error) {
+func (s surface) changelogs(ctx context.Context, id string, q ChangelogQuery) (*struct{ Body ChangelogList }, error) {
 	f := finding.ChangeFilter{FindingID: id, Since: finding.Since(q.Time, time.Now()), Oldest: q.SortAsc != ""}
 	for _, kind := range commas(q.Types) {
 		switch {

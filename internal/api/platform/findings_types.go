@@ -63,8 +63,8 @@ type VulnerabilityClassification struct {
 	EPSSScore      float64  `json:"epss-score,omitempty" doc:"The EPSS score, 0 to 1."`
 }
 
-// vulnerability is what a finding is in lists and alone.
-type vulnerability struct {
+// Vulnerability is what a finding is in lists and alone.
+type Vulnerability struct {
 	ID              string    `json:"id,omitempty" doc:"The same as vuln_id."`
 	VulnID          string    `json:"vuln_id" doc:"The finding's id."`
 	VulnHash        string    `json:"vuln_hash,omitempty" doc:"Of what was found where: the same in every scan."`
@@ -90,20 +90,20 @@ type vulnerability struct {
 
 // ScanVulnerability is one finding (specification, Scan vulnerability).
 type ScanVulnerability struct {
-	vulnerability
+	Vulnerability
 	Event VulnerabilityEvent `json:"event" doc:"What was seen."`
 }
 
 // VulnerabilityResult is a finding in a list.
 type VulnerabilityResult struct {
-	vulnerability
+	Vulnerability
 	Event      []VulnerabilityEvent `json:"event" doc:"What was seen, without request and response."`
 	ResultType string               `json:"result_type" doc:"matched."`
 }
 
-func vulnerabilityOf(f finding.Finding) vulnerability {
+func vulnerabilityOf(f finding.Finding) Vulnerability {
 	e := f.Event
-	return vulnerability{
+	return Vulnerability{
 		ID: f.ID, VulnID: f.ID, VulnHash: f.Hash, VulnStatus: string(f.Status), ScanID: f.ScanID, Target: f.Target, TemplateID: f.TemplateID,
 		TemplatePath: e.TemplatePath, TemplateURL: f.TemplateURL, TemplateEncoded: f.TemplateEncoded, MatcherStatus: e.MatcherStatus, Port: f.Port,
 		Labels: f.Labels, IsRegression: f.IsRegression, IsInternal: f.IsInternal, Remediation: e.Info.Remediation, Description: e.Info.Description,

@@ -19,6 +19,16 @@ type ScanPath struct {
 	ID string `path:"scan_id" doc:"The scan's id."`
 }
 
+// ScanDeletion names scans to delete.
+type ScanDeletion struct {
+	IDs []string `json:"scan_ids" minItems:"1" maxItems:"1000" doc:"The scans."`
+}
+
+// ScanName is a new name for a scan.
+type ScanName struct {
+	Name string `json:"name" maxLength:"200" doc:"The new name."`
+}
+
 func (s surface) scans() {
 	const path, one = "/v1/scans", "/v1/scans/{scan_id}"
 	type made struct{ Body ScanMade }
@@ -28,9 +38,7 @@ func (s surface) scans() {
 	rest.Register(s.API, op("create-scan", http.MethodPost, path, scanTag, "Make a scan, and launch it"), s.createScan)
 	rest.Register(s.API, op("delete-scans", http.MethodDelete, path, scanTag, "Delete scans with their findings; those at work are stopped", 404, 413, 415),
 		func(ctx context.Context, in *struct {
-			Body struct {
-				IDs []string `json:"scan_ids" minItems:"1" maxItems:"1000" doc:"The scans."`
-			}
+			Body ScanDeletion
 		}) (*done, error) {
 			return &done{ScansDone{"The scans are deleted.", true}}, s.Scans.Delete(ctx, in.Body.IDs)
 		})
@@ -46,9 +54,7 @@ func (s surface) scans() {
 	rest.Register(s.API, op("rename-scan", http.MethodPatch, one, scanTag, "Give a scan another name", 404),
 		func(ctx context.Context, in *struct {
 			ScanPath
-			Body struct {
-				Name string `json:"name" maxLength:"200" doc:"The new name."`
-			}
+			Body ScanName
 		}) (*struct{ Body message }, error) {
 			return &struct{ Body message }{message{"The scan is renamed."}}, s.Scans.Rename(ctx, in.ID, in.Body.Name)
 		})
