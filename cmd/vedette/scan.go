@@ -27,6 +27,7 @@ type scanFlags struct {
 	rateLimit, concurrency    int
 	timeout, retries          int
 	coverage, out, fail       string
+	resume                    string
 }
 
 func newScan() *cobra.Command {
@@ -59,7 +60,8 @@ in the binary is used. The flags may be written with one dash too.`,
 	fs.IntVarP(&f.concurrency, "concurrency", "c", 50, "requests at once")
 	fs.IntVar(&f.timeout, "timeout", 10, "seconds to wait for a connection, and for an answer")
 	fs.IntVar(&f.retries, "retries", 1, "further tries of a request that failed")
-	fs.StringVar(&f.coverage, "coverage", "", "write to this file what was tested and what was not, as JSON")
+	fs.StringVar(&f.coverage, "coverage", "", "write to this file what was tested and what was not, as JSON, or as a table when it ends with .txt")
+	fs.StringVar(&f.resume, "resume", "", "keep in this file what is done, and go on from there when it is there already")
 	fs.StringVarP(&f.out, "output", "o", "", "write findings to this file too; json prints events as --jsonl does")
 	fs.StringVar(&f.fail, "fail-on", "", "exit with 6 when there is a finding of this severity or worse")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runScan(cmd, f) }
@@ -86,10 +88,6 @@ func runScan(cmd *cobra.Command, f scanFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	vars, err := pairs(f.vars, "=", "--var")
-	if err != nil {
-		return err
-	}
 	headers, err := f.parseHeaders()
 	if err != nil {
 		return err
@@ -107,9 +105,24 @@ func runScan(cmd *cobra.Command, f scanFlags) (err error) {
 	})
 	defer e.Close()
 	meter := newBar(talk)
-	report, err := e.Run(cmd.Context(), engine.Scan{
-		Targets: targets, Programs: programs, Vars: vars, OnEvent: sink.write, OnProgress: func(p engine.Progress) { meter.show("checks", int64(p.Done), int64(p.Total)) },
-	})
+	scan := engine.Scan{
+		Targets: targets, Programs: programs, OnEvent: sink.write,
+		OnProgress: func(p engine.Progress) { meter.show("checks", int64(p.Done), int64(p.Total)) },
+	}
+	if scan.Vars, scan.Lists, err = f.readVars(); err != nil {
+		return err
+	}
+	if f.resume != "" {
+		file, ledger, err := openCheckpoint(f.resume)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		scan.Done, scan.Checkpoint = ledger, file
+		sink.remember(ledger.Severities())
+		fmt.Fprintf(talk, "%s done before\n", counted(ledger.Len(), "check"))
+	}
+	report, err := e.Run(cmd.Context(), scan)
 	meter.close()
 	if report == nil {
 		return err
@@ -278,6 +291,34 @@ func (f scanFlags) parseHeaders() ([]engine.Header, error) {
 		out = append(out, engine.Header{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 	}
 	return out, nil
+}
+
+// maxVarFile bounds a file that a variable names, in bytes.
+const maxVarFile = 64 << 20
+
+// readVars reads --var. A value that names a file is its lines, too: payloads of the
+// requests that use the variable.
+func (f scanFlags) readVars() (texts map[string]string, lists map[string][]string, err error) {
+	if texts, err = pairs(f.vars, "=", "--var"); err != nil {
+		return nil, nil, err
+	}
+	lists = map[string][]string{}
+	for name, value := range texts {
+		info, err := os.Stat(value)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxVarFile {
+			continue
+		}
+		data, err := os.ReadFile(value)
+		if err != nil {
+			return nil, nil, usage(fmt.Errorf("--var %s: %w", name, err))
+		}
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimRight(line, "\r\n"); line != "" {
+				lists[name] = append(lists[name], line)
+			}
+		}
+	}
+	return texts, lists, nil
 }
 
 func pairs(texts []string, separator, flag string) (map[string]string, error) {

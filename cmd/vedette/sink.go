@@ -23,7 +23,11 @@ type sink struct {
 func newSink(out io.Writer, f scanFlags) (*sink, error) {
 	s := &sink{w: out, jsonl: f.jsonl || f.out == "json", worst: len(severities)}
 	if f.out != "" && f.out != "json" {
-		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		how := os.O_TRUNC
+		if f.resume != "" {
+			how = os.O_APPEND // what an earlier run has found stays
+		}
+		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|how, 0o600)
 		if err != nil {
 			return nil, err
 		}
@@ -53,6 +57,13 @@ func (s *sink) write(e engine.Event) {
 		_, err = fmt.Fprintf(s.w, "[%s] [%s] %s%s\n", printable(name), severity, printable(e.MatchedAt), printable(extracted))
 	}
 	s.err = errors.Join(s.err, err)
+}
+
+// remember counts findings of an earlier run of the same scan.
+func (s *sink) remember(severities []string) {
+	for _, severity := range severities {
+		s.worst = min(s.worst, severityRank(severity))
+	}
 }
 
 func (s *sink) close() error {

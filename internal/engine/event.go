@@ -37,16 +37,15 @@ type Event struct {
 	IssueTrackers    map[string]IssueTracker `json:"issue_trackers,omitempty"` // filled by who files the issue
 	Port             string                  `json:"port,omitempty"`
 
-	Scheme string            `json:"scheme,omitempty"` // of the target
-	URL    string            `json:"url,omitempty"`    // the target as a URL
-	Meta   map[string]string `json:"meta,omitempty"`   // the payload values of the request
-	Global bool              `json:"global-matchers,omitempty"`
+	// Beyond the specification, and only where there is something to say.
+	Meta   map[string]string `json:"meta,omitempty"`            // the payload values of the request, by name
+	Global bool              `json:"global-matchers,omitempty"` // the template saw the answer to another one
+	Marks  []Mark            `json:"marks,omitempty"`           // reasons to doubt the event
 
-	Marks []Mark `json:"marks,omitempty"` // reasons to doubt the event
-
-	// Target is the target as the scan was given it; "" for a self-contained template. It
-	// is lost on the way through JSON.
-	Target string `json:"-"`
+	// Lost on the way through JSON.
+	Target string `json:"-"` // as the scan was given it; "" for a self-contained template
+	URL    string `json:"-"` // the target as a URL
+	Scheme string `json:"-"` // of the target
 
 	origin *origin // where it came from; lost on the way through JSON
 }

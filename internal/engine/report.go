@@ -1,16 +1,10 @@
 package engine
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -139,96 +133,4 @@ func (r *run) watch() (stop func()) {
 		close(over)
 		watcher.Wait()
 	}
-}
-
-// WriteJSON writes the report as one JSON document: started, ended, requests, partial,
-// counts by state, targets, and a cell for each target × template.
-func (r *Report) WriteJSON(to io.Writer) error {
-	type target struct {
-		Target  string        `json:"target"`
-		URL     string        `json:"url"`
-		Alive   bool          `json:"alive"`
-		Reason  string        `json:"reason,omitempty"`
-		Alike   bool          `json:"answers_alike"`
-		Matched int           `json:"matched"`
-		Marks   []Mark        `json:"marks,omitempty"`
-		Counts  map[State]int `json:"counts"`
-	}
-	type timing struct {
-		Template string  `json:"template"`
-		Requests int     `json:"requests"`
-		Waited   float64 `json:"waited_seconds"`
-		Events   int     `json:"events"`
-	}
-	doc := struct {
-		Started  time.Time     `json:"started"`
-		Ended    time.Time     `json:"ended"`
-		Requests int           `json:"requests"`
-		Partial  bool          `json:"partial"`
-		Counts   map[State]int `json:"counts"`
-		Targets  []target      `json:"targets"`
-		Timings  []timing      `json:"timings"`
-	}{r.Started.UTC(), r.Ended.UTC(), r.Requests, r.Partial(), r.Counts(), []target{}, []timing{}}
-	for _, t := range r.Targets {
-		doc.Targets = append(doc.Targets, target{t.Target, t.URL, t.Alive, t.Reason, t.Canary.AnswersAlike, t.Matched, t.Marks, t.Counts()})
-	}
-	for _, t := range r.Timings {
-		doc.Timings = append(doc.Timings, timing{t.Template, t.Requests, t.Waited.Seconds(), t.Events})
-	}
-	head, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(to)
-	out.Write(head[:len(head)-2]) // a bufio.Writer keeps its first error
-	out.WriteString(",\n  \"cells\": [")
-	separator := "\n    "
-	for cell := range r.Cells() {
-		line, err := json.Marshal(cell)
-		if err != nil {
-			return err
-		}
-		out.WriteString(separator)
-		out.Write(line)
-		separator = ",\n    "
-	}
-	out.WriteString("\n  ]\n}\n")
-	return out.Flush()
-}
-
-// WriteTable writes the report for people: a line a target with its counts, then what
-// was not tested, by reason.
-func (r *Report) WriteTable(to io.Writer) error {
-	t := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)
-	for _, target := range r.Targets {
-		name := target.Target
-		if name == "" {
-			name = "(without a target)"
-		}
-		fmt.Fprintf(t, "%s", printable(name)) // a tabwriter keeps its first error
-		counts := target.Counts()
-		for _, s := range stateOrder {
-			if counts[s] > 0 {
-				fmt.Fprintf(t, "\t%d %s", counts[s], strings.ReplaceAll(string(s), "_", " "))
-			}
-		}
-		fmt.Fprintln(t)
-		for _, m := range target.Marks {
-			fmt.Fprintf(t, "  %s\n", m.Words())
-		}
-		for _, why := range target.cells.reasons {
-			fmt.Fprintf(t, "  %d: %s\n", why.cells.GetCardinality(), printable(why.text))
-		}
-	}
-	return t.Flush()
-}
-
-// printable is a text without what would steer a terminal.
-func printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
-			return '\ufffd'
-		}
-		return c
-	}, s)
 }

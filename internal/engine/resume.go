@@ -25,7 +25,7 @@ import (
 //
 //	{"templates":["id digest",…]}         what the numbers of the records below mean
 //	{"target":"…","state":"tested","reason":"…","in":"<bitmap, base64>"}
-//	{"event":"<fingerprint>"}             an event that was handed on
+//	{"event":"<fingerprint>","severity":"high"}  an event that was handed on
 //
 // A cell is written down when it has ended and all its events were handed on; an event,
 // after OnEvent has returned. A scan that goes on from a checkpoint (Scan.Done) does
@@ -40,6 +40,7 @@ type record struct {
 	Reason    string   `json:"reason,omitempty"`
 	In        string   `json:"in,omitempty"`
 	Event     string   `json:"event,omitempty"`
+	Severity  string   `json:"severity,omitempty"` // of the event
 }
 
 // maxRecord bounds a line of a checkpoint, in bytes.
@@ -51,7 +52,12 @@ type Ledger struct {
 	numbers map[string]uint32     // of templates, by what keyOf calls them
 	targets map[string][]endedSet // by target as it was given
 	events  map[string]int        // how often, by fingerprint
+
+	severities map[string]bool // of the events
 }
+
+// Severities are those of the events that were handed on, each once, in no order.
+func (l *Ledger) Severities() []string { return slices.Collect(maps.Keys(l.severities)) }
 
 // ended is how a cell ended.
 type ended struct {
@@ -87,7 +93,7 @@ func (l *Ledger) Len() int {
 // end of a process leaves it, is passed over. The error is an *errs.Error when the text
 // is no checkpoint at all.
 func ReadCheckpoint(from io.Reader) (*Ledger, error) {
-	l := &Ledger{numbers: map[string]uint32{}, targets: map[string][]endedSet{}, events: map[string]int{}}
+	l := &Ledger{numbers: map[string]uint32{}, targets: map[string][]endedSet{}, events: map[string]int{}, severities: map[string]bool{}}
 	var templates []uint32 // by their number in the part of the file that is being read
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 64<<10), maxRecord)
@@ -132,6 +138,7 @@ func (l *Ledger) number(templates []string) []uint32 {
 func (l *Ledger) take(r record, templates []uint32) {
 	if r.Event != "" {
 		l.events[r.Event]++
+		l.severities[r.Severity] = true
 	}
 	e := ended{uint8(max(0, slices.Index(stateOrder[:], r.State))), r.Reason}
 	if r.Target == nil || stateOrder[e.state] != r.State || !e.finished() {
@@ -237,13 +244,13 @@ func (c *checkpoint) cell(target string, template int, e ended) {
 }
 
 // event notes that an event was handed on.
-func (c *checkpoint) event(fingerprint string) {
+func (c *checkpoint) event(fingerprint, severity string) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.write(record{Event: fingerprint})
+	c.write(record{Event: fingerprint, Severity: severity})
 }
 
 // close writes what is left, and says what went wrong while writing.

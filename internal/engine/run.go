@@ -226,6 +226,6 @@ func (r *run) emit(events []Event) {
 		if r.scan.OnEvent != nil {
 			r.scan.OnEvent(events[i])
 		}
-		r.saved.event(print)
+		r.saved.event(print, string(events[i].Info.Severity))
 	}
 }

@@ -335,8 +335,7 @@ func TestEventDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := []string{"curl-command", "extracted-results", "extractor-name", "host", "info", "ip", "matched-at", "matched-line", "matcher-name",
-		"matcher-status", "path", "request", "response", "template-id", "template-path", "timestamp", "type", "error", "issue_trackers", "port",
-		"scheme", "url", "meta", "marks", "global-matchers"}
+		"matcher-status", "path", "request", "response", "template-id", "template-path", "timestamp", "type", "error", "issue_trackers", "port", "marks"}
 	for key := range doc {
 		if !slices.Contains(known, key) {
 			t.Errorf("the specification has no key %q", key)

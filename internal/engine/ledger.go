@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// WriteJSON writes the coverage ledger as one JSON document: started, ended, requests,
+// partial, counts by state, targets, timings by template, and cells: one for each target
+// × template, with its state and the reason.
+func (r *Report) WriteJSON(to io.Writer) error {
+	type target struct {
+		Target  string        `json:"target"`
+		URL     string        `json:"url"`
+		Alive   bool          `json:"alive"`
+		Reason  string        `json:"reason,omitempty"`
+		Alike   bool          `json:"answers_alike"`
+		Matched int           `json:"matched"`
+		Marks   []Mark        `json:"marks,omitempty"`
+		Counts  map[State]int `json:"counts"`
+	}
+	type timing struct {
+		Template string  `json:"template"`
+		Requests int     `json:"requests"`
+		Waited   float64 `json:"waited_seconds"`
+		Events   int     `json:"events"`
+	}
+	doc := struct {
+		Started  time.Time     `json:"started"`
+		Ended    time.Time     `json:"ended"`
+		Requests int           `json:"requests"`
+		Partial  bool          `json:"partial"`
+		Counts   map[State]int `json:"counts"`
+		Targets  []target      `json:"targets"`
+		Timings  []timing      `json:"timings"`
+	}{r.Started.UTC(), r.Ended.UTC(), r.Requests, r.Partial(), r.Counts(), []target{}, []timing{}}
+	for _, t := range r.Targets {
+		doc.Targets = append(doc.Targets, target{t.Target, t.URL, t.Alive, t.Reason, t.Canary.AnswersAlike, t.Matched, t.Marks, t.Counts()})
+	}
+	for _, t := range r.Timings {
+		doc.Timings = append(doc.Timings, timing{t.Template, t.Requests, t.Waited.Seconds(), t.Events})
+	}
+	head, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
+	}
+	// The cells, which may be millions, are written one by one; out keeps its first error.
+	out := bufio.NewWriter(to)
+	out.Write(head[:len(head)-len("\n}")])
+	out.WriteString(",\n  \"cells\": [")
+	separator := "\n    "
+	for cell := range r.Cells() {
+		text, err := json.MarshalIndent(cell, "    ", "  ")
+		if err != nil {
+			return err
+		}
+		out.WriteString(separator)
+		out.Write(text)
+		separator = ",\n    "
+	}
+	out.WriteString("\n  ]\n}\n")
+	return out.Flush()
+}
+
+// maxReasons bounds the reasons that WriteTable gives for one target.
+const maxReasons = 10
+
+// WriteTable writes the ledger for people: a line a target with its counts, below it what
+// was not tested and why.
+func (r *Report) WriteTable(to io.Writer) error {
+	t := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0) // it keeps its first error
+	for _, target := range r.Targets {
+		name, counts := printable(target.Target), target.Counts()
+		if name == "" {
+			name = "without a target"
+		}
+		var words []string
+		for _, s := range stateOrder {
+			if counts[s] > 0 {
+				words = append(words, fmt.Sprintf("%d %s", counts[s], strings.ReplaceAll(string(s), "_", " ")))
+			}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", name, strings.Join(words, ", "), printable(target.Reason))
+		for _, m := range target.Marks {
+			fmt.Fprintf(t, "  %s\n", m.Words())
+		}
+		for i, why := range target.cells.reasons {
+			if i == maxReasons {
+				fmt.Fprintf(t, "  and %d more reasons\n", len(target.cells.reasons)-i)
+				break
+			}
+			if why.text != target.Reason {
+				fmt.Fprintf(t, "  %d because %s\n", why.cells.GetCardinality(), printable(why.text))
+			}
+		}
+	}
+	return t.Flush()
+}
+
+// printable is a text without what would steer a terminal.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+			return '\ufffd'
+		}
+		return c
+	}, s)
+}
