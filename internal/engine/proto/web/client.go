@@ -145,7 +145,7 @@ func (c *Client) Do(ctx context.Context, req Request) (*Exchange, error) {
 		}
 		return nil, failure(err)
 	}
-	req.Jar.Keep(x)
+	req.Jar.keep(x)
 	c.remember(x)
 	return x, nil
 }
@@ -174,8 +174,11 @@ func (c *Client) remember(x *Exchange) {
 }
 
 // attempt sends a request on a kept connection, or on a new one when there is none or
-// the kept one is gone. An answer that is no HTTP/1 is asked for once in HTTP/2.
+// the kept one is gone. A server that answers in HTTP/2 is asked in HTTP/2.
 func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchange, error) {
+	if req.Raw == nil && c.second.knows(req) {
+		return c.second.exchange(ctx, req, add)
+	}
 	kept := !req.Fresh && req.Raw == nil
 	for {
 		cn, err := c.connect(ctx, req, kept)
@@ -194,11 +197,8 @@ func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchang
 				return nil, err
 			}
 			kept = false // once more, on a connection that cannot be stale
-		case e.foreign && req.Raw == nil:
-			if x, err2 := c.second.exchange(ctx, req, add); err2 == nil {
-				return x, nil
-			}
-			return nil, err
+		case e.second && req.Raw == nil:
+			return c.second.exchange(ctx, req, add)
 		default:
 			return nil, err
 		}

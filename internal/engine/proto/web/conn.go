@@ -278,13 +278,16 @@ func (c *conn) more(limit int) error {
 
 // notHTTP refuses bytes that no status line begins with.
 func notHTTP(b []byte) error {
+	if len(b) > 0 && b[0] == 0 && len(b) < frameHeader {
+		return nil // it takes more to tell HTTP/2 from nonsense
+	}
 	const word = "HTTP/"
 	for i, c := range b[:min(len(b), len(word))] {
 		if i == 0 && (c == '\r' || c == '\n') {
 			break // blank lines may come first
 		}
 		if c&^0x20 != word[i]&^0x20 {
-			return &Error{Kind: KindMalformed, foreign: true, Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
+			return &Error{Kind: KindMalformed, second: isFrame(b), Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
 		}
 	}
 	return nil

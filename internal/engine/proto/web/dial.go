@@ -13,7 +13,7 @@ const longIdle = time.Second
 
 // connect gives a connection for a request: a kept one, if wanted and there, or a new one.
 func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, error) {
-	o := origin{scheme: req.Address.Scheme, hostPort: req.Address.HostPort(), sni: req.SNI}
+	o := req.origin()
 	for kept {
 		cn := c.pool.get(o)
 		if cn == nil {

@@ -29,8 +29,8 @@ type Error struct {
 	Kind Kind
 	Err  error
 
-	silent  bool // not one byte of an answer came
-	foreign bool // what came has no status line
+	silent bool // not one byte of an answer came
+	second bool // what came is HTTP/2
 }
 
 // Error is the reason as text.

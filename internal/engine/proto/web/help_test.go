@@ -167,7 +167,8 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); !holds(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come about", what)
+			stacks := make([]byte, 64<<10)
+			t.Fatalf("%s did not come about\n%s", what, stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }

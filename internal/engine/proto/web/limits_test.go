@@ -268,6 +268,22 @@ func TestBodyMemory(t *testing.T) {
 	}
 }
 
+// A body holds no more than its size once it is read.
+func TestBodyMemoryIsSettled(t *testing.T) {
+	const size = 100 << 10
+	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"+strings.Repeat("x", size), false)
+	c := newClient(t, web.Config{MaxBody: 1 << 20, BodyMemory: 2 << 20})
+	var held []*web.Exchange
+	for range 10 {
+		x, err := c.Do(t.Context(), web.Request{Address: address, Timeout: time.Second})
+		if err != nil || len(x.Body) != size {
+			t.Fatalf("%v, %d bytes", err, len(x.Body))
+		}
+		held = append(held, x)
+	}
+	runtime.KeepAlive(held)
+}
+
 // Without memory in time, a body is cut, and the client goes on.
 func TestBodyMemoryTimesOut(t *testing.T) {
 	const size = 1 << 20

@@ -245,9 +245,7 @@ func TestRaw(t *testing.T) {
 		"reset":         {head, "", false, 400, ""},
 		"reset, later":  {head, "HTT", false, 400, ""},
 	} {
-		conns := 0
-		address := listen(t, func(n int, conn net.Conn) {
-			conns = n + 1
+		address := listen(t, func(_ int, conn net.Conn) {
 			request(bufio.NewReader(conn))
 			io.WriteString(conn, c.answer)
 			if c.status == 400 {
@@ -271,8 +269,8 @@ func TestRaw(t *testing.T) {
 				t.Errorf("%s: %v %+v", name, err, x)
 			}
 		}
-		if conns != 2 || cl.Stats().Open != 0 {
-			t.Errorf("%s: %d connections", name, conns)
+		if s := cl.Stats(); s.Connections != 2 || s.Open != 0 {
+			t.Errorf("%s: %+v", name, s)
 		}
 	}
 }

@@ -70,6 +70,11 @@ func (r *Request) target() string {
 	return r.Address.Target()
 }
 
+// origin is what its connections are kept by.
+func (r *Request) origin() origin {
+	return origin{scheme: r.Address.Scheme, hostPort: r.Address.HostPort(), sni: r.SNI}
+}
+
 // host is the value of the Host line; the scheme's own port is left out (template
 // language 2.2).
 func (r *Request) host() string {

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +41,30 @@ func TestReuse(t *testing.T) {
 	}
 	if _, err := c.Do(t.Context(), web.Request{Address: address}); err != nil || c.Stats().Open != 0 {
 		t.Errorf("a closed client keeps connections: %v %+v", err, c.Stats())
+	}
+}
+
+// After some answers a connection is not used again, even if the server leaves it open.
+func TestNotReused(t *testing.T) {
+	for name, raw := range map[string]string{
+		"close":           "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc",
+		"HTTP/1.0":        "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+		"bytes left over": "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 200 OK\r\n\r\n",
+		"after no body":   "HTTP/1.1 204 No\r\n\r\nabc",
+		"two lengths":     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
+		"chunks, length":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+		"switching":       "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+	} {
+		address := answering(t, raw, false)
+		c := newClient(t, web.Config{})
+		for range 2 {
+			if _, err := c.Do(t.Context(), web.Request{Address: address}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if s := c.Stats(); s.Connections != 2 || s.Open != 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
 	}
 }
 
@@ -182,7 +205,7 @@ func TestEarlyAnswer(t *testing.T) {
 
 // A server that sends as much as it gets, while it gets it, blocks nobody.
 func TestBigEcho(t *testing.T) {
-	big := make([]byte, 8<<20)
+	big := make([]byte, 32<<20) // more than the buffers of both sides hold
 	address := listen(t, func(_ int, c net.Conn) {
 		r := bufio.NewReader(c)
 		for line := ""; line != "\r\n"; line, _ = r.ReadString('\n') {
@@ -191,7 +214,7 @@ func TestBigEcho(t *testing.T) {
 		io.CopyN(c, r, int64(len(big)))
 		io.Copy(io.Discard, c)
 	})
-	x, err := get(t, web.Config{}, web.Request{Address: address, Method: "POST", Body: big})
+	x, err := get(t, web.Config{MaxBody: 32 << 20}, web.Request{Address: address, Method: "POST", Body: big})
 	if err != nil || x.Truncated || len(x.Body) != len(big) {
 		t.Fatalf("%v %d", err, len(x.Body))
 	}
@@ -214,10 +237,16 @@ func TestPlainHTTPToTLSPort(t *testing.T) {
 		request(bufio.NewReader(secure))
 		io.WriteString(secure, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 	})
-	c := newClient(t, web.Config{})
-	for i, want := range []int{400, 200, 200} {
-		x, err := c.Do(t.Context(), web.Request{Address: address})
-		if err != nil || x.Status != want || strings.HasPrefix(x.URL(), "https:") != (i > 0) {
+	c := newClient(t, web.Config{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr != "h.example:80" {
+			t.Errorf("dialled %s", addr)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address.Host)
+	}})
+	named := web.Address{Scheme: "http", Host: "h.example"}
+	for i, want := range []string{"http://h.example 400", "https://h.example:80 200", "https://h.example:80 200"} {
+		x, err := c.Do(t.Context(), web.Request{Address: named})
+		if err != nil || fmt.Sprint(x.URL(), " ", x.Status) != want {
 			t.Fatalf("%d: %v %+v", i, err, x)
 		}
 	}

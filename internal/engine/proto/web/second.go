@@ -9,14 +9,38 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// second speaks HTTP/2, for the servers that speak nothing else (template language
-// 2.11). It is asked once for a request whose answer was no HTTP/1.
+// second speaks HTTP/2 to the servers that speak nothing else: they answer HTTP/1 with
+// an HTTP/2 frame (template language 2.11).
 type second struct {
 	client    *Client
 	transport *http.Transport
+
+	known sync.Map // of origin: those that answered
+	any   atomic.Bool
+}
+
+// frameHeader is the length of what every HTTP/2 frame begins with.
+const frameHeader = 9
+
+// isFrame says whether bytes are what an HTTP/2 server says first: SETTINGS, or GOAWAY
+// to what it cannot understand, both for the connection as a whole (RFC 9113).
+func isFrame(b []byte) bool {
+	const goAway, settings = 7, 4
+	return len(b) >= frameHeader && (b[3] == settings || b[3] == goAway) && string(b[5:frameHeader]) == "\x00\x00\x00\x00"
+}
+
+// knows says whether a request's server has answered in HTTP/2 before.
+func (s *second) knows(req *Request) bool {
+	if !s.any.Load() {
+		return false
+	}
+	_, ok := s.known.Load(req.origin())
+	return ok
 }
 
 func newSecond(c *Client) *second {
@@ -71,6 +95,8 @@ func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchan
 	x.Truncated = err != nil
 	c.decode(ctx, x, limit)
 	x.settle()
+	s.known.Store(req.origin(), true)
+	s.any.Store(true)
 	return x, nil
 }
 

@@ -123,6 +123,9 @@ func TestHTTP2Only(t *testing.T) {
 		if method != "POST" || path != "/a/../b?c=d" || custom != "1" {
 			t.Errorf("%s: %s %s %s", scheme, method, path, custom)
 		}
+		if _, err := c.Do(t.Context(), web.Request{Address: address}); err != nil || c.Stats().Connections != 2 {
+			t.Errorf("%s: it is not remembered: %v %+v", scheme, err, c.Stats())
+		}
 		c.Close()
 	}
 }

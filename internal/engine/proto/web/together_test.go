@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,9 +28,7 @@ func numbered(address web.Address, n int) (reqs []web.Request) {
 // find their requests.
 func TestPipeline(t *testing.T) {
 	const n = 20
-	conns := 0
-	address := listen(t, func(i int, c net.Conn) {
-		conns = i + 1
+	address := listen(t, func(_ int, c net.Conn) {
 		r := bufio.NewReader(c)
 		var paths []string
 		for len(paths) < n {
@@ -46,8 +45,8 @@ func TestPipeline(t *testing.T) {
 			t.Errorf("%d: %v %+v", i, r.Err, r.Exchange)
 		}
 	}
-	if s := c.Stats(); conns != 1 || s.Requests != n || s.Open != 0 {
-		t.Errorf("%d connections, %+v", conns, s)
+	if s := c.Stats(); s.Connections != 1 || s.Requests != n || s.Open != 0 {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -55,9 +54,7 @@ func TestPipeline(t *testing.T) {
 // that answers nothing gets no third.
 func TestPipelineGoesOn(t *testing.T) {
 	for each, want := range map[int]int{1: 5, 2: 3, 0: 1} {
-		conns := 0
-		address := listen(t, func(i int, c net.Conn) {
-			conns = i + 1
+		address := listen(t, func(_ int, c net.Conn) {
 			r := bufio.NewReader(c)
 			for range each {
 				text := request(r)
@@ -70,52 +67,64 @@ func TestPipelineGoesOn(t *testing.T) {
 			c.(*net.TCPConn).CloseWrite()
 			io.Copy(io.Discard, r)
 		})
-		results := newClient(t, web.Config{}).Pipeline(t.Context(), numbered(address, 5))
+		c := newClient(t, web.Config{})
+		results := c.Pipeline(t.Context(), numbered(address, 5))
 		for i, r := range results {
 			if each > 0 && (r.Err != nil || string(r.Exchange.Body) != fmt.Sprintf("/%d", i)) || each == 0 && (r.Err == nil || r.Exchange != nil) {
 				t.Errorf("%d a connection, %d: %v %+v", each, i, r.Err, r.Exchange)
 			}
 		}
-		if conns != want {
-			t.Errorf("%d a connection: %d connections", each, conns)
+		if n := c.Stats().Connections; n != int64(want) {
+			t.Errorf("%d a connection: %d connections", each, n)
 		}
 	}
 }
 
-// In a race nobody is complete before all are nearly so, and then all are.
+// In a race nobody is complete before all are nearly so: while the last connection is
+// still being made, the others are silent before their last byte.
 func TestRace(t *testing.T) {
-	const n = 10
-	var incomplete sync.WaitGroup
-	incomplete.Add(n)
-	early := make(chan byte, n)
-	address := listen(t, func(_ int, c net.Conn) {
-		want := "GET /0 HTTP/1.1\r\nHost: " + c.LocalAddr().String() + "\r\n\r"
-		buf := make([]byte, len(want))
-		if _, err := io.ReadFull(c, buf); err != nil || strings.Replace(string(buf), string(buf[5]), "0", 1) != want {
-			t.Errorf("%q %v", buf, err)
+	const n = 5
+	var quiet sync.WaitGroup
+	quiet.Add(n - 1)
+	address := listen(t, func(i int, c net.Conn) {
+		buf := make([]byte, 1)
+		for tail := ""; !strings.HasSuffix(tail, "\r\n\r"); tail += string(buf) {
+			if _, err := c.Read(buf); err != nil {
+				t.Error(err)
+				return
+			}
 		}
-		incomplete.Done()
-		incomplete.Wait() // would never end if the last byte of one waited for an answer to another
+		if i < n-1 {
+			c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+			if _, err := c.Read(buf); err == nil {
+				t.Errorf("%q came too early", buf)
+			}
+			quiet.Done()
+		}
 		c.SetReadDeadline(time.Now().Add(5 * time.Second))
-		if _, err := c.Read(buf[:1]); err != nil || buf[0] != '\n' {
-			t.Errorf("the last byte: %q %v", buf[0], err)
+		if _, err := c.Read(buf); err != nil || buf[0] != '\n' {
+			t.Errorf("the last byte: %q %v", buf, err)
 		}
-		early <- buf[0]
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 	})
-	reqs := numbered(address, n)
-	for i := range reqs {
-		reqs[i].NoDefaults = true
-	}
-	reqs = append(reqs, web.Request{Address: web.Address{Scheme: "http", Host: "127.0.0.1:1"}}) // nobody is held up by it
-	c := newClient(t, web.Config{})
+	var dials atomic.Int64
+	c := newClient(t, web.Config{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr != address.Host {
+			return nil, errors.New("nobody there") // holds nobody up
+		}
+		if dials.Add(1) == n {
+			quiet.Wait()
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	reqs := append(numbered(address, n), web.Request{Address: web.Address{Scheme: "http", Host: "gone.example"}})
 	for i, r := range c.Race(t.Context(), reqs) {
 		if i < n && (r.Err != nil || string(r.Exchange.Body) != "ok") || i == n && r.Err == nil {
 			t.Errorf("%d: %v %+v", i, r.Err, r.Exchange)
 		}
 	}
-	if s := c.Stats(); len(early) != n || s.Open != 0 {
-		t.Errorf("%d last bytes, %+v", len(early), s)
+	if s := c.Stats(); s.Requests != n || s.Open != 0 {
+		t.Errorf("%+v", s)
 	}
 }
 
