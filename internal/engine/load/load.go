@@ -55,7 +55,7 @@ type Options struct {
 type Result struct {
 	Templates []*syntax.Template // in the order of their paths, each id once
 	Refused   []Refusal          // in the order of their paths
-	Skipped   map[Reason]int     // how many templates, by reason
+	Skipped   []Skip             // in the order of their paths
 	Indexed   int                // how many of all that were read came from the index
 	IndexErr  error              // why the index could not be read or kept; nothing is lost by it
 
@@ -66,6 +66,21 @@ type Result struct {
 type Refusal struct {
 	Path string
 	Err  error // an *errs.Error as of package syntax
+}
+
+// Skip is a template that was left out, and why.
+type Skip struct {
+	Path   string
+	Reason Reason
+}
+
+// Counts says how many templates were skipped for each reason.
+func (r *Result) Counts() map[Reason]int {
+	counts := map[Reason]int{}
+	for _, s := range r.Skipped {
+		counts[s.Reason]++
+	}
+	return counts
 }
 
 // Load reads templates. The error is about the options or the paths; a template that is
@@ -83,16 +98,16 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Skipped: map[Reason]int{}}
+	r := new(Result)
 	seen := map[string]bool{}
 	for _, one := range read {
 		switch {
 		case one.err != nil:
 			r.Refused = append(r.Refused, Refusal{Path: one.path, Err: one.err})
 		case one.skipped != "":
-			r.Skipped[one.skipped]++
+			r.Skipped = append(r.Skipped, Skip{Path: one.path, Reason: one.skipped})
 		case seen[one.template.ID]:
-			r.Skipped[SkippedDuplicate]++
+			r.Skipped = append(r.Skipped, Skip{Path: one.path, Reason: SkippedDuplicate})
 		default:
 			seen[one.template.ID] = true
 			r.Templates = append(r.Templates, one.template)

@@ -82,7 +82,7 @@ func TestLoad(t *testing.T) {
 		"a/payload.yaml.backup": "x",
 	})
 	got := loaded(t, load.Options{Paths: []string{root}})
-	if ids(got.Templates) != "b z c" || got.Templates[0].Path != filepath.Join(root, "a/twice.yml") || got.Skipped[load.SkippedDuplicate] != 1 {
+	if ids(got.Templates) != "b z c" || got.Templates[0].Path != filepath.Join(root, "a/twice.yml") || !reflect.DeepEqual(got.Skipped, []load.Skip{{Path: filepath.Join(root, "b.yaml"), Reason: load.SkippedDuplicate}}) {
 		t.Errorf("%s %v", ids(got.Templates), got.Skipped)
 	}
 	if len(got.Refused) != 2 || got.Refused[0].Path != filepath.Join(root, "bad/unknown.yaml") || !strings.Contains(got.Refused[0].Err.Error(), "unknown.yaml:5:20: http[0].zzz") {
@@ -161,7 +161,7 @@ func TestFilters(t *testing.T) {
 		"tags by condition":    {load.Filter{Conditions: []string{"contains(tags, 'panel') && vendor == 'acme'"}}, "CVE-2024-1"},
 	} {
 		got := loaded(t, load.Options{Paths: []string{root}, Filter: c.filter})
-		if ids(got.Templates) != c.want || len(got.Templates)+got.Skipped[load.SkippedByFilter] != 5 {
+		if ids(got.Templates) != c.want || len(got.Templates)+got.Counts()[load.SkippedByFilter] != 5 {
 			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
 		}
 	}
@@ -207,7 +207,7 @@ func TestGates(t *testing.T) {
 		"verified":       {load.Allow{VerifiedOnly: true}, "", skips(load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedSelfContained)},
 	} {
 		got := loaded(t, load.Options{Paths: []string{root}, Allow: c.allow})
-		if ids(got.Templates) != c.want || !reflect.DeepEqual(got.Skipped, c.skips) {
+		if ids(got.Templates) != c.want || !reflect.DeepEqual(got.Counts(), c.skips) {
 			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
 		}
 		for _, one := range got.Templates {
@@ -337,11 +337,7 @@ func TestCorpus(t *testing.T) {
 		Allow: load.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true},
 	}
 	got := loaded(t, o)
-	skipped := 0
-	for _, n := range got.Skipped {
-		skipped += n
-	}
-	t.Logf("%d templates, %d refused, skipped: %v", len(got.Templates), len(got.Refused), got.Skipped)
+	t.Logf("%d templates, %d refused, skipped: %v", len(got.Templates), len(got.Refused), got.Counts())
 	for _, r := range got.Refused {
 		e := errs.From(r.Err)
 		if e.Kind != errs.Invalid || !strings.HasPrefix(e.Message, r.Path+":") || e.Param == "" {
@@ -349,7 +345,7 @@ func TestCorpus(t *testing.T) {
 		}
 		t.Log(r.Err)
 	}
-	if sum := len(got.Templates) + len(got.Refused) + skipped; sum < 3500 || len(got.Refused) > 5 {
+	if sum := len(got.Templates) + len(got.Refused) + len(got.Skipped); sum < 3500 || len(got.Refused) > 5 {
 		t.Errorf("%d templates, %d refused", sum, len(got.Refused))
 	}
 	again := loaded(t, o)

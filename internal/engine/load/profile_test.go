@@ -91,7 +91,7 @@ func TestCorpusProfiles(t *testing.T) {
 	}
 	o := p.Load
 	o.Paths, o.Roots = []string{"http/vulnerabilities"}, []string{root}
-	if got := loaded(t, o); len(got.Templates) == 0 || got.Skipped[load.SkippedByFilter] == 0 {
+	if got := loaded(t, o); len(got.Templates) == 0 || got.Counts()[load.SkippedByFilter] == 0 {
 		t.Errorf("%d templates, skipped %v", len(got.Templates), got.Skipped)
 	}
 }
