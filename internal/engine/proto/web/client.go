@@ -145,7 +145,7 @@ func (c *Client) Do(ctx context.Context, req Request) (*Exchange, error) {
 		}
 		return nil, failure(err)
 	}
-	req.Jar.keep(x)
+	req.Jar.Keep(x)
 	c.remember(x)
 	return x, nil
 }

@@ -38,8 +38,8 @@ func (j *Jar) line(a Address) string {
 	return b.String()
 }
 
-// keep puts in what an answer sets.
-func (j *Jar) keep(x *Exchange) {
+// Keep puts in what an answer sets.
+func (j *Jar) Keep(x *Exchange) {
 	if j == nil {
 		return
 	}

@@ -26,6 +26,9 @@ type Policy struct {
 	SameScheme bool // only from http to http and from https to https
 	Max        int  // 0 means DefaultMaxRedirects
 
+	// Jar has the cookies of the further requests; nil for that of the first request.
+	Jar *Jar
+
 	// Allow is asked about each next address; one that it refuses is not followed, and
 	// that is no error. Nil allows all that Config.Dial allows.
 	Allow func(to Address) bool
@@ -51,7 +54,10 @@ func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exch
 	if p.Max <= 0 {
 		p.Max = DefaultMaxRedirects
 	}
-	jar := first.Request.Jar
+	jar := p.Jar
+	if jar == nil {
+		jar = first.Request.Jar
+	}
 	for len(chain) <= p.Max {
 		last := chain[len(chain)-1]
 		req, ok := next(first, last, p)
@@ -65,7 +71,7 @@ func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exch
 		}
 		if jar == nil { // cookies live at least as long as the chain
 			jar = NewJar()
-			jar.keep(first)
+			jar.Keep(first)
 		}
 		req.Jar = jar
 		x, err := c.Do(ctx, req)
