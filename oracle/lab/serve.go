@@ -23,18 +23,50 @@ const patience = 2 * time.Second
 
 // Serve answers connections until the listener is closed.
 func (s *Site) Serve(l net.Listener) {
+	serve(l, func(method, target, head, body string) []byte {
+		a, known := s.Answer(method, target, head, body)
+		if !known {
+			a = missing()
+		}
+		s.note(method, target, body, a.Status)
+		time.Sleep(a.Delay)
+		return s.wire(&a, method, l.Addr().String())
+	})
+}
+
+// Serve answers connections until the listener is closed, without delays.
+func (c *Crowd) Serve(l net.Listener) {
+	nobody := &Site{}
+	serve(l, func(method, target, head, body string) []byte {
+		s := c.site(method, target, body)
+		if s != nil {
+			if a, known := s.Answer(method, target, head, body); known {
+				return s.wire(&a, method, l.Addr().String())
+			}
+		}
+		a := missing()
+		return nobody.wire(&a, method, l.Addr().String())
+	})
+}
+
+func missing() Answer {
+	text := "404 page not found"
+	return Answer{Status: http.StatusNotFound, Headers: []pair{{"Content-Type", "text/plain"}}, Exact: &text}
+}
+
+func serve(l net.Listener, answer func(method, target, head, body string) []byte) {
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err == nil {
-			go s.connection(conn, l.Addr().String())
+			go connection(conn, answer)
 		}
 	}
 }
 
-func (s *Site) connection(conn net.Conn, host string) {
+func connection(conn net.Conn, answer func(method, target, head, body string) []byte) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
 	for {
@@ -47,16 +79,7 @@ func (s *Site) connection(conn net.Conn, host string) {
 		if method == "" {
 			return
 		}
-		a, known := s.Answer(method, target, head, body)
-		if !known {
-			missing := "404 page not found"
-			a = Answer{Status: http.StatusNotFound, Headers: []pair{{"Content-Type", "text/plain"}}, Exact: &missing}
-		}
-		s.note(method, target, body, a.Status)
-		if a.Delay > 0 {
-			time.Sleep(a.Delay)
-		}
-		if _, err := conn.Write(s.wire(&a, method, host)); err != nil {
+		if _, err := conn.Write(answer(method, target, head, body)); err != nil {
 			return
 		}
 		if strings.Contains(strings.ToLower(head), "connection: close") {

@@ -45,6 +45,7 @@ type route struct {
 	target, file *pattern // with and without the query
 	body         *pattern
 	headers      []*pattern
+	literal      bool // the target is more than placeholders
 	answer       Answer
 }
 
@@ -70,7 +71,8 @@ func NewSite(t *Template, kind Kind) *Site {
 		}
 		s.Solved = s.Solved && ok
 		for j, e := range entries {
-			r := route{method: e.method, target: compile(e.target, true), file: compile(file(e.target), true), answer: answers[j]}
+			r := route{method: e.method, target: compile(e.target, true), file: compile(file(e.target), true), answer: answers[j],
+				literal: len(strings.Trim(marker.ReplaceAllString(e.target, ""), "/?&=.")) > 0 || e.target == "/"}
 			if e.body != "" {
 				r.body = compile(strings.TrimSpace(strings.ReplaceAll(e.body, "\r\n", "\n")), false)
 			}

@@ -127,7 +127,7 @@ func tell(w io.Writer, trials []*trial, both bool) float64 {
 		fmt.Fprintf(w, "not tried: %5d  %.120s\n", refused[reason], reason)
 	}
 	fmt.Fprintf(w, "tried:     %5d templates\n", tried)
-	for _, kind := range lab.Kinds() {
+	for _, kind := range slices.Sorted(maps.Keys(sites)) {
 		fmt.Fprintf(w, "%-9s  %5d sites, nuclei finds something on %d (%.1f %%)", kind, sites[kind], fired[kind], percent(fired[kind], sites[kind]))
 		if both {
 			fmt.Fprintf(w, ", the two agree on %d (%.2f %%)", agreed[kind], percent(agreed[kind], sites[kind]))

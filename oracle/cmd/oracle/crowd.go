@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/vedette-sec/vedette/oracle/event"
+	"github.com/vedette-sec/vedette/oracle/lab"
+)
+
+// crowd compares the two commands, each with all templates at once on one server, where
+// requests are shared between templates.
+func crowd(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	folder := flags.String("templates", "", "folder of templates")
+	vedette := flags.String("vedette", "vedette", "our binary")
+	nuclei := flags.String("nuclei", "nuclei", "nuclei's binary")
+	rounds := flags.Int("rounds", 3, "runs with other answers")
+	threshold := flags.Float64("threshold", 99.5, "percentage of templates that must agree in every round")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	root, err := filepath.Abs(*folder)
+	if err != nil {
+		return err
+	}
+	paths, err := find(root, []string{""})
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "oracle-crowd-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	var templates []*lab.Template
+	var trials []*trial
+	byID := map[string]*trial{}
+	for _, path := range paths {
+		t, err := lab.Read(path)
+		if err != nil || len(t.Input()) > 0 || t.Tagged("fuzz") || t.Tagged("bruteforce") || byID[t.ID] != nil {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, root+"/")
+		if err := write(filepath.Join(scratch, name), text); err != nil {
+			return err
+		}
+		templates = append(templates, t)
+		byID[t.ID] = &trial{Template: name, text: string(text)}
+		trials = append(trials, byID[t.ID])
+	}
+	if err := os.CopyFS(filepath.Join(scratch, "helpers"), os.DirFS(filepath.Join(root, "helpers"))); err != nil {
+		return err
+	}
+	for round := range *rounds {
+		if err := oneRound(ctx, lab.NewCrowd(templates, round), round, scratch, *vedette, *nuclei, byID); err != nil {
+			return err
+		}
+	}
+	if got := tell(os.Stdout, trials, true); got < *threshold {
+		return fmt.Errorf("%.2f %% of the templates agree; wanted are %.2f %%", got, *threshold)
+	}
+	return nil
+}
+
+func write(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+func oneRound(ctx context.Context, c *lab.Crowd, round int, folder, vedette, nuclei string, byID map[string]*trial) error {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	go c.Serve(listener)
+	target := "http://" + listener.Addr().String() + "/"
+	theirs, err := events(ctx, nuclei, "-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "4", "-bs", "2", "-pc", "1",
+		"-timeout", "10", "-retries", "1", "-t", folder, "-u", target)
+	if err != nil {
+		return err
+	}
+	c.Reset()
+	ours, err := events(ctx, vedette, "scan", "--jsonl", "--silent", "--rate-limit", "0", "-t", folder, "-u", target)
+	if err != nil {
+		return err
+	}
+	for id, t := range byID {
+		s := &site{Kind: lab.Kind(fmt.Sprintf("round %d", round)), Target: target, Theirs: theirs[id].Minus(nil), Ours: ours[id].Minus(nil)}
+		s.Cause = cause(t.text, event.SetOf(s.Theirs), event.SetOf(s.Ours), "")
+		t.Sites = append(t.Sites, s)
+	}
+	return nil
+}
+
+// events runs a scanner and sorts what it finds by template.
+func events(ctx context.Context, binary string, args ...string) (map[string]event.Set, error) {
+	var stdout bytes.Buffer
+	run := exec.CommandContext(ctx, binary, args...)
+	run.Stdout, run.Stderr = &stdout, os.Stderr
+	err := run.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	found := map[string]event.Set{}
+	return found, event.Read(&stdout, func(e event.Event) {
+		if found[e.Template] == nil {
+			found[e.Template] = event.Set{}
+		}
+		found[e.Template].Add(e)
+	})
+}
