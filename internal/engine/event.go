@@ -42,6 +42,12 @@ type Event struct {
 	Global bool              `json:"global-matchers,omitempty"` // the template saw the answer to another one
 	Marks  []Mark            `json:"marks,omitempty"`           // reasons to doubt the event
 
+	Fuzzed           bool   `json:"is_fuzzing_result,omitempty"` // the request is one of a fuzzing rule
+	FuzzingMethod    string `json:"fuzzing_method,omitempty"`
+	FuzzingParameter string `json:"fuzzing_parameter,omitempty"`
+	FuzzingPosition  string `json:"fuzzing_position,omitempty"` // query, path, header, cookie or body
+	AnalyzerDetails  string `json:"analyzer_details,omitempty"` // what confirmed it
+
 	// Lost on the way through JSON.
 	Target string `json:"-"` // as the scan was given it; "" for a self-contained template
 	URL    string `json:"-"` // the target as a URL
@@ -61,6 +67,7 @@ type origin struct {
 	bound        *program.Bound
 	block, entry int
 	tuple        int
+	fuzzed       string // which of the requests that fuzzing made of the entry; "" for none
 }
 
 // maxDump bounds the request and the response in an event, in bytes.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -21,6 +22,8 @@ type seat struct {
 	address web.Address // where the target answers
 	send    sender
 	gate    gateFunc // for the requests that follow redirects
+
+	frequency *fuzz.Frequency // of the scan; nil outside of one
 
 	fresh  bool                   // nothing is shared with other requests, not even connections
 	change func(req *web.Request) // of the request that is asked again; nil for none

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/errs"
@@ -38,15 +39,16 @@ type Scan struct {
 
 // run is one scan at work.
 type run struct {
-	engine   *Engine
-	scan     Scan
-	programs []*program.Bound
-	keys     []string       // what checkpoints call the programs
-	plans    map[bool]*plan // by "the target has no path"
-	specific bool           // some program is path specific
-	globals  []globalAsk
-	report   *Report
-	saved    *checkpoint // nil without
+	engine    *Engine
+	scan      Scan
+	programs  []*program.Bound
+	keys      []string       // what checkpoints call the programs
+	plans     map[bool]*plan // by "the target has no path"
+	specific  bool           // some program is path specific
+	frequency fuzz.Frequency
+	globals   []globalAsk
+	report    *Report
+	saved     *checkpoint // nil without
 
 	telling sync.Mutex     // one call of OnEvent at a time
 	told    map[string]int // events so far, by fingerprint

@@ -172,6 +172,8 @@ func (s *session) block(ctx context.Context, j int) (gate bool, err error) {
 	}
 	s.memory.begin()
 	switch {
+	case b.Fuzz != nil:
+		return s.fuzz(ctx, j)
 	case b.Pipeline != nil, b.Race > 0, b.Gate:
 		return s.together(ctx, j)
 	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.used:
@@ -272,18 +274,23 @@ func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) t
 	}
 	req.Jar = jar
 	chain, err := s.exchange(ctx, j, k, &req)
-	switch {
-	case ctx.Err() != nil:
-		return turn{err: ctx.Err()}
-	case err != nil:
-		state, reason := outcome(err)
-		got := turn{state: state, reason: reason, fault: err}
-		if state == overBudget {
-			got.err = err
-		}
-		return got
+	if err != nil || ctx.Err() != nil {
+		return unanswered(ctx, err)
 	}
 	return s.judge(ctx, j, k, t, &req, chain)
+}
+
+// unanswered is what comes of a request that had no answer.
+func unanswered(ctx context.Context, err error) turn {
+	if ctx.Err() != nil {
+		return turn{err: ctx.Err()}
+	}
+	state, reason := outcome(err)
+	got := turn{state: state, reason: reason, fault: err}
+	if state == overBudget {
+		got.err = err
+	}
+	return got
 }
 
 // unmade is what comes of a request that cannot be made. Where a value was to come out

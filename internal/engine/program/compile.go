@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
+	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -111,6 +112,11 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 	if err := c.payloads(s, &b); err != nil {
 		return b, err
 	}
+	if len(s.Fuzzing) > 0 {
+		if b.Fuzz, err = fuzz.Compile(c.template.Path, s); err != nil {
+			return b, err
+		}
+	}
 	b.Entries = c.entries(s)
 	b.Chained = b.Numbered || len(b.Entries) > 1 && slices.ContainsFunc(s.Extractors, func(x syntax.Extractor) bool { return x.Internal })
 	return b, nil
@@ -130,9 +136,7 @@ func (c *compiler) check(s *syntax.HTTP, b *Block) error {
 		return syntax.Fault(c.template.Path, s.Line, 0, "http."+key, format, args...)
 	}
 	switch {
-	case len(s.Fuzzing) > 0:
-		return syntax.Unsupported(c.template.Path, s.Line, "http.fuzzing")
-	case len(s.Path) == 0 && len(s.Raw) == 0 && !s.GlobalMatchers:
+	case len(s.Path) == 0 && len(s.Raw) == 0 && len(s.Fuzzing) == 0 && !s.GlobalMatchers:
 		return fault("path", "a request needs a path, or to be written raw")
 	case s.Redirects && s.HostRedirects:
 		return fault("host-redirects", "redirects and host-redirects exclude each other")
@@ -179,6 +183,11 @@ func mentions(s *syntax.HTTP, name string) bool {
 			return true
 		}
 	}
+	for _, f := range s.Fuzzing {
+		if in(f.Fuzz.Values...) || slices.ContainsFunc(f.Fuzz.Pairs, func(p syntax.Pair) bool { return in(p.Name, p.Value) }) {
+			return true
+		}
+	}
 	return in(s.Body, s.DigestUsername, s.DigestPassword) || in(s.Path...) || in(s.Raw...)
 }
 
@@ -199,7 +208,11 @@ func (c *compiler) entries(s *syntax.HTTP) []Entry {
 		shared.headers = append(shared.headers, header{h.Name, dsl.Parse(h.Value)})
 	}
 	var all []Entry
-	for _, path := range s.Path {
+	paths := s.Path
+	if len(s.Fuzzing) > 0 {
+		paths, shared.method, shared.body = []string{"{{BaseURL}}"}, "GET", dsl.Text{} // the request of the target itself
+	}
+	for _, path := range paths {
 		e := shared
 		path, e.port = web.CutPort(path)
 		e.path, e.trim = dsl.Parse(path), trims(path)

@@ -34,7 +34,7 @@ func (r *Request) URL() string { return r.Address.String() }
 func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 	m := maker{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry], scope: b.Scope(block, entry, in)}
 	var err error
-	if m.scope.payload, err = m.block.payloads.render(in.Tuple, m.scope.under(len(b.variables))); err != nil {
+	if m.scope.payload, err = m.block.payloads.render(in.Tuple, m.scope.under(len(b.variables))); err != nil && !m.block.passes(err) {
 		return Request{Scope: m.scope}, err
 	}
 	req := Request{Payload: m.scope.payload, Scope: m.scope}
@@ -86,10 +86,17 @@ func (m *maker) render(t dsl.Text) (string, error) {
 		m.env = m.scope.Env()
 	}
 	s, err := t.Render(m.env)
-	if open := (*dsl.Unresolved)(nil); m.block.unchecked && errors.As(err, &open) {
+	if m.block.passes(err) {
 		err = nil
 	}
 	return s, err
+}
+
+// passes says whether a text is sent although rendering it gave an error: placeholders
+// are left in it, and the block does not check its variables.
+func (b *Block) passes(err error) bool {
+	open := (*dsl.Unresolved)(nil)
+	return b.unchecked && errors.As(err, &open)
 }
 
 // fromPath makes a request of a path text (template language 2.2).

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -67,8 +68,8 @@ func (p *payloads) tuple(i int) []string {
 }
 
 // render gives tuple i with the placeholders of its values filled in from what else is
-// known; err is that of dsl.Text.Render.
-func (p *payloads) render(i int, env *dsl.Env) (Payload, error) {
+// known; err is the first of dsl.Text.Render, and values are filled in as far as it goes.
+func (p *payloads) render(i int, env *dsl.Env) (_ Payload, err error) {
 	if len(p.sets) == 0 {
 		return nil, nil
 	}
@@ -76,15 +77,12 @@ func (p *payloads) render(i int, env *dsl.Env) (Payload, error) {
 	out := make(Payload, len(values))
 	for k, v := range values {
 		if strings.Contains(v, "{{") || strings.Contains(v, "§") {
-			text, err := dsl.Parse(v).Render(env)
-			if err != nil {
-				return nil, err
-			}
-			v = text
+			text, failed := dsl.Parse(v).Render(env)
+			v, err = text, cmp.Or(err, failed)
 		}
 		out[k] = Value{p.sets[k].name, v}
 	}
-	return out, nil
+	return out, err
 }
 
 // Value is a name and its text.

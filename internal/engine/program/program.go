@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
+	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -43,6 +44,7 @@ type Block struct {
 	ID        string // as written, or "http_1" …; "http" for the only block of a template
 	Entries   []Entry
 	Operators *match.Operators
+	Fuzz      *fuzz.Plan // what is done with the request of the only entry; nil when it is sent itself
 
 	StopAtFirstMatch bool
 	IterateAll       bool // an entry runs once for every value that was extracted, not for the first

@@ -1,0 +1,29 @@
+package program
+
+import (
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/fuzz"
+)
+
+// Render renders payloads of a block with fuzzing rules. made is the target's request
+// with one tuple of payload values; base is what fuzz.Input says of it, which gives way
+// to all other names (template language 2.10).
+func (b *Block) Render(made *Request, base dsl.Lookup) fuzz.Render {
+	return func(text dsl.Text, value string) (string, error) {
+		env := made.Scope.env
+		env.Vars = func(name string) (any, bool) {
+			if v, ok := made.Payload.Lookup(name); ok {
+				return v, true
+			}
+			if name == "value" {
+				return value, true
+			}
+			return dsl.First(made.Scope.Lookup, base)(name)
+		}
+		rendered, err := text.Render(&env)
+		if b.passes(err) {
+			err = nil
+		}
+		return rendered, err
+	}
+}

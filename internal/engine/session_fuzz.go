@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/fuzz"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// fuzz makes what the rules of a block make of the target's request, one by one (template
+// language 2.10). A request that does not fit the block's pre-condition leaves the
+// program's state as it is.
+func (s *session) fuzz(ctx context.Context, j int) (gate bool, err error) {
+	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}}
+	made, err := f.make(ctx, 0)
+	if err != nil && made.Address.Host == "" {
+		s.take(s.unmade(err))
+		return false, ctx.Err()
+	}
+	f.base = made.Request
+	if !hasHeader(f.base.Headers, "User-Agent") {
+		f.base.Headers = append(f.base.Headers, web.Header{Name: "User-Agent", Value: cmp.Or(s.engine.cfg.UserAgent, web.DefaultUserAgent)})
+	}
+	f.known = fuzz.Input(&f.base)
+	if !f.program.Fuzz.Fits(f.known, &dsl.Env{Ctx: ctx, Host: s.engine.world}) {
+		return false, ctx.Err()
+	}
+	source := fuzz.Source{Base: &f.base, Skip: f.skip, Payloads: func(yield func(fuzz.Render) bool) { f.payloads(ctx, yield) }}
+	for m, failed := range f.program.Fuzz.All(source) {
+		var got turn
+		if failed != nil {
+			got = s.unmade(failed)
+		} else if s.only == nil || s.only.fuzzed == "" || s.only.fuzzed == f.name(m) {
+			got = f.send(ctx, m)
+			f.count(m, got)
+		}
+		s.take(got)
+		if gate = gate || got.gate; got.over || got.err != nil {
+			return gate, got.err
+		}
+	}
+	return gate, ctx.Err()
+}
+
+func hasHeader(list []web.Header, name string) bool {
+	for _, h := range list {
+		if strings.EqualFold(h.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// fuzzing is a session at work on a block with fuzzing rules.
+type fuzzing struct {
+	*session
+	block   int
+	program *program.Block
+
+	base  web.Request // of the target
+	known dsl.Lookup  // of base
+	facts map[string]any
+
+	tuple int             // of payloads, at work
+	made  program.Request // the target's request with that tuple
+}
+
+// make makes the target's request with one tuple of payload values.
+func (f *fuzzing) make(ctx context.Context, tuple int) (program.Request, error) {
+	in := f.input(ctx)
+	in.Tuple, in.Carried = tuple, dsl.First(dsl.Map(f.facts), f.memory.carried(0))
+	return f.bound.Request(f.block, 0, in)
+}
+
+// payloads goes through the tuples. One that cannot be rendered is passed over.
+func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
+	for t := range f.program.Tuples() {
+		if ctx.Err() != nil {
+			return
+		}
+		made, err := f.make(ctx, t)
+		if err != nil {
+			got := f.unmade(err)
+			f.take(turn{state: got.state, reason: got.reason, fault: err})
+			continue
+		}
+		f.tuple, f.made = t, made
+		if !yield(f.program.Render(&f.made, f.known)) {
+			return
+		}
+	}
+}
+
+// name tells a mutation from the others of its block.
+func (f *fuzzing) name(m *fuzz.Mutation) string {
+	return strings.Join([]string{m.Position, m.Parameter, m.Request.Address.Path, m.Request.Address.Query}, "\x00")
+}
+
+// where names a parameter for all visits of the scan.
+func (f *fuzzing) where(position, parameter string) fuzz.Where {
+	return fuzz.Where{Template: f.bound.ID, Host: f.base.Address.HostPort(), Position: position, Parameter: parameter}
+}
+
+func (f *fuzzing) skip(position, parameter string) bool {
+	return f.frequency != nil && f.only == nil && f.frequency.Spent(f.where(position, parameter))
+}
+
+// count takes down whether fuzzing a parameter was in vain.
+func (f *fuzzing) count(m *fuzz.Mutation, got turn) {
+	if f.frequency != nil && f.only == nil && got.state == tested {
+		f.frequency.Count(f.where(m.Position, m.Parameter), got.matched)
+	}
+}
+
+// send sends one mutation and judges the answer.
+func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) turn {
+	req := f.made
+	req.Request = m.Request
+	req.Jar = f.jar
+	chain, err := f.exchange(ctx, f.block, 0, &req)
+	if err != nil || ctx.Err() != nil {
+		return unanswered(ctx, err)
+	}
+	clear(f.facts)
+	if err := f.analyze(ctx, m, chain[0]); err != nil {
+		return unanswered(ctx, err)
+	}
+	got := f.judge(ctx, f.block, 0, f.tuple, &req, chain)
+	for i := range got.events {
+		ev := &got.events[i]
+		ev.Fuzzed, ev.FuzzingMethod, ev.FuzzingParameter, ev.FuzzingPosition = true, m.Request.Method, Clean(m.Parameter), m.Position
+		if details, ok := f.facts["analyzer_details"].(string); ok {
+			ev.AnalyzerDetails = Clean(details)
+		}
+		ev.origin.fuzzed = f.name(m)
+	}
+	return got
+}
+
+// analyze asks the block's analyzer; what it confirms, operators see as analyzer and
+// analyzer_details.
+func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exchange) error {
+	a := f.program.Fuzz.Analyzer()
+	if a == nil {
+		return nil
+	}
+	again := func(ctx context.Context, r *web.Request) (fuzz.Answer, error) {
+		x, err := f.seat.send(ctx, *r)
+		if err != nil {
+			return fuzz.Answer{}, err
+		}
+		f.requests++
+		return fuzz.Answer{Body: x.Body, Took: x.Duration}, nil
+	}
+	confirmed, details, err := a.Analyze(ctx, m, fuzz.Answer{Body: first.Body, Took: first.Duration}, again)
+	if confirmed {
+		f.facts["analyzer"], f.facts["analyzer_details"] = true, details
+	}
+	return err
+}
