@@ -1,12 +1,16 @@
 package app
 
 import (
-	"io/fs"
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/engine/load"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/errs"
@@ -17,43 +21,56 @@ import (
 // starter catalogue. It tells of each that cannot run why not; the error is about the
 // paths themselves.
 func Templates(paths ...string) (programs []*program.Program, problems []error, err error) {
-	add := func(t *syntax.Template, err error) {
-		var p *program.Program
-		if err == nil {
-			p, err = program.Compile(t)
-		}
-		if err != nil {
-			problems = append(problems, err)
-			return
+	templates, problems, err := readTemplates(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	compiled := make([]*program.Program, len(templates))
+	failed := make([]error, len(templates))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, t := range templates {
+		group.Go(func() error {
+			compiled[i], failed[i] = program.Compile(t)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for i, p := range compiled {
+		if failed[i] != nil {
+			problems = append(problems, failed[i])
+			continue
 		}
 		programs = append(programs, p)
 	}
-	if len(paths) == 0 {
-		starter, err := catalog.Starter()
-		for _, t := range starter {
-			add(t, nil)
-		}
-		return programs, problems, err
-	}
-	for _, root := range paths {
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			if ext := filepath.Ext(path); path != root && ext != ".yaml" && ext != ".yml" {
-				return nil
-			}
-			text, err := os.ReadFile(path)
-			if err == nil {
-				add(syntax.Parse(path, text))
-			}
-			return err
-		})
-		if err != nil {
-			return nil, nil, errs.Field("templates", "%v", err)
-		}
-	}
 	return programs, problems, nil
+}
+
+func readTemplates(paths []string) (templates []*syntax.Template, problems []error, err error) {
+	if len(paths) == 0 {
+		templates, err = catalog.Starter()
+		return templates, nil, err
+	}
+	o := load.Options{
+		Paths: paths, IgnoredToo: true,
+		Allow: load.Allow{Headless: true, Code: true, SelfContained: true, GlobalMatchers: true, File: true},
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		o.Index = filepath.Join(cache, "vedette", "templates.index")
+	}
+	loaded, err := load.Load(context.Background(), o)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range loaded.Refused {
+		problems = append(problems, r.Err)
+	}
+	for _, s := range loaded.Skipped {
+		problems = append(problems, errs.New(errs.Invalid, syntax.CodeUnsupported, "%s: skipped: %s", s.Path, s.Reason))
+	}
+	return loaded.Templates, problems, nil
 }
 
 // WeakSite is the deliberately weak web site of the demo.
