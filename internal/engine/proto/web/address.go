@@ -82,11 +82,6 @@ func splitHost(s string) (host, port string) {
 	return s, ""
 }
 
-// AddressOf is the Address of a parsed URL.
-func AddressOf(u *url.URL) Address {
-	return Address{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: u.EscapedPath(), Query: u.RawQuery}
-}
-
 // String is the URL in full.
 func (a Address) String() string {
 	if a.Query == "" {

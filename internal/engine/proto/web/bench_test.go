@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -150,6 +151,18 @@ func BenchmarkDo(b *testing.B) {
 		if err == nil && (x.Status != 200 || len(x.Body) != 4096) {
 			err = fmt.Errorf("%d %d", x.Status, len(x.Body))
 		}
+		return err
+	})
+}
+
+// BenchmarkDoWithContext does the same with a context of its own for every exchange.
+func BenchmarkDoWithContext(b *testing.B) {
+	address := web.Address{Scheme: "http", Host: pageServer(b)}
+	c := newClient(b, web.Config{PerHost: atATime})
+	spread(b, func(int) error {
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
+		_, err := c.Do(ctx, web.Request{Address: address})
 		return err
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,9 +84,6 @@ func (x *Exchange) settle() {
 	x.client.budget.left.Release(x.granted.Swap(keep) - keep)
 }
 
-// scratch are buffers that bodies of unknown size are read into.
-var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // collect reads src to its end and gives a slice of the exact size, at most limit
 // bytes. size is how much is announced, -1 when nothing is; a server's word about a
 // length sets little memory aside. The error says why it is not all; what was read
@@ -98,11 +94,14 @@ func (c *Client) collect(src io.Reader, size, limit int64, room *room) ([]byte, 
 		n, err := io.ReadFull(src, data)
 		return data[:n:n], err
 	}
-	b, _ := scratch.Get().(*bytes.Buffer)
+	b, ok := c.scratch.Get().(*bytes.Buffer)
+	if !ok {
+		b = new(bytes.Buffer)
+	}
 	b.Reset()
 	defer func() {
 		if b.Cap() <= maxScratch {
-			scratch.Put(b)
+			c.scratch.Put(b)
 		}
 	}()
 	for {

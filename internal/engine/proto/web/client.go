@@ -61,7 +61,11 @@ type Client struct {
 
 	speaksTLS    sync.Map    // of HostPort: it said that plain http is the wrong protocol
 	anySpeaksTLS atomic.Bool // speaksTLS is not empty
-	requests     sync.Pool   // of *[]byte, for writing
+
+	requests sync.Pool // of *[]byte, for writing
+	buffers  sync.Pool // of *[]byte, for reading
+	scratch  sync.Pool // of *bytes.Buffer, for bodies of unknown size
+	gzips    sync.Pool // of *gzip.Reader
 }
 
 // New makes a client.
@@ -79,7 +83,6 @@ func New(cfg Config) *Client {
 		cfg.UserAgent = DefaultUserAgent
 	}
 	c := &Client{cfg: cfg, tls: tlsConfig(), pool: newPool(cfg.PerHost, cfg.MaxIdle), budget: newBudget(cfg.BodyMemory)}
-	c.requests.New = func() any { return new([]byte) }
 	c.second = newSecond(c)
 	return c
 }
@@ -217,7 +220,10 @@ func (c *Client) whole(req *Request) time.Duration {
 // kept for the next one, or closed. An error is that of ctx or an *Error.
 func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra) (*Exchange, error) {
 	x := c.begin(cn, req, add)
-	box, _ := c.requests.Get().(*[]byte)
+	box, ok := c.requests.Get().(*[]byte)
+	if !ok {
+		box = new([]byte)
+	}
 	*box = c.appendRequest((*box)[:0], req, add)
 	again, err := false, cn.ready(ctx, x.At.Add(c.whole(req)))
 	if err == nil {

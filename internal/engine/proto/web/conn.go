@@ -31,13 +31,13 @@ type conn struct {
 	socket net.Conn // what was dialled
 	tls    *tls.ConnectionState
 	ip     string
-	stats  *counters
+	client *Client
 	used   bool      // it carried an exchange before
 	since  time.Time // idle since
 
 	prev, next *conn // in the ring of the pool, while idle
 
-	box        *[]byte // from buffers; the conn has it only while it is in use
+	box        *[]byte // from Client.buffers; the conn has it only while it is in use
 	buf        []byte  // *box, or a longer one for a long head
 	start, end int     // of what is read and not consumed
 
@@ -50,9 +50,6 @@ type conn struct {
 	mu     sync.Mutex // guards the deadline against the watch
 	ctxErr error      // why the watched context ended; no deadline is set any more
 }
-
-// buffers are reading buffers that no connection uses.
-var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
 
 // watch makes the end of ctx interrupt reading and writing. It stays in place from
 // exchange to exchange while the context is the same, which makes it free for most.
@@ -110,21 +107,25 @@ func (c *conn) until(t time.Time) error {
 func (c *conn) close() {
 	c.forget()
 	_ = c.Close()
-	c.stats.open.Add(-1)
+	c.client.stats.open.Add(-1)
 	c.release()
 }
 
 // borrow takes a reading buffer, release gives it back.
 func (c *conn) borrow() {
 	if c.box == nil {
-		c.box, _ = buffers.Get().(*[]byte)
+		var ok bool
+		if c.box, ok = c.client.buffers.Get().(*[]byte); !ok {
+			b := make([]byte, bufferSize)
+			c.box = &b
+		}
 		c.buf, c.start, c.end = *c.box, 0, 0
 	}
 }
 
 func (c *conn) release() {
 	if c.box != nil {
-		buffers.Put(c.box)
+		c.client.buffers.Put(c.box)
 		c.box, c.buf = nil, nil
 	}
 }
@@ -152,7 +153,7 @@ func (c *conn) stale() bool {
 // send writes a request. A big one is written beside the reading: a server that answers
 // before it has read all would wait for us, and we for it.
 func (c *conn) send(out []byte) {
-	c.stats.out.Add(int64(len(out)))
+	c.client.stats.out.Add(int64(len(out)))
 	if len(out) <= bigWrite {
 		_, c.sendErr = c.Write(out)
 		return
@@ -203,7 +204,7 @@ func (c *conn) fill(limit int) error {
 	}
 	n, err := c.Conn.Read(c.buf[c.end:])
 	c.end += n
-	c.stats.in.Add(int64(n))
+	c.client.stats.in.Add(int64(n))
 	if n > 0 {
 		return nil // an error comes again with the next read
 	}
@@ -221,7 +222,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	n, err := c.Conn.Read(p)
-	c.stats.in.Add(int64(n))
+	c.client.stats.in.Add(int64(n))
 	return n, err
 }
 

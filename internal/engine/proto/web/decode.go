@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -20,9 +19,6 @@ import (
 // maxWindow bounds the memory of a zstd decoder.
 const maxWindow = 8 << 20
 
-// gzips are decoders that wait for their next body.
-var gzips sync.Pool
-
 // decode undoes the content encoding and the character set of a body, to at most limit
 // bytes. What says that it is encoded and is not stays as it is.
 func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
@@ -31,7 +27,7 @@ func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 	}
 	x.unzipped = x.framing.encoding == "gzip" && c.asksGzip(&x.Request)
 	if x.framing.encoding != "" {
-		if r, done := decoder(x.framing.encoding, x.Body); r != nil {
+		if r, done := c.decoder(x.framing.encoding, x.Body); r != nil {
 			data, err := c.collect(r, -1, limit, &room{client: c, ctx: ctx, x: x, need: limit})
 			if len(data) > 0 || err == nil {
 				x.Body, x.Truncated = data, x.Truncated || err != nil
@@ -61,18 +57,18 @@ func (c *Client) asksGzip(r *Request) bool {
 
 // decoder undoes one content encoding; nil when it is unknown or not what data begins
 // with. done is called when it is no longer used.
-func decoder(name string, data []byte) (r io.Reader, done func()) {
+func (c *Client) decoder(name string, data []byte) (r io.Reader, done func()) {
 	src := bytes.NewReader(data)
 	switch name {
 	case "gzip", "x-gzip":
-		z, ok := gzips.Get().(*gzip.Reader)
+		z, ok := c.gzips.Get().(*gzip.Reader)
 		if !ok {
 			z = new(gzip.Reader)
 		}
 		if z.Reset(src) != nil {
 			return nil, nil
 		}
-		return z, func() { gzips.Put(z) }
+		return z, func() { c.gzips.Put(z) }
 	case "deflate":
 		if z, err := zlib.NewReader(src); err == nil {
 			return z, func() {}

@@ -32,7 +32,7 @@ func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, e
 		return nil, err
 	}
 	c.stats.open.Add(1)
-	cn := &conn{Conn: socket, origin: o, socket: socket, stats: &c.stats, ip: ipOf(socket)}
+	cn := &conn{Conn: socket, origin: o, socket: socket, client: c, ip: ipOf(socket)}
 	if o.scheme != "https" {
 		return cn, nil
 	}

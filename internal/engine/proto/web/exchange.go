@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/tls"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,9 +41,6 @@ type Exchange struct {
 
 // URL is what was asked for.
 func (x *Exchange) URL() string { return x.Request.Address.String() }
-
-// RawHead is the head as it came over the wire.
-func (x *Exchange) RawHead() string { return x.raw }
 
 // Release tells the client that the body's share of its memory budget
 // (Config.BodyMemory) is free for others. Body stays what it is. Small bodies have no
@@ -170,9 +166,4 @@ func (x *Exchange) setCookies() []*http.Cookie {
 		}
 	}
 	return set
-}
-
-// StatusLine is the status line without its end.
-func (x *Exchange) StatusLine() string {
-	return strings.TrimSpace(x.Proto + " " + strconv.Itoa(x.Status) + " " + x.Reason)
 }

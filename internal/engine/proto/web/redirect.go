@@ -37,11 +37,6 @@ type Policy struct {
 	Gate func(ctx context.Context) error
 }
 
-// Policy is the policy that a request asks for itself.
-func (r *Request) Policy() Policy {
-	return Policy{Mode: r.Redirects, SameScheme: r.SameScheme, Max: r.MaxRedirects}
-}
-
 // Follow goes on from an answer as a policy says, and gives all answers in order, first
 // among them: the last is the one that was not, or could not be, followed. The same
 // first answer may be followed by many, each by its own policy. An error means that

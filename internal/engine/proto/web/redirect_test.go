@@ -75,11 +75,14 @@ func chainOf(t *testing.T, c *web.Client, req web.Request, p web.Policy) ([]*web
 	return c.Follow(t.Context(), first, p)
 }
 
-func statuses(chain []*web.Exchange) (all string) {
+// all follows wherever it leads.
+var all = web.Policy{Mode: web.AllRedirects}
+
+func statuses(chain []*web.Exchange) (text string) {
 	for _, x := range chain {
-		all += fmt.Sprint(x.Status, " ")
+		text += fmt.Sprint(x.Status, " ")
 	}
-	return strings.TrimSpace(all)
+	return strings.TrimSpace(text)
 }
 
 func TestPolicies(t *testing.T) {
@@ -158,8 +161,8 @@ func TestRedirectMethods(t *testing.T) {
 	} {
 		address, seen := site(t, map[string]string{"/a": fmt.Sprintf("%d x\r\nLocation: b?c\r\n", test.status)})
 		address.Path = "/a"
-		req := web.Request{Address: address, Method: test.method, NoDefaults: true, Headers: []web.Header{{"Content-Type", "x/y"}, {"A", "1"}}, Body: []byte("body"), Redirects: web.AllRedirects}
-		if _, err := get(t, web.Config{}, req); err != nil {
+		req := web.Request{Address: address, Method: test.method, NoDefaults: true, Headers: []web.Header{{"Content-Type", "x/y"}, {"A", "1"}}, Body: []byte("body")}
+		if _, err := chainOf(t, newClient(t, web.Config{}), req, all); err != nil {
 			t.Fatal(err)
 		}
 		<-seen
@@ -188,10 +191,10 @@ func TestRedirectHeaders(t *testing.T) {
 		address.Path = "/a"
 		fill := strings.NewReplacer("HOST", address.Host, "PORT", address.Port(), "URL", address.String()).Replace
 		pages["/a"] = "302 x\r\nSet-Cookie: new=1; Path=/\r\nLocation: " + fill(c.location) + "\r\n"
-		if _, err := get(t, secret, web.Request{
-			Address: address, Host: "front.example", NoDefaults: true, Redirects: web.AllRedirects,
+		if _, err := chainOf(t, newClient(t, secret), web.Request{
+			Address: address, Host: "front.example", NoDefaults: true,
 			Headers: []web.Header{{"Authorization", "a"}, {"Cookie", "keep=1; new=0"}, {"X", "y"}},
-		}); err != nil {
+		}, all); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		<-seen
@@ -279,7 +282,7 @@ func TestRaw(t *testing.T) {
 func TestRawRedirect(t *testing.T) {
 	address, seen := site(t, map[string]string{"/a": "302 x\r\nLocation: /b\r\n"})
 	raw := "POST /a HTTP/1.1\r\nhost: " + address.Host + "\r\nx-Odd: 1\r\nContent-Length: 2\r\n\r\nhi"
-	if _, err := get(t, web.Config{}, web.Request{Address: address, Raw: []byte(raw), Redirects: web.AllRedirects}); err != nil {
+	if _, err := chainOf(t, newClient(t, web.Config{}), web.Request{Address: address, Raw: []byte(raw)}, all); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-seen; got != raw {

@@ -13,7 +13,8 @@ import (
 type Header struct{ Name, Value string }
 
 // Request is one request, ready to be sent. Only Address is needed. A Request is not
-// changed by sending it.
+// changed by sending it. Which redirects are followed is no matter of the request but of
+// a Policy, so that one first answer can serve askers who follow in different ways.
 type Request struct {
 	Address Address  // where to connect, and what the request is called by
 	Method  string   // as it is written; "" means GET
@@ -38,11 +39,6 @@ type Request struct {
 	ReadAll bool          // the body goes on until the connection ends, whatever its header says
 	Jar     *Jar          // cookies to send and to keep; nil for none
 	Digest  *Credentials  // for HTTP digest authentication; nil for none
-
-	// What Policy gives to Follow; Do itself follows nothing.
-	Redirects    RedirectMode
-	SameScheme   bool
-	MaxRedirects int
 
 	elsewhere bool // a redirect led to another host: secrets of the configuration stay here
 }
