@@ -205,6 +205,8 @@ func many(b *testing.B, n int) string {
 }
 
 // BenchmarkLoad loads 10,000 templates: cold as on the first start, and from the index.
+// On a busy machine they take 2.4 and 0.3 seconds of a processor, to be shared by all that
+// there are, and allocate 550 and 77 MB.
 func BenchmarkLoad(b *testing.B) {
 	root := many(b, 10_000)
 	index := filepath.Join(b.TempDir(), "index")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -304,8 +305,8 @@ func BenchmarkParse(b *testing.B) {
 }
 
 // BenchmarkParseCorpus reads the public templates on all processors; the metric is
-// templates a second. On two busy ones: 13,000 with 140 MB and 1,860,000 allocations for
-// 3,557 templates, three quarters of it the YAML library's.
+// templates a second. One core of a busy machine reads 8,000, with 142 MB and 1,890,000
+// allocations for 3,557 templates; three quarters of it are the YAML library's.
 func BenchmarkParseCorpus(b *testing.B) {
 	var files [][]byte
 	for _, data := range corpus(b) {
@@ -315,7 +316,7 @@ func BenchmarkParseCorpus(b *testing.B) {
 	for b.Loop() {
 		var next atomic.Int64
 		var wait sync.WaitGroup
-		for range 2 {
+		for range runtime.GOMAXPROCS(0) {
 			wait.Go(func() {
 				for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
 					if _, err := syntax.Parse("t.yaml", files[i]); err != nil {
