@@ -215,7 +215,6 @@ func (m *maker) address(source string) (web.Address, error) {
 // finish adds what all forms of a request have in common.
 func (m *maker) finish(req *web.Request) error {
 	e, how := m.entry, m.entry.sending
-	req.Redirects, req.SameScheme, req.MaxRedirects = how.redirects, how.sameScheme, how.hops
 	req.MaxBody, req.ReadAll, req.Fresh = how.maxBody, how.readAll, how.fresh
 	if req.Raw != nil {
 		return nil
