@@ -80,7 +80,7 @@ http:
 	ask := func(entry int) (program.Request, error) { return b.Request(0, entry, program.Input{Target: target}) }
 	req, err := ask(0)
 	if err != nil || req.URL() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" || string(req.Body) != "l1\r\nl2" ||
-		!slices.Equal(req.Headers, []web.Header{{Name: "X", Value: "h:8443"}}) || req.Redirects != web.AllRedirects || req.MaxRedirects != 2 {
+		!slices.Equal(req.Headers, []web.Header{{Name: "X", Value: "h:8443"}}) || b.Follow(0, 0) != (program.Follow{Mode: web.AllRedirects, Max: 2}) {
 		t.Errorf("%+v %v", req, err)
 	}
 	for i, want := range map[int]string{1: "the variable {{missing}} has no value", 2: `"nothing" is not an http or https URL`} {
