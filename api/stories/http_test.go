@@ -100,6 +100,22 @@ func (s *story) waitFor(id string) {
 	}
 }
 
+// until asks again until the answer's body matches a pattern: not everything that happens
+// in the background has a stream.
+func (s *story) until(line, text, pattern string) *answer {
+	re := regexp.MustCompile(`(?s)` + pattern)
+	deadline := time.Now().Add(patience)
+	for {
+		got := s.request(line, text)
+		if re.Match(got.body) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: never %s\n%s", line, pattern, got.body)
+		}
+	}
+}
+
 func (s *story) checkReceived(name, text string) {
 	select {
 	case r := <-s.received:

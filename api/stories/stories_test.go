@@ -79,11 +79,15 @@ func tell(t *testing.T, engine string, a *txtar.Archive) {
 		}
 	}
 	var answer *answer
+	var asked, sent string // the last request
 	for _, section := range a.Files {
 		verb, rest, _ := strings.Cut(section.Name, " ")
 		switch verb {
 		case "request":
-			answer = s.request(s.fill(rest), string(section.Data))
+			asked, sent = s.fill(rest), string(section.Data)
+			answer = s.request(asked, sent)
+		case "until":
+			answer = s.until(asked, sent, s.fill(strings.TrimSpace(string(section.Data))))
 		case "answer":
 			s.check(section.Name, answer, rest, string(section.Data))
 		case "wait":
