@@ -1,0 +1,475 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/finding"
+	"github.com/vedette-sec/vedette/internal/page"
+	"github.com/vedette-sec/vedette/internal/queue"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// yard is the slice with a user of one team and a stranger; nothing runs by itself.
+type yard struct {
+	*Scans
+	alice, stranger context.Context
+}
+
+var catalogue = []Template{
+	{ID: "git-config", Path: "vcs/git-config.yaml", Tags: []string{"vcs"}, Severity: "high", Requests: 1},
+	{ID: "big", Path: "http/fuzz/big.yaml", Tags: []string{"fuzz"}, Severity: "low", Requests: 7000},
+	{ID: "bigger", Path: "http/fuzz/bigger.yaml", Tags: []string{"fuzz"}, Severity: "low", Requests: 9000},
+	{ID: "banner", Path: "tech/banner.yaml", Tags: []string{"tech"}, Severity: "info", Requests: 2},
+}
+
+func setUp(t testing.TB, d *db.DB) yard {
+	t.Helper()
+	accounts, err := account.Open(t.Context(), d, account.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := yard{Scans: node(t, d)}
+	for email, ctx := range map[string]*context.Context{"alice@example.com": &y.alice, "eve@example.com": &y.stranger} {
+		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*ctx = account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: u.Role})
+	}
+	return y
+}
+
+// node is one more process on the database.
+func node(t testing.TB, d *db.DB) *Scans {
+	t.Helper()
+	q, err := queue.Open(t.Context(), d, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := Source{
+		Catalogue: func(context.Context, string) ([]Template, error) { return catalogue, nil },
+		Compile:   func(name string, _ []byte) (Template, error) { return Template{ID: name, Requests: 1}, nil },
+	}
+	return New(d, q, finding.New(d, q), source, nil)
+}
+
+func (y yard) create(t testing.TB, c Config) Scan {
+	t.Helper()
+	s, err := y.Create(y.alice, NewScan{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (y yard) begin(t testing.TB, id string) {
+	t.Helper()
+	s, err := y.Find(y.alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := y.Begin(t.Context(), BeginArgs{id, s.Run}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (y yard) now(t testing.TB, id string) Scan {
+	t.Helper()
+	s, err := y.Find(y.alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func seen(at string) []finding.Sighting {
+	return []finding.Sighting{{Event: engine.Event{TemplateID: "git-config", MatchedAt: at, Host: "h", MatcherStatus: true, Timestamp: time.Now().UTC()}}}
+}
+
+// ledger is a chunk's, all tested.
+func ledger(c *Chunk) *Ledger {
+	l := NewLedger(c.Targets, c.Templates)
+	for i := range c.Targets {
+		for j := range c.Templates {
+			l.Set(i, j, engine.Tested, "")
+		}
+	}
+	return l
+}
+
+func TestCutCoversEachCellOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var targets []string
+		for i := range rapid.IntRange(1, 300).Draw(t, "targets") {
+			targets = append(targets, fmt.Sprint("t", i))
+		}
+		var templates []Template
+		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 6000), 1, 20).Draw(t, "requests") {
+			templates = append(templates, Template{ID: fmt.Sprint(i), Requests: n})
+		}
+		cells := map[string]int{}
+		for _, p := range cut(targets, templates) {
+			requests := 0
+			for _, target := range p.targets {
+				for j := p.first; j < p.last; j++ {
+					cells[fmt.Sprint(target, "/", j)]++
+					requests += max(1, templates[j].Requests)
+				}
+			}
+			if requests != p.requests || requests >= chunkRequests+6000 || len(p.targets) > chunkTargets || p.first >= p.last {
+				t.Fatalf("a chunk of %d requests (said %d), %d targets, templates %d to %d", requests, p.requests, len(p.targets), p.first, p.last)
+			}
+		}
+		if len(cells) != len(targets)*len(templates) {
+			t.Fatalf("%d cells of %d", len(cells), len(targets)*len(templates))
+		}
+		for cell, n := range cells {
+			if n != 1 {
+				t.Fatalf("%s is in %d chunks", cell, n)
+			}
+		}
+	})
+}
+
+func TestOnlyTheLastHolderOfAChunkWrites(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		y := setUp(t, d)
+		s := y.create(t, Config{Targets: []string{"a.example.com", "b.example.com"}, Templates: []string{"big", "bigger"}})
+		y.begin(t, s.ID)
+		y.begin(t, s.ID) // the planner's job runs twice
+		if got := y.now(t, s.ID); got.Status != Running || got.Numbers.Cells != 4 || got.Progress() != 0 {
+			t.Fatalf("%+v", got)
+		}
+		ctx := t.Context()
+		start := func(n int) *Chunk {
+			c, err := y.StartChunk(ctx, ChunkArgs{s.ID, 1, n})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		late := start(0)
+		if err := errors.Join(late.Progress(ctx, 1, 2), late.Found(ctx, seen("http://h/1"))); err != nil {
+			t.Fatal(err)
+		}
+		now := start(0) // the first worker went silent
+		for name, err := range map[string]error{"Found": late.Found(ctx, seen("http://h/2")), "Progress": late.Progress(ctx, 2, 2), "Finish": late.Finish(ctx, ledger(late), 9)} {
+			if !errors.Is(err, ErrLate) {
+				t.Errorf("%s of a late worker: %v", name, err)
+			}
+		}
+		if err := errors.Join(now.Found(ctx, seen("http://h/1")), now.Finish(ctx, ledger(now), 9)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := y.StartChunk(ctx, ChunkArgs{s.ID, 1, 0}); !errors.Is(err, ErrLate) {
+			t.Errorf("a chunk that has ended starts again: %v", err)
+		}
+		for n := 1; y.now(t, s.ID).Status == Running; n++ {
+			if p := y.now(t, s.ID); p.Results() != 1 || p.Progress() > 99 || p.Numbers.DoneCells != n*len(now.Targets)*len(now.Templates) {
+				t.Errorf("after %d chunks: %+v", n, p.Numbers)
+			}
+			c := start(n)
+			if err := c.Finish(ctx, ledger(c), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end := y.now(t, s.ID)
+		if end.Status != Finished || end.Progress() != 100 || end.Numbers.DoneCells != 4 || end.Numbers.EndedAt.IsZero() {
+			t.Errorf("%+v", end)
+		}
+	})
+}
+
+func TestGivenUpChunkIsFailedInTheCoverage(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		y := setUp(t, d)
+		s := y.create(t, Config{Targets: []string{"a.example.com"}, Templates: []string{"big", "bigger"}})
+		y.begin(t, s.ID)
+		c, err := y.StartChunk(t.Context(), ChunkArgs{s.ID, 1, 0})
+		if err == nil {
+			err = c.Finish(t.Context(), ledger(c), 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 1
+		for ; y.now(t, s.ID).Status == Running; n++ {
+			if err := d.Tx(t.Context(), func(tx *db.Tx) error { return y.GiveUpChunk(t.Context(), tx, ChunkArgs{s.ID, 1, n}) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end := y.now(t, s.ID)
+		cover, err := y.FindCoverage(y.alice, s.ID, CoverageFilter{}, page.Window{Limit: 10})
+		if n == 1 {
+			if end.Status != Finished {
+				t.Errorf("%+v", end)
+			}
+			return
+		}
+		if err != nil || end.Status != Finished || end.FailureReason == "" || cover.Counts[engine.Failed] == 0 || len(cover.Cells) == 0 || cover.Cells[0].Reason == "" {
+			t.Errorf("%+v: %+v, %v", end, cover, err)
+		}
+	})
+}
+
+func TestStopRefusesWhatComesLate(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		y := setUp(t, d)
+		s := y.create(t, Config{Targets: []string{"a.example.com"}, Templates: []string{"vcs"}})
+		y.begin(t, s.ID)
+		c, err := y.StartChunk(t.Context(), ChunkArgs{s.ID, 1, 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := y.Stop(y.stranger, s.ID); !errs.Is(err, errs.NotFound) {
+			t.Errorf("a stranger's stop: %v", err)
+		}
+		if err := y.Stop(y.alice, s.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Found(t.Context(), seen("http://h/")); !errors.Is(err, ErrLate) {
+			t.Errorf("a finding after the stop: %v", err)
+		}
+		if _, err := y.Rescan(y.alice, s.ID); err != nil {
+			t.Fatal(err)
+		}
+		y.begin(t, s.ID)
+		if _, err := y.StartChunk(t.Context(), ChunkArgs{s.ID, 1, 0}); !errors.Is(err, ErrLate) {
+			t.Errorf("a chunk of the first run starts in the second: %v", err)
+		}
+		if err := y.Delete(y.alice, []string{s.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := y.StartChunk(t.Context(), ChunkArgs{s.ID, 2, 0}); !errors.Is(err, ErrLate) {
+			t.Errorf("a chunk of a deleted scan starts: %v", err)
+		}
+	})
+}
+
+func TestStatesAreTheTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.SampledFrom([]Status{Scheduled, Queued, Uploaded}).Draw(t, "first")
+		for _, next := range rapid.SliceOf(rapid.SampledFrom(Statuses)).Draw(t, "moves") {
+			if !at.To(next) {
+				continue
+			}
+			if at == Uploaded || next == Uploaded || next == Scheduled || next == Running && at != Starting || next == Finished && at != Running {
+				t.Fatalf("%s may become %s", at, next)
+			}
+			at = next
+		}
+	})
+}
+
+func TestDueScanIsLaunchedOnceOnAnyNumberOfNodes(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		y := setUp(t, d)
+		s, err := y.Create(y.alice, NewScan{ScheduleOnly: true, Config: Config{Targets: []string{"a.example.com"}, Templates: []string{"vcs"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := y.SetSchedule(y.alice, Schedule{ScanID: s.ID, Frequency: Hourly, Hours: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := set.NextRun.Add(5 * time.Hour) // two more were missed
+		var nodes sync.WaitGroup
+		for range 6 {
+			n := node(t, d)
+			n.now = func() time.Time { return later }
+			nodes.Go(func() {
+				if err := n.Sweep(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		nodes.Wait()
+		got := y.now(t, s.ID)
+		if got.Run != 1 || got.Status != Queued || !got.Schedule.NextRun.After(later) || !got.Schedule.LastRun.Equal(db.At(later).Time) {
+			t.Errorf("run %d, %s, %+v", got.Run, got.Status, got.Schedule)
+		}
+	})
+}
+
+func TestScheduleTimes(t *testing.T) {
+	set := time.Date(2026, 3, 27, 9, 15, 0, 0, time.UTC) // a Friday, before Berlin's summer time
+	for name, c := range map[string]struct {
+		s    Schedule
+		want string
+	}{
+		"hourly":  {Schedule{Frequency: Hourly, Hours: 6}, "27 15:15, 27 21:15, 28 03:15"},
+		"daily":   {Schedule{Frequency: Daily, StartTime: "08:00", TimeZone: "Europe/Berlin"}, "28 07:00, 29 06:00, 30 06:00"},
+		"weekly":  {Schedule{Frequency: Weekly}, "3 09:15, 10 09:15, 17 09:15"},
+		"monthly": {Schedule{Frequency: Monthly, StartTime: "00:00:00"}, "27 00:00, 27 00:00, 27 00:00"},
+		"custom":  {Schedule{Frequency: Custom, Weekdays: []int{0, 6}, StartTime: "12:00"}, "28 12:00, 29 12:00, 4 12:00"},
+		"cron":    {Schedule{Frequency: Custom, Cron: "30 4 1,15 * *"}, "1 04:30, 15 04:30, 1 04:30"},
+	} {
+		c.s.SetAt = set
+		times, err := c.s.times()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []string
+		for at := set; len(got) < 3; {
+			at = times.Next(at)
+			got = append(got, at.UTC().Format("2 15:04"))
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		patterns []string
+		out, in  string // targets, by spaces
+	}{
+		{[]string{"*.staging.example.com"}, "a.staging.example.com https://B.Staging.example.com:8443/x", "staging.example.com example.com"},
+		{[]string{"10.0.0.0/8", "192.0.2.7"}, "10.1.2.3 http://10.0.0.1:80/ 192.0.2.7:443", "11.0.0.1 192.0.2.70 [2001:db8::1]:80"},
+		{[]string{"2001:db8::/32"}, "[2001:db8::1]:80 2001:db8::2", "2001:db9::1"},
+		{[]string{"+prod-*.x", "+api.x", "*.staging.x"}, "prod-web.staging.x other.x", "prod-web.x api.x"},
+		{[]string{"a.example.com:8080"}, "http://a.example.com:8080/p", "http://a.example.com/p"},
+		{[]string{"a*b*c"}, "abc axxbyyc", "ab abcd"},
+	} {
+		p, err := ParsePatterns(c.patterns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range strings.Fields(c.out) {
+			if !p.Excludes(target) {
+				t.Errorf("%v let %s in", c.patterns, target)
+			}
+		}
+		for _, target := range strings.Fields(c.in) {
+			if p.Excludes(target) {
+				t.Errorf("%v leave %s out", c.patterns, target)
+			}
+		}
+	}
+}
+
+// TestExclusionsShapeThePlan: exclusions take targets and templates from the plan.
+func TestExclusionsShapeThePlan(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		y := setUp(t, d)
+		if err := errors.Join(y.AddExclusions(y.alice, ExcludeTarget, []string{"192.0.2.0/30", "b.*"}, nil, nil), y.AddExclusions(y.alice, ExcludeTemplate, []string{"banner"}, nil, nil)); err != nil {
+			t.Fatal(err)
+		}
+		s := y.create(t, Config{Targets: []string{"192.0.2.0/29", "b.example.com", "a.example.com", "a.example.com"}, Templates: []string{"banner", "git-config"}})
+		y.begin(t, s.ID)
+		if got := y.now(t, s.ID).Numbers; got.Targets != 5 || got.Templates != 1 {
+			t.Errorf("%+v", got)
+		}
+		all := y.create(t, Config{Targets: []string{"b.example.com"}, Templates: []string{"vcs"}})
+		y.begin(t, all.ID)
+		if got := y.now(t, all.ID); got.Status != Failed || got.FailureReason == "" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestChoose(t *testing.T) {
+	y := yard{Scans: New(nil, nil, nil, Source{
+		Catalogue: func(context.Context, string) ([]Template, error) { return catalogue, nil },
+		Compile:   func(name string, _ []byte) (Template, error) { return Template{ID: name}, nil },
+	}, nil)}
+	for want, c := range map[string]Config{
+		"git-config":                   {},
+		"banner":                       {Templates: []string{"tech"}},
+		"big bigger":                   {Templates: []string{"fuzz"}},
+		"big":                          {Templates: []string{"big"}},
+		"big bigger git-config":        {Templates: []string{"http/fuzz/"}, Recommended: true},
+		"banner big bigger git-config": {All: true},
+		"bigger":                       {TemplateURLs: []string{"https://example.com/public/bigger"}},
+		"mine":                         {Inline: []Inline{{Name: "mine"}}},
+	} {
+		got, err := y.choose(t.Context(), "", c)
+		var ids []string
+		for _, x := range got {
+			ids = append(ids, x.ID)
+		}
+		if err != nil || strings.Join(ids, " ") != want {
+			t.Errorf("%+v: %v, want %s; %v", c, ids, want, err)
+		}
+	}
+}
+
+func TestLedgerComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		targets, templates := []string{"a", "b", "c"}, []string{"x", "y"}
+		l := NewLedger(targets, templates)
+		var want []Cell
+		for i, target := range targets {
+			for j, template := range templates {
+				c := Cell{Target: target, Template: template, State: rapid.SampledFrom(States).Draw(t, "state"), Reason: rapid.String().Draw(t, "reason"), Matched: rapid.Bool().Draw(t, "matched")}
+				l.Set(i, j, c.State, c.Reason)
+				if c.Matched {
+					l.Match(i, j)
+				}
+				c.Reason = clip(engine.Clean(c.Reason), maxReason)
+				want = append(want, c)
+			}
+		}
+		doc, err := l.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decodeLedger(doc, targets, templates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []Cell
+		back.each(func(c Cell) bool { got = append(got, c); return true })
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+func FuzzPattern(f *testing.F) {
+	f.Add("*.example.com", "http://a.example.com:80/x")
+	f.Add("+10.0.0.0/8", "10.0.0.1")
+	f.Add("a*****b", strings.Repeat("a", 300))
+	f.Fuzz(func(t *testing.T, pattern, target string) {
+		p, err := ParsePatterns([]string{pattern})
+		if err == nil {
+			p.Excludes(target)
+		}
+		if a, err := netip.ParseAddr(target); err == nil && a.Zone() == "" {
+			if all, err := ParsePatterns([]string{"0.0.0.0/0", "::/0"}); err != nil || !all.Excludes(target) {
+				t.Errorf("%s is in no range", target)
+			}
+		}
+	})
+}
+
+func FuzzResult(f *testing.F) {
+	f.Add([]byte(`{"template-id":"x","host":"h","info":{"name":"n","severity":"low"}}`))
+	f.Add([]byte(`{"template-id":"x","matched-at":"http://[::1]:99999/","port":"-1","timestamp":"2026-01-01T00:00:00Z"}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		s, ok, err := parseResult(line, 1)
+		if err != nil && !errs.Is(err, errs.Invalid) {
+			t.Errorf("%v", err)
+		}
+		if ok && len(finding.Fingerprint(s.Event, s.Scheme)) != 32 {
+			t.Error("a result without a hash")
+		}
+	})
+}
