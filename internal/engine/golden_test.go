@@ -24,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/workflow"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -173,26 +174,51 @@ func golden(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	site := &script{}
-	var programs []*program.Program
+	var scan engine.Scan
+	var steps []*program.Program // that only workflows run; they come before those
 	var refusals []string
 	for _, f := range archive.Files {
 		switch {
 		case f.Name == "server":
 			site = parseScript(t, string(f.Data))
+		case strings.HasSuffix(f.Name, "-workflow.yaml"):
+			scan.Workflows = append(scan.Workflows, compileWorkflow(t, f.Name, f.Data, steps))
 		case strings.HasSuffix(f.Name, ".yaml"):
 			p, err := compile(f.Name, f.Data)
 			if err != nil {
 				refusals = append(refusals, err.Error())
 				continue
 			}
-			programs = append(programs, p)
+			if strings.HasPrefix(f.Name, "steps/") {
+				steps = append(steps, p)
+			} else {
+				scan.Programs = append(scan.Programs, p)
+			}
 		}
 	}
 	got := map[string][]string{"refused": refusals}
-	if len(programs) > 0 {
-		runCase(t, parseOptions(string(archive.Comment)), site, programs, got)
+	if len(scan.Programs)+len(scan.Workflows) > 0 {
+		runCase(t, parseOptions(string(archive.Comment)), site, scan, got)
 	}
 	checkCase(t, file, archive, got)
+}
+
+// compileWorkflow compiles a workflow over some programs, which it names by file or tag.
+func compileWorkflow(t *testing.T, name string, data []byte, programs []*program.Program) *workflow.Workflow {
+	t.Helper()
+	template, err := syntax.Parse(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workflow.Compile(template, func(s syntax.Step) ([]*program.Program, error) {
+		return slices.DeleteFunc(slices.Clone(programs), func(p *program.Program) bool {
+			return p.Path != "steps/"+s.Template && !slices.ContainsFunc(s.Tags, func(tag string) bool { return slices.Contains(p.Info.Tags, tag) })
+		}), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 func compile(name string, data []byte) (*program.Program, error) {
@@ -203,7 +229,7 @@ func compile(name string, data []byte) (*program.Program, error) {
 	return program.Compile(template)
 }
 
-func runCase(t *testing.T, o options, site *script, programs []*program.Program, got map[string][]string) {
+func runCase(t *testing.T, o options, site *script, scan engine.Scan, got map[string][]string) {
 	server := httptest.NewUnstartedServer(site)
 	server.Config.ErrorLog = quiet()
 	if o.tls {
@@ -215,10 +241,9 @@ func runCase(t *testing.T, o options, site *script, programs []*program.Program,
 	host := strings.TrimPrefix(strings.TrimPrefix(server.URL, "https://"), "http://")
 	e := engine.New(engine.Config{Timeout: 5 * time.Second, PerHost: 2})
 	defer e.Close()
-	report, err := e.Run(context.Background(), engine.Scan{
-		Targets: []string{server.URL + o.path}, Programs: programs, Vars: o.vars,
-		OnEvent: func(ev engine.Event) { got["events"] = append(got["events"], steady(t, ev, host)) },
-	})
+	scan.Targets, scan.Vars = []string{server.URL + o.path}, o.vars
+	scan.OnEvent = func(ev engine.Event) { got["events"] = append(got["events"], steady(t, ev, host)) }
+	report, err := e.Run(context.Background(), scan)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // Report says what a scan did: for each target and template, how it ended.
 type Report struct {
 	Started, Ended time.Time
-	Templates      []string // ids, in the order of Scan.Programs
+	Templates      []string // ids, in the order of Scan.Programs and Scan.Workflows
 	Targets        []*TargetReport
 	Timings        []Timing // by template; those that waited longest come first
 	Requests       int      // sent, with redirects, retries and canaries

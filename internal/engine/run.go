@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/workflow"
 	"github.com/vedette-sec/vedette/internal/errs"
 )
 
@@ -18,6 +19,10 @@ import (
 type Scan struct {
 	Targets  []string // as ParseTarget reads them; of equal ones the first counts
 	Programs []*program.Program
+
+	// Workflows run on every target, too, each as one more template: what its steps find is
+	// told under their own ids, and its cell says how the worst of them ended.
+	Workflows []*workflow.Workflow
 
 	Vars  map[string]string   // variables for all templates; they win over a template's own
 	Lists map[string][]string // variables with several values: payloads of the requests that name them
@@ -46,6 +51,7 @@ type run struct {
 	plans     map[bool]*plan // by "the target has no path"
 	specific  bool           // some program is path specific
 	frequency fuzz.Frequency
+	workflows map[int]*boundWorkflow // by the place of their stand-ins among programs
 	globals   []globalAsk
 	report    *Report
 	saved     *checkpoint // nil without
@@ -90,7 +96,7 @@ func (e *Engine) newRun(scan Scan) (*run, error) {
 	vars := program.Vars{Texts: scan.Vars, Lists: scan.Lists, StopAtFirstMatch: scan.StopAtFirstMatch}
 	r := &run{
 		engine: e, scan: scan, plans: map[bool]*plan{}, hosts: map[string]*host{}, told: map[string]int{},
-		report: &Report{Started: time.Now().UTC()}, times: make([]timing, len(scan.Programs)),
+		report: &Report{Started: time.Now().UTC()}, times: make([]timing, len(scan.Programs)+len(scan.Workflows)),
 	}
 	alone := false
 	for i, p := range scan.Programs {
@@ -102,8 +108,9 @@ func (e *Engine) newRun(scan Scan) (*run, error) {
 		alone = alone || p.SelfContained && scan.SelfContained
 		r.addGlobals(i, b)
 	}
+	r.addWorkflows(vars)
 	switch {
-	case len(scan.Programs) == 0:
+	case len(r.programs) == 0:
 		return nil, errs.Field("templates", "there is no template to test with.")
 	case len(scan.Targets) == 0 && !alone:
 		return nil, errs.Field("targets", "there is no target to test.")

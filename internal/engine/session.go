@@ -25,6 +25,9 @@ type session struct {
 	seen func(*web.Exchange) // is told of every answer; may be nil
 	only *origin             // the request that seat.change is for
 
+	workflow *boundWorkflow      // that is run instead of bound; nil for none
+	found    func(match.Outcome) // is told of what operators found in each answer; may be nil
+
 	state    uint8 // the worst so far
 	reason   string
 	fault    error // why there was no answer, the first time
@@ -44,7 +47,7 @@ func (v *visit) session(ctx context.Context, i int, with *opened) {
 		return
 	}
 	bound := v.run.programs[i]
-	s := &session{seat: &v.seat, bound: bound, jar: web.NewJar(), opener: with, state: notApplicable}
+	s := &session{seat: &v.seat, bound: bound, jar: web.NewJar(), opener: with, state: notApplicable, workflow: v.run.workflows[i]}
 	s.tell = func(events []Event) {
 		v.mu.Lock()
 		v.note(i, len(events))
@@ -83,6 +86,10 @@ func (s *session) run(ctx context.Context) {
 			s.note(failed, broke(cause))
 		}
 	}()
+	if s.workflow != nil {
+		s.steps(ctx)
+		return
+	}
 	if s.bound.Flow != nil {
 		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Set: s.memory.set})
 		if stopped := (*flow.Error)(nil); errors.As(err, &stopped) {
@@ -351,6 +358,9 @@ func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, 
 		out := b.Operators.Eval(views[i], vars)
 		got.gate, got.matched = got.gate || out.Gate, got.matched || out.Matched
 		got.learned = append(got.learned, out.Internal...)
+		if s.found != nil && !out.Silent && len(out.Findings) > 0 {
+			s.found(out)
+		}
 		h := hop{exchange: x, at: x.URL(), body: views[i].Body}
 		if i == 0 {
 			h.at = req.URL()

@@ -148,6 +148,10 @@ type Outcome struct {
 	// for each named extractor that found something; else one.
 	Findings []Finding
 
+	// Named is what named extractors found that are not internal, whatever Findings tells
+	// apart; Matcher is empty.
+	Named []Finding
+
 	// Internal is what was extracted for later requests, in written order, whether the
 	// matchers hold or not.
 	Internal []Values
@@ -177,7 +181,7 @@ func (o *Operators) eval(r *Response) Outcome {
 	}
 	all, named := o.visible(r)
 	if len(all) > 0 || out.Matched {
-		out.Findings = findings(names, named, all)
+		out.Findings, out.Named = findings(names, named, all), named
 	}
 	out.Gate = out.Matched || len(all) > 0 || len(out.Internal) > 0
 	return out

@@ -27,9 +27,10 @@ const (
 // Workflow is a compiled workflow. It does not change, and runs on any number of targets
 // at once.
 type Workflow struct {
-	ID   string
-	Path string // of its template
-	Info syntax.Info
+	ID     string
+	Path   string // of its template
+	Digest string // of the template's bytes
+	Info   syntax.Info
 
 	steps    []step
 	programs []*program.Program
@@ -52,7 +53,7 @@ type branch struct {
 // step names, in the order they run in; its error ends the compilation. Errors are
 // *errs.Error as of package syntax.
 func Compile(t *syntax.Template, find func(syntax.Step) ([]*program.Program, error)) (*Workflow, error) {
-	w := &Workflow{ID: t.ID, Path: t.Path, Info: t.Info}
+	w := &Workflow{ID: t.ID, Path: t.Path, Digest: t.Digest, Info: t.Info}
 	c := compiler{workflow: w, find: find, seen: map[*program.Program]bool{}}
 	var err error
 	w.steps, err = c.steps(t.Workflows, 0)
