@@ -260,7 +260,7 @@ func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, er
 		}
 	}
 	var out Config
-	return out, s.db.Tx(ctx, func(tx *db.Tx) error {
+	err = s.db.Tx(ctx, func(tx *db.Tx) error {
 		config, doc, err := s.byID(ctx, tx, c, id, tx.Speaks().ForUpdate())
 		if err != nil {
 			return err
@@ -287,6 +287,7 @@ func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, er
 			config.Name, config.Provider, sealed, doc.encoded, config.Global, now, config.ID)
 		return err
 	})
+	return out, err
 }
 
 // replace reads the text that takes old's place.

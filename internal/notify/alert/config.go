@@ -1,0 +1,195 @@
+package alert
+
+import (
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxChannels bounds the channels of one configuration.
+const maxChannels = 20
+
+// Channel is one place to tell.
+type Channel struct {
+	Provider string // slack, discord, teams, telegram, smtp or webhook
+	settings
+}
+
+// settings are what channels can be told; each provider wants some of them.
+type settings struct {
+	ID         string            `yaml:"id"`
+	WebhookURL string            `yaml:"webhook_url"`
+	URL        string            `yaml:"url"`
+	APIURL     string            `yaml:"api_url"` // of Telegram; the public one when empty
+	APIKey     string            `yaml:"api_key"`
+	ChatID     string            `yaml:"chat_id"`
+	Username   string            `yaml:"username"`
+	Password   string            `yaml:"password"`
+	Token      string            `yaml:"token"` // bearer token of a webhook
+	Headers    map[string]string `yaml:"headers"`
+	Server     string            `yaml:"server"` // host:port of a mail server
+	From       string            `yaml:"from_address"`
+	To         []string          `yaml:"to"`
+	CC         []string          `yaml:"cc"` // the same as To, under its older name
+	Insecure   bool              `yaml:"disable_starttls"`
+	Events     []Kind            `yaml:"events"`   // none: all but running
+	Severities []string          `yaml:"severity"` // none: all
+}
+
+// Config is a team's alerting configuration.
+type Config struct {
+	Channels []Channel
+}
+
+// Provider is the name of the one provider, or of all, with commas.
+func (c Config) Provider() string {
+	var names []string
+	for _, channel := range c.Channels {
+		names = append(names, channel.Provider)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
+}
+
+// defaultEvents are told when a configuration names none.
+var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset}
+
+// Wants says whether a channel is to be told of such an alert.
+func (c Channel) Wants(k Kind) bool {
+	if len(c.Events) == 0 {
+		return slices.Contains(defaultEvents, k)
+	}
+	return slices.Contains(c.Events, k)
+}
+
+// names are the words under which people write providers, and our word.
+var names = map[string]string{
+	"slack": "slack", "discord": "discord", "telegram": "telegram", "teams": "teams", "msteams": "teams", "smtp": "smtp", "email": "smtp",
+	"webhook": "webhook", "custom": "webhook", "generic": "webhook",
+}
+
+// Parse reads an alerting configuration (YAML): a mapping of a provider to its settings
+// or to a list of them; keys may have the provider's name in front (slack_webhook_url).
+// events and severity beside the providers hold for all that do not say their own.
+func Parse(text []byte) (Config, error) {
+	var top map[string]yaml.Node
+	if err := yaml.Unmarshal(text, &top); err != nil {
+		return Config{}, errors.New("it is not a mapping of providers")
+	}
+	var common settings
+	var out Config
+	for _, key := range []string{"events", "severity"} {
+		node, ok := top[key]
+		if !ok {
+			continue
+		}
+		into := map[string]any{"events": &common.Events, "severity": &common.Severities}[key]
+		if err := node.Load(into); err != nil {
+			return out, fmt.Errorf("%s is not a list of words", key)
+		}
+		delete(top, key)
+	}
+	for key, node := range top {
+		provider, ok := names[key]
+		if !ok {
+			return out, fmt.Errorf("%q is no provider: slack, discord, telegram, teams, smtp, webhook are", key)
+		}
+		items := []*yaml.Node{&node}
+		if node.Kind == yaml.SequenceNode {
+			items = node.Content
+		}
+		for _, item := range items {
+			channel, err := readChannel(key, provider, item)
+			if err != nil {
+				return out, fmt.Errorf("%s: %w", key, err)
+			}
+			if channel.Events == nil {
+				channel.Events = common.Events
+			}
+			if channel.Severities == nil {
+				channel.Severities = common.Severities
+			}
+			if err := channel.check(); err != nil {
+				return out, fmt.Errorf("%s: %w", key, err)
+			}
+			out.Channels = append(out.Channels, channel)
+		}
+	}
+	switch {
+	case len(out.Channels) == 0:
+		return out, errors.New("it names no provider: slack, discord, telegram, teams, smtp or webhook")
+	case len(out.Channels) > maxChannels:
+		return out, fmt.Errorf("it names more than %d channels", maxChannels)
+	}
+	slices.SortStableFunc(out.Channels, func(a, b Channel) int { return strings.Compare(a.Provider, b.Provider) })
+	return out, nil
+}
+
+// readChannel reads one channel's settings, whose keys may start with the provider.
+func readChannel(key, provider string, n *yaml.Node) (Channel, error) {
+	c := Channel{Provider: provider}
+	if n.Kind != yaml.MappingNode {
+		return c, errors.New("its settings are not a mapping")
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		name := strings.ReplaceAll(n.Content[i].Value, "-", "_")
+		n.Content[i].Value = strings.TrimPrefix(strings.TrimPrefix(name, key+"_"), provider+"_")
+	}
+	if err := n.Load(&c.settings); err != nil {
+		return c, errors.New("a setting is not of its type")
+	}
+	c.To = append(c.To, c.CC...)
+	if c.WebhookURL == "" {
+		c.WebhookURL = c.URL
+	}
+	return c, nil
+}
+
+func (c Channel) check() error {
+	for _, event := range c.Events {
+		if !slices.Contains(Kinds, event) {
+			return fmt.Errorf("%q is no event: running, finished, failed_stopped, new_vuln, new_asset are", event)
+		}
+	}
+	switch c.Provider {
+	case "telegram":
+		if c.APIKey == "" || c.ChatID == "" {
+			return errors.New("api_key and chat_id are needed")
+		}
+		if c.APIURL != "" {
+			return checkURL("api_url", c.APIURL)
+		}
+		return nil
+	case "smtp":
+		return c.checkMail()
+	}
+	return checkURL("webhook_url", c.WebhookURL)
+}
+
+func (c Channel) checkMail() error {
+	if !strings.Contains(c.Server, ":") {
+		return errors.New("server is needed, as host:port")
+	}
+	if len(c.To) == 0 {
+		return errors.New("to is needed: who gets the mail")
+	}
+	for _, address := range append([]string{c.From}, c.To...) {
+		if _, err := mail.ParseAddress(address); err != nil || strings.ContainsAny(address, "\r\n") {
+			return fmt.Errorf("%q is no mail address", address)
+		}
+	}
+	return nil
+}
+
+func checkURL(key, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return fmt.Errorf("%s must be an http or https URL", key)
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package alert
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/http"
+	"net/mail"
+	"net/smtp"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/notify"
+)
+
+const (
+	timeout        = 15 * time.Second // of one message
+	telegramAPI    = "https://api.telegram.org"
+	maxText        = 3500 // characters; Discord takes 2000, Telegram 4096, the others more
+	maxDiscordText = 1900
+)
+
+// Sender sends alerts. Every dial goes through its guard.
+type Sender struct {
+	guard  *netguard.Guard
+	client *http.Client
+	roots  *tls.Config // for mail servers
+}
+
+// NewSender makes a sender.
+func NewSender(guard *netguard.Guard) *Sender {
+	return &Sender{guard: guard, client: guard.Client(timeout), roots: &tls.Config{MinVersion: tls.VersionTLS12}}
+}
+
+// Send tells one channel. The error is a *notify.Error, which says whether to try again.
+func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
+	a = a.only(c.Severities)
+	text := clip(a.text(), maxText)
+	post := func(service, url string, body any, secrets ...string) error {
+		return notify.Do(ctx, s.client, notify.Request{Service: service, URL: url, Body: body, Header: c.header(), Secrets: append(secrets, url)}, nil)
+	}
+	switch c.Provider {
+	case "slack":
+		return post("Slack", c.WebhookURL, map[string]any{"text": escapeSlack(text)})
+	case "discord":
+		// Nobody is called by what a target said.
+		return post("Discord", c.WebhookURL, map[string]any{"content": clip(text, maxDiscordText), "allowed_mentions": map[string]any{"parse": []string{}}})
+	case "teams":
+		return post("Teams", c.WebhookURL, teamsCard(text))
+	case "telegram":
+		api := c.APIURL
+		if api == "" {
+			api = telegramAPI
+		}
+		url := strings.TrimRight(api, "/") + "/bot" + c.APIKey + "/sendMessage"
+		return post("Telegram", url, map[string]any{"chat_id": c.ChatID, "text": text, "disable_web_page_preview": true}, c.APIKey)
+	case "smtp":
+		return s.mail(ctx, c, a, text)
+	}
+	return post("The webhook", c.WebhookURL, a, c.Token, c.Password)
+}
+
+// header is what a webhook of a user's own wants besides the body.
+func (c Channel) header() http.Header {
+	h := http.Header{}
+	if c.Provider != "webhook" {
+		return h
+	}
+	for name, value := range c.Headers {
+		h.Set(name, value)
+	}
+	switch {
+	case c.Token != "":
+		h.Set("Authorization", "Bearer "+c.Token)
+	case c.Username != "":
+		r := http.Request{Header: h}
+		r.SetBasicAuth(c.Username, c.Password)
+	}
+	return h
+}
+
+// escapeSlack encodes what Slack would take for markup, calls of people among it.
+func escapeSlack(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+}
+
+// teamsCard is an adaptive card with plain text, as Teams workflows take it.
+func teamsCard(text string) any {
+	var blocks []any
+	for line := range strings.Lines(text) {
+		// A TextBlock reads Markdown; a backslash takes its characters' meaning away.
+		plain := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", "&lt;").Replace(strings.TrimSpace(line))
+		blocks = append(blocks, map[string]any{"type": "TextBlock", "text": plain, "wrap": true})
+	}
+	return map[string]any{"type": "message", "attachments": []any{map[string]any{
+		"contentType": "application/vnd.microsoft.card.adaptive",
+		"content":     map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": blocks},
+	}}}
+}
+
+// clip shortens a text to n characters.
+func clip(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}
+
+// mail sends the alert as a plain text message (RFC 5322), with STARTTLS unless the
+// channel says otherwise; port 465 speaks TLS from the start.
+func (s *Sender) mail(ctx context.Context, c Channel, a Alert, text string) error {
+	fail := func(err error) error {
+		return &notify.Error{Service: "The mail server", Said: err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	host, port, err := net.SplitHostPort(c.Server)
+	if err != nil {
+		return fail(err)
+	}
+	conn, err := s.guard.Dial(ctx, "tcp", c.Server)
+	if err != nil {
+		return fail(err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	roots := s.roots.Clone()
+	roots.ServerName = host
+	if port == "465" {
+		conn = tls.Client(conn, roots)
+	}
+	client, err := smtp.NewClient(conn, host)
+	if err != nil {
+		return fail(err)
+	}
+	if _, plain := conn.(*tls.Conn); !plain && !c.Insecure {
+		if err := client.StartTLS(roots); err != nil {
+			return fail(fmt.Errorf("STARTTLS: %w", err))
+		}
+	}
+	if c.Username != "" {
+		if err := client.Auth(smtp.PlainAuth("", c.Username, c.Password, host)); err != nil {
+			return fail(err)
+		}
+	}
+	if err := deliver(client, c, message(c, a, text)); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+func deliver(client *smtp.Client, c Channel, message string) error {
+	if err := client.Mail(bare(c.From)); err != nil {
+		return err
+	}
+	for _, to := range c.To {
+		if err := client.Rcpt(bare(to)); err != nil {
+			return err
+		}
+	}
+	body, err := client.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := body.Write([]byte(message)); err != nil {
+		return err
+	}
+	if err := body.Close(); err != nil {
+		return err
+	}
+	return client.Quit()
+}
+
+// bare is an address without the name before it. Parse has checked it.
+func bare(address string) string {
+	if parsed, err := mail.ParseAddress(address); err == nil {
+		return parsed.Address
+	}
+	return address
+}
+
+// message is the mail. Nothing in it can start a header or a part of its own.
+func message(c Channel, a Alert, text string) string {
+	var b strings.Builder
+	subject, _, _ := strings.Cut(clip(a.Message, 120), "\n")
+	for _, line := range [][2]string{
+		{"From", c.From}, {"To", strings.Join(c.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", strings.TrimSpace(strings.ReplaceAll(subject, "\r", " ")))},
+		{"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"},
+	} {
+		fmt.Fprintf(&b, "%s: %s\r\n", line[0], line[1])
+	}
+	b.WriteString("\r\n")
+	w := quotedprintable.NewWriter(&b)
+	_, _ = w.Write([]byte(text)) // into a strings.Builder, which does not fail
+	_ = w.Close()
+	return b.String()
+}
+
+// Verify sends a test message to every channel, which is the only way to know that a
+// webhook works, and says what came of it.
+func (s *Sender) Verify(ctx context.Context, text []byte) (ok bool, said string) {
+	config, err := Parse(text)
+	if err != nil {
+		return false, err.Error()
+	}
+	for _, c := range config.Channels {
+		test := Alert{Kind: Finished, Message: "Vedette can reach this channel. This is a test."}
+		if err := s.Send(ctx, c, test); err != nil {
+			return false, err.Error()
+		}
+	}
+	return true, "A test message was sent to " + config.Provider() + "."
+}

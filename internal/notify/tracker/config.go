@@ -1,0 +1,131 @@
+package tracker
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Gate lists severities.
+type Gate struct {
+	Severity []string `yaml:"severity"`
+}
+
+// Tracker is where issues go: one provider with its settings, under the names that
+// reporting configurations of nuclei have.
+type Tracker struct {
+	Provider string `yaml:"-"` // github, gitlab, jira, linear or custom
+
+	BaseURL     string            `yaml:"base-url"`
+	URL         string            `yaml:"url"` // the same as BaseURL, as Jira and webhooks say it
+	Username    string            `yaml:"username"`
+	Owner       string            `yaml:"owner"`
+	Token       string            `yaml:"token"`
+	APIKey      string            `yaml:"api-key"` // the same as Token, as Linear says it
+	Project     string            `yaml:"project-name"`
+	ProjectID   string            `yaml:"project-id"`
+	Label       string            `yaml:"issue-label"`
+	SeverityTag bool              `yaml:"severity-as-label"`
+	AccountID   string            `yaml:"account-id"`
+	Email       string            `yaml:"email"`
+	IssueType   string            `yaml:"issue-type"`
+	Closed      string            `yaml:"status-not"` // Jira: issues with this status are closed; Done when empty
+	TeamID      string            `yaml:"team-id"`
+	OpenStateID string            `yaml:"open-state-id"`
+	Fields      map[string]any    `yaml:"custom-fields"`
+	Headers     map[string]string `yaml:"headers"`
+	Allow       Gate              `yaml:"allow-list"`
+	Deny        Gate              `yaml:"deny-list"`
+}
+
+// Config is a team's reporting configuration.
+type Config struct{ Trackers []Tracker }
+
+// Provider is the name of the one provider, or of all, with commas.
+func (c Config) Provider() string {
+	var names []string
+	for _, t := range c.Trackers {
+		names = append(names, t.Provider)
+	}
+	return strings.Join(names, ",")
+}
+
+// providers are the trackers that can be named, with what each needs.
+var providers = map[string][]string{
+	"github": {"owner", "project-name", "token"}, "gitlab": {"project-name", "token"}, "jira": {"url", "project-name", "token"},
+	"linear": {"api-key", "team-id"}, "custom": {"url"},
+}
+
+// Parse reads a reporting configuration (YAML): allow-list and deny-list beside the
+// providers hold for all that do not say their own. Other keys are for exporters of files,
+// which do not concern us.
+func Parse(text []byte) (Config, error) {
+	var top map[string]yaml.Node
+	if err := yaml.Unmarshal(text, &top); err != nil {
+		return Config{}, errors.New("it is not a mapping of trackers")
+	}
+	var common struct {
+		Allow Gate `yaml:"allow-list"`
+		Deny  Gate `yaml:"deny-list"`
+	}
+	if err := yaml.Unmarshal(text, &common); err != nil {
+		return Config{}, errors.New("allow-list and deny-list have a list named severity")
+	}
+	var out Config
+	for name, needs := range providers {
+		node, ok := top[name]
+		if !ok {
+			continue
+		}
+		t := Tracker{Allow: common.Allow, Deny: common.Deny}
+		if err := node.Load(&t); err != nil {
+			return out, fmt.Errorf("%s: a setting is not of its type", name)
+		}
+		t.Provider = name
+		t.fold()
+		if err := t.check(needs); err != nil {
+			return out, fmt.Errorf("%s: %w", name, err)
+		}
+		out.Trackers = append(out.Trackers, t)
+	}
+	if len(out.Trackers) == 0 {
+		return out, errors.New("it names no tracker: github, gitlab, jira, linear or custom")
+	}
+	slices.SortFunc(out.Trackers, func(a, b Tracker) int { return strings.Compare(a.Provider, b.Provider) })
+	return out, nil
+}
+
+// fold brings two names of one thing together.
+func (t *Tracker) fold() {
+	if t.BaseURL == "" {
+		t.BaseURL = t.URL
+	}
+	if t.Token == "" {
+		t.Token = t.APIKey
+	}
+	if t.Project == "" {
+		t.Project = t.ProjectID
+	}
+	if t.BaseURL == "" {
+		t.BaseURL = map[string]string{"github": "https://api.github.com", "gitlab": "https://gitlab.com", "linear": "https://api.linear.app"}[t.Provider]
+	}
+	t.BaseURL = strings.TrimRight(t.BaseURL, "/")
+}
+
+func (t *Tracker) check(needs []string) error {
+	values := map[string]string{"owner": t.Owner, "project-name": t.Project, "token": t.Token, "api-key": t.Token, "url": t.BaseURL, "team-id": t.TeamID}
+	for _, key := range needs {
+		if values[key] == "" {
+			return fmt.Errorf("%s is needed", key)
+		}
+	}
+	u, err := url.Parse(t.BaseURL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return errors.New("its address must be an http or https URL")
+	}
+	return nil
+}
