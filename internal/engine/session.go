@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
@@ -30,9 +31,9 @@ type session struct {
 
 	state    uint8 // the worst so far
 	reason   string
-	fault    error // why there was no answer, the first time
-	requests int   // that were made
-	used     bool  // a cookie was set
+	fault    error        // why there was no answer, the first time
+	requests atomic.Int32 // that were made
+	used     atomic.Bool  // a cookie was set
 }
 
 // opened is the answer to a probe that a session begins with.
@@ -55,14 +56,14 @@ func (v *visit) session(ctx context.Context, i int, with *opened) {
 		v.mu.Unlock()
 		v.run.emit(events)
 	}
-	expected := bound.Requests()
+	var expected atomic.Int64
+	expected.Store(int64(bound.Requests()))
 	if with != nil {
-		expected--
+		expected.Add(-1)
 	}
 	s.seen = func(x *web.Exchange) {
 		v.run.times[i].add(x)
-		if expected > 0 {
-			expected--
+		if expected.Add(-1) >= 0 {
 			v.run.counts.done.Add(1)
 		}
 		v.seeAll(ctx, x)
@@ -71,7 +72,7 @@ func (v *visit) session(ctx context.Context, i int, with *opened) {
 	if ctx.Err() != nil {
 		return
 	}
-	v.run.counts.done.Add(int64(expected))
+	v.run.counts.done.Add(max(0, expected.Load()))
 	v.mu.Lock()
 	v.settle(i, answer{state: s.state, reason: s.reason})
 	v.ended(i)
@@ -152,6 +153,7 @@ type turn struct {
 	over    bool // the rest of the block is not to be made
 	events  []Event
 	learned []match.Values
+	found   []match.Outcome // for session.found
 	state   uint8
 	reason  string
 	fault   error // why there was no answer
@@ -168,6 +170,9 @@ func (s *session) take(t turn) {
 	if len(t.events) > 0 {
 		s.tell(t.events)
 	}
+	for _, out := range t.found {
+		s.found(out)
+	}
 }
 
 // block makes all requests of a block, and says whether one of them matched as a flow
@@ -183,7 +188,7 @@ func (s *session) block(ctx context.Context, j int) (gate bool, err error) {
 		return s.fuzz(ctx, j)
 	case b.Pipeline != nil, b.Race > 0, b.Gate:
 		return s.together(ctx, j)
-	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.used:
+	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.used.Load():
 		return s.abreast(ctx, j)
 	}
 	for t := range b.Tuples() {
@@ -258,6 +263,7 @@ func (s *session) tuple(ctx context.Context, j, t int) (all turn) {
 		got := s.entry(ctx, j, k, t, 0, jar)
 		all.gate, all.matched = all.gate || got.gate, all.matched || got.matched
 		all.events, all.learned = append(all.events, got.events...), append(all.learned, got.learned...)
+		all.found = append(all.found, got.found...)
 		if got.state > all.state {
 			all.state, all.reason = got.state, got.reason
 		}
@@ -305,7 +311,7 @@ func unanswered(ctx context.Context, err error) turn {
 // is nothing to be found here.
 func (s *session) unmade(err error) turn {
 	got := turn{state: skipped, reason: err.Error(), over: true, fault: err}
-	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) && s.requests > 0 && s.bound.Carries(open.Name) {
+	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) && s.requests.Load() > 0 && s.bound.Carries(open.Name) {
 		got.state, got.reason = tested, ""
 	}
 	return got
@@ -331,7 +337,7 @@ func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) 
 			return nil, err
 		}
 	}
-	s.requests++
+	s.requests.Add(1)
 	chain, err := s.follow(ctx, first, s.bound.Follow(j, k), req.Jar)
 	if s.seen != nil {
 		for _, x := range chain {
@@ -349,7 +355,9 @@ func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, 
 	views := s.views(ctx, chain)
 	vars := dsl.First(about(s.bound), s.memory.history, req.Scope.Lookup)
 	for i, x := range slices.Backward(chain) {
-		s.used = s.used || x.Header("Set-Cookie") != ""
+		if x.Header("Set-Cookie") != "" {
+			s.used.Store(true)
+		}
 		facts := dsl.First(views[i].Named, req.Scope.Lookup)
 		if body := views[i].Body; body == nil && len(x.Body) > 0 {
 			facts = withoutBody(facts)
@@ -359,7 +367,7 @@ func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, 
 		got.gate, got.matched = got.gate || out.Gate, got.matched || out.Matched
 		got.learned = append(got.learned, out.Internal...)
 		if s.found != nil && !out.Silent && len(out.Findings) > 0 {
-			s.found(out)
+			got.found = append(got.found, out)
 		}
 		h := hop{exchange: x, at: x.URL(), body: views[i].Body}
 		if i == 0 {
@@ -390,96 +398,4 @@ func withoutBody(facts dsl.Lookup) dsl.Lookup {
 		}
 		return facts(name)
 	}
-}
-
-// together makes the requests of a race or of a pipeline.
-func (s *session) together(ctx context.Context, j int) (gate bool, err error) {
-	b := &s.bound.Blocks[j]
-	var reqs []program.Request
-	var places [][2]int // entry and tuple
-	add := func(k, t int) error {
-		in := s.input(ctx)
-		in.Tuple, in.Carried = t, s.memory.carried(0)
-		req, err := s.bound.Request(j, k, in)
-		if err != nil {
-			s.take(s.unmade(err))
-			return err
-		}
-		reqs, places = append(reqs, req), append(places, [2]int{k, t})
-		return nil
-	}
-	if b.Race > 0 {
-		for range min(b.Race, maxTogether) {
-			if add(0, 0) != nil {
-				return false, ctx.Err()
-			}
-		}
-	} else {
-		for t := range min(b.Tuples(), maxTogether) {
-			for k := range b.Entries {
-				if (!b.Entries[k].Once || t == 0) && len(reqs) < maxTogether && add(k, t) != nil {
-					return false, ctx.Err()
-				}
-			}
-		}
-	}
-	results, err := s.sendTogether(ctx, b, reqs)
-	if err != nil {
-		return false, err
-	}
-	for n, r := range results {
-		var got turn
-		if r.Err != nil {
-			got.state, got.reason = outcome(r.Err)
-		} else {
-			s.requests++
-			if s.seen != nil {
-				s.seen(r.Exchange)
-			}
-			got = s.judge(ctx, j, places[n][0], places[n][1], &reqs[n], []*web.Exchange{r.Exchange})
-		}
-		s.take(got)
-		if gate = gate || got.gate; got.over {
-			break
-		}
-	}
-	return gate, ctx.Err()
-}
-
-// maxTogether bounds the requests of a race or of a pipeline.
-const maxTogether = 1000
-
-// sendTogether sends requests at the same moment, or one behind the other on a few
-// connections. The error is that of the context, or the budget's.
-func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []program.Request) ([]web.Result, error) {
-	all := make([]web.Request, len(reqs))
-	for i := range reqs {
-		if err := s.gate(ctx); err != nil {
-			if errors.Is(err, errBudget) {
-				s.note(overBudget, err.Error())
-			}
-			return nil, err
-		}
-		if !s.engine.allows(reqs[i].Address) {
-			s.note(denied, errExcluded.Error())
-			return nil, nil
-		}
-		all[i] = reqs[i].Request
-	}
-	if b.Pipeline == nil {
-		return s.engine.client.Race(ctx, all), ctx.Err()
-	}
-	results := make([]web.Result, len(all))
-	lines := make(chan struct{}, b.Pipeline.Connections)
-	var over sync.WaitGroup
-	for from := 0; from < len(all); from += b.Pipeline.Requests {
-		to := min(len(all), from+b.Pipeline.Requests)
-		lines <- struct{}{}
-		over.Go(func() {
-			copy(results[from:to], s.engine.client.Pipeline(ctx, all[from:to]))
-			<-lines
-		})
-	}
-	over.Wait()
-	return results, ctx.Err()
 }

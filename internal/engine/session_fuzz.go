@@ -153,7 +153,7 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 		if err != nil {
 			return fuzz.Answer{}, err
 		}
-		f.requests++
+		f.requests.Add(1)
 		return fuzz.Answer{Body: x.Body, Took: x.Duration}, nil
 	}
 	confirmed, details, err := a.Analyze(ctx, m, fuzz.Answer{Body: first.Body, Took: first.Duration}, again)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/workflow"
 )
 
@@ -41,11 +40,11 @@ func (r *run) addWorkflows(vars program.Vars) {
 // steps runs the session's workflow. Each program that it runs is a session of its own;
 // all share their cookies.
 func (s *session) steps(ctx context.Context) {
-	var mu sync.Mutex // guards what is the workflow's: its state, and seen
+	var mu sync.Mutex // guards the state of s
 	run := func(ctx context.Context, programs []*program.Program, values map[string]any, collect bool) ([]workflow.Outcome, error) {
 		var found []workflow.Outcome
 		for _, p := range programs {
-			step := s.step(s.workflow.bound[p], values, &mu)
+			step := s.step(s.workflow.bound[p], values)
 			if collect {
 				step.tell = func([]Event) {}
 				step.found = func(o match.Outcome) { found = append(found, outcomeOf(o)) }
@@ -69,17 +68,10 @@ func (s *session) steps(ctx context.Context) {
 
 // step is the session of one program of the workflow; values are what earlier steps
 // extracted.
-func (s *session) step(bound *program.Bound, values map[string]any, mu *sync.Mutex) *session {
-	step := &session{seat: s.seat, bound: bound, jar: s.jar, state: notApplicable, tell: s.tell}
+func (s *session) step(bound *program.Bound, values map[string]any) *session {
+	step := &session{seat: s.seat, bound: bound, jar: s.jar, state: notApplicable, tell: s.tell, seen: s.seen}
 	for name, value := range values {
 		step.memory.set(name, value)
-	}
-	if s.seen != nil {
-		step.seen = func(x *web.Exchange) {
-			mu.Lock()
-			defer mu.Unlock()
-			s.seen(x)
-		}
 	}
 	return step
 }
