@@ -41,7 +41,7 @@ var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"
 
 // Finding is one thing that was found.
 type Finding struct {
-	ID           string // 20 of [a-v0-9]
+	ID           string // 26 of [0-9a-v]
 	ScanID       string
 	Hash         string // 32 hex digits: see Fingerprint
 	Severity     string // one of Severities

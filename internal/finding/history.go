@@ -137,15 +137,17 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 	}
 	out := map[string][]Revision{}
 	for _, hash := range slices.Compact(slices.Sorted(slices.Values(hashes))) {
-		rows, err := fs.db.Query(ctx, `SELECT f.severity, f.template_id, f.seen_at, d.event`+tables+` WHERE f.hash = ? AND f.team_id = ? ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`,
-			db.Clean(hash), c.TeamID, limit)
+		first := hashPart(hash)
+		last := first + "zzzzzzzzzz" // behind every id that begins so
+		rows, err := fs.db.Query(ctx, `SELECT f.severity, f.template_id, f.seen_at, d.event`+tables+` WHERE f.id >= ? AND f.id <= ? AND f.hash = ? AND f.team_id = ? ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`,
+			first, last, db.Clean(hash), c.TeamID, limit)
 		seen, err := db.Collect(rows, err, func(r db.Row) (Revision, error) { return scanRevision(r, hash, true) })
 		if err != nil {
 			return nil, err
 		}
 		rows, err = fs.db.Query(ctx, `SELECT f.severity, f.template_id, r.ended_at, d.event, r.state FROM finding_retest r
-			JOIN finding f ON f.team_id = r.team_id AND f.no = r.no JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no WHERE f.hash = ? AND f.team_id = ? AND r.state IN ('matched', 'not_matched')
-			ORDER BY r.ended_at DESC LIMIT ?`, db.Clean(hash), c.TeamID, limit)
+			JOIN finding f ON f.team_id = r.team_id AND f.no = r.no JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no WHERE f.id >= ? AND f.id <= ? AND f.hash = ? AND f.team_id = ? AND r.state IN ('matched', 'not_matched')
+			ORDER BY r.ended_at DESC LIMIT ?`, first, last, db.Clean(hash), c.TeamID, limit)
 		again, err := db.Collect(rows, err, func(r db.Row) (Revision, error) { return scanRevision(r, hash, false) })
 		if err != nil {
 			return nil, err

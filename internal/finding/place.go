@@ -94,11 +94,21 @@ func (p place) fingerprint(e engine.Event) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// idOf is the id of the finding with this hash in this scan.
+// idOf is the id of the finding with this hash in this scan: its beginning is the hash's,
+// so that one index finds a hash in all scans.
 func idOf(scanID, hash string) string {
-	sum := sha256.Sum256([]byte(scanID + "\x00" + hash))
-	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:]))[:20]
+	scan := sha256.Sum256([]byte(scanID))
+	return hashPart(hash) + letters(scan[:])[:10]
 }
+
+// hashPart is the beginning of the ids of the findings with a hash.
+func hashPart(hash string) string {
+	sum := sha256.Sum256([]byte(hash))
+	return letters(sum[:])[:16]
+}
+
+// letters are bytes in [0-9a-v].
+func letters(b []byte) string { return strings.ToLower(base32.HexEncoding.EncodeToString(b)) }
 
 // internal reports whether an address, or where there is none the host, is not of the
 // public internet.

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	importBatch = 1000    // results in one transaction
+	importBatch = 2500    // results in one transaction
+	importBytes = 8 << 20 // bytes after which a transaction takes no further result
 	maxLine     = 8 << 20 // bytes of one result
 )
 
@@ -130,7 +131,7 @@ type result struct {
 func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 	lines := bufio.NewReaderSize(body, 64<<10)
 	var batch []finding.Sighting
-	read := 0
+	read, size := 0, 0
 	for n := 1; ; n++ {
 		line, err := readLine(lines)
 		end := errors.Is(err, io.EOF)
@@ -145,13 +146,14 @@ func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 			read++
 			if ok {
 				batch = append(batch, s)
+				size += len(line)
 			}
 		}
-		if len(batch) == importBatch || end && len(batch) > 0 {
+		if len(batch) == importBatch || size >= importBytes || end && len(batch) > 0 {
 			if err := take(batch); err != nil {
 				return err
 			}
-			batch = nil
+			batch, size = nil, 0
 		}
 		if end {
 			break

@@ -16,7 +16,7 @@ CREATE TABLE finding (
 	team_id       TEXT NOT NULL,
 	no            BIGINT NOT NULL,         -- of the team, in the order of arrival
 	rev           BIGINT NOT NULL,         -- of the team, of the last change
-	id            TEXT NOT NULL UNIQUE,    -- from scan_id and hash: seen again it is the same row
+	id            TEXT NOT NULL UNIQUE,    -- 16 letters of the hash, 10 of the scan: seen again it is the same row
 	scan_id       TEXT NOT NULL,
 	hash          TEXT NOT NULL,           -- of what was found where, the same in all scans
 	run           BIGINT NOT NULL,         -- the run of the scan that saw it last
@@ -38,7 +38,6 @@ CREATE TABLE finding (
 	PRIMARY KEY (team_id, no)
 );
 CREATE INDEX finding_rev ON finding (team_id, rev);
-CREATE INDEX finding_hash ON finding (hash);
 
 -- What only the finding itself shows, apart, so that the rows above stay small.
 CREATE TABLE finding_doc (
