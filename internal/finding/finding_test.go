@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func sighting(i int) Sighting {
 	host := fmt.Sprintf("h%d.example%d.com", i%97, i%7)
 	template := fmt.Sprintf("CVE-2024-%d", i%53)
 	return Sighting{Event: engine.Event{
-		TemplateID: template, TemplatePath: []string{"http/cves/2024/x.yaml", "http/exposures/y.yaml"}[i%2], MatchedAt: fmt.Sprintf("https://%s:%d/p/%d?token=%d", host, 8000+i%11, i, i),
+		TemplateID: template, TemplatePath: []string{"http/cves/2024/x.yaml", "http/exposures/y.yaml"}[i%2], MatchedAt: fmt.Sprintf("https://%s/p/%d?token=%d", net.JoinHostPort(host, fmt.Sprint(8000+i%11)), i, i),
 		Host: host, Type: "http", MatcherStatus: true, Timestamp: time.Now().UTC(), IP: []string{"192.0.2.1", "10.0.0.1"}[i%2],
 		Request: "GET / HTTP/1.1\r\n", Response: "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", 200),
 		Info: syntax.Info{Name: "Weakness of kind " + template, Severity: severities[i%len(severities)], Tags: []string{"t" + fmt.Sprint(i%13), "all"}, Author: []string{"a"}},

@@ -152,7 +152,7 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 		if err != nil {
 			return nil, err
 		}
-		all := append(seen, again...)
+		all := slices.Concat(seen, again)
 		slices.SortStableFunc(all, func(a, b Revision) int { return cmp.Compare(b.At.UnixMicro(), a.At.UnixMicro()) })
 		if len(all) > 0 {
 			out[hash] = all[:min(limit, len(all))]

@@ -53,8 +53,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 		if err := ss.insert(ctx, tx, &s); err != nil || n.ScheduleOnly {
 			return err
 		}
-		_, err := ss.launch(ctx, tx, s.ID)
-		return err
+		return ss.launch(ctx, tx, s.ID)
 	})
 	if err != nil {
 		return Scan{}, err
@@ -100,28 +99,29 @@ func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 	return err
 }
 
-// launch begins a new run of a scan that is not at work, and gives its number.
-func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) (run int64, err error) {
+// launch begins a new run of a scan that is not at work.
+func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
 	var w db.Where
 	w.And("id = ?", id)
 	db.In(&w, "status", from(Queued))
 	now := db.At(ss.now())
+	var run int64
 	var teamID string
-	err = tx.QueryRow(ctx, `UPDATE scan SET status = ?, failure_reason = '', run = run + 1, updated_at = ?`+w.String()+` RETURNING run, team_id`,
+	err := tx.QueryRow(ctx, `UPDATE scan SET status = ?, failure_reason = '', run = run + 1, updated_at = ?`+w.String()+` RETURNING run, team_id`,
 		append([]any{Queued, now}, w.Args...)...).Scan(&run, &teamID)
 	if db.IsNoRows(err) {
-		return 0, errs.New(errs.Conflict, "scan_not_launchable", "The scan is at work already, or its results were uploaded.")
+		return errs.New(errs.Conflict, "scan_not_launchable", "The scan is at work already, or its results were uploaded.")
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	job, err := ss.queue.Insert(ctx, tx, BeginArgs{id, run})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO scan_run (scan_id, run, team_id, job_id, status, templates, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		id, run, teamID, job, Queued, db.Doc([]string{}), now)
-	return run, err
+	return err
 }
 
 // Rescan runs a scan of the caller's team again: 409 while it is at work.
@@ -130,11 +130,7 @@ func (ss *Scans) Rescan(ctx context.Context, id string) (Scan, error) {
 	if err != nil {
 		return s, err
 	}
-	err = ss.db.Tx(ctx, func(tx *db.Tx) error {
-		_, err := ss.launch(ctx, tx, id)
-		return err
-	})
-	return s, err
+	return s, ss.db.Tx(ctx, func(tx *db.Tx) error { return ss.launch(ctx, tx, id) })
 }
 
 // own is a scan of the caller's team, for a caller who may change it.

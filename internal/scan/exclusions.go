@@ -44,17 +44,8 @@ func (ss *Scans) AddExclusions(ctx context.Context, kind ExcludeType, values, sc
 	if err != nil {
 		return err
 	}
-	if len(values) == 0 {
-		return errs.Field("values", "values is required.")
-	}
-	for _, value := range values {
-		if kind != ExcludeTemplate {
-			if _, err := parsePattern(value); err != nil {
-				return errs.From(err).At("values")
-			}
-		} else if strings.TrimSpace(value) == "" || len(value) > maxPattern {
-			return errs.Field("values", "values must be ids of templates.")
-		}
+	if err := checkRules(kind, values); err != nil {
+		return err
 	}
 	for _, id := range scanIDs {
 		if _, err := ss.Find(ctx, id); err != nil {
@@ -67,6 +58,14 @@ func (ss *Scans) AddExclusions(ctx context.Context, kind ExcludeType, values, sc
 		}
 		return ids
 	}
+	var rules []Exclusion
+	for _, value := range values {
+		for _, scanID := range scope(scanIDs) {
+			for _, enumerationID := range scope(enumerationIDs) {
+				rules = append(rules, Exclusion{Type: kind, Value: strings.TrimSpace(value), ScanID: scanID, EnumerationID: enumerationID})
+			}
+		}
+	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE team SET updated_at = updated_at WHERE id = ?`, c.TeamID); err != nil { // one at a time
 			return err
@@ -75,22 +74,35 @@ func (ss *Scans) AddExclusions(ctx context.Context, kind ExcludeType, values, sc
 		if err := tx.QueryRow(ctx, `SELECT coalesce(max(id), 0), count(*) FROM scan_exclusion WHERE team_id = ?`, c.TeamID).Scan(&last, &count); err != nil {
 			return err
 		}
-		for _, value := range values {
-			for _, scanID := range scope(scanIDs) {
-				for _, enumerationID := range scope(enumerationIDs) {
-					last++
-					if count++; count > maxExclusions {
-						return errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
-					}
-					if _, err := tx.Exec(ctx, `INSERT INTO scan_exclusion (id, team_id, value, exclude_type, scan_id, enumeration_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-						last, c.TeamID, strings.TrimSpace(value), kind, scanID, enumerationID, db.At(ss.now())); err != nil {
-						return err
-					}
-				}
+		for _, rule := range rules {
+			last++
+			if count++; count > maxExclusions {
+				return errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO scan_exclusion (id, team_id, value, exclude_type, scan_id, enumeration_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				last, c.TeamID, rule.Value, rule.Type, rule.ScanID, rule.EnumerationID, db.At(ss.now())); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// checkRules refuses values that are none of their kind.
+func checkRules(kind ExcludeType, values []string) error {
+	if len(values) == 0 {
+		return errs.Field("values", "values is required.")
+	}
+	for _, value := range values {
+		if kind != ExcludeTemplate {
+			if _, err := parsePattern(value); err != nil {
+				return errs.From(err).At("values")
+			}
+		} else if strings.TrimSpace(value) == "" || len(value) > maxPattern {
+			return errs.Field("values", "values must be ids of templates.")
+		}
+	}
+	return nil
 }
 
 // FindExclusions lists the rules of the caller's team, the oldest first.

@@ -108,7 +108,7 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	case len(templates) == 0:
 		return ss.fail(ctx, a, "Every template is excluded.")
 	}
-	return ss.write(ctx, a, teamID, targets, templates)
+	return ss.write(ctx, a, targets, templates)
 }
 
 func (ss *Scans) fail(ctx context.Context, a BeginArgs, why string) error {
@@ -119,7 +119,7 @@ func (ss *Scans) fail(ctx context.Context, a BeginArgs, why string) error {
 }
 
 // write stores the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) write(ctx context.Context, a BeginArgs, teamID string, targets []string, templates []Template) error {
+func (ss *Scans) write(ctx context.Context, a BeginArgs, targets []string, templates []Template) error {
 	pieces := cut(targets, templates)
 	ids := make([]string, len(templates))
 	for i, t := range templates {

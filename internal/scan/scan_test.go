@@ -352,12 +352,12 @@ func TestPatterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, target := range strings.Fields(c.out) {
+		for target := range strings.FieldsSeq(c.out) {
 			if !p.Excludes(target) {
 				t.Errorf("%v let %s in", c.patterns, target)
 			}
 		}
-		for _, target := range strings.Fields(c.in) {
+		for target := range strings.FieldsSeq(c.in) {
 			if p.Excludes(target) {
 				t.Errorf("%v leave %s out", c.patterns, target)
 			}

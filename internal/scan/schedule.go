@@ -70,7 +70,7 @@ func (s Schedule) times() (cron.Schedule, error) {
 			return nil, errs.Field("hourly_frequency", "hourly_frequency must be 1 to 24.")
 		}
 		first := time.Date(set.Year(), set.Month(), set.Day(), start.Hour(), start.Minute(), start.Second(), 0, zone)
-		return every{first, time.Duration(s.Hours) * time.Hour}, nil
+		return every{first, int64(s.Hours) * int64(time.Hour)}, nil
 	case Daily:
 		return parse(zone, at+"* * *")
 	case Weekly:
@@ -121,7 +121,7 @@ func parse(zone *time.Location, line string) (cron.Schedule, error) {
 // every is a fixed time apart, from a first time on.
 type every struct {
 	first time.Time
-	apart time.Duration
+	apart int64 // nanoseconds
 }
 
 // Next implements cron.Schedule.
@@ -129,7 +129,8 @@ func (e every) Next(after time.Time) time.Time {
 	if after.Before(e.first) {
 		return e.first
 	}
-	return e.first.Add((after.Sub(e.first)/e.apart + 1) * e.apart)
+	times := int64(after.Sub(e.first))/e.apart + 1
+	return e.first.Add(time.Duration(times * e.apart))
 }
 
 // SetSchedule gives a scan of the caller's team a schedule, in place of any it has.
@@ -243,7 +244,7 @@ func (ss *Scans) Sweep(ctx context.Context) error {
 			if err != nil || n == 0 {
 				return err
 			}
-			_, err = ss.launch(ctx, tx, s.ScanID)
+			err = ss.launch(ctx, tx, s.ScanID)
 			if errs.Is(err, errs.Conflict) {
 				ss.logger.WarnContext(ctx, "a scheduled launch is left out: the scan is at work", "scan_id", s.ScanID)
 				return nil
