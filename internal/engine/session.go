@@ -311,7 +311,13 @@ func unanswered(ctx context.Context, err error) turn {
 // is nothing to be found here.
 func (s *session) unmade(err error) turn {
 	got := turn{state: skipped, reason: err.Error(), over: true, fault: err}
-	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) && s.requests.Load() > 0 && s.bound.Carries(open.Name) {
+	name := ""
+	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) {
+		name = open.Name
+	} else if missing := (*dsl.Missing)(nil); errors.As(err, &missing) {
+		name = missing.Name
+	}
+	if name != "" && s.requests.Load() > 0 && s.bound.Carries(name) {
 		got.state, got.reason = tested, ""
 	}
 	return got

@@ -79,17 +79,36 @@ func (b *Bound) Values(in Input) map[string]any {
 	return all
 }
 
-// Carries says whether a placeholder may get its value from an earlier answer.
+// Carries says whether something that a placeholder names may get its value from an
+// earlier answer: by extraction, by a flow, as a field of the answer itself, or by way of
+// one of the template's variables.
 func (b *Bound) Carries(placeholder string) bool {
 	if b.Flow != nil && !b.Flow.Native() {
 		return true // the flow may set any name
 	}
-	for name := range b.carries {
-		if strings.Contains(placeholder, name) {
+	return b.carriesAny(strings.FieldsFunc(placeholder, notInName), len(b.variables))
+}
+
+// carriesAny is Carries for names, where the first n of the variables count.
+func (b *Bound) carriesAny(names []string, n int) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		if b.carries[name] || b.carries[strings.TrimRight(name, "0123456789")] {
 			return true
 		}
-	}
-	return slices.ContainsFunc(b.Blocks, func(b Block) bool { return strings.Contains(placeholder, b.ID+"_") })
+		if slices.ContainsFunc(b.Blocks, func(b Block) bool { return strings.HasPrefix(name, b.ID+"_") }) {
+			return true
+		}
+		for i := n - 1; i >= 0; i-- {
+			if b.variables[i].name == name {
+				return b.carriesAny(b.variables[i].text.Names(), i)
+			}
+		}
+		return false
+	})
+}
+
+func notInName(c rune) bool {
+	return c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 }
 
 // addLists makes payload sets of the scan's lists, in the blocks that name them.

@@ -106,7 +106,7 @@ func (m *maker) fromPath(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	address, err := web.ParseAddress(text)
+	address, err := web.ParseAddress(withScheme(text))
 	if err != nil {
 		return err
 	}
@@ -120,6 +120,15 @@ func (m *maker) fromPath(req *web.Request) error {
 	}
 	req.Address = address
 	return nil
+}
+
+// withScheme makes a URL of a text that begins with a host: it is asked over TLS.
+func withScheme(text string) string {
+	host, _, _ := strings.Cut(text, "/")
+	if strings.Contains(text, "://") || !strings.ContainsAny(host, ".:") && host != "localhost" || host == "." || host == ".." {
+		return text
+	}
+	return "https://" + text
 }
 
 // fromRaw makes a request of a raw text (template language 2.3 and 2.4).
