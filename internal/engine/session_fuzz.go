@@ -15,7 +15,8 @@ import (
 // language 2.10). A request that does not fit the block's pre-condition leaves the
 // program's state as it is.
 func (s *session) fuzz(ctx context.Context, j int) (gate bool, err error) {
-	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}}
+	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}, tried: map[fuzz.Where]bool{}}
+	defer f.count()
 	made, err := f.make(ctx, 0)
 	if err != nil && made.Address.Host == "" {
 		s.take(s.unmade(err))
@@ -36,7 +37,8 @@ func (s *session) fuzz(ctx context.Context, j int) (gate bool, err error) {
 			got = s.unmade(failed)
 		} else if s.only == nil || s.only.fuzzed == "" || s.only.fuzzed == f.name(m) {
 			got = f.send(ctx, m)
-			f.count(m, got)
+			at := f.where(m.Position, m.Parameter)
+			f.tried[at] = f.tried[at] || got.matched || got.state != tested
 		}
 		s.take(got)
 		if gate = gate || got.gate; got.over || got.err != nil {
@@ -64,6 +66,7 @@ type fuzzing struct {
 	base  web.Request // of the target
 	known dsl.Lookup  // of base
 	facts map[string]any
+	tried map[fuzz.Where]bool // parameters, and whether they are worth another try
 
 	tuple int             // of payloads, at work
 	made  program.Request // the target's request with that tuple
@@ -109,10 +112,13 @@ func (f *fuzzing) skip(position, parameter string) bool {
 	return f.frequency != nil && f.only == nil && f.frequency.Spent(f.where(position, parameter))
 }
 
-// count takes down whether fuzzing a parameter was in vain.
-func (f *fuzzing) count(m *fuzz.Mutation, got turn) {
-	if f.frequency != nil && f.only == nil && got.state == tested {
-		f.frequency.Count(f.where(m.Position, m.Parameter), got.matched)
+// count takes down which parameters were fuzzed in vain.
+func (f *fuzzing) count() {
+	if f.frequency == nil || f.only != nil {
+		return
+	}
+	for at, worth := range f.tried {
+		f.frequency.Count(at, worth)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -170,6 +171,9 @@ func TestParallel(t *testing.T) {
 		select {
 		case <-full:
 		case <-ctx.Done():
+		}
+		for range 1000 {
+			runtime.Gosched() // whoever else may run, runs now
 		}
 		mu.Lock()
 		running--

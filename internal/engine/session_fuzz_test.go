@@ -1,0 +1,65 @@
+package engine_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+)
+
+// fuzzed is a site that counts the requests that were fuzzed, and a program that fuzzes
+// a part with two payloads.
+func fuzzed(t *testing.T, part string) (site string, sent *atomic.Int32, p *program.Program) {
+	t.Helper()
+	sent = new(atomic.Int32)
+	site = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.RequestURI+r.UserAgent(), "payload") {
+			sent.Add(1)
+			fmt.Fprint(w, r.URL.Query().Get("b"))
+		}
+	})
+	return site, sent, template(t, "t", `
+  - fuzzing:
+      - {part: `+part+`, mode: single, fuzz: [payload, payload2]}
+    matchers:
+      - {type: word, words: [payload]}
+`)
+}
+
+// A parameter that was fuzzed in vain on ten requests is left alone for the rest of the
+// scan.
+func TestFuzzingInVainEnds(t *testing.T) {
+	site, sent, p := fuzzed(t, "header")
+	scan := engine.Scan{Programs: []*program.Program{p}}
+	for i := range 14 {
+		scan.Targets = append(scan.Targets, fmt.Sprintf("%s/%d", site, i))
+	}
+	_, events, _ := run(t, newEngine(t, engine.Config{Concurrency: 1}), scan)
+	if got := sent.Load(); got != 20 || len(events) != 0 {
+		t.Errorf("%d requests were fuzzed, %d events", got, len(events))
+	}
+}
+
+// Confirming a finding makes the one request again that found it.
+func TestFuzzingIsConfirmed(t *testing.T) {
+	site, sent, p := fuzzed(t, "query")
+	e := newEngine(t, engine.Config{})
+	target := site + "/?a=1&b=2"
+	_, events, _ := run(t, e, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
+	if len(events) != 2 || sent.Load() != 4 {
+		t.Fatal(len(events), sent.Load())
+	}
+	for i, ev := range events {
+		again, ok, err := e.Confirm(t.Context(), target, p, ev)
+		if err != nil || !ok || again.MatchedAt != ev.MatchedAt || again.FuzzingParameter != "b" {
+			t.Errorf("%s: %v %v %s", ev.MatchedAt, ok, err, again.MatchedAt)
+		}
+		if got := sent.Load(); got != int32(5+i) {
+			t.Errorf("%d requests were fuzzed", got)
+		}
+	}
+}
