@@ -58,6 +58,9 @@ func (ss *Scans) AddExclusions(ctx context.Context, kind ExcludeType, values, sc
 		}
 		return ids
 	}
+	if len(values)*max(1, len(scanIDs))*max(1, len(enumerationIDs)) > maxExclusions {
+		return errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
+	}
 	var rules []Exclusion
 	for _, value := range values {
 		for _, scanID := range scope(scanIDs) {
