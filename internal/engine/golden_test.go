@@ -133,7 +133,9 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type options struct {
 	tls  bool
 	path string
-	vars map[string]string
+	vars map[string]string // and site, which is the site's host and port
+
+	selfContained, globalMatchers, stopAtFirstMatch bool
 }
 
 func parseOptions(comment string) options {
@@ -145,6 +147,12 @@ func parseOptions(comment string) options {
 			o.tls = true
 		case "path":
 			o.path = value
+		case "self-contained":
+			o.selfContained = true
+		case "global-matchers":
+			o.globalMatchers = true
+		case "stop-at-first-match":
+			o.stopAtFirstMatch = true
 		case "var":
 			name, v, _ := strings.Cut(value, "=")
 			o.vars[name] = v
@@ -241,7 +249,9 @@ func runCase(t *testing.T, o options, site *script, scan engine.Scan, got map[st
 	host := strings.TrimPrefix(strings.TrimPrefix(server.URL, "https://"), "http://")
 	e := engine.New(engine.Config{Timeout: 5 * time.Second, PerHost: 2})
 	defer e.Close()
+	o.vars["site"] = host
 	scan.Targets, scan.Vars = []string{server.URL + o.path}, o.vars
+	scan.SelfContained, scan.GlobalMatchers, scan.StopAtFirstMatch = o.selfContained, o.globalMatchers, o.stopAtFirstMatch
 	scan.OnEvent = func(ev engine.Event) { got["events"] = append(got["events"], steady(t, ev, host)) }
 	report, err := e.Run(context.Background(), scan)
 	if err != nil {
@@ -251,8 +261,10 @@ func runCase(t *testing.T, o options, site *script, scan engine.Scan, got map[st
 		got["cells"] = append(got["cells"], strings.TrimSpace(fmt.Sprintf("%s %s %s", cell.Template, cell.State, cell.Reason)))
 	}
 	canaries := map[string]bool{}
-	for _, a := range report.Targets[0].Canary.Answers {
-		canaries["GET "+a.Path] = true
+	for _, target := range report.Targets {
+		for _, a := range target.Canary.Answers {
+			canaries["GET "+a.Path] = true
+		}
 	}
 	for _, line := range site.log {
 		if !canaries[line] {

@@ -317,7 +317,7 @@ func (s *session) unmade(err error) turn {
 	} else if missing := (*dsl.Missing)(nil); errors.As(err, &missing) {
 		name = missing.Name
 	}
-	if name != "" && s.requests.Load() > 0 && s.bound.Carries(name) {
+	if s.requests.Load() > 0 && s.bound.Carries(name) {
 		got.state, got.reason = tested, ""
 	}
 	return got
