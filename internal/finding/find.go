@@ -53,39 +53,6 @@ func (fs *Findings) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w 
 	return found, total, err
 }
 
-// Each calls do with every finding that the filter picks, with its request and response,
-// the newest first, reading a few at a time. An error of do ends it.
-func (fs *Findings) Each(ctx context.Context, f Filter, do func(Finding) error) error {
-	c, err := account.From(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := fs.numbers(ctx, fs.db, c.TeamID, f.IDs)
-	if err != nil {
-		return err
-	}
-	g, err := fs.current(ctx, c.TeamID)
-	if err != nil {
-		return err
-	}
-	all := g.pick(f, ids).ToArray()
-	g.RUnlock()
-	slices.Reverse(all)
-	for part := range slices.Chunk(all, batch) {
-		rows, err := fs.db.Query(ctx, `SELECT `+columns+`, d.exchange`+tables+numbered(part), append([]any{c.TeamID}, anys(part)...)...)
-		found, err := db.Collect(rows, err, whole)
-		if err != nil {
-			return err
-		}
-		for _, one := range inOrder(found, part) {
-			if err := do(one); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // load reads findings by their numbers, in that order. One that was deleted meanwhile is
 // not there.
 func (fs *Findings) load(ctx context.Context, teamID string, numbers []uint32) ([]Finding, error) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +13,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
-	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/finding/findingtest"
 	"github.com/vedette-sec/vedette/internal/page"
 	"pgregory.net/rapid"
 )
@@ -62,18 +60,8 @@ func (r room) add(t rapid.TB, scan string, run int64, seen ...Sighting) (added A
 	return added
 }
 
-// sighting is the i-th of many different events.
-func sighting(i int) Sighting {
-	severities := []syntax.Severity{"info", "info", "low", "medium", "high", "critical", "unknown"}
-	host := fmt.Sprintf("h%d.example%d.com", i%97, i%7)
-	template := fmt.Sprintf("CVE-2024-%d", i%53)
-	return Sighting{Event: engine.Event{
-		TemplateID: template, TemplatePath: []string{"http/cves/2024/x.yaml", "http/exposures/y.yaml"}[i%2], MatchedAt: fmt.Sprintf("https://%s/p/%d?token=%d", net.JoinHostPort(host, fmt.Sprint(8000+i%11)), i, i),
-		Host: host, Type: "http", MatcherStatus: true, Timestamp: time.Now().UTC(), IP: []string{"192.0.2.1", "10.0.0.1"}[i%2],
-		Request: "GET / HTTP/1.1\r\n", Response: "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", 200),
-		Info: syntax.Info{Name: "Weakness of kind " + template, Severity: severities[i%len(severities)], Tags: []string{"t" + fmt.Sprint(i%13), "all"}, Author: []string{"a"}},
-	}}
-}
+// sighting is the i-th of many different ones.
+func sighting(i int) Sighting { return Sighting{Event: findingtest.Event(i)} }
 
 func sightings(from, to int) (out []Sighting) {
 	for i := from; i < to; i++ {
@@ -203,6 +191,9 @@ func TestIndexIsTheDatabase(t *testing.T) {
 					if err != nil || total != len(want) || !slices.Equal(idsOf(got), idsOf(want[min(w.Offset, len(want)):min(w.Offset+w.Limit, len(want))])) {
 						rt.Fatalf("%+v %+v %+v: %d of %d, want %d; %v", f, sorts, w, len(got), total, len(want), err)
 					}
+				}
+				if got, want := r.encoded(rt, f), idsOf(plainly(all, f, nil)); !slices.Equal(got, want) {
+					rt.Fatalf("%+v: a selection of %q, want %q", f, got, want)
 				}
 			}
 		})

@@ -1,0 +1,200 @@
+package finding
+
+import (
+	"database/sql"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/db"
+)
+
+// Document is a finding as it is stored, its event not decoded: what an export writes a
+// million of. Its raw values are good until the next document is read.
+type Document struct {
+	ID, ScanID, Hash string
+	Severity         string // one of Severities
+	Status           Status
+	TemplateID       string
+	Host             string
+	Port             int    // 0: none
+	Tags, Labels     string // joined by commas
+	IsInternal       bool
+	IsRegression     bool
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
+
+	Target          Raw
+	TemplateURL     Raw
+	TemplateEncoded Raw
+	Request         Raw
+	Response        Raw
+	Event           Object // without Request and Response
+	Info            Object // of the event
+
+	shown, exchange Object
+}
+
+const documentColumns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.host, f.port, f.tags, f.labels,
+	f.is_internal, f.is_regression, f.created_at, f.updated_at, d.event, d.exchange`
+
+// read takes a row of documentColumns in, in the memory of the document before, and
+// returns the finding's number.
+func (d *Document) read(r db.Row) (no uint32, err error) {
+	var created, updated int64
+	var event, exchange sql.RawBytes
+	if err := r.Scan(&no, &d.ID, &d.ScanID, &d.Hash, &d.Severity, &d.Status, &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
+		&d.IsInternal, &d.IsRegression, &created, &updated, &event, &exchange); err != nil {
+		return no, err
+	}
+	d.CreatedAt, d.UpdatedAt = time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC()
+	d.shown = Raw(event).Members(d.shown)
+	d.exchange = Raw(exchange).Members(d.exchange)
+	d.Event = d.shown.Get("event").Members(d.Event)
+	d.Info = d.Event.Get("info").Members(d.Info)
+	d.Target, d.TemplateURL = d.shown.Get("target"), d.shown.Get("template_url")
+	d.Request, d.Response, d.TemplateEncoded = d.exchange.Get("request"), d.exchange.Get("response"), d.exchange.Get("template_encoded")
+	return no, nil
+}
+
+// eventKeys are the members of the specification's VulnerabilityEvent that are copied;
+// events have more.
+var eventKeys = []string{
+	"curl-command", "extracted-results", "extractor-name", "host", "ip", "matched-at", "matched-line", "matcher-name", "matcher-status", "path",
+	"template-id", "template-path", "type", "error", "issue_trackers", "port",
+}
+
+// AppendJSON appends the finding as the specification's "Scan vulnerability", the same
+// that a request for this one finding answers. What is stored as JSON is copied.
+func (d *Document) AppendJSON(dst []byte) []byte {
+	id := appendText(nil, d.ID)
+	w := writer{dst: append(dst, '{')}
+	w.value("id", id)
+	w.value("vuln_id", id)
+	w.text("vuln_hash", d.Hash)
+	w.text("vuln_status", string(d.Status))
+	w.text("scan_id", d.ScanID)
+	w.value("target", orEmptyText(d.Target))
+	w.text("template_id", d.TemplateID)
+	w.optional("template_path", d.Event.Get("template-path"))
+	w.optional("template_url", d.TemplateURL)
+	w.optional("template_encoded", d.TemplateEncoded)
+	w.value("matcher_status", d.Event.Get("matcher-status"))
+	if d.Port != 0 {
+		w.value("port", strconv.AppendInt(nil, int64(d.Port), 10))
+	}
+	w.words("labels", d.Labels)
+	w.value("is_regression", strconv.AppendBool(nil, d.IsRegression))
+	w.value("is_internal", strconv.AppendBool(nil, d.IsInternal))
+	for _, key := range []string{"remediation", "description", "impact", "reference"} {
+		w.optional(key, d.Info.Get(key))
+	}
+	w.text("created_at", d.CreatedAt.Format(time.RFC3339Nano))
+	w.text("updated_at", d.UpdatedAt.Format(time.RFC3339Nano))
+	w.key("event")
+	d.appendEvent(&w)
+	return append(w.dst, '}')
+}
+
+func (d *Document) appendEvent(w *writer) {
+	w.dst = append(w.dst, '{')
+	for _, m := range d.Event {
+		switch {
+		case m.Key == "info":
+			w.key("info")
+			d.appendInfo(w)
+		case m.Key == "timestamp":
+			if at, err := time.Parse(time.RFC3339Nano, m.Value.Text()); err == nil && !at.IsZero() {
+				w.text("timestamp", at.UTC().Format(time.RFC3339Nano))
+			}
+		case slices.Contains(eventKeys, m.Key):
+			w.optional(m.Key, m.Value)
+		}
+	}
+	w.optional("request", d.Request)
+	w.optional("response", d.Response)
+	w.dst = append(w.dst, '}')
+}
+
+// appendInfo writes what the template says of itself, with the severity that holds for
+// this team.
+func (d *Document) appendInfo(w *writer) {
+	w.dst = append(w.dst, '{')
+	for _, m := range d.Info {
+		switch m.Key {
+		case "severity":
+			w.text("severity", d.Severity)
+		case "author", "tags":
+			if m.Value[0] != '[' { // null
+				m.Value = Raw("[]")
+			}
+			w.value(m.Key, m.Value)
+		case "name":
+			w.value(m.Key, m.Value)
+		default:
+			w.optional(m.Key, m.Value)
+		}
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// writer appends members of a JSON object.
+type writer struct{ dst []byte }
+
+func (w *writer) key(key string) {
+	if last := w.dst[len(w.dst)-1]; last != '{' {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = append(append(append(w.dst, '"'), key...), `":`...)
+}
+
+func (w *writer) value(key string, value Raw) {
+	w.key(key)
+	w.dst = append(w.dst, value...)
+}
+
+// optional leaves out what says nothing.
+func (w *writer) optional(key string, value Raw) {
+	if len(value) > 0 && string(value) != `""` && string(value) != "null" {
+		w.value(key, value)
+	}
+}
+
+func (w *writer) text(key, value string) {
+	w.key(key)
+	w.dst = appendText(w.dst, value)
+}
+
+func (w *writer) words(key, column string) {
+	w.key(key)
+	w.dst = append(w.dst, '[')
+	for i, word := range split(column) {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = appendText(w.dst, word)
+	}
+	w.dst = append(w.dst, ']')
+}
+
+func orEmptyText(value Raw) Raw {
+	if value == nil {
+		return Raw(`""`)
+	}
+	return value
+}
+
+// appendText appends a text as a JSON string.
+func appendText(dst []byte, text string) []byte {
+	plain := func(r rune) bool { return r >= ' ' && r < 0x7f && !strings.ContainsRune(`"\\<>&`, r) }
+	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return append(append(append(dst, '"'), text...), '"')
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil { // a string always can be
+		return append(dst, `""`...)
+	}
+	return append(dst, quoted...)
+}

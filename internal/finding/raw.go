@@ -1,0 +1,117 @@
+package finding
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Raw is a JSON value as it is stored: valid, compact, in the spelling of encoding/json;
+// nil where there is none. It is good as long as the Document that it is of.
+type Raw []byte
+
+// Text is the text that a JSON string says; empty for any other value.
+func (r Raw) Text() string {
+	if len(r) < 2 || r[0] != '"' {
+		return ""
+	}
+	if bytes.IndexByte(r, '\\') < 0 {
+		return string(r[1 : len(r)-1])
+	}
+	var text string
+	if json.Unmarshal(r, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// Texts are the texts of an array; nil for any other value.
+func (r Raw) Texts() (out []string) {
+	if len(r) > 2 && r[0] == '[' && json.Unmarshal(r, &out) != nil {
+		return nil
+	}
+	return out
+}
+
+// Object is the members of a JSON object in their order.
+type Object []Member
+
+// Member is one of an object.
+type Member struct {
+	Key   string
+	Value Raw
+}
+
+// Get is the value of a member; nil when there is none.
+func (o Object) Get(key string) Raw {
+	for _, m := range o {
+		if m.Key == key {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Members reads the members of an object into the memory of into; none of what is no
+// object. Nothing is decoded but keys, so that it costs little more than a copy.
+func (r Raw) Members(into Object) Object {
+	into = into[:0]
+	if len(r) == 0 || r[0] != '{' {
+		return into
+	}
+	for at := 1; at < len(r) && r[at] == '"'; at++ { // at a key; behind a value stands , or }
+		key := at + end(r[at:])
+		if key >= len(r) || r[key] != ':' {
+			break
+		}
+		value := key + 1 + end(r[key+1:])
+		into = append(into, Member{Raw(r[at:key]).Text(), r[key+1 : value]})
+		at = value
+	}
+	return into
+}
+
+// end is the length of the value that a text of compact JSON begins with.
+func end(text Raw) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i += quoted(text[i:]) - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return i
+			}
+		case ',', ':':
+			if depth == 0 {
+				return i
+			}
+		default:
+			continue
+		}
+		if depth == 0 && i < len(text) && text[i] != ',' && text[i] != ':' {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// quoted is the length of the string that a text begins with.
+func quoted(text Raw) int {
+	for i := 1; i < len(text); {
+		next := bytes.IndexByte(text[i:], '"')
+		if next < 0 {
+			break
+		}
+		i += next
+		slashes := 0
+		for text[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if i++; slashes%2 == 0 {
+			return i
+		}
+	}
+	return len(text)
+}
