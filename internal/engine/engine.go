@@ -35,8 +35,9 @@ type Config struct {
 
 	Timeout     time.Duration // for each of dial, TLS handshake and response header; default 10 s. A whole exchange gets three of it
 	Retries     int           // further attempts after a request had no answer; default 0
-	RateLimit   int           // requests a second over all scans, redirects included; 0 means no limit
-	HostRate    int           // requests a second to one host and port; 0 means no limit
+	RateLimit   int           // requests in a RateWindow over all scans, redirects included; 0 means no limit
+	HostRate    int           // requests in a RateWindow to one host and port; 0 means no limit
+	RateWindow  time.Duration // default 1 s
 	Concurrency int           // requests in flight over all scans; default 50
 	PerHost     int           // requests in flight at one host and port; default 10
 	MaxBody     int64         // bytes kept of a response body; default 10 MiB
@@ -81,6 +82,9 @@ func New(cfg Config) *Engine {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = web.DefaultTimeout
 	}
+	if cfg.RateWindow <= 0 {
+		cfg.RateWindow = time.Second
+	}
 	if len(cfg.Patience) == 0 {
 		cfg.Patience = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second}
 	}
@@ -96,13 +100,16 @@ func New(cfg Config) *Engine {
 		}),
 	}
 	if cfg.RateLimit > 0 {
-		e.limiter = limiter(cfg.RateLimit)
+		e.limiter = cfg.limiter(cfg.RateLimit)
 	}
 	return e
 }
 
-func limiter(perSecond int) *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(perSecond), max(1, perSecond/10))
+// limiter spreads so many requests evenly over each window; a tenth of a second's share
+// may go at once.
+func (cfg *Config) limiter(requests int) *rate.Limiter {
+	perSecond := float64(requests) / cfg.RateWindow.Seconds()
+	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/10)))
 }
 
 // Close ends the connections that are kept. Scans that still run go on with new ones.

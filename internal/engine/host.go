@@ -59,7 +59,7 @@ func (e *Engine) lend(hostPort string) *host {
 	if h == nil {
 		h = &host{most: e.cfg.PerHost, limit: e.cfg.PerHost}
 		if e.cfg.HostRate > 0 {
-			h.pace = limiter(e.cfg.HostRate)
+			h.pace = e.cfg.limiter(e.cfg.HostRate)
 		}
 		e.hosts[hostPort] = h
 	}

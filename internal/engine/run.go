@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -31,6 +32,7 @@ type Scan struct {
 	GlobalMatchers   bool // judge every answer by the templates that want to see all of them
 	StopAtFirstMatch bool // of each template, on each target
 	MaxRequests      int  // the scan ends after so many; 0 means no limit
+	Parallel         int  // targets at a time; default: as many as requests may be in flight
 
 	// Done is what an earlier run of the same scan has finished; see ReadCheckpoint.
 	Done *Ledger
@@ -161,11 +163,11 @@ func (r *run) planFor(t Target) *plan {
 	return r.plans[root]
 }
 
-// each visits targets, as many at a time as requests may be in flight.
+// each visits targets, several at a time.
 func (r *run) each(visits []*visit, do func(*visit)) {
 	next := make(chan *visit)
 	var workers sync.WaitGroup
-	for range min(len(visits), cap(r.engine.slots)) {
+	for range min(len(visits), cmp.Or(r.scan.Parallel, cap(r.engine.slots))) {
 		workers.Go(func() {
 			for v := range next {
 				do(v)

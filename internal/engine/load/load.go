@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,6 +31,8 @@ type Options struct {
 	// Paths are files, folders and globs of templates, and text files that list such paths.
 	// A relative one is looked for in the working directory, then in the roots.
 	Paths []string
+	// FS holds further templates, all of its files that can be one; nil for none.
+	FS fs.FS
 	// Roots are the folders of templates: helper files are found below them, and their
 	// .nuclei-ignore files count. Without any, those of Paths that are folders are.
 	Roots []string
@@ -94,7 +97,14 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := l.all(ctx, files, l.filter)
+	read, err := l.all(ctx, files, onDisk, l.filter)
+	if err == nil && o.FS != nil {
+		var more []one
+		if files, err = within(o.FS); err == nil {
+			more, err = l.all(ctx, files, o.FS.Open, l.filter)
+		}
+		read = append(read, more...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +189,13 @@ type one struct {
 	err      error
 }
 
+// opener opens a file of some file system.
+type opener func(name string) (fs.File, error)
+
+func onDisk(name string) (fs.File, error) { return os.Open(name) }
+
 // all reads files, several at once; the answers are in the order of the files.
-func (l *loader) all(ctx context.Context, files []string, f *filter) ([]one, error) {
+func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]one, error) {
 	read := make([]one, len(files))
 	var next atomic.Int64
 	var wait sync.WaitGroup
@@ -192,7 +207,7 @@ func (l *loader) all(ctx context.Context, files []string, f *filter) ([]one, err
 				if i >= len(files) {
 					return
 				}
-				read[i] = l.one(ctx, files[i], &text, f)
+				read[i] = l.one(ctx, files[i], open, &text, f)
 			}
 		})
 	}
@@ -201,9 +216,9 @@ func (l *loader) all(ctx context.Context, files []string, f *filter) ([]one, err
 }
 
 // one reads one file; f is nil where everything is wanted.
-func (l *loader) one(ctx context.Context, path string, text *bytes.Buffer, f *filter) one {
+func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.Buffer, f *filter) one {
 	result := one{path: path}
-	if err := readFile(path, text); err != nil {
+	if err := readFile(path, open, text); err != nil {
 		result.err = syntax.Fault(path, 1, 0, "", "%v", err)
 		return result
 	}
@@ -235,9 +250,9 @@ func (l *loader) one(ctx context.Context, path string, text *bytes.Buffer, f *fi
 
 // readFile reads a template into a buffer, but not more than a template may have, and a
 // byte.
-func readFile(path string, into *bytes.Buffer) error {
+func readFile(path string, open opener, into *bytes.Buffer) error {
 	into.Reset()
-	file, err := os.Open(path)
+	file, err := open(path)
 	if err != nil {
 		return err
 	}

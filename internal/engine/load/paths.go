@@ -153,3 +153,17 @@ func walk(root string, found map[string]bool) error {
 	}
 	return nil
 }
+
+// within finds the templates of a file system, in the order of their paths.
+func within(fsys fs.FS) (files []string, err error) {
+	err = fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && isTemplate(path) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errs.Field("templates", "%v", err)
+	}
+	return files, nil
+}

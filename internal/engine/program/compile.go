@@ -21,11 +21,14 @@ const (
 	maxTuples  = 10_000_000 // payload tuples of a block
 )
 
+// Compile makes a program of a template, with the zero Options.
+func Compile(t *syntax.Template) (*Program, error) { return Options{}.Compile(t) }
+
 // Compile makes a program of a template. The error is an *errs.Error of kind Invalid
 // that names file and line; its code is syntax.CodeUnsupported when the template asks
 // for a part of the language that no engine runs yet, with that part as Param, and
 // syntax.CodeInvalid when the template is wrong.
-func Compile(t *syntax.Template) (*Program, error) {
+func (o Options) Compile(t *syntax.Template) (*Program, error) {
 	if len(t.Later) > 0 {
 		return nil, syntax.Unsupported(t.Path, t.Later[0].Line, t.Later[0].Key)
 	}
@@ -37,7 +40,7 @@ func Compile(t *syntax.Template) (*Program, error) {
 	for _, c := range t.Constants {
 		p.constants[c.Name] = c.Value
 	}
-	c := compiler{template: t, program: p}
+	c := compiler{options: o, template: t, program: p}
 	if err := c.flow(); err != nil {
 		return nil, err
 	}
@@ -65,6 +68,7 @@ func Compile(t *syntax.Template) (*Program, error) {
 }
 
 type compiler struct {
+	options  Options
 	template *syntax.Template
 	program  *Program
 }
@@ -92,6 +96,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 	var err error
 	b.Operators, err = match.Compile(c.template.Path, match.Spec{
 		Condition: s.MatchersCondition, Matchers: s.Matchers, Extractors: s.Extractors, DefaultPart: match.PartBody,
+		Excluded: c.options.excluded(c.template),
 	})
 	if err != nil {
 		return b, err
@@ -150,7 +155,7 @@ func (c *compiler) check(s *syntax.HTTP, b *Block) error {
 
 // payloads takes over the payload sets that something in the block names.
 func (c *compiler) payloads(s *syntax.HTTP, b *Block) error {
-	b.payloads.attack = cmp.Or(s.Attack, batteringram)
+	b.payloads.attack = cmp.Or(c.options.Attack, s.Attack, batteringram)
 	for _, set := range s.Payloads {
 		if mentions(s, set.Name) {
 			b.payloads.sets = append(b.payloads.sets, payloadSet{set.Name, set.Values})
@@ -194,16 +199,7 @@ func mentions(s *syntax.HTTP, name string) bool {
 // entries are the requests of a block; paths, when there are any, come instead of raw
 // requests.
 func (c *compiler) entries(s *syntax.HTTP) []Entry {
-	shared := Entry{method: cmp.Or(s.Method, "GET"), body: dsl.Parse(crlf(s.Body)), sending: sending{
-		hops: s.MaxRedirects, maxBody: int64(s.MaxSize), sameScheme: s.ProtocolRedirects, readAll: s.ReadAll, unsafe: s.Unsafe,
-		automerge: !s.DisablePathAutomerge, fresh: s.Race || s.Pipeline,
-	}}
-	switch {
-	case s.Redirects:
-		shared.sending.redirects = web.AllRedirects
-	case s.HostRedirects:
-		shared.sending.redirects = web.HostRedirects
-	}
+	shared := Entry{method: cmp.Or(s.Method, "GET"), body: dsl.Parse(crlf(s.Body)), sending: c.options.sending(s)}
 	for _, h := range s.Headers {
 		shared.headers = append(shared.headers, header{h.Name, dsl.Parse(h.Value)})
 	}

@@ -1,0 +1,55 @@
+package program
+
+import (
+	"cmp"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// Options are what a scan says about the requests and matchers of all its templates,
+// over what these say themselves. The zero value leaves them as they are.
+type Options struct {
+	// Excluded says which matchers are left out, by the template's id and the matcher's
+	// name; nil for none.
+	Excluded func(template, matcher string) bool
+
+	NoRedirects         bool // wins over the other two
+	FollowRedirects     bool // everywhere
+	FollowHostRedirects bool // on the same host; wins over FollowRedirects
+	MaxRedirects        int  // where a template names no number, and with the two above everywhere; 0 for the default
+
+	MaxSize int    // bytes of a body to read; 0 for the template's own
+	Attack  string // how payload sets are combined; "" for the template's own
+}
+
+// Attacks are the ways to combine payload sets.
+func Attacks() []string { return []string{batteringram, pitchfork, clusterbomb} }
+
+// excluded says which matchers of a template are left out.
+func (o *Options) excluded(t *syntax.Template) func(matcher string) bool {
+	if o.Excluded == nil {
+		return nil
+	}
+	return func(matcher string) bool { return o.Excluded(t.ID, matcher) }
+}
+
+// sending is how the requests of a block are sent.
+func (o *Options) sending(s *syntax.HTTP) sending {
+	how := sending{
+		hops: cmp.Or(s.MaxRedirects, o.MaxRedirects), maxBody: int64(cmp.Or(o.MaxSize, s.MaxSize)), sameScheme: s.ProtocolRedirects,
+		readAll: s.ReadAll, unsafe: s.Unsafe, automerge: !s.DisablePathAutomerge, fresh: s.Race || s.Pipeline,
+	}
+	forced := o.FollowRedirects || o.FollowHostRedirects
+	if forced && o.MaxRedirects > 0 {
+		how.hops = o.MaxRedirects
+	}
+	switch {
+	case o.NoRedirects:
+	case o.FollowHostRedirects, !forced && s.HostRedirects:
+		how.redirects = web.HostRedirects
+	case forced, s.Redirects:
+		how.redirects = web.AllRedirects
+	}
+	return how
+}
