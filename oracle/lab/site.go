@@ -70,6 +70,11 @@ func NewSite(t *Template, kind Kind) *Site {
 			answers, _, _ = solve(t, b, len(entries), variant, 1+missing/8%needs)
 		}
 		s.Solved = s.Solved && ok
+		if len(b.Payloads) > 0 { // a wait for each of them would take minutes
+			for j := range answers {
+				answers[j].Delay = 0
+			}
+		}
 		for j, e := range entries {
 			r := route{method: e.method, target: compile(e.target, true), file: compile(file(e.target), true), answer: answers[j],
 				literal: len(strings.Trim(marker.ReplaceAllString(e.target, ""), "/?&=.")) > 0 || e.target == "/"}

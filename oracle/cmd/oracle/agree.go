@@ -28,6 +28,7 @@ type trial struct {
 	Template string  `json:"template"`          // path below the folder
 	Refused  string  `json:"refused,omitempty"` // why the template was not tried
 	Sites    []*site `json:"sites,omitempty"`
+	Seconds  float64 `json:"seconds"` // that all of it took
 
 	text string
 }
@@ -109,9 +110,11 @@ func (a *agreement) all(ctx context.Context, paths []string) []*trial {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			trials[i] = &trial{Template: strings.TrimPrefix(path, a.root+"/")}
+			started := time.Now()
 			if err := a.try(ctx, trials[i], path); err != nil {
 				trials[i].Refused = err.Error()
 			}
+			trials[i].Seconds = time.Since(started).Seconds()
 		})
 	}
 	wg.Wait()
