@@ -109,10 +109,10 @@ func readHelper(path string) (string, error) {
 // find gives the real path of the file that a template means.
 func (h *Helpers) find(template, name string) (string, error) {
 	name = filepath.FromSlash(name)
-	for _, base := range h.bases(template, name) {
-		at := name
-		if !filepath.IsAbs(name) {
-			at = filepath.Join(base, name)
+	for _, base := range h.bases(template, name, false) {
+		at := filepath.Join(base.dir, base.name)
+		if filepath.IsAbs(name) {
+			at = name
 		}
 		path, err := filepath.EvalSymlinks(at)
 		if err != nil {
@@ -122,7 +122,7 @@ func (h *Helpers) find(template, name string) (string, error) {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if h.all || inside(base, path) || slices.ContainsFunc(h.roots, func(root string) bool { return inside(root, path) }) {
+		if h.all || inside(base.dir, path) || slices.ContainsFunc(h.roots, func(root string) bool { return inside(root, path) }) {
 			return path, nil
 		}
 	}
@@ -132,33 +132,50 @@ func (h *Helpers) find(template, name string) (string, error) {
 	return "", fmt.Errorf("there is no file %s that the template may read", name)
 }
 
+// base is a folder that a template's file may be in, and the file's name there.
+type base struct{ dir, name string }
+
+// helpersDir is the folder beside the public templates' own that their files are in.
+const helpersDir = "helpers" + string(filepath.Separator)
+
 // bases are the folders that a template's file may be in, nearest first where a name is
-// relative: the roots, the template's own folder, and those above it up to a root. Out
-// of all roots, folders above count as long as they are no system's or home's.
-func (h *Helpers) bases(template, name string) []string {
+// relative: the roots, the template's own folder, and those above it up to a root. Above
+// a root only what lies in a folder named helpers counts (who names templates/http means
+// templates/helpers, too), unless every name may: a template, which is nobody's secret.
+// Out of all roots, folders above count as long as they are no system's or home's.
+func (h *Helpers) bases(template, name string, everyName bool) []base {
 	own, err := filepath.Abs(filepath.Dir(template))
 	if err != nil {
 		return nil
 	}
-	bases := make([]string, 0, 8)
+	bases := make([]base, 0, 8)
 	top := ""
 	for _, root := range h.roots {
-		bases = append(bases, root)
+		bases = append(bases, base{root, name})
 		if inside(root, own) && len(root) > len(top) {
 			top = root
 		}
 	}
-	bases = append(bases, own)
+	bases = append(bases, base{own, name})
 	if filepath.IsAbs(name) || top == "" && hidden(name) {
 		return bases
 	}
-	for dir := own; dir != top; {
-		if dir = filepath.Dir(dir); dir == top || top == "" && depth(dir) < minDepth {
-			break
+	within := top != ""
+	for dir := own; ; {
+		within = within && dir != top
+		up := filepath.Dir(dir)
+		if up == dir || !within && depth(up) < minDepth {
+			return bases
 		}
-		bases = append(bases, dir)
+		dir = up
+		switch rest, ok := strings.CutPrefix(name, helpersDir); {
+		case within && dir == top: // it is among the roots
+		case within || top == "" || everyName:
+			bases = append(bases, base{dir, name})
+		case ok:
+			bases = append(bases, base{filepath.Join(dir, helpersDir), rest})
+		}
 	}
-	return bases
 }
 
 // minDepth is how deep a folder above a template lies at least, so that /etc, /home and

@@ -237,9 +237,10 @@ func TestHelperFiles(t *testing.T) {
 	for name, o := range map[string]load.Options{
 		"below a root":   {Paths: []string{top}},
 		"without a root": {Paths: []string{filepath.Join(top, "http/deep/t.yaml"), filepath.Join(top, "flow.yaml")}},
+		"above a root":   {Paths: []string{filepath.Join(top, "flow.yaml"), filepath.Join(top, "http/deep")}},
 	} {
 		got := loaded(t, o)
-		if len(got.Refused) > 0 && name == "below a root" {
+		if len(got.Refused) > 0 && name == "below a root" || len(got.Refused) > 0 && name == "above a root" && !strings.Contains(got.Refused[0].Err.Error(), "../near.txt") {
 			t.Fatalf("%s: %v", name, got.Refused)
 		}
 		flow, lists := got.Templates[0], got.Templates[len(got.Templates)-1]
@@ -251,7 +252,7 @@ func TestHelperFiles(t *testing.T) {
 		}
 	}
 	secret := filepath.Join(root, "secret.txt")
-	for _, path := range []string{secret, "../secret.txt", "../../secret.txt", "link.txt", "none.txt", "/etc/hostname", "etc/hostname", "http", strings.Repeat("../", 20) + "etc/hostname"} {
+	for _, path := range []string{secret, "../secret.txt", "../../secret.txt", "link.txt", "none.txt", "/etc/hostname", "etc/hostname", "http", "helpers/../../secret.txt", strings.Repeat("../", 20) + "etc/hostname"} {
 		text := template("bad", "", fmt.Sprintf("http: [{path: ['{{a}}'], payloads: {a: %s}}]\n", path))
 		at := filepath.Join(top, "bad.yaml")
 		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {

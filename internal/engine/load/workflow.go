@@ -105,12 +105,12 @@ func (l *loader) steps(t *syntax.Template, steps []syntax.Step, named, tagged ma
 
 // step finds the files that a step names: below a root, or where helper files may be.
 func (l *loader) step(t *syntax.Template, s syntax.Step) ([]string, error) {
-	for _, base := range l.helpers.bases(t.Path, s.Template) {
+	for _, base := range l.helpers.bases(t.Path, s.Template, true) {
 		at := s.Template
 		if !filepath.IsAbs(at) {
-			at = filepath.Join(base, at)
+			at = filepath.Join(base.dir, at)
 		}
-		if _, err := os.Stat(at); err == nil && (inside(base, at) || l.LocalFiles) {
+		if _, err := os.Stat(at); err == nil && (inside(base.dir, at) || l.LocalFiles) {
 			return expand([]string{at}, nil)
 		}
 	}
