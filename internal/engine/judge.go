@@ -241,22 +241,48 @@ func (j *probeJudge) fail(asks []int, err error) {
 }
 
 // all judges a chain of answers: the last first, then the redirects before it,
-// backwards. asks are places in the probe's list, nil for all of it.
+// backwards. asks are places in the probe's list, nil for all of it. A template that makes
+// the engine panic fails alone: then each is judged by itself.
 func (j *probeJudge) all(chain []*web.Exchange, views []*match.Response, asks []int, group *match.Group) {
-	place := func(i int) int {
-		if asks == nil {
-			return i
-		}
-		return asks[i]
+	if asks == nil {
+		asks = j.every()
 	}
+	for _, n := range asks {
+		j.visit.run.times[j.probe.asks[n].program].add(chain[0])
+	}
+	if j.judge(chain, views, asks, group) == nil {
+		return
+	}
+	for _, n := range asks {
+		j.answers[n] = answer{state: tested}
+		one := match.NewGroup([]*match.Operators{j.visit.block(j.probe.asks[n]).Operators})
+		if cause := j.judge(chain, j.visit.views(j.ctx, chain), []int{n}, one); cause != nil {
+			j.answers[n] = answer{state: failed, reason: broke(cause)}
+		}
+	}
+}
+
+// every is the places of all asks.
+func (j *probeJudge) every() []int {
+	all := make([]int, len(j.probe.asks))
+	for n := range all {
+		all[n] = n
+	}
+	return all
+}
+
+// judge judges a chain of answers for some asks, which are those of group in its order;
+// it gives the cause of a panic.
+func (j *probeJudge) judge(chain []*web.Exchange, views []*match.Response, asks []int, group *match.Group) (cause any) {
+	defer func() { cause = recover() }()
 	vars := func(i int) dsl.Lookup {
-		a := j.probe.asks[place(i)]
+		a := j.probe.asks[asks[i]]
 		b := j.visit.run.programs[a.program]
 		return dsl.First(about(b), b.Scope(a.block, a.entry, j.visit.input(j.ctx)).Lookup)
 	}
 	for i := len(views) - 1; i >= 0; i-- {
 		group.Eval(views[i], vars, func(k int, out match.Outcome) {
-			n := place(k)
+			n := asks[k]
 			a, got := j.probe.asks[n], &j.answers[n]
 			if got.matched && j.visit.block(a).StopAtFirstMatch || !j.visit.wanted(a) {
 				return
@@ -265,14 +291,7 @@ func (j *probeJudge) all(chain []*web.Exchange, views []*match.Response, asks []
 			got.events = append(got.events, j.visit.events(j.ctx, a, chain, i, out)...)
 		})
 	}
-	for n := range j.probe.asks {
-		if asks == nil {
-			j.visit.run.times[j.probe.asks[n].program].add(chain[0])
-		}
-	}
-	for _, n := range asks {
-		j.visit.run.times[j.probe.asks[n].program].add(chain[0])
-	}
+	return nil
 }
 
 // events tells of the findings of an ask in answer i of a chain.

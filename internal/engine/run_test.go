@@ -284,6 +284,12 @@ func TestNoLeak(t *testing.T) {
 	defer cancel()
 	runIn(t, ctx, e, engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "a", "/a"), found(t, "h", "/hang")}})
 	e.Close()
+	waitGone(t, &open)
+}
+
+// waitGone waits until no goroutine of the engine and no connection is left.
+func waitGone(t *testing.T, open *atomic.Int32) {
+	t.Helper()
 	deadline := time.Now().Add(3 * time.Second)
 	for {
 		left := engineStacks()

@@ -209,6 +209,9 @@ func mergeLoose(base web.Address, target string, automerge bool) string {
 		return own + query + fragment
 	}
 	path, _ := merge(base, target, automerge)
+	if path == "" {
+		path = "/"
+	}
 	return path + query + fragment
 }
 
