@@ -168,7 +168,8 @@ func unescaped(s string) string {
 		n, _ := strconv.ParseUint(hex[1:], 16, 8)
 		return string([]byte{byte(n)})
 	})
-	return strings.NewReplacer("+", " ", "\r", "", "\n", "").Replace(strings.TrimRight(s, "?&"))
+	s = strings.NewReplacer("+", " ", "\r", "", "\n", "", "=&", "&").Replace(s)
+	return strings.TrimRight(s, "?&=")
 }
 
 var percent = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
