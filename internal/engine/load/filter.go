@@ -278,7 +278,7 @@ func readIgnored(roots []string) (Filter, error) {
 			return f, err
 		}
 		for _, s := range settings {
-			list, _ := texts(s)
+			list := textsOf(s.Data)
 			switch s.Name {
 			case "tags":
 				f.ExcludeTags = append(f.ExcludeTags, list...)
@@ -290,4 +290,18 @@ func readIgnored(roots []string) (Filter, error) {
 		}
 	}
 	return f, nil
+}
+
+// textsOf are the texts of a setting: those of a list, or one.
+func textsOf(data any) (all []string) {
+	list, isList := data.([]any)
+	if !isList {
+		list = []any{data}
+	}
+	for _, v := range list {
+		if text, ok := v.(string); ok {
+			all = append(all, text)
+		}
+	}
+	return all
 }

@@ -34,7 +34,7 @@ type Options struct {
 	// FS holds further templates, all of its files that can be one; nil for none.
 	FS fs.FS
 	// Roots are the folders of templates: helper files are found below them, and their
-	// .nuclei-ignore files count. Without any, those of Paths that are folders are.
+	// .nuclei-ignore files count. Without any, they are the Roots of Paths.
 	Roots []string
 
 	Filter     Filter
@@ -149,11 +149,7 @@ type loader struct {
 func newLoader(o Options) (*loader, error) {
 	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}}
 	if len(l.roots) == 0 {
-		for _, path := range o.Paths {
-			if info, err := os.Stat(path); err == nil && info.IsDir() {
-				l.roots = append(l.roots, path)
-			}
-		}
+		l.roots = Roots(o.Paths)
 	}
 	if !slices.Contains([]string{"", "low", "medium", "high"}, o.Aggression) {
 		return nil, errs.Field("fuzz-aggression", "%q is none of low, medium, high", o.Aggression)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/vedette-sec/vedette/internal/engine/load"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -367,4 +368,25 @@ func corpus(t testing.TB) string {
 		t.Skip("the template corpus is not here; VEDETTE_CORPUS names its folder")
 	}
 	return dir
+}
+
+// TestFileSystem loads templates that are not on the disk, beside those that are; the
+// filters are for both.
+func TestFileSystem(t *testing.T) {
+	template := func(id string) string {
+		return "id: " + id + "\ninfo: {name: x, author: a, severity: low, tags: " + id + "}\nhttp:\n  - path: [\"{{BaseURL}}\"]\n"
+	}
+	root := tree(t, map[string]string{"one.yaml": template("one")})
+	fsys := fstest.MapFS{
+		"b/two.yaml": {Data: []byte(template("two"))}, "b/note.md": {Data: []byte("no template")},
+		"a.yaml": {Data: []byte(template("three"))}, "c.yaml": {Data: []byte("id: wrong")},
+	}
+	got := loaded(t, load.Options{Paths: []string{root}, FS: fsys, Filter: load.Filter{ExcludeTags: []string{"two"}}})
+	var ids []string
+	for _, one := range got.Templates {
+		ids = append(ids, one.ID)
+	}
+	if !slices.Equal(ids, []string{"one", "three"}) || len(got.Skipped) != 1 || len(got.Refused) != 1 || got.Refused[0].Path != "c.yaml" {
+		t.Errorf("%q, skipped %v, refused %v", ids, got.Skipped, got.Refused)
+	}
 }

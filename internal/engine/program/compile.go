@@ -118,7 +118,9 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 		return b, err
 	}
 	if len(s.Fuzzing) > 0 {
-		if b.Fuzz, err = fuzz.Compile(c.template.Path, s); err != nil {
+		ruled := *s
+		ruled.Fuzzing = c.options.rules(s.Fuzzing)
+		if b.Fuzz, err = fuzz.Compile(c.template.Path, &ruled); err != nil {
 			return b, err
 		}
 	}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -21,10 +22,9 @@ type Options struct {
 
 	MaxSize int    // bytes of a body to read; 0 for the template's own
 	Attack  string // how payload sets are combined; "" for the template's own
-}
 
-// Attacks are the ways to combine payload sets.
-func Attacks() []string { return []string{batteringram, pitchfork, clusterbomb} }
+	FuzzType, FuzzMode string // of all fuzzing rules, in the words of syntax.FuzzRule; "" for each rule's own
+}
 
 // excluded says which matchers of a template are left out.
 func (o *Options) excluded(t *syntax.Template) func(matcher string) bool {
@@ -32,6 +32,15 @@ func (o *Options) excluded(t *syntax.Template) func(matcher string) bool {
 		return nil
 	}
 	return func(matcher string) bool { return o.Excluded(t.ID, matcher) }
+}
+
+// rules are the fuzzing rules of a block.
+func (o *Options) rules(rules []syntax.FuzzRule) []syntax.FuzzRule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Type, rules[i].Mode = cmp.Or(o.FuzzType, rules[i].Type), cmp.Or(o.FuzzMode, rules[i].Mode)
+	}
+	return rules
 }
 
 // sending is how the requests of a block are sent.
