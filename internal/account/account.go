@@ -20,12 +20,20 @@ import (
 // Role is what a member may do in a team.
 type Role string
 
-// The roles: an admin changes the team, a member works, a viewer reads.
+// The roles: an admin changes the team, a member works, a viewer reads; a guest reads
+// what the team works on, and not who is in it or what they did.
 const (
 	Admin  Role = "admin"
 	Member Role = "member"
 	Viewer Role = "viewer"
+	Guest  Role = "guest"
 )
+
+// Roles are all roles, the mightiest first.
+func Roles() []Role { return []Role{Admin, Member, Viewer, Guest} }
+
+// ReadsOnly reports whether the role can change nothing.
+func (r Role) ReadsOnly() bool { return r != Admin && r != Member }
 
 // Plan is what a team may use.
 type Plan string
@@ -65,10 +73,19 @@ func From(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
-// Writer is From for what changes something: a viewer may not.
+// Insider is From for what is about the team itself: a guest may not see it.
+func Insider(ctx context.Context) (Caller, error) {
+	c, err := From(ctx)
+	if err == nil && c.Role == Guest {
+		err = errs.New(errs.Forbidden, "guest_sees_less", "A guest does not see who is in the team, or what they did.")
+	}
+	return c, err
+}
+
+// Writer is From for what changes something: a viewer or a guest may not.
 func Writer(ctx context.Context) (Caller, error) {
 	c, err := From(ctx)
-	if err == nil && c.Role == Viewer {
+	if err == nil && c.Role.ReadsOnly() {
 		err = errs.New(errs.Forbidden, "viewer_is_read_only", "A viewer of the team can read and not change.")
 	}
 	return c, err

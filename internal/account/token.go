@@ -46,6 +46,9 @@ func (a *Accounts) Login(ctx context.Context, email, password string) (Token, er
 	if !ok || id == "" {
 		return Token{}, errs.New(errs.Unauthenticated, "invalid_credentials", "The email or the password is wrong.")
 	}
+	if _, err := a.db.Exec(ctx, `UPDATE user_account SET last_sign_in_at = ? WHERE id = ?`, db.At(a.Now()), id); err != nil {
+		return Token{}, err
+	}
 	return a.sign(id)
 }
 

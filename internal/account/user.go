@@ -65,8 +65,10 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 		if err := joinTeam(ctx, tx, &u); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, u.TeamID, u.ID, u.Role, db.At(u.CreatedAt))
-		return err
+		if _, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, u.TeamID, u.ID, u.Role, db.At(u.CreatedAt)); err != nil {
+			return err
+		}
+		return acceptInvitations(ctx, tx, u)
 	})
 	if db.IsDuplicate(err) {
 		return User{}, errs.New(errs.Conflict, "user_exists", "A user with this email exists.").At("email")

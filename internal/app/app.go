@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/finding"
@@ -38,6 +39,7 @@ type App struct {
 	config   Config
 	logger   *slog.Logger
 	settings *setting.Settings
+	audit    *audit.Log
 	db       *db.DB
 	queue    *queue.Queue
 	handler  http.Handler
@@ -87,6 +89,7 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.settings = setting.New(a.db, box, nil)
+	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
 	templates, err := catalog.Starter()
 	if err != nil {
@@ -107,10 +110,22 @@ func (a *App) join(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	kit := rest.Config{
 		Accounts: a.Accounts, Logger: a.logger, Metrics: rest.NewMetrics(registry), MaxBody: a.config.MaxBody,
-		Rate: a.config.APIRate, Burst: a.config.APIBurst,
+		Rate: a.config.APIRate, Burst: a.config.APIBurst, After: a.keepDeed,
 	}
 	a.handler, err = a.routes(kit, registry, hooks, webhooks)
 	return err
+}
+
+// keepDeed writes what a request did into the audit log.
+func (a *App) keepDeed(ctx context.Context, d rest.Deed) error {
+	e := audit.Entry{
+		ID: d.ID, TeamID: d.Caller.TeamID, UserID: d.Caller.UserID, Email: d.Caller.Email, Action: d.Operation, Object: d.Object,
+		Method: d.Method, Path: d.Path, Status: d.Status, IP: d.IP, Source: audit.Platform,
+	}
+	if d.ByKey {
+		e.Source = audit.API
+	}
+	return a.audit.Add(ctx, e)
 }
 
 // openBox opens the key that seals secrets.
@@ -195,6 +210,7 @@ func (a *App) Run(ctx context.Context) error {
 			return fmt.Errorf("starting the queue: %w", err)
 		}
 		go a.Scans.KeepSchedules(a.closing)
+		go a.audit.Keep(a.closing)
 	}
 	failed := make(chan error, 1)
 	server := &http.Server{

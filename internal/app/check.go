@@ -33,6 +33,7 @@ func (c Config) check() error {
 		{!(c.APIRate >= 0), fmt.Sprintf("api_rate %v: must be 0 or more", c.APIRate)}, // so written, NaN is refused too
 		{c.APIBurst < 1, fmt.Sprintf("api_burst %d: must be at least 1", c.APIBurst)},
 		{c.RegionTimeout <= 0, fmt.Sprintf("region_timeout %s: must be more than 0", c.RegionTimeout)},
+		{c.AuditRetention < 0, fmt.Sprintf("audit_retention %s: must be 0 or more", c.AuditRetention)},
 		{c.TokenTTL <= 0, fmt.Sprintf("token_ttl %s: must be more than 0", c.TokenTTL)},
 		{!slices.Contains([]string{"text", "json"}, c.LogFormat), fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},
 		{(c.TurnstileKey == "") != (c.TurnstileSec == ""), "turnstile_site_key and turnstile_secret go together"},

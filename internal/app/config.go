@@ -39,6 +39,7 @@ type Config struct {
 	TurnstileSec   string        `koanf:"turnstile_secret"`
 	TurnstileURL   string        `koanf:"turnstile_verify_url"`
 	TokenTTL       time.Duration `koanf:"token_ttl"`
+	AuditRetention time.Duration `koanf:"audit_retention"`
 	APIRate        float64       `koanf:"api_rate"`
 	APIBurst       int           `koanf:"api_burst"`
 	MaxBody        int64         `koanf:"max_body"`
@@ -94,6 +95,7 @@ func Options() []Option {
 		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
 		{Key: "turnstile_verify_url", Default: "", Help: "where challenge tokens are checked; empty: Cloudflare's"},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "how long a bearer token lives"},
+		{Key: "audit_retention", Default: time.Duration(0), Help: "how long entries of the audit log are kept, such as 8760h; 0: for ever"},
 		{Key: "api_rate", Default: 100.0, Help: "calls a second that one API key may make on average; 0: no limit"},
 		{Key: "api_burst", Default: 1000, Help: "calls it may make at once"},
 		{Key: "max_body", Default: int64(1 << 20), Help: "largest request body in bytes"},

@@ -215,6 +215,9 @@ func (h *house) state() string {
 		`SELECT count(*), coalesce(max(frequency), ''), coalesce(sum(next_run), 0) FROM scan_schedule`,
 		`SELECT count(*), coalesce(max(value), ''), coalesce(sum(id), 0) FROM scan_exclusion`,
 		`SELECT count(*), coalesce(max(hash), ''), coalesce(sum(created_at), 0) FROM api_key`,
+		`SELECT count(*), coalesce(max(team_id || user_id || role), ''), coalesce(sum(created_at), 0) FROM member`,
+		`SELECT count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(created_at), 0) FROM invitation`,
+		`SELECT count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(place), 0) FROM default_member`,
 	} {
 		var count, sum int64
 		var text string

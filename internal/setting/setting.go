@@ -243,7 +243,7 @@ func (s *Settings) scan(row db.Row, c account.Caller) (config Config, doc docume
 	}
 	doc.encoded = encoded
 	config.Text, config.CreatedAt, config.UpdatedAt = doc.masked(), created.Time, updated.Time
-	config.ReadOnly = c.Role == account.Viewer
+	config.ReadOnly = c.Role.ReadsOnly()
 	return config, doc, nil
 }
 

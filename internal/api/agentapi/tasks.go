@@ -127,6 +127,7 @@ func (s surface) tasks() {
 		if err != nil {
 			return nil, err
 		}
+		rest.About(ctx, t.ID)
 		if in.Body.wantsJSON(in.Accept) {
 			return &huma.StreamResponse{Body: func(out huma.Context) {
 				out.SetStatus(http.StatusAccepted)

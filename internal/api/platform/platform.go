@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/page"
@@ -42,6 +43,7 @@ type Deps struct {
 	Settings *setting.Settings
 	Scans    *scan.Scans
 	Findings *finding.Findings
+	Audit    *audit.Log
 }
 
 type surface struct {
@@ -56,6 +58,10 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		About: "Templates, scans, assets and findings, as programs use them.",
 	}, c), d}
 	s.keys()
+	s.user()
+	s.teams()
+	s.members()
+	s.auditLog()
 	s.configs()
 	s.findings()
 	s.scans()

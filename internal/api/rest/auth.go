@@ -79,7 +79,8 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			a.turnAway(ctx, err)
 			return
 		}
-		recordOf(ctx.Context()).caller = caller
+		rec := recordOf(ctx.Context())
+		rec.caller, rec.byKey = caller, auth == KeyOrBearer && ctx.Header(apiKeyHeader) != ""
 		next(huma.WithContext(ctx, account.WithCaller(ctx.Context(), caller)))
 	}
 }
@@ -108,10 +109,13 @@ func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {
 }
 
 // ClientIP is the address the request came from.
-func ClientIP(ctx huma.Context) string {
-	host, _, err := net.SplitHostPort(ctx.RemoteAddr())
+func ClientIP(ctx huma.Context) string { return address(ctx.RemoteAddr()) }
+
+// address is the host of host:port.
+func address(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
-		return ctx.RemoteAddr()
+		return remote
 	}
 	return host
 }

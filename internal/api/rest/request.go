@@ -22,7 +22,9 @@ type record struct {
 	api       *API
 	id        string
 	operation string
+	object    string // the id of what the request is about
 	caller    account.Caller
+	byKey     bool // the caller used their API key
 	err       *errs.Error
 }
 
@@ -44,13 +46,18 @@ func (a *API) identify(next http.Handler) http.Handler {
 		w.Header().Set(RequestIDHeader, rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		out := &statusWriter{ResponseWriter: w}
+		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, rec))
+		out := &statusWriter{
+			ResponseWriter: w,
+			decide:         func(status int) error { return a.decided(r, rec, status) },
+			instead:        func(err error) { a.Fail(w, r, err) },
+		}
 		defer func() {
 			took := time.Since(began)
 			a.Metrics.observe(a.Name, rec.operation, out.status, took)
 			a.log(r, rec, out.status, took)
 		}()
-		next.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+		next.ServeHTTP(out, r)
 	})
 }
 
@@ -95,9 +102,10 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// observe notes which operation the request is for.
+// observe notes which operation the request is for, and what it is about.
 func (a *API) observe(ctx huma.Context, next func(huma.Context)) {
-	recordOf(ctx.Context()).operation = ctx.Operation().OperationID
+	rec := recordOf(ctx.Context())
+	rec.operation, rec.object = ctx.Operation().OperationID, named(ctx)
 	next(ctx)
 }
 
@@ -118,26 +126,3 @@ func (a *API) refuse(ctx huma.Context, err error) {
 	r, w := humachi.Unwrap(ctx)
 	a.Fail(w, r.WithContext(ctx.Context()), err)
 }
-
-// statusWriter remembers the status of the answer.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *statusWriter) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

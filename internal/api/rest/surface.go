@@ -29,6 +29,9 @@ type Config struct {
 	MaxBody  int64    // bytes of a request body; 1 MiB when 0
 	Rate     float64  // calls a second that one key may make on average; 0: no limit
 	Burst    int      // calls it may make at once
+	// After is told what each changing request of a known caller came to, before the
+	// answer leaves; when it fails, the answer is that error. nil: nobody is told.
+	After func(context.Context, Deed) error
 }
 
 // Surface is what makes one API differ from another.
@@ -145,7 +148,13 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
 	}
-	huma.Register(a.Huma, op.Operation, handler)
+	huma.Register(a.Huma, op.Operation, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handler(ctx, in)
+		if rec := recordOf(ctx); err == nil && rec.object == "" {
+			rec.object = madeBy(out)
+		}
+		return out, err
+	})
 	// huma announces 422 for what it refuses; the surfaces answer 400 to every malformed request.
 	delete(op.Responses, "422")
 }
