@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -75,6 +76,9 @@ func (c *Client) receiveBody(ctx context.Context, cn *conn, x *Exchange) (whole 
 			room.need = 2 * limit // as it comes, and decoded
 		}
 		src := &bodyReader{conn: cn, left: f.length, chunked: f.chunked}
+		if x.Request.ReadAll {
+			src.quiet, src.end = c.cfg.Timeout/2, x.At.Add(c.whole(&x.Request))
+		}
 		var err error
 		x.Body, err = c.collect(src, f.length, limit, room)
 		x.Truncated = err != nil
@@ -100,6 +104,12 @@ type bodyReader struct {
 	chunked bool
 	began   bool // a chunk did
 	over    bool
+
+	// quiet, when set, is how long the connection may be silent before the body counts as
+	// over: it goes on until the connection ends, which some servers leave to us. end is
+	// when it may last at most.
+	quiet time.Duration
+	end   time.Time
 }
 
 // Read reads the next bytes of the body.
@@ -117,6 +127,12 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.left > 0 && int64(len(p)) > b.left {
 		p = p[:b.left]
 	}
+	silence := time.Now().Add(b.quiet)
+	if b.quiet > 0 && silence.Before(b.end) {
+		if err := b.until(silence); err != nil {
+			return 0, err
+		}
+	}
 	n, err := b.conn.Read(p)
 	if b.left > 0 {
 		b.left -= int64(n)
@@ -124,6 +140,8 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	switch {
 	case n > 0:
 		return n, nil
+	case b.quiet > 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(b.end):
+		return 0, io.EOF
 	case b.left < 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		return 0, io.EOF // over TLS, many forget to say goodbye
 	case errors.Is(err, io.EOF):

@@ -278,6 +278,21 @@ func TestRaw(t *testing.T) {
 	}
 }
 
+// A body that goes on until the connection ends is over after a silence, too, and nothing
+// of it is lost.
+func TestReadAllOfAConnectionThatStays(t *testing.T) {
+	address := listen(t, func(_ int, conn net.Conn) {
+		request(bufio.NewReader(conn))
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef")
+		conn.Read(make([]byte, 1)) // until the client ends it
+	})
+	cl := newClient(t, web.Config{Timeout: 400 * time.Millisecond})
+	x, err := cl.Do(t.Context(), web.Request{Address: address, Raw: []byte("GET / HTTP/1.1\r\n\r\n"), ReadAll: true})
+	if err != nil || string(x.Body) != "abcdef" || x.Truncated {
+		t.Errorf("%v %+v", err, x)
+	}
+}
+
 // A redirect of raw bytes is followed with their header lines.
 func TestRawRedirect(t *testing.T) {
 	address, seen := site(t, map[string]string{"/a": "302 x\r\nLocation: /b\r\n"})
