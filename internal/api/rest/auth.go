@@ -80,7 +80,7 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		rec := recordOf(ctx.Context())
-		rec.caller, rec.byKey = caller, auth == KeyOrBearer && ctx.Header(apiKeyHeader) != ""
+		rec.caller, rec.byKey = caller, auth != BearerOnly && ctx.Header(apiKeyHeader) != ""
 		next(huma.WithContext(ctx, account.WithCaller(ctx.Context(), caller)))
 	}
 }
