@@ -174,8 +174,8 @@ func (e *Engine) send(ctx context.Context, h *host, req web.Request, gate gateFu
 				return x, nil
 			}
 			complaints++
-			d, again := h.complained(asked, complaints)
-			if !again || complaints > maxComplaints {
+			d, again := h.complained(req.Address.String(), asked, complaints)
+			if !again {
 				return x, nil
 			}
 			if err := pause(ctx, d); err != nil {

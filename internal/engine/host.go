@@ -29,9 +29,11 @@ type host struct {
 	paused     time.Duration // by all pauses so far
 	calm       int           // answers since the last complaint
 	complaints int           // in a row
+	about      []string      // the first requests that it complained about, each once
 
 	misses int           // requests in a row without an answer
 	doubt  chan struct{} // open while someone finds out whether the host is there; else nil
+	came   bool          // it was in doubt, and answered then
 	dead   error         // why it was given up
 	until  time.Time     // when it is asked again whether it is back
 }
@@ -41,7 +43,7 @@ const (
 	maxMisses     = 8                      // requests without an answer before the host is in doubt
 	deadFor       = 30 * time.Second       // until a host that was given up is asked again
 	calmAnswers   = 16                     // answers after which one more request may be in flight
-	stallAfter    = 3                      // complaints in a row that stop all requests to the host
+	stallAfter    = 3                      // complaints in a row that stop all requests to the host; requests that it must have complained about before it is their number
 	firstPause    = 500 * time.Millisecond // after a complaint that names no time; doubled each time
 	longestPause  = 10 * time.Second
 	allPauses     = time.Minute // together, for one host
@@ -175,16 +177,19 @@ func (h *host) answered() {
 }
 
 // complained notes that the host wants fewer requests, and says how long the one that
-// was turned away shall wait before it is sent again; not at all when the host's pauses
-// are used up. asked is what the host named; n is how often it turned this one away.
-func (h *host) complained(asked time.Duration, n int) (time.Duration, bool) {
+// was turned away shall wait before it is sent again; not at all when it is about this
+// request alone, or the host's pauses are used up. what names the request, asked is what
+// the host wants, n is how often it turned this one away.
+func (h *host) complained(what string, asked time.Duration, n int) (time.Duration, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.misses = 0
 	h.complaints++
-	alone := h.complaints < stallAfter
-	if n > 1 && alone {
-		return 0, false // others are answered: it is about this request, not about their number
+	if len(h.about) < stallAfter && !slices.Contains(h.about, what) {
+		h.about = append(h.about, what)
+	}
+	if n > maxComplaints || n > 1 && len(h.about) < stallAfter {
+		return 0, false
 	}
 	d := min(longestPause, firstPause<<(n-1))
 	if asked > 0 {
@@ -195,7 +200,7 @@ func (h *host) complained(asked time.Duration, n int) (time.Duration, bool) {
 	}
 	h.paused += d
 	h.calm = 0
-	if asked > 0 || !alone {
+	if asked > 0 || h.complaints >= stallAfter {
 		h.limit = max(1, h.limit/2)
 		h.resume = time.Now().Add(d)
 	}
@@ -250,6 +255,14 @@ func (e *Engine) examine(ctx context.Context, h *host, at web.Address, gate gate
 	case err != nil:
 		h.dead, h.until = fmt.Errorf("%w (%s)", errSilent, web.Reason(err)), time.Now().Add(deadFor)
 	}
+	h.came = h.came || err == nil
 	close(h.doubt)
 	h.doubt = nil
+}
+
+// back says whether the host was in doubt and is there again.
+func (h *host) back() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.came && h.dead == nil
 }

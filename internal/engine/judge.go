@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
@@ -105,43 +106,58 @@ func (v *visit) probe(ctx context.Context, n int) {
 		return
 	}
 	p := &v.plan.probes[n]
-	answers := make([]answer, len(p.asks))
 	a := p.first()
 	req, err := v.run.programs[a.program].Request(a.block, a.entry, v.input(ctx))
 	if err != nil {
-		fill(answers, answer{state: skipped, reason: err.Error()})
 		v.open(p, nil)
-	} else {
-		first, err := v.send(ctx, req.Request)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			v.judgeProbe(ctx, p, first, answers)
-			v.seeAll(ctx, first)
-		} else {
-			state, reason := outcome(err)
-			fill(answers, answer{state: state, reason: reason})
-		}
-		if v.open(p, &opened{first, err}); first != nil && len(p.openers) == 0 {
-			first.Release()
-		}
+		v.deliver(p, answer{state: skipped, reason: err.Error()})
+		return
 	}
+	first, err := v.send(ctx, req.Request)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		if !v.lose(err, func(ctx context.Context) { v.reprobe(ctx, n, err) }) {
+			v.unanswered(p, err)
+		}
+	default:
+		v.answered(ctx, p, first)
+	}
+}
+
+// reprobe sends a probe again that had no answer, if there is hope.
+func (v *visit) reprobe(ctx context.Context, n int, err error) {
+	if v.back() {
+		v.probe(ctx, n)
+	} else if ctx.Err() == nil {
+		v.unanswered(&v.plan.probes[n], err)
+	}
+}
+
+// unanswered tells all who wait for a probe that it has no answer.
+func (v *visit) unanswered(p *probe, err error) {
+	v.open(p, &opened{nil, err})
+	state, reason := outcome(err)
+	v.deliver(p, answer{state: state, reason: reason})
+}
+
+// answered gives all who wait for a probe the answer.
+func (v *visit) answered(ctx context.Context, p *probe, first *web.Exchange) {
+	answers := make([]answer, len(p.asks))
+	v.judgeProbe(ctx, p, first, answers)
 	if ctx.Err() != nil {
 		return
 	}
-	v.deliver(p, answers)
-	v.run.counts.done.Add(1)
-}
-
-func fill(answers []answer, a answer) {
-	for i := range answers {
-		answers[i] = a
+	v.seeAll(ctx, first)
+	if v.open(p, &opened{first, nil}); len(p.openers) == 0 {
+		first.Release()
 	}
+	v.deliver(p, answers...)
 }
 
-// deliver puts the answers to a probe in their places and hands events on.
-func (v *visit) deliver(p *probe, answers []answer) {
+// deliver puts the answers to a probe in their places and hands events on. One answer is
+// everybody's.
+func (v *visit) deliver(p *probe, answers ...answer) {
 	type over struct {
 		program int
 		ended
@@ -151,7 +167,7 @@ func (v *visit) deliver(p *probe, answers []answer) {
 	v.mu.Lock()
 	for n, a := range p.asks {
 		before := v.left[a.program]
-		some := v.take(a, answers[n])
+		some := v.take(a, answers[min(n, len(answers)-1)])
 		if events = append(events, some...); len(some) > 0 {
 			v.note(a.program, len(some))
 		}
@@ -165,6 +181,7 @@ func (v *visit) deliver(p *probe, answers []answer) {
 	for _, o := range overs {
 		v.run.saved.cell(v.target.Input, o.program, o.ended)
 	}
+	v.run.counts.done.Add(1)
 }
 
 // open lets the sessions begin that wait for the answer to a probe.
@@ -192,7 +209,8 @@ func (v *visit) judgeProbe(ctx context.Context, p *probe, first *web.Exchange, a
 	alone := v.views(ctx, []*web.Exchange{first})
 	for i := range p.follows {
 		f := &p.follows[i]
-		chain, err := j.prefix(longest, same, f.how)
+		var err error
+		chain := prefix(longest, same, f.how)
 		if chain == nil {
 			chain, err = v.follow(ctx, first, f.how, nil)
 			if longest == nil && err == nil {
@@ -221,15 +239,15 @@ type probeJudge struct {
 
 // prefix is the chain of who follows less far, cut off one that is there already; nil
 // when it has to be followed by itself.
-func (j *probeJudge) prefix(chain []*web.Exchange, how, less program.Follow) ([]*web.Exchange, error) {
+func prefix(chain []*web.Exchange, how, less program.Follow) []*web.Exchange {
 	if chain == nil {
-		return nil, nil
+		return nil
 	}
 	n := less.Within(chain)
 	if n == len(chain) && !how.Covers(less) {
-		return nil, nil
+		return nil
 	}
-	return chain[:n], nil
+	return chain[:n]
 }
 
 // fail settles those asks whose redirects had no answer.
@@ -280,8 +298,8 @@ func (j *probeJudge) judge(chain []*web.Exchange, views []*match.Response, asks 
 		b := j.visit.run.programs[a.program]
 		return dsl.First(about(b), b.Scope(a.block, a.entry, j.visit.input(j.ctx)).Lookup)
 	}
-	for i := len(views) - 1; i >= 0; i-- {
-		group.Eval(views[i], vars, func(k int, out match.Outcome) {
+	for i, view := range slices.Backward(views) {
+		group.Eval(view, vars, func(k int, out match.Outcome) {
 			n := asks[k]
 			a, got := j.probe.asks[n], &j.answers[n]
 			if got.matched && j.visit.block(a).StopAtFirstMatch || !j.visit.wanted(a) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,19 +52,17 @@ func (r *Report) WriteJSON(to io.Writer) error {
 	}
 	// The cells, which may be millions, are written one by one; out keeps its first error.
 	out := bufio.NewWriter(to)
-	out.Write(head[:len(head)-len("\n}")])
-	out.WriteString(",\n  \"cells\": [")
+	fmt.Fprintf(out, "%s,\n  \"cells\": [", bytes.TrimSuffix(head, []byte("\n}")))
 	separator := "\n    "
 	for cell := range r.Cells() {
 		text, err := json.MarshalIndent(cell, "    ", "  ")
 		if err != nil {
 			return err
 		}
-		out.WriteString(separator)
-		out.Write(text)
+		fmt.Fprintf(out, "%s%s", separator, text)
 		separator = ",\n    "
 	}
-	out.WriteString("\n  ]\n}\n")
+	fmt.Fprint(out, "\n  ]\n}\n")
 	return out.Flush()
 }
 

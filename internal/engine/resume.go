@@ -186,7 +186,7 @@ func (l *Ledger) told(fingerprint string) int {
 // the scan's variables included.
 func keyOf(p *program.Program, vars program.Vars) string {
 	h := sha256.New()
-	io.WriteString(h, p.Digest)
+	fmt.Fprint(h, p.Digest)
 	for _, name := range slices.Sorted(maps.Keys(vars.Texts)) {
 		fmt.Fprintf(h, "\x00%q=%q", name, vars.Texts[name])
 	}

@@ -229,14 +229,14 @@ func (r *run) emit(events []Event) {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	for i := range events {
-		print := events[i].fingerprint()
-		if r.told[print]++; r.told[print] <= r.scan.Done.told(print) {
+		says := events[i].fingerprint()
+		if r.told[says]++; r.told[says] <= r.scan.Done.told(says) {
 			continue
 		}
 		r.counts.matched.Add(1)
 		if r.scan.OnEvent != nil {
 			r.scan.OnEvent(events[i])
 		}
-		r.saved.event(print, string(events[i].Info.Severity))
+		r.saved.event(says, string(events[i].Info.Severity))
 	}
 }

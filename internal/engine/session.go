@@ -42,25 +42,34 @@ type opened struct {
 	err   error
 }
 
-// session runs a program that is not plain.
+// session runs a program that is not plain. One that had no answer, and has told nothing
+// yet, may be put off to the end.
 func (v *visit) session(ctx context.Context, i int, with *opened) {
+	expected := v.run.programs[i].Requests()
+	if with != nil {
+		expected--
+	}
+	v.begin(ctx, i, with, expected)
+}
+
+// begin runs a session, of which so many requests are expected and not counted yet.
+func (v *visit) begin(ctx context.Context, i int, with *opened, requests int) {
 	if ctx.Err() != nil {
 		return
 	}
 	bound := v.run.programs[i]
 	s := &session{seat: &v.seat, bound: bound, jar: web.NewJar(), opener: with, state: notApplicable, workflow: v.run.workflows[i]}
+	told := false
 	s.tell = func(events []Event) {
 		v.mu.Lock()
+		told = true
 		v.note(i, len(events))
 		v.markEvents(events)
 		v.mu.Unlock()
 		v.run.emit(events)
 	}
 	var expected atomic.Int64
-	expected.Store(int64(bound.Requests()))
-	if with != nil {
-		expected.Add(-1)
-	}
+	expected.Store(int64(requests))
 	s.seen = func(x *web.Exchange) {
 		v.run.times[i].add(x)
 		if expected.Add(-1) >= 0 {
@@ -73,10 +82,22 @@ func (v *visit) session(ctx context.Context, i int, with *opened) {
 		return
 	}
 	v.run.counts.done.Add(max(0, expected.Load()))
-	v.mu.Lock()
-	v.settle(i, answer{state: s.state, reason: s.reason})
-	v.ended(i)
-	v.mu.Unlock()
+	settle := func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.settle(i, answer{state: s.state, reason: s.reason})
+		v.ended(i)
+	}
+	again := func(ctx context.Context) {
+		if v.back() {
+			v.begin(ctx, i, nil, 0)
+		} else {
+			settle()
+		}
+	}
+	if s.state != failed || told || !v.lose(s.fault, again) {
+		settle()
+	}
 }
 
 // run runs the program: as its flow says, or block by block. A template that makes the

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -16,13 +17,15 @@ type visit struct {
 	plan   *plan
 	report *TargetReport
 	work   work
+	last   bool // what has no answer now has none
 
 	mu      sync.Mutex // guards what follows, and report
 	queued  []bool     // by probe
 	left    []int      // unanswered asks, by program; -1 for one that is not run
 	stops   map[[2]int]*stopping
-	matched map[int]bool // programs
-	heavy   int          // of them, those that are more than information
+	lost    []func(ctx context.Context) // what had no answer, and what to do about it
+	matched map[int]bool                // programs
+	heavy   int                         // of them, those that are more than information
 	global  map[globalHit]bool
 }
 
@@ -141,13 +144,38 @@ func (v *visit) locate(ctx context.Context) error {
 	return nil
 }
 
-// test sends what the plan has, and runs the sessions.
+// test sends what the plan has, and runs the sessions. What had no answer is tried once
+// more at the end, if the host was in doubt in between and came back: then nothing of
+// what it missed is lost.
 func (v *visit) test(ctx context.Context) {
 	v.queued = make([]bool, len(v.plan.probes))
 	v.stops = map[[2]int]*stopping{}
 	v.matched = map[int]bool{}
-	v.work.open = 1 // held until all is queued
-	v.prepare()
+	v.drain(ctx, v.prepare)
+	v.last = true
+	v.drain(ctx, func() {
+		for _, again := range v.lost {
+			v.work.add(again)
+		}
+	})
+	for i, queued := range v.queued {
+		if !queued {
+			v.run.counts.done.Add(1)
+			v.spare(&v.plan.probes[i])
+		}
+	}
+	v.settleGlobals(ctx)
+	for i, left := range v.left {
+		if left > 0 { // only an interruption leaves asks unanswered
+			v.report.cells.settle(i, skipped, Interrupted)
+		}
+	}
+}
+
+// drain does all the work that begin adds, and what that adds, several things at a time.
+func (v *visit) drain(ctx context.Context, begin func()) {
+	v.work.open = 1 // held until begin is over
+	begin()
 	var workers sync.WaitGroup
 	for range min(v.run.engine.cfg.PerHost, len(v.plan.probes)+len(v.plan.sessions)) {
 		workers.Go(func() {
@@ -163,19 +191,22 @@ func (v *visit) test(ctx context.Context) {
 	}
 	v.work.done()
 	workers.Wait()
-	for i, queued := range v.queued {
-		if !queued {
-			v.run.counts.done.Add(1)
-			v.spare(&v.plan.probes[i])
-		}
-	}
-	v.settleGlobals(ctx)
-	for i, left := range v.left {
-		if left > 0 { // only an interruption leaves asks unanswered
-			v.report.cells.settle(i, skipped, Interrupted)
-		}
-	}
 }
+
+// lose puts something off to the end that had no answer; it is not ok when that is no
+// reason, or the end is there.
+func (v *visit) lose(err error, again func(ctx context.Context)) (ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last || !isMiss(err) && !errors.Is(err, errSilent) {
+		return false
+	}
+	v.lost = append(v.lost, again)
+	return true
+}
+
+// back says whether the host of the target is there again after it was in doubt.
+func (v *visit) back() bool { return v.run.hostOf(v.address.HostPort()).back() }
 
 // spare counts the requests of sessions that never began as done.
 func (v *visit) spare(p *probe) {

@@ -298,10 +298,10 @@ func (b *Bound) Follow(block, entry int) Follow {
 // Reach orders ways to follow: of two, the one that covers the other has more.
 func (f Follow) Reach() int {
 	reach := f.Max
-	switch {
-	case f.Mode == web.NoRedirects:
+	switch f.Mode {
+	case web.NoRedirects:
 		return 0
-	case f.Mode == web.AllRedirects:
+	case web.AllRedirects:
 		reach += 1 << 20
 	}
 	if !f.SameScheme {

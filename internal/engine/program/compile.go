@@ -139,8 +139,8 @@ func (c *compiler) blockID(s *syntax.HTTP, index int) string {
 
 // check refuses what the language does not allow to stand together.
 func (c *compiler) check(s *syntax.HTTP, b *Block) error {
-	fault := func(key, format string, args ...any) error {
-		return syntax.Fault(c.template.Path, s.Line, 0, "http."+key, format, args...)
+	fault := func(key, message string) error {
+		return syntax.Fault(c.template.Path, s.Line, 0, "http."+key, "%s", message)
 	}
 	switch {
 	case len(s.Path) == 0 && len(s.Raw) == 0 && len(s.Fuzzing) == 0 && !s.GlobalMatchers:

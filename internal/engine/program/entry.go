@@ -266,18 +266,18 @@ func (m *maker) finish(req *web.Request) error {
 // sign signs a request the way AWS wants it, with the keys that the variables of the
 // scan give (template language 2.1).
 func (m *maker) sign(req *web.Request) error {
-	value := func(name, otherwise string) string {
+	value := func(name string) string {
 		if v, ok := m.scope.Lookup(name); ok {
 			return dsl.String(v)
 		}
-		return otherwise
+		return ""
 	}
-	id, secret := value("aws-id", ""), value("aws-secret", "")
+	id, secret := value("aws-id"), value("aws-secret")
 	if id == "" || secret == "" {
 		return errors.New("the request is to be signed, and {{aws-id}} and {{aws-secret}} have no value")
 	}
 	web.AWS{
-		ID: id, Secret: secret, Token: value("aws-session-token", ""), Region: value("region", ""), Service: value("service", ""),
+		ID: id, Secret: secret, Token: value("aws-session-token"), Region: value("region"), Service: value("service"),
 	}.Sign(req, time.Now())
 	return nil
 }

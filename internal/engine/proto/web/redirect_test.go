@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
