@@ -1,0 +1,140 @@
+package export
+
+import (
+	"strings"
+
+	"github.com/johnfercher/go-tree/node"
+	"github.com/johnfercher/maroto/v2/pkg/components/col"
+	"github.com/johnfercher/maroto/v2/pkg/components/row"
+	"github.com/johnfercher/maroto/v2/pkg/consts/align"
+	"github.com/johnfercher/maroto/v2/pkg/consts/linestyle"
+	"github.com/johnfercher/maroto/v2/pkg/consts/orientation"
+	"github.com/johnfercher/maroto/v2/pkg/core"
+	"github.com/johnfercher/maroto/v2/pkg/core/entity"
+	"github.com/johnfercher/maroto/v2/pkg/props"
+)
+
+// The colours of a report.
+var (
+	ink      = color(0x1f2937)
+	muted    = color(0x6b7280)
+	accent   = color(0x12324f)
+	hairline = color(0xd1d5db)
+	paper    = color(0xf3f4f6)
+	white    = color(0xffffff)
+)
+
+func color(rgb int) *props.Color {
+	return &props.Color{Red: rgb >> 16, Green: rgb >> 8 & 0xff, Blue: rgb & 0xff}
+}
+
+// colorOf is the colour of a severity.
+func colorOf(severity string) *props.Color {
+	switch severity {
+	case "critical":
+		return color(0x8f1d2c)
+	case "high":
+		return color(0xd9480f)
+	case "medium":
+		return color(0xe0a100)
+	case "low":
+		return color(0x2f7ed8)
+	case "info":
+		return color(0x5f7285)
+	default:
+		return color(0x9ca3af)
+	}
+}
+
+// drawing is a component that draws itself: of what the library has, it uses the paging,
+// the text and the lines. The library's own text breaks lines at blanks only, so that what
+// a target sent could run out of the page.
+type drawing struct {
+	draw func(p pen)
+}
+
+// Render implements core.Component.
+func (d drawing) Render(p core.Provider, cell *entity.Cell) { d.draw(pen{p, *cell}) }
+
+// GetHeight implements core.Component: rows say how high they are.
+func (drawing) GetHeight(core.Provider, *entity.Cell) float64 { return 0 }
+
+// SetConfig implements core.Component.
+func (drawing) SetConfig(*entity.Config) {}
+
+// GetStructure implements core.Component.
+func (drawing) GetStructure() *node.Node[core.Structure] {
+	return node.New(core.Structure{Type: "drawing"})
+}
+
+// drawn is a row of a height in mm, on a background unless that is nil.
+func drawn(height float64, background *props.Color, draw func(p pen)) core.Row {
+	r := row.New(height).Add(col.New().Add(drawing{draw}))
+	if background != nil {
+		r.WithStyle(&props.Cell{BackgroundColor: background})
+	}
+	return r
+}
+
+// space is an empty row.
+func space(height float64) core.Row { return drawn(height, nil, func(pen) {}) }
+
+// pen draws into a cell; places are in mm from its upper left corner.
+type pen struct {
+	core.Provider
+	cell entity.Cell
+}
+
+// write sets a line in a size in points, its top at y.
+func (p pen) write(l line, x, y, size float64, c *props.Color) {
+	for _, r := range l.runs {
+		at := entity.Cell{X: p.cell.X + x + r.x, Y: p.cell.Y + y, Width: 10_000, Height: p.cell.Height + size} // wide: it must not be broken again
+		p.AddText(r.text, &at, &props.Text{Family: r.face.family, Style: r.face.style, Size: size, Align: align.Left, Color: c})
+	}
+}
+
+// box fills a rectangle: a line as thick as it is wide.
+func (p pen) box(x, y, width, height float64, c *props.Color) {
+	if width <= 0 || height <= 0 {
+		return
+	}
+	at := entity.Cell{X: p.cell.X + x, Y: p.cell.Y + y, Width: width, Height: height}
+	p.AddLine(&at, &props.Line{Color: c, Style: linestyle.Solid, Thickness: width, Orientation: orientation.Vertical, OffsetPercent: 50, SizePercent: 100})
+}
+
+// style is how a text looks.
+type style struct {
+	fonts  *fontset
+	size   float64 // points
+	color  *props.Color
+	left   float64 // mm
+	ground *props.Color
+}
+
+// leading is the height of a line, of its size.
+const leading = 1.32
+
+// text is a row for each line of a text.
+func text(s style, width float64, what string) (rows []core.Row) {
+	height := s.size * mmPerPoint * leading
+	for _, l := range s.fonts.lines(strings.TrimSpace(what), s.size, width-s.left) {
+		rows = append(rows, drawn(height, s.ground, func(p pen) { p.write(l, s.left, 0, s.size, s.color) }))
+	}
+	return rows
+}
+
+// code is evidence, in a frame, as it was seen.
+func code(s style, width float64, what string) (rows []core.Row) {
+	const inset = 3
+	rows = append(rows, drawn(1.5, paper, func(pen) {}))
+	height := s.size * mmPerPoint * leading
+	for _, l := range s.fonts.lines(strings.Trim(what, "\r\n"), s.size, width-2*inset) {
+		rows = append(rows, drawn(height, paper, func(p pen) { p.write(l, inset, 0, s.size, s.color) }))
+	}
+	return append(rows, drawn(1.5, paper, func(pen) {}))
+}
+
+// rule is a thin line across the page.
+func rule(width float64, c *props.Color) core.Row {
+	return drawn(1, nil, func(p pen) { p.box(0, 0.4, width, 0.25, c) })
+}

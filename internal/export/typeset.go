@@ -1,0 +1,187 @@
+package export
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/johnfercher/maroto/v2/pkg/consts/fontstyle"
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+)
+
+// The fonts of reports, each with its licence in fonts/README.md.
+//
+//go:embed fonts/*.ttf
+var fontFiles embed.FS
+
+// face is one font.
+type face struct {
+	family string
+	style  fontstyle.Type
+	bytes  []byte
+	font   *sfnt.Font
+	used   bool // some text is set in it
+}
+
+// glyph is how a character is set.
+type glyph struct {
+	face    *face
+	advance float64 // of the size of the font
+}
+
+// fontset is a font with those that stand in for what it does not have.
+type fontset struct {
+	faces  []*face
+	glyphs map[rune]glyph
+	buffer sfnt.Buffer
+}
+
+// typesetter breaks texts into lines.
+type typesetter struct {
+	faces             []*face
+	plain, bold, mono *fontset
+}
+
+func newTypesetter() (*typesetter, error) {
+	t := &typesetter{}
+	load := func(family string, style fontstyle.Type, name string) (*face, error) {
+		text, err := fontFiles.ReadFile("fonts/" + name + ".ttf")
+		if err != nil {
+			return nil, err
+		}
+		parsed, err := sfnt.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("font %s: %w", name, err)
+		}
+		f := &face{family: family, style: style, bytes: text, font: parsed}
+		t.faces = append(t.faces, f)
+		return f, nil
+	}
+	var all [5]*face
+	for i, f := range []struct {
+		family string
+		style  fontstyle.Type
+		file   string
+	}{
+		{"sans", fontstyle.Normal, "LiberationSans-Regular"}, {"sans", fontstyle.Bold, "LiberationSans-Bold"}, {"mono", fontstyle.Normal, "LiberationMono-Regular"},
+		{"wide", fontstyle.Normal, "DejaVuSans"}, {"asian", fontstyle.Normal, "DroidSansFallback"},
+	} {
+		var err error
+		if all[i], err = load(f.family, f.style, f.file); err != nil {
+			return nil, err
+		}
+	}
+	set := func(first *face) *fontset {
+		return &fontset{faces: []*face{first, all[3], all[4]}, glyphs: map[rune]glyph{}}
+	}
+	t.plain, t.bold, t.mono = set(all[0]), set(all[1]), set(all[2])
+	all[0].used = true // of page numbers
+	return t, nil
+}
+
+// glyph finds the font that has a character. What stands beyond the basic plane, acts
+// instead of being seen, or is in no font has none.
+func (s *fontset) glyph(r rune) (glyph, bool) {
+	if g, known := s.glyphs[r]; known {
+		return g, g.face != nil
+	}
+	var g glyph
+	if r >= ' ' && r < 0xffff && unicode.IsPrint(r) && !unicode.Is(unicode.Bidi_Control, r) {
+		for _, f := range s.faces {
+			index, err := f.font.GlyphIndex(&s.buffer, r)
+			if err != nil || index == 0 {
+				continue
+			}
+			advance, err := f.font.GlyphAdvance(&s.buffer, index, fixed.I(1000), font.HintingNone)
+			if err == nil {
+				g = glyph{f, float64(advance) / 64 / 1000}
+				break
+			}
+		}
+	}
+	s.glyphs[r] = g
+	return g, g.face != nil
+}
+
+// run is a part of a line in one font.
+type run struct {
+	face *face
+	text string
+	x    float64 // mm from the beginning of the line
+}
+
+// line is a line of text.
+type line struct {
+	runs  []run
+	width float64 // mm
+}
+
+const mmPerPoint = 25.4 / 72
+
+// lines breaks a text so that no line is wider than width mm, in a size in points: where
+// it may be broken, or else anywhere. A character that no font has is written as \u{…}.
+func (s *fontset) lines(text string, size, width float64) (out []line) {
+	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+		out = append(out, s.paragraph(s.printable(paragraph), size*mmPerPoint, width)...)
+	}
+	return out
+}
+
+// printable writes what cannot be set by its number.
+func (s *fontset) printable(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(strings.ReplaceAll(text, "\t", "    "), "\uFFFD") {
+		if _, ok := s.glyph(r); ok {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+	}
+	return b.String()
+}
+
+// paragraph breaks a text without line ends. Unit is the size in mm.
+func (s *fontset) paragraph(text string, unit, width float64) (out []line) {
+	runes := []rune(text)
+	begin, good, wide := 0, 0, 0.0 // good: the last place where the line may end
+	for i := 0; i < len(runes); i++ {
+		g, _ := s.glyph(runes[i])
+		wide += g.advance * unit
+		if wide > width && i > begin && runes[i] != ' ' {
+			if good <= begin {
+				good = i
+			}
+			out = append(out, s.line(runes[begin:good], unit))
+			for begin = good; begin < i && runes[begin] == ' '; {
+				begin++
+			}
+			wide = 0
+			for _, r := range runes[begin : i+1] {
+				g, _ := s.glyph(r)
+				wide += g.advance * unit
+			}
+		}
+		if strings.ContainsRune(" /?&=,;-_|", runes[i]) || runes[i] >= 0x2e80 {
+			good = i + 1
+		}
+	}
+	return append(out, s.line(runes[begin:], unit))
+}
+
+// line sets the runs of a line.
+func (s *fontset) line(runes []rune, unit float64) (l line) {
+	text := strings.TrimRight(string(runes), " ")
+	for _, r := range text {
+		g, _ := s.glyph(r)
+		if n := len(l.runs); n == 0 || l.runs[n-1].face != g.face {
+			g.face.used = true
+			l.runs = append(l.runs, run{face: g.face, x: l.width})
+		}
+		l.runs[len(l.runs)-1].text += string(r)
+		l.width += g.advance * unit
+	}
+	return l
+}
