@@ -40,6 +40,7 @@ type App struct {
 	logger   *slog.Logger
 	settings *setting.Settings
 	audit    *audit.Log
+	catalog  *catalog.Catalog
 	db       *db.DB
 	queue    *queue.Queue
 	handler  http.Handler
@@ -95,14 +96,14 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	source, err := worker.Source(templates)
-	if err != nil {
-		return err
+	a.catalog = catalog.New(a.db, catalog.Config{Judge: worker.Judge, Guard: webhooks})
+	if _, err := a.catalog.ImportStarter(ctx); err != nil {
+		return fmt.Errorf("starter templates: %w", err)
 	}
 	a.Findings = finding.New(a.db, a.queue)
-	a.Scans = scan.New(a.db, a.queue, a.Findings, source, a.logger)
+	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog), a.logger)
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Templates: templates, Deny: deny, Logger: a.logger,
+		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Templates: templates, Catalog: a.catalog, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}

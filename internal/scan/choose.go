@@ -15,12 +15,13 @@ var neverRecommended = []string{"tech", "dos", "fuzz", "creds-stuffing", "token-
 // recommended reports whether a template is in the recommended set: every severity but
 // info, and no tag that is loud or only collects.
 func recommended(t Template) bool {
-	return t.Severity != "info" && !slices.ContainsFunc(neverRecommended, func(tag string) bool { return slices.Contains(t.Tags, tag) })
+	return !t.Named && t.Severity != "info" && !slices.ContainsFunc(neverRecommended, func(tag string) bool { return slices.Contains(t.Tags, tag) })
 }
 
 // choose finds the templates that a scan names: by id, by folder or by tag; by URL, whose
 // last part is an id; or the sets recommended and all. Without any the recommended set is
-// meant. The error names the first that nobody knows.
+// meant. The configurations that apply leave some out. The error names the first template
+// or configuration that nobody knows.
 func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Template, error) {
 	known, err := ss.source.Catalogue(ctx, teamID)
 	if err != nil {
@@ -40,8 +41,12 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Templat
 		named = append(named, strings.TrimSuffix(path.Base(u), ".yaml"))
 	}
 	for _, name := range named {
-		if !take(func(t Template) bool { return t.ID == name || t.Path == name }) && !take(func(t Template) bool { return inFolder(t, name) || slices.Contains(t.Tags, strings.ToLower(name)) }) {
-			return nil, errs.Field("templates", "templates: there is no template, folder or tag %.80q.", name)
+		if !take(func(t Template) bool { return t.is(name) || t.Path == name }) && !take(func(t Template) bool { return inFolder(t, name) || slices.Contains(t.Tags, strings.ToLower(name)) }) {
+			shared, err := ss.shared(ctx, teamID, name)
+			if err != nil {
+				return nil, err
+			}
+			chosen[shared.ID] = shared
 		}
 	}
 	for _, in := range c.Inline {
@@ -53,16 +58,37 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Templat
 	}
 	switch {
 	case c.All:
-		take(func(Template) bool { return true })
+		take(func(t Template) bool { return !t.Named })
 	case c.Recommended || len(named) == 0 && len(c.Inline) == 0:
 		take(recommended)
 	}
+	keeps := func(Template) bool { return true }
+	if ss.source.Settings != nil {
+		if keeps, err = ss.source.Settings(ctx, teamID, c); err != nil {
+			return nil, err
+		}
+	}
 	out := make([]Template, 0, len(chosen))
 	for _, t := range chosen {
-		out = append(out, t)
+		if keeps(t) {
+			out = append(out, t)
+		}
 	}
 	slices.SortFunc(out, func(a, b Template) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
+}
+
+// shared finds a template that others share with a team.
+func (ss *Scans) shared(ctx context.Context, teamID, name string) (Template, error) {
+	unknown := errs.Field("templates", "templates: there is no template, folder or tag %.80q.", name)
+	if ss.source.Shared == nil {
+		return Template{}, unknown
+	}
+	t, err := ss.source.Shared(ctx, teamID, name)
+	if errs.Is(err, errs.NotFound) {
+		err = unknown
+	}
+	return t, err
 }
 
 // inFolder reports whether a template lies in a folder, named from the top or by itself.

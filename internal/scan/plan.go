@@ -101,7 +101,7 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	if err != nil {
 		return err
 	}
-	templates = slices.DeleteFunc(templates, func(t Template) bool { return excluded.templates[t.ID] })
+	templates = slices.DeleteFunc(templates, func(t Template) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
 	switch {
 	case len(targets) == 0:
 		return ss.fail(ctx, a, "Every target is excluded.")

@@ -161,19 +161,31 @@ func (s Scan) Elapsed(now time.Time) time.Duration {
 
 // Template is what a scan needs to know of a template to choose and to plan.
 type Template struct {
-	ID       string
-	Path     string // its place in the catalogue, as cves/2024/x.yaml
-	Tags     []string
-	Severity string
-	Type     string // the protocol
-	Requests int    // on one target
+	ID        string // the catalogue's
+	WrittenID string // what stands in it, where that is not the same
+	Path      string // its place in the catalogue, as cves/2024/x.yaml
+	Tags      []string
+	Severity  string
+	Type      string // the protocol
+	Requests  int    // on one target
+	Named     bool   // it must be named: the sets recommended and all do not have it
 }
+
+// is reports whether an id is the template's.
+func (t Template) is(id string) bool { return t.ID == id || t.WrittenID == id && id != "" }
 
 // Source is where templates come from. Its functions are given by whoever joins the
 // rooms, because the slice may not know the engine.
 type Source struct {
 	// Catalogue lists the templates that a team may scan with.
 	Catalogue func(ctx context.Context, teamID string) ([]Template, error)
+	// Shared finds a template that another team shares with a team, by its link; nil: there
+	// is none such. Its error is NotFound where nothing is shared.
+	Shared func(ctx context.Context, teamID, id string) (Template, error)
+	// Settings checks the configurations that a scan names, and says which templates those
+	// that apply to it leave in; nil: there are none. Its error is Invalid and names the
+	// field where an id is not the team's.
+	Settings func(ctx context.Context, teamID string, c Config) (keeps func(Template) bool, err error)
 	// Compile checks a template that came with a request. Its error is the caller's.
 	Compile func(name string, contents []byte) (Template, error)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/netguard"
@@ -59,11 +58,23 @@ func (w worker) test(ctx, kept context.Context, chunk *scan.Chunk) error {
 		return context.Cause(ctx)
 	}
 	ledger := scan.NewLedger(chunk.Targets, chunk.Templates)
-	programs, at := w.programsOf(chunk, ledger)
+	programs, at, err := w.programsOf(ctx, chunk, ledger)
+	if err != nil {
+		return err
+	}
 	if len(programs) == 0 {
 		return chunk.Finish(kept, ledger, 0)
 	}
-	run, err := w.engineFor(chunk.Targets, 0)
+	o, err := optionsOf(ctx, w.Settings, chunk.TeamID, chunk.Config)
+	if err != nil {
+		return queue.Abandon(err)
+	}
+	release, err := w.turns.take(ctx, chunk.ScanID, o)
+	if err != nil {
+		return err
+	}
+	defer release()
+	run, err := w.engineFor(chunk.Targets, o.config())
 	if err != nil {
 		return queue.Abandon(err)
 	}
@@ -72,12 +83,12 @@ func (w worker) test(ctx, kept context.Context, chunk *scan.Chunk) error {
 	defer stop(nil)
 	out := newOutlet(func(seen []finding.Sighting) error { return chunk.Found(kept, seen) }, stop)
 	told := time.Now()
-	matched := map[[2]string]bool{}
+	matched := map[[3]string]bool{} // target, template's id and path
 	report, err := run.Run(ctx, engine.Scan{
-		Targets: chunk.Targets, Programs: programs,
+		Targets: chunk.Targets, Programs: programs, Vars: o.scan.Vars, Parallel: o.scan.Parallel, StopAtFirstMatch: o.scan.StopAtFirstMatch,
 		OnEvent: func(e engine.Event) {
 			target := targetOf(chunk.Targets, e)
-			matched[[2]string{target, e.TemplateID}] = true
+			matched[[3]string{target, e.TemplateID, e.TemplatePath}] = true
 			out.put(finding.Sighting{Event: e, Target: target})
 		},
 		OnProgress: func(p engine.Progress) {
@@ -97,12 +108,12 @@ func (w worker) test(ctx, kept context.Context, chunk *scan.Chunk) error {
 	if err != nil {
 		return err
 	}
-	note(ledger, chunk, report, at, matched)
+	note(ledger, chunk, report, programs, at, matched)
 	return chunk.Finish(kept, ledger, report.Requests)
 }
 
 // note takes the states of a report into a chunk's ledger.
-func note(ledger *scan.Ledger, chunk *scan.Chunk, report *engine.Report, at []int, matched map[[2]string]bool) {
+func note(ledger *scan.Ledger, chunk *scan.Chunk, report *engine.Report, programs []*program.Program, at []int, matched map[[3]string]bool) {
 	byTarget := map[string]*engine.TargetReport{}
 	for _, t := range report.Targets {
 		byTarget[t.Target] = t
@@ -115,7 +126,7 @@ func note(ledger *scan.Ledger, chunk *scan.Chunk, report *engine.Report, at []in
 				state, reason = t.Cell(n)
 			}
 			ledger.Set(i, j, state, reason)
-			if matched[[2]string{target, chunk.Templates[j]}] {
+			if p := programs[n]; matched[[3]string{target, p.ID, p.Path}] {
 				ledger.Match(i, j)
 			}
 		}
@@ -123,40 +134,41 @@ func note(ledger *scan.Ledger, chunk *scan.Chunk, report *engine.Report, at []in
 }
 
 // programsOf are the programs of a chunk's templates, and for each its place among them.
-// A template that is gone or does not compile is failed in the ledger.
-func (w worker) programsOf(chunk *scan.Chunk, ledger *scan.Ledger) (programs []*program.Program, at []int) {
+// A template that is gone is failed in the ledger; one that this build cannot run is
+// skipped.
+func (w worker) programsOf(ctx context.Context, chunk *scan.Chunk, ledger *scan.Ledger) (programs []*program.Program, at []int, err error) {
 	inline := map[string]*program.Program{}
 	for _, in := range chunk.Inline {
 		if p, err := compile(in.Name, []byte(in.Contents)); err == nil {
 			inline[p.ID] = p
 		}
 	}
+	known, err := w.compiled.find(ctx, chunk.TeamID, chunk.Templates)
+	if err != nil {
+		return nil, nil, err
+	}
 	for j, id := range chunk.Templates {
 		p := inline[id]
 		if p == nil {
-			p = w.byID[id]
+			p = known[id].Program
 		}
 		if p == nil {
+			state, why := engine.Failed, "the template is not in the catalogue any more"
+			if err := known[id].err; err != nil {
+				state, why = engine.Skipped, errs.From(err).Message
+			}
 			for i := range chunk.Targets {
-				ledger.Set(i, j, engine.Failed, "the template is not in the catalogue any more")
+				ledger.Set(i, j, state, why)
 			}
 			continue
 		}
 		programs, at = append(programs, p), append(at, j)
 	}
-	return programs, at
-}
-
-func compile(name string, text []byte) (*program.Program, error) {
-	t, err := syntax.Parse(name, text)
-	if err != nil {
-		return nil, err
-	}
-	return program.Compile(t)
+	return programs, at, nil
 }
 
 // engineFor makes an engine that reaches these targets and nothing else.
-func (w worker) engineFor(targets []string, rate int) (*engine.Engine, error) {
+func (w worker) engineFor(targets []string, c engine.Config) (*engine.Engine, error) {
 	reach := make([]netguard.Target, 0, len(targets))
 	for _, text := range targets {
 		t, err := netguard.ParseTarget(text)
@@ -169,7 +181,8 @@ func (w worker) engineFor(targets []string, rate int) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.New(engine.Config{Dial: scope.Dial, RateLimit: rate, Retries: 1, Allow: func(u *url.URL) bool { return scope.AllowsURL(u) }}), nil
+	c.Dial, c.Allow = scope.Dial, func(u *url.URL) bool { return scope.AllowsURL(u) }
+	return engine.New(c), nil
 }
 
 // targetOf is the target, as it was named, that an event is about.
@@ -263,9 +276,13 @@ func (w worker) look(ctx context.Context, teamID string, f finding.Finding) (fin
 	cannot := func(why string) (finding.RetestResult, error) {
 		return finding.RetestResult{State: finding.RetestFailed, Note: why}, nil
 	}
-	p := w.byID[f.TemplateID]
+	known, err := w.compiled.find(ctx, teamID, []string{f.TemplateID})
+	if err != nil {
+		return finding.RetestResult{}, err
+	}
+	p := known[f.TemplateID].Program
 	if p == nil {
-		return cannot("The template is not in the catalogue.")
+		return cannot("The template is not in the catalogue, or cannot be run.")
 	}
 	target := f.Target
 	if _, err := engine.ParseTarget(target); err != nil {
@@ -277,13 +294,21 @@ func (w worker) look(ctx context.Context, teamID string, f finding.Finding) (fin
 		}
 		return cannot("The target or the template is excluded.")
 	}
-	run, err := w.engineFor([]string{target}, 0)
+	config, err := w.Scans.ConfigOf(ctx, f.ScanID)
+	if err != nil {
+		return finding.RetestResult{}, err
+	}
+	o, err := optionsOf(ctx, w.Settings, teamID, config)
+	if err != nil {
+		return cannot(errs.From(err).Message)
+	}
+	run, err := w.engineFor([]string{target}, o.config())
 	if err != nil {
 		return cannot(errs.From(err).Message)
 	}
 	defer run.Close()
 	found := false
-	report, err := run.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, OnEvent: func(e engine.Event) {
+	report, err := run.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: o.scan.Vars, OnEvent: func(e engine.Event) {
 		found = found || finding.Fingerprint(e, "") == f.Hash
 	}})
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/netip"
 
+	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -16,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
+	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/task"
 )
 
@@ -25,27 +27,29 @@ type Deps struct {
 	Hooks     *hook.Hooks
 	Scans     *scan.Scans
 	Findings  *finding.Findings
-	Templates []*syntax.Template
-	Deny      []netip.Prefix // networks that are never scanned
+	Templates []*syntax.Template // of agent tasks
+	Catalog   *catalog.Catalog   // of scans
+	Settings  *setting.Settings
+	Deny      []netip.Prefix     // networks that are never scanned
 	Logger    *slog.Logger
 }
 
 type worker struct {
 	Deps
 	programs []*program.Program
-	byID     map[string]*program.Program
+	compiled *programs
+	turns    *turns
 }
 
 // Register tells the queue who does which job. It fails when a template does not compile.
 func Register(q *queue.Queue, d Deps) error {
-	w := worker{Deps: d, byID: map[string]*program.Program{}}
+	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns()}
 	for _, t := range d.Templates {
 		p, err := program.Compile(t)
 		if err != nil {
 			return fmt.Errorf("template %s: %w", t.ID, err)
 		}
 		w.programs = append(w.programs, p)
-		w.byID[p.ID] = p
 	}
 	w.handleScans(q)
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})

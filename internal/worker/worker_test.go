@@ -52,13 +52,13 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := Source(templates)
-	if err != nil {
+	templatesKept := catalog.New(d, catalog.Config{Judge: Judge})
+	if _, err := templatesKept.ImportStarter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	findings := finding.New(d, q)
-	scans := scan.New(d, q, findings, source, logger)
-	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Templates: templates, Deny: deny, Logger: logger}); err != nil {
+	scans := scan.New(d, q, findings, Source(templatesKept), logger)
+	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Templates: templates, Catalog: templatesKept, Deny: deny, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {

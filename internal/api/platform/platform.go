@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/audit"
+	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/page"
@@ -43,6 +44,7 @@ type Deps struct {
 	Settings *setting.Settings
 	Scans    *scan.Scans
 	Findings *finding.Findings
+	Catalog  *catalog.Catalog
 	Audit    *audit.Log
 }
 
@@ -65,6 +67,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.configs()
 	s.findings()
 	s.scans()
+	s.templates()
 	return s.API
 }
 

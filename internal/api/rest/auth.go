@@ -17,6 +17,7 @@ const (
 	KeyOrBearer Auth = iota // X-Api-Key, or a bearer token
 	BearerOnly              // a bearer token
 	InternalKey             // X-Internal-API-Key
+	Optional                // as KeyOrBearer where either is sent; else nobody calls
 	None
 )
 
@@ -43,6 +44,8 @@ func (a Auth) security() []map[string][]string {
 	switch a {
 	case KeyOrBearer:
 		return scheme("apiKey", "bearer")
+	case Optional:
+		return append([]map[string][]string{{}}, scheme("apiKey", "bearer")...)
 	case BearerOnly:
 		return scheme("bearer")
 	case InternalKey:
@@ -59,6 +62,11 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 		case None:
 			next(ctx)
 			return
+		case Optional:
+			if ctx.Header(apiKeyHeader) == "" && ctx.Header("Authorization") == "" {
+				next(ctx)
+				return
+			}
 		case InternalKey:
 			if err := a.Accounts.CheckInternalKey(ctx.Header(account.InternalKeyHeader)); err != nil {
 				a.turnAway(ctx, err)
@@ -95,7 +103,7 @@ func (a *API) turnAway(ctx huma.Context, err error) {
 }
 
 func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {
-	if key := ctx.Header(apiKeyHeader); key != "" && auth == KeyOrBearer {
+	if key := ctx.Header(apiKeyHeader); key != "" && auth != BearerOnly {
 		return a.Accounts.ByKey(ctx.Context(), key)
 	}
 	scheme, token, _ := strings.Cut(ctx.Header("Authorization"), " ")

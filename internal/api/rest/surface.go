@@ -129,7 +129,7 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)
 	switch op.Auth {
-	case KeyOrBearer, BearerOnly:
+	case KeyOrBearer, BearerOnly, Optional:
 		op.Errors = append(op.Errors, 401, 403)
 	case InternalKey:
 		op.Errors = append(op.Errors, 401)
@@ -140,7 +140,7 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	// readBody has read the body, bounded in size and by BoundBody in time. Here huma lifts
 	// that time again: the answer may be a stream that takes longer.
 	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1
-	if op.Auth == KeyOrBearer {
+	if op.Auth == KeyOrBearer || op.Auth == Optional {
 		op.Parameters = append(op.Parameters, &huma.Param{
 			Name: teamHeader, In: "header", Description: "The id of the team to act in, one of yours; without it, your own.", Schema: &huma.Schema{Type: huma.TypeString},
 		})
