@@ -17,12 +17,16 @@ RACE ?= ./internal/netguard/... ./internal/blob/... ./internal/queue/... ./inter
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
 BENCH     ?= .
+# What `make seed` fills, and with how much.
+DATABASE  ?= sqlite:data/vedette.db
+FINDINGS  ?= 1000000
+SCANS     ?= 10000
 
 # Debian keeps nginx and others where an ordinary user's PATH does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race fuzz bench lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
+.PHONY: help build run demo test race fuzz bench seed lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
 
 help: ## print this list
 	@echo "Vedette: make TARGET"
@@ -52,7 +56,11 @@ fuzz: ## fuzz every Fuzz target for FUZZTIME each (10s)
 
 bench: ## run the benchmarks; BENCH=regexp picks some
 	@scripts/need go postgres nginx
-	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 0 ./...
+
+seed: ## fill DATABASE with FINDINGS findings in SCANS scans of seed@example.com
+	@scripts/need go
+	go run ./scripts/seed --database '$(DATABASE)' --findings $(FINDINGS) --scans $(SCANS)
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## run the linters of .golangci.yml
 	$< run --allow-parallel-runners ./...

@@ -1,0 +1,166 @@
+// Package load measures the finished binary over HTTP, on a database of 1,000,000 findings
+// and 10,000 scans: lists at 50 parallel clients, uploads, and the first list after a start.
+//
+//	make bench BENCH=Platform
+//
+// VEDETTE_BENCH_SQLITE and VEDETTE_BENCH_POSTGRES are URLs of databases that `make seed` has
+// filled; without them each run fills its own, with VEDETTE_BENCH_FINDINGS findings.
+package load
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/db/dbtest"
+)
+
+// folder is where the programs are built to.
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "vedette-load-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := dbtest.Run(m)
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+var build = sync.OnceValue(func() error {
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", folder, "../../cmd/vedette", "../../scripts/seed").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("building: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// command runs a program to its end and returns what it printed.
+func command(b *testing.B, env []string, program string, args ...string) string {
+	b.Helper()
+	if err := build(); err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(folder, program), args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// house is a database that is filled, and what a server needs to be told.
+type house struct {
+	env   []string
+	token string
+}
+
+// seeded is a house of the named engine with scans and findings in it.
+func seeded(b *testing.B, engine string) house {
+	b.Helper()
+	url := os.Getenv("VEDETTE_BENCH_" + strings.ToUpper(engine))
+	if url == "" {
+		url = dbtest.URL(b, engine)
+		findings := cmp.Or(os.Getenv("VEDETTE_BENCH_FINDINGS"), "1000000")
+		b.Log(command(b, nil, "seed", "--database", url, "--findings", findings, "--email", seededEmail))
+	}
+	h := house{env: []string{"VEDETTE_DATABASE=" + url, "VEDETTE_DATA_DIR=" + b.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_API_RATE=0", "VEDETTE_ROLE=server", "VEDETTE_LOG_LEVEL=warn"}}
+	h.token = command(b, h.env, "vedette", "token", "create", "--email", seededEmail)
+	return h
+}
+
+const seededEmail = "seed@example.com"
+
+// server is a running vedette.
+type server struct {
+	house
+	base string
+	cmd  *exec.Cmd
+}
+
+var serves = regexp.MustCompile(`vedette serves on (http://\S+) `)
+
+// serve starts a server, until the end of the benchmark or stop.
+func (h house) serve(b *testing.B) *server {
+	b.Helper()
+	s := &server{house: h, cmd: exec.Command(filepath.Join(folder, "vedette"), "serve")}
+	s.cmd.Env = h.env
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // with the test process
+	talk, err := s.cmd.StderrPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.stop)
+	lines := bufio.NewScanner(talk)
+	for s.base == "" {
+		if !lines.Scan() {
+			b.Fatal("the server ended before it served")
+		}
+		if m := serves.FindStringSubmatch(lines.Text()); m != nil {
+			s.base = m[1]
+		}
+	}
+	go func() { _, _ = io.Copy(os.Stderr, talk) }() // its warnings
+	return s
+}
+
+// stop kills the server; it may be called twice.
+func (s *server) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// resident is how much memory the server holds, in MB.
+func (s *server) resident(b *testing.B) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		b.Skip("there is no /proc to read the memory from")
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	kilobytes, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return kilobytes / 1024
+}
+
+// ask sends a request and reads the answer, which must be a good one.
+func (s *server) ask(client *http.Client, method, path string, body io.Reader) (bytes int64, err error) {
+	req, err := http.NewRequest(method, s.base+path, body)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	req.Header.Set("Accept-Encoding", "identity")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/octet-stream")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+		return 0, fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
+	}
+	return io.Copy(io.Discard, resp.Body)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/finding"
+	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/scan"
+)
+
+// seeder writes through the slices.
+type seeder struct {
+	scans    *scan.Scans
+	findings *finding.Findings
+	at       time.Time // when everything was seen
+}
+
+// open joins the slices with a catalogue of their own. The queue works on nothing: the
+// jobs of scans that ended here find nothing to do when a server takes them.
+func open(ctx context.Context, d *db.DB) (*seeder, error) {
+	q, err := queue.Open(ctx, d, queue.Config{})
+	if err != nil {
+		return nil, err
+	}
+	var catalogue []scan.Template
+	for i := range 40 {
+		catalogue = append(catalogue, scan.Template{ID: "weakness-" + strconv.Itoa(i), Path: "http/weakness-" + strconv.Itoa(i) + ".yaml", Severity: "low", Requests: 1 + i%3})
+	}
+	findings := finding.New(d, q)
+	source := scan.Source{Catalogue: func(context.Context, string) ([]scan.Template, error) { return catalogue, nil }}
+	return &seeder{scan.New(d, q, findings, source, nil), findings, time.Now().UTC()}, nil
+}
+
+// Of each twenty scans one only waits, one was stopped before it found anything, four ran
+// here and fourteen were uploaded.
+const (
+	cycle    = 20
+	waiting  = cycle - 1
+	stopped  = cycle - 2
+	ran      = cycle - 6
+	finders  = stopped // of a cycle, those that found something
+	decided  = 60      // templates about whose findings something is decided
+	maxFound = 1_000   // findings that a run stores at once
+)
+
+func (s *seeder) fill(ctx context.Context, scans, findings int) error {
+	share := scans/cycle*finders + min(scans%cycle, finders) // among these the findings are shared out
+	done, taken := 0, 0
+	for i := range scans {
+		n := 0
+		if i%cycle < finders {
+			taken++
+			n = findings*taken/share - done
+		}
+		if err := s.scan(ctx, i, done, n); err != nil {
+			return fmt.Errorf("scan %d: %w", i, err)
+		}
+		done += n
+	}
+	return s.decide(ctx)
+}
+
+// scan makes the i-th scan with the n events from the first one on.
+func (s *seeder) scan(ctx context.Context, i, first, n int) error {
+	if kind := i % cycle; kind < ran && n > 0 {
+		_, err := s.scans.Import(ctx, fmt.Sprintf("Upload %d of team %d", i, i%31), s.lines(first, n))
+		return err
+	}
+	c := scan.Config{}
+	for k := range 1 + i*7%40 {
+		c.Targets = append(c.Targets, fmt.Sprintf("h%d.d%d.example.com", i+k, k))
+	}
+	for k := range 1 + i*3%40 {
+		c.Templates = append(c.Templates, "weakness-"+strconv.Itoa(k))
+	}
+	made, err := s.scans.Create(ctx, scan.NewScan{Name: fmt.Sprintf("Perimeter %d of team %d", i, i%31), Config: c, ScheduleOnly: i%cycle == waiting, Automatic: i%3 == 0})
+	if err != nil || i%cycle == waiting {
+		return err
+	}
+	if err := s.scans.Begin(ctx, scan.BeginArgs{ScanID: made.ID, Run: made.Run}); err != nil {
+		return err
+	}
+	if i%cycle == stopped {
+		return s.scans.Stop(ctx, made.ID)
+	}
+	return s.work(ctx, made, first, n)
+}
+
+// work does what a worker does: its targets are few enough for one chunk.
+func (s *seeder) work(ctx context.Context, made scan.Scan, first, n int) error {
+	c, err := s.scans.StartChunk(ctx, scan.ChunkArgs{ScanID: made.ID, Run: made.Run})
+	if err != nil {
+		return err
+	}
+	ledger := scan.NewLedger(c.Targets, c.Templates)
+	for target := range c.Targets {
+		for template := range c.Templates {
+			ledger.Set(target, template, engine.Tested, "")
+		}
+	}
+	for n > 0 {
+		var seen []finding.Sighting
+		for i := first; i < first+min(n, maxFound); i++ {
+			seen = append(seen, finding.Sighting{Event: event(i, s.at)})
+		}
+		if err := c.Found(ctx, seen); err != nil {
+			return err
+		}
+		first, n = first+len(seen), n-len(seen)
+	}
+	return c.Finish(ctx, ledger, len(c.Targets)*len(c.Templates))
+}
+
+// lines is n events as an upload.
+func (s *seeder) lines(first, n int) *bytes.Reader {
+	var body bytes.Buffer
+	out := json.NewEncoder(&body)
+	for i := first; i < first+n; i++ {
+		_ = out.Encode(event(i, s.at)) // into memory, of a type that can be encoded
+	}
+	return bytes.NewReader(body.Bytes())
+}
+
+// decide gives the findings of some templates decisions and labels.
+func (s *seeder) decide(ctx context.Context) error {
+	for i := range decided {
+		f := finding.Filter{Templates: []string{"weakness-" + strconv.Itoa(i*37+200)}}
+		if _, err := s.findings.SetStatus(ctx, f, finding.Statuses[i%len(finding.Statuses)]); err != nil {
+			return err
+		}
+		if _, err := s.findings.SetLabels(ctx, f, finding.AppendLabels, []string{"label" + strconv.Itoa(i%17), "seen"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+// Command seed fills a database with made-up scans and findings, for figures and for
+// trying things out at size:
+//
+//	go run ./scripts/seed --database sqlite:data/vedette.db --findings 1000000 --scans 10000
+//
+// What is made depends on the two numbers only. It is written by the slices themselves,
+// through an upload, a scan that runs, is stopped or waits, and through decisions, so that
+// it is what a server would have written. Nothing is sent to anybody.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/db"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "seed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("seed", flag.ContinueOnError)
+	url := flags.String("database", "sqlite:data/vedette.db", "where to write: postgres://… or sqlite:PATH")
+	email := flags.String("email", "seed@example.com", "whose scans they are; the user is made, with a team")
+	findings := flags.Int("findings", 1_000_000, "findings to make")
+	scans := flags.Int("scans", 10_000, "scans to make")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *scans < 1 || *findings < 0 || flags.NArg() > 0 {
+		return fmt.Errorf("%d scans, %d findings, %q: that cannot be made", *scans, *findings, flags.Args())
+	}
+	d, err := db.Open(ctx, db.Config{URL: *url})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	accounts, err := account.Open(ctx, d, account.Config{})
+	if err != nil {
+		return err
+	}
+	u, err := accounts.CreateUser(ctx, account.NewUser{Email: *email, Admin: true})
+	if err != nil {
+		return err
+	}
+	ctx = account.WithCaller(ctx, account.Caller{UserID: u.ID, Email: u.Email, TeamID: u.TeamID, Role: u.Role})
+	s, err := open(ctx, d)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := s.fill(ctx, *scans, *findings); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	fmt.Printf("%d findings in %d scans of %s in %s (%.0f findings/s)\n", *findings, *scans, *email, took.Round(time.Second), float64(*findings)/took.Seconds())
+	return nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/db/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// TestSeedIsWhatWasAskedFor counts what is there, on both databases.
+func TestSeedIsWhatWasAskedFor(t *testing.T) {
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			url := dbtest.URL(t, engine)
+			const scans, findings = 50, 3000
+			if err := run(t.Context(), []string{"--database", url, "--scans", strconv.Itoa(scans), "--findings", strconv.Itoa(findings)}); err != nil {
+				t.Fatal(err)
+			}
+			d, err := db.Open(t.Context(), db.Config{URL: url})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			for query, want := range map[string]int{
+				`SELECT count(*) FROM scan`:                                               scans,
+				`SELECT count(*) FROM finding`:                                            findings,
+				`SELECT sum(total) FROM finding_tally`:                                    findings,
+				`SELECT count(DISTINCT status) FROM scan`:                                 4,
+				`SELECT count(*) FROM scan_run WHERE status = 'finished'`:                 8,
+				`SELECT count(*) FROM scan_run WHERE ended_at IS NULL`:                    0,
+				`SELECT count(*) FROM scan WHERE status = 'scheduled'`:                    2,
+				`SELECT count(*) FROM finding WHERE scan_id NOT IN (SELECT id FROM scan)`: 0,
+			} {
+				var got int
+				if err := d.QueryRow(t.Context(), query).Scan(&got); err != nil || got != want {
+					t.Errorf("%s: %d, want %d; %v", query, got, want, err)
+				}
+			}
+			if err := run(t.Context(), []string{"--database", url}); err == nil {
+				t.Error("it seeds for a user who is there")
+			}
+		})
+	}
+	for _, args := range [][]string{{"--scans", "0"}, {"--findings", "-1"}, {"more"}, {"--nonsense"}, {"--database", "mysql://x"}} {
+		if err := run(t.Context(), args); err == nil {
+			t.Errorf("%q is taken", args)
+		}
+	}
+}
