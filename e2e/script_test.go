@@ -18,6 +18,7 @@ import (
 // TestScripts runs the stories of testdata/script, which need no server. In them
 //
 //	$SITE   is a weak web site, $WALL one that answers 200 to every path
+//	$ECHO   is a site that says what it was asked, see echo
 //	$CLOSED is an address that nobody listens on
 //	$API    is the folder of the contracts
 //
@@ -62,7 +63,9 @@ func runScripts(t *testing.T, pattern string, prepare func(*testing.T) []string)
 			site, wall := httptest.NewServer(weaksite.New(1)), httptest.NewServer(weaksite.Wall())
 			t.Cleanup(site.Close)
 			t.Cleanup(wall.Close)
-			env = append(env, "SITE="+site.URL, "WALL="+wall.URL)
+			mirror := httptest.NewServer(new(echo))
+			t.Cleanup(mirror.Close)
+			env = append(env, "SITE="+site.URL, "WALL="+wall.URL, "ECHO="+mirror.URL)
 			if prepare != nil {
 				env = append(env, prepare(t)...)
 			}

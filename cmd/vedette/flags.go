@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,37 +57,6 @@ func configFlags(cmd *cobra.Command, sharedOnly bool) func() (app.Config, []app.
 		}
 		return c, settings, err
 	}
-}
-
-// longFlags lets people write the scanner's flags with one dash, as they know them from
-// nuclei: -tags is --tags, -rl is --rate-limit.
-func longFlags(root *cobra.Command, args []string) []string {
-	cmd, _, err := root.Find(args)
-	if err != nil || cmd.Name() != "scan" {
-		return args
-	}
-	out := slices.Clone(args)
-	for i, arg := range out {
-		if arg == "--" {
-			break
-		}
-		name, value, hasValue := strings.Cut(arg, "=")
-		if !strings.HasPrefix(name, "-") || strings.HasPrefix(name, "--") || len(name) < 3 {
-			continue
-		}
-		name = name[1:]
-		if name == "rl" {
-			name = "rate-limit"
-		}
-		if cmd.Flags().Lookup(name) == nil {
-			continue
-		}
-		out[i] = "--" + name
-		if hasValue {
-			out[i] += "=" + value
-		}
-	}
-	return out
 }
 
 // isTerminal reports whether w is a terminal a person looks at.

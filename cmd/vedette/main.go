@@ -63,7 +63,7 @@ func main() {
 // run is main with everything it touches handed in, so that tests run the real commands.
 func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer) int {
 	root := newRoot()
-	root.SetArgs(longFlags(root, args))
+	root.SetArgs(scanArgs(root, args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(talk)

@@ -94,7 +94,7 @@ func newDoctor() *cobra.Command {
 			}
 			return err
 		}))
-		_, problems, err := app.Templates()
+		_, problems, err := app.Templates(cmd.Context())
 		check("the starter catalogue compiles", errors.Join(append(problems, err)...))
 		if failed != nil {
 			return silent{exitError}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,66 +12,53 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/netguard"
 )
 
-// scanFlags are the flags of vedette scan, under the names that users of nuclei know.
-type scanFlags struct {
-	targets, lists, templates []string
-	tags, notTags, ids        []string
-	severities                []string
-	headers, vars, deny       []string
-	jsonl, silent             bool
-	rateLimit, concurrency    int
-	timeout, retries          int
-	coverage, out, fail       string
-	resume                    string
-}
-
 func newScan() *cobra.Command {
-	var f scanFlags
+	f := newScanFlags()
 	cmd := &cobra.Command{
 		Use: "scan", Short: "Run templates on targets, without a server", Args: cobra.NoArgs,
 		Long: `Runs templates on targets and prints what matches: a line a finding on standard
 output, or with --jsonl a JSON event a line. Progress and talk go to standard error.
 
-Only what the targets name is contacted. Without --templates the starter catalogue
-in the binary is used. The flags may be written with one dash too.`,
-		Example: `  vedette scan --target http://127.0.0.1:8000
-  vedette scan -u https://example.com -t ./templates --tags exposure,panel --severity high,critical
-  vedette scan --list hosts.txt --jsonl --coverage coverage.json > findings.jsonl`,
+Only what the targets and --scope name is contacted. Without --templates the starter
+catalogue in the binary is used. All names of flags may be written with one dash or
+two. The exit code is 3 when something was left untested, and --coverage says what.`,
+		Example: `  vedette scan -u http://127.0.0.1:8000
+  vedette scan -u https://example.com -t ./templates --tags exposure,panel -s high,critical
+  vedette scan -l hosts.txt -t ./templates -etags dos --jsonl --coverage coverage.json > findings.jsonl
+  vedette scan -u 192.0.2.0/28 -eh 192.0.2.1 -t ./templates -rl 50 -c 10 --fail-on high
+  vedette scan -u https://example.com/?q=1 -t ./templates --dast -fa medium
+  vedette scan -u https://example.com -t ./templates -tp recommended --resume scan.state`,
 	}
-	fs := cmd.Flags()
-	fs.StringSliceVarP(&f.targets, "target", "u", nil, "URL, host, host:port or address; repeatable")
-	fs.StringArrayVarP(&f.lists, "list", "l", nil, "file with a target a line; - is standard input")
-	fs.StringSliceVarP(&f.templates, "templates", "t", nil, "template file or folder; repeatable (default: the starter catalogue)")
-	fs.StringSliceVar(&f.tags, "tags", nil, "only templates with one of these tags")
-	fs.StringSliceVar(&f.notTags, "exclude-tags", nil, "no templates with one of these tags")
-	fs.StringSliceVar(&f.ids, "id", nil, "only templates with one of these ids")
-	fs.StringSliceVarP(&f.severities, "severity", "s", nil, "only templates of these severities")
-	fs.StringArrayVarP(&f.headers, "header", "H", nil, "header for every request, as 'Name: value'; repeatable")
-	fs.StringArrayVarP(&f.vars, "var", "V", nil, "variable for templates, as name=value; repeatable")
-	fs.StringSliceVar(&f.deny, "deny-targets", nil, "network (CIDR) that is never contacted; repeatable")
-	fs.BoolVarP(&f.jsonl, "jsonl", "j", false, "print events as JSON, one a line")
-	fs.BoolVar(&f.silent, "silent", false, "print findings only")
-	fs.IntVar(&f.rateLimit, "rate-limit", 150, "requests a second at most, -rl for short; 0: no limit")
-	fs.IntVarP(&f.concurrency, "concurrency", "c", 50, "requests at once")
-	fs.IntVar(&f.timeout, "timeout", 10, "seconds to wait for a connection, and for an answer")
-	fs.IntVar(&f.retries, "retries", 1, "further tries of a request that failed")
-	fs.StringVar(&f.coverage, "coverage", "", "write to this file what was tested and what was not, as JSON, or as a table when it ends with .txt")
-	fs.StringVar(&f.resume, "resume", "", "keep in this file what is done, and go on from there when it is there already")
-	fs.StringVarP(&f.out, "output", "o", "", "write findings to this file too; json prints events as --jsonl does")
-	fs.StringVar(&f.fail, "fail-on", "", "exit with 6 when there is a finding of this severity or worse")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runScan(cmd, f) }
+	groups := f.groups()
+	for _, g := range groups {
+		define(cmd.Flags(), g.options, false)
+	}
+	f.addPeerFlags(cmd.Flags())
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd.OutOrStdout(), cmd, groups) })
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.readSettings(cmd.Flags()); err != nil {
+			return err
+		}
+		switch {
+		case f.profiles:
+			_, err := io.WriteString(cmd.OutOrStdout(), f.listProfiles())
+			return err
+		case f.validate:
+			o := f.load
+			o.Paths = append(f.templates, f.workflows...)
+			return validate(cmd.Context(), cmd.OutOrStdout(), o, f.jsonl || f.out == "json")
+		}
+		return f.run(cmd)
+	}
 	return cmd
 }
 
-func runScan(cmd *cobra.Command, f scanFlags) (err error) {
-	if err := f.check(); err != nil {
-		return err
-	}
-	targets, err := f.readTargets(cmd.InOrStdin())
+// run scans.
+func (f *scanFlags) run(cmd *cobra.Command) (err error) {
+	to, err := f.readTargets(cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -80,15 +66,14 @@ func runScan(cmd *cobra.Command, f scanFlags) (err error) {
 	if !f.silent {
 		talk = cmd.ErrOrStderr()
 	}
-	programs, unusable, err := f.choose(talk)
+	for _, note := range f.noted {
+		fmt.Fprintf(talk, "note: %s\n", note)
+	}
+	config, err := f.engineConfig(to)
 	if err != nil {
 		return err
 	}
-	scope, err := f.scope(targets)
-	if err != nil {
-		return err
-	}
-	headers, err := f.parseHeaders()
+	chosen, err := f.choose(cmd.Context(), talk)
 	if err != nil {
 		return err
 	}
@@ -97,35 +82,28 @@ func runScan(cmd *cobra.Command, f scanFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, sink.close()) }()
-	fmt.Fprintf(talk, "%s on %s\n", counted(len(programs), "template"), counted(len(targets), "target"))
+	count := len(chosen.Programs) + len(chosen.Workflows)
+	fmt.Fprintf(talk, "%s on %s\n", counted(count, "template"), counted(len(to.targets), "target"))
 
-	e := engine.New(engine.Config{
-		Dial: scope.Dial, Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rateLimit,
-		Concurrency: f.concurrency, Headers: headers,
-	})
+	e := engine.New(config)
 	defer e.Close()
-	meter := newBar(talk)
-	scan := engine.Scan{
-		Targets: targets, Programs: programs, OnEvent: sink.write,
-		OnProgress: func(p engine.Progress) { meter.show("checks", int64(p.Done), int64(p.Total)) },
-	}
-	if scan.Vars, scan.Lists, err = f.readVars(); err != nil {
+	meter := f.newMeter(cmd.ErrOrStderr(), talk, count)
+	scan, file, err := f.scan(to, chosen, sink)
+	if err != nil {
 		return err
 	}
-	if f.resume != "" {
-		file, ledger, err := openCheckpoint(f.resume)
-		if err != nil {
-			return err
-		}
+	if file != nil {
 		defer file.Close()
-		scan.Done, scan.Checkpoint = ledger, file
-		sink.remember(ledger.Severities())
-		fmt.Fprintf(talk, "%s done before\n", counted(ledger.Len(), "check"))
+		fmt.Fprintf(talk, "%s done before\n", counted(scan.Done.Len(), "check"))
 	}
+	scan.OnProgress = meter.show
 	report, err := e.Run(cmd.Context(), scan)
 	meter.close()
 	if report == nil {
 		return err
+	}
+	if f.status {
+		sink.unmatched(report, chosen)
 	}
 	tellCoverage(talk, report)
 	if f.coverage != "" {
@@ -133,12 +111,56 @@ func runScan(cmd *cobra.Command, f scanFlags) (err error) {
 			return werr
 		}
 	}
-	return f.verdict(cmd.Context(), report, sink, unusable > 0, err)
+	return f.verdict(cmd.Context(), report, sink, chosen.Partial(), err)
+}
+
+// engineConfig is how an engine behaves under these flags.
+func (f *scanFlags) engineConfig(to *aims) (engine.Config, error) {
+	c := engine.Config{
+		Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rate, RateWindow: f.rateWindow,
+		PerHost: f.concurrency, Concurrency: f.concurrency * f.atOnce, MaxBody: int64(f.program.MaxSize),
+	}
+	if f.ratePerMinute > 0 {
+		c.RateLimit, c.RateWindow = f.ratePerMinute, time.Minute
+	}
+	if f.ratePerHost {
+		c.RateLimit, c.HostRate = 0, c.RateLimit
+	}
+	if len(f.exclude) > 0 {
+		c.Allow = to.excluded.allows
+	}
+	scope, err := f.newScope(to.named)
+	if err != nil {
+		return c, err
+	}
+	c.Dial = scope.Dial
+	c.Headers, err = f.readHeaders()
+	return c, err
+}
+
+// scan is what is run, and the open file of --resume, if there is one.
+func (f *scanFlags) scan(to *aims, chosen *app.Selection, sink *sink) (engine.Scan, *os.File, error) {
+	scan := engine.Scan{
+		Targets: to.targets, Programs: chosen.Programs, Workflows: chosen.Workflows, OnEvent: sink.write,
+		SelfContained: f.load.Allow.SelfContained, GlobalMatchers: f.load.Allow.GlobalMatchers,
+		StopAtFirstMatch: f.stopAtFirst, MaxRequests: f.maxRequests, Parallel: f.atOnce,
+	}
+	var err error
+	if scan.Vars, scan.Lists, err = f.readVars(); err != nil || f.resume == "" {
+		return scan, nil, err
+	}
+	file, ledger, err := openCheckpoint(f.resume)
+	if err != nil {
+		return scan, nil, err
+	}
+	scan.Done, scan.Checkpoint = ledger, file
+	sink.remember(ledger.Severities())
+	return scan, file, nil
 }
 
 // verdict is the exit code of a scan: the first of interrupted, failed, out of scope,
-// findings, partial coverage.
-func (f scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, partial bool, err error) error {
+// findings, budget, partial coverage.
+func (f *scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, partial bool, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return exit{exitInterrupted, errors.New("interrupted")}
@@ -157,155 +179,46 @@ func (f scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, parti
 		return silent{exitOutOfScope}
 	case f.fail != "" && s.worst <= severityRank(f.fail):
 		return silent{exitFindings}
+	case counts[engine.Budget] > 0:
+		return silent{exitBudget}
 	case partial || r.Partial():
 		return silent{exitPartial}
 	}
 	return nil
 }
 
-func (f scanFlags) check() error {
-	if err := checkSeverity(f.fail); err != nil {
-		return err
-	}
-	for _, s := range f.severities {
-		if severityRank(s) == len(severities) {
-			return usage(fmt.Errorf("--severity %q: must be one of %s", s, strings.Join(severities, ", ")))
-		}
-	}
-	for name, n := range map[string]int{"rate-limit": f.rateLimit, "retries": f.retries} {
-		if n < 0 {
-			return usage(fmt.Errorf("--%s must not be negative", name))
-		}
-	}
-	for name, n := range map[string]int{"concurrency": f.concurrency, "timeout": f.timeout} {
-		if n < 1 {
-			return usage(fmt.Errorf("--%s must be at least 1", name))
-		}
-	}
-	return nil
-}
-
-// maxTargetLine is the longest line of a target list, in bytes.
-const maxTargetLine = 64 << 10
-
-func (f scanFlags) readTargets(in io.Reader) ([]string, error) {
-	targets := append([]string{}, f.targets...)
-	for _, name := range f.lists {
-		list := in
-		if name != "-" {
-			file, err := os.Open(name)
-			if err != nil {
-				return nil, usage(fmt.Errorf("--list: %w", err))
-			}
-			defer file.Close()
-			list = file
-		}
-		lines := bufio.NewScanner(list)
-		lines.Buffer(nil, maxTargetLine)
-		for lines.Scan() {
-			if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "#") {
-				targets = append(targets, line)
-			}
-		}
-		if err := lines.Err(); err != nil {
-			return nil, fmt.Errorf("--list %s: %w", name, err)
-		}
-	}
-	if len(targets) == 0 {
-		return nil, usage(errors.New("there is no target: use --target or --list"))
-	}
-	return targets, nil
-}
-
-// maxProblems is how many unusable templates are told of one by one.
-const maxProblems = 10
-
-// choose loads and compiles the templates that the flags pick. A template that cannot
-// run is told of and left out: the scan is then partial.
-func (f scanFlags) choose(talk io.Writer) (chosen []*program.Program, unusable int, err error) {
-	all, problems, err := app.Templates(f.templates...)
-	if err != nil {
-		return nil, 0, err
-	}
-	for i, problem := range problems {
-		if i == maxProblems {
-			fmt.Fprintf(talk, "… and %d more; see 'vedette templates validate'\n", len(problems)-maxProblems)
-			break
-		}
-		fmt.Fprintf(talk, "not used: %s\n", printable(plain(problem)))
-	}
-	for _, p := range all {
-		if f.picks(p) {
-			chosen = append(chosen, p)
-		}
-	}
-	if len(chosen) == 0 {
-		return nil, 0, usage(fmt.Errorf("the flags pick none of the %d templates that can run (%d cannot)", len(all), len(problems)))
-	}
-	return chosen, len(problems), nil
-}
-
-func (f scanFlags) picks(p *program.Program) bool {
-	has := func(list []string, words ...string) bool {
-		for _, want := range list {
-			for _, word := range words {
-				if strings.EqualFold(strings.TrimSpace(want), word) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	return (len(f.tags) == 0 || has(f.tags, p.Info.Tags...)) && !has(f.notTags, p.Info.Tags...) &&
-		(len(f.ids) == 0 || has(f.ids, p.ID)) && (len(f.severities) == 0 || has(f.severities, string(p.Info.Severity)))
-}
-
-// scope is what the targets name, less what is denied.
-func (f scanFlags) scope(targets []string) (*netguard.Scope, error) {
-	var named []netguard.Target
-	for _, text := range targets {
-		target, err := netguard.ParseTarget(text)
-		if err != nil {
-			return nil, usage(err)
-		}
-		named = append(named, target)
-	}
-	var limits netguard.Limits
-	for _, text := range f.deny {
-		p, err := netguard.ParsePrefix(text)
-		if err != nil {
-			return nil, usage(fmt.Errorf("--deny-targets %q: %w", text, err))
-		}
-		limits.Deny = append(limits.Deny, p)
-	}
-	return netguard.NewScope(named, limits)
-}
-
-func (f scanFlags) parseHeaders() ([]engine.Header, error) {
-	var out []engine.Header
+// readHeaders reads --header: 'Name: value', or a file of such lines.
+func (f *scanFlags) readHeaders() (headers []engine.Header, err error) {
 	for _, text := range f.headers {
-		name, value, ok := strings.Cut(text, ":")
-		if !ok || strings.TrimSpace(name) == "" || strings.ContainsAny(text, "\r\n\x00") {
-			return nil, usage(fmt.Errorf("--header %q: write 'Name: value'", text))
+		lines := []string{text}
+		if !strings.Contains(text, ":") && isFile(text) {
+			if lines, err = readLines(text); err != nil {
+				return nil, usage(fmt.Errorf("--header %s: %w", text, err))
+			}
 		}
-		out = append(out, engine.Header{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+		for _, line := range lines {
+			name, value, ok := strings.Cut(line, ":")
+			if !ok || strings.TrimSpace(name) == "" || strings.ContainsAny(line, "\r\n\x00") {
+				return nil, usage(fmt.Errorf("--header %q: write 'Name: value'", line))
+			}
+			headers = append(headers, engine.Header{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+		}
 	}
-	return out, nil
+	return headers, nil
 }
-
-// maxVarFile bounds a file that a variable names, in bytes.
-const maxVarFile = 64 << 20
 
 // readVars reads --var. A value that names a file is its lines, too: payloads of the
 // requests that use the variable.
-func (f scanFlags) readVars() (texts map[string]string, lists map[string][]string, err error) {
-	if texts, err = pairs(f.vars, "=", "--var"); err != nil {
-		return nil, nil, err
-	}
-	lists = map[string][]string{}
-	for name, value := range texts {
-		info, err := os.Stat(value)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxVarFile {
+func (f *scanFlags) readVars() (values map[string]string, lists map[string][]string, err error) {
+	values, lists = map[string]string{}, map[string][]string{}
+	for _, text := range f.vars {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, nil, usage(fmt.Errorf("--var %q: write name=value", text))
+		}
+		values[name] = value
+		delete(lists, name)
+		if info, err := os.Stat(value); err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
 			continue
 		}
 		data, err := os.ReadFile(value)
@@ -318,17 +231,5 @@ func (f scanFlags) readVars() (texts map[string]string, lists map[string][]strin
 			}
 		}
 	}
-	return texts, lists, nil
-}
-
-func pairs(texts []string, separator, flag string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, text := range texts {
-		name, value, ok := strings.Cut(text, separator)
-		if !ok || name == "" {
-			return nil, usage(fmt.Errorf("%s %q: write name%svalue", flag, text, separator))
-		}
-		out[name] = value
-	}
-	return out, nil
+	return values, lists, nil
 }

@@ -141,7 +141,7 @@ func printable(s string) string {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if acts(r) {
 			return '�'
 		}
 		return r

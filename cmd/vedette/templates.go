@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -13,57 +14,63 @@ import (
 func newTemplates() *cobra.Command {
 	cmd := &cobra.Command{Use: "templates", Short: "Look at detection templates"}
 	list := &cobra.Command{
-		Use: "list [PATH…]", Short: "List templates: those of the paths, or the starter catalogue",
+		Use: "list [PATH…]", Short: "List templates: those of the paths, of the database, or the starter catalogue",
 		Example: `  vedette templates list
+  vedette templates list --installed --data-dir /var/lib/vedette
   vedette templates list ./templates -o json`,
 	}
+	load := configFlags(list, true)
 	output := outputFlag(list)
+	installed := list.Flags().Bool("installed", false, "list the public templates of the database")
 	list.RunE = func(cmd *cobra.Command, args []string) error {
-		programs, problems, err := app.Templates(args...)
+		if *installed {
+			c, _, err := load()
+			if err != nil {
+				return err
+			}
+			known, err := app.Installed(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			rows := make([]templateRow, len(known))
+			for i, k := range known {
+				rows[i] = templateRow{k.ID, k.Name, k.Severity, k.Tags, k.Path}
+			}
+			return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
+		}
+		programs, problems, err := app.Templates(cmd.Context(), args...)
 		for _, problem := range problems {
 			fmt.Fprintln(cmd.ErrOrStderr(), printable(plain(problem)))
 		}
 		if err != nil {
 			return err
 		}
-		if *output == "json" {
-			type row struct {
-				ID       string   `json:"id"`
-				Name     string   `json:"name"`
-				Severity string   `json:"severity"`
-				Tags     []string `json:"tags"`
-				Path     string   `json:"path"`
-			}
-			rows := make([]row, len(programs))
-			for i, p := range programs {
-				rows[i] = row{p.ID, p.Info.Name, string(p.Info.Severity), p.Info.Tags, p.Path}
-			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(rows)
+		rows := make([]templateRow, len(programs))
+		for i, p := range programs {
+			rows[i] = templateRow{p.ID, p.Info.Name, string(p.Info.Severity), p.Info.Tags, p.Path}
 		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-		for _, p := range programs {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.ID, p.Info.Severity, printable(p.Info.Name), strings.Join(p.Info.Tags, ","))
-		}
-		return w.Flush()
+		return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 	}
-	validate := &cobra.Command{
-		Use: "validate PATH…", Short: "Check that templates are well-formed and can run", Args: cobra.MinimumNArgs(1),
-		Example: `  vedette templates validate ./templates`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			programs, problems, err := app.Templates(args...)
-			if err != nil {
-				return err
-			}
-			for _, problem := range problems {
-				fmt.Fprintln(cmd.OutOrStdout(), printable(plain(problem)))
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d good, %d bad\n", len(programs), len(problems))
-			if len(problems) > 0 {
-				return silent{exitError}
-			}
-			return nil
-		},
-	}
-	cmd.AddCommand(list, validate)
+	cmd.AddCommand(list, newTemplatesUpdate(), newTemplatesValidate())
 	return cmd
+}
+
+// templateRow is one template of a list.
+type templateRow struct {
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Severity string   `json:"severity"`
+	Tags     []string `json:"tags"`
+	Path     string   `json:"path"`
+}
+
+func listTemplates(out io.Writer, rows []templateRow, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(rows)
+	}
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, printable(r.Name), strings.Join(r.Tags, ","))
+	}
+	return w.Flush()
 }

@@ -31,6 +31,7 @@ const (
 	SkippedNotFuzzing    Reason = "not-dast" // only fuzzing was asked for
 	SkippedSelfContained Reason = "self-contained"
 	SkippedFile          Reason = "file"
+	SkippedGlobal        Reason = "global-matchers" // they only see the answers to other templates
 	SkippedUnsigned      Reason = "unsigned"
 )
 
@@ -45,6 +46,8 @@ func (a Allow) gate(t *syntax.Template) Reason {
 		return SkippedFuzzing
 	case a.DAST && !fuzzing && !http(func(b syntax.HTTP) bool { return b.GlobalMatchers }):
 		return SkippedNotFuzzing
+	case !a.GlobalMatchers && http(func(b syntax.HTTP) bool { return b.GlobalMatchers && len(b.Path)+len(b.Raw) == 0 }):
+		return SkippedGlobal
 	case has("headless") && !a.Headless:
 		return SkippedHeadless
 	case has("code") && !a.Code:

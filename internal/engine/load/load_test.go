@@ -181,7 +181,8 @@ func TestGates(t *testing.T) {
 		"code.yaml":     template("code", "", "self-contained: true\ncode: [{engine: [sh], source: 'id'}]\n"),
 		"dast.yaml":     template("dast", "", "http: [{fuzzing: [{part: query, fuzz: [a]}]}]\n"),
 		"file.yaml":     template("file", "", "file: [{extensions: [all]}]\n"),
-		"global.yaml":   template("global", "", "http: [{global-matchers: true, matchers: [{type: status, status: [200]}]}]\n"),
+		"global.yaml":   template("global", "", "http: [{global-matchers: true, path: [x], matchers: [{type: status, status: [200]}]}]\n"),
+		"silent.yaml":   template("silent", "", "http: [{global-matchers: true, matchers: [{type: status, status: [200]}]}]\n"),
 		"headless.yaml": template("headless", "", "headless: [{steps: [{action: debug}]}]\n"),
 		"plain.yaml":    template("plain", "", ""),
 		"self.yaml":     template("self", "", "http: [{self-contained: true, path: ['http://127.0.0.1/']}]\n"),
@@ -200,12 +201,12 @@ func TestGates(t *testing.T) {
 		want  string
 		skips map[load.Reason]int
 	}{
-		"none": {load.Allow{}, "global plain", skips(load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedSelfContained, load.SkippedUnsigned)},
-		"most": {load.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true}, "file global headless plain self",
+		"none": {load.Allow{}, "global plain", skips(load.SkippedGlobal, load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedSelfContained, load.SkippedUnsigned)},
+		"most": {load.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true}, "file global headless plain self silent",
 			skips(load.SkippedUnsigned, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedUnsigned)},
-		"self-contained": {load.Allow{SelfContained: true}, "global plain self", skips(load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedUnsigned)},
-		"dast":           {load.Allow{DAST: true, GlobalMatchers: true}, "dast global", skips(load.SkippedHeadless, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing)},
-		"verified":       {load.Allow{VerifiedOnly: true}, "", skips(load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedSelfContained)},
+		"self-contained": {load.Allow{SelfContained: true}, "global plain self", skips(load.SkippedGlobal, load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedUnsigned)},
+		"dast":           {load.Allow{DAST: true, GlobalMatchers: true}, "dast global silent", skips(load.SkippedHeadless, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing, load.SkippedNotFuzzing)},
+		"verified":       {load.Allow{VerifiedOnly: true}, "", skips(load.SkippedGlobal, load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedUnsigned, load.SkippedCode, load.SkippedFuzzing, load.SkippedFuzzing, load.SkippedFile, load.SkippedHeadless, load.SkippedSelfContained)},
 	} {
 		got := loaded(t, load.Options{Paths: []string{root}, Allow: c.allow})
 		if ids(got.Templates) != c.want || !reflect.DeepEqual(got.Counts(), c.skips) {

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/engine"
+)
+
+// sink takes the findings of a scan and prints them.
+type sink struct {
+	flags   *scanFlags
+	w       io.Writer
+	file    *os.File // gets them, too; nil without
+	colours bool     // on w
+	worst   int      // the best rank seen
+	matched map[cellKey]bool
+	err     error
+}
+
+// cellKey names a target and a template.
+type cellKey struct{ target, template string }
+
+func newSink(out io.Writer, f *scanFlags) (*sink, error) {
+	s := &sink{flags: f, w: out, worst: len(severities), matched: map[cellKey]bool{}}
+	s.colours = !f.noColor && isTerminal(out) && os.Getenv("NO_COLOR") == ""
+	f.jsonl = f.jsonl || f.out == "json"
+	if f.out != "" && f.out != "json" {
+		how := os.O_TRUNC
+		if f.resume != "" {
+			how = os.O_APPEND // what an earlier run has found stays
+		}
+		var err error
+		if s.file, err = os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|how, 0o600); err != nil {
+			return nil, usage(fmt.Errorf("--output: %w", err))
+		}
+	}
+	return s, nil
+}
+
+// write prints one finding at once; the engine calls it for one at a time.
+func (s *sink) write(e engine.Event) {
+	s.worst = min(s.worst, severityRank(string(e.Info.Severity)))
+	if s.flags.status {
+		s.matched[cellKey{e.Target, e.TemplateID}] = true
+	}
+	s.print(&e)
+}
+
+func (s *sink) print(e *engine.Event) {
+	if s.flags.omitRaw || !s.flags.raw {
+		e.Request, e.Response = "", ""
+	}
+	var line []byte
+	var err error
+	if s.flags.jsonl {
+		if line, err = jsonLine(e); err == nil {
+			_, err = s.w.Write(line)
+		}
+	} else {
+		line = []byte(s.line(e, false))
+		_, err = io.WriteString(s.w, s.line(e, s.colours))
+	}
+	if err == nil && s.file != nil {
+		_, err = s.file.Write(line)
+	}
+	s.err = errors.Join(s.err, err)
+}
+
+// remember counts findings of an earlier run of the same scan.
+func (s *sink) remember(severities []string) {
+	for _, severity := range severities {
+		s.worst = min(s.worst, severityRank(severity))
+	}
+}
+
+func (s *sink) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// line is a finding for people (template language, 8.3). What a target has said in it
+// cannot act on a terminal.
+func (s *sink) line(e *engine.Event, colours bool) string {
+	var b strings.Builder
+	bracket := func(text string) { b.WriteString("[" + oneLine(text) + "] ") }
+	if !s.flags.noMeta {
+		if s.flags.stamp {
+			bracket(e.Timestamp.Format("2006-01-02 15:04:05"))
+		}
+		name := e.TemplateID
+		if e.MatcherName != "" {
+			name += ":" + e.MatcherName
+		} else if e.ExtractorName != "" {
+			name += ":" + e.ExtractorName
+		}
+		bracket(name)
+		if s.flags.status {
+			bracket(map[bool]string{true: "matched", false: "failed"}[e.MatcherStatus])
+		}
+		if e.Global {
+			bracket("global")
+		}
+		bracket(e.Type)
+		severity := string(e.Info.Severity)
+		if colours {
+			b.WriteString("[" + paint[severity] + severity + "\x1b[0m] ")
+		} else {
+			bracket(severity)
+		}
+	}
+	b.WriteString(oneLine(e.MatchedAt))
+	if !s.flags.noMeta {
+		s.details(&b, e)
+	}
+	return b.String() + "\n"
+}
+
+// oneLine is printable without line breaks.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		return r
+	}, printable(text))
+}
+
+// details are what follows the place.
+func (s *sink) details(b *strings.Builder, e *engine.Event) {
+	list := func(texts []string) {
+		if len(texts) > 0 {
+			b.WriteString(" [" + strings.Join(texts, ",") + "]")
+		}
+	}
+	var found, meta []string
+	for _, text := range e.ExtractedResults {
+		found = append(found, strconv.QuoteToASCII(strings.TrimSpace(text)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Meta)) {
+		meta = append(meta, oneLine(name)+"="+strconv.QuoteToASCII(e.Meta[name]))
+	}
+	list(found)
+	list(meta)
+	if e.FuzzingParameter != "" {
+		list([]string{e.FuzzingPosition + ":" + strconv.QuoteToASCII(e.FuzzingParameter)})
+	}
+	if e.FuzzingMethod != "" {
+		list([]string{oneLine(e.FuzzingMethod)})
+	}
+	if e.Error != "" {
+		b.WriteString(" " + oneLine(e.Error))
+	}
+}
+
+// paint are the colours of severities.
+var paint = map[string]string{
+	"critical": "\x1b[1;35m", "high": "\x1b[31m", "medium": "\x1b[33m", "low": "\x1b[32m", "info": "\x1b[34m", "unknown": "\x1b[37m",
+}
+
+// jsonLine is an event as a line of JSON, in which no character is one that acts on a
+// terminal: JSON itself lets those above ASCII stand.
+func jsonLine(e *engine.Event) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(e); err != nil {
+		return nil, err
+	}
+	line := b.Bytes()
+	if !bytes.ContainsFunc(line[:len(line)-1], acts) {
+		return line, nil
+	}
+	safe := make([]byte, 0, len(line)+64)
+	for rest := line[:len(line)-1]; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if acts(r) {
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		} else {
+			safe = append(safe, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	return append(safe, '\n'), nil
+}
+
+// acts says whether a character may move a terminal's cursor, or change what is read
+// there.
+func acts(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// unmatched prints an event for each template that did not match on a target, and why it
+// was not tested where it was not.
+func (s *sink) unmatched(r *engine.Report, chosen *app.Selection) {
+	known := map[string]engine.Event{}
+	for _, p := range chosen.Programs {
+		known[p.ID] = engine.Event{Info: p.Info, TemplatePath: p.Path}
+	}
+	for _, w := range chosen.Workflows {
+		known[w.ID] = engine.Event{Info: w.Info, TemplatePath: w.Path}
+	}
+	for cell := range r.Cells() {
+		if s.matched[cellKey{cell.Target, cell.Template}] {
+			continue
+		}
+		e := known[cell.Template]
+		e.TemplateID, e.Type, e.MatchedAt, e.Timestamp = cell.Template, "http", cell.Target, r.Ended
+		if t, err := engine.ParseTarget(cell.Target); err == nil {
+			if u, err := url.Parse(t.URL()); err == nil {
+				e.Host, e.Port, e.Path = u.Hostname(), u.Port(), u.Path
+			}
+		}
+		if cell.State != engine.Tested && cell.State != engine.NotApplicable {
+			e.Error = strings.TrimSuffix(string(cell.State)+": "+cell.Reason, ": ")
+		}
+		s.print(&e)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// peerFlags are flags of nuclei that scans do not have, or that change nothing here, and
+// why. Each is LONG or LONG,SHORT; with = behind it, it has a value.
+type peerFlags struct{ why, names string }
+
+// absentFlags are refused when they are used.
+var absentFlags = []peerFlags{
+	{"addresses of a name are not scanned one by one: give them as targets", "scan-all-ips,sa ip-version,iv"},
+	{"requests are not read from other formats: targets are URLs, hosts, addresses and networks",
+		"targets-inline input-mode,im required-only,ro skip-format-validation,sfv vars-text-templating,vtt var-file-paths,vfp"},
+	{"see 'vedette templates --help'", "new-templates,nt new-templates-version,ntv tl tgl template-display,td sign update-templates,ut templates-version,tv"},
+	{"templates are files of this machine: fetch them first", "template-url,turl workflow-url,wurl remote-template-domain"},
+	{"describe what you want to 'vedette task' instead", "prompt,ai automatic-scan,as"},
+	{"print events with --jsonl and convert them, or let a server export them", "report-db,rdb report-config,rc markdown-export,me sarif-export,se json-export,je jsonl-export,jle pdf-export,pe"},
+	{"events hold requests and responses: use --jsonl -o FILE", "store-resp,sresp store-resp-dir,srd response-size-save,rss redact,rd show-match-line,sml"},
+	{"events hold requests and responses: use --jsonl", "debug debug-req,dreq debug-resp,dresp verbose,v vv show-var-dump,svd var-dump-limit,vdl"},
+	{"--coverage FILE tells what failed and why", "trace-log,tlog error-log,elog hang-monitor,hm"},
+	{"names are looked up by the system", "resolvers,r"},
+	{"give the variables with --var", "env-vars,ev"},
+	{"requests leave by the system's own way", "proxy,p proxy-internal,pi interface,i source-ip,sip dialer-keep-alive,dka preflight-portscan"},
+	{"TLS and HTTP versions are chosen for each server", "force-http2,fh2 client-cert,cc client-key,ck client-ca,ca sni ztls tls-impersonate,tlsi"},
+	{"answers are always asked for", "passive"},
+	{"there is no server for call-backs yet: templates that need one are skipped and counted",
+		"interactsh-server,iserver interactsh-token,itoken interactions-cache-size interactions-eviction interactions-poll-duration interactions-cooldown-period"},
+	{"fuzzing works on the targets' own requests", "dast-server,dts dast-report,dtr dast-server-token,dtst dast-server-address,dtsa display-fuzz-points,dfp fuzz-param-frequency fuzz-scope,cs fuzz-out-scope,cos"},
+	{"give targets yourself", "uncover,uc uncover-query,uq uncover-engine,ue uncover-field,uf uncover-limit,ul uncover-ratelimit,ur"},
+	{"templates that drive a browser are not supported yet", "page-timeout show-browser,sb headless-options,ho system-chrome,sc cdp-endpoint,cdpe list-headless-action,lha"},
+	{"suspicious hosts are marked, not hidden", "suppress-honeypot,shp"},
+	{"there is no service to talk to", "auth team-id,tid cloud-upload,cup scan-id,sid scan-name,sname dashboard,pd dashboard-upload,pdu http-api-endpoint,hae"},
+	{"give the secrets as --header", "secret-file,sf prefetch-secrets,ps"},
+	{"--stats prints the figures", "metrics-port,mp http-stats,hps enable-pprof,ep profile-mem"},
+	{"see 'vedette version'", "version update,up reset"},
+	{"see 'vedette doctor'", "health-check,hc"},
+	{"see docs/template-language.md", "list-dsl-function,ldf"},
+}
+
+// idleFlags are taken, and a note says why they change nothing.
+var idleFlags = []peerFlags{
+	{"nothing is ever looked for", "disable-update-check,duc"},
+	{"no server for call-backs is contacted anyway", "no-interactsh,ni"},
+	{"names are looked up by the system anyway", "system-resolvers,sr"},
+	{"equal requests are always sent once, and every template gets its answer", "disable-clustering,dc"},
+	{"a host is asked again before it is given up, and what it missed is in --coverage", "max-host-error,mhe= no-mhe,nmhe track-error,te="},
+	{"--concurrency and --bulk-size decide alone", "payload-concurrency,pc= probe-concurrency,prc= template-loading-concurrency,tlc= js-concurrency,jsc= headless-concurrency,headc= headless-bulk-size,hbs="},
+	{"targets and requests are ordered by what is needed first", "scan-strategy,ss= stream"},
+	{"targets without a scheme are asked as they are scanned", "no-httpx,nh leave-default-ports,ldp input-read-timeout,irt="},
+	{"requests are not kept between scans; see --resume", "project project-path="},
+	{"events do not hold templates", "omit-template,ot"},
+	{"such hosts are always marked", "honeypot-detect,hpd honeypot-threshold,hpt="},
+}
+
+// absent is the error of a flag that is refused.
+type absent struct{ name, why string }
+
+func (a absent) Error() string {
+	return fmt.Sprintf("vedette scan has no --%s: %s", a.name, a.why)
+}
+
+// addPeerFlags defines the flags of nuclei that do nothing here, hidden.
+func (f *scanFlags) addPeerFlags(fs *pflag.FlagSet) {
+	for _, group := range absentFlags {
+		for _, names := range strings.Fields(group.names) {
+			long, _, _ := strings.Cut(names, ",")
+			v := value{get: func() string { return "" }, set: func(string) error { return absent{long, group.why} }}
+			define(fs, []option{{names, group.why, v}}, true)
+		}
+	}
+	for _, group := range idleFlags {
+		for _, names := range strings.Fields(group.names) {
+			names, hasValue := strings.CutSuffix(names, "=")
+			long, _, _ := strings.Cut(names, ",")
+			v := value{get: func() string { return "" }, set: func(string) error {
+				f.noted = append(f.noted, fmt.Sprintf("--%s changes nothing: %s", long, group.why))
+				return nil
+			}}
+			if hasValue {
+				v.kind = "value"
+			}
+			define(fs, []option{{names, group.why, v}}, true)
+		}
+	}
+}
+
+// flagError is what is wrong with a flag, in words that need no explanation.
+func flagError(err error) error {
+	if a, ok := errors.AsType[absent](err); ok {
+		err = a
+	}
+	return usage(err)
+}

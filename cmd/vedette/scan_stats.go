@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+)
+
+// meter tells how far a scan is: a bar on a terminal, or with --stats a line now and
+// then.
+type meter struct {
+	bar       *bar
+	w         io.Writer // of the lines; nil for the bar
+	asJSON    bool
+	every     time.Duration
+	next      time.Duration // since the start, of the next line
+	templates int
+	started   time.Time
+}
+
+func (f *scanFlags) newMeter(stderr, talk io.Writer, templates int) *meter {
+	m := &meter{asJSON: f.statsJSON, every: time.Duration(f.statsEvery) * time.Second, templates: templates, started: time.Now()}
+	if m.next = m.every; f.stats || f.statsJSON {
+		m.w, talk = stderr, io.Discard
+	}
+	m.bar = newBar(talk)
+	return m
+}
+
+// show is told of progress several times a second.
+func (m *meter) show(p engine.Progress) {
+	if m.w == nil {
+		m.bar.show("checks", int64(p.Done), int64(p.Total))
+		return
+	}
+	if p.Elapsed < m.next && !p.Final {
+		return
+	}
+	m.next = p.Elapsed + m.every
+	percent, rate := 100, int(float64(p.Requests)/max(p.Elapsed.Seconds(), 0.001))
+	if p.Total > 0 {
+		percent = p.Done * 100 / p.Total
+	}
+	s := int(p.Elapsed.Seconds())
+	took := fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	if !m.asJSON {
+		fmt.Fprintf(m.w, "[%s] | Templates: %d | Hosts: %d | RPS: %d | Matched: %d | Errors: %d | Requests: %d/%d (%d%%)\n",
+			took, m.templates, p.Targets, rate, p.Matched, p.Errors, p.Done, p.Total, percent)
+		return
+	}
+	// Texts, not numbers: so those read it who know it from nuclei.
+	_ = json.NewEncoder(m.w).Encode(map[string]string{ // talk only
+		"duration": took, "startedAt": m.started.UTC().Format(time.RFC3339Nano), "templates": strconv.Itoa(m.templates),
+		"hosts": strconv.Itoa(p.Targets), "requests": strconv.Itoa(p.Done), "total": strconv.Itoa(p.Total), "percent": strconv.Itoa(percent),
+		"rps": strconv.Itoa(rate), "matched": strconv.Itoa(p.Matched), "errors": strconv.Itoa(p.Errors),
+	})
+}
+
+func (m *meter) close() { m.bar.close() }

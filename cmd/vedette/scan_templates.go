@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/engine/load"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// maxProblems is how many wrong templates are told of one by one.
+const maxProblems = 10
+
+// choose loads and compiles the templates that the flags pick, and tells what became of
+// the others.
+func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*app.Selection, error) {
+	f.program.Excluded = excludedMatchers(f.matchers)
+	s, err := f.selectTemplates(ctx)
+	if param := paramOf(err); param != "" {
+		err = usage(fmt.Errorf("--%s: %s", param, plain(err)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	tellSelection(talk, s)
+	if len(s.Programs)+len(s.Workflows) == 0 {
+		cannot := len(s.Refused) + len(s.Unsupported)
+		return nil, usage(fmt.Errorf("there is no template to run: %d cannot run, %d were not asked for", cannot, len(s.Skipped)))
+	}
+	return s, nil
+}
+
+// selectTemplates loads what --templates and --workflows name: workflows run only when
+// they are named as such.
+func (f *scanFlags) selectTemplates(ctx context.Context) (*app.Selection, error) {
+	o := f.load
+	o.Paths, o.Roots = f.templates, f.roots()
+	if len(f.templates)+len(f.workflows) == 0 && f.folder != "" {
+		o.Paths = []string{f.folder}
+	}
+	s := new(app.Selection)
+	if len(f.workflows) == 0 || len(o.Paths) > 0 {
+		if !slices.ContainsFunc(o.Filter.Type, func(kind string) bool { return strings.HasPrefix(kind, "workflow") }) {
+			o.Filter.ExcludeType = append(slices.Clone(o.Filter.ExcludeType), "workflow")
+		}
+		var err error
+		if s, err = app.Select(ctx, o, f.program); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.workflows) > 0 {
+		o.Paths, o.Filter, o.IgnoredToo = f.workflows, load.Filter{Type: []string{"workflow"}}, true
+		more, err := app.Select(ctx, o, f.program)
+		if err != nil {
+			return nil, err
+		}
+		s.Add(more)
+	}
+	return s, nil
+}
+
+// excludedMatchers reads --exclude-matchers: TEMPLATE:MATCHER, or TEMPLATE for all of
+// its matchers; either may be *. nil when there is nothing.
+func excludedMatchers(texts []string) func(template, matcher string) bool {
+	if len(texts) == 0 {
+		return nil
+	}
+	left := map[[2]string]bool{}
+	for _, text := range texts {
+		template, matcher, named := strings.Cut(text, ":")
+		if !named {
+			matcher = "*"
+		}
+		left[[2]string{template, matcher}] = true
+	}
+	return func(template, matcher string) bool {
+		return left[[2]string{template, matcher}] || left[[2]string{template, "*"}] || left[[2]string{"*", matcher}]
+	}
+}
+
+// tellSelection says how many templates do not run, and why.
+func tellSelection(talk io.Writer, s *app.Selection) {
+	for i, r := range s.Refused {
+		if i == maxProblems {
+			fmt.Fprintf(talk, "… and %d more; see 'vedette templates validate'\n", len(s.Refused)-maxProblems)
+			break
+		}
+		fmt.Fprintf(talk, "not used: %s\n", printable(plain(r.Err)))
+	}
+	reasons := map[string]int{}
+	for _, skip := range s.Skipped {
+		reasons[string(skip.Reason)]++
+	}
+	tellCounts(talk, "skipped", reasons)
+	lacks := map[string]int{}
+	for _, r := range s.Unsupported {
+		lacks[paramOf(r.Err)]++
+	}
+	tellCounts(talk, "not supported yet", lacks)
+	if s.IndexErr != nil {
+		fmt.Fprintf(talk, "the next start will be no faster: %s\n", printable(s.IndexErr.Error()))
+	}
+}
+
+// paramOf is the key at fault, or the part of the language that this build does not run.
+func paramOf(err error) string {
+	if e, ok := errors.AsType[*errs.Error](err); ok {
+		return e.Param
+	}
+	return ""
+}
+
+// tellCounts prints counts in the order of their names, with what would change them.
+func tellCounts(w io.Writer, what string, counts map[string]int) {
+	if len(counts) == 0 {
+		return
+	}
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		part := fmt.Sprintf("%d %s", counts[name], name)
+		if flag := wantedBy[load.Reason(name)]; flag != "" && what == "skipped" {
+			part += " (" + flag + ")"
+		}
+		parts = append(parts, part)
+	}
+	fmt.Fprintf(w, "%s: %s\n", what, strings.Join(parts, ", "))
+}
+
+// wantedBy are the flags that ask for templates which were skipped.
+var wantedBy = map[load.Reason]string{
+	load.SkippedFuzzing:       "see --dast",
+	load.SkippedSelfContained: "see --enable-self-contained",
+	load.SkippedGlobal:        "see --enable-global-matchers",
+	load.SkippedHeadless:      "see --headless",
+	load.SkippedCode:          "see --code",
+	load.SkippedFile:          "see --file",
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// value is where the value of a flag goes. Its kind is what the help calls it; a switch
+// has none, and needs no value.
+type value struct {
+	kind string
+	set  func(text string) error
+	get  func() string
+}
+
+// Set takes a text over.
+func (v value) Set(text string) error { return v.set(text) }
+
+// Type is what the help calls the value.
+func (v value) Type() string { return v.kind }
+
+// String is the value as text.
+func (v value) String() string {
+	if v.get == nil {
+		return ""
+	}
+	return v.get()
+}
+
+// toggle is a switch.
+func toggle(into *bool) value {
+	return value{"", func(text string) (err error) {
+		*into, err = strconv.ParseBool(text)
+		return err
+	}, func() string { return strconv.FormatBool(*into) }}
+}
+
+// number is a number that is at least lowest.
+func number(into *int, lowest int) value {
+	return value{"n", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return errors.New("must be a whole number")
+		}
+		if n < lowest {
+			return fmt.Errorf("must be at least %d", lowest)
+		}
+		*into = n
+		return nil
+	}, func() string { return strconv.Itoa(*into) }}
+}
+
+// span is a time above zero, as 500ms or 1m; a bare number is seconds.
+func span(into *time.Duration) value {
+	return value{"time", func(text string) error {
+		if _, err := strconv.Atoi(text); err == nil {
+			text += "s"
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return errors.New("must be a time such as 500ms, 30s or 1m")
+		}
+		*into = d
+		return nil
+	}, func() string { return into.String() }}
+}
+
+// text is any text.
+func text(into *string, kind string) value {
+	return value{kind, func(text string) error {
+		*into = text
+		return nil
+	}, func() string { return *into }}
+}
+
+// oneOf is one of a few words.
+func oneOf(into *string, among ...string) value {
+	return value{"word", func(text string) error {
+		if text = strings.ToLower(text); !slices.Contains(among, text) {
+			return errors.New("must be one of " + strings.Join(among, ", "))
+		}
+		*into = text
+		return nil
+	}, func() string { return *into }}
+}
+
+// texts is a list to which each use of the flag adds its text.
+func texts(into *[]string, kind string) value {
+	return value{kind, func(text string) error {
+		*into = append(*into, text)
+		return nil
+	}, func() string { return strings.Join(*into, " ") }}
+}
+
+// words is a list to which each use of the flag adds words, with commas between them.
+func words(into *[]string, kind string) value {
+	return value{kind, func(text string) error {
+		*into = append(*into, commas(text)...)
+		return nil
+	}, func() string { return strings.Join(*into, ",") }}
+}
+
+// wordsOf is words that may stand in a file, too, one a line: the flag then names it.
+func wordsOf(into *[]string) value {
+	v := words(into, "words")
+	v.set = func(text string) error {
+		found, err := commasOrLines(text)
+		*into = append(*into, found...)
+		return err
+	}
+	return v
+}
+
+// chosen is words of a few, with commas between them.
+func chosen(into *[]string, among ...string) value {
+	v := words(into, "words")
+	v.set = func(text string) error {
+		for _, word := range commas(strings.ToLower(text)) {
+			if !slices.Contains(among, word) {
+				return fmt.Errorf("%q is none of %s", word, strings.Join(among, ", "))
+			}
+			*into = append(*into, word)
+		}
+		return nil
+	}
+	return v
+}
+
+func commas(text string) (found []string) {
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// commasOrLines are the lines of the file that a text names, or else its words.
+func commasOrLines(text string) ([]string, error) {
+	if isFile(text) {
+		return readLines(text)
+	}
+	return commas(text), nil
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// The bounds of a file of targets, words or values, in bytes.
+const (
+	maxFile = 64 << 20
+	maxLine = 64 << 10
+)
+
+// readLines reads the lines of a file as linesOf does.
+func readLines(name string) ([]string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return linesOf(file)
+}
+
+// linesOf reads lines, without empty ones, comments and the blanks around them.
+func linesOf(from io.Reader) (lines []string, err error) {
+	scanner := bufio.NewScanner(io.LimitReader(from, maxFile))
+	scanner.Buffer(nil, maxLine)
+	for scanner.Scan() {
+		if line := strings.TrimSpace(scanner.Text()); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines, scanner.Err()
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/engine/load"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+)
+
+func newTemplatesValidate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "validate PATH…", Short: "Check that templates are well-formed and can run", Args: cobra.MinimumNArgs(1),
+		Long: `Reads and compiles templates and tells what is wrong with each: file, line and key.
+Templates that are right and that this build cannot run, or not without being asked,
+are listed too. The exit code is 1 when a template is wrong.`,
+		Example: `  vedette templates validate ./templates
+  vedette templates validate ./templates -o json`,
+	}
+	output := outputFlag(cmd)
+	lenient := cmd.Flags().Bool("no-strict-syntax", false, "pass over unknown keys")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return validate(cmd.Context(), cmd.OutOrStdout(), load.Options{Paths: args, Lenient: *lenient}, *output == "json")
+	}
+	return cmd
+}
+
+// verdict is what validation says of one template.
+type verdict struct {
+	Path   string `json:"path"`
+	State  string `json:"state"`           // refused, unsupported, duplicate or skipped
+	Reason string `json:"reason"`          // in words
+	Param  string `json:"param,omitempty"` // the key at fault, or the part of the language that is missing
+}
+
+// validate checks templates, and fails silently when one of them is wrong.
+func validate(ctx context.Context, out io.Writer, o load.Options, asJSON bool) error {
+	v, err := judge(ctx, o)
+	if err != nil {
+		return err
+	}
+	counts := map[string]int{}
+	for _, one := range v.verdicts {
+		counts[one.State]++
+		if !asJSON {
+			fmt.Fprintln(out, printable(one.Reason))
+		}
+	}
+	bad := counts["refused"] + counts["duplicate"]
+	if asJSON {
+		err = json.NewEncoder(out).Encode(map[string]any{
+			"good": v.good, "bad": bad, "unsupported": counts["unsupported"], "skipped": counts["skipped"], "templates": v.verdicts,
+		})
+	} else {
+		fmt.Fprintf(out, "%d good, %d bad", v.good, bad)
+		if n := counts["unsupported"]; n > 0 {
+			fmt.Fprintf(out, ", %d not supported yet", n)
+		}
+		if n := counts["skipped"]; n > 0 {
+			fmt.Fprintf(out, ", %d skipped", n)
+		}
+		fmt.Fprintln(out)
+	}
+	if err == nil && bad > 0 {
+		return silent{exitError}
+	}
+	return err
+}
+
+// validation collects what is said of each template, once.
+type validation struct {
+	seen     map[string]bool // by path
+	good     int
+	verdicts []verdict
+}
+
+// judge loads everything twice: fuzzing templates run alone.
+func judge(ctx context.Context, o load.Options) (*validation, error) {
+	v := &validation{seen: map[string]bool{}, verdicts: []verdict{}}
+	o.IgnoredToo, o.Allow = true, app.AllTemplates()
+	for _, fuzzing := range []bool{false, true} {
+		o.Allow.DAST = fuzzing
+		s, err := app.Select(ctx, o, program.Options{})
+		if err != nil {
+			return nil, err
+		}
+		v.take(s)
+	}
+	return v, nil
+}
+
+func (v *validation) take(s *app.Selection) {
+	for _, p := range s.Programs {
+		v.add(verdict{Path: p.Path})
+	}
+	for _, w := range s.Workflows {
+		v.add(verdict{Path: w.Path})
+	}
+	for _, r := range s.Refused {
+		v.add(verdict{r.Path, "refused", plain(r.Err), paramOf(r.Err)})
+	}
+	for _, r := range s.Unsupported {
+		v.add(verdict{r.Path, "unsupported", plain(r.Err), paramOf(r.Err)})
+	}
+	for _, skip := range s.Skipped {
+		switch skip.Reason {
+		case load.SkippedFuzzing, load.SkippedNotFuzzing: // the other pass judges it
+		case load.SkippedDuplicate:
+			v.add(verdict{skip.Path, "duplicate", skip.Path + ": another template has its id", "id"})
+		default:
+			v.add(verdict{skip.Path, "skipped", skip.Path + ": skipped: " + string(skip.Reason), ""})
+		}
+	}
+}
+
+func (v *validation) add(one verdict) {
+	switch {
+	case v.seen[one.Path]:
+		return
+	case one.State == "":
+		v.good++
+	default:
+		v.verdicts = append(v.verdicts, one)
+	}
+	v.seen[one.Path] = true
+}
