@@ -96,8 +96,7 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.catalog = catalog.New(a.db, catalog.Config{Judge: worker.Judge, Guard: webhooks})
-	if _, err := a.catalog.ImportStarter(ctx); err != nil {
+	if a.catalog, err = openCatalog(ctx, a.db, webhooks, a.logger); err != nil {
 		return fmt.Errorf("starter templates: %w", err)
 	}
 	a.Findings = finding.New(a.db, a.queue)

@@ -16,6 +16,7 @@ import (
 type Known struct {
 	ID        string // the catalogue's; of a shared one its link
 	WrittenID string
+	Name      string
 	Path      string
 	Tags      []string
 	Severity  string
@@ -25,14 +26,15 @@ type Known struct {
 }
 
 // ForScan lists what a team may scan with, but for what others share with it: the public
-// and, as its plan has it, the early templates, and its own.
+// and, as its plan has it, the early templates, and its own. Without a team, the public
+// ones.
 func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]Known, error) {
 	early, err := c.teamHasEarly(ctx, teamID)
 	if err != nil {
 		return nil, err
 	}
 	var out []Known
-	for _, scope := range []string{"", teamID} {
+	for _, scope := range slices.Compact([]string{"", teamID}) {
 		x, err := c.current(ctx, scope)
 		if err != nil {
 			return nil, err
@@ -43,7 +45,7 @@ func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]Known, error) {
 			if e.scope == EarlySet && !early {
 				continue
 			}
-			out = append(out, Known{e.id, e.writtenID, e.path, e.tags, e.severity, e.typ, e.requests, e.scope != PublicSet && e.scope != StarterSet})
+			out = append(out, Known{e.id, e.writtenID, e.name, e.path, e.tags, e.severity, e.typ, e.requests, e.scope != PublicSet && e.scope != StarterSet})
 		}
 	}
 	return out, nil
@@ -65,7 +67,7 @@ func (c *Catalog) SharedForScan(ctx context.Context, teamID, id string) (Known, 
 	if err != nil {
 		return Known{}, err
 	}
-	k := Known{ID: id, WrittenID: t.WrittenID, Path: t.Path, Tags: t.Info.Tags, Severity: string(t.Info.Severity), Type: t.Type, Named: true}
+	k := Known{ID: id, WrittenID: t.WrittenID, Name: t.Info.Name, Path: t.Path, Tags: t.Info.Tags, Severity: string(t.Info.Severity), Type: t.Type, Named: true}
 	return k, c.db.QueryRow(ctx, `SELECT requests FROM template WHERE scope = ? AND id = ?`, t.Scope, t.ID).Scan(&k.Requests)
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -57,6 +58,10 @@ func Judge(path string, text []byte, file func(name string) ([]byte, error)) (*s
 	}
 }
 
+// notOnServers are what a server runs of no template, whoever wrote it: programs of its
+// own machine, its own files, and lists of further templates.
+var notOnServers = []string{"code", "file", "workflow"}
+
 // read reads and compiles a template with the files that it names.
 func read(path string, text []byte, file func(name string) ([]byte, error)) (*syntax.Template, *program.Program, error) {
 	t, err := syntax.Parse(path, text)
@@ -65,6 +70,11 @@ func read(path string, text []byte, file func(name string) ([]byte, error)) (*sy
 	}
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, kind := range append(t.Protocols, t.Type()) {
+		if slices.Contains(notOnServers, kind) {
+			return t, nil, syntax.Unsupported(path, 1, kind)
+		}
 	}
 	p, err := program.Compile(t)
 	return t, p, err

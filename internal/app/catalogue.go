@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/worker"
+)
+
+// What the commands about the catalogue say and hear.
+type (
+	TemplateSource = catalog.Source
+	TemplateReport = catalog.Report
+	KnownTemplate  = catalog.Known
+)
+
+// UpdateTemplates imports a set of templates into the configured database. A URL is
+// fetched from public addresses, and from those that webhooks may reach.
+func UpdateTemplates(ctx context.Context, c Config, s TemplateSource) (report TemplateReport, err error) {
+	err = withCatalog(ctx, c, func(all *catalog.Catalog) error {
+		report, err = all.Import(ctx, s)
+		return err
+	})
+	return report, err
+}
+
+// Installed lists the templates of the configured database that every team can use.
+func Installed(ctx context.Context, c Config) (known []KnownTemplate, err error) {
+	err = withCatalog(ctx, c, func(all *catalog.Catalog) error {
+		known, err = all.ForScan(ctx, "")
+		return err
+	})
+	return known, err
+}
+
+func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error) error {
+	allow, err := prefixes(c.WebhookAllow)
+	if err != nil {
+		return err
+	}
+	d, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	all, err := openCatalog(ctx, d, &netguard.Guard{Allow: allow}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return fn(all)
+}
+
+// openCatalog opens the catalogue, which has at least the starter set.
+func openCatalog(ctx context.Context, d *db.DB, guard *netguard.Guard, logger *slog.Logger) (*catalog.Catalog, error) {
+	all := catalog.New(d, catalog.Config{Judge: worker.Judge, Guard: guard})
+	report, err := all.ImportStarter(ctx)
+	if err == nil && !report.Unchanged {
+		logger.InfoContext(ctx, "starter templates", "total", report.Total, "new", report.New, "updated", report.Updated, "removed", report.Removed)
+	}
+	return all, err
+}
