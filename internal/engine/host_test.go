@@ -53,6 +53,7 @@ func TestHostThatComesBack(t *testing.T) {
 
 // With retries, a host that comes back loses nothing at all.
 func TestRetriesOutlastADeath(t *testing.T) {
+	t.Parallel()
 	site, refused := mortal(30, 2)
 	e := newEngine(t, engine.Config{PerHost: 4, Retries: 3, Patience: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
 	report, events, _ := run(t, e, engine.Scan{Targets: []string{serve(t, site)}, Programs: paths(t, 60)})
@@ -63,6 +64,7 @@ func TestRetriesOutlastADeath(t *testing.T) {
 
 // A host that wants fewer requests gets fewer, and every request its answer in the end.
 func TestTooManyRequests(t *testing.T) {
+	t.Parallel()
 	var since atomic.Int64 // when the window began, in nanoseconds
 	var inWindow atomic.Int32
 	var complaints atomic.Int32
@@ -86,6 +88,7 @@ func TestTooManyRequests(t *testing.T) {
 // A path that answers 429 by itself is asked for a second time, holds nobody up, and is
 // judged as it answers.
 func TestOnePathThatComplains(t *testing.T) {
+	t.Parallel()
 	var seen counter
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		seen.add(r.URL.Path)
@@ -105,6 +108,7 @@ func TestOnePathThatComplains(t *testing.T) {
 }
 
 func TestHostRate(t *testing.T) {
+	t.Parallel()
 	site := func(w http.ResponseWriter, r *http.Request) {}
 	targets := []string{serve(t, site), serve(t, site)}
 	start := time.Now()

@@ -52,6 +52,7 @@ func said(ev engine.Event) string {
 // A scan that is interrupted and resumed, again and again, tells each event once, runs
 // what has ended no more, and ends with the report of one that was not interrupted.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	var targets []string
 	for range 3 {
 		targets = append(targets, serve(t, mixedSite))
