@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
@@ -39,6 +40,7 @@ type App struct {
 	config   Config
 	logger   *slog.Logger
 	settings *setting.Settings
+	exports  *export.Exports
 	audit    *audit.Log
 	catalog  *catalog.Catalog
 	db       *db.DB
@@ -89,7 +91,7 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.settings = setting.New(a.db, box, nil)
+	a.settings = setting.New(a.db, box, worker.Kinds(webhooks))
 	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
 	templates, err := catalog.Starter()
@@ -100,9 +102,10 @@ func (a *App) join(ctx context.Context) error {
 		return fmt.Errorf("starter templates: %w", err)
 	}
 	a.Findings = finding.New(a.db, a.queue)
-	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog), a.logger)
+	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog, a.settings), a.logger)
+	a.exports = export.New(a.db, a.queue, a.Findings, a.logger)
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Templates: templates, Catalog: a.catalog, Deny: deny, Logger: a.logger,
+		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}
@@ -210,6 +213,7 @@ func (a *App) Run(ctx context.Context) error {
 			return fmt.Errorf("starting the queue: %w", err)
 		}
 		go a.Scans.KeepSchedules(a.closing)
+		go a.exports.KeepSwept(a.closing)
 		go a.audit.Keep(a.closing)
 	}
 	failed := make(chan error, 1)

@@ -26,6 +26,7 @@ type Chunk struct {
 	Targets   []string
 	Templates []string // ids
 	Inline    []Inline // templates that came with the scan
+	Config    Config   // of the scan
 
 	scans    *Scans
 	run      int64
@@ -64,7 +65,7 @@ func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 		if err != nil {
 			return err
 		}
-		c.Inline = config.Inline
+		c.Inline, c.Config = config.Inline, config
 		c.reported = done
 		return c.report(ctx, tx, 0) // what an earlier worker had done is done again
 	})

@@ -57,6 +57,15 @@ func (ss *Scans) config(ctx context.Context, q db.Querier, id string) (Config, e
 	return config.V, err
 }
 
+// ConfigOf is what a scan was asked to do, for a worker; the zero value when it is gone.
+func (ss *Scans) ConfigOf(ctx context.Context, id string) (Config, error) {
+	c, err := ss.config(ctx, ss.db, id)
+	if db.IsNoRows(err) {
+		return Config{}, nil
+	}
+	return c, err
+}
+
 // complete adds to scans what other tables know: their findings by severity and their
 // schedules.
 func (ss *Scans) complete(ctx context.Context, scans []Scan) error {

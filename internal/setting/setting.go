@@ -366,8 +366,12 @@ func (s *Settings) guess(doc document) Type {
 
 // Apply gives the team's configurations of a type in clear, for work that is done for
 // it: those of ids and, when global is set, those that apply to everything. An id that
-// the team does not have, or of another type, is Invalid with param.
+// the team does not have, or of another type, is Invalid with param. q is a transaction to
+// read in; nil: none.
 func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Type, ids []string, global bool, param string) ([]Applied, error) {
+	if q == nil {
+		q = s.db
+	}
 	rows, err := q.Query(ctx, `SELECT id, name, provider, sealed, global FROM setting WHERE team_id = ? AND type = ? ORDER BY id`, teamID, t)
 	missing := map[string]bool{}
 	for _, id := range ids {

@@ -267,3 +267,17 @@ func same(item *yaml.Node, at int, old []*yaml.Node) *yaml.Node {
 	}
 	return nil
 }
+
+// Value is what a text of YAML says, as plain values: map[string]any, []any, string, int,
+// float64, bool, nil and those of times. It is for the kinds, which may not know YAML.
+func Value(text []byte) (any, error) {
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	if err := doc.root.Load(&out); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	return out, nil
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -27,10 +28,11 @@ type Deps struct {
 	Hooks     *hook.Hooks
 	Scans     *scan.Scans
 	Findings  *finding.Findings
+	Exports   *export.Exports
 	Templates []*syntax.Template // of agent tasks
 	Catalog   *catalog.Catalog   // of scans
 	Settings  *setting.Settings
-	Deny      []netip.Prefix     // networks that are never scanned
+	Deny      []netip.Prefix // networks that are never scanned
 	Logger    *slog.Logger
 }
 
@@ -52,6 +54,7 @@ func Register(q *queue.Queue, d Deps) error {
 		w.programs = append(w.programs, p)
 	}
 	w.handleScans(q)
+	w.handleExports(q)
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
 		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)

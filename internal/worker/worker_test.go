@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,11 +17,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
+	"github.com/vedette-sec/vedette/internal/seal"
+	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/task"
 	"github.com/vedette-sec/vedette/internal/weaksite"
 )
@@ -32,6 +36,7 @@ type office struct {
 	tasks    *task.Tasks
 	scans    *scan.Scans
 	findings *finding.Findings
+	settings *setting.Settings
 	ctx      context.Context // with a caller
 }
 
@@ -56,9 +61,14 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	if _, err := templatesKept.ImportStarter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	box, err := seal.Open(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := setting.New(d, box, Kinds(loopback()))
 	findings := finding.New(d, q)
-	scans := scan.New(d, q, findings, Source(templatesKept), logger)
-	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Templates: templates, Catalog: templatesKept, Deny: deny, Logger: logger}); err != nil {
+	scans := scan.New(d, q, findings, Source(templatesKept, settings), logger)
+	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {
@@ -73,7 +83,12 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, scans, findings, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+	return office{tasks, scans, findings, settings, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+}
+
+// loopback is a guard that lets tests speak to their own servers.
+func loopback() *netguard.Guard {
+	return &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }
 
 // do runs a task to its end; at tells of each event on the way.
