@@ -6,10 +6,9 @@ package audit
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"strings"
+	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
@@ -48,38 +47,16 @@ type Log struct {
 	keep   time.Duration // 0: for ever
 	now    func() time.Time
 	logger *slog.Logger
+
+	writing sync.Mutex // held by who writes a batch
+	mu      sync.Mutex
+	next    *batch // gathers entries while one is written; nil: none do
 }
 
 // New makes the log. Entries older than keep are removed; 0 keeps them for ever. now is
 // the clock.
 func New(d *db.DB, keep time.Duration, now func() time.Time, logger *slog.Logger) *Log {
-	return &Log{d, keep, now, logger}
-}
-
-// maxPath is how much of a path is kept, in bytes.
-const maxPath = 1024
-
-// Add keeps an entry; its time is now. When it returns, the entry is on disk.
-func (l *Log) Add(ctx context.Context, e Entry) error {
-	ip := e.IP
-	if addr, err := netip.ParseAddr(ip); err == nil {
-		ip = addr.Unmap().WithZone("").String() // the form in which it will be searched for
-	}
-	_, err := l.db.Exec(ctx, `INSERT INTO audit_entry (id, team_id, user_id, email, action, object_id, method, path, status, ip, source, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.TeamID, e.UserID, e.Email, e.Action, clip(e.Object), e.Method, clip(e.Path), e.Status, ip, e.Source, db.At(l.now()))
-	return err
-}
-
-// clip bounds text that a request brought, at the boundary of a character.
-func clip(s string) string {
-	if len(s) > maxPath {
-		s = s[:maxPath]
-		for len(s) > 0 && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]) {
-			s = s[:len(s)-1]
-		}
-	}
-	return db.Clean(s)
+	return &Log{db: d, keep: keep, now: now, logger: logger}
 }
 
 // Filter picks entries; what is empty picks all.
