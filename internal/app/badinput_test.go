@@ -35,7 +35,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "issue": issueID}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "vuln_id": (*attacker).vuln}
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export}
 		out[surface] = a
 	}
 	return out
@@ -163,6 +163,19 @@ func (a *attacker) vuln() string {
 		a.t.Fatalf("finding a finding: %d %s", got.status, got.body)
 	}
 	return list.Data[0].ID
+}
+
+// export asks for an export, which nobody makes.
+func (a *attacker) export() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/scans/results/export?async=true", &a.admin, "{}"))
+	var made struct {
+		ID string `json:"export_id"`
+	}
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("asking for an export: %d %s", got.status, got.body)
+	}
+	return made.ID
 }
 
 // pathParameter is the name of an operation's first path parameter; empty without one.

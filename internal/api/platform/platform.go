@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/page"
 	"github.com/vedette-sec/vedette/internal/scan"
@@ -44,6 +45,7 @@ type Deps struct {
 	Settings *setting.Settings
 	Scans    *scan.Scans
 	Findings *finding.Findings
+	Exports  *export.Exports
 	Catalog  *catalog.Catalog
 	Audit    *audit.Log
 }
@@ -66,6 +68,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.auditLog()
 	s.configs()
 	s.findings()
+	s.exports()
 	s.scans()
 	s.templates()
 	return s.API
