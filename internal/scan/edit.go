@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
@@ -110,6 +111,9 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 		return errs.Field("targets", "targets: a scan needs one.")
 	}
 	if err := ss.check(ctx, s.TeamID, c); err != nil {
+		if e := errs.From(err); e.Param == "reporting_config_ids" { // has another name in this request
+			err = errs.Field("report_config_ids", "%s", strings.Replace(e.Message, e.Param, "report_config_ids", 1))
+		}
 		return err
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {

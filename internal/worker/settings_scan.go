@@ -310,7 +310,7 @@ func settingsOf(settings *setting.Settings) func(ctx context.Context, teamID str
 			kind  setting.Type
 			ids   []string
 			param string
-		}{{setting.Reporting, c.ReportConfigIDs, "report_config_ids"}, {setting.Alerting, c.AlertConfigIDs, "alerting_config_ids"}} {
+		}{{setting.Reporting, c.ReportConfigIDs, "reporting_config_ids"}, {setting.Alerting, c.AlertConfigIDs, "alerting_config_ids"}} {
 			if len(named.ids) == 0 {
 				continue
 			}

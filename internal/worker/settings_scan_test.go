@@ -80,9 +80,9 @@ func TestScanNamesConfigurationsOfItsTeam(t *testing.T) {
 	o := open(t, dbtest.Open(t, "sqlite"))
 	alerting := o.configure(t, setting.Alerting, false, "slack: {webhook_url: 'http://127.0.0.1:1/'}")
 	for param, c := range map[string]scan.Config{
-		"scan_config_ids":     {ScanConfigIDs: []string{"nobody's"}},
-		"report_config_ids":   {ReportConfigIDs: []string{alerting}}, // of another type
-		"alerting_config_ids": {AlertConfigIDs: []string{alerting, "x"}},
+		"scan_config_ids":      {ScanConfigIDs: []string{"nobody's"}},
+		"reporting_config_ids": {ReportConfigIDs: []string{alerting}}, // of another type
+		"alerting_config_ids":  {AlertConfigIDs: []string{alerting, "x"}},
 	} {
 		c.Targets = []string{"example.com"}
 		if _, err := o.scans.Create(o.ctx, scan.NewScan{Config: c, ScheduleOnly: true}); !errs.Is(err, errs.Invalid) || errs.From(err).Param != param {
