@@ -1,0 +1,69 @@
+package engine_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+)
+
+// A rate counts over its window: 20 in a tenth of a second are 200 in a second.
+func TestRateWindow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cfg              engine.Config
+		shortest, longer time.Duration
+	}{
+		"short":    {engine.Config{RateLimit: 20, RateWindow: 100 * time.Millisecond}, 0, 2 * time.Second},
+		"long":     {engine.Config{RateLimit: 100, RateWindow: 5 * time.Second}, 400 * time.Millisecond, time.Minute},
+		"per host": {engine.Config{HostRate: 100, RateWindow: 5 * time.Second}, 400 * time.Millisecond, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := serve(t, func(http.ResponseWriter, *http.Request) {})
+			var programs []*program.Program
+			for i := range 8 {
+				programs = append(programs, found(t, fmt.Sprintf("p%d", i), fmt.Sprintf("/%d", i)))
+			}
+			start := time.Now()
+			run(t, newEngine(t, c.cfg), engine.Scan{Targets: []string{target}, Programs: programs})
+			if took := time.Since(start); took < c.shortest || took > c.longer {
+				t.Errorf("%s", took)
+			}
+		})
+	}
+}
+
+// Scan.Parallel bounds how many targets are visited at a time, and that many are.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	var now, most atomic.Int32
+	var both sync.WaitGroup // the first requests of two targets wait for each other
+	both.Add(2)
+	var first [6]sync.Once
+	var targets []string
+	for i := range first {
+		targets = append(targets, serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			if i < 2 && r.URL.Path == "/x" {
+				first[i].Do(both.Done)
+				both.Wait()
+			}
+		}))
+	}
+	report, _, _ := run(t, newEngine(t, engine.Config{PerHost: 1}), engine.Scan{
+		Targets: targets, Programs: []*program.Program{found(t, "p", "/x")}, Parallel: 2,
+	})
+	if n := most.Load(); n != 2 {
+		t.Errorf("%d requests at once, not 2", n)
+	}
+	if n := report.Counts()[engine.Tested]; n != len(targets) {
+		t.Errorf("%d cells are tested", n)
+	}
+}
