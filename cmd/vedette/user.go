@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/internal/account"
@@ -52,8 +53,67 @@ func newUser() *cobra.Command {
 			return printUser(cmd, *output, u)
 		})
 	}
-	cmd.AddCommand(create)
+	cmd.AddCommand(create, newUserList(), newUserRole())
 	return cmd
+}
+
+func newUserList() *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Short: "List users, once for each team they are in", Args: cobra.NoArgs,
+		Example: `  vedette user list
+  vedette user list --team blue -o json`,
+	}
+	load := configFlags(list, true)
+	output := outputFlag(list)
+	team := list.Flags().String("team", "", "only those of the team of this name or id")
+	list.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, _, err := load()
+		if err != nil {
+			return err
+		}
+		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
+			users, err := accounts.FindUsers(cmd.Context(), *team)
+			if err != nil {
+				return err
+			}
+			if *output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(users)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, u := range users {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Team, u.TeamID)
+			}
+			return w.Flush()
+		})
+	}
+	return list
+}
+
+func newUserRole() *cobra.Command {
+	set := &cobra.Command{
+		Use: "role", Short: "Give a user another role in a team", Args: cobra.NoArgs,
+		Example: `  vedette user role --email bob@example.com --role viewer
+  vedette user role --email ada@example.com --role owner --team blue`,
+	}
+	load := configFlags(set, true)
+	output := outputFlag(set)
+	email := set.Flags().String("email", "", "the user's address (required)")
+	role := set.Flags().String("role", "", "owner (an admin whom the team belongs to), admin, member, viewer or guest (required)")
+	team := set.Flags().String("team", "", "the team's name or id (default: the only one they are in)")
+	set.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, _, err := load()
+		if err != nil {
+			return err
+		}
+		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
+			u, err := accounts.AssignRole(cmd.Context(), *email, *team, *role)
+			if err != nil {
+				return err
+			}
+			return printUser(cmd, *output, u)
+		})
+	}
+	return set
 }
 
 func printUser(cmd *cobra.Command, output string, u account.User) error {
