@@ -118,7 +118,7 @@ func (m *maker) fromPath(req *web.Request) error {
 		// What the target was given with comes first.
 		address.Query = joinQuery(m.scope.target.Query, address.Query)
 	}
-	req.Address = address
+	req.Address = address.Encoded()
 	return nil
 }
 
@@ -154,6 +154,7 @@ func (m *maker) fromRaw(req *web.Request) error {
 		base.Path, base.Query = "", ""
 	}
 	req.Address.Path, req.Address.Query = merge(base, got.target, e.sending.automerge)
+	_, req.Address.Fragment, _ = strings.Cut(got.target, "#")
 	if e.sending.unsafe {
 		loose := mergeLoose(base, got.target, e.sending.automerge)
 		if got.target == "" {
@@ -165,6 +166,7 @@ func (m *maker) fromRaw(req *web.Request) error {
 		return nil
 	}
 	req.Method, req.NoAccept = got.method, true
+	req.Address = req.Address.Encoded()
 	for _, h := range got.headers {
 		if h.Name == "Host" {
 			req.Host = h.Value

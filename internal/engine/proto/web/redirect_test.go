@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
