@@ -2,16 +2,20 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/ids"
 	"pgregory.net/rapid"
@@ -35,7 +39,9 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "issue": issueID}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export}
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export,
+			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early}
+		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
 	}
 	return out
@@ -113,8 +119,10 @@ func (a *attacker) path(op *operation) string {
 // may be deleted is a new one each time.
 func (a *attacker) thing(op *operation) string {
 	name := pathParameter(op)
-	if name == "id" && strings.Contains(op.path, "/issues/") {
-		name = "issue"
+	for part, called := range map[string]string{"/issues/": "issue", "/template/public/": "public", "/template/early/": "early", "/template/share/": "share"} {
+		if name != "" && strings.Contains(op.path, part) {
+			name = called
+		}
 	}
 	maker, makes := a.makers[name]
 	switch {
@@ -137,6 +145,48 @@ func (a *attacker) config() string {
 		a.t.Fatalf("making a configuration: %d %s", got.status, got.body)
 	}
 	return made.ID
+}
+
+// template makes a template.
+func (a *attacker) template() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/template", &a.admin, `{"template": "id: mine\ninfo: {name: Mine, author: ada}\nhttp: [{path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]\n"}`))
+	var made struct {
+		ID string `json:"template_id"`
+	}
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("making a template: %d %s", got.status, got.body)
+	}
+	return made.ID
+}
+
+// share makes a template and shares it with its own team.
+func (a *attacker) share() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/template/share", &a.admin, `{"template_id": "`+a.template()+`", "share_type": "organization"}`))
+	var made struct {
+		Result struct {
+			ID string `json:"template_id"`
+		}
+	}
+	if err := json.Unmarshal(got.body, &made); err != nil || made.Result.ID == "" {
+		a.t.Fatalf("sharing a template: %d %s", got.status, got.body)
+	}
+	return made.Result.ID
+}
+
+// early imports an early set of one template.
+func (a *attacker) early() string {
+	a.t.Helper()
+	dir := a.t.TempDir()
+	text := "id: soon\ninfo: {name: Soon, author: ada}\nhttp: [{path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]\n"
+	if err := os.WriteFile(filepath.Join(dir, "soon.yaml"), []byte(text), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	if _, err := a.catalog.Import(context.Background(), catalog.Source{Early: true, From: dir}); err != nil {
+		a.t.Fatal(err)
+	}
+	return "soon"
 }
 
 // scan makes a scan with one finding.

@@ -214,6 +214,8 @@ func (h *house) state() string {
 		`SELECT count(*), coalesce(max(status || labels), ''), coalesce(sum(updated_at), 0) FROM finding`,
 		`SELECT count(*), coalesce(max(frequency), ''), coalesce(sum(next_run), 0) FROM scan_schedule`,
 		`SELECT count(*), coalesce(max(value), ''), coalesce(sum(id), 0) FROM scan_exclusion`,
+		`SELECT count(*), coalesce(max(digest || path || prompt), ''), coalesce(sum(updated_at), 0) FROM template`,
+		`SELECT count(*), coalesce(max(share_type || ttl || id), ''), coalesce(sum(updated_at), 0) FROM template_share`,
 		`SELECT count(*), coalesce(max(state), ''), coalesce(sum(updated_at), 0) FROM export`,
 		`SELECT count(*), coalesce(max(hash), ''), coalesce(sum(created_at), 0) FROM api_key`,
 		`SELECT count(*), coalesce(max(team_id || user_id || role), ''), coalesce(sum(created_at), 0) FROM member`,
