@@ -314,7 +314,11 @@ func (s surface) downloadLog(ctx context.Context, in *struct {
 	LogQuery
 	Format string `query:"format" enum:"raw,json,csv" default:"raw" doc:"raw is one JSON object a line."`
 }) (*huma.StreamResponse, error) {
-	if _, err := s.Scans.Find(ctx, in.ID); err != nil {
+	found, err := s.Scans.Find(ctx, in.ID)
+	if run := runOf(in.Rescans); err == nil && (run < 0 || run > found.Run) {
+		err = errs.Missing("run")
+	}
+	if err != nil {
 		return nil, err
 	}
 	kind, ending := "application/x-ndjson", "jsonl"
