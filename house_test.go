@@ -28,7 +28,6 @@ var untested = map[string]string{
 	"db/dbtest":           "it is the kit of other tests; db's tests run it",
 	"finding/findingtest": "it is the kit of other tests; finding's tests run it",
 	"netguard/dnstest":    "it is the kit of other tests; netguard's tests run it",
-	"./cmd/vedette":       "the end-to-end scripts run every command of the real binary",
 }
 
 // floor is one row of the floor table.

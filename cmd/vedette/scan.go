@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ two. The exit code is 3 when something was left untested, and --coverage says wh
 			return err
 		case f.validate:
 			o := f.load
-			o.Paths = append(f.templates, f.workflows...)
+			o.Paths = slices.Concat(f.templates, f.workflows)
 			return validate(cmd.Context(), cmd.OutOrStdout(), o, f.jsonl || f.out == "json")
 		}
 		return f.run(cmd)

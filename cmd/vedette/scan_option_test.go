@@ -88,7 +88,7 @@ func TestScanFlagNames(t *testing.T) {
 		}
 	}
 	for _, group := range slices.Concat(absentFlags, idleFlags) {
-		for _, names := range strings.Fields(group.names) {
+		for names := range strings.FieldsSeq(group.names) {
 			for name := range strings.SplitSeq(strings.TrimSuffix(names, "="), ",") {
 				if seen[name] {
 					t.Errorf("two flags are called %s", name)

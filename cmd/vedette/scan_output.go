@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,38 +96,40 @@ func (s *sink) close() error {
 // line is a finding for people (template language, 8.3). What a target has said in it
 // cannot act on a terminal.
 func (s *sink) line(e *engine.Event, colours bool) string {
+	if s.flags.noMeta {
+		return oneLine(e.MatchedAt) + "\n"
+	}
 	var b strings.Builder
-	bracket := func(text string) { b.WriteString("[" + oneLine(text) + "] ") }
-	if !s.flags.noMeta {
-		if s.flags.stamp {
-			bracket(e.Timestamp.Format("2006-01-02 15:04:05"))
-		}
-		name := e.TemplateID
-		if e.MatcherName != "" {
-			name += ":" + e.MatcherName
-		} else if e.ExtractorName != "" {
-			name += ":" + e.ExtractorName
-		}
-		bracket(name)
-		if s.flags.status {
-			bracket(map[bool]string{true: "matched", false: "failed"}[e.MatcherStatus])
-		}
-		if e.Global {
-			bracket("global")
-		}
-		bracket(e.Type)
-		severity := string(e.Info.Severity)
-		if colours {
-			b.WriteString("[" + paint[severity] + severity + "\x1b[0m] ")
-		} else {
-			bracket(severity)
-		}
+	for _, text := range s.labels(e) {
+		b.WriteString("[" + oneLine(text) + "] ")
 	}
-	b.WriteString(oneLine(e.MatchedAt))
-	if !s.flags.noMeta {
-		s.details(&b, e)
+	severity := oneLine(string(e.Info.Severity))
+	if colours {
+		severity = paint[severity] + severity + "\x1b[0m"
 	}
-	return b.String() + "\n"
+	b.WriteString("[" + severity + "] " + oneLine(e.MatchedAt))
+	details(&b, e)
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// labels are what stands in brackets before the severity.
+func (s *sink) labels(e *engine.Event) (labels []string) {
+	if s.flags.stamp {
+		labels = append(labels, e.Timestamp.Format("2006-01-02 15:04:05"))
+	}
+	name := e.TemplateID
+	if which := cmp.Or(e.MatcherName, e.ExtractorName); which != "" {
+		name += ":" + which
+	}
+	labels = append(labels, name)
+	if s.flags.status {
+		labels = append(labels, map[bool]string{true: "matched", false: "failed"}[e.MatcherStatus])
+	}
+	if e.Global {
+		labels = append(labels, "global")
+	}
+	return append(labels, e.Type)
 }
 
 // oneLine is printable without line breaks.
@@ -140,7 +143,7 @@ func oneLine(text string) string {
 }
 
 // details are what follows the place.
-func (s *sink) details(b *strings.Builder, e *engine.Event) {
+func details(b *strings.Builder, e *engine.Event) {
 	list := func(texts []string) {
 		if len(texts) > 0 {
 			b.WriteString(" [" + strings.Join(texts, ",") + "]")

@@ -68,14 +68,14 @@ func (a absent) Error() string {
 // addPeerFlags defines the flags of nuclei that do nothing here, hidden.
 func (f *scanFlags) addPeerFlags(fs *pflag.FlagSet) {
 	for _, group := range absentFlags {
-		for _, names := range strings.Fields(group.names) {
+		for names := range strings.FieldsSeq(group.names) {
 			long, _, _ := strings.Cut(names, ",")
 			v := value{get: func() string { return "" }, set: func(string) error { return absent{long, group.why} }}
 			define(fs, []option{{names, group.why, v}}, true)
 		}
 	}
 	for _, group := range idleFlags {
-		for _, names := range strings.Fields(group.names) {
+		for names := range strings.FieldsSeq(group.names) {
 			names, hasValue := strings.CutSuffix(names, "=")
 			long, _, _ := strings.Cut(names, ",")
 			v := value{get: func() string { return "" }, set: func(string) error {

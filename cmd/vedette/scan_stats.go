@@ -53,11 +53,14 @@ func (m *meter) show(p engine.Progress) {
 		return
 	}
 	// Texts, not numbers: so those read it who know it from nuclei.
-	_ = json.NewEncoder(m.w).Encode(map[string]string{ // talk only
+	line, err := json.Marshal(map[string]string{
 		"duration": took, "startedAt": m.started.UTC().Format(time.RFC3339Nano), "templates": strconv.Itoa(m.templates),
 		"hosts": strconv.Itoa(p.Targets), "requests": strconv.Itoa(p.Done), "total": strconv.Itoa(p.Total), "percent": strconv.Itoa(percent),
 		"rps": strconv.Itoa(rate), "matched": strconv.Itoa(p.Matched), "errors": strconv.Itoa(p.Errors),
 	})
+	if err == nil {
+		fmt.Fprintf(m.w, "%s\n", line)
+	}
 }
 
 func (m *meter) close() { m.bar.close() }
