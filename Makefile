@@ -42,8 +42,9 @@ run: build ## build and serve on 127.0.0.1:8080, data in ./data
 demo: build ## watch one task find real weaknesses in a site of its own, under a minute
 	$(BIN) demo --once
 
-test: ## run every test (as root on Debian, installs PostgreSQL and nginx when missing)
+test: ## run every test (as root on Debian, installs what it needs when missing)
 	@scripts/need go postgres nginx
+	@scripts/need --wish poppler libreoffice
 	@scripts/test $(TESTFLAGS) ./...
 
 race: ## run the tests of the concurrent rooms under the race detector
