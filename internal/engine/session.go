@@ -172,6 +172,7 @@ type turn struct {
 	gate    bool // what a flow is told
 	matched bool
 	over    bool // the rest of the block is not to be made
+	unmade  bool // because a request cannot be
 	events  []Event
 	learned []match.Values
 	found   []match.Outcome // for session.found
@@ -288,7 +289,8 @@ func (s *session) tuple(ctx context.Context, j, t int) (all turn) {
 		if got.state > all.state {
 			all.state, all.reason = got.state, got.reason
 		}
-		if all.over, all.err = got.over, got.err; got.over || got.err != nil {
+		// The other tuples are under way: one that cannot be made costs them nothing.
+		if all.over, all.err = got.over && !got.unmade, got.err; got.over || got.err != nil {
 			break
 		}
 	}
@@ -331,7 +333,7 @@ func unanswered(ctx context.Context, err error) turn {
 // of an answer that was there and did not have it, the template has had its say: there
 // is nothing to be found here.
 func (s *session) unmade(err error) turn {
-	got := turn{state: skipped, reason: err.Error(), over: true, fault: err}
+	got := turn{state: skipped, reason: err.Error(), over: true, unmade: true, fault: err}
 	name := ""
 	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) {
 		name = open.Name

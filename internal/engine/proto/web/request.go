@@ -2,11 +2,14 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // Header is one header line, name in the case it is sent in.
@@ -88,7 +91,8 @@ func (r *Request) host() string {
 }
 
 // check refuses what would end a line early: the rest would be a request that nobody
-// wrote, and its answer would be taken for that of the next one.
+// wrote, and its answer would be taken for that of the next one. It refuses what is no
+// header, too (RFC 9110, 5.1 and 5.5).
 func (r *Request) check() error {
 	if r.Raw != nil {
 		return nil
@@ -99,6 +103,11 @@ func (r *Request) check() error {
 	}
 	if bad {
 		return &Error{Kind: KindRequest, Err: errors.New("a line break in the request line or in a header")}
+	}
+	for _, h := range r.Headers {
+		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
+			return &Error{Kind: KindRequest, Err: fmt.Errorf("%q is no header that can be sent", clip(h.Name))}
+		}
 	}
 	return nil
 }
