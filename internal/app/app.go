@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/seal"
@@ -105,7 +106,7 @@ func (a *App) join(ctx context.Context) error {
 	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog, a.settings), a.logger)
 	a.exports = export.New(a.db, a.queue, a.Findings, a.logger)
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Deny: deny, Logger: a.logger,
+		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Alerts: alert.NewSender(webhooks), Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}

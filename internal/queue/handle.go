@@ -96,6 +96,17 @@ type abandoned struct{ error }
 
 func (a abandoned) Unwrap() error { return a.error }
 
+// After wraps an error with how long to wait at least before the next attempt: what the
+// other side asked for.
+func After(err error, wait time.Duration) error { return delayed{err, wait} }
+
+type delayed struct {
+	error
+	wait time.Duration
+}
+
+func (d delayed) Unwrap() error { return d.error }
+
 func backoff(attempt int) time.Duration {
 	wait := min(time.Second<<min(attempt, 10), 5*time.Minute)
 	return wait + rand.N(wait/10) // apart, so that what failed together does not return together
@@ -125,7 +136,11 @@ type worker struct {
 
 // NextRetry tells River when to try again.
 func (w *worker) NextRetry(job *river.Job[rawArgs]) time.Time {
-	return time.Now().Add(w.backoff(job.Attempt))
+	wait := w.backoff(job.Attempt)
+	if r := w.q.runOf(job.ID); r != nil {
+		wait = max(wait, time.Duration(r.wait.Load()))
+	}
+	return time.Now().Add(wait)
 }
 
 // Work runs one attempt and turns its error into the one that makes River do what must
@@ -142,6 +157,9 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	})()
 	row.MaxAttempts = w.maxAttempts // known where the job is handled, not where it is inserted
 	err := w.attempt(r, row)
+	if d, ok := errors.AsType[delayed](err); ok {
+		r.wait.Store(int64(d.wait))
+	}
 	log := w.q.log.With("job", row.ID, "kind", row.Kind, "attempt", row.Attempt)
 	switch cause := context.Cause(r.ctx); {
 	case err == nil:

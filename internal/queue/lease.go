@@ -20,8 +20,9 @@ type run struct {
 	ctx       context.Context // the handler's
 	cancel    context.CancelCauseFunc
 	token     int64
-	cancelled bool        // it was cancelled before this run began
-	forsaken  atomic.Bool // it beats no more and settles nothing
+	cancelled bool         // it was cancelled before this run began
+	forsaken  atomic.Bool  // it beats no more and settles nothing
+	wait      atomic.Int64 // nanoseconds before the next attempt, at least
 }
 
 // claim takes waiting jobs and their leases in one transaction, so no job is ever

@@ -201,6 +201,9 @@ func (ss *Scans) end(ctx context.Context, tx *db.Tx, id string, run int64, to St
 		severity = map[string]int{}
 	}
 	_, err = tx.Exec(ctx, `UPDATE scan_run SET status = ?, failure_reason = ?, severity = ?, ended_at = ? WHERE scan_id = ? AND run = ?`, to, db.Clean(why), db.Doc(severity), now, id, run)
+	if err == nil {
+		_, err = ss.queue.Insert(ctx, tx, ToldArgs{id, run, to})
+	}
 	return run, err
 }
 

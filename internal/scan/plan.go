@@ -145,6 +145,9 @@ func (ss *Scans) write(ctx context.Context, a BeginArgs, targets []string, templ
 		}
 		_, err = tx.Exec(ctx, `UPDATE scan_run SET status = ?, templates = ?, total_target = ?, total_template = ?, total_cell = ?, total_request = ?, open_chunk = ?, started_at = ? WHERE scan_id = ? AND run = ?`,
 			Running, db.Doc(ids), len(targets), len(ids), len(targets)*len(ids), requests, len(pieces), now, a.ScanID, a.Run)
+		if err == nil {
+			_, err = ss.queue.Insert(ctx, tx, ToldArgs{a.ScanID, a.Run, Running})
+		}
 		return err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
@@ -16,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/setting"
@@ -32,7 +34,9 @@ type Deps struct {
 	Templates []*syntax.Template // of agent tasks
 	Catalog   *catalog.Catalog   // of scans
 	Settings  *setting.Settings
-	Deny      []netip.Prefix // networks that are never scanned
+	Alerts    *alert.Sender
+	Backoff   func(attempt int) time.Duration // before notices are tried again; nil: the queue's own
+	Deny      []netip.Prefix                  // networks that are never scanned
 	Logger    *slog.Logger
 }
 
@@ -54,6 +58,7 @@ func Register(q *queue.Queue, d Deps) error {
 		w.programs = append(w.programs, p)
 	}
 	w.handleScans(q)
+	w.handleNews(q)
 	w.handleExports(q)
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {

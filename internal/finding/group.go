@@ -1,0 +1,41 @@
+package finding
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// Group is findings of one name and severity.
+type Group struct {
+	Name, Severity string
+	Count          int
+}
+
+// GroupsSince counts the findings of a team that a filter picks by name and severity, the
+// worst first, for a worker.
+func (fs *Findings) GroupsSince(ctx context.Context, teamID string, f Filter) ([]Group, error) {
+	picked, err := fs.picked(ctx, teamID, f)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[Group]int{}
+	for part := range slices.Chunk(picked, batch) {
+		found, err := fs.load(ctx, teamID, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range found {
+			counts[Group{Name: one.Name, Severity: one.Severity}]++
+		}
+	}
+	out := make([]Group, 0, len(counts))
+	for g, n := range counts {
+		g.Count = n
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b Group) int {
+		return cmp.Or(slices.Index(Severities, a.Severity)-slices.Index(Severities, b.Severity), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
