@@ -43,9 +43,9 @@ type Env struct {
 	// already; known false makes Eval look itself.
 	Needle func(i int) (hit, known bool)
 
-	depth   int  // of texts inside values of texts
-	raw     bool // a Raw was read
-	stayed  bool // a placeholder in a string of the expression has no value
+	depth   int    // of texts inside values of texts
+	raw     string // the name of a Raw that was read
+	stayed  bool   // a placeholder in a string of the expression has no value
 	lowered [4]struct{ text, lower string }
 	next    int // of lowered, to be overwritten
 }

@@ -75,17 +75,17 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 		return nil, false, &Missing{h.name}
 	}
 	raw, stayed := env.raw, env.stayed
-	env.raw, env.stayed = false, false
+	env.raw, env.stayed = "", false
 	v, err = h.expr.Eval(env)
 	raw, env.raw = env.raw, raw
 	stayed, env.stayed = env.stayed, stayed
 	switch {
 	case err != nil:
 		return nil, false, fmt.Errorf("{{%s}}: %w", h.expr.src, err)
-	case raw && h.expr.calls:
+	case raw != "" && h.expr.calls:
 		// The marker inside is hidden by now, but nothing may be sent with it.
-		return nil, false, &Unresolved{h.expr.src}
-	case raw || stayed:
+		return nil, false, &Unresolved{raw}
+	case raw != "" || stayed:
 		return Raw(String(v)), true, nil
 	}
 	return v, true, nil

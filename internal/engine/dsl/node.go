@@ -36,7 +36,7 @@ func (n reference) value(env *Env) (any, error) {
 	}
 	switch v := v.(type) {
 	case Raw:
-		env.raw = true
+		env.raw = n.name
 		return string(v), nil
 	case Text:
 		return env.nested(v)

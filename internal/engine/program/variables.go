@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
@@ -74,6 +75,9 @@ func (v *variable) render(env *dsl.Env) any {
 		return v.list
 	}
 	text, err := v.text.Render(env)
+	if open, ok := errors.AsType[*dsl.Unresolved](err); ok && !strings.Contains(v.text.String(), "{{"+open.Name+"}}") {
+		return dsl.Raw("{{" + open.Name + "}}") // the raw text hides it among braces of its own
+	}
 	if err != nil {
 		return dsl.Raw(v.text.String())
 	}
