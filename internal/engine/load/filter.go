@@ -251,13 +251,15 @@ func (p paths) has(file string) bool {
 			return true
 		}
 	}
-	for dir := at; ; dir = filepath.Dir(dir) {
+	for dir := at; ; {
 		if p.exact[dir] {
 			return true
 		}
-		if dir == filepath.Dir(dir) {
-			return false
+		end := strings.LastIndexByte(dir, filepath.Separator)
+		if end <= 0 {
+			return p.exact[at[:end+1]] // the root
 		}
+		dir = dir[:end]
 	}
 }
 
