@@ -17,7 +17,8 @@ import (
 // index answers lists and searches of some scopes. It is not changed once it is made.
 type index struct {
 	revs    map[string]int64
-	entries []entry            // by id
+	entries []entry // by id
+	table   *table
 	byID    map[string]int     // written id, and for a team's own also the uuid → entry
 	words   []string           // all words, sorted
 	seen    map[string][]place // word → where it stands
@@ -34,9 +35,34 @@ type entry struct {
 	scope, id, writtenID, path, name, typ, severity string
 	tags, authors                                   []string
 	vendor, product                                 string
+	lowerName, dir, month                           string // month is that of createdAt, such as 2026-11
 	isNew                                           bool
 	requests                                        int
 	createdAt, updatedAt                            int64
+
+	table *table
+	marks [numFacets][]uint32 // the values of each facet, by their places in the table
+}
+
+// table is the values that the facets of an index have.
+type table [numFacets]struct {
+	values []string
+	places map[string]uint32
+}
+
+// place is the place of a value, which is added if need be.
+func (t *table) place(facet int, value string) uint32 {
+	f := &t[facet]
+	at, ok := f.places[value]
+	if !ok {
+		if f.places == nil {
+			f.places = map[string]uint32{}
+		}
+		at = uint32(len(f.values))
+		f.places[value] = at
+		f.values = append(f.values, value)
+	}
+	return at
 }
 
 // What a word weighs by where it stands.
@@ -51,7 +77,7 @@ const (
 
 // load makes the index of scopes from one look at the database.
 func (c *Catalog) load(ctx context.Context, scopes []string, revs map[string]int64) (*index, error) {
-	x := &index{revs: revs, byID: map[string]int{}, seen: map[string][]place{}}
+	x := &index{revs: revs, table: new(table), byID: map[string]int{}, seen: map[string][]place{}}
 	if len(revs) == 0 {
 		return x, nil
 	}
@@ -68,6 +94,7 @@ func (c *Catalog) load(ctx context.Context, scopes []string, revs map[string]int
 		one.info = info.V
 		one.name, one.severity, one.tags, one.authors = info.V.Name, string(info.V.Severity), info.V.Tags, info.V.Author
 		one.vendor, one.product = Vendor(info.V), Product(info.V)
+		one.lowerName, one.dir, one.month = strings.ToLower(info.V.Name), dirOf(one.path), month(one.createdAt)
 		return one, err
 	})
 	if err != nil {
@@ -80,6 +107,14 @@ func (c *Catalog) load(ctx context.Context, scopes []string, revs map[string]int
 	for _, one := range all {
 		if _, known := x.byID[one.writtenID]; known && slices.Contains(sets, one.scope) {
 			continue
+		}
+		one.table = x.table
+		for i, f := range facets {
+			f.values(&one.entry, func(v string) {
+				if v != "" {
+					one.marks[i] = append(one.marks[i], x.table.place(i, v))
+				}
+			})
 		}
 		n := len(x.entries)
 		if _, known := x.byID[one.writtenID]; !known {

@@ -23,15 +23,17 @@ type term struct {
 	not   bool
 }
 
+const numFacets = 10
+
 // facets are the fields that a query may name and that are counted, with their values in
 // an entry.
-var facets = []struct {
+var facets = [numFacets]struct {
 	name   string
 	values func(e *entry, yield func(string))
 }{
 	{"author", func(e *entry, yield func(string)) { each(e.authors, yield) }},
-	{"creation_stats", func(e *entry, yield func(string)) { yield(month(e.createdAt)) }},
-	{"dir", func(e *entry, yield func(string)) { yield(dirOf(e.path)) }},
+	{"creation_stats", func(e *entry, yield func(string)) { yield(e.month) }},
+	{"dir", func(e *entry, yield func(string)) { yield(e.dir) }},
 	{"is_early", func(e *entry, yield func(string)) { yield(strconv.FormatBool(e.scope == EarlySet)) }},
 	{"is_new", func(e *entry, yield func(string)) { yield(strconv.FormatBool(e.isNew)) }},
 	{"product", func(e *entry, yield func(string)) { yield(e.product) }},
@@ -113,12 +115,8 @@ func (x *index) find(terms []term) []hit {
 	for _, t := range terms {
 		if t.field == "" {
 			x.word(t, scores)
-			continue
-		}
-		for i := range x.entries {
-			if scores[i] >= 0 && x.entries[i].has(t) == t.not {
-				scores[i] = -1
-			}
+		} else {
+			x.field(t, scores)
 		}
 	}
 	out := make([]hit, 0, len(x.entries))
@@ -159,16 +157,28 @@ func (x *index) word(t term, scores []int) {
 	}
 }
 
-// has reports whether a field of an entry has a term's value, in any case; an id and a
-// folder also when they only begin with it.
-func (e *entry) has(t term) (found bool) {
+// field takes out what has not a term's value in its field (or has it), in any case. An
+// id and a folder need only begin with it.
+func (x *index) field(t term, scores []int) {
 	if t.field == "id" {
-		return strings.HasPrefix(strings.ToLower(e.writtenID), t.value) || e.id == t.value
+		for i := range x.entries {
+			e := &x.entries[i]
+			if has := e.id == t.value || strings.HasPrefix(strings.ToLower(e.writtenID), t.value); has == t.not {
+				scores[i] = -1
+			}
+		}
+		return
 	}
-	facets[facetAt(t.field)].values(e, func(v string) {
-		found = found || strings.EqualFold(v, t.value) || t.field == "dir" && strings.HasPrefix(strings.ToLower(v), t.value+"/")
-	})
-	return found
+	f := facetAt(t.field)
+	wanted := make([]bool, len(x.table[f].values))
+	for at, v := range x.table[f].values {
+		wanted[at] = strings.EqualFold(v, t.value) || t.field == "dir" && strings.HasPrefix(strings.ToLower(v), t.value+"/")
+	}
+	for i := range x.entries {
+		if has := slices.ContainsFunc(x.entries[i].marks[f], func(at uint32) bool { return wanted[at] }); has == t.not {
+			scores[i] = -1
+		}
+	}
 }
 
 // Bucket counts the templates that have a value.
@@ -187,36 +197,57 @@ type Facet struct {
 
 // count counts the values of all facets; size is how many values each shows.
 func count(hits []hit, size int) map[string]Facet {
-	out := make(map[string]Facet, len(facets))
-	for _, f := range facets {
-		counts := map[string]int{}
-		var facet Facet
-		for _, h := range hits {
-			has := false
-			f.values(h.entry, func(v string) {
-				if v != "" {
-					counts[v]++
-					facet.Total++
-					has = true
+	counts := map[*table]*[numFacets][]int{} // by place
+	var missing [numFacets]int
+	var of *[numFacets][]int
+	for i, h := range hits {
+		if i == 0 || h.table != hits[i-1].table {
+			if of = counts[h.table]; of == nil {
+				of = new([numFacets][]int)
+				for f := range of {
+					of[f] = make([]int, len(h.table[f].values))
 				}
-			})
-			if !has {
-				facet.Missing++
+				counts[h.table] = of
 			}
 		}
-		facet.Buckets = make([]Bucket, 0, len(counts))
-		for value, n := range counts {
-			facet.Buckets = append(facet.Buckets, Bucket{value, n})
+		for f, marks := range h.marks {
+			for _, at := range marks {
+				of[f][at]++
+			}
+			if len(marks) == 0 {
+				missing[f]++
+			}
 		}
-		slices.SortFunc(facet.Buckets, func(a, b Bucket) int { return cmp.Or(b.Count-a.Count, strings.Compare(a.Value, b.Value)) })
-		facet.Buckets = facet.Buckets[:min(size, len(facet.Buckets))]
-		facet.Other = facet.Total
-		for _, b := range facet.Buckets {
-			facet.Other -= b.Count
+	}
+	out := make(map[string]Facet, numFacets)
+	for f := range facets {
+		byValue := map[string]int{}
+		for t, of := range counts {
+			for at, n := range of[f] {
+				if n > 0 {
+					byValue[t[f].values[at]] += n
+				}
+			}
 		}
-		out[f.name] = facet
+		out[facets[f].name] = facetOf(byValue, missing[f], size)
 	}
 	return out
+}
+
+// facetOf picks the values that a facet shows.
+func facetOf(byValue map[string]int, missing, size int) Facet {
+	facet := Facet{Buckets: make([]Bucket, 0, len(byValue)), Missing: missing}
+	for value, n := range byValue {
+		facet.Buckets = append(facet.Buckets, Bucket{value, n})
+		facet.Total += n
+	}
+	slices.SortFunc(facet.Buckets, func(a, b Bucket) int { return cmp.Or(b.Count-a.Count, strings.Compare(a.Value, b.Value)) })
+	facet.Buckets = facet.Buckets[:min(size, len(facet.Buckets))]
+	facet.Other = facet.Total
+	for _, b := range facet.Buckets {
+		facet.Other -= b.Count
+	}
+	return facet
 }
 
 // Sortable are the fields of an order, as page.Sorts wants them.
@@ -228,7 +259,10 @@ var Sortable = map[string]string{
 // order sorts hits: by sorts, then by how well they fit, then by id.
 func order(hits []hit, sorts []page.Sort) {
 	slices.SortFunc(hits, func(a, b hit) int {
-		return cmp.Or(compareAll(sorts, a.entry, b.entry), b.score-a.score, strings.Compare(a.writtenID, b.writtenID), strings.Compare(a.id, b.id))
+		if c := cmp.Or(compareAll(sorts, a.entry, b.entry), b.score-a.score); c != 0 {
+			return c
+		}
+		return cmp.Or(strings.Compare(a.writtenID, b.writtenID), strings.Compare(a.id, b.id))
 	})
 }
 
@@ -252,13 +286,13 @@ func compare(column string, a, b *entry) int {
 	case "template_id":
 		return strings.Compare(a.id, b.id)
 	case "name":
-		return strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name))
+		return strings.Compare(a.lowerName, b.lowerName)
 	case "severity":
 		return rank(a.severity) - rank(b.severity)
 	case "type":
 		return strings.Compare(a.typ, b.typ)
 	case "dir":
-		return strings.Compare(dirOf(a.path), dirOf(b.path))
+		return strings.Compare(a.dir, b.dir)
 	case "uri":
 		return strings.Compare(a.path, b.path)
 	case "vendor":

@@ -220,6 +220,9 @@ func BenchmarkLists12000(b *testing.B) {
 			c.search.Public, c.search.Private, c.search.Window, c.search.FacetSize = true, true, page.Window{Limit: 100}, 5
 			b.Run(engine+"/"+c.name, func(b *testing.B) {
 				b.ReportAllocs()
+				if _, err := s.Search(s.ada, c.search); err != nil { // makes the index
+					b.Fatal(err)
+				}
 				for b.Loop() {
 					if _, err := s.Search(s.ada, c.search); err != nil {
 						b.Fatal(err)
