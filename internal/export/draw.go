@@ -115,26 +115,26 @@ type style struct {
 const leading = 1.32
 
 // text is a row for each line of a text.
-func text(s style, width float64, what string) (rows []core.Row) {
+func text(s style, what string) (rows []core.Row) {
 	height := s.size * mmPerPoint * leading
-	for _, l := range s.fonts.lines(strings.TrimSpace(what), s.size, width-s.left) {
+	for _, l := range s.fonts.lines(strings.TrimSpace(what), s.size, textWidth-s.left) {
 		rows = append(rows, drawn(height, s.ground, func(p pen) { p.write(l, s.left, 0, s.size, s.color) }))
 	}
 	return rows
 }
 
 // code is evidence, in a frame, as it was seen.
-func code(s style, width float64, what string) (rows []core.Row) {
+func code(s style, what string) (rows []core.Row) {
 	const inset = 3
 	rows = append(rows, drawn(1.5, paper, func(pen) {}))
 	height := s.size * mmPerPoint * leading
-	for _, l := range s.fonts.lines(strings.Trim(what, "\r\n"), s.size, width-2*inset) {
+	for _, l := range s.fonts.lines(strings.Trim(what, "\r\n"), s.size, textWidth-2*inset) {
 		rows = append(rows, drawn(height, paper, func(p pen) { p.write(l, inset, 0, s.size, s.color) }))
 	}
 	return append(rows, drawn(1.5, paper, func(pen) {}))
 }
 
 // rule is a thin line across the page.
-func rule(width float64, c *props.Color) core.Row {
-	return drawn(1, nil, func(p pen) { p.box(0, 0.4, width, 0.25, c) })
+func rule() core.Row {
+	return drawn(1, nil, func(p pen) { p.box(0, 0.4, textWidth, 0.25, hairline) })
 }

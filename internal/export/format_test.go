@@ -25,7 +25,7 @@ import (
 // hostile are texts that would break out of a format that is not careful.
 var hostile = []string{
 	"=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1+1", "=cmd|' /C calc'!A0", "a,b", `say "x"`, "two\nlines", "two\r\nlines", "a\rb",
-	"nul\x00byte", "esc\x1b[31m", "\u202egnp.exe", "\ufeff=1", "\u2028=1", "'quoted'", "a;=1", `\`, `"`, `]}],"runs":[]`, "</script>", "ünï 目录 😀", "\xff\xfe", "%3cjs", strings.Repeat("long ", 20_000),
+	"nul\x00byte", "esc\x1b[31m", "\u202egnp.exe", "\ufeff=1", "\u2028=1", "'quoted'", "a;=1", `\`, `"`, `]}],"runs":[]`, "</script>", "ünï 目录 😀", "\xff\xfe", "%3cjs", strings.Repeat("long ", 20_000), //nolint:gosmopolitan // scripts are tested
 }
 
 func hostileEvents() (out []engine.Event) {

@@ -33,9 +33,9 @@ func (w *layout) one(fonts *fontset, what string, size, width float64) line {
 func (w *layout) cover() (rows []core.Row) {
 	brand := w.one(w.bold, "V E D E T T E", 11, textWidth)
 	rows = append(rows, drawn(14, accent, func(p pen) { p.write(brand, 6, 4.6, 11, white) }), space(52))
-	rows = append(rows, text(w.style(w.bold, 30, ink), textWidth, "Security findings")...)
+	rows = append(rows, text(w.style(w.bold, 30, ink), "Security findings")...)
 	rows = append(rows, space(4))
-	rows = append(rows, text(w.style(w.plain, 16, muted), textWidth, clip(w.report.name, 300))...)
+	rows = append(rows, text(w.style(w.plain, 16, muted), clip(w.report.name, 300))...)
 	rows = append(rows, space(8), drawn(1.6, nil, func(p pen) { p.box(0, 0, 38, 1.2, accent) }), space(10))
 	t := w.report.totals
 	rows = append(rows, w.facts([][2]string{
@@ -49,7 +49,7 @@ func (w *layout) cover() (rows []core.Row) {
 		rows = append(rows, w.tiles())
 	}
 	rows = append(rows, space(14))
-	return append(rows, text(w.style(w.plain, 8.5, muted), textWidth,
+	return append(rows, text(w.style(w.plain, 8.5, muted),
 		"Confidential. This report describes weaknesses of the systems that it names. Share it only with those who need it to mend them.")...)
 }
 
@@ -84,18 +84,18 @@ func (w *layout) tiles() core.Row {
 }
 
 func (w *layout) heading(what string) (rows []core.Row) {
-	rows = text(w.style(w.bold, 18, accent), textWidth, what)
-	return append(rows, space(1.5), rule(textWidth, hairline), space(4))
+	rows = text(w.style(w.bold, 18, accent), what)
+	return append(rows, space(1.5), rule(), space(4))
 }
 
 func (w *layout) subheading(what string) (rows []core.Row) {
-	return append(text(w.style(w.bold, 11, ink), textWidth, what), space(1.5))
+	return append(text(w.style(w.bold, 11, ink), what), space(1.5))
 }
 
 func (w *layout) summary() (rows []core.Row) {
 	t := w.report.totals
 	rows = w.heading("Summary")
-	rows = append(rows, text(w.style(w.plain, 10, ink), textWidth, w.abstract())...)
+	rows = append(rows, text(w.style(w.plain, 10, ink), w.abstract())...)
 	if t.all == 0 {
 		return rows
 	}
@@ -251,8 +251,8 @@ func (w *layout) section(n int, s section) (rows []core.Row) {
 		p.box(0, 0, badge.width+7, 5.6, colorOf(s.severity))
 		p.write(badge, 3.5, 1.2, 8, white)
 	}))
-	rows = append(rows, text(w.style(w.bold, 13, ink), textWidth, strconv.Itoa(n)+". "+s.name)...)
-	rows = append(rows, space(1), rule(textWidth, hairline), space(1.5))
+	rows = append(rows, text(w.style(w.bold, 13, ink), strconv.Itoa(n)+". "+s.name)...)
+	rows = append(rows, space(1), rule(), space(1.5))
 	score := s.cvss
 	if s.vector != "" {
 		score = strings.TrimSpace(score + " (" + s.vector + ")")
@@ -271,7 +271,7 @@ func (w *layout) section(n int, s section) (rows []core.Row) {
 		if strings.TrimSpace(part[1]) != "" {
 			rows = append(rows, space(2))
 			rows = append(rows, w.subheading(part[0])...)
-			rows = append(rows, text(w.style(w.plain, 9.5, ink), textWidth, part[1])...)
+			rows = append(rows, text(w.style(w.plain, 9.5, ink), part[1])...)
 		}
 	}
 	rows = append(rows, w.evidence("Extracted", strings.Join(s.extracted, "\n"), 0)...)
@@ -287,9 +287,9 @@ func (w *layout) evidence(name, what string, size int) (rows []core.Row) {
 	}
 	rows = append(rows, space(2.5))
 	rows = append(rows, w.subheading(name)...)
-	rows = append(rows, code(w.style(w.mono, 7.5, ink), textWidth, what)...)
+	rows = append(rows, code(w.style(w.mono, 7.5, ink), what)...)
 	if size > len(what) {
-		rows = append(rows, text(w.style(w.plain, 8, muted), textWidth,
+		rows = append(rows, text(w.style(w.plain, 8, muted),
 			fmt.Sprintf("The first %s of %s bytes are shown. An export as JSON holds all of them.", thousands(len(what)), thousands(size)))...)
 	}
 	return rows
@@ -301,7 +301,7 @@ func (w *layout) end() []core.Row {
 	if described == all {
 		return nil
 	}
-	return text(w.style(w.bold, 10, ink), textWidth, fmt.Sprintf("%s more findings are not described here: a report describes at most %s. Narrow the filter, or export them as JSON or CSV.",
+	return text(w.style(w.bold, 10, ink), fmt.Sprintf("%s more findings are not described here: a report describes at most %s. Narrow the filter, or export them as JSON or CSV.",
 		thousands(all-described), thousands(maxSections)))
 }
 

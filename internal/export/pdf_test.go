@@ -79,7 +79,7 @@ func sample() []engine.Event {
 		}, func(e *engine.Event) {
 			e.Response = "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("root:x:0:0:root:/root:/bin/bash\n", 200)
 		}),
-		one("scripts", "/页面/日本語/한국어", syntax.Info{
+		one("scripts", "/页面/日本語/한국어", syntax.Info{ //nolint:gosmopolitan // scripts are tested
 			Name: "Уязвимость конфигурации · Ευπάθεια · 目录列表暴露 · ディレクトリ一覧 · 디렉터리", Severity: "high",
 			Description: "Сервер показывает содержимое каталога. 服务器显示目录内容，任何人都可以看到文件名。サーバーはディレクトリの内容を表示します。Ελληνικά. Українська. Հայերեն. ქართული. 서버가 디렉터리를 표시합니다. →✓ 😀 ไทย",
 		}, nil),

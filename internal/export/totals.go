@@ -70,11 +70,10 @@ func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []str
 		if d.IsRegression {
 			t.regressions++
 		}
-		list := append(bad[d.Severity], seen{d.ID, d.CreatedAt})
-		if len(list) >= 2*maxSections {
-			list = newest(list)
+		bad[d.Severity] = append(bad[d.Severity], seen{d.ID, d.CreatedAt})
+		if len(bad[d.Severity]) >= 2*maxSections {
+			bad[d.Severity] = newest(bad[d.Severity])
 		}
-		bad[d.Severity] = list
 		return dst, nil
 	}, func([]byte, int) error { return nil })
 	for _, severity := range finding.Severities {

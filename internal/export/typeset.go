@@ -147,7 +147,7 @@ func (s *fontset) printable(text string) string {
 func (s *fontset) paragraph(text string, unit, width float64) (out []line) {
 	runes := []rune(text)
 	begin, good, wide := 0, 0, 0.0 // good: the last place where the line may end
-	for i := 0; i < len(runes); i++ {
+	for i := range runes {
 		g, _ := s.glyph(runes[i])
 		wide += g.advance * unit
 		if wide > width && i > begin && runes[i] != ' ' {

@@ -110,6 +110,9 @@ func (f Filter) where(teamID string) (w db.Where) {
 	if !f.Until.IsZero() {
 		w.And("created_at < ?", db.At(f.Until))
 	}
+	if f.Before > 0 {
+		w.And("no < ?", f.Before)
+	}
 	return w
 }
 
@@ -185,7 +188,7 @@ func (s *Selection) Encode(ctx context.Context, encode func(dst []byte, d *Docum
 			}
 			work.Go(func() error {
 				defer close(out)
-				r := reader{Selection: s, encode: encode, out: out, used: used, atOnce: inAtOnce}
+				r := reader{Selection: s, encode: encode, out: out, used: used}
 				return r.read(ctx, part)
 			})
 		}
@@ -217,16 +220,16 @@ type reader struct {
 	encode func([]byte, *Document) ([]byte, error)
 	out    chan<- piece
 	used   <-chan []byte
-	atOnce int // findings of the next statement: what it finds and nobody reads is sent for nothing
 }
 
 func (r reader) read(ctx context.Context, numbers []uint32) error {
+	atOnce := inAtOnce // findings of the next statement: what it finds and nobody reads is sent for nothing
 	for len(numbers) > 0 {
-		next := numbers[:min(r.atOnce, len(numbers))]
+		next := numbers[:min(atOnce, len(numbers))]
 		p, done := r.fill(ctx, next)
 		numbers = numbers[done:]
-		if r.atOnce *= 4; done < len(next) {
-			r.atOnce = max(2*done, 1)
+		if atOnce *= 4; done < len(next) {
+			atOnce = max(2*done, 1)
 		}
 		select {
 		case r.out <- p:

@@ -29,28 +29,54 @@ func (fs *Findings) byID(ctx context.Context, q db.Querier, teamID, id string) (
 	return f, err
 }
 
-// FindAll lists findings of the caller's team, and how many the filter picks in all.
-// Sorts come from page.Sorts with Sortable; without any, the newest come first. The
-// events of a list have no request and response: a page of them could be 100 MB.
+// Page is a part of a list.
+type Page struct {
+	Findings []Finding
+	Total    int // that the filter picks
+	// End is behind the number of every finding that the list could have had. As Before of
+	// the filter of the pages that follow, it keeps what arrives meanwhile from shifting
+	// them, in any order.
+	End int64
+	// Next is for an unsorted list. As Before, with the offset 0, it asks for what follows
+	// this page, whatever arrived or was deleted meanwhile; 0: nothing follows.
+	Next int64
+}
+
+// FindAll lists findings of the caller's team, and how many the filter picks in all; see
+// FindPage.
 func (fs *Findings) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Finding, total int, err error) {
+	p, err := fs.FindPage(ctx, f, sorts, w)
+	return p.Findings, p.Total, err
+}
+
+// FindPage lists findings of the caller's team. Sorts come from page.Sorts with Sortable;
+// without any, the newest come first. The events of a list have no request and response:
+// a page of them could be 100 MB.
+func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (p Page, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
-		return nil, 0, err
+		return p, err
 	}
 	ids, err := fs.numbers(ctx, fs.db, c.TeamID, f.IDs)
 	if err != nil {
-		return nil, 0, err
+		return p, err
 	}
 	g, err := fs.current(ctx, c.TeamID)
 	if err != nil {
-		return nil, 0, err
+		return p, err
 	}
 	set := g.pick(f, ids)
-	total = int(set.GetCardinality())
+	p.Total, p.End = int(set.GetCardinality()), max(int64(len(g.rows)), 1)
 	shown := g.window(set, sorts, w)
 	g.RUnlock()
-	found, err = fs.load(ctx, c.TeamID, shown)
-	return found, total, err
+	if n := len(shown); n > 0 && len(sorts) == 0 && w.Offset+n < p.Total {
+		p.Next = int64(shown[n-1])
+	}
+	if f.Before > 0 {
+		p.End = min(p.End, f.Before)
+	}
+	p.Findings, err = fs.load(ctx, c.TeamID, shown)
+	return p, err
 }
 
 // load reads findings by their numbers, in that order. One that was deleted meanwhile is

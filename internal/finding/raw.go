@@ -64,7 +64,7 @@ func (r Raw) Members(into Object) Object {
 			break
 		}
 		value := key + 1 + end(r[key+1:])
-		into = append(into, Member{Raw(r[at:key]).Text(), r[key+1 : value]})
+		into = append(into, Member{r[at:key].Text(), r[key+1 : value]})
 		at = value
 	}
 	return into

@@ -30,6 +30,7 @@ type Filter struct {
 	Ticket     *bool
 	Since      time.Time // when it was found first
 	Until      time.Time // before this
+	Before     int64     // only what arrived before the finding of this number; 0: all
 }
 
 // picksAll reports whether a filter says nothing.
@@ -41,7 +42,7 @@ func (f Filter) picksAll() bool {
 			return false
 		}
 	}
-	return f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero()
+	return f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero() && f.Before == 0
 }
 
 // Sortable are the fields of an order, as page.Sorts wants them.
@@ -91,6 +92,9 @@ func (x *index) pick(f Filter, ids []uint32) *roaring.Bitmap {
 		}
 	}
 	x.between(out, f.Since, f.Until)
+	if f.Before > 0 && f.Before < int64(len(x.rows)) {
+		out.RemoveRange(uint64(f.Before), uint64(len(x.rows)))
+	}
 	if len(f.Domains) > 0 {
 		out = x.narrow(out, x.below(f.Domains), nil)
 	}
