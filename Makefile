@@ -11,7 +11,7 @@ DATE    := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
 # Where threads meet: these run a second time under the race detector.
-RACE ?= ./internal/netguard/... ./internal/blob/... ./internal/queue/... ./internal/hook/... \
+RACE ?= ./internal/netguard/... ./internal/audit/... ./internal/blob/... ./internal/queue/... ./internal/hook/... \
         ./internal/engine/... ./internal/agent ./internal/task/... ./internal/worker/...
 # What `make test` hands to go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
 TESTFLAGS ?=
