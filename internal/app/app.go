@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
+	"github.com/vedette-sec/vedette/internal/notify/tracker"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/seal"
@@ -41,6 +42,7 @@ type App struct {
 	config   Config
 	logger   *slog.Logger
 	settings *setting.Settings
+	tickets  worker.Tickets
 	exports  *export.Exports
 	audit    *audit.Log
 	catalog  *catalog.Catalog
@@ -105,8 +107,9 @@ func (a *App) join(ctx context.Context) error {
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog, a.settings), a.logger)
 	a.exports = export.New(a.db, a.queue, a.Findings, a.logger)
+	a.tickets = worker.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Alerts: alert.NewSender(webhooks), Deny: deny, Logger: a.logger,
+		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func (a *attacker) early() string {
 // scan makes a scan with one finding.
 func (a *attacker) scan() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/scans/import", &a.admin, `{"template-id": "x", "host": "`+ids.New()+`.example.com", "info": {"name": "n", "severity": "low"}, "type": "http"}`))
+	got := a.do(a.request(http.MethodPost, "/v1/scans/import", &a.admin, `{"template-id": "x", "host": "`+ids.New()+`.example.com", "info": {"name": "n", "severity": "low"}, "type": "http", "issue_trackers": {"github": {"id": "1", "url": "http://x/1"}}}`))
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("making a scan: %d %s", got.status, got.body)

@@ -27,6 +27,7 @@ const (
 	TooLarge         Kind = "too_large"
 	Unsupported      Kind = "unsupported_media_type"
 	NotAcceptable    Kind = "not_acceptable"
+	FailedDependency Kind = "failed_dependency" // another service did not do what it should
 	RateLimited      Kind = "rate_limited"
 	Unavailable      Kind = "unavailable"
 	Timeout          Kind = "timeout"
@@ -43,6 +44,7 @@ var statuses = map[Kind]int{
 	TooLarge:         http.StatusRequestEntityTooLarge,
 	Unsupported:      http.StatusUnsupportedMediaType,
 	NotAcceptable:    http.StatusNotAcceptable,
+	FailedDependency: http.StatusFailedDependency,
 	RateLimited:      http.StatusTooManyRequests,
 	Unavailable:      http.StatusServiceUnavailable,
 	Timeout:          http.StatusGatewayTimeout,

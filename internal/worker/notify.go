@@ -37,6 +37,9 @@ func (w worker) tell(ctx context.Context, job queue.Job[scan.ToldArgs]) error {
 	if err != nil || !ok {
 		return err
 	}
+	if err := w.askFiling(ctx, news); err != nil {
+		return err
+	}
 	channels, err := w.channels(ctx, news)
 	if err != nil || len(channels) == 0 {
 		return err

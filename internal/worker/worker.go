@@ -35,6 +35,7 @@ type Deps struct {
 	Catalog   *catalog.Catalog   // of scans
 	Settings  *setting.Settings
 	Alerts    *alert.Sender
+	Tickets   Tickets
 	Backoff   func(attempt int) time.Duration // before notices are tried again; nil: the queue's own
 	Deny      []netip.Prefix                  // networks that are never scanned
 	Logger    *slog.Logger
@@ -59,6 +60,7 @@ func Register(q *queue.Queue, d Deps) error {
 	}
 	w.handleScans(q)
 	w.handleNews(q)
+	w.handleTickets(q)
 	w.handleExports(q)
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {

@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
+	"github.com/vedette-sec/vedette/internal/notify/tracker"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/seal"
@@ -70,7 +71,7 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	settings := setting.New(d, box, Kinds(loopback()))
 	findings := finding.New(d, q)
 	scans := scan.New(d, q, findings, Source(templatesKept, settings), logger)
-	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Alerts: alert.NewSender(loopback()), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {

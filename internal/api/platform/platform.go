@@ -45,9 +45,11 @@ type Deps struct {
 	Settings *setting.Settings
 	Scans    *scan.Scans
 	Findings *finding.Findings
-	Exports  *export.Exports
-	Catalog  *catalog.Catalog
-	Audit    *audit.Log
+	// Ticket files a finding in the tracker of a configuration.
+	Ticket  func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
+	Exports *export.Exports
+	Catalog *catalog.Catalog
+	Audit   *audit.Log
 }
 
 type surface struct {
@@ -68,6 +70,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.auditLog()
 	s.configs()
 	s.findings()
+	s.tickets()
 	s.exports()
 	s.scans()
 	s.templates()
