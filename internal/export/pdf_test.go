@@ -80,8 +80,8 @@ func sample() []engine.Event {
 			e.Response = "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("root:x:0:0:root:/root:/bin/bash\n", 200)
 		}),
 		one("scripts", "/页面/日本語/한국어", syntax.Info{ //nolint:gosmopolitan // scripts are tested
-			Name: "Уязвимость конфигурации · Ευπάθεια · 目录列表暴露 · ディレクトリ一覧 · 디렉터리", Severity: "high",
-			Description: "Сервер показывает содержимое каталога. 服务器显示目录内容，任何人都可以看到文件名。サーバーはディレクトリの内容を表示します。Ελληνικά. Українська. Հայերեն. ქართული. 서버가 디렉터리를 표시합니다. →✓ 😀 ไทย",
+			Name: "Уязвимость конфигурации · Ευπάθεια · 目录列表暴露 · ディレクトリ一覧 · 디렉터리", Severity: "high", //nolint:gosmopolitan // scripts are tested
+			Description: "Сервер показывает содержимое каталога. 服务器显示目录内容，任何人都可以看到文件名。サーバーはディレクトリの内容を表示します。Ελληνικά. Українська. Հայերեն. ქართული. 서버가 디렉터리를 표시합니다. →✓ 😀 ไทย", //nolint:gosmopolitan // scripts are tested
 		}, nil),
 		one("hostile", "/x", syntax.Info{
 			Name: "=cmd|' /C calc'!A0 ) Tj ET Q endstream endobj <</JS(app.alert\\(1\\))/S/JavaScript>> \u202egnp.exe\x00\x1b[31m", Severity: "low",
@@ -103,7 +103,7 @@ func TestPDFIsAReport(t *testing.T) {
 		for _, want := range []string{
 			"Security findings", "Quarterly scan of the shop — Überprüfung", "Summary", "This report covers 65 findings at", "Findings by severity",
 			". Apache HTTP Server 2.4.49 - path traversal", "CVE-2021-41773", "9.8", "Remediation", "Update to 2.4.51 or newer.", "Git configuration exposed",
-			"Уязвимость конфигурации", "目录列表暴露", "ディレクトリ一覧", "디렉터리", "Հայերեն", "ქართული", `\u{1f600}`, "root:x:0:0:root:/root:/bin/bash",
+			"Уязвимость конфигурации", "目录列表暴露", "ディレクトリ一覧", "디렉터리", "Հայերեն", "ქართული", `\u{1f600}`, "root:x:0:0:root:/root:/bin/bash", //nolint:gosmopolitan // scripts are tested
 			"The first 2,500 of 6,419 bytes are shown.", `) Tj ET Q endstream endobj <</JS(app.alert\(1\))/S/JavaScript>>`, `\u{202e}gnp.exe`,
 			fmt.Sprintf("Page 1 of %d", pages), fmt.Sprintf("Page %d of %d", pages, pages),
 		} {
