@@ -141,6 +141,7 @@ type ResultQuery struct {
 	Internal   Maybe  `query:"is_internal" doc:"Whether its address is not of the public internet."`
 	SortAsc    string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, severity, vuln_status, host, port, template_id."`
 	SortDesc   string `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	Before     int64  `query:"before" minimum:"0" doc:"Only what had arrived when a page said this number: before or next of its answer. 0: all."`
 	Window
 }
 
@@ -173,7 +174,7 @@ func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 	f = finding.Filter{
 		Severities: commas(cmp.Or(q.Severity, withoutInfo)), Hosts: commas(q.Host), Domains: commas(q.Domain), Templates: commas(q.Templates), Categories: commas(q.Category),
 		Tags: commas(q.Tags), Labels: commas(q.Labels), ScanIDs: commas(q.ScanIDs), Search: q.Search, Since: finding.Since(q.Time, now),
-		Internal: q.Internal.ptr(), Regression: q.Regression.ptr(), Ticket: q.Ticket.ptr(),
+		Internal: q.Internal.ptr(), Regression: q.Regression.ptr(), Ticket: q.Ticket.ptr(), Before: q.Before,
 	}
 	for _, severity := range f.Severities {
 		if !slices.Contains(finding.Severities, severity) {
@@ -202,6 +203,8 @@ type ResultList struct {
 	Data    []VulnerabilityResult `json:"data" doc:"The page."`
 	Stats   ResultStats           `json:"stats" doc:"Counts."`
 	Filters map[string]string     `json:"filters" doc:"The filters that were applied."`
+	Before  int64                 `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
+	Next    int64                 `json:"next,omitempty" doc:"Of a list that is not sorted: sent as before, without an offset, it asks for what follows this page, whatever arrived or was deleted meanwhile. Absent when nothing follows."`
 }
 
 // ResultStats counts findings.
@@ -218,12 +221,15 @@ func (s surface) listResults(ctx context.Context, in *ResultQuery) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	found, total, err := s.Findings.FindAll(ctx, f, sorts, in.page())
+	p, err := s.Findings.FindPage(ctx, f, sorts, in.page())
 	if err != nil {
 		return nil, err
 	}
-	list := ResultList{Listing: listing(in.Window, len(found), total, "Findings."), Data: make([]VulnerabilityResult, len(found)), Stats: ResultStats{total}, Filters: in.applied()}
-	for i, one := range found {
+	list := ResultList{
+		Listing: listing(in.Window, len(p.Findings), p.Total, "Findings."), Data: make([]VulnerabilityResult, len(p.Findings)), Stats: ResultStats{p.Total},
+		Filters: in.applied(), Before: p.End, Next: p.Next,
+	}
+	for i, one := range p.Findings {
 		list.Data[i] = resultOf(one)
 	}
 	return &struct{ Body ResultList }{list}, nil
