@@ -55,7 +55,7 @@ func (v *visit) seeAll(ctx context.Context, x *web.Exchange) {
 		var events []Event
 		for _, f := range out.Findings {
 			o := origin{bound: b, block: g.block}
-			ev := newEvent(o, v.target, v.address, hop{exchange: x, at: x.URL(), body: x.Body}, f, nil)
+			ev := newEvent(o, v.target, v.address, hop{exchange: x, at: program.SpellHop(x.Request.Address), body: x.Body}, f, nil)
 			ev.Global, ev.origin = true, nil
 			events = append(events, ev)
 		}

@@ -110,7 +110,8 @@ func (v *visit) probe(ctx context.Context, n int) {
 	req, err := v.run.programs[a.program].Request(a.block, a.entry, v.input(ctx))
 	if err != nil {
 		v.open(p, nil)
-		v.deliver(p, answer{state: skipped, reason: err.Error()})
+		state, reason := unmade(err)
+		v.deliver(p, answer{state: state, reason: reason})
 		return
 	}
 	first, err := v.send(ctx, req.Request)
@@ -318,7 +319,7 @@ func (v *visit) events(ctx context.Context, a ask, chain []*web.Exchange, i int,
 		return nil
 	}
 	b := v.run.programs[a.program]
-	h := hop{exchange: chain[i], at: chain[i].URL()}
+	h := hop{exchange: chain[i], at: program.SpellHop(chain[i].Request.Address)}
 	if i == len(chain)-1 {
 		h.body = chain[i].Body
 	}

@@ -102,6 +102,16 @@ func (m *memory) carried(round int) dsl.Lookup {
 	}
 }
 
+// learned is a value that was extracted or set before, by its name alone.
+func (m *memory) learned(name string) (any, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.values[name]; !ok {
+		return nil, false
+	}
+	return m.value(name, 0)
+}
+
 // value is a value by its name. Of several, "name" is the one of the round, or the last
 // one there is, and "name1" the second. The caller holds mu.
 func (m *memory) value(name string, round int) (any, bool) {

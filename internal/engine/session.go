@@ -331,19 +331,37 @@ func unanswered(ctx context.Context, err error) turn {
 
 // unmade is what comes of a request that cannot be made. Where a value was to come out
 // of an answer that was there and did not have it, the template has had its say: there
-// is nothing to be found here.
+// is nothing to be found here. A payload that has no value leaves the others be.
 func (s *session) unmade(err error) turn {
-	got := turn{state: skipped, reason: err.Error(), over: true, unmade: true, fault: err}
-	name := ""
-	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) {
-		name = open.Name
-	} else if missing := (*dsl.Missing)(nil); errors.As(err, &missing) {
-		name = missing.Name
+	got := turn{over: true, fault: err}
+	if wrong := (*program.PayloadError)(nil); errors.As(err, &wrong) {
+		got.over = false
 	}
-	if s.requests.Load() > 0 && s.bound.Carries(name) {
+	got.state, got.reason = unmade(err)
+	if got.state == skipped && s.requests.Load() > 0 && s.bound.Carries(placeholder(err)) {
 		got.state, got.reason = tested, ""
 	}
 	return got
+}
+
+// unmade is the state and the reason of a request that cannot be made. One that asks for
+// a domain where the target is an address says nothing about such targets.
+func unmade(err error) (state uint8, reason string) {
+	if program.NamesDomain(placeholder(err)) {
+		return notApplicable, ""
+	}
+	return skipped, err.Error()
+}
+
+// placeholder is the text between the braces that has no value.
+func placeholder(err error) string {
+	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) {
+		return open.Name
+	}
+	if missing := (*dsl.Missing)(nil); errors.As(err, &missing) {
+		return missing.Name
+	}
+	return ""
 }
 
 // exchange sends a request, or takes the answer that is there already, and follows
@@ -382,6 +400,11 @@ func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, 
 	b := &s.bound.Blocks[j]
 	got := turn{state: tested}
 	views := s.views(ctx, chain)
+	if s.bound.Flow != nil || len(s.bound.Blocks) > 1 {
+		for _, view := range views { // what blocks have learned wins over what an answer says
+			view.Named = dsl.First(s.memory.learned, view.Named)
+		}
+	}
 	vars := dsl.First(about(s.bound), s.memory.history, req.Scope.Lookup)
 	for i, x := range slices.Backward(chain) {
 		if x.Header("Set-Cookie") != "" {
@@ -398,7 +421,7 @@ func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, 
 		if s.found != nil && !out.Silent && len(out.Findings) > 0 {
 			got.found = append(got.found, out)
 		}
-		h := hop{exchange: x, at: x.URL(), body: views[i].Body}
+		h := hop{exchange: x, at: program.SpellHop(x.Request.Address), body: views[i].Body}
 		if i == 0 {
 			h.at = req.URL()
 		}

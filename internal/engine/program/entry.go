@@ -24,24 +24,26 @@ type Request struct {
 	web.Request
 	Payload Payload
 	Scope   *Scope // what names meant when it was made, for its operators
+
+	fragment string // of the URL; not sent
 }
 
-// URL is the address that the request asks for, as the template wrote it.
-func (r *Request) URL() string { return r.Address.String() }
+// URL is the address that the request asks for, as events name it.
+func (r *Request) URL() string { return Spell(r.Address, r.fragment, r.Raw != nil) }
 
 // Request makes the request of an entry. The error says which variable has no value,
 // or why the text is no request; such a request cannot be made from this input.
 func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 	m := maker{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry], scope: b.Scope(block, entry, in)}
 	var err error
-	if m.scope.payload, err = m.block.payloads.render(in.Tuple, m.scope.under(len(b.variables))); err != nil && !m.block.passes(err) {
-		return Request{Scope: m.scope}, err
+	if m.scope.payload, err = m.block.payloads.render(in.Tuple, m.scope.under(len(b.variables)), m.block.passes); err != nil {
+		return Request{Scope: m.scope}, &PayloadError{err}
 	}
 	req := Request{Payload: m.scope.payload, Scope: m.scope}
 	if m.entry.isRaw {
-		err = m.fromRaw(&req.Request)
+		err = m.fromRaw(&req)
 	} else {
-		err = m.fromPath(&req.Request)
+		err = m.fromPath(&req)
 	}
 	if err == nil {
 		err = m.finish(&req.Request)
@@ -100,7 +102,7 @@ func (b *Block) passes(err error) bool {
 }
 
 // fromPath makes a request of a path text (template language 2.2).
-func (m *maker) fromPath(req *web.Request) error {
+func (m *maker) fromPath(req *Request) error {
 	e := m.entry
 	text, err := m.render(e.path)
 	if err != nil {
@@ -110,6 +112,7 @@ func (m *maker) fromPath(req *web.Request) error {
 	if err != nil {
 		return err
 	}
+	_, req.fragment, _ = strings.Cut(text, "#")
 	req.Method = e.method
 	req.NoDefaults = e.sending.unsafe
 	if m.block.selfmade {
@@ -132,7 +135,7 @@ func withScheme(text string) string {
 }
 
 // fromRaw makes a request of a raw text (template language 2.3 and 2.4).
-func (m *maker) fromRaw(req *web.Request) error {
+func (m *maker) fromRaw(req *Request) error {
 	e, base := m.entry, m.scope.target
 	var err error
 	if m.block.selfmade {
@@ -149,6 +152,7 @@ func (m *maker) fromRaw(req *web.Request) error {
 	if err != nil {
 		return err
 	}
+	_, req.fragment, _ = strings.Cut(got.target, "#")
 	req.Address = base
 	if m.block.selfmade {
 		base.Path, base.Query = "", ""

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -68,8 +67,8 @@ func (p *payloads) tuple(i int) []string {
 }
 
 // render gives tuple i with the placeholders of its values filled in from what else is
-// known; err is the first of dsl.Text.Render, and values are filled in as far as it goes.
-func (p *payloads) render(i int, env *dsl.Env) (_ Payload, err error) {
+// known; err is that of dsl.Text.Render, unless it passes.
+func (p *payloads) render(i int, env *dsl.Env, passes func(err error) bool) (Payload, error) {
 	if len(p.sets) == 0 {
 		return nil, nil
 	}
@@ -77,12 +76,33 @@ func (p *payloads) render(i int, env *dsl.Env) (_ Payload, err error) {
 	out := make(Payload, len(values))
 	for k, v := range values {
 		if strings.Contains(v, "{{") || strings.Contains(v, "§") {
-			text, failed := dsl.Parse(v).Render(env)
-			v, err = text, cmp.Or(err, failed)
+			text, err := dsl.Parse(v).Render(env)
+			if err != nil && !passes(err) {
+				return nil, err
+			}
+			v = text
 		}
 		out[k] = Value{p.sets[k].name, v}
 	}
-	return out, err
+	return out, nil
+}
+
+// PayloadError is why a request cannot be made with one tuple of payload values; it may
+// be possible with others.
+type PayloadError struct{ Err error }
+
+// Error is the reason.
+func (e *PayloadError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error of rendering.
+func (e *PayloadError) Unwrap() error { return e.Err }
+
+// NamesDomain says whether a placeholder asks for a part of the target's domain, which
+// targets without one do not have (template language 1.5).
+func NamesDomain(placeholder string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(placeholder, notInName), func(name string) bool {
+		return name == "RDN" || name == "DN" || name == "TLD" || name == "SD"
+	})
 }
 
 // Value is a name and its text.

@@ -1,0 +1,83 @@
+package program
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// Spell writes an address as events name it (template language 8.1, matched-at): the way
+// users of the language know, who compare such texts. Parameters of one name stand
+// together, empty values have no equals sign (unless equals is set), and what no URL can
+// hold is escaped. What is sent is not touched by it.
+func Spell(a web.Address, fragment string, equals bool) string {
+	text := a.Scheme + "://" + a.Host + spellPath(a.Path)
+	if query := spellQuery(a.Query, equals); query != "" {
+		text += "?" + query
+	}
+	if fragment != "" {
+		text += "#" + fragment
+	}
+	return text
+}
+
+// SpellHop writes the address that a redirect led to: its query is that of the redirect.
+func SpellHop(a web.Address) string {
+	a.Path = spellPath(a.Path)
+	return a.String()
+}
+
+// spellPath escapes a path when something in it cannot stand in one.
+func spellPath(path string) string {
+	if u, err := url.Parse("http://h" + path); err == nil {
+		return u.EscapedPath()
+	}
+	return web.Address{Path: path}.Target()
+}
+
+func spellQuery(query string, equals bool) string {
+	if query == "" {
+		return ""
+	}
+	values := map[string][]string{}
+	var names []string
+	for pair := range strings.SplitSeq(strings.TrimSuffix(query, "&"), "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if values[name] == nil {
+			names = append(names, name)
+		}
+		values[name] = append(values[name], value)
+	}
+	var b strings.Builder
+	for _, name := range names {
+		for _, value := range values[name] {
+			if b.Len() > 0 {
+				b.WriteByte('&')
+			}
+			spellParam(&b, name)
+			if equals || value != "" {
+				b.WriteByte('=')
+				spellParam(&b, value)
+			}
+		}
+	}
+	return b.String()
+}
+
+// spellParam escapes control characters and what is not ASCII; a blank is a plus.
+func spellParam(b *strings.Builder, s string) {
+	const hex = "0123456789ABCDEF"
+	for _, c := range []byte(s) {
+		switch {
+		case c == ' ':
+			b.WriteByte('+')
+		case c < 20 || c == 0x7f:
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		case c > 0x7f:
+			b.Write([]byte{'%', hex[c>>4] | 0x20, hex[c&15] | 0x20})
+		default:
+			b.WriteByte(c)
+		}
+	}
+}
