@@ -87,7 +87,7 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 	if err != nil {
 		return report, err
 	}
-	report.Refused, report.Total = append(found.refused, wrong...), len(rows)
+	report.Refused, report.Total = slices.Concat(found.refused, wrong), len(rows)
 	if len(rows) == 0 {
 		return report, errs.New(errs.Invalid, "no_templates", "%s has no template that is well-formed. The old set stays.", source).At("from").Because(errors.Join(report.Refused...))
 	}

@@ -89,7 +89,7 @@ func highlight(t Template, terms []term) map[string][]string {
 	out := map[string][]string{}
 	mark := func(field string, texts ...string) {
 		for _, text := range texts {
-			if marked, any := markWords(text, terms); any {
+			if marked, found := markWords(text, terms); found {
 				out[field] = append(out[field], marked)
 			}
 		}
@@ -108,7 +108,7 @@ func highlight(t Template, terms []term) map[string][]string {
 }
 
 // markWords puts <em> around the beginnings of words that terms look for.
-func markWords(text string, terms []term) (marked string, any bool) {
+func markWords(text string, terms []term) (marked string, found bool) {
 	var b strings.Builder
 	from := 0 // of what is not written yet
 	inWord := false
@@ -119,14 +119,14 @@ func markWords(text string, terms []term) (marked string, any bool) {
 			b.WriteString(html.EscapeString(text[from:i]))
 			b.WriteString("<em>" + html.EscapeString(text[i:i+n]) + "</em>")
 			i += n
-			from, inWord, any = i, true, true
+			from, inWord, found = i, true, true
 			continue
 		}
 		inWord = letter
 		i += size
 	}
 	b.WriteString(html.EscapeString(text[from:]))
-	return b.String(), any
+	return b.String(), found
 }
 
 // longest is how many bytes at the beginning of a text a term looks for.

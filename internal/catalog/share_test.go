@@ -51,7 +51,7 @@ func TestOwnTemplates(t *testing.T) {
 			"get":    second1(s.OwnByID(s.eve, made.ID)),
 			"update": second1(s.Update(s.eve, made.ID, catalog.NewTemplate{Text: written("b", "B", "low", "x")})),
 			"delete": s.Delete(s.eve, made.ID),
-			"share":  second1(s.ShareTemplate(s.eve, made.ID, catalog.ShareUpdate{Type: kind(catalog.Unlisted)})),
+			"share":  second1(s.ShareTemplate(s.eve, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)})),
 		} {
 			if !errs.Is(err, errs.NotFound) {
 				t.Errorf("a stranger's %s: %v", name, err)
@@ -70,8 +70,6 @@ func TestOwnTemplates(t *testing.T) {
 }
 
 func second1[T any](_ T, err error) error { return err }
-
-func kind(k catalog.ShareType) *catalog.ShareType { return &k }
 
 func TestBadTemplatesAreRefusedByLineAndKey(t *testing.T) {
 	s := open(t, dbtest.Open(t, "sqlite"))
@@ -112,11 +110,11 @@ func TestSharesOpenForWhomTheyName(t *testing.T) {
 		s := open(t, d)
 		made := s.create(t, s.ada, "a")
 		eve := caller(t, s.eve)
-		share, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: kind(catalog.Organization)})
+		share, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: new(catalog.Organization)})
 		if err != nil || share.ID == made.ID {
 			t.Fatal(share, err)
 		}
-		if _, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: kind(catalog.Unlisted)}); !errs.Is(err, errs.Conflict) {
+		if _, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)}); !errs.Is(err, errs.Conflict) {
 			t.Errorf("shared twice: %v", err)
 		}
 		nobody := t.Context()
@@ -125,13 +123,13 @@ func TestSharesOpenForWhomTheyName(t *testing.T) {
 			up                           catalog.ShareUpdate
 			link, byID, nobody, eveScans bool
 		}{
-			{"our own organization", catalog.ShareUpdate{Type: kind(catalog.Organization)}, false, false, false, false},
+			{"our own organization", catalog.ShareUpdate{Type: new(catalog.Organization)}, false, false, false, false},
 			{"her team", catalog.ShareUpdate{Organizations: []string{eve.TeamID}}, true, true, false, true},
 			{"her domain", catalog.ShareUpdate{Organizations: []string{"elsewhere.net"}}, true, true, false, true},
 			{"another domain", catalog.ShareUpdate{Organizations: []string{"where.net", ids.New()}}, false, false, false, false},
-			{"her address", catalog.ShareUpdate{Type: kind(catalog.Users), Emails: []string{"Eve@elsewhere.net"}}, true, true, false, true},
+			{"her address", catalog.ShareUpdate{Type: new(catalog.Users), Emails: []string{"Eve@elsewhere.net"}}, true, true, false, true},
 			{"another address", catalog.ShareUpdate{Emails: []string{"adam@elsewhere.net"}}, false, false, false, false},
-			{"everybody with the link", catalog.ShareUpdate{Type: kind(catalog.Unlisted)}, true, false, true, true},
+			{"everybody with the link", catalog.ShareUpdate{Type: new(catalog.Unlisted)}, true, false, true, true},
 		} {
 			if _, err := s.UpdateShare(s.ada, share.ID, c.up); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
@@ -164,7 +162,7 @@ func TestSharesOpenForWhomTheyName(t *testing.T) {
 		if err := reads(s, s.ada, share.ID); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a link that was ended: %v", err)
 		}
-		again, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: kind(catalog.Unlisted)})
+		again, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)})
 		if err != nil || again.ID == share.ID {
 			t.Errorf("shared again: %+v %v", again, err)
 		}
@@ -187,7 +185,7 @@ func TestSharesEnd(t *testing.T) {
 		s := open(t, d)
 		made := s.create(t, s.ada, "a")
 		day := "1d"
-		share, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: kind(catalog.Unlisted), TTL: &day})
+		share, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted), TTL: &day})
 		if err != nil || share.ExpiresAt.Sub(share.CreatedAt) != 24*time.Hour {
 			t.Fatal(share, err)
 		}
@@ -205,7 +203,7 @@ func TestSharesEnd(t *testing.T) {
 				t.Errorf("%s reads what has ended: %v", who, err)
 			}
 		}
-		again, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: kind(catalog.Unlisted)})
+		again, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)})
 		if err != nil || again.ID == share.ID {
 			t.Errorf("shared again: %+v %v", again, err)
 		}
@@ -233,7 +231,7 @@ func TestSharesAreListed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := open(t, d)
 		for _, id := range []string{"b", "A", "c"} {
-			if _, err := s.ShareTemplate(s.ada, s.create(t, s.ada, id).ID, catalog.ShareUpdate{Type: kind(catalog.Unlisted)}); err != nil {
+			if _, err := s.ShareTemplate(s.ada, s.create(t, s.ada, id).ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -269,7 +267,7 @@ func TestViewersAndFreePlans(t *testing.T) {
 		"create": second1(s.Create(viewer, catalog.NewTemplate{Text: written("b", "B", "low", "x")})),
 		"update": second1(s.Update(viewer, made.ID, catalog.NewTemplate{Text: written("b", "B", "low", "x")})),
 		"delete": s.Delete(viewer, made.ID),
-		"share":  second1(s.ShareTemplate(viewer, made.ID, catalog.ShareUpdate{Type: kind(catalog.Unlisted)})),
+		"share":  second1(s.ShareTemplate(viewer, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)})),
 		"end":    s.Unshare(viewer, made.ID),
 		"early":  second1(s.EarlyByID(viewer, "a")),
 	} {
