@@ -333,7 +333,7 @@ func unanswered(ctx context.Context, err error) turn {
 // of an answer that was there and did not have it, the template has had its say: there
 // is nothing to be found here. A payload that has no value leaves the others be.
 func (s *session) unmade(err error) turn {
-	got := turn{over: true, fault: err}
+	got := turn{over: true, unmade: true, fault: err}
 	if wrong := (*program.PayloadError)(nil); errors.As(err, &wrong) {
 		got.over = false
 	}
