@@ -40,7 +40,9 @@ func TestDatabasesAnswerAlike(t *testing.T) {
 	for range requests {
 		op, path := a.request()
 		left, right := sqlite.do(sqlite.request(http.MethodGet, path, &ada, "")), postgres.do(postgres.request(http.MethodGet, path, &ada, ""))
-		if left.status != right.status || left.header.Get("Content-Type") != right.header.Get("Content-Type") || withoutID(left) != withoutID(right) {
+		kind := left.header.Get("Content-Type")
+		same := withoutID(left) == withoutID(right) || kind == "application/pdf" // which says when it was written
+		if left.status != right.status || kind != right.header.Get("Content-Type") || !same {
 			t.Errorf("GET %s\nSQLite:     %d %.3000s\nPostgreSQL: %d %.3000s", path, left.status, left.body, right.status, right.body)
 			if failed++; failed == 10 {
 				t.Fatal("and so on")
@@ -170,6 +172,7 @@ func (a asker) request() (*operation, string) {
 		switch {
 		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", a.pick(append(a.pools[p.Name], "missing")))
+		case p.Name == "async": // that would make something
 		case p.In == "query" && (p.Required || a.rand.IntN(4) == 0):
 			query.Set(p.Name, a.value(p.Name, a.doc.deref(p.Schema)))
 		}
