@@ -58,7 +58,7 @@ func (c clouds) cloudflare(ctx context.Context, b block) (string, error) {
 	case err != nil:
 		return "", err
 	case !answer.Success || answer.Result.Status != "" && answer.Result.Status != "active":
-		return "", fmt.Errorf("Cloudflare says that the token is %.40s", strings.TrimSpace(answer.Result.Status+" not active"))
+		return "", fmt.Errorf("the token is %.40s", strings.TrimSpace(answer.Result.Status+" not active"))
 	}
 	return "the credentials are good", nil
 }
