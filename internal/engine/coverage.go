@@ -40,7 +40,6 @@ const Interrupted = "interrupted"
 type cells struct {
 	draft   []uint8
 	why     map[int]string
-	total   int                        // requests that are expected on the target
 	states  [numStates]*roaring.Bitmap // nil for a state that does not occur
 	reasons []reason
 }

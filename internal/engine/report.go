@@ -31,6 +31,7 @@ type TargetReport struct {
 	Matched int    // templates that matched
 	Marks   []Mark // reasons to doubt what was found
 
+	total int // requests that are expected
 	cells cells
 }
 
@@ -104,7 +105,7 @@ func (r *run) watch() (stop func()) {
 	}
 	total := 0
 	for _, t := range r.report.Targets {
-		total += t.cells.total
+		total += t.total
 	}
 	tell := func(final bool) {
 		c := &r.counts

@@ -45,7 +45,7 @@ type answer struct {
 }
 
 func (r *run) newVisit(target Target, wrong error) *visit {
-	report := &TargetReport{Target: target.Input, cells: newCells(len(r.programs))}
+	report := &TargetReport{Target: target.Input}
 	r.report.Targets = append(r.report.Targets, report)
 	v := &visit{run: r, report: report, wrong: wrong}
 	v.seat = seat{engine: r.engine, target: target, send: r.send, gate: r.sent, frequency: &r.frequency}
@@ -57,7 +57,7 @@ func (r *run) newVisit(target Target, wrong error) *visit {
 		v.plan = r.planFor(target)
 	}
 	if v.plan != nil {
-		report.cells.total = v.plan.total
+		report.total = v.plan.total
 	}
 	return v
 }
@@ -74,7 +74,7 @@ func (v *visit) runs(i int) bool {
 // do visits the target; afterwards every cell of it has its state.
 func (v *visit) do(ctx context.Context) {
 	r := v.run
-	v.left = make([]int, len(r.programs))
+	v.left, v.report.cells = make([]int, len(r.programs)), newCells(len(r.programs))
 	v.skipDone()
 	if v.wrong == nil && ctx.Err() == nil && !v.targetless() {
 		v.wrong = v.locate(ctx)
