@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func event(i int, at time.Time) engine.Event {
 	folder, severity := folders[t.IntN(len(folders))], severities[t.IntN(len(severities))]
 	id := "weakness-" + strconv.Itoa(template)
 	name, port := fmt.Sprintf("h%d.d%d.example.com", host, host%domains), ports[r.IntN(len(ports))]
-	at0 := fmt.Sprintf("https://%s:%s/app/%d/item?id=%d", name, port, i, r.IntN(1000))
+	at0 := fmt.Sprintf("https://%s/app/%d/item?id=%d", net.JoinHostPort(name, port), i, r.IntN(1000))
 	e := engine.Event{
 		Host: name, Port: port, Type: strings.SplitN(folder, "/", 2)[0], TemplateID: id, TemplatePath: folder + "/" + id + ".yaml", MatchedAt: at0, Path: "/app",
 		MatcherStatus: true, Timestamp: at, IP: fmt.Sprintf("192.0.2.%d", host%256), CurlCommand: "curl -X 'GET' '" + at0 + "'",

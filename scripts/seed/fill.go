@@ -70,7 +70,10 @@ func (s *seeder) fill(ctx context.Context, scans, findings int) error {
 // scan makes the i-th scan with the n events from the first one on.
 func (s *seeder) scan(ctx context.Context, i, first, n int) error {
 	if kind := i % cycle; kind < ran && n > 0 {
-		_, err := s.scans.Import(ctx, fmt.Sprintf("Upload %d of team %d", i, i%31), s.lines(first, n))
+		body, err := s.lines(first, n)
+		if err == nil {
+			_, err = s.scans.Import(ctx, fmt.Sprintf("Upload %d of team %d", i, i%31), body)
+		}
 		return err
 	}
 	c := scan.Config{}
@@ -119,13 +122,15 @@ func (s *seeder) work(ctx context.Context, made scan.Scan, first, n int) error {
 }
 
 // lines is n events as an upload.
-func (s *seeder) lines(first, n int) *bytes.Reader {
-	var body bytes.Buffer
-	out := json.NewEncoder(&body)
+func (s *seeder) lines(first, n int) (*bytes.Buffer, error) {
+	body := new(bytes.Buffer)
+	out := json.NewEncoder(body)
 	for i := first; i < first+n; i++ {
-		_ = out.Encode(event(i, s.at)) // into memory, of a type that can be encoded
+		if err := out.Encode(event(i, s.at)); err != nil {
+			return nil, err
+		}
 	}
-	return bytes.NewReader(body.Bytes())
+	return body, nil
 }
 
 // decide gives the findings of some templates decisions and labels.

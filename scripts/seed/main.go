@@ -65,6 +65,6 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	took := time.Since(began)
-	fmt.Printf("%d findings in %d scans of %s in %s (%.0f findings/s)\n", *findings, *scans, *email, took.Round(time.Second), float64(*findings)/took.Seconds())
+	fmt.Fprintf(os.Stdout, "%d findings in %d scans of %s in %s (%.0f findings/s)\n", *findings, *scans, *email, took.Round(time.Second), float64(*findings)/took.Seconds())
 	return nil
 }
