@@ -15,7 +15,7 @@ func TestSpell(t *testing.T) {
 		"/?a=1&b=2&a=3":                    "/?a=1&a=3&b=2",
 		"/?&a=1&":                          "/?a=1",
 		"/x?=":                             "/x",
-		"/?q=a b'\"<錦>":                    "/?q=a+b'\"<%e9%8c%a6>",
+		"/?q=a b'\"<\u9326>":               "/?q=a+b'\"<%e9%8c%a6>",
 		"/.env/\\":                         "/.env/%5C",
 		`/q/"onmouseover="alert(1)"`:       "/q/%22onmouseover=%22alert%281%29%22",
 		"/%2e%2e/..;/(x)":                  "/%2e%2e/..;/(x)",
