@@ -29,7 +29,7 @@ type Request struct {
 }
 
 // URL is the address that the request asks for, as events name it.
-func (r *Request) URL() string { return Spell(r.Address, r.fragment, r.Raw != nil) }
+func (r *Request) URL() string { return Spell(r.Address, r.fragment) }
 
 // Request makes the request of an entry. The error says which variable has no value,
 // or why the text is no request; such a request cannot be made from this input.

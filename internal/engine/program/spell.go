@@ -9,15 +9,15 @@ import (
 
 // Spell writes an address as events name it (template language 8.1, matched-at): the way
 // users of the language know, who compare such texts. Parameters of one name stand
-// together, empty values have no equals sign (unless equals is set), and what no URL can
-// hold is escaped. What is sent is not touched by it.
-func Spell(a web.Address, fragment string, equals bool) string {
+// together, empty values have no equals sign, and what no URL can hold is escaped; in a
+// fragment escapes are escaped once more. What is sent is not touched by it.
+func Spell(a web.Address, fragment string) string {
 	text := a.Scheme + "://" + a.Host + spellPath(a.Path)
-	if query := spellQuery(a.Query, equals); query != "" {
+	if query := spellQuery(a.Query); query != "" {
 		text += "?" + query
 	}
 	if fragment != "" {
-		text += "#" + fragment
+		text += "#" + (&url.URL{Fragment: fragment}).EscapedFragment()
 	}
 	return text
 }
@@ -36,7 +36,7 @@ func spellPath(path string) string {
 	return web.Address{Path: path}.Target()
 }
 
-func spellQuery(query string, equals bool) string {
+func spellQuery(query string) string {
 	if query == "" {
 		return ""
 	}
@@ -56,7 +56,7 @@ func spellQuery(query string, equals bool) string {
 				b.WriteByte('&')
 			}
 			spellParam(&b, name)
-			if equals || value != "" {
+			if value != "" {
 				b.WriteByte('=')
 				spellParam(&b, value)
 			}
