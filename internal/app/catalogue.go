@@ -10,12 +10,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/worker"
 )
 
-// What the commands about the catalogue say and hear.
-type (
-	TemplateSource = catalog.Source
-	TemplateReport = catalog.Report
-	KnownTemplate  = catalog.Known
-)
+// TemplateSource is where a command takes templates from.
+type TemplateSource = catalog.Source
+
+// TemplateReport is what became of them.
+type TemplateReport = catalog.Report
+
+// KnownTemplate is a template that the catalogue has.
+type KnownTemplate = catalog.Known
 
 // UpdateTemplates imports a set of templates into the configured database. A URL is
 // fetched from public addresses, and from those that webhooks may reach.
