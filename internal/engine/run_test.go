@@ -124,7 +124,7 @@ func TestCancel(t *testing.T) {
 	e := newEngine(t, engine.Config{PerHost: 1, Timeout: time.Minute})
 	start := time.Now()
 	report, _, _ := runIn(t, ctx, e, engine.Scan{Targets: []string{target, target + "/2"}, Programs: programs})
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 30*time.Second { // the hanging request alone would last a minute
 		t.Errorf("stopping took %v", took)
 	}
 	if seen.get("hang") == 0 {

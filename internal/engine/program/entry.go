@@ -121,7 +121,7 @@ func (m *maker) fromPath(req *Request) error {
 		// What the target was given with comes first.
 		address.Query = joinQuery(m.scope.target.Query, address.Query)
 	}
-	req.Address = address.Encoded()
+	req.Address = address
 	return nil
 }
 
@@ -158,7 +158,6 @@ func (m *maker) fromRaw(req *Request) error {
 		base.Path, base.Query = "", ""
 	}
 	req.Address.Path, req.Address.Query = merge(base, got.target, e.sending.automerge)
-	_, req.Address.Fragment, _ = strings.Cut(got.target, "#")
 	if e.sending.unsafe {
 		loose := mergeLoose(base, got.target, e.sending.automerge)
 		if got.target == "" {
@@ -170,7 +169,6 @@ func (m *maker) fromRaw(req *Request) error {
 		return nil
 	}
 	req.Method, req.NoAccept = got.method, true
-	req.Address = req.Address.Encoded()
 	for _, h := range got.headers {
 		if h.Name == "Host" {
 			req.Host = h.Value

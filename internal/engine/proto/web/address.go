@@ -21,19 +21,17 @@ type Address struct {
 	Host   string // host or host:port, as written; lower case
 	Path   string // begins with a slash, or is empty
 	Query  string // without the question mark
-
-	Fragment string // without the number sign; it is told, and never sent
 }
 
-// ParseAddress takes an absolute http or https URL apart. Names outside ASCII become the
-// form that name servers know.
+// ParseAddress takes an absolute http or https URL apart. A fragment is dropped; names
+// outside ASCII become the form that name servers know.
 func ParseAddress(s string) (Address, error) {
 	scheme, rest, ok := strings.Cut(s, "://")
 	a := Address{Scheme: strings.ToLower(scheme)}
 	if !ok || a.Scheme != "http" && a.Scheme != "https" {
 		return a, fmt.Errorf("%q is not an http or https URL", clip(s))
 	}
-	rest, a.Fragment, _ = strings.Cut(rest, "#")
+	rest, _, _ = strings.Cut(rest, "#")
 	if end := strings.IndexAny(rest, "/?"); end >= 0 {
 		rest, a.Path = rest[:end], rest[end:]
 	}
@@ -86,14 +84,10 @@ func splitHost(s string) (host, port string) {
 
 // String is the URL in full.
 func (a Address) String() string {
-	s := a.Scheme + "://" + a.Host + a.Path
-	if a.Query != "" {
-		s += "?" + a.Query
+	if a.Query == "" {
+		return a.Scheme + "://" + a.Host + a.Path
 	}
-	if a.Fragment != "" {
-		s += "#" + a.Fragment
-	}
-	return s
+	return a.Scheme + "://" + a.Host + a.Path + "?" + a.Query
 }
 
 // Hostname is the host without port and brackets.
