@@ -11,32 +11,7 @@ import (
 // Window is the part of a list that was asked for.
 type Window struct {
 	Offset int // items to skip, ≥ 0
-	Limit  int // items to return, 1..Max
-}
-
-// The bounds of every list.
-const (
-	DefaultLimit = 50
-	MaxLimit     = 1000
-	maxOffset    = 1 << 31
-)
-
-// NewWindow checks an offset and a limit; a nil limit is DefaultLimit.
-func NewWindow(offset, limit *int) (Window, error) {
-	w := Window{Limit: DefaultLimit}
-	if offset != nil {
-		if *offset < 0 || *offset > maxOffset {
-			return w, errs.Field("offset", "offset must be between 0 and %d.", maxOffset)
-		}
-		w.Offset = *offset
-	}
-	if limit != nil {
-		if *limit < 1 || *limit > MaxLimit {
-			return w, errs.Field("limit", "limit must be between 1 and %d.", MaxLimit)
-		}
-		w.Limit = *limit
-	}
-	return w, nil
+	Limit  int // items to return, ≥ 1
 }
 
 // Pages is how many windows of this limit hold total items.

@@ -10,31 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWindows(t *testing.T) {
-	n := func(v int) *int { return &v }
-	for name, c := range map[string]struct {
-		offset, limit *int
-		want          Window
-		param         string // at fault, or ""
-	}{
-		"nothing":     {nil, nil, Window{0, DefaultLimit}, ""},
-		"both":        {n(7), n(3), Window{7, 3}, ""},
-		"first":       {n(0), n(1), Window{0, 1}, ""},
-		"largest":     {n(maxOffset), n(MaxLimit), Window{maxOffset, MaxLimit}, ""},
-		"before":      {n(-1), nil, Window{}, "offset"},
-		"far":         {n(maxOffset + 1), nil, Window{}, "offset"},
-		"none":        {nil, n(0), Window{}, "limit"},
-		"negative":    {nil, n(-5), Window{}, "limit"},
-		"many":        {nil, n(MaxLimit + 1), Window{}, "limit"},
-		"both at bad": {n(-1), n(-1), Window{}, "offset"},
-	} {
-		got, err := NewWindow(c.offset, c.limit)
-		if e := errs.From(err); c.param == "" && (e != nil || got != c.want) || c.param != "" && (e == nil || e.Param != c.param || !strings.Contains(e.Message, c.param)) {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
-	}
-}
-
 // TestPagesCoverAList: the windows of a list hold each of its items once, in order.
 func TestPagesCoverAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
