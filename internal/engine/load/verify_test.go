@@ -70,7 +70,7 @@ func (s signer) sign(t *testing.T, text string, files ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := md5.Sum(x[1:33])
+	name := md5.Sum(bytes.TrimLeft(x[1:33], "\x00")) // as big.Int.Bytes gives it
 	return text + "# digest: " + hex.EncodeToString(coded.Bytes()) + ":" + hex.EncodeToString(name[:])
 }
 
