@@ -67,24 +67,26 @@ func (fs *Findings) AskRetest(ctx context.Context, id string) (Finding, error) {
 }
 
 // FindRetest is the last look at a finding of the caller's team; State is NoRetest when
-// there was none.
+// there was none. The look is read before the finding: one that has ended is never shown
+// with a finding that does not know of it yet.
 func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest, error) {
-	f, err := fs.Find(ctx, id)
-	if err != nil {
-		return f, Retest{}, err
-	}
 	c, err := account.From(ctx)
 	if err != nil {
-		return f, Retest{}, err
+		return Finding{}, Retest{}, err
 	}
 	var r Retest
 	var asked, ended db.Time
-	err = fs.db.QueryRow(ctx, `SELECT state, note, asked_at, ended_at FROM finding_retest WHERE team_id = ? AND no = ? ORDER BY n DESC LIMIT 1`, c.TeamID, f.no).
+	err = fs.db.QueryRow(ctx, `SELECT state, note, asked_at, ended_at FROM finding_retest
+		WHERE team_id = ? AND no = (SELECT no FROM finding WHERE id = ? AND team_id = ?) ORDER BY n DESC LIMIT 1`, c.TeamID, db.Clean(id), c.TeamID).
 		Scan(&r.State, &r.Note, &asked, &ended)
 	r.AskedAt, r.EndedAt = asked.Time, ended.Time
 	if db.IsNoRows(err) {
-		return f, Retest{State: NoRetest}, nil
+		r, err = Retest{State: NoRetest}, nil
 	}
+	if err != nil {
+		return Finding{}, Retest{}, err
+	}
+	f, err := fs.Find(ctx, id)
 	return f, r, err
 }
 
