@@ -150,6 +150,25 @@ func (s *Scope) AllowsURL(u *url.URL) bool {
 	return why == ""
 }
 
+// Admit decides on a connection that the caller makes itself, to an address it knows name
+// to have: nil, or a *Denied. name is "" for an address that was named by itself. It is for
+// those who make very many connections, such as a port scan; ask for each address and port,
+// before the packet. Nothing is reported to OnDenied.
+func (s *Scope) Admit(name string, to netip.AddrPort) error {
+	may := nowhere
+	if h, ok := parseHost(name); ok && h.name != "" {
+		may = s.index.name(h.name, to.Port())
+	}
+	why := s.refuses(to.Addr(), to.Port(), may)
+	switch {
+	case to.Port() == 0:
+		why = "it is not a host and a port"
+	case why == "":
+		return nil
+	}
+	return denied(CodeOutOfScope, to.String(), why)
+}
+
 // admit decides what can be decided about host:port without a look-up: to which
 // addresses it may lead, and why it is refused ("" when it is not).
 func (s *Scope) admit(addr string) (h host, port uint16, may reach, why string) {
