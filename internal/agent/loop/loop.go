@@ -26,6 +26,13 @@ type Tool struct {
 	llm.Tool
 	Passive    bool // touches no target and changes nothing: offered in ModeChat and while planning
 	Repeatable bool // a second call after a crash does no harm
+	Secrets    bool // {{$NAME}} in its arguments becomes the secret's value when it is called
+	// Timeout ends a call; zero is Config's.
+	Timeout time.Duration
+	// Requests is the most that a call with these arguments sends to targets. So many, or what
+	// is left of the budget when that is less, are set aside before the call, which learns of
+	// it from Allowance. nil is none.
+	Requests func(args json.RawMessage) int
 	// Approval says why this call needs a person's word first; nil, or nil from it: none.
 	Approval func(args json.RawMessage) *Approval
 	// Call does the work; it returns soon after ctx ends.
@@ -118,9 +125,13 @@ type Outcome struct {
 	Status  Status          `json:"status"`
 	Code    string          `json:"code,omitempty"`
 	Summary string          `json:"summary"` // for people
-	Pending json.RawMessage `json:"pending,omitempty"`
+	Pending json.RawMessage `json:"pending,omitempty"` // of Suspended: a list of Waiting
 	Usage   llm.Usage       `json:"usage"`
 	Micros  int64           `json:"micros"`
 	Steps   int             `json:"steps"` // calls of models
 	Calls   int             `json:"calls"` // of tools
+	// Requests were sent to targets, verifying included.
+	Requests int `json:"requests"`
+	// Findings are what the tools brought, judged or not, whatever the Status.
+	Findings []Finding `json:"findings,omitempty"`
 }
