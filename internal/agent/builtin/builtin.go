@@ -185,14 +185,14 @@ func (b *builder) checkAt(i int) int {
 
 func (b *builder) lookup(i int) (n int, found entry) {
 	joined := ""
-	for j := 0; j < maxPhrase && b.at(i+j).sort == word && (j > 0 || lexiconStarts[b.at(i).norm]); j++ {
+	for j := 0; j < maxPhrase && b.at(i+j).sort == word && (j > 0 || lexiconStarts()[b.at(i).norm]); j++ {
 		joined = strings.TrimPrefix(joined+" "+b.tokens[i+j].norm, " ")
-		if e, ok := lexicon[joined]; ok {
+		if e, ok := lexicon()[joined]; ok {
 			n, found = j+1, e
 		}
 	}
 	if dot := strings.LastIndexByte(b.at(i).norm, '.'); n == 0 && dot > 0 {
-		if e, ok := lexicon[b.at(i).norm[dot:]]; ok && e.role == wants {
+		if e, ok := lexicon()[b.at(i).norm[dot:]]; ok && e.role == wants {
 			return 1, e // a file: backup.zip, dump.sql
 		}
 	}
@@ -242,7 +242,7 @@ func (b *builder) pathHint(i int) {
 	}
 	for _, part := range strings.FieldsFunc(strings.ToLower(t.text), func(r rune) bool { return r == '/' || r == '?' }) {
 		for _, name := range []string{part, part[max(strings.LastIndexByte(part, '.'), 0):]} {
-			if e, ok := lexicon[fold(name)]; ok && e.role == wants {
+			if e, ok := lexicon()[fold(name)]; ok && e.role == wants {
 				t.consumed = true
 				b.addTags(e.values, t.negated)
 			}

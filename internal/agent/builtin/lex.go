@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,12 +40,12 @@ type token struct {
 }
 
 var (
-	schemeAhead = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	v6Ahead     = regexp.MustCompile(`^\[[0-9A-Fa-f:.%a-z]*:[0-9A-Fa-f:.%a-z]*\][^\s"<>,;]*`)
-	cveShape    = regexp.MustCompile(`(?i)^cve[-_–]?(\d{4})[-_–](\d{4,7})$`)
-	listMark    = regexp.MustCompile(`^(?:[-*•+–]|\(?\d{1,2}[.)]|#{1,6})$`)
-	linkLabel   = regexp.MustCompile(`\[[^\[\]\n]{1,200}\]\(`)
-	rangeAhead  = regexp.MustCompile(`^\d{1,3}(?:\.\d{1,3}){3}(?:[ \t]*[-–—][ \t]*|[ \t]+(?:to|through|thru|until)[ \t]+)\d{1,3}(?:\.\d{1,3}){3}`)
+	schemeAhead = shape(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	v6Ahead     = shape(`^\[[0-9A-Fa-f:.%a-z]*:[0-9A-Fa-f:.%a-z]*\][^\s"<>,;]*`)
+	cveShape    = shape(`(?i)^cve[-_–]?(\d{4})[-_–](\d{4,7})$`)
+	listMark    = shape(`^(?:[-*•+–]|\(?\d{1,2}[.)]|#{1,6})$`)
+	linkLabel   = shape(`\[[^\[\]\n]{1,200}\]\(`)
+	rangeAhead  = shape(`^\d{1,3}(?:\.\d{1,3}){3}(?:[ \t]*[-–—][ \t]*|[ \t]+(?:to|through|thru|until)[ \t]+)\d{1,3}(?:\.\d{1,3}){3}`)
 )
 
 // lexer cuts an instruction into tokens.
@@ -58,7 +57,7 @@ type lexer struct {
 }
 
 func lex(text string) []token {
-	l := &lexer{text: text, labels: linkLabel.FindAllStringIndex(text, -1)}
+	l := &lexer{text: text, labels: linkLabel().FindAllStringIndex(text, -1)}
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		switch {
@@ -108,19 +107,19 @@ func (l *lexer) chunk(at int) int {
 		}
 	}
 	rest := cutAtRune(l.text[at:l.end], maxPiece)
-	if l.atLineStart() && listMark.MatchString(rest) {
+	if l.atLineStart() && listMark().MatchString(rest) {
 		l.add(token{sort: bullet})
 		return len(rest)
 	}
 	r, size := utf8.DecodeRuneInString(rest)
 	mark, separates := marks[r]
-	v6 := trimEnd(v6Ahead.FindString(rest))
+	v6 := trimEnd(v6Ahead().FindString(rest))
 	if _, ok := read(v6); !ok {
 		v6 = ""
 	}
 	n := len(v6)
 	switch {
-	case schemeAhead.MatchString(rest):
+	case schemeAhead().MatchString(rest):
 		n = urlLength(rest)
 	case n > 0:
 	case separates:
@@ -157,7 +156,7 @@ func cutAtRune(s string, n int) string {
 
 // rangeLength is the length of the address range at the start of rest, or 0.
 func rangeLength(rest string) int {
-	n := len(rangeAhead.FindString(rest))
+	n := len(rangeAhead().FindString(rest))
 	if after := strings.TrimLeft(rest[n:], "."); after != "" && (len(after) == len(rest[n:]) || after[0] > ' ') {
 		if r, _ := utf8.DecodeRuneInString(after); unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' {
 			return 0
@@ -184,10 +183,10 @@ func pieceLength(rest string) int {
 		before, _ := utf8.DecodeLastRuneInString(rest[:i])
 		switch _, separates := marks[r]; {
 		case r == '[' && strings.HasPrefix(rest[i:], "[.]"), r == ']' && strings.HasSuffix(rest[:i], "[."):
-		case (r == '\'' || r == '’') && unicode.IsLetter(before) && contraction.MatchString(rest[i+utf8.RuneLen(r):]):
+		case (r == '\'' || r == '’') && unicode.IsLetter(before) && contraction().MatchString(rest[i+utf8.RuneLen(r):]):
 		case separates:
 			return i
-		case (before == ':' || before == '/') && schemeAhead.MatchString(rest[i:]):
+		case (before == ':' || before == '/') && schemeAhead().MatchString(rest[i:]):
 			return i
 		}
 	}
@@ -195,7 +194,7 @@ func pieceLength(rest string) int {
 }
 
 // contraction is what follows the apostrophe in "don't" (in "example.com's" it is a separator).
-var contraction = regexp.MustCompile(`^t\b`)
+var contraction = shape(`^t\b`)
 
 // urlLength is the length of the URL at the start of rest: up to a quote, an angle
 // bracket, or a comma before something that is a target itself, without the punctuation
@@ -216,7 +215,7 @@ func urlLength(rest string) int {
 			break
 		}
 		next := rest[i+1 : end]
-		if j := strings.IndexAny(next, ",;|"); j >= 0 && !schemeAhead.MatchString(next) {
+		if j := strings.IndexAny(next, ",;|"); j >= 0 && !schemeAhead().MatchString(next) {
 			next = next[:j]
 		}
 		if got, ok := read(trimEnd(next)); next == "" || ok && got.why != unknownSuffix {
@@ -283,7 +282,7 @@ func (l *lexer) piece(from, to int) {
 
 // known adds a piece that is a target, a path or a CVE id as a whole.
 func (l *lexer) known(bare string, at int) bool {
-	if m := cveShape.FindStringSubmatch(bare); m != nil {
+	if m := cveShape().FindStringSubmatch(bare); m != nil {
 		l.add(token{sort: cve, text: bare, norm: "CVE-" + m[1] + "-" + m[2]})
 		return true
 	}

@@ -1,12 +1,26 @@
 package builtin
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
 
 // maxPhrase is the most words a phrase in a table has.
 const maxPhrase = 5
 
+// shape makes a regular expression; like the tables below it is made at its first use,
+// since most runs of the binary read no instruction.
+func shape(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // set makes a table of phrases, folded as the words of an instruction are.
-func set(lists ...string) map[string]bool {
+func set(list string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool { return folded(list) })
+}
+
+func folded(lists ...string) map[string]bool {
 	table := map[string]bool{}
 	for _, list := range lists {
 		for phrase := range strings.SplitSeq(list, ",") {
@@ -20,13 +34,15 @@ func set(lists ...string) map[string]bool {
 // an instruction are passed over with one look.
 type phrases struct{ whole, first map[string]bool }
 
-func phraseSet(lists ...string) phrases {
-	p := phrases{whole: set(lists...), first: map[string]bool{}}
-	for phrase := range p.whole {
-		start, _, _ := strings.Cut(phrase, " ")
-		p.first[start] = true
-	}
-	return p
+func phraseSet(lists ...string) func() phrases {
+	return sync.OnceValue(func() phrases {
+		p := phrases{whole: folded(lists...), first: map[string]bool{}}
+		for phrase := range p.whole {
+			start, _, _ := strings.Cut(phrase, " ")
+			p.first[start] = true
+		}
+		return p
+	})
 }
 
 // exact makes a table of words as they stand.
@@ -102,17 +118,17 @@ type entry struct {
 }
 
 // lexicon holds every phrase that stands for something.
-var lexicon = buildLexicon()
+var lexicon = sync.OnceValue(buildLexicon)
 
 // lexiconStarts are the words that its phrases start with.
-var lexiconStarts = func() map[string]bool {
+var lexiconStarts = sync.OnceValue(func() map[string]bool {
 	starts := map[string]bool{}
-	for phrase := range lexicon {
+	for phrase := range lexicon() {
 		start, _, _ := strings.Cut(phrase, " ")
 		starts[start] = true
 	}
 	return starts
-}()
+})
 
 func buildLexicon() map[string]entry {
 	table := map[string]entry{}

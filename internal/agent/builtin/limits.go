@@ -18,10 +18,10 @@ const (
 )
 
 var (
-	rateShape = regexp.MustCompile(`(?i)\b` + rateTag + atMost + count +
+	rateShape = shape(`(?i)\b` + rateTag + atMost + count +
 		`\s*(?:(?:http\s+)?(?:requests?|reqs?|hits?|calls?|queries|packets?)\s*(?:per|/|an?|each|every)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)|(rps|qps|rpm))\b`)
-	taggedRate = regexp.MustCompile(`(?i)\b(?:rate(?:[\s_-]*limit(?:ed|ing)?)?|throttled?)(?:\s+(?:to|of|at|is))?\s*[:=]?\s*` + atMost + count + `(?:\s*(?:per|/|an?)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h))?(?:()\b)`)
-	timeShape  = regexp.MustCompile(`(?i)\b(?:(?:and\s+)?(?:finish(?:ed)?|complete[d]?|stop|end|done|ready|be\s+done|abort|quit|run|take)\s+)?` +
+	taggedRate = shape(`(?i)\b(?:rate(?:[\s_-]*limit(?:ed|ing)?)?|throttled?)(?:\s+(?:to|of|at|is))?\s*[:=]?\s*` + atMost + count + `(?:\s*(?:per|/|an?)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h))?(?:()\b)`)
+	timeShape  = shape(`(?i)\b(?:(?:and\s+)?(?:finish(?:ed)?|complete[d]?|stop|end|done|ready|be\s+done|abort|quit|run|take)\s+)?` +
 		`(?:within|(?:finish(?:ed)?|complete[d]?|done|ready)\s+in|in\s+(?:under|less\s+than|at\s+most)|under|at\s+most|after|for(?:\s+(?:at\s+most|up\s+to|no\s+more\s+than|no\s+longer\s+than))?|up\s+to|max(?:imum)?(?:\s+(?:of|duration|time|runtime))?\s*[:=]?|` +
 		`(?:(?:do\s+not|don't|must\s+not|should\s+not|never)\s+(?:run|take|spend|last)\s+|it\s+must\s+not\s+take\s+)?(?:(?:no|not)\s+)?(?:more|longer)\s+than|less\s+than|time(?:[\s_-]*(?:limit|box|budget|out))?(?:\s+(?:of|is))?\s*[:=]?|timebox(?:ed)?(?:\s+to)?|duration\s*[:=]?|you\s+have)\s+?` +
 		count + `\s*-?\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b`)
@@ -63,7 +63,7 @@ const (
 // limits takes the rate and the time limit out of the text: what it used is blanked, so
 // that "do not send more than" is not read as an exclusion.
 func (b *builder) limits(text string) string {
-	for _, shape := range []*regexp.Regexp{rateShape, taggedRate} {
+	for _, shape := range []*regexp.Regexp{rateShape(), taggedRate()} {
 		text = blankAll(text, shape, func(m []string) bool {
 			per := m[2]
 			if strings.EqualFold(m[3], "rpm") {
@@ -81,7 +81,7 @@ func (b *builder) limits(text string) string {
 			return true
 		})
 	}
-	return blankAll(text, timeShape, func(m []string) bool {
+	return blankAll(text, timeShape(), func(m []string) bool {
 		seconds := amount(m[1]) * unit(m[2])
 		if seconds < 1 || seconds > maxSeconds {
 			b.doubt(m[0], "a time limit must be between one second and 30 days")
@@ -117,7 +117,7 @@ func blankAll(text string, shape *regexp.Regexp, use func(m []string) bool) stri
 	return out.String()
 }
 
-var portShape = regexp.MustCompile(`^(\d{1,7})(?:[-–](\d{1,7}))?$`)
+var portShape = shape(`^(\d{1,7})(?:[-–](\d{1,7}))?$`)
 
 // maxPorts is the most ports one plan tests.
 const maxPorts = 1000
@@ -146,13 +146,13 @@ func (b *builder) ports() {
 
 // portAt takes one port or range at i and returns how many tokens it is, 0 when there is none.
 func (b *builder) portAt(i int, head token) int {
-	m := portShape.FindStringSubmatch(b.at(i).text)
+	m := portShape().FindStringSubmatch(b.at(i).text)
 	if m == nil || b.at(i).sort != word {
 		return 0
 	}
 	used, from, to := 1, m[1], m[2]
 	if link := b.at(i + 1); to == "" && link.sort == word && slices.Contains([]string{"to", "through", "-", "–", "until"}, link.text) {
-		if next := portShape.FindStringSubmatch(b.at(i + 2).text); next != nil && next[2] == "" {
+		if next := portShape().FindStringSubmatch(b.at(i + 2).text); next != nil && next[2] == "" {
 			used, to = 3, next[1]
 		}
 	}
@@ -274,7 +274,7 @@ func spokenOf(before, after []string) bool {
 	near := func(list []string, n int) bool {
 		return slices.ContainsFunc(list[:min(n, len(list))], func(w string) bool {
 			_, rank := severityWords[w]
-			return rank || severityContext[w] && w != "and" && w != "or"
+			return rank || severityContext()[w] && w != "and" && w != "or"
 		})
 	}
 	return near(before, 3) || near(after, 3)

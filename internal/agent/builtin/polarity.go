@@ -59,20 +59,20 @@ func (r *reader) step(i int) int {
 func (r *reader) mark(i int) {
 	t := &r.tokens[i]
 	t.shunned, t.negated, t.mention = r.now.shun, r.now.negate, r.now.mention
-	t.loose = r.now.shun && r.now.check && !r.now.heading && placeWords[r.wordAt(i-1)]
+	t.loose = r.now.shun && r.now.check && !r.now.heading && placeWords()[r.wordAt(i-1)]
 }
 
 func (r *reader) word(i int) int {
-	if n := r.phraseAt(i, neutralPhrases); n > 0 {
+	if n := r.phraseAt(i, neutralPhrases()); n > 0 {
 		r.consume(i, n)
 		return n
 	}
-	if n := r.phraseAt(i, checkPhrases); n > 0 {
+	if n := r.phraseAt(i, checkPhrases()); n > 0 {
 		r.checking = true
 		r.contrast(i)
 		return n
 	}
-	if n := r.phraseAt(i, mentionPhrases); n > 0 && r.leadsToPlace(i+n) {
+	if n := r.phraseAt(i, mentionPhrases()); n > 0 && r.leadsToPlace(i+n) {
 		r.consume(i, n)
 		r.now = mood{mention: true, shun: r.now.shun, heading: r.headed(i, n)}
 		return n
@@ -82,7 +82,7 @@ func (r *reader) word(i int) int {
 	}
 	r.contrast(i)
 	r.mark(i)
-	if e, known := lexicon[r.tokens[i].norm]; known && e.role != filler {
+	if e, known := lexicon()[r.tokens[i].norm]; known && e.role != filler {
 		r.now.object, r.now.check = true, true
 	}
 	return 1
@@ -90,7 +90,7 @@ func (r *reader) word(i int) int {
 
 // cue handles the words that exclude, and returns how many they are.
 func (r *reader) cue(i int) int {
-	if n := r.phraseAt(i, behindPhrases); n > 0 {
+	if n := r.phraseAt(i, behindPhrases()); n > 0 {
 		r.consume(i, n)
 		if r.headed(i, n) || !r.shunBehind(i) || r.at(i-1).sort == place {
 			r.now = mood{shun: true, negate: true, heading: r.headed(i, n)}
@@ -99,7 +99,7 @@ func (r *reader) cue(i int) int {
 		}
 		return n
 	}
-	if n := r.phraseAt(i, shunPhrases); n > 0 {
+	if n := r.phraseAt(i, shunPhrases()); n > 0 {
 		r.consume(i, n)
 		if (r.wordAt(i+n) == "be" || r.remark(i, n)) && r.shunBehind(i) {
 			r.now.object = true
@@ -108,7 +108,7 @@ func (r *reader) cue(i int) int {
 		r.now = mood{shun: true, negate: !r.checking, heading: r.headed(i, n)}
 		return n
 	}
-	if n := r.phraseAt(i, statePhrases); n > 0 {
+	if n := r.phraseAt(i, statePhrases()); n > 0 {
 		// "is not exposed" says what to look for, "is not to be scanned" excludes.
 		if act := r.actAhead(i+n, 4); act > 0 {
 			r.consume(i, n)
@@ -122,7 +122,7 @@ func (r *reader) cue(i int) int {
 	switch r.tokens[i].norm {
 	case "but":
 		// "everything in 10.0.0.0/24 but 10.0.0.5"
-		if !r.now.shun && !r.now.negate && r.leadsToPlace(i+1) && r.earlier(i, wholeWords) {
+		if !r.now.shun && !r.now.negate && r.leadsToPlace(i+1) && r.earlier(i, wholeWords()) {
 			r.consume(i, 1)
 			r.now = mood{shun: true, negate: true}
 			return 1
@@ -137,7 +137,7 @@ func (r *reader) cue(i int) int {
 		n := 1
 		direct := r.leadsToPlace(i + 1)
 		act := r.wordAt(i) == "without" && r.actAhead(i+1, 1) > 0
-		search := r.checking || r.earlier(i, searchWords)
+		search := r.checking || r.earlier(i, searchWords())
 		if direct || act || !search {
 			r.consume(i, n)
 			r.now = mood{shun: direct || act, negate: !r.checking}
@@ -171,9 +171,9 @@ func (r *reader) contrast(i int) {
 	w := r.tokens[i].norm
 	switch {
 	case !r.now.shun && !r.now.negate && !r.now.mention:
-	case turnWords[w]:
+	case turnWords()[w]:
 		r.now = mood{}
-	case actWords[w] && r.now.object && !r.now.heading && i > 0 && joins(r.tokens[i-1]):
+	case actWords()[w] && r.now.object && !r.now.heading && i > 0 && joins(r.tokens[i-1]):
 		r.now = mood{}
 	}
 }
@@ -204,7 +204,7 @@ func (r *reader) lineEnd(i int) {
 		return
 	case r.tokens[i].sort == blank && r.now.heading && !r.now.object:
 		return
-	case r.tokens[i].sort == blank, next.sort == bullet, r.headingAt(i + 1), next.sort == word && actWords[next.norm]:
+	case r.tokens[i].sort == blank, next.sort == bullet, r.headingAt(i + 1), next.sort == word && actWords()[next.norm]:
 		r.now, r.outer = mood{}, nil
 	}
 }
@@ -216,7 +216,7 @@ func (r *reader) headingAt(i int) bool {
 			return false
 		}
 		if r.at(i+n+1).sort == colon {
-			return headingWords[r.at(i+n).norm]
+			return headingWords()[r.at(i+n).norm]
 		}
 	}
 	return false
@@ -244,7 +244,7 @@ func (r *reader) shunBehind(i int) bool {
 	j := i - 1
 	for ; j >= 0 && j >= i-6; j-- {
 		t := r.at(j)
-		if t.sort == word && linkWords[t.norm] {
+		if t.sort == word && linkWords()[t.norm] {
 			several = several && t.norm != "is" && t.norm != "stays" && t.norm != "remain"
 			continue
 		}
@@ -279,7 +279,7 @@ func (r *reader) actAhead(i, n int) int {
 		if t.sort != word {
 			return 0
 		}
-		if actWords[stemAct(t.norm)] || scopeWords[t.norm] {
+		if actWords()[stemAct(t.norm)] || scopeWords()[t.norm] {
 			return j + 1
 		}
 	}
@@ -293,10 +293,10 @@ func stemAct(w string) string {
 		if !ok || len(stem) < 2 {
 			continue
 		}
-		if actWords[stem] {
+		if actWords()[stem] {
 			return stem
 		}
-		if actWords[stem+"e"] {
+		if actWords()[stem+"e"] {
 			return stem + "e"
 		}
 		if n := len(stem); stem[n-1] == stem[n-2] {
@@ -313,7 +313,7 @@ func (r *reader) leadsToPlace(i int) bool {
 		case t.sort == place:
 			return true
 		case t.sort == colon || t.sort == open || t.sort == comma && t.text != ",":
-		case t.sort == word && articles[t.norm]:
+		case t.sort == word && articles()[t.norm]:
 		default:
 			return false
 		}

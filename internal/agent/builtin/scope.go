@@ -23,7 +23,7 @@ const (
 // beside other targets it is left alone.
 func (b *builder) places() {
 	wanted := slices.ContainsFunc(b.tokens, func(t token) bool { return t.sort == place && !t.shunned && !t.mention && len(t.read.targets) > 0 })
-	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.sort == word && !t.negated && !t.consumed && actWords[t.norm] }) ||
+	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.sort == word && !t.negated && !t.consumed && actWords()[t.norm] }) ||
 		b.full || b.general || len(b.plan.Tags) > 0
 	for i := range b.tokens {
 		if t := &b.tokens[i]; t.loose && !wanted && asked {

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,7 +26,7 @@ type reading struct {
 func read(piece string) (reading, bool) {
 	raw := piece
 	hidden := strings.IndexFunc(piece, func(r rune) bool { return unicode.Is(unicode.Cf, r) }) >= 0
-	defanged := strings.Contains(piece, "[.]") || defangedScheme.MatchString(piece)
+	defanged := strings.Contains(piece, "[.]") || defangedScheme().MatchString(piece)
 	if hidden || defanged {
 		piece = strings.Map(func(r rune) rune {
 			if unicode.Is(unicode.Cf, r) {
@@ -36,7 +35,7 @@ func read(piece string) (reading, bool) {
 			return r
 		}, piece)
 		piece = strings.ReplaceAll(piece, "[.]", ".")
-		piece = defangedScheme.ReplaceAllString(piece, "http$1://")
+		piece = defangedScheme().ReplaceAllString(piece, "http$1://")
 	}
 	got, ok := readPlain(piece)
 	if !ok {
@@ -59,7 +58,7 @@ func read(piece string) (reading, bool) {
 	return got, true
 }
 
-var defangedScheme = regexp.MustCompile(`(?i)^hxxp(s?)://`)
+var defangedScheme = shape(`(?i)^hxxp(s?)://`)
 
 func readPlain(piece string) (reading, bool) {
 	if scheme, rest, ok := strings.Cut(piece, "://"); ok {
@@ -145,19 +144,19 @@ func hostName(host string) (name, why string) {
 			return "", "its name is not a valid international name"
 		}
 	}
-	if !nameShape.MatchString(ascii) || len(ascii) > 253 {
+	if !nameShape().MatchString(ascii) || len(ascii) > 253 {
 		return "", "its host is not a valid name"
 	}
-	if last := ascii[strings.LastIndexByte(ascii, '.')+1:]; numberShape.MatchString(last) {
+	if last := ascii[strings.LastIndexByte(ascii, '.')+1:]; numberShape().MatchString(last) {
 		return "", "its host is a number; write the address as four decimal parts"
 	}
 	return ascii, ""
 }
 
 var (
-	nameShape   = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$`)
-	numberShape = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
-	v4Shape     = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){3}`)
+	nameShape   = shape(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$`)
+	numberShape = shape(`^(0x[0-9a-f]*|[0-9]+)$`)
+	v4Shape     = shape(`^\d{1,3}(\.\d{1,3}){3}`)
 )
 
 // readNetwork reads addresses and networks, with the port or path that follows.
@@ -176,13 +175,13 @@ func readNetwork(piece string) (reading, bool) {
 			return reading{}, false
 		}
 		addr, rest = piece[1:end], piece[end+1:]
-	case v4Shape.MatchString(piece):
-		n := len(v4Shape.FindString(piece))
+	case v4Shape().MatchString(piece):
+		n := len(v4Shape().FindString(piece))
 		addr, rest = piece[:n], piece[n:]
 	}
 	a, err := netip.ParseAddr(addr)
 	if err != nil {
-		if v4Shape.MatchString(piece) && (rest == "" || rest[0] == ':' || rest[0] == '/') {
+		if v4Shape().MatchString(piece) && (rest == "" || rest[0] == ':' || rest[0] == '/') {
 			return reading{why: "it is not a valid address"}, true
 		}
 		return reading{}, false
@@ -209,7 +208,7 @@ func withRest(t agent.Target, rest string) (reading, bool) {
 		}
 		t.Port = n
 	}
-	if numberShape.MatchString(strings.TrimPrefix(path, "/")) {
+	if numberShape().MatchString(strings.TrimPrefix(path, "/")) {
 		return reading{shun: shun, why: "it is not a valid network"}, true
 	}
 	if path != "" {
@@ -237,12 +236,12 @@ func readWildcard(names string) (reading, bool) {
 	}, true
 }
 
-var hostPiece = regexp.MustCompile(`^([\pL\pN][\pL\pN\pM_-]*(?:\.[\pL\pN_][\pL\pN\pM_-]*)*)\.?(?:([:/?#]).*)?$`)
+var hostPiece = shape(`^([\pL\pN][\pL\pN\pM_-]*(?:\.[\pL\pN_][\pL\pN\pM_-]*)*)\.?(?:([:/?#]).*)?$`)
 
 // readHost reads a bare host name. A name with a dot is a host when its last part is a
 // public suffix or a known private one, and the whole is not a file or a product.
 func readHost(piece string) (reading, bool) {
-	m := hostPiece.FindStringSubmatchIndex(piece)
+	m := hostPiece().FindStringSubmatchIndex(piece)
 	if m == nil {
 		return reading{}, false
 	}
@@ -288,12 +287,12 @@ func underPublic(host string) bool {
 	return public
 }
 
-var addressRange = regexp.MustCompile(`^(\d{1,3}(?:\.\d{1,3}){3})(?:\s*(?:-|–|—)\s*|\s+(?:to|through|thru|until)\s+)(\d{1,3}(?:\.\d{1,3}){3}|\d{1,3})$`)
+var addressRange = shape(`^(\d{1,3}(?:\.\d{1,3}){3})(?:\s*(?:-|–|—)\s*|\s+(?:to|through|thru|until)\s+)(\d{1,3}(?:\.\d{1,3}){3}|\d{1,3})$`)
 
 // readRange reads "10.0.0.1-10.0.0.20" and "10.0.0.1-20" into the networks that cover
 // exactly these addresses.
 func readRange(piece string) ([]agent.Target, bool) {
-	m := addressRange.FindStringSubmatch(piece)
+	m := addressRange().FindStringSubmatch(piece)
 	if m == nil {
 		return nil, false
 	}

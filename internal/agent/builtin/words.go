@@ -50,8 +50,8 @@ func (b *builder) telling(i int) bool {
 	if t.sort != word {
 		return true
 	}
-	_, known := lexicon[t.norm]
-	return !known && !actWords[stemAct(t.norm)] && t.norm != "" && !listMark.MatchString(t.text) && !numberShape.MatchString(t.norm)
+	_, known := lexicon()[t.norm]
+	return !known && !actWords()[stemAct(t.norm)] && t.norm != "" && !listMark().MatchString(t.text) && !numberShape().MatchString(t.norm)
 }
 
 // describe writes down in sentences what will be done.
