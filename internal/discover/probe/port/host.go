@@ -1,0 +1,162 @@
+package port
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// The bounds of one host.
+const (
+	firstWindow  = 64   // of a host that answers
+	silentWindow = 128  // of a host that has not answered: it is told from a dead one quickly
+	leastWindow  = 8    // after losses
+	sampled      = 128  // so many second tries without one answer end the second tries
+	maxCounts    = 50.0 // connections that one answer may stand for
+)
+
+// host is what the scan knows of one target.
+type host struct {
+	Result
+	Target
+
+	network  *roundTrip    // of its neighbours
+	patience time.Duration // the least to wait for an answer
+	ports    []uint16      // not tried yet
+	again    []uint16      // to be tried a second time
+	budget   int           // ports that are tried before anything has answered
+	trip     roundTrip
+	window   window
+	flying   int
+	answers  int
+	retried  int // second tries that ended
+	lost     int // second tries that were answered: the first was lost
+	lastLoss time.Time
+	started  time.Time
+	queued   bool // it is in the scan's queue of hosts with work
+	over     bool
+}
+
+// timeout is how long the host's next answer is waited for.
+func (h *host) timeout() time.Duration {
+	if h.trip.known {
+		return h.trip.timeout(h.patience)
+	}
+	return h.network.timeout(max(h.patience, neighbour))
+}
+
+// room reports whether one more connection may be made now.
+func (h *host) room() bool {
+	limit := silentWindow
+	if h.Alive {
+		limit = int(h.window.size)
+	}
+	return h.flying < limit && h.work()
+}
+
+// work reports whether there is a port left to try.
+func (h *host) work() bool {
+	return !h.over && (h.fresh() || h.Alive && len(h.again) > 0)
+}
+
+// fresh reports whether there is a port that was never tried, and that may be: of a host
+// that has answered all, of others as many as they are worth.
+func (h *host) fresh() bool { return len(h.ports) > 0 && (h.Alive || h.Tried < h.budget) }
+
+// next takes the next port, and tells whether it is a second try. First tries come first:
+// what was lost in a moment of congestion is asked again when it has passed.
+func (h *host) next() (port uint16, second bool) {
+	if h.fresh() {
+		port, h.ports = h.ports[0], h.ports[1:]
+		h.Tried++
+		return port, false
+	}
+	port, h.again = h.again[0], h.again[1:]
+	return port, true
+}
+
+// answered takes in that something answered. It reports whether an answer before this one
+// was lost, for which the whole scan should slow down.
+func (h *host) answered(took time.Duration, second bool, now time.Time) (loss bool) {
+	h.Alive = true
+	h.answers++
+	h.trip.observe(took)
+	h.network.observe(took)
+	h.window.grow(min(float64(h.Tried)/float64(h.answers), maxCounts))
+	if !second {
+		return false
+	}
+	h.lost++
+	h.Silent--
+	if now.Sub(h.lastLoss) < h.timeout() {
+		return false // the losses of one moment count once
+	}
+	h.lastLoss = now
+	h.window.lose(leastWindow)
+	return true
+}
+
+// silent takes in that nothing answered. Ports are remembered for a second try also while
+// the host seems dead: should it answer later, the earlier ones were perhaps lost.
+func (h *host) silent(port uint16, second bool) {
+	if !second {
+		h.Silent++
+		h.again = append(h.again, port)
+		return
+	}
+	h.retried++
+	if h.retried >= sampled && h.lost == 0 {
+		h.again = nil
+	}
+}
+
+// stop ends the host's scan, with the reason.
+func (h *host) stop(note string) {
+	if !h.over {
+		h.over, h.Note = true, note
+	}
+}
+
+// open takes in an open port.
+func (h *host) open(port uint16) {
+	h.Open = append(h.Open, port)
+	if len(h.Open) > maxOpen {
+		h.stop("it accepts connections on every port that is tried: what answers is no service")
+	}
+}
+
+// deny takes in a refusal of the guard.
+func (h *host) deny(err error) {
+	if h.Denied++; h.Why == "" {
+		h.Why = err.Error()
+	}
+}
+
+// putBack makes a port the next to be tried, as if it had not been.
+func (h *host) putBack(port uint16, second bool) {
+	if second {
+		h.again = append(h.again, port)
+		return
+	}
+	h.Tried--
+	h.ports = append([]uint16{port}, h.ports...)
+}
+
+// result is what was learned, when the scan is over.
+func (h *host) result() Result {
+	slices.Sort(h.Open)
+	return h.Result
+}
+
+// neighbourhood is the network whose hosts are assumed to be about as far away.
+func neighbourhood(a netip.Addr) netip.Prefix {
+	bits := 24
+	if a.Is6() {
+		bits = 64
+	}
+	p, err := a.Prefix(bits)
+	if err != nil { // an address with a zone
+		return netip.PrefixFrom(a.WithZone(""), a.BitLen())
+	}
+	return p
+}

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package port
+
+import (
+	"context"
+	"net"
+)
+
+// descriptors is how many connections may be under way where limits are not asked for.
+func descriptors() int { return leastFlying }
+
+// newConnector dials; when the guard decides beforehand, it decides once more in the
+// dialer's hook.
+func newConnector(ctx context.Context, cfg Config, _ int) (connector, error) {
+	if cfg.Admit != nil {
+		cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
+		}
+	}
+	return newDialling(ctx, cfg), nil
+}

@@ -1,0 +1,87 @@
+package port
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// maxSpec bounds the text of a list; all ports one by one are shorter.
+const maxSpec = 512 << 10
+
+// Parse reads a list of ports: numbers, ranges and the names top-100, top-1000 and full,
+// in any mixture, parted by commas ("80,443,8000-8100", "top-100,31337"). It gives every
+// port once, the likeliest open first and the others ascending. An error is an
+// *errs.Error of the field ports that names the item at fault.
+func Parse(spec string) ([]uint16, error) {
+	if len(spec) > maxSpec {
+		return nil, errs.Field("ports", "The list of ports is longer than %d bytes.", maxSpec)
+	}
+	var want [65536]bool
+	n := 0
+	for item := range strings.SplitSeq(spec, ",") {
+		for part := range strings.SplitSeq(expand(strings.TrimSpace(item)), ",") {
+			low, high, ok := bounds(part)
+			if !ok {
+				return nil, errs.Field("ports", "%q is not a port from 1 to 65535, a range such as 8000-8100, top-100, top-1000 or full.", clip(item))
+			}
+			for p := low; p <= high; p++ {
+				if !want[p] {
+					want[p], n = true, n+1
+				}
+			}
+		}
+	}
+	list := make([]uint16, 0, n)
+	for _, sooner := range []string{first, top100, top1000, full} {
+		for part := range strings.SplitSeq(sooner, ",") {
+			low, high, _ := bounds(part)
+			for p := low; p <= high; p++ {
+				if want[p] {
+					want[p], list = false, append(list, uint16(p))
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+const full = "1-65535"
+
+// expand gives the list behind a name, or the item itself.
+func expand(item string) string {
+	switch strings.ToLower(item) {
+	case "top-100":
+		return top100
+	case "top-1000":
+		return top1000
+	case "full":
+		return full
+	}
+	return item
+}
+
+// bounds reads a port or a range.
+func bounds(part string) (low, high int, ok bool) {
+	a, b, ranged := strings.Cut(part, "-")
+	if !ranged {
+		b = a
+	}
+	low, okLow := number(a)
+	high, okHigh := number(b)
+	return low, high, okLow && okHigh && low <= high
+}
+
+func number(s string) (int, bool) {
+	s = strings.TrimSpace(s)
+	n, err := strconv.ParseUint(s, 10, 16)
+	return int(n), err == nil && n > 0 && s[0] != '+'
+}
+
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "…"
+	}
+	return s
+}
