@@ -1,0 +1,151 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+const (
+	// An answer may have this many bytes on the wire, and so many more for each token it
+	// was allowed: a piece of a stream holds one token or more and is some 300 bytes long.
+	answerBytes, bytesPerToken = 1 << 20, 1 << 10
+
+	firstDelay, longestDelay = 500 * time.Millisecond, 30 * time.Second
+)
+
+var (
+	errSilent  = errors.New("the provider was silent for too long")
+	errTooLong = errors.New("the answer has more bytes than its tokens can need")
+)
+
+// transport makes one try at a call. It bounds what is read and how long the provider
+// may be silent, and turns an answer that is not a success into a *status.
+type transport struct {
+	next  http.RoundTripper
+	idle  *time.Timer
+	limit time.Duration
+	left  int64 // bytes
+	began bool  // a success has begun: the provider is at work, and will want its money
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := t.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	resp, err := next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	t.idle.Reset(t.limit)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		body, err := io.ReadAll(io.LimitReader(resp.Body, refusalBytes))
+		if err != nil {
+			body = nil // the status says enough
+		}
+		return nil, newStatus(resp.StatusCode, resp.Header, body)
+	}
+	t.began = true
+	resp.Body = &body{resp.Body, t}
+	return resp, nil
+}
+
+// body is a success's, as it is read.
+type body struct {
+	io.ReadCloser
+	t *transport
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.t.idle.Reset(b.t.limit)
+	if b.t.left -= int64(n); b.t.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
+}
+
+// try is one try: it gets an HTTP client for it alone.
+type try func(ctx context.Context, client *http.Client) (Response, error)
+
+// call makes tries until one has an answer, the provider says something that another try
+// does not change, or the time is over. Once a success has begun there is no other try:
+// its tokens are paid for.
+func (c Config) call(ctx context.Context, maxTokens int, once try) (Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
+	defer cancel()
+	for n := 0; ; n++ {
+		response, began, err := c.once(ctx, maxTokens, once)
+		if err == nil {
+			return response, nil
+		}
+		failure, delay, again := c.judge(err, began)
+		if !again || n >= c.Retries {
+			return response, failure
+		}
+		if delay == 0 {
+			delay = min(longestDelay, firstDelay<<min(n, 10))
+			delay += rand.N(delay / 2) // so that many do not come back at once
+		}
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < delay {
+			return response, failure
+		}
+		if c.Wait(ctx, delay) != nil {
+			return response, failure
+		}
+	}
+}
+
+func (c Config) once(ctx context.Context, maxTokens int, once try) (Response, bool, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(c.Idle, func() { cancel(errSilent) })
+	defer idle.Stop()
+	t := &transport{next: c.HTTP.Transport, idle: idle, limit: c.Idle, left: answerBytes + bytesPerToken*int64(maxTokens)}
+	client := *c.HTTP
+	client.Transport = t
+	response, err := once(ctx, &client)
+	if err != nil && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+	}
+	return response, t.began, err
+}
+
+// judge turns what went wrong into words of ours, and says whether another try may help
+// and how long the provider wants us to wait before it.
+func (c Config) judge(err error, began bool) (failure error, delay time.Duration, again bool) {
+	var s *status
+	var refused *errs.Error
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &s):
+		e, again := s.judge()
+		return e.because(s, c.Key), s.after, again && !began
+	case errors.Is(err, errTooLong):
+		return errs.New(errs.FailedDependency, CodeAnswer, "The model's answer was broken off: it went on without an end.").Because(err), 0, false
+	case errors.Is(err, errSilent):
+		return errs.New(errs.Unavailable, CodeUnavailable, "The model's provider was silent for more than %s.", c.Idle).Because(err), 0, false
+	case errors.Is(err, context.Canceled):
+		return errs.New(errs.Unavailable, CodeUnavailable, "The call of the model was ended.").Because(err), 0, false
+	case errors.Is(err, context.DeadlineExceeded):
+		return errs.New(errs.Unavailable, CodeUnavailable, "The model's provider did not answer in time.").Because(err), 0, false
+	case errors.As(err, &refused): // by netguard, or by a reader of ours
+		if refused.Code == CodeAnswer || refused.Code == CodeUnavailable || refused.Code == CodeLimited {
+			return refused, 0, false
+		}
+		return errs.New(errs.FailedDependency, CodeRequest, "The model's provider may not be reached: %s", refused.Message).Because(err), 0, false
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return errs.New(errs.Unavailable, CodeUnavailable, "The model's provider cannot be reached.").Because(redact(err, c.Key)), 0, true
+	default:
+		return errs.New(errs.Unavailable, CodeUnavailable, "The connection to the model's provider broke.").Because(redact(err, c.Key)), 0, !began
+	}
+}

@@ -1,0 +1,87 @@
+package llm
+
+import "strings"
+
+// Known is a model that the agent API has a name for (its enum of llm_model).
+type Known struct {
+	ID   string
+	Name string // for people
+	// Window is how many tokens a conversation may have at Price: some models take more,
+	// at a higher price.
+	Window    int
+	MaxOutput int // tokens of an answer
+	Price     Price
+	Effort    string              // how hard it thinks, where the provider asks
+	Names     map[Provider]string // what its providers call it
+}
+
+// usd is a price in cents for a million tokens.
+func usd(input, output, cacheRead, cacheWrite int64) Price {
+	const cent = 10_000
+	return Price{Input: input * cent, Output: output * cent, CacheRead: cacheRead * cent, CacheWrite: cacheWrite * cent}
+}
+
+// Catalogue are the models that are known by name, with the list prices of their makers
+// as of mid 2026. What a provider does not charge extra for writing to its cache costs
+// what other input costs.
+func Catalogue() []Known {
+	const (
+		k       = 1000
+		native  = ProviderAnthropic
+		router  = ProviderOpenRouter
+		gateway = ProviderVercel
+	)
+	claude := func(id, name, wire string, window, output int, price Price) Known {
+		dotted := "anthropic/claude-" + id
+		return Known{ID: id, Name: name, Window: window, MaxOutput: output, Price: price, Names: map[Provider]string{native: wire, router: dotted, gateway: dotted}}
+	}
+	gpt := func(id, name, wire, effort string, price Price) Known {
+		return Known{ID: id, Name: name, Window: 272 * k, MaxOutput: 128 * k, Price: price, Effort: effort,
+			Names: map[Provider]string{ProviderOpenAI: wire, router: "openai/" + wire, gateway: "openai/" + wire}}
+	}
+	return []Known{
+		claude("opus-4.7", "Claude Opus 4.7", "claude-opus-4-7", 1000*k, 128*k, usd(500, 2500, 50, 625)),
+		claude("opus-4.6", "Claude Opus 4.6", "claude-opus-4-6", 1000*k, 128*k, usd(500, 2500, 50, 625)),
+		claude("sonnet-4.6", "Claude Sonnet 4.6", "claude-sonnet-4-6", 200*k, 64*k, usd(300, 1500, 30, 375)),
+		claude("haiku-4.5", "Claude Haiku 4.5", "claude-haiku-4-5", 200*k, 64*k, usd(100, 500, 10, 125)),
+		gpt("gpt-5.5-high", "GPT-5.5, high effort", "gpt-5.5", "high", usd(500, 3000, 50, 500)),
+		gpt("gpt-5.4-xhigh", "GPT-5.4, very high effort", "gpt-5.4", "xhigh", usd(250, 1500, 25, 250)),
+		gpt("gpt-5.4-high", "GPT-5.4, high effort", "gpt-5.4", "high", usd(250, 1500, 25, 250)),
+		gpt("gpt-5.3-codex-high", "GPT-5.3 Codex, high effort", "gpt-5.3-codex", "high", usd(175, 1400, 18, 175)),
+		{ID: "gemini-3-pro", Name: "Gemini 3 Pro", Window: 200 * k, MaxOutput: 64 * k, Price: usd(200, 1200, 20, 200),
+			Names: map[Provider]string{ProviderGoogle: "gemini-3-pro-preview", router: "google/gemini-3-pro-preview", gateway: "google/gemini-3-pro-preview"}},
+		{ID: "gemini-3-flash", Name: "Gemini 3 Flash", Window: 1000 * k, MaxOutput: 64 * k, Price: usd(50, 300, 5, 50),
+			Names: map[Provider]string{ProviderGoogle: "gemini-3-flash-preview", router: "google/gemini-3-flash-preview", gateway: "google/gemini-3-flash"}},
+		{ID: "grok-4.1-fast", Name: "Grok 4.1 Fast", Window: 128 * k, MaxOutput: 30 * k, Price: usd(20, 50, 5, 20),
+			Names: map[Provider]string{ProviderXAI: "grok-4-1-fast-reasoning", router: "x-ai/grok-4.1-fast", gateway: "xai/grok-4.1-fast-reasoning"}},
+		{ID: "grok-4-fast", Name: "Grok 4 Fast", Window: 128 * k, MaxOutput: 30 * k, Price: usd(20, 50, 5, 20),
+			Names: map[Provider]string{ProviderXAI: "grok-4-fast-reasoning", router: "x-ai/grok-4-fast", gateway: "xai/grok-4-fast-reasoning"}},
+		{ID: "grok-code", Name: "Grok Code Fast", Window: 256 * k, MaxOutput: 10 * k, Price: usd(20, 150, 2, 20),
+			Names: map[Provider]string{ProviderXAI: "grok-code-fast-1", router: "x-ai/grok-code-fast-1", gateway: "xai/grok-code-fast-1"}},
+		{ID: "kimi-k2.6", Name: "Kimi K2.6", Window: 256 * k, MaxOutput: 64 * k, Price: usd(95, 400, 16, 95),
+			Names: map[Provider]string{router: "moonshotai/kimi-k2.6", gateway: "moonshotai/kimi-k2.6"}},
+		{ID: "glm-5", Name: "GLM-5", Window: 200 * k, MaxOutput: 128 * k, Price: usd(100, 320, 20, 100),
+			Names: map[Provider]string{router: "z-ai/glm-5", gateway: "zai/glm-5"}},
+	}
+}
+
+// Lookup finds a model of a provider by its ID or by the name the provider has for it.
+func Lookup(p Provider, name string) (Known, bool) {
+	for _, k := range Catalogue() {
+		if wire, served := k.Names[p]; served && (k.ID == name || strings.EqualFold(wire, name)) {
+			return k, true
+		}
+	}
+	return Known{}, false
+}
+
+// wireName is what a provider calls a model, and how hard that is to think. A name that
+// is not known goes out as it is.
+func wireName(p Provider, name string) (wire, effort string) {
+	for _, k := range Catalogue() {
+		if wire := k.Names[p]; wire != "" && k.ID == name {
+			return wire, k.Effort
+		}
+	}
+	return name, ""
+}

@@ -1,0 +1,359 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/shared"
+)
+
+// OpenAI makes a model behind OpenAI's chat completions, or behind a server that speaks
+// them: vLLM, llama.cpp, Ollama, OpenRouter, Azure and others by c.BaseURL.
+func OpenAI(c Config) Model {
+	m := &openAI{Config: c.withDefaults(openAIURL)}
+	if host := m.host(); host != "api.openai.com" && !strings.HasSuffix(host, ".azure.com") {
+		m.lacks[maxCompletionTokens].Store(true) // many servers know only the older name
+	}
+	return m
+}
+
+// openAI remembers which parameters its server does not take.
+type openAI struct {
+	Config
+	lacks [parameters]atomic.Bool
+}
+
+// What not every server takes. It is left out after the first refusal that names it.
+const (
+	maxCompletionTokens = iota
+	streamOptions
+	reasoningEffort
+	parameters
+)
+
+var parameterNames = [parameters]string{"max_completion_tokens", "stream_options", "reasoning_effort"}
+
+// Complete implements Model.
+func (m *openAI) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
+	if r.MaxTokens <= 0 {
+		r.MaxTokens = defaultMaxTokens
+	}
+	return m.call(ctx, r.MaxTokens, func(ctx context.Context, client *http.Client) (Response, error) {
+		for {
+			response, err := m.stream(ctx, client, r, onText)
+			if s := (*status)(nil); errors.As(err, &s) && s.filtered() {
+				response.Model, response.Stop = r.Model, StopRefusal
+				return response, nil
+			}
+			if !m.learn(err) {
+				return response, err
+			}
+		}
+	})
+}
+
+// learn reports whether err is a refusal of a parameter that was sent until now.
+func (m *openAI) learn(err error) bool {
+	var s *status
+	if !errors.As(err, &s) || s.code != http.StatusBadRequest && s.code != http.StatusUnprocessableEntity {
+		return false
+	}
+	for i, name := range parameterNames {
+		if strings.Contains(s.message, name) && m.lacks[i].CompareAndSwap(false, true) {
+			return true
+		}
+	}
+	// The other way round: max_tokens is refused in favour of max_completion_tokens.
+	return strings.Contains(s.message, "max_tokens") && strings.Contains(s.message, parameterNames[maxCompletionTokens]) &&
+		m.lacks[maxCompletionTokens].CompareAndSwap(true, false)
+}
+
+func (m *openAI) host() string {
+	u, err := url.Parse(m.BaseURL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+func (m *openAI) options(client *http.Client) []option.RequestOption {
+	base, err := url.Parse(m.BaseURL)
+	if err != nil {
+		base = &url.URL{} // the request fails with words of its own
+	}
+	query := base.Query()
+	base.RawQuery = ""
+	opts := []option.RequestOption{option.WithBaseURL(base.String()), option.WithHTTPClient(client), option.WithMaxRetries(0)}
+	for name := range query {
+		opts = append(opts, option.WithQuery(name, query.Get(name)))
+	}
+	if m.Key != "" {
+		opts = append(opts, option.WithAPIKey(m.Key))
+		if strings.HasSuffix(m.host(), ".azure.com") {
+			opts = append(opts, option.WithHeader("api-key", m.Key))
+		}
+	}
+	return opts
+}
+
+// stream asks once and reads the answer, which may also come in one piece.
+func (m *openAI) stream(ctx context.Context, client *http.Client, r Request, onText func(string)) (Response, error) {
+	var resp *http.Response
+	opts := append(m.options(client), option.WithResponseInto(&resp))
+	service := openai.NewChatCompletionService(opts...)
+	stream := service.NewStreaming(ctx, m.params(r))
+	defer stream.Close()
+	if err := stream.Err(); err != nil {
+		return Response{}, err
+	}
+	a := &openAIAnswer{request: r, pieces: pieces{tell: onText}}
+	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media == "application/json" {
+		return a.readWhole(resp.Body)
+	}
+	err := a.read(ssestream.NewDecoder(resp))
+	if err != nil {
+		return a.response(), err
+	}
+	return a.response(), a.check()
+}
+
+func (m *openAI) params(r Request) openai.ChatCompletionNewParams {
+	name, effort := wireName(m.Provider, r.Model)
+	p := openai.ChatCompletionNewParams{Model: name, Messages: openAIMessages(r)}
+	if m.lacks[maxCompletionTokens].Load() {
+		p.MaxTokens = openai.Int(int64(r.MaxTokens))
+	} else {
+		p.MaxCompletionTokens = openai.Int(int64(r.MaxTokens))
+	}
+	if !m.lacks[streamOptions].Load() {
+		p.StreamOptions.IncludeUsage = openai.Bool(true)
+	}
+	if effort != "" && !m.lacks[reasoningEffort].Load() {
+		p.ReasoningEffort = shared.ReasoningEffort(effort)
+	}
+	for _, t := range r.Tools {
+		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+			Name: t.Name, Description: openai.String(t.Description), Parameters: schemaOf(t),
+		}))
+	}
+	return p
+}
+
+func schemaOf(t Tool) shared.FunctionParameters {
+	out := shared.FunctionParameters{}
+	if json.Unmarshal(t.Schema, &out) != nil || len(out) == 0 {
+		return shared.FunctionParameters{"type": "object", "properties": map[string]any{}}
+	}
+	return out
+}
+
+func openAIMessages(r Request) (out []openai.ChatCompletionMessageParamUnion) {
+	if r.System != "" {
+		out = append(out, openai.SystemMessage(r.System))
+	}
+	for _, m := range r.Messages {
+		switch m.Role {
+		case User:
+			out = append(out, openai.UserMessage(m.Text))
+		case ToolRole:
+			out = append(out, openai.ToolMessage(m.Text, m.CallID))
+		case Assistant:
+			said := &openai.ChatCompletionAssistantMessageParam{}
+			if m.Text != "" || len(m.Calls) == 0 {
+				said.Content.OfString = param.NewOpt(m.Text)
+			}
+			for _, c := range m.Calls {
+				said.ToolCalls = append(said.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+					ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: string(object(c.Args))},
+				}})
+			}
+			out = append(out, openai.ChatCompletionMessageParamUnion{OfAssistant: said})
+		}
+	}
+	return out
+}
+
+// object is a call's arguments as a provider wants to see them again: an object, whatever
+// the model wrote. Several servers fail on a history with anything else.
+func object(args string) json.RawMessage {
+	var doc map[string]json.RawMessage
+	if json.Unmarshal([]byte(args), &doc) == nil && doc != nil {
+		return json.RawMessage(args)
+	}
+	if strings.TrimSpace(args) == "" {
+		return json.RawMessage("{}")
+	}
+	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": args})
+	if err != nil { // strings always marshal
+		return json.RawMessage("{}")
+	}
+	return wrapped
+}
+
+// openAIAnswer grows from the chunks of a stream.
+type openAIAnswer struct {
+	request Request
+	pieces  pieces
+	model   string
+	refusal strings.Builder
+	calls   []growingCall
+	finish  string
+	usage   *Usage
+	done    bool
+}
+
+type growingCall struct {
+	ToolCall
+	index int64
+	args  strings.Builder
+}
+
+func (a *openAIAnswer) read(events ssestream.Decoder) error {
+	for events.Next() {
+		data := bytes.TrimSpace(events.Event().Data)
+		switch {
+		case len(data) == 0:
+			continue
+		case string(data) == "[DONE]":
+			a.done = true
+			return nil
+		}
+		if err := a.add(data); err != nil {
+			return err
+		}
+	}
+	return events.Err()
+}
+
+// add takes one chunk, or an error in its place.
+func (a *openAIAnswer) add(data []byte) error {
+	var failure struct {
+		Error json.RawMessage `json:"error"`
+	}
+	var chunk openai.ChatCompletionChunk
+	if json.Unmarshal(data, &failure) != nil || json.Unmarshal(data, &chunk) != nil {
+		return malformed("a piece of it is not JSON of the right shape")
+	}
+	if word, message := errorOf(failure.Error); word != "" || message != "" {
+		return &status{code: statusOf(word), word: word, message: message}
+	}
+	if chunk.Model != "" {
+		a.model = chunk.Model
+	}
+	if chunk.JSON.Usage.Valid() {
+		a.usage = openAIUsage(chunk.Usage)
+	}
+	if len(chunk.Choices) == 0 {
+		return nil
+	}
+	choice := chunk.Choices[0]
+	a.pieces.add(choice.Delta.Content)
+	a.refusal.WriteString(choice.Delta.Refusal)
+	for _, d := range choice.Delta.ToolCalls {
+		a.addCall(d)
+	}
+	if choice.FinishReason != "" {
+		a.finish = choice.FinishReason
+	}
+	return nil
+}
+
+// addCall takes a piece of a call. Pieces belong together by their index; servers that
+// give every call the same one begin a new call with a new id.
+func (a *openAIAnswer) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) {
+	var c *growingCall
+	for i := range a.calls {
+		if a.calls[i].index == d.Index {
+			c = &a.calls[i] // the last of this index
+		}
+	}
+	if c == nil || d.ID != "" && c.ID != "" && d.ID != c.ID && d.Function.Name != "" {
+		a.calls = append(a.calls, growingCall{index: d.Index})
+		c = &a.calls[len(a.calls)-1]
+	}
+	if d.ID != "" {
+		c.ID = d.ID
+	}
+	if d.Function.Name != "" {
+		c.Name = d.Function.Name
+	}
+	c.args.WriteString(d.Function.Arguments)
+}
+
+// readWhole reads an answer that was not streamed.
+func (a *openAIAnswer) readWhole(r io.Reader) (Response, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return Response{}, err
+	}
+	var whole openai.ChatCompletion
+	if json.Unmarshal(text, &whole) != nil || len(whole.Choices) == 0 {
+		return Response{}, malformed("it is JSON without a choice in it")
+	}
+	choice := whole.Choices[0]
+	a.model, a.finish, a.done = whole.Model, choice.FinishReason, true
+	a.pieces.add(choice.Message.Content)
+	a.refusal.WriteString(choice.Message.Refusal)
+	for i, c := range choice.Message.ToolCalls {
+		g := growingCall{index: int64(i), ToolCall: ToolCall{ID: c.ID, Name: c.Function.Name}}
+		g.args.WriteString(c.Function.Arguments)
+		a.calls = append(a.calls, g)
+	}
+	if whole.JSON.Usage.Valid() {
+		a.usage = openAIUsage(whole.Usage)
+	}
+	return a.response(), a.check()
+}
+
+func openAIUsage(u openai.CompletionUsage) *Usage {
+	cached := min(max(u.PromptTokensDetails.CachedTokens, 0), u.PromptTokens)
+	return &Usage{Input: int(u.PromptTokens - cached), Output: int(u.CompletionTokens), CacheRead: int(cached)}
+}
+
+// check refuses an answer that did not end.
+func (a *openAIAnswer) check() error {
+	if a.finish == "" && !a.done {
+		return malformed("it ended in the middle")
+	}
+	return nil
+}
+
+func (a *openAIAnswer) response() Response {
+	out := Response{Model: a.model, Text: a.pieces.text.String(), Stop: StopEnd}
+	if out.Model == "" {
+		out.Model = a.request.Model
+	}
+	for i := range a.calls {
+		call := a.calls[i].ToolCall
+		call.Args = a.calls[i].args.String()
+		out.Calls = append(out.Calls, call)
+	}
+	out.Calls = nameCalls(a.request, out.Calls)
+	switch {
+	case a.finish == "content_filter", a.refusal.Len() > 0:
+		out.Stop = StopRefusal
+		if out.Text == "" {
+			out.Text = a.refusal.String()
+		}
+	case a.finish == "length":
+		out.Stop = StopLength
+	case len(out.Calls) > 0:
+		out.Stop = StopCalls
+	}
+	if out.Usage = assumed(a.request, out); a.usage != nil {
+		out.Usage = *a.usage
+	}
+	return out
+}

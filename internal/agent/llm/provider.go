@@ -1,0 +1,140 @@
+package llm
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// Provider is who serves models, in the words of the agent API's BYOK operations.
+type Provider string
+
+// The providers. All but Anthropic's speak OpenAI's chat completions.
+const (
+	ProviderOpenAI     Provider = "openai"
+	ProviderAnthropic  Provider = "anthropic"
+	ProviderOpenRouter Provider = "openrouter"
+	ProviderGoogle     Provider = "google"
+	ProviderXAI        Provider = "xai"
+	ProviderVercel     Provider = "vercel-gateway"
+	ProviderBedrock    Provider = "amazon-bedrock"
+	ProviderAzure      Provider = "azure-foundry"
+	ProviderCompatible Provider = "openai-compatible" // vLLM, llama.cpp, Ollama …, by their base URL
+)
+
+// Service is what is known of a provider.
+type Service struct {
+	Provider Provider
+	// BaseURL is the provider's own; empty: it must be named. {location} stands for the
+	// region that a key belongs to, which is Location unless it is named.
+	BaseURL  string
+	Location string
+	Default  string // the model that "auto" means; empty: it must be named
+	open     func(Config) Model
+}
+
+// Services are all providers, those that need nothing but a key first.
+func Services() []Service {
+	return []Service{
+		{Provider: ProviderOpenAI, BaseURL: openAIURL, Default: "gpt-5.4-high", open: OpenAI},
+		{Provider: ProviderAnthropic, BaseURL: anthropicURL, Default: "sonnet-4.6", open: Anthropic},
+		{Provider: ProviderOpenRouter, BaseURL: "https://openrouter.ai/api/v1", Default: "sonnet-4.6", open: OpenAI},
+		{Provider: ProviderGoogle, BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", Default: "gemini-3-pro", open: OpenAI},
+		{Provider: ProviderXAI, BaseURL: "https://api.x.ai/v1", Default: "grok-4.1-fast", open: OpenAI},
+		{Provider: ProviderVercel, BaseURL: "https://ai-gateway.vercel.sh/v1", Default: "sonnet-4.6", open: OpenAI},
+		{Provider: ProviderBedrock, BaseURL: "https://bedrock-runtime.{location}.amazonaws.com/openai/v1", Location: "us-east-1", open: OpenAI},
+		{Provider: ProviderAzure, open: OpenAI},
+		{Provider: ProviderCompatible, open: OpenAI},
+	}
+}
+
+// ServiceOf finds a provider.
+func ServiceOf(p Provider) (Service, bool) {
+	for _, s := range Services() {
+		if s.Provider == p {
+			return s, true
+		}
+	}
+	return Service{}, false
+}
+
+const (
+	openAIURL    = "https://api.openai.com/v1"
+	anthropicURL = "https://api.anthropic.com"
+)
+
+// Config says how a provider is reached. Zero values are the defaults.
+type Config struct {
+	Provider Provider // whose names models have; empty: they are handed on as they are
+	// BaseURL is where the API lives, such as http://127.0.0.1:8000/v1. A query in it goes
+	// into each request (older Azure endpoints want api-version there).
+	BaseURL string
+	Key     string // empty: none is sent
+	// HTTP makes the connections: a netguard.Guard's client for a base URL that a user
+	// named. Its own Timeout bounds a call too. Nil: a client that follows no redirect.
+	HTTP     *http.Client
+	Deadline time.Duration // of a whole call with its retries; 10 minutes
+	Idle     time.Duration // that a provider may be silent; 2 minutes
+	Retries  int           // beyond the first try; 5, none when negative
+	// Wait sleeps between tries; a test's clock. It fails when ctx ends first.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// The defaults of Config.
+const (
+	defaultDeadline = 10 * time.Minute
+	defaultIdle     = 2 * time.Minute
+	defaultRetries  = 5
+	// defaultMaxTokens bounds the answer to a request that does not: there is always a
+	// bound, because a budget reserves for it.
+	defaultMaxTokens = 4096
+)
+
+func (c Config) withDefaults(baseURL string) Config {
+	if c.BaseURL == "" {
+		c.BaseURL = baseURL
+	}
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	if c.Deadline <= 0 {
+		c.Deadline = defaultDeadline
+	}
+	if c.Idle <= 0 {
+		c.Idle = defaultIdle
+	}
+	if c.Retries == 0 {
+		c.Retries = defaultRetries
+	}
+	if c.Wait == nil {
+		c.Wait = sleep
+	}
+	return c
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Open makes the model of a provider; each of its requests names one of the provider's
+// models, or an ID of Catalogue. It fails with Invalid for an unknown provider and for
+// one whose base URL is missing.
+func Open(c Config) (Model, error) {
+	s, ok := ServiceOf(c.Provider)
+	if !ok {
+		return nil, errs.Field("provider", "There is no provider %.40q.", string(c.Provider))
+	}
+	if c.BaseURL == "" && s.BaseURL == "" {
+		return nil, errs.Field("base_url", "%s needs a base_url.", s.Provider)
+	}
+	return s.open(c), nil
+}
