@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/notify/tracker"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -109,7 +110,7 @@ func (a *App) join(ctx context.Context) error {
 	a.exports = export.New(a.db, a.queue, a.Findings, a.logger)
 	a.tickets = worker.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Deny: deny, Logger: a.logger,
+		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}

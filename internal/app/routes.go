@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/api/rest/docs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -23,7 +24,7 @@ import (
 func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard) (http.Handler, error) {
 	servers := Servers(a.config)
 	agent := agentapi.New(kit, servers, agentapi.Deps{Accounts: a.Accounts, Tasks: a.Tasks, Hooks: hooks, Webhooks: webhooks, Closing: a.closing})
-	plat := platform.New(kit, servers, platform.Deps{Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Findings: a.Findings, Ticket: a.tickets.File, Exports: a.exports, Catalog: a.catalog, Audit: a.audit})
+	plat := platform.New(kit, servers, platform.Deps{Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db), Findings: a.Findings, Ticket: a.tickets.File, Exports: a.exports, Catalog: a.catalog, Audit: a.audit})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), queueMetrics{a.queue})
 
 	mux := http.NewServeMux()

@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/queue"
 )
 
@@ -66,7 +67,7 @@ func (ss *Scans) check(ctx context.Context, teamID string, c Config) error {
 	if err := checkTargets(c.Targets); err != nil {
 		return err
 	}
-	if _, err := ParsePatterns(c.Exclusions); err != nil {
+	if _, err := exclusion.ParsePatterns(c.Exclusions); err != nil {
 		return errs.From(err).At("exclusions")
 	}
 	chosen, err := ss.choose(ctx, teamID, c)

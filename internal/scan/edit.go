@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/notice"
 )
 
 // Rename gives a scan of the caller's team another name.
@@ -50,6 +51,9 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 				return err
 			}
 			if err := ss.findings.DeleteOfScan(ctx, tx, c.TeamID, id); err != nil {
+				return err
+			}
+			if err := notice.New(ss.db, ss.queue).Delete(ctx, tx, "scan", id); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, `DELETE FROM scan WHERE id = ?`, id); err != nil {

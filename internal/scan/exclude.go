@@ -1,121 +1,39 @@
 package scan
 
 import (
-	"net/netip"
-	"net/url"
-	"strings"
+	"context"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 )
 
-// Patterns decide which targets a scan leaves out. Each is a host, in which * stands for
-// any letters, an address or a range, without regard to case. One that begins with +
-// allows: where there is any, a target must match one of those, and no other.
-type Patterns struct{ allow, deny []pattern }
-
-type pattern struct {
-	text   string // a host with *; empty for a range
-	prefix netip.Prefix
+// excluded is what a team's rules leave out of a scan.
+type excluded struct {
+	targets   []string // patterns
+	templates map[string]bool
 }
 
-const maxPattern = 255
-
-// ParsePatterns reads patterns. The error names the first that is none.
-func ParsePatterns(texts []string) (p Patterns, err error) {
-	for _, text := range texts {
-		rest, allows := strings.CutPrefix(strings.TrimSpace(text), "+")
-		one, err := parsePattern(rest)
-		if err != nil {
-			return p, err
-		}
-		if allows {
-			p.allow = append(p.allow, one)
-		} else {
-			p.deny = append(p.deny, one)
-		}
-	}
-	return p, nil
-}
-
-func parsePattern(text string) (pattern, error) {
-	text = strings.ToLower(strings.TrimSpace(text))
-	if prefix, err := netip.ParsePrefix(text); err == nil {
-		return pattern{prefix: prefix.Masked()}, nil
-	}
-	if a, err := netip.ParseAddr(text); err == nil {
-		a = a.Unmap()
-		return pattern{prefix: netip.PrefixFrom(a, a.BitLen())}, nil
-	}
-	if text == "" || len(text) > maxPattern || strings.ContainsAny(text, "/ \t\r\n,") {
-		return pattern{}, errs.New(errs.Invalid, "invalid_exclusion", "%.80q is not a host, an address, a range or a pattern with *.", text)
-	}
-	return pattern{text: text}, nil
-}
-
-// Excludes reports whether a target is left out.
-func (p Patterns) Excludes(target string) bool {
-	host, withPort := hostOf(target)
-	matches := func(list []pattern) bool {
-		for _, one := range list {
-			if one.matches(host) || one.matches(withPort) {
-				return true
-			}
-		}
-		return false
-	}
-	return len(p.allow) > 0 && !matches(p.allow) || matches(p.deny)
-}
-
-func (p pattern) matches(host string) bool {
-	if p.text != "" {
-		return glob(p.text, host)
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && p.prefix.Contains(a.Unmap())
-}
-
-// glob matches text against a pattern in which * stands for any letters. Its time is at
-// most the product of the lengths.
-func glob(pattern, text string) bool {
-	star, mark := -1, 0
-	p, t := 0, 0
-	for t < len(text) {
+func (ss *Scans) excluded(ctx context.Context, teamID, scanID string) (excluded, error) {
+	out := excluded{templates: map[string]bool{}}
+	rules, err := exclusion.New(ss.db).Of(ctx, teamID)
+	for _, x := range rules {
 		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t]:
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
+		case x.ScanID != "" && x.ScanID != scanID:
+		case x.Type == exclusion.Target:
+			out.targets = append(out.targets, x.Value)
+		case x.Type == exclusion.Template:
+			out.templates[x.Value] = true
 		}
 	}
-	return strings.Trim(pattern[p:], "*") == ""
+	return out, err
 }
 
-// hostOf is the host of a target, and with its port where it names one; lower case.
-func hostOf(target string) (host, withPort string) {
-	s := strings.ToLower(strings.TrimSpace(target))
-	if a, err := netip.ParseAddr(s); err == nil {
-		return a.Unmap().String(), a.Unmap().String()
-	}
-	if !strings.Contains(s, "://") {
-		s = "//" + s
-	}
-	u, err := url.Parse(s)
+// Excludes reports whether a target or a template is left out of a scan: what a retest
+// asks, too.
+func (ss *Scans) Excludes(ctx context.Context, teamID, scanID, target, template string) (bool, error) {
+	rules, err := ss.excluded(ctx, teamID, scanID)
 	if err != nil {
-		return "", ""
+		return false, err
 	}
-	host = u.Hostname()
-	if a, err := netip.ParseAddr(host); err == nil {
-		host = a.Unmap().String()
-	}
-	if u.Port() == "" {
-		return host, host
-	}
-	return host, host + ":" + u.Port()
+	patterns, err := exclusion.ParsePatterns(rules.targets)
+	return patterns.Excludes(target) || rules.templates[template], err
 }

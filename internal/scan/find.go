@@ -77,14 +77,14 @@ func (ss *Scans) complete(ctx context.Context, scans []Scan) error {
 	if err != nil {
 		return err
 	}
-	schedules, err := ss.schedules(ctx, ids)
+	schedules, err := ss.book().Of(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for i := range scans {
 		scans[i].Severities = tallies[scans[i].ID]
-		if schedule, ok := schedules[scans[i].ID]; ok {
-			scans[i].Schedule = &schedule
+		if s, ok := schedules[scans[i].ID]; ok {
+			scans[i].Schedule = &s
 		}
 	}
 	return nil

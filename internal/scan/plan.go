@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 )
 
 // ErrLate is what a run or a chunk gets that is no longer the scan's: another took over,
@@ -85,11 +86,11 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	if err != nil {
 		return err
 	}
-	excluded, err := ss.exclusions(ctx, teamID, a.ScanID)
+	excluded, err := ss.excluded(ctx, teamID, a.ScanID)
 	if err != nil {
 		return err
 	}
-	patterns, err := ParsePatterns(slices.Concat(config.Exclusions, excluded.targets))
+	patterns, err := exclusion.ParsePatterns(slices.Concat(config.Exclusions, excluded.targets))
 	if err != nil {
 		return err
 	}

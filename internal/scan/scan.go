@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/schedule"
 )
 
 // Status is how far a scan is.
@@ -113,8 +114,8 @@ type Scan struct {
 
 	Config     Config // without targets in a list
 	Numbers    Numbers
-	Severities map[string]int // how many findings it has, by severity; without zeros
-	Schedule   *Schedule      // nil: none
+	Severities map[string]int     // how many findings it has, by severity; without zeros
+	Schedule   *schedule.Schedule // nil: none
 }
 
 // Numbers is how far a run is.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +15,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/page"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/schedule"
 	"pgregory.net/rapid"
 )
 
@@ -283,7 +284,7 @@ func TestDueScanIsLaunchedOnceOnAnyNumberOfNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := y.SetSchedule(y.alice, Schedule{ScanID: s.ID, Frequency: Hourly, Hours: 2})
+		set, err := y.SetSchedule(y.alice, schedule.Schedule{Subject: s.ID, Rule: schedule.Rule{Frequency: schedule.Hourly, Hours: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,70 +307,11 @@ func TestDueScanIsLaunchedOnceOnAnyNumberOfNodes(t *testing.T) {
 	})
 }
 
-func TestScheduleTimes(t *testing.T) {
-	set := time.Date(2026, 3, 27, 9, 15, 0, 0, time.UTC) // a Friday, before Berlin's summer time
-	for name, c := range map[string]struct {
-		s    Schedule
-		want string
-	}{
-		"hourly":  {Schedule{Frequency: Hourly, Hours: 6}, "27 15:15, 27 21:15, 28 03:15"},
-		"daily":   {Schedule{Frequency: Daily, StartTime: "08:00", TimeZone: "Europe/Berlin"}, "28 07:00, 29 06:00, 30 06:00"},
-		"weekly":  {Schedule{Frequency: Weekly}, "3 09:15, 10 09:15, 17 09:15"},
-		"monthly": {Schedule{Frequency: Monthly, StartTime: "00:00:00"}, "27 00:00, 27 00:00, 27 00:00"},
-		"custom":  {Schedule{Frequency: Custom, Weekdays: []int{0, 6}, StartTime: "12:00"}, "28 12:00, 29 12:00, 4 12:00"},
-		"cron":    {Schedule{Frequency: Custom, Cron: "30 4 1,15 * *"}, "1 04:30, 15 04:30, 1 04:30"},
-	} {
-		c.s.SetAt = set
-		times, err := c.s.times()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		var got []string
-		for at := set; len(got) < 3; {
-			at = times.Next(at)
-			got = append(got, at.UTC().Format("2 15:04"))
-		}
-		if strings.Join(got, ", ") != c.want {
-			t.Errorf("%s: %v, want %s", name, got, c.want)
-		}
-	}
-}
-
-func TestPatterns(t *testing.T) {
-	for _, c := range []struct {
-		patterns []string
-		out, in  string // targets, by spaces
-	}{
-		{[]string{"*.staging.example.com"}, "a.staging.example.com https://B.Staging.example.com:8443/x", "staging.example.com example.com"},
-		{[]string{"10.0.0.0/8", "192.0.2.7"}, "10.1.2.3 http://10.0.0.1:80/ 192.0.2.7:443", "11.0.0.1 192.0.2.70 [2001:db8::1]:80"},
-		{[]string{"2001:db8::/32"}, "[2001:db8::1]:80 2001:db8::2", "2001:db9::1"},
-		{[]string{"+prod-*.x", "+api.x", "*.staging.x"}, "prod-web.staging.x other.x", "prod-web.x api.x"},
-		{[]string{"a.example.com:8080"}, "http://a.example.com:8080/p", "http://a.example.com/p"},
-		{[]string{"a*b*c"}, "abc axxbyyc", "ab abcd"},
-	} {
-		p, err := ParsePatterns(c.patterns)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for target := range strings.FieldsSeq(c.out) {
-			if !p.Excludes(target) {
-				t.Errorf("%v let %s in", c.patterns, target)
-			}
-		}
-		for target := range strings.FieldsSeq(c.in) {
-			if p.Excludes(target) {
-				t.Errorf("%v leave %s out", c.patterns, target)
-			}
-		}
-	}
-}
-
 // TestExclusionsShapeThePlan: exclusions take targets and templates from the plan.
 func TestExclusionsShapeThePlan(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		y := setUp(t, d)
-		if err := errors.Join(y.AddExclusions(y.alice, ExcludeTarget, []string{"192.0.2.0/30", "b.*"}, nil, nil), y.AddExclusions(y.alice, ExcludeTemplate, []string{"banner"}, nil, nil)); err != nil {
+		y, rules := setUp(t, d), exclusion.New(d)
+		if err := errors.Join(rules.Add(y.alice, exclusion.Target, []string{"192.0.2.0/30", "b.*"}, nil, nil), rules.Add(y.alice, exclusion.Template, []string{"banner"}, nil, nil)); err != nil {
 			t.Fatal(err)
 		}
 		s := y.create(t, Config{Targets: []string{"192.0.2.0/29", "b.example.com", "a.example.com", "a.example.com"}, Templates: []string{"banner", "git-config"}})
@@ -439,23 +381,6 @@ func TestLedgerComesBack(t *testing.T) {
 		back.each(func(c Cell) bool { got = append(got, c); return true })
 		if !slices.Equal(got, want) {
 			t.Fatalf("%+v, want %+v", got, want)
-		}
-	})
-}
-
-func FuzzPattern(f *testing.F) {
-	f.Add("*.example.com", "http://a.example.com:80/x")
-	f.Add("+10.0.0.0/8", "10.0.0.1")
-	f.Add("a*****b", strings.Repeat("a", 300))
-	f.Fuzz(func(t *testing.T, pattern, target string) {
-		p, err := ParsePatterns([]string{pattern})
-		if err == nil {
-			p.Excludes(target)
-		}
-		if a, err := netip.ParseAddr(target); err == nil && a.Zone() == "" {
-			if all, err := ParsePatterns([]string{"0.0.0.0/0", "::/0"}); err != nil || !all.Excludes(target) {
-				t.Errorf("%s is in no range", target)
-			}
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/netguard"
 )
 
@@ -56,7 +57,7 @@ func rangeOf(text string) (netip.Prefix, bool) {
 }
 
 // expand counts ranges out and leaves out what is excluded; each target once, in order.
-func expand(targets []string, excluded Patterns) []string {
+func expand(targets []string, excluded exclusion.Patterns) []string {
 	seen := map[string]bool{}
 	var out []string
 	take := func(text string) {
@@ -82,7 +83,7 @@ func expand(targets []string, excluded Patterns) []string {
 // internet.
 func allInternal(targets []string) bool {
 	for _, text := range targets {
-		host, _ := hostOf(text)
+		host, _ := exclusion.HostOf(text)
 		if p, ok := rangeOf(text); ok {
 			host = p.Addr().String()
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/finding"
+	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -23,10 +24,10 @@ const noticeAttempts = 8
 // handleNews tells the queue who tells the world of scans.
 func (w worker) handleNews(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[scan.ToldArgs]{Quick: true, Work: w.tell})
-	queue.Handle(q, queue.Handler[scan.NoticeArgs]{
+	queue.Handle(q, queue.Handler[notice.Args]{
 		Quick: true, MaxAttempts: noticeAttempts, Backoff: w.Backoff, Work: w.send,
-		GiveUp: func(ctx context.Context, tx *db.Tx, job queue.Job[scan.NoticeArgs], cause error) error {
-			return w.Scans.EndNotice(ctx, tx, job.Args.NoticeID, scan.NoticeFailed, cause.Error())
+		GiveUp: func(ctx context.Context, tx *db.Tx, job queue.Job[notice.Args], cause error) error {
+			return w.Notices.End(ctx, tx, job.Args.ID, notice.Failed, cause.Error())
 		},
 	})
 }
@@ -40,7 +41,7 @@ func (w worker) tell(ctx context.Context, job queue.Job[scan.ToldArgs]) error {
 	if err := w.askFiling(ctx, news); err != nil {
 		return err
 	}
-	channels, err := w.channels(ctx, news)
+	channels, err := w.channels(ctx, news.TeamID, news.Config.AlertConfigIDs, !news.Config.NoGlobalAlerts)
 	if err != nil || len(channels) == 0 {
 		return err
 	}
@@ -48,7 +49,13 @@ func (w worker) tell(ctx context.Context, job queue.Job[scan.ToldArgs]) error {
 	if err != nil {
 		return err
 	}
-	var notices []scan.Notice
+	return w.post(ctx, notice.Notice{TeamID: news.TeamID, Kind: "scan", Subject: news.ID, Run: news.Run}, channels, alerts)
+}
+
+// post makes a notice of each alert for each channel that wants it. about is what they
+// have in common.
+func (w worker) post(ctx context.Context, about notice.Notice, channels []channel, alerts []alert.Alert) error {
+	var notices []notice.Notice
 	for _, a := range alerts {
 		body, err := json.Marshal(a)
 		if err != nil {
@@ -56,11 +63,13 @@ func (w worker) tell(ctx context.Context, job queue.Job[scan.ToldArgs]) error {
 		}
 		for _, c := range channels {
 			if c.Wants(a.Kind) {
-				notices = append(notices, scan.Notice{ScanID: news.ID, Run: news.Run, Event: string(a.Kind), ConfigID: c.config, Channel: c.at, Provider: c.Provider, Body: body})
+				n := about
+				n.Event, n.ConfigID, n.Channel, n.Provider, n.Body = string(a.Kind), c.config, c.at, c.Provider, body
+				notices = append(notices, n)
 			}
 		}
 	}
-	return w.Scans.AddNotices(ctx, notices)
+	return w.Notices.Add(ctx, notices)
 }
 
 // channel is a place to tell, and where it stands.
@@ -70,10 +79,10 @@ type channel struct {
 	at     int
 }
 
-// channels are those of a scan: of the team's global configurations, unless it opts out,
-// and of those that it names. One that was deleted since is passed over.
-func (w worker) channels(ctx context.Context, news scan.News) (out []channel, err error) {
-	applied, err := w.applied(ctx, news.TeamID, setting.Alerting, news.Config.AlertConfigIDs, !news.Config.NoGlobalAlerts)
+// channels are those of the configurations that are named and, where it is asked for, of
+// the team's global ones. One that was deleted since is passed over.
+func (w worker) channels(ctx context.Context, teamID string, named []string, global bool) (out []channel, err error) {
+	applied, err := w.applied(ctx, teamID, setting.Alerting, named, global)
 	for _, a := range applied {
 		config, err := alert.Parse(a.Text)
 		if err != nil {
@@ -170,33 +179,33 @@ func (w worker) fresh(ctx context.Context, news scan.News) ([]alert.Vuln, error)
 
 // send sends one notice. It goes on when the node stops: it takes seconds, and a notice
 // that is broken off may have arrived.
-func (w worker) send(ctx context.Context, job queue.Job[scan.NoticeArgs]) error {
+func (w worker) send(ctx context.Context, job queue.Job[notice.Args]) error {
 	ctx = context.WithoutCancel(ctx)
-	n, ok, err := w.Scans.StartNotice(ctx, job.Args.NoticeID)
+	n, ok, err := w.Notices.Start(ctx, job.Args.ID)
 	if err != nil || !ok {
 		return err
 	}
-	end := func(state scan.NoticeState, note string) error { return w.Scans.EndNotice(ctx, nil, n.ID, state, note) }
+	end := func(state notice.State, note string) error { return w.Notices.End(ctx, nil, n.ID, state, note) }
 	c, ok, err := w.channelOf(ctx, n)
 	if err != nil {
-		return errors.Join(err, end(scan.NoticeWaiting, ""))
+		return errors.Join(err, end(notice.Waiting, ""))
 	}
 	if !ok {
-		return end(scan.NoticeDropped, "The configuration does not have this channel any more.")
+		return end(notice.Dropped, "The configuration does not have this channel any more.")
 	}
 	var a alert.Alert
 	if err := json.Unmarshal(n.Body, &a); err != nil {
-		return errors.Join(queue.Abandon(err), end(scan.NoticeFailed, err.Error()))
+		return errors.Join(queue.Abandon(err), end(notice.Failed, err.Error()))
 	}
 	err = w.Alerts.Send(ctx, c, a)
 	if err == nil {
-		return end(scan.NoticeSent, "")
+		return end(notice.Sent, "")
 	}
 	wait, retry := notify.After(err)
 	if !retry {
-		return end(scan.NoticeFailed, err.Error())
+		return end(notice.Failed, err.Error())
 	}
-	if failed := end(scan.NoticeWaiting, err.Error()); failed != nil {
+	if failed := end(notice.Waiting, err.Error()); failed != nil {
 		return failed
 	}
 	return queue.After(err, min(wait, time.Hour))
@@ -204,7 +213,7 @@ func (w worker) send(ctx context.Context, job queue.Job[scan.NoticeArgs]) error 
 
 // channelOf is where a notice goes. ok is false when its configuration has changed so that
 // there is no such channel.
-func (w worker) channelOf(ctx context.Context, n scan.Notice) (c alert.Channel, ok bool, err error) {
+func (w worker) channelOf(ctx context.Context, n notice.Notice) (c alert.Channel, ok bool, err error) {
 	applied, err := w.applied(ctx, n.TeamID, setting.Alerting, []string{n.ConfigID}, false)
 	if err != nil || len(applied) == 0 {
 		return c, false, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/setting"
@@ -68,16 +69,16 @@ func (e *ear) kinds() map[alert.Kind]int {
 }
 
 // settled waits until so many notices of a scan have ended, and gives them.
-func (o office) settled(t *testing.T, scanID string, n int) (all []scan.Notice) {
+func (o office) settled(t *testing.T, scanID string, n int) (all []notice.Notice) {
 	t.Helper()
 	until(t, fmt.Sprint(n, " notices"), func() bool {
 		var err error
-		if all, err = o.scans.FindNotices(o.ctx, scanID); err != nil {
+		if all, err = o.notices.FindAll(o.ctx, "scan", scanID); err != nil {
 			t.Fatal(err)
 		}
 		done := 0
-		for _, notice := range all {
-			if notice.State != scan.NoticeWaiting && notice.State != scan.NoticeSending {
+		for _, one := range all {
+			if one.State != notice.Waiting && one.State != notice.Sending {
 				done++
 			}
 		}
@@ -120,7 +121,7 @@ func TestScanTellsItsChannels(t *testing.T) {
 		attempts, failed := 0, 0
 		for _, n := range notices {
 			attempts += n.Attempts
-			if n.State == scan.NoticeFailed && n.Provider == "slack" && n.Attempts == 1 && n.Note != "" {
+			if n.State == notice.Failed && n.Provider == "slack" && n.Attempts == 1 && n.Note != "" {
 				failed++
 			}
 		}
@@ -192,13 +193,13 @@ func TestStopIsTold(t *testing.T) {
 	}
 	// A channel that is gone when its turn comes is dropped, one that was being sent when a
 	// process died is not sent again.
-	if err := o.scans.AddNotices(t.Context(), []scan.Notice{
-		{ScanID: made.ID, Run: 1, Event: "finished", ConfigID: id, Channel: 7, Provider: "webhook", Body: []byte("{}")},
-		{ScanID: made.ID, Run: 1, Event: "failed_stopped", ConfigID: id, Provider: "webhook", Body: []byte("{}")}, // is there already
+	if err := o.notices.Add(t.Context(), []notice.Notice{
+		{TeamID: made.TeamID, Kind: "scan", Subject: made.ID, Run: 1, Event: "finished", ConfigID: id, Channel: 7, Provider: "webhook", Body: []byte("{}")},
+		{TeamID: made.TeamID, Kind: "scan", Subject: made.ID, Run: 1, Event: "failed_stopped", ConfigID: id, Provider: "webhook", Body: []byte("{}")}, // is there already
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if all := o.settled(t, made.ID, 2); len(all) != 2 || all[1].State != scan.NoticeDropped {
+	if all := o.settled(t, made.ID, 2); len(all) != 2 || all[1].State != notice.Dropped {
 		t.Errorf("%+v", all)
 	}
 	if len(e.heard) != 1 {

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
@@ -34,6 +35,7 @@ type Deps struct {
 	Templates []*syntax.Template // of agent tasks
 	Catalog   *catalog.Catalog   // of scans
 	Settings  *setting.Settings
+	Notices   *notice.Notices
 	Alerts    *alert.Sender
 	Tickets   Tickets
 	Backoff   func(attempt int) time.Duration // before notices are tried again; nil: the queue's own

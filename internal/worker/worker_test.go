@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/notify/tracker"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -40,6 +41,7 @@ type office struct {
 	scans    *scan.Scans
 	findings *finding.Findings
 	settings *setting.Settings
+	notices  *notice.Notices
 	ctx      context.Context // with a caller
 }
 
@@ -71,7 +73,7 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	settings := setting.New(d, box, Kinds(loopback()))
 	findings := finding.New(d, q)
 	scans := scan.New(d, q, findings, Source(templatesKept, settings), logger)
-	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notice.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {
@@ -86,7 +88,7 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, scans, findings, settings, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+	return office{tasks, scans, findings, settings, notice.New(d, q), account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 
 // loopback is a guard that lets tests speak to their own servers.

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/page"
@@ -41,10 +42,11 @@ func shape(status int, e *errs.Error, id string) any {
 
 // Deps is what the surface speaks for.
 type Deps struct {
-	Accounts *account.Accounts
-	Settings *setting.Settings
-	Scans    *scan.Scans
-	Findings *finding.Findings
+	Accounts   *account.Accounts
+	Settings   *setting.Settings
+	Scans      *scan.Scans
+	Exclusions *exclusion.Exclusions
+	Findings   *finding.Findings
 	// Ticket files a finding in the tracker of a configuration.
 	Ticket  func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
 	Exports *export.Exports

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/scan"
+	"github.com/vedette-sec/vedette/internal/exclusion"
+	"github.com/vedette-sec/vedette/internal/schedule"
 )
 
 func (s surface) schedules() {
@@ -22,14 +23,7 @@ func (s surface) schedules() {
 		})
 	rest.Register(s.API, op("set-scan-schedule", http.MethodPost, path, scanTag, "Give a scan a schedule, in place of any it has", 404, 409),
 		func(ctx context.Context, in *struct{ Body ScheduleRequest }) (*struct{ Body message }, error) {
-			b := in.Body
-			hours := b.Hours
-			if hours == 0 {
-				hours = 1
-			}
-			set, err := s.Scans.SetSchedule(ctx, scan.Schedule{
-				ScanID: b.ScanID, Frequency: scan.Frequency(b.Frequency), StartTime: b.StartTime, Hours: hours, Weekdays: b.Weekdays, Cron: b.Cron, TimeZone: b.TimeZone,
-			})
+			set, err := s.Scans.SetSchedule(ctx, schedule.Schedule{Subject: in.Body.ScanID, Rule: in.Body.rule()})
 			return said("The scan is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
 	rest.Register(s.API, op("delete-scan-schedule", http.MethodDelete, path, scanTag, "Take its schedule from a scan", 404),
@@ -73,7 +67,7 @@ func (s surface) exclusions() {
 	const path, tag = "/v1/scans/config/exclude", "Exclusions"
 	rest.Register(s.API, op("list-exclusions", http.MethodGet, path, tag, "What your team leaves out of scans"),
 		func(ctx context.Context, _ *struct{}) (*struct{ Body ExclusionList }, error) {
-			found, err := s.Scans.FindExclusions(ctx)
+			found, err := s.Exclusions.FindAll(ctx)
 			list := ExclusionList{Data: make([]Exclusion, len(found))}
 			for i, x := range found {
 				list.Data[i] = Exclusion{x.ID, x.Value, string(x.Type), x.ScanID, x.EnumerationID, x.CreatedAt, x.CreatedAt}
@@ -83,10 +77,15 @@ func (s surface) exclusions() {
 	rest.Register(s.API, op("add-exclusions", http.MethodPost, path, tag, "Leave targets or templates out of later runs", 404),
 		func(ctx context.Context, in *struct{ Body ExclusionRequest }) (*struct{ Body message }, error) {
 			b := in.Body
-			return said("The exclusions are added."), s.Scans.AddExclusions(ctx, scan.ExcludeType(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
+			for _, id := range b.ScanIDs {
+				if _, err := s.Scans.Find(ctx, id); err != nil {
+					return nil, err
+				}
+			}
+			return said("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
 		})
 	rest.Register(s.API, op("delete-exclusions", http.MethodDelete, path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415),
 		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) (*struct{ Body message }, error) {
-			return said("The exclusions are deleted."), s.Scans.DeleteExclusions(ctx, in.Body.IDs)
+			return said("The exclusions are deleted."), s.Exclusions.Delete(ctx, in.Body.IDs)
 		})
 }

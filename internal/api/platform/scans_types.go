@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/scan"
+	"github.com/vedette-sec/vedette/internal/schedule"
 )
 
 // ScanStatus is a scan (specification, ScanStatusItem).
@@ -131,7 +132,12 @@ type ScansDone struct {
 
 // ScanSchedule launches a scan again and again.
 type ScanSchedule struct {
-	ScanID    string `json:"scan_id" doc:"The scan."`
+	ScanID string `json:"scan_id" doc:"The scan."`
+	Times
+}
+
+// Times says when a schedule launches.
+type Times struct {
 	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"How often."`
 	LastRun   string `json:"schedule_last_run" doc:"When it launched last; empty: never."`
 	NextRun   string `json:"schedule_next_run" doc:"When it launches next."`
@@ -142,9 +148,9 @@ type ScanSchedule struct {
 	TimeZone  string `json:"time_zone,omitempty" doc:"The zone's name in the IANA database; UTC without it."`
 }
 
-func scheduleOf(s scan.Schedule) ScanSchedule {
-	out := ScanSchedule{
-		ScanID: s.ScanID, Frequency: string(s.Frequency), NextRun: s.NextRun.Format(time.RFC3339), StartTime: s.StartTime, Hours: s.Hours, Weekdays: s.Weekdays, Cron: s.Cron, TimeZone: s.TimeZone,
+func timesOf(s schedule.Schedule) Times {
+	out := Times{
+		Frequency: string(s.Frequency), NextRun: s.NextRun.Format(time.RFC3339), StartTime: s.StartTime, Hours: s.Hours, Weekdays: s.Weekdays, Cron: s.Cron, TimeZone: s.TimeZone,
 	}
 	if out.Weekdays == nil {
 		out.Weekdays = []int{}
@@ -155,15 +161,28 @@ func scheduleOf(s scan.Schedule) ScanSchedule {
 	return out
 }
 
+func scheduleOf(s schedule.Schedule) ScanSchedule { return ScanSchedule{s.Subject, timesOf(s)} }
+
 // ScheduleRequest is the body of POST /v1/scans/schedule.
 type ScheduleRequest struct {
-	ScanID    string `json:"scan_id" doc:"The scan."`
+	ScanID string `json:"scan_id" doc:"The scan."`
+	TimesRequest
+}
+
+// TimesRequest says when a schedule is to launch.
+type TimesRequest struct {
 	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"How often."`
 	StartTime string `json:"start_time,omitempty" maxLength:"8" doc:"HH:MM or HH:MM:SS, in the zone; the time of the call without it."`
 	Hours     int    `json:"hourly_frequency,omitempty" minimum:"1" maximum:"24" doc:"Hours between launches, for hourly."`
 	Weekdays  []int  `json:"custom_weekdays,omitempty" maxItems:"7" doc:"Days of the week, 0 is Sunday; for custom, and the first for weekly."`
 	Cron      string `json:"cron,omitempty" maxLength:"100" doc:"For custom: minute, hour, day, month, weekday."`
 	TimeZone  string `json:"time_zone,omitempty" maxLength:"60" doc:"A zone of the IANA database, such as Europe/Berlin; UTC without it."`
+}
+
+func (r TimesRequest) rule() schedule.Rule {
+	return schedule.Rule{
+		Frequency: schedule.Frequency(r.Frequency), StartTime: r.StartTime, Hours: max(1, r.Hours), Weekdays: r.Weekdays, Cron: r.Cron, TimeZone: r.TimeZone,
+	}
 }
 
 // ScheduleList is the schedules of a team.
