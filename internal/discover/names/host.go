@@ -1,0 +1,61 @@
+package names
+
+import (
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/netguard"
+)
+
+const maxHost = 253 // bytes of a name, without the final dot
+
+// clean gives a name the form in which it is asked about and compared: lower-case ASCII
+// without a final dot and without a leading "*.". ok is false for what is no host name.
+func clean(host string) (name string, ok bool) {
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "*."), ".")
+	upper := false
+	label := 0
+	for i := range len(host) {
+		switch c := host[i]; {
+		case c >= 0x80:
+			return fold(host)
+		case c == '.':
+			if label == 0 {
+				return "", false
+			}
+			label = 0
+			continue
+		case c >= 'A' && c <= 'Z':
+			upper = true
+		case (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_':
+			return "", false
+		}
+		if label++; label > 63 {
+			return "", false
+		}
+	}
+	if label == 0 || len(host) > maxHost {
+		return "", false
+	}
+	if upper {
+		host = strings.ToLower(host)
+	}
+	return host, true
+}
+
+// fold spells a name of other scripts in ASCII.
+func fold(host string) (string, bool) {
+	if strings.ContainsAny(host, "/:@?#") {
+		return "", false
+	}
+	t, err := netguard.ParseTarget(host)
+	if err != nil || t.Host == "" {
+		return "", false
+	}
+	return t.Host, true
+}
+
+// parentOf is the name without its first label, or "".
+func parentOf(host string) string {
+	_, parent, _ := strings.Cut(host, ".")
+	return parent
+}

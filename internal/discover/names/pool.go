@@ -1,0 +1,181 @@
+package names
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The window of a resolver: how many questions it may have in flight.
+const (
+	firstWindow = 64
+	leastWindow = 16
+	tooManyLost = 0.02 // of a window's questions
+	patience    = 20   // failures in a row before a resolver rests
+	firstRest   = time.Second
+	longestRest = 30 * time.Second
+)
+
+// server is one resolver.
+type server struct {
+	address string
+	sockets []*socket
+	turn    atomic.Uint32
+
+	queries, answers, timeouts, refused, garbage, fastest atomic.Int64
+
+	// The pool's, under its lock.
+	used, limit int
+	done, lost  int  // of this window
+	full        bool // the window was used up: a wider one might be faster
+	failures    int  // in a row
+	restUntil   time.Time
+}
+
+// pool shares resolvers out. Each has a window that grows while questions come back and
+// shrinks when they are lost on the way. A question counts as lost when asking again
+// brought an answer; a name that nobody answers for is the name's fault. A resolver that
+// only fails rests for a while, unless all do.
+type pool struct {
+	widest int // window of a resolver
+
+	mu      sync.Mutex
+	servers []*server
+	queue   []*waiter // from head on
+	head    int
+}
+
+// waiter waits for a place.
+type waiter struct {
+	not   *server
+	place chan *server
+}
+
+// acquire waits for a place at a resolver, if possible at another than not. With an error
+// there may be a place all the same, to be released.
+func (p *pool) acquire(ctx context.Context, not *server) (*server, error) {
+	p.mu.Lock()
+	if p.head == len(p.queue) {
+		if s := p.choose(not); s != nil {
+			p.enter(s)
+			p.mu.Unlock()
+			return s, ctx.Err()
+		}
+	}
+	w := &waiter{not, make(chan *server, 1)}
+	p.queue = append(p.queue, w)
+	p.mu.Unlock()
+	select {
+	case s := <-w.place:
+		return s, nil
+	case <-ctx.Done():
+		return p.abandon(w), ctx.Err()
+	}
+}
+
+// abandon takes a waiter off the queue, and returns the place it got in the meantime, if
+// it did.
+func (p *pool) abandon(w *waiter) *server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.queue[p.head:], w); i >= 0 {
+		p.queue[p.head+i] = nil
+		return nil
+	}
+	return <-w.place
+}
+
+// choose is the resolver with most room, or nil.
+func (p *pool) choose(not *server) (best *server) {
+	var room float64
+	now := time.Time{}
+	if len(p.servers) > 1 {
+		now = time.Now()
+	}
+	for _, awake := range []bool{true, false} { // those at rest serve only when all rest
+		anyAwake := false
+		for _, s := range p.servers {
+			rests := now.Before(s.restUntil) && len(p.servers) > 1
+			anyAwake = anyAwake || !rests
+			if awake && rests {
+				continue
+			}
+			r := float64(s.limit-s.used) / float64(s.limit)
+			if s == not && len(p.servers) > 1 {
+				r /= 1000 // only when no other has room
+			}
+			if s.used < s.limit && r > room {
+				best, room = s, r
+			}
+		}
+		if best != nil || anyAwake {
+			return best
+		}
+	}
+	return best
+}
+
+func (p *pool) enter(s *server) {
+	s.used++
+	s.full = s.full || s.used == s.limit
+}
+
+// release gives a place back. good says whether the resolver did its part.
+func (p *pool) release(s *server, good bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.used--
+	if good {
+		s.failures = 0
+	} else if s.failures++; s.failures >= patience {
+		rest := firstRest << min(s.failures/patience-1, 5)
+		s.restUntil = time.Now().Add(min(rest, longestRest))
+	}
+	if s.done++; s.done >= s.limit {
+		p.adapt(s)
+	}
+	p.dispatch()
+}
+
+// dispatch gives free places to those who wait.
+func (p *pool) dispatch() {
+	for p.head < len(p.queue) {
+		w := p.queue[p.head]
+		if w != nil {
+			s := p.choose(w.not)
+			if s == nil {
+				break
+			}
+			p.enter(s)
+			w.place <- s
+		}
+		p.queue[p.head] = nil
+		p.head++
+	}
+	if p.head == len(p.queue) {
+		p.queue, p.head = p.queue[:0], 0
+	} else if p.head > 1024 && p.head*2 > len(p.queue) {
+		p.queue = append(p.queue[:0], p.queue[p.head:]...)
+		p.head = 0
+	}
+}
+
+// adapt sets the next window of a resolver by how the last one went.
+func (p *pool) adapt(s *server) {
+	switch {
+	case float64(s.lost) > tooManyLost*float64(s.done):
+		s.limit = max(leastWindow, s.limit*7/10)
+	case s.full:
+		s.limit = min(p.widest, s.limit+s.limit/8+1)
+	}
+	s.done, s.lost, s.full = 0, 0, false
+}
+
+// healed says that a question which a resolver left unanswered had an answer after all.
+func (p *pool) healed(s *server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.lost++
+}

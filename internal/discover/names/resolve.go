@@ -1,0 +1,244 @@
+package names
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/miekg/dns"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+)
+
+// Resolve asks about every name (hosts in any spelling, or addresses, which are asked for
+// their PTR) once, and hands each on with what DNS says of it: addresses, the CNAME chain,
+// the response code, the configured records, whether a wildcard answered, and whether a
+// CNAME is left dangling. A name without an answer is handed on too: its RCode says why.
+// What is no host name, comes a second time or is not allowed is passed over. emit is
+// called by one goroutine at a time, in no particular order; while it blocks, the run
+// waits. The error is the context's, or an *errs.Error for a Config that cannot be; the
+// report counts what was done in any case.
+func Resolve(ctx context.Context, cfg Config, names iter.Seq[string], emit func(discover.Name)) (Report, error) {
+	r, err := newResolver(ctx, cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	defer r.close()
+	r.each(ctx, names, emit)
+	return r.done(), ctx.Err()
+}
+
+// resolver is a client that knows wildcards and counts.
+type resolver struct {
+	*client
+	wild wildcards
+
+	mu     sync.Mutex // of emit and the report
+	report Report
+}
+
+func newResolver(ctx context.Context, cfg Config) (*resolver, error) {
+	cfg, err := cfg.orDefault()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &resolver{client: c}
+	r.wild = wildcards{look: r.addresses, zones: map[string]*zone{}}
+	return r, nil
+}
+
+// done is the report of a run that has ended.
+func (r *resolver) done() Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Resolvers = r.client.report()
+	r.report.Wildcards = slices.Clone(r.wild.seen)
+	slices.Sort(r.report.Wildcards)
+	return r.report
+}
+
+// each looks every name up and emits it, a window of names at a time.
+func (r *resolver) each(ctx context.Context, names iter.Seq[string], emit func(discover.Name)) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	places := make(chan struct{}, r.cfg.Window)
+	seen := newSet()
+	for name := range names {
+		host, ok := hostOf(name)
+		if !ok || !r.cfg.Allow(host) || !seen.add(host) {
+			continue
+		}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		running.Go(func() {
+			n := r.lookUp(ctx, host)
+			if ctx.Err() == nil {
+				r.hand(n, emit)
+			}
+			<-places
+		})
+	}
+}
+
+// hand counts a name and emits it.
+func (r *resolver) hand(n discover.Name, emit func(discover.Name)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Asked++
+	switch {
+	case n.RCode == RCodeTimeout:
+		r.report.TimedOut++
+	case n.RCode == RCodeMalformed:
+		r.report.Malformed++
+	case Exists(n):
+		r.report.Found++
+	}
+	emit(n)
+}
+
+// Exists reports whether DNS knows the name by itself: it has an answer, even an empty
+// one or a CNAME that leads nowhere, and it is not a wildcard's.
+func Exists(n discover.Name) bool {
+	return !n.Wildcard && (n.RCode == dns.RcodeToString[dns.RcodeSuccess] || len(n.CNAME) > 0)
+}
+
+// hostOf reads a name or an address.
+func hostOf(name string) (string, bool) {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.Unmap().WithZone("").String(), true
+	}
+	return clean(name)
+}
+
+// lookUp is all that DNS says of one host.
+func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return r.reverse(ctx, a)
+	}
+	n := discover.Name{Host: host, Domain: r.cfg.domainOf(host)}
+	f := r.addresses(ctx, host)
+	n.RCode, n.IP, n.CNAME = f.word(), f.addrs, f.chain
+	if !f.exists() {
+		return n
+	}
+	n.Dangling = dangling(f)
+	if host != n.Domain && parentOf(parentOf(host)) != "" || host != n.Domain && len(r.cfg.Domains) > 0 {
+		n.Wildcard = r.wild.made(ctx, host, f)
+	}
+	if n.Wildcard {
+		return n
+	}
+	for _, kind := range r.cfg.Records {
+		a, err := r.ask(ctx, host, kinds[kind])
+		if err == nil && len(a.texts) > 0 && len(a.chain) == 0 { // behind a CNAME they are another name's
+			slices.Sort(a.texts)
+			n.Records = put(n.Records, kind, a.texts)
+		}
+	}
+	return n
+}
+
+func put(m map[string][]string, key string, list []string) map[string][]string {
+	if m == nil {
+		m = map[string][]string{}
+	}
+	m[key] = list
+	return m
+}
+
+// reverse is what DNS says of an address.
+func (r *resolver) reverse(ctx context.Context, addr netip.Addr) discover.Name {
+	n := discover.Name{Host: addr.String(), IP: []netip.Addr{addr}}
+	arpa, err := dns.ReverseAddr(n.Host)
+	if err != nil {
+		return n
+	}
+	a, err := r.ask(ctx, bare(arpa), dns.TypePTR)
+	n.RCode = (&found{rcode: a.rcode, err: err}).word()
+	if len(a.texts) > 0 {
+		slices.Sort(a.texts)
+		n.Records = put(nil, "PTR", slices.Compact(a.texts))
+	}
+	return n
+}
+
+// addresses asks for a host's A and AAAA records, and goes after a chain of CNAMEs that
+// an answer leaves unfinished.
+func (r *resolver) addresses(ctx context.Context, host string) found {
+	f := r.both(ctx, host)
+	for f.err == nil && f.rcode == dns.RcodeSuccess && !f.loop && len(f.chain) > 0 && len(f.addrs) == 0 {
+		end := f.chain[len(f.chain)-1]
+		if _, ok := clean(end); !ok || !r.cfg.Allow(end) {
+			break
+		}
+		g := r.both(ctx, end)
+		if g.err != nil {
+			break // what is known is the chain
+		}
+		f.rcode, f.addrs, f.silent = g.rcode, g.addrs, f.silent || g.silent
+		if len(g.chain) == 0 {
+			break
+		}
+		for _, link := range g.chain {
+			if link == host || slices.Contains(f.chain, link) || len(f.chain) == maxChain {
+				f.loop, f.addrs = true, nil
+				break
+			}
+			f.chain = append(f.chain, link)
+		}
+		f.loop = f.loop || g.loop
+	}
+	slices.SortFunc(f.addrs, netip.Addr.Compare)
+	f.addrs = slices.Compact(f.addrs)
+	return f
+}
+
+// both asks for the two kinds of address; for a name that does not exist one is enough.
+func (r *resolver) both(ctx context.Context, host string) found {
+	a, err := r.ask(ctx, host, dns.TypeA)
+	f := found{rcode: a.rcode, err: err, chain: a.chain, loop: a.loop, addrs: a.addrs}
+	if err == nil && a.rcode != dns.RcodeSuccess || ctx.Err() != nil {
+		return f
+	}
+	six, err := r.ask(ctx, host, dns.TypeAAAA)
+	switch {
+	case err == nil && six.rcode == dns.RcodeSuccess:
+		if f.err != nil || len(f.chain) == 0 {
+			f.chain, f.loop = six.chain, six.loop
+		}
+		f.silent, f.err, f.rcode = f.err != nil, nil, six.rcode
+		f.addrs = append(f.addrs, six.addrs...)
+	case f.err == nil && len(f.addrs) == 0 && len(f.chain) == 0 && err != nil:
+		f.err = err // half an answer is no answer
+	case f.err == nil:
+		f.silent = true
+	case err == nil:
+		f.err, f.rcode, f.chain, f.loop = nil, six.rcode, six.chain, six.loop
+	}
+	return f
+}
+
+// word is how Name.RCode tells of an answer.
+func (f *found) word() string {
+	switch {
+	case errors.Is(f.err, errGarbage):
+		return RCodeMalformed
+	case f.err != nil:
+		return RCodeTimeout
+	}
+	if word, ok := dns.RcodeToString[f.rcode]; ok {
+		return word
+	}
+	return "RCODE" + strconv.Itoa(f.rcode)
+}

@@ -1,0 +1,178 @@
+package names
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxUDP is the largest packet that is read whole; a larger one is asked for over TCP,
+// so that no server decides how much memory thousands of waiting answers take.
+const maxUDP = 4096
+
+// maxErrors is how many errors in a row a socket may give before it is left alone.
+const maxErrors = 1000
+
+var (
+	errTimeout   = errors.New("nobody answered")
+	errTruncated = errors.New("the answer came cut off")
+	errClosed    = errors.New("the client is closed")
+)
+
+// socket is one UDP socket to one name server. Questions share it and are told apart by
+// their id, which is random, and by the question that the answer must repeat. It is
+// connected: the kernel drops what comes from elsewhere. Its port is the kernel's choice.
+type socket struct {
+	conn net.Conn
+
+	mu      sync.Mutex
+	waiting map[uint16]*call
+	closed  bool
+}
+
+// call is one question that waits.
+type call struct {
+	question []byte
+	reply    chan []byte // one answer, or closed: there will be none
+}
+
+// listen hands answers to those who wait for them until the socket is closed.
+func (s *socket) listen(garbage *atomic.Int64) {
+	buffer := make([]byte, maxUDP)
+	for failures := 0; failures < maxErrors; {
+		n, err := s.conn.Read(buffer)
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil { // the other side's machine says that nobody listens
+			failures++
+			s.fail(false)
+			continue
+		}
+		failures = 0
+		if !s.deliver(buffer[:n]) {
+			garbage.Add(1)
+		}
+	}
+	s.fail(true)
+}
+
+// deliver gives msg to the call that it answers, and reports whether there is one.
+func (s *socket) deliver(msg []byte) bool {
+	if len(msg) < headerSize {
+		return false
+	}
+	id := binary.BigEndian.Uint16(msg)
+	s.mu.Lock()
+	c := s.waiting[id]
+	if c == nil || !answers(msg, c.question) {
+		s.mu.Unlock()
+		return false
+	}
+	delete(s.waiting, id)
+	s.mu.Unlock()
+	kept := append(make([]byte, 0, len(msg)), msg...)
+	if len(msg) == maxUDP {
+		kept[2] |= 2 // there may have been more
+	}
+	c.reply <- kept
+	return true
+}
+
+// fail ends all that wait; for ever, when the socket will not be read any more.
+func (s *socket) fail(forEver bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = s.closed || forEver
+	for id, c := range s.waiting {
+		delete(s.waiting, id)
+		close(c.reply)
+	}
+}
+
+// ask sends a query (its id is filled in here, in a copy) and waits for its answer.
+func (s *socket) ask(ctx context.Context, query []byte, question int, timeout time.Duration) ([]byte, error) {
+	msg := append(make([]byte, 0, len(query)), query...)
+	c := &call{question: query[headerSize:question], reply: make(chan []byte, 1)}
+	id, ok := s.enter(c)
+	if !ok {
+		return nil, errClosed
+	}
+	binary.BigEndian.PutUint16(msg, id)
+	if _, err := s.conn.Write(msg); err != nil {
+		s.leave(id, c)
+		return nil, err
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case answer, ok := <-c.reply:
+		if !ok {
+			return nil, errTimeout
+		}
+		return answer, nil
+	case <-timer.C:
+		s.leave(id, c)
+		return nil, errTimeout
+	case <-ctx.Done():
+		s.leave(id, c)
+		return nil, ctx.Err()
+	}
+}
+
+// enter gives a call a random id that no other call of the socket has.
+func (s *socket) enter(c *call) (id uint16, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.waiting) > 1<<15 {
+		return 0, false
+	}
+	for {
+		id = uint16(rand.Uint32()) // the runtime's generator: seeded by the system, not to be guessed
+		if _, taken := s.waiting[id]; !taken {
+			s.waiting[id] = c
+			return id, true
+		}
+	}
+}
+
+func (s *socket) leave(id uint16, c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[id] == c {
+		delete(s.waiting, id)
+	}
+}
+
+// askTCP asks over a connection of its own, as RFC 7766 has it: a length before each
+// message.
+func askTCP(conn net.Conn, query []byte, question int, deadline time.Time) ([]byte, error) {
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	id := uint16(rand.Uint32())
+	out := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(query)), uint16(len(query)))
+	out = append(out, query...)
+	binary.BigEndian.PutUint16(out[2:], id)
+	if _, err := conn.Write(out); err != nil {
+		return nil, err
+	}
+	var size [2]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, err
+	}
+	msg := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(conn, msg); err != nil {
+		return nil, err
+	}
+	if len(msg) < headerSize || binary.BigEndian.Uint16(msg) != id || !answers(msg, query[headerSize:question]) {
+		return nil, errGarbage
+	}
+	return msg, nil
+}

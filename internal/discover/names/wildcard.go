@@ -1,0 +1,205 @@
+package names
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/miekg/dns"
+)
+
+// How a zone is sampled.
+const (
+	firstSamples = 2       // decide whether there is a wildcard at all
+	moreSamples  = 6       // show what it answers
+	anotherLook  = 3       // more, for a name that does not fit
+	mostSamples  = 40      // of a zone in all
+	mostZones    = 200_000 // that are remembered
+)
+
+// wildcards tells what a zone answers for names that nobody made. A name's siblings under
+// the same parent are answered by the same wildcard as the name would be, however many
+// levels above it stands (RFC 4592, section 3.3.1): random siblings are all that needs
+// to be asked for.
+type wildcards struct {
+	// look asks for a host's addresses.
+	look func(ctx context.Context, host string) found
+
+	mu    sync.Mutex
+	zones map[string]*zone
+	seen  []string // *.zone, the first maxWildcards
+}
+
+// zone is what is known of the names below one parent.
+type zone struct {
+	plain atomic.Bool // there is no wildcard
+
+	mu      sync.Mutex
+	samples int
+	answers bool // random names exist
+	empty   bool // and some have no address and no alias
+	rotates bool // the addresses are new each time
+	addrs   map[netip.Addr]bool
+	nets    map[netip.Prefix]bool
+	targets map[string]bool
+}
+
+// made reports whether a host's answer is that of a wildcard.
+func (w *wildcards) made(ctx context.Context, host string, f found) bool {
+	parent := parentOf(host)
+	z := w.zone(parent)
+	if z.plain.Load() {
+		return false
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if z.samples == 0 {
+		w.sample(ctx, z, parent, firstSamples)
+		if ctx.Err() != nil {
+			z.samples = 0
+			return false
+		}
+		if !z.answers {
+			z.plain.Store(true)
+			return false
+		}
+		w.note(parent)
+		w.sample(ctx, z, parent, moreSamples)
+	}
+	if z.fits(host, f) {
+		return true
+	}
+	if z.samples >= mostSamples {
+		return false
+	}
+	w.sample(ctx, z, parent, anotherLook)
+	return z.fits(host, f)
+}
+
+// zone is the entry of a parent.
+func (w *wildcards) zone(parent string) *zone {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	z := w.zones[parent]
+	if z == nil {
+		for name := range w.zones { // any will do: it can be sampled again
+			if len(w.zones) < mostZones {
+				break
+			}
+			delete(w.zones, name)
+		}
+		z = &zone{addrs: map[netip.Addr]bool{}, nets: map[netip.Prefix]bool{}, targets: map[string]bool{}}
+		w.zones[parent] = z
+	}
+	return z
+}
+
+// note remembers a wildcard for the report.
+func (w *wildcards) note(parent string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if name := "*." + parent; len(w.seen) < maxWildcards && !slices.Contains(w.seen, name) {
+		w.seen = append(w.seen, name)
+	}
+}
+
+// sample asks for n names that nobody made.
+func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
+	for range n {
+		host := randomLabel() + "." + parent
+		if len(host) > maxHost {
+			z.samples = mostSamples // no room for siblings
+			return
+		}
+		f := w.look(ctx, host)
+		z.samples++
+		if !f.exists() {
+			continue
+		}
+		z.answers = true
+		fresh := z.learn(host, f)
+		z.rotates = fresh && z.samples > firstSamples+moreSamples/2
+	}
+}
+
+// learn adds a random name's answer, and reports whether it has an address not seen yet.
+func (z *zone) learn(host string, f found) (fresh bool) {
+	z.empty = z.empty || len(f.addrs) == 0 && len(f.chain) == 0
+	if len(f.chain) > 0 {
+		z.targets[pattern(host, f.chain[0])] = true
+	}
+	for _, a := range f.addrs {
+		fresh = fresh || !z.addrs[a]
+		z.addrs[a] = true
+		z.nets[network(a)] = true
+	}
+	return fresh
+}
+
+// fits reports whether a host's answer could be the wildcard's.
+func (z *zone) fits(host string, f found) bool {
+	switch {
+	case !z.answers:
+		return false
+	case len(f.chain) > 0:
+		return z.targets[pattern(host, f.chain[0])]
+	case len(f.addrs) == 0:
+		return z.empty
+	}
+	for _, a := range f.addrs {
+		if !z.addrs[a] && !(z.rotates && z.nets[network(a)]) {
+			return false
+		}
+	}
+	return true
+}
+
+// pattern is an alias's target with the host's own first label out of it: behind a DNAME
+// every name has a target of its own.
+func pattern(host, target string) string {
+	label, _, _ := strings.Cut(host, ".")
+	if rest, ok := strings.CutPrefix(target, label+"."); ok {
+		return "*." + rest
+	}
+	return target
+}
+
+// network is the neighbourhood of an address, for wildcards that answer with any of it.
+func network(a netip.Addr) netip.Prefix {
+	bits := 24
+	if a.Is6() {
+		bits = 48
+	}
+	p, _ := a.Prefix(bits) // the bits fit
+	return p
+}
+
+// randomLabel is a label that nobody has given to anything.
+func randomLabel() string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	label := make([]byte, 14)
+	for i := range label {
+		label[i] = letters[rand.IntN(len(letters))]
+	}
+	label[0] = letters[rand.IntN(26)]
+	return string(label)
+}
+
+// found is what the resolvers say of a host's addresses.
+type found struct {
+	rcode  int
+	err    error // errTimeout, errGarbage: there is no rcode
+	chain  []string
+	loop   bool
+	addrs  []netip.Addr
+	silent bool // one of the two kinds of address had no answer
+}
+
+// exists reports whether something has been made under the name.
+func (f *found) exists() bool {
+	return f.err == nil && (f.rcode == dns.RcodeSuccess || len(f.chain) > 0)
+}
