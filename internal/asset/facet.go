@@ -1,0 +1,182 @@
+package asset
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// facet is one thing to filter and to sort by: the values of a column, and who has each.
+// A column of several words is one value; who has a word is who has a value with it.
+type facet struct {
+	ids    map[string]uint32 // the position of each value
+	values []string
+	posts  []posting
+	of     []uint32            // by asset: the position of its value
+	words  map[string][]uint32 // lower case: values of which it is a word, where it is not all of it
+	parts  func(value string) []string
+	key    func(value string) string // what it is sorted by; nil: the value
+	sorted []uint32                  // positions in order
+	rank   []uint32                  // by position: its place in the order
+	text   texts
+}
+
+// A facet's value is as it is stored, or as parts makes words of it, which are searched
+// for in lower case.
+func newFacet(parts func(string) []string) *facet {
+	return &facet{ids: map[string]uint32{}, words: map[string][]uint32{}, parts: parts}
+}
+
+// id is the position of a value, which is added if need be.
+func (f *facet) id(value string) uint32 {
+	if id, ok := f.ids[value]; ok {
+		return id
+	}
+	value = strings.Clone(value)
+	id := uint32(len(f.values))
+	f.ids[value] = id
+	f.values, f.posts = append(f.values, value), append(f.posts, posting{})
+	for _, word := range f.parts(value) {
+		if word != value {
+			f.words[word] = append(f.words[word], id)
+		}
+	}
+	return id
+}
+
+// put gives an asset a value, and takes the one that it has.
+func (f *facet) put(no uint32, value string, had bool) {
+	for len(f.of) <= int(no) {
+		f.of = append(f.of, 0)
+	}
+	id := f.id(value)
+	if had {
+		if f.of[no] == id {
+			return
+		}
+		f.posts[f.of[no]].remove(no)
+	}
+	f.of[no] = id
+	f.posts[id].add(no)
+}
+
+func (f *facet) drop(no uint32) { f.posts[f.of[no]].remove(no) }
+
+// with is the positions of values that have a word.
+func (f *facet) with(word string) []uint32 {
+	out := f.words[word]
+	if id, ok := f.ids[word]; ok {
+		out = append(slices.Clip(out), id)
+	}
+	return out
+}
+
+func (f *facet) sortKey(id uint32) string {
+	if f.key != nil {
+		return f.key(f.values[id])
+	}
+	return f.values[id]
+}
+
+// order makes the places of values that came since. What is new is sorted, and put where
+// it belongs among the others.
+func (f *facet) order() {
+	from := len(f.sorted)
+	if from == len(f.values) {
+		return
+	}
+	type keyed struct {
+		key string
+		id  uint32
+	}
+	fresh := make([]keyed, 0, len(f.values)-from)
+	for id := from; id < len(f.values); id++ {
+		fresh = append(fresh, keyed{f.sortKey(uint32(id)), uint32(id)})
+	}
+	slices.SortFunc(fresh, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	merged := make([]uint32, 0, cap(f.sorted)+len(fresh))
+	rest := f.sorted
+	for _, k := range fresh {
+		at, _ := slices.BinarySearchFunc(rest, k.key, func(id uint32, key string) int { return strings.Compare(f.sortKey(id), key) })
+		merged = append(append(merged, rest[:at]...), k.id)
+		rest = rest[at:]
+	}
+	f.sorted = append(merged, rest...)
+	f.rank = slices.Grow(f.rank[:0], len(f.sorted))[:len(f.sorted)]
+	for place, id := range f.sorted {
+		f.rank[id] = uint32(place)
+	}
+}
+
+// between is the positions of the values from one sort key on and before another.
+func (f *facet) between(from, until string) []uint32 {
+	at := func(key string) int {
+		i, _ := slices.BinarySearchFunc(f.sorted, key, func(id uint32, key string) int { return strings.Compare(f.sortKey(id), key) })
+		return i
+	}
+	low, high := at(from), at(until)
+	return f.sorted[low:max(low, high)]
+}
+
+// texts are the values of a facet in lower case, in one piece, to be searched; and what
+// was found before.
+type texts struct {
+	mu    sync.Mutex
+	all   []byte
+	ends  []uint32
+	found map[string]*match
+	kept  int // positions in found
+}
+
+// match is the values that contain a text, of the first n.
+type match struct {
+	ids []uint32
+	n   int
+}
+
+// What is remembered of searches: positions of values in all, 4 bytes each.
+const maxKept = 4 << 20
+
+// containing is the positions of the values that contain a text in lower case. The caller
+// may read the facet.
+func (f *facet) containing(part string) []uint32 {
+	t := &f.text
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, value := range f.values[len(t.ends):] {
+		t.all = append(append(t.all, strings.ToLower(value)...), 0)
+		t.ends = append(t.ends, uint32(len(t.all)))
+	}
+	m := t.found[part]
+	if m == nil {
+		if m = new(match); t.found == nil || t.kept > maxKept {
+			t.found, t.kept = map[string]*match{}, 0
+		}
+		t.found[strings.Clone(part)] = m
+	}
+	had := len(m.ids)
+	t.search(m, []byte(part))
+	t.kept += len(m.ids) - had + 16
+	return m.ids
+}
+
+// search looks at the values that a match does not know yet.
+func (t *texts) search(m *match, part []byte) {
+	at := uint32(0)
+	if m.n > 0 {
+		at = t.ends[m.n-1]
+	}
+	for id := m.n; id < len(t.ends); id++ {
+		next := bytes.Index(t.all[at:], part)
+		if next < 0 {
+			break
+		}
+		for end := at + uint32(next); t.ends[id] <= end; {
+			id++
+		}
+		m.ids = append(m.ids, uint32(id))
+		at = t.ends[id]
+	}
+	m.n = len(t.ends)
+}

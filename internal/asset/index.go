@@ -1,0 +1,207 @@
+package asset
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// index answers lists of one team's assets. It holds what the database holds at revision
+// rev, and nothing that is not there.
+type index struct {
+	rev    int64
+	synced time.Time // when it was last brought up to date
+	teamNo int64
+
+	size                                 int // numbers are below it
+	live                                 set
+	missing, internal, pictured, numeric set // pictured: has a screenshot; numeric: its host is an address
+	created, since, seen, revs           []int64
+	run                                  []int64
+	endpoints                            []uint32
+
+	enumeration, host, port, service, status, length, title, webserver, domain, ip, cname *facet
+	technology, favicon, label, tls, fault, born                                          *facet
+
+	runs    map[string]runs     // by enumeration
+	below   map[string][]uint32 // by domain: the hosts below it
+	nets    []netValue          // addresses in order, once tidy
+	netsOf  int                 // values of ip whose addresses are in nets
+	hostsOf int                 // values of host whose domains are in below
+}
+
+// runs are those of an enumeration, as far as filters ask.
+type runs struct {
+	name, source string
+	latest       int64     // is_new: what it saw first
+	covered      int64     // the latest that looked at everything
+	coveredAt    time.Time // when that ended
+}
+
+// netValue is an address and a value of the facet ip that has it.
+type netValue struct {
+	addr netip.Addr
+	id   uint32
+}
+
+func newIndex() *index {
+	whole := func(value string) []string { return []string{strings.ToLower(value)} }
+	several := func(value string) []string { return words(strings.ToLower(value)) }
+	x := &index{runs: map[string]runs{}, below: map[string][]uint32{}}
+	for _, f := range []**facet{&x.enumeration, &x.host, &x.port, &x.service, &x.status, &x.length, &x.title, &x.domain, &x.favicon, &x.born} {
+		*f = newFacet(whole)
+	}
+	for _, f := range []**facet{&x.ip, &x.cname, &x.label, &x.tls, &x.fault} {
+		*f = newFacet(several)
+	}
+	x.technology, x.webserver = newFacet(versionless), newFacet(versionless)
+	x.ip.key = firstAddr
+	return x
+}
+
+// versionless is the words of technologies with their versions and without, as
+// nginx:1.18.0 and nginx, and of servers that call themselves nginx/1.18.0.
+func versionless(value string) (out []string) {
+	for _, word := range words(strings.ToLower(value)) {
+		out = append(out, word)
+		if end := strings.IndexAny(word, ":/"); end > 0 && !slices.Contains(out, word[:end]) {
+			out = append(out, word[:end])
+		}
+	}
+	return out
+}
+
+// firstAddr is the first address of a column so that it sorts as a number does.
+func firstAddr(value string) string {
+	first, _, _ := strings.Cut(value, "\n")
+	addr, err := netip.ParseAddr(first)
+	if err != nil {
+		return "~" + value // behind all addresses
+	}
+	bytes := addr.As16()
+	return "0" + string(bytes[:])
+}
+
+func (x *index) facets() []*facet {
+	return []*facet{
+		x.enumeration, x.host, x.port, x.service, x.status, x.length, x.title, x.webserver, x.domain, x.ip, x.cname,
+		x.technology, x.favicon, x.label, x.tls, x.fault, x.born,
+	}
+}
+
+// number is a number as a value that sorts as it does.
+func number(n int64) string { return fmt.Sprintf("%019d", max(n, 0)) }
+
+// bornIn is the value of a run of an enumeration.
+func bornIn(enumeration string, run int64) string {
+	return fmt.Sprintf("%s\x00%d", strings.ToLower(enumeration), run)
+}
+
+// put takes an asset in, or what changed of it.
+func (x *index) put(r *row) {
+	no := r.no
+	if grow := int(no) + 1 - x.size; grow > 0 {
+		x.size += grow
+		for _, column := range []*[]int64{&x.created, &x.since, &x.seen, &x.revs, &x.run} {
+			*column = append(*column, make([]int64, grow)...)
+		}
+		x.endpoints = append(x.endpoints, make([]uint32, grow)...)
+	}
+	had := x.live.has(no)
+	x.live.add(no)
+	x.missing.put(no, r.missing)
+	x.internal.put(no, r.internal)
+	x.pictured.put(no, r.screenshot != "")
+	_, err := netip.ParseAddr(r.host)
+	x.numeric.put(no, err == nil)
+	x.created[no], x.since[no], x.seen[no], x.revs[no], x.run[no] = r.createdAt.UnixMicro(), r.since.UnixMicro(), r.seenAt.UnixMicro(), r.rev, r.run
+	x.endpoints[no] = uint32(r.endpoints)
+	x.enumeration.put(no, r.enumeration, had)
+	x.host.put(no, r.host, had)
+	x.port.put(no, number(int64(r.port)), had)
+	x.service.put(no, r.service, had)
+	x.status.put(no, number(int64(r.status)), had)
+	x.length.put(no, number(r.length), had)
+	x.title.put(no, r.title, had)
+	x.webserver.put(no, r.webserver, had)
+	x.domain.put(no, r.domain, had)
+	x.ip.put(no, r.ip, had)
+	x.cname.put(no, r.cname, had)
+	x.technology.put(no, r.technologies, had)
+	x.favicon.put(no, r.favicon, had)
+	x.label.put(no, r.labels, had)
+	x.tls.put(no, r.tls, had)
+	x.fault.put(no, r.misconfiguration, had)
+	x.born.put(no, bornIn(r.enumeration, r.firstRun), had)
+}
+
+// drop forgets an asset.
+func (x *index) drop(no uint32) {
+	if !x.live.has(no) {
+		return
+	}
+	x.live.remove(no)
+	for _, f := range x.facets() {
+		f.drop(no)
+	}
+}
+
+// dropEnumeration forgets a whole enumeration.
+func (x *index) dropEnumeration(id string) {
+	delete(x.runs, id)
+	if at, ok := x.enumeration.ids[id]; ok {
+		all := newSet(x.size)
+		x.enumeration.posts[at].into(all)
+		all.each(func(no uint32) bool { x.drop(no); return true })
+	}
+}
+
+// maxDots bounds the domains of one host.
+const maxDots = 32
+
+// tidy makes what reading needs, once what changed is in.
+func (x *index) tidy() {
+	for _, f := range x.facets() {
+		f.order()
+	}
+	for ; x.hostsOf < len(x.host.values); x.hostsOf++ {
+		domain := x.host.values[x.hostsOf]
+		if _, err := netip.ParseAddr(domain); err == nil {
+			continue
+		}
+		for range maxDots {
+			_, parent, more := strings.Cut(domain, ".")
+			if !more {
+				break
+			}
+			x.below[parent] = append(x.below[parent], uint32(x.hostsOf))
+			domain = parent
+		}
+	}
+	if x.netsOf == len(x.ip.values) {
+		return
+	}
+	for ; x.netsOf < len(x.ip.values); x.netsOf++ {
+		for _, text := range words(x.ip.values[x.netsOf]) {
+			if addr, err := netip.ParseAddr(text); err == nil {
+				x.nets = append(x.nets, netValue{addr.Unmap(), uint32(x.netsOf)})
+			}
+		}
+	}
+	slices.SortFunc(x.nets, func(a, b netValue) int { return cmp.Or(a.addr.Compare(b.addr), cmp.Compare(a.id, b.id)) })
+}
+
+// within is the values of ip with an address of a network.
+func (x *index) within(network netip.Prefix) (ids []uint32) {
+	at, _ := slices.BinarySearchFunc(x.nets, network.Masked().Addr(), func(n netValue, addr netip.Addr) int { return n.addr.Compare(addr) })
+	for _, n := range x.nets[at:] {
+		if !network.Contains(n.addr) {
+			break
+		}
+		ids = append(ids, n.id)
+	}
+	return ids
+}

@@ -1,0 +1,107 @@
+package asset
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/db"
+)
+
+// pastIndex is a team's assets, or those of one enumeration, as they were at a moment.
+type pastIndex struct {
+	teamID, enumeration string
+	at                  time.Time
+	made                time.Time
+	once                sync.Once
+	err                 error
+	*index
+}
+
+// How many are kept, and how long: what happens now changes the past only where it is
+// deleted, or where what was seen a moment ago arrives late.
+const (
+	maxPast = 4
+	pastFor = time.Minute
+)
+
+// listPast is List as of a moment.
+func (as *Assets) listPast(ctx context.Context, teamID string, q Query) (p Page, err error) {
+	x, err := as.pastOf(ctx, teamID, q)
+	if err != nil {
+		return p, err
+	}
+	p, shown := x.page(q)
+	for part := range slices.Chunk(shown, batch) {
+		args := append([]any{teamID, db.At(x.at)}, anys(part)...)
+		args = append(args, append([]any{teamID, db.At(x.at), db.At(x.at)}, anys(part)...)...)
+		rows, err := as.db.Query(ctx, `SELECT `+prefixed("a.")+`, d.doc FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+			WHERE a.team_id = ? AND a.since <= ? AND a.no IN (`+marks(len(part))+`)
+			UNION ALL SELECT `+prefixed("a.")+`, d.doc FROM asset_past a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+			WHERE a.team_id = ? AND a.since <= ? AND a.until > ? AND a.no IN (`+marks(len(part))+`)`, args...)
+		found, err := db.Collect(rows, err, x.scan)
+		if err != nil {
+			return p, err
+		}
+		p.Assets = append(p.Assets, inOrder(found, part)...)
+	}
+	return p, nil
+}
+
+// pastOf is the index as of a moment: one of the last that were made, or a new one.
+func (as *Assets) pastOf(ctx context.Context, teamID string, q Query) (*pastIndex, error) {
+	enumeration := ""
+	if len(q.Enumerations) == 1 {
+		enumeration = q.Enumerations[0]
+	}
+	at, now := q.AsOf.UTC().Truncate(time.Microsecond), as.now()
+	as.mu.Lock()
+	i := slices.IndexFunc(as.past, func(x *pastIndex) bool {
+		return x.teamID == teamID && x.enumeration == enumeration && x.at.Equal(at) && now.Sub(x.made) < pastFor
+	})
+	if i < 0 {
+		as.past = append(as.past[max(0, len(as.past)-maxPast+1):], &pastIndex{teamID: teamID, enumeration: enumeration, at: at, made: now})
+		i = len(as.past) - 1
+	}
+	x := as.past[i]
+	as.mu.Unlock()
+	x.once.Do(func() { x.err = as.makePast(context.WithoutCancel(ctx), x) })
+	if x.err != nil {
+		as.mu.Lock()
+		as.past = slices.DeleteFunc(as.past, func(other *pastIndex) bool { return other == x })
+		as.mu.Unlock()
+	}
+	return x, x.err
+}
+
+// makePast reads what was there at a moment.
+func (as *Assets) makePast(ctx context.Context, x *pastIndex) error {
+	x.index = newIndex()
+	err := as.db.QueryRow(ctx, `SELECT team_no FROM asset_log WHERE team_id = ?`, x.teamID).Scan(&x.teamNo)
+	if db.IsNoRows(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	at := db.At(x.at)
+	where, args := ` WHERE team_id = ? AND since <= ?`, []any{x.teamID, at}
+	past := []any{x.teamID, at, at}
+	of := ""
+	if x.enumeration != "" {
+		of = ` AND enumeration_id = ?`
+		args, past = append(args, x.enumeration), append(past, x.enumeration)
+	}
+	if err := x.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset`+where+of, args...); err != nil {
+		return err
+	}
+	if err := x.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset_past`+where+` AND until > ?`+of, past...); err != nil {
+		return err
+	}
+	if err := as.readRuns(ctx, x.index, x.teamID, x.at); err != nil {
+		return err
+	}
+	x.tidy()
+	return nil
+}

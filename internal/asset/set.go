@@ -1,0 +1,155 @@
+package asset
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// set is assets by their numbers, a bit each. A million is 125 kB: sets are joined faster
+// than it could be decided how to do it cleverly.
+type set []uint64
+
+func newSet(numbers int) set { return make(set, (numbers+63)/64) }
+
+func (s *set) add(no uint32) {
+	if need := int(no/64) + 1; need > len(*s) {
+		*s = append(*s, make(set, need-len(*s))...)
+	}
+	(*s)[no/64] |= 1 << (no % 64)
+}
+
+func (s set) remove(no uint32) {
+	if int(no/64) < len(s) {
+		s[no/64] &^= 1 << (no % 64)
+	}
+}
+
+func (s set) has(no uint32) bool { return int(no/64) < len(s) && s[no/64]&(1<<(no%64)) != 0 }
+
+func (s *set) put(no uint32, in bool) {
+	if in {
+		s.add(no)
+	} else {
+		s.remove(no)
+	}
+}
+
+// and keeps what other has too.
+func (s set) and(other set) {
+	n := min(len(s), len(other))
+	for i := range s[:n] {
+		s[i] &= other[i]
+	}
+	clear(s[n:])
+}
+
+// not removes what other has.
+func (s set) not(other set) {
+	for i := range s[:min(len(s), len(other))] {
+		s[i] &^= other[i]
+	}
+}
+
+// or adds what other has within the length of s.
+func (s set) or(other set) {
+	for i := range s[:min(len(s), len(other))] {
+		s[i] |= other[i]
+	}
+}
+
+func (s set) count() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// each calls do with every number, growing, until it returns false.
+func (s set) each(do func(no uint32) bool) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			if !do(uint32(i*64 + bits.TrailingZeros64(word))) {
+				return
+			}
+		}
+	}
+}
+
+// keep removes what does not hold.
+func (s set) keep(holds func(no uint32) bool) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			if bit := bits.TrailingZeros64(word); !holds(uint32(i*64 + bit)) {
+				s[i] &^= 1 << bit
+			}
+		}
+	}
+}
+
+func (s set) numbers() []uint32 {
+	out := make([]uint32, 0, s.count())
+	s.each(func(no uint32) bool { out = append(out, no); return true })
+	return out
+}
+
+// posting is the assets that have a value: most values have few.
+type posting struct {
+	few  []uint32
+	many *roaring.Bitmap // then few is nil
+}
+
+const manyFrom = 48
+
+func (p *posting) add(no uint32) {
+	if p.many != nil {
+		p.many.Add(no)
+		return
+	}
+	if at, found := slices.BinarySearch(p.few, no); !found {
+		p.few = slices.Insert(p.few, at, no)
+	}
+	if len(p.few) >= manyFrom {
+		p.many, p.few = roaring.BitmapOf(p.few...), nil
+	}
+}
+
+func (p *posting) remove(no uint32) {
+	if p.many != nil {
+		p.many.Remove(no)
+	} else if at, found := slices.BinarySearch(p.few, no); found {
+		p.few = slices.Delete(p.few, at, at+1)
+	}
+}
+
+// cost is how long it takes to put them all into a set, in looks at one asset.
+func (p *posting) cost() int {
+	const dense = 4096
+	if p.many != nil {
+		return min(int(p.many.GetCardinality()), dense)
+	}
+	return len(p.few)
+}
+
+// into adds the assets to a set that is long enough.
+func (p *posting) into(s set) {
+	for _, no := range p.few {
+		s.add(no)
+	}
+	if p.many != nil {
+		s.or(p.many.ToDense())
+	}
+}
+
+// each calls do with every number, growing, until it returns false.
+func (p *posting) each(do func(no uint32) bool) {
+	for _, no := range p.few {
+		if !do(no) {
+			return
+		}
+	}
+	if p.many != nil {
+		p.many.Iterate(do)
+	}
+}
