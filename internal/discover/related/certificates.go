@@ -1,0 +1,175 @@
+package related
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+)
+
+// The rule of certificates: see the package's comment.
+const (
+	maxTogether    = 10  // domains that a certificate relates by itself
+	maxTogetherOrg = 100 // domains that it relates when it names an organization
+)
+
+// The bounds of certificate searches.
+const (
+	maxCertificates = 200_000 // of one answer
+	maxNames        = 10_000  // of one certificate
+	maxOpened       = 3       // certificates that are fetched from crt.sh to see their organization
+	maxPages        = 50      // of certspotter's answer
+	maxPEM          = 256 << 10
+)
+
+// certificate is what a log shows of one.
+type certificate struct {
+	id                  int64
+	serial              string // hexadecimal
+	commonName          string
+	issuer, org         string
+	names               []string
+	notBefore, notAfter time.Time
+}
+
+// domains are the registered domains that it names, and how many names it has below each.
+func (c certificate) domains() map[string]int {
+	out := map[string]int{}
+	counted := map[string]bool{}
+	for _, name := range slices.Concat([]string{c.commonName}, c.names) {
+		if strings.ContainsAny(name, "@/: ") { // an address, a URL or an organization stands there too
+			continue
+		}
+		domain, ok := discover.RegisteredOf(name)
+		if !ok || counted[strings.ToLower(name)] {
+			continue
+		}
+		counted[strings.ToLower(name)] = true
+		if below := strings.TrimPrefix(strings.ToLower(name), "*."); below != domain {
+			out[domain]++
+		} else if _, have := out[domain]; !have {
+			out[domain] = 0
+		}
+	}
+	return out
+}
+
+// ties says whether a certificate relates the domains it names, besides domain.
+func (c certificate) ties(named map[string]int, domain string) bool {
+	for other := range named {
+		if other != domain && isProvider(other) {
+			return false
+		}
+	}
+	return len(named) <= maxTogether || len(named) <= maxTogetherOrg && isOwner(c.org)
+}
+
+// evidence is what a certificate says of a domain that it relates.
+func (c certificate) evidence(search string, subdomains int) discover.Evidence {
+	return discover.Evidence{
+		CertCommonName: c.commonName, CertIssuer: c.issuer, CertOrgName: c.org, CertSerial: c.serial, OrgName: c.org,
+		CertIssuedDate: day(c.notBefore), CertExpiryDate: day(c.notAfter), SearchIdentifier: search, SubdomainCount: subdomains,
+	}
+}
+
+// relate gathers the domains that certificates tie to a domain, or to each other when
+// they were searched for by org. The newest certificate that names a domain is its evidence.
+func relate(certs []certificate, domain, org string) []discover.Associated {
+	type find struct {
+		newest certificate
+		below  map[string]bool
+	}
+	finds := map[string]*find{}
+	for _, c := range certs {
+		if c.org == "" {
+			c.org = org
+		}
+		named := c.domains()
+		if _, about := named[domain]; !about && org == "" || !c.ties(named, domain) {
+			continue
+		}
+		for other := range named {
+			f := finds[other]
+			if f == nil {
+				f = &find{below: map[string]bool{}}
+				finds[other] = f
+			}
+			if f.newest.commonName == "" || c.notBefore.After(f.newest.notBefore) {
+				f.newest = c
+			}
+			for _, name := range c.names {
+				if name = strings.ToLower(name); strings.HasSuffix(name, "."+other) && !strings.HasPrefix(name, "*.") && len(f.below) < maxNames {
+					f.below[name] = true
+				}
+			}
+		}
+	}
+	search := domain
+	if org != "" {
+		search = org
+	}
+	var out []discover.Associated
+	for other, f := range finds {
+		out = append(out, discover.Associated{Domain: other, Evidence: f.newest.evidence(search, len(f.below))})
+	}
+	return out
+}
+
+// readDER reads a certificate itself.
+func readDER(der []byte) (c certificate, ok bool) {
+	x, err := x509.ParseCertificate(der)
+	if err != nil {
+		return c, false
+	}
+	c = certificate{
+		serial: fmt.Sprintf("%x", x.SerialNumber), commonName: line(x.Subject.CommonName), issuer: issuerName(x.Issuer.String()),
+		names: x.DNSNames[:min(len(x.DNSNames), maxNames)], notBefore: x.NotBefore, notAfter: x.NotAfter,
+	}
+	if len(x.Issuer.Organization) > 0 {
+		c.issuer = line(x.Issuer.Organization[0])
+	}
+	if len(x.Subject.Organization) > 0 {
+		c.org = line(x.Subject.Organization[0])
+	}
+	return c, true
+}
+
+// learnFrom takes the organization from certificates that are tied to the domain.
+func (h *hunt) learnFrom(certs []certificate) {
+	for _, c := range certs {
+		if c.org == "" {
+			continue
+		}
+		named := c.domains()
+		if _, about := named[h.domain]; about && c.ties(named, h.domain) {
+			h.learn(c.org)
+		}
+	}
+}
+
+// issuerName is the organization, or else the common name, of an issuer's distinguished
+// name: "C=US, O=Let's Encrypt, CN=R3" is Let's Encrypt.
+func issuerName(dn string) string {
+	parts := map[string]string{}
+	key := ""
+	for part := range strings.SplitSeq(dn, ",") {
+		name, value, ok := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		switch {
+		case ok && name == strings.ToUpper(name) && !strings.Contains(name, " "):
+			key = name
+			parts[key] = value
+		case key != "":
+			parts[key] += "," + part // a comma within a value
+		}
+	}
+	for _, key := range []string{"O", "CN"} {
+		if name := line(strings.Trim(parts[key], `" `)); name != "" {
+			return name
+		}
+	}
+	return line(dn)
+}

@@ -1,0 +1,259 @@
+package related
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+)
+
+// whoisRecord is a WHOIS answer as keys and values. There is no format: registries write
+// "Key: value", "key......: value", "[Key] value", and headings with values below them.
+type whoisRecord struct {
+	values map[string][]string // "key", and "heading/key"; lower case
+	blocks []map[string]string // of answers in paragraphs: its keys and first values
+	text   string              // lower case, for refusals
+}
+
+// The bounds of a record.
+const (
+	maxWhoisLines  = 5000
+	maxWhoisValues = 50
+)
+
+// readWhois reads an answer.
+func readWhois(text string) whoisRecord {
+	w := whoisRecord{values: map[string][]string{}, text: strings.ToLower(text)}
+	heading, indent := "", 0
+	var block map[string]string
+	n := 0
+	for l := range strings.Lines(text) {
+		if n++; n > maxWhoisLines {
+			break
+		}
+		l = strings.TrimRight(l, "\r\n\t ")
+		body := strings.TrimLeft(l, " \t")
+		depth := len(l) - len(body)
+		if body == "" {
+			block = nil
+			if depth == 0 && indent == 0 {
+				heading = ""
+			}
+			continue
+		}
+		if strings.HasPrefix(body, "%") || strings.HasPrefix(body, "#") || strings.HasPrefix(body, ">>>") || strings.HasPrefix(body, "--") || strings.HasPrefix(body, "*") {
+			continue
+		}
+		key, value, ok := whoisPair(body)
+		switch {
+		case ok && value == "": // a heading
+			heading, indent = key, depth
+		case !ok && depth == 0: // a heading without a colon, or prose
+			heading, indent = whoisKey(body), 0
+			if len(body) > maxHeading {
+				heading = ""
+			}
+		case !ok:
+			w.add(heading, body)
+		default:
+			if heading != "" && depth > indent || heading != "" && headings[heading] {
+				w.add(heading+"/"+key, value)
+			}
+			w.add(key, value)
+			if block == nil {
+				block = map[string]string{}
+				w.blocks = append(w.blocks, block)
+			}
+			if _, have := block[key]; !have {
+				block[key] = value
+			}
+		}
+	}
+	return w
+}
+
+// maxHeading is the length of the longest heading: what is longer is prose.
+const maxHeading = 40
+
+// headings open a part whose lines need not be indented.
+var headings = map[string]bool{"registrant": true, "registrar": true, "holder": true, "nameservers": true, "dates": true}
+
+func (w whoisRecord) add(key, value string) {
+	if key != "" && len(w.values[key]) < maxWhoisValues {
+		w.values[key] = append(w.values[key], line(value))
+	}
+}
+
+// whoisPair splits a line into its key and its value.
+func whoisPair(l string) (key, value string, ok bool) {
+	// .jp: "[Registrant] Acme", "a. [Domain Name] ACME.CO.JP"
+	if len(l) > 3 && l[1] == '.' && l[2] == ' ' && l[3] == '[' {
+		l = l[3:]
+	}
+	if strings.HasPrefix(l, "[") {
+		key, value, ok = strings.Cut(l[1:], "]")
+		return whoisKey(key), strings.TrimSpace(value), ok
+	}
+	key, value, ok = strings.Cut(l, ":")
+	if !ok || len(key) > maxHeading+20 || strings.HasSuffix(key, "http") || strings.HasSuffix(key, "https") {
+		return "", "", false
+	}
+	return whoisKey(key), strings.TrimSpace(value), true
+}
+
+// whoisKey is a key as it is compared: lower case, single spaces, without leading dots.
+func whoisKey(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '\t' || r == '.' || r == '_' }), " ")
+}
+
+// first is the first value of the first of some keys that has one.
+func (w whoisRecord) first(keys ...string) string {
+	for _, key := range keys {
+		for _, value := range w.values[key] {
+			if value != "" {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// The keys of what is read, the surest first. "heading/key" is a key below a heading.
+var (
+	orgKeys = []string{
+		"registrant organization", "registrant organisation", "registrant/organization", "registrant/organisation", "registrant/org", "registrant/company",
+		"registrant contact organisation", "registrant contact organization", "registrant organization name", "domain holder organization", "holder/organization",
+		"owner organization", "owner orgname", "owner/organization", "registrant company", "registrant type organization", "organization using domain name",
+		"org", "owner", "registrant/name", "holder/name", "registrant", "registrant name organisation", "holder", "domain holder", "owner-name", "organization",
+		"organisation", "organization name", "org-name", "person/org",
+	}
+	registrarKeys = []string{
+		"registrar", "registrar name", "sponsoring registrar", "registrar/name", "registrar/organization", "registrar/organisation", "registrar organization",
+		"registered by", "authorized agency", "provider", "registration service provider", "current registar",
+	}
+	createdKeys = []string{
+		"creation date", "created", "created on", "registered on", "registered", "registration date", "domain registration date", "registration time", "domain create date",
+		"created date", "record created", "registered date", "domain created", "registration", "relevant dates/registered on", "activated", "domain record activated",
+	}
+	updatedKeys = []string{
+		"updated date", "last updated", "last update", "last-update", "last updated on", "last modified", "modified", "changed", "updated", "domain last updated date",
+		"domain updated", "record last updated", "domain datelastmodified", "relevant dates/last updated", "domain record last updated", "last updated date", "update date",
+	}
+	expiryKeys = []string{
+		"registry expiry date", "registrar registration expiration date", "expiry date", "expiration date", "expires", "expires on", "expire date", "expiration time",
+		"paid-till", "renewal date", "validity", "valid until", "exp date", "domain expiration date", "relevant dates/expiry date", "domain expires", "expire",
+		"free-date", "record expires on",
+	}
+	serverKeys = []string{
+		"name server", "name servers", "nserver", "nameserver", "nameservers", "domain nameservers", "domain servers in listed order", "name servers/nserver", "ns 1", "ns 2", "dns",
+		"name server information", "nameservers/nameserver", "domain name servers", "nameserver information", "p [name server]",
+	}
+	referralKeys = []string{"registrar whois server", "whois server", "refer", "referralserver", "whois", "registrar whois"}
+)
+
+// registration is what a record says of a domain.
+func (w whoisRecord) registration(domain string) *registration {
+	r := &registration{domain: domain, org: w.holder(), registrar: w.first(registrarKeys...)}
+	r.created, r.updated, r.expires = date(w.first(createdKeys...)), date(w.first(updatedKeys...)), date(w.first(expiryKeys...))
+	for _, key := range serverKeys {
+		for _, value := range w.values[key] {
+			host := hostName(value)
+			if strings.Contains(host, ".") && len(r.nameServers) < maxNameServers {
+				r.nameServers = append(r.nameServers, host)
+			}
+		}
+		if len(r.nameServers) > 1 {
+			break
+		}
+	}
+	for _, key := range []string{"registrant email", "registrant contact email", "admin email", "tech email", "e-mail", "email", "registrant/email"} {
+		for _, value := range w.values[key] {
+			if domain := mailDomain(value); domain != "" && len(r.mail) < maxNameServers {
+				r.mail = append(r.mail, domain)
+			}
+		}
+	}
+	return r
+}
+
+// holder is the organization that holds the domain. Where it is named by a handle, the
+// paragraph of that handle says who it is.
+func (w whoisRecord) holder() string {
+	handle := w.first("holder-c", "registrant-c", "registrant handle", "owner-c", "org-handle")
+	for _, block := range w.blocks {
+		if handle == "" || block["nic-hdl"] != handle && block["nic-hdl-br"] != handle && block["handle"] != handle && block["person"] != handle {
+			continue
+		}
+		for _, key := range []string{"org", "organization", "contact", "name", "person"} {
+			if block[key] != "" && block["type"] != "PERSON" {
+				return block[key]
+			}
+		}
+	}
+	return w.first(orgKeys...)
+}
+
+// referral is the server that a record names as nearer; empty: none.
+func (w whoisRecord) referral() string {
+	server := w.first(referralKeys...)
+	for _, scheme := range []string{"whois://", "rwhois://", "http://", "https://"} {
+		server = strings.TrimPrefix(server, scheme)
+	}
+	server, _, _ = strings.Cut(server, "/")
+	if !whoisHost.MatchString(server) {
+		return ""
+	}
+	return strings.ToLower(server)
+}
+
+// whoisHost is a host name or an address, with a port or without.
+var whoisHost = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.-]{0,252}(:[0-9]{1,5})?$`)
+
+// trouble is what a record says in the place of an answer; nil: it is an answer, or says
+// that there is nothing.
+func (w whoisRecord) trouble() error {
+	if len(w.text) > 4000 { // a refusal is short; terms of use speak of limits too
+		return nil
+	}
+	for _, phrase := range []string{"quota exceeded", "limit exceeded", "exceeded the maximum", "too many requests", "query rate", "try again later", "rate limited", "exceeded your", "excessive querying"} {
+		if strings.Contains(w.text, phrase) && w.first(registrarKeys...) == "" {
+			return said(discover.SourceLimited, "It wants to be asked less.")
+		}
+	}
+	for _, phrase := range []string{"access denied", "blacklisted", "your ip", "not authorized", "permission denied"} {
+		if strings.Contains(w.text, phrase) && w.first(registrarKeys...) == "" {
+			return said(discover.SourceBlocked, "It refuses to answer.")
+		}
+	}
+	return nil
+}
+
+// layouts are how registries write dates, those with a time first.
+var layouts = []string{
+	time.RFC3339, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05",
+	"2006-01-02", "02-Jan-2006", "2-Jan-2006", "02-January-2006", "2006.01.02 15:04:05", "2006.01.02", "2006/01/02 15:04:05", "2006/01/02", "02.01.2006 15:04:05", "02.01.2006",
+	"2.1.2006 15:04:05", "2.1.2006", "2006. 01. 02.", "20060102", "January 2 2006", "January 2, 2006", "Jan 2 2006", "Jan-2-2006", "Mon Jan 2 15:04:05 MST 2006", "Mon Jan _2 2006", "Mon Jan _2 15:04:05 2006",
+	"02/01/2006 15:04:05", "02/01/2006", "2 January 2006", "02 Jan 2006 15:04:05", "02 Jan 2006", "2006-Jan-02", "2006-Jan-02.", "02-01-2006",
+}
+
+// date reads a date in any of the usual spellings; the zero time for what is none.
+func date(s string) time.Time {
+	s = strings.TrimSpace(s)
+	if len(s) > 64 {
+		return time.Time{}
+	}
+	for {
+		for _, layout := range layouts {
+			if t, err := time.Parse(layout, s); err == nil && t.Year() > 1970 && t.Year() < 2300 {
+				return t.UTC()
+			}
+		}
+		// "2021-03-01 (JST)", "2021-03-01 00:00:00 UTC": the end may be a remark.
+		i := strings.LastIndexByte(s, ' ')
+		if i < 0 {
+			return time.Time{}
+		}
+		s = strings.TrimSpace(s[:i])
+	}
+}
