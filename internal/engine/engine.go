@@ -33,7 +33,7 @@ type Config struct {
 	// scope: the cells it concerns are Denied. Default: net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	Timeout     time.Duration // for each of dial, TLS handshake and response header; default 10 s. A whole exchange gets three of it
+	Timeout     time.Duration // for each of dial and TLS handshake; default 10 s. An exchange gets three of it
 	Retries     int           // further attempts after a request had no answer; default 0
 	RateLimit   int           // requests in a RateWindow over all scans, redirects included; 0 means no limit
 	HostRate    int           // requests in a RateWindow to one host and port; 0 means no limit
@@ -188,7 +188,7 @@ func (e *Engine) send(ctx context.Context, h *host, req web.Request, gate gateFu
 		if h.missed(isReset(err)) {
 			e.examine(ctx, h, req.Address, gate)
 		}
-		switch safe := web.RetrySafe(req.Method, err); {
+		switch safe := req.RetrySafe(err); {
 		case safe && retries < e.cfg.Retries:
 			retries++
 			if err := pause(ctx, time.Duration(retries)*retryPause); err != nil {

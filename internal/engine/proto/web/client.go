@@ -23,7 +23,7 @@ import (
 // Config is what a Client needs. Zero fields get the defaults below.
 type Config struct {
 	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
-	Timeout   time.Duration // for each of dial and TLS handshake; an exchange gets three of it from its first byte to its last
+	Timeout   time.Duration // for each of dial and TLS handshake; an exchange gets three of it from its first byte to its last, one when it is raw and its head has no end
 	MaxBody   int64         // bytes kept of a body, before and after decompression
 	MaxHead   int           // bytes of an answer's status line and header; a longer one is an error
 	PerHost   int           // idle connections kept for a host, scheme and SNI
@@ -208,10 +208,14 @@ func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchang
 	}
 }
 
-// whole is how long an exchange may last.
+// whole is how long an exchange may last. A server that waits for the end of a head which
+// never comes is not waited for as one that thinks.
 func (c *Client) whole(req *Request) time.Duration {
-	if req.Timeout > 0 {
+	switch {
+	case req.Timeout > 0:
 		return req.Timeout
+	case req.Raw != nil && !bytes.Contains(req.Raw, []byte("\n\r\n")) && !bytes.Contains(req.Raw, []byte("\n\n")):
+		return c.cfg.Timeout
 	}
 	return 3 * c.cfg.Timeout
 }

@@ -50,13 +50,14 @@ func (e *Error) Temporary() bool { return e.Timeout() }
 
 // RetrySafe says whether a request may be sent again after an error without doing twice
 // what it does: nothing of it reached the server, or its method asks without changing
-// anything. It is false for errors that would only come again.
-func RetrySafe(method string, err error) bool {
+// anything. It is false for errors that would only come again, and for raw bytes: what a
+// server makes of those is not known.
+func (r *Request) RetrySafe(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Kind == KindRequest {
 		return false
 	}
-	return e.Kind == KindDial || e.Kind == KindTLS || idempotent(method)
+	return e.Kind == KindDial || e.Kind == KindTLS || r.Raw == nil && idempotent(r.Method)
 }
 
 // idempotent says whether a method asks without changing anything; "" is GET.

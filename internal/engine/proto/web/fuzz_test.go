@@ -87,7 +87,7 @@ func FuzzResponse(f *testing.F) {
 			for _, part := range []string{"status_code", "content_length", "content_type", "a", "tls_version", "location", "response", "request", "curl-command"} {
 				x.Named(part)
 			}
-			if _, err := c.Follow(t.Context(), x, web.Policy{Mode: web.AllRedirects, Max: 2}); web.RetrySafe("POST", err) {
+			if _, err := c.Follow(t.Context(), x, web.Policy{Mode: web.AllRedirects, Max: 2}); (&web.Request{Method: "POST"}).RetrySafe(err) {
 				t.Error("a POST would be tried again")
 			}
 			c.Close()

@@ -158,7 +158,7 @@ func TestDialAndHandshakeDeadlines(t *testing.T) {
 	address := web.Address{Scheme: "http", Host: "h"}
 	_, err := get(t, web.Config{Dial: hanging, Timeout: timeout}, web.Request{Address: address})
 	var e *web.Error
-	if web.Reason(err) != "timed out" || !errors.As(err, &e) || e.Kind != web.KindDial || !web.RetrySafe("POST", err) {
+	if web.Reason(err) != "timed out" || !errors.As(err, &e) || e.Kind != web.KindDial || !(&web.Request{Method: "POST"}).RetrySafe(err) {
 		t.Errorf("dial: %v", err)
 	}
 	silent := listen(t, func(_ int, c net.Conn) { io.Copy(io.Discard, c) })

@@ -158,8 +158,11 @@ func TestNoAnswer(t *testing.T) {
 		if !errors.As(err, &e) || e.Kind != c.kind {
 			t.Errorf("%s: %v %v", name, x, err)
 		}
-		if web.Reason(err) == "" || !web.RetrySafe("GET", err) || web.RetrySafe("POST", err) {
+		if web.Reason(err) == "" || !(&web.Request{Method: "GET"}).RetrySafe(err) || (&web.Request{Method: "POST"}).RetrySafe(err) {
 			t.Errorf("%s: %q", name, web.Reason(err))
+		}
+		if (&web.Request{Raw: []byte("GET / HTTP/1.1\r\n\r\n")}).RetrySafe(err) {
+			t.Errorf("%s: raw bytes that a server got are sent twice", name)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type Request struct {
 	NoDefaults, NoAccept bool
 
 	SNI     string        // server name told in TLS; "" means that of Address
-	Timeout time.Duration // from the first byte sent to the last one read; 0 means three times Config.Timeout
+	Timeout time.Duration // from the first byte sent to the last one read; 0 means what Config.Timeout says
 	MaxBody int64         // bytes of body to keep; 0, or more than the client's cap, means that cap
 	Fresh   bool          // a connection of its own, with no TLS session remembered
 	ReadAll bool          // the body goes on until the connection ends, whatever its header says

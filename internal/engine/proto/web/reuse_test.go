@@ -147,7 +147,7 @@ func TestPostIsNotRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := c.Do(t.Context(), web.Request{Address: address, Method: "POST"})
-	if err == nil || web.RetrySafe("POST", err) || len(arrived) != 2 {
+	if err == nil || (&web.Request{Method: "POST"}).RetrySafe(err) || len(arrived) != 2 {
 		t.Errorf("%v, %d requests arrived", err, len(arrived))
 	}
 }
