@@ -206,7 +206,10 @@ func (h *house) state() string {
 	h.t.Helper()
 	var out strings.Builder
 	for _, query := range []string{
-		`SELECT count(*), coalesce(max(id), ''), coalesce(sum(last_seq), 0) FROM task`,
+		`SELECT count(*), coalesce(max(title || visibility), ''), coalesce(max(created_at), 0) FROM task`,
+		`SELECT count(*), coalesce(max(status), ''), coalesce(sum(last_seq), 0) FROM task_stream`,
+		`SELECT count(*), coalesce(max(user_id || task_id), ''), coalesce(sum(updated_at), 0) FROM task_memory`,
+		`SELECT count(*), coalesce(max(name || masked), ''), coalesce(sum(updated_at), 0) FROM secret`,
 		`SELECT count(*), coalesce(max(title || severity || status || description || remediation), ''), coalesce(sum(updated_at), 0) FROM issue`,
 		`SELECT count(*), coalesce(max(name || webhook_url), ''), coalesce(sum(updated_at), 0) FROM team`,
 		`SELECT count(*), coalesce(max(password_hash), ''), coalesce(sum(spending_cap_cents), -1) FROM user_account`,

@@ -144,7 +144,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event) error {
 			return err
 		}
 		i.Verification, i.UpdatedAt = Verified, now.Time
-		return r.tasks.emit(ctx, tx, r.Task.ID, EventIssue, i)
+		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventIssue, i)
 	})
 }
 
@@ -175,6 +175,7 @@ func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue,
 	}
 	var w db.Where
 	w.And("team_id = ?", c.TeamID)
+	w.And(issueSeen, c.UserID, Private)
 	verdicts := []Verification{Verified}
 	if f.Unverified {
 		verdicts = append(verdicts, Unverified, Pending)
@@ -202,7 +203,7 @@ func (ts *Tasks) FindIssue(ctx context.Context, id string) (Issue, error) {
 	if err != nil {
 		return Issue{}, err
 	}
-	found, err := ts.issues(ctx, ts.db, "id = ? AND team_id = ?", id, c.TeamID)
+	found, err := ts.issues(ctx, ts.db, "id = ? AND team_id = ? AND "+issueSeen, id, c.TeamID, c.UserID, Private)
 	if err != nil || len(found) == 0 {
 		return Issue{}, cmp.Or(err, error(errs.Missing("issue")))
 	}
@@ -225,8 +226,8 @@ func (ts *Tasks) UpdateIssue(ctx context.Context, id string, up IssueUpdate) (Is
 		return Issue{}, err
 	}
 	n, err := ts.db.Exec(ctx, `UPDATE issue SET status = coalesce(?, status), severity = coalesce(?, severity), title = coalesce(?, title),
-		description = coalesce(?, description), remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ?`,
-		up.Status, up.Severity, up.Title, up.Description, up.Remediation, db.At(ts.now()), id, c.TeamID)
+		description = coalesce(?, description), remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ? AND `+issueSeen,
+		up.Status, up.Severity, up.Title, up.Description, up.Remediation, db.At(ts.now()), id, c.TeamID, c.UserID, Private)
 	if err != nil {
 		return Issue{}, err
 	}
@@ -245,6 +246,10 @@ func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]I
 	})
 	return found, err
 }
+
+// issueSeen is the condition that a user may see an issue: its task is theirs, or not
+// private.
+const issueSeen = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
 const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, note, created_at, updated_at`
 

@@ -17,41 +17,45 @@ var ErrLate = errors.New("this run of the task is no longer the current one")
 // Run is a worker's hold on a task. Each start of a task has a higher number, and what
 // a run writes is refused once a later one has begun.
 type Run struct {
-	Task   Task
+	Task   Task // with the stream that is run
 	tasks  *Tasks
 	number int64
 }
 
-// Start begins, or after a crash begins again, to run a task.
-func (ts *Tasks) Start(ctx context.Context, id string) (*Run, error) {
+// Start begins, or after a crash or an answer begins again, to run a stream of a task.
+func (ts *Tasks) Start(ctx context.Context, job RunArgs) (*Run, error) {
 	r := &Run{tasks: ts}
 	err := ts.db.Tx(ctx, func(tx *db.Tx) error {
 		now := db.At(ts.now())
 		var w db.Where
-		w.And("id = ?", id)
+		w.And("id = (SELECT stream_id FROM task WHERE id = ?)", job.TaskID)
+		if job.StreamID != "" {
+			w.And("id = ?", job.StreamID)
+		}
 		db.In(&w, "status", from(Running))
-		err := tx.QueryRow(ctx, `UPDATE task SET status = ?, run = run + 1, started_at = coalesce(started_at, ?), updated_at = ?`+w.String()+` RETURNING run`,
-			append([]any{Running, now, now}, w.Args...)...).Scan(&r.number)
+		var stream string
+		err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, run = run + 1, started_at = coalesce(started_at, ?), updated_at = ?`+w.String()+` RETURNING run, id`,
+			append([]any{Running, now, now}, w.Args...)...).Scan(&r.number, &stream)
 		if db.IsNoRows(err) {
 			return ErrLate
 		}
 		if err != nil {
 			return err
 		}
-		if err := ts.emit(ctx, tx, id, EventStatus, StatusData{Status: Running, Run: r.number}); err != nil {
+		if err := ts.emit(ctx, tx, stream, EventStatus, StatusData{Status: Running, Run: r.number}); err != nil {
 			return err
 		}
-		r.Task, err = ts.byID(ctx, tx, id)
+		r.Task, err = ts.byID(ctx, tx, job.TaskID)
 		return err
 	})
 	return r, err
 }
 
-// write runs fn in a transaction that holds the task, or fails with ErrLate.
+// write runs fn in a transaction that holds the stream, or fails with ErrLate.
 func (r *Run) write(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return r.tasks.db.Tx(ctx, func(tx *db.Tx) error {
 		// The update locks the row, so that no later run begins while fn writes.
-		n, err := tx.Exec(ctx, `UPDATE task SET updated_at = ? WHERE id = ? AND run = ? AND status = ?`, db.At(r.tasks.now()), r.Task.ID, r.number, Running)
+		n, err := tx.Exec(ctx, `UPDATE task_stream SET updated_at = ? WHERE id = ? AND run = ? AND status = ?`, db.At(r.tasks.now()), r.Task.StreamID, r.number, Running)
 		if err != nil {
 			return err
 		}
@@ -62,58 +66,43 @@ func (r *Run) write(ctx context.Context, fn func(tx *db.Tx) error) error {
 	})
 }
 
-// SetPlan records what the planner made of the instruction, and tells the stream.
-func (r *Run) SetPlan(ctx context.Context, plan agent.Plan) error {
+// SetModel records what thinks for this stream.
+func (r *Run) SetModel(ctx context.Context, name string) error {
 	return r.write(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE task SET plan = ? WHERE id = ?`, db.Doc(plan), r.Task.ID); err != nil {
-			return err
-		}
-		return r.tasks.emit(ctx, tx, r.Task.ID, EventPlan, plan)
+		_, err := tx.Exec(ctx, `UPDATE task_stream SET model = ? WHERE id = ?`, db.Clean(name), r.Task.StreamID)
+		return err
 	})
 }
 
-// Journal is the memory of the agent's loop for this run.
-func (r *Run) Journal() agent.Journal {
-	return agent.Journal{
-		Finished: func(ctx context.Context) ([]agent.Done, error) {
-			rows, err := r.tasks.db.Query(ctx, `SELECT done FROM task_step WHERE task_id = ? AND done IS NOT NULL ORDER BY seq`, r.Task.ID)
-			return db.Collect(rows, err, func(row db.Row) (agent.Done, error) {
-				var done db.JSON[agent.Done]
-				err := row.Scan(&done)
-				return done.V, err
-			})
-		},
-		Begin: func(ctx context.Context, step agent.Step) error {
-			return r.write(ctx, func(tx *db.Tx) error {
-				_, err := tx.Exec(ctx, `INSERT INTO task_step (task_id, seq, tool, input, begun_at) VALUES (?, ?, ?, ?, ?)
-					ON CONFLICT (task_id, seq) DO UPDATE SET tool = excluded.tool, input = excluded.input, done = NULL, begun_at = excluded.begun_at, ended_at = NULL`,
-					r.Task.ID, step.Seq, step.Tool, db.Doc(step.Input), db.At(r.tasks.now()))
-				if err != nil {
-					return err
-				}
-				return r.tasks.emit(ctx, tx, r.Task.ID, EventStepStarted, StepData{Seq: step.Seq, Tool: step.Tool})
-			})
-		},
-		End: func(ctx context.Context, done agent.Done) error {
-			return r.write(ctx, func(tx *db.Tx) error {
-				now := db.At(r.tasks.now())
-				_, err := tx.Exec(ctx, `INSERT INTO task_step (task_id, seq, tool, input, done, begun_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-					ON CONFLICT (task_id, seq) DO UPDATE SET done = excluded.done, ended_at = excluded.ended_at`,
-					r.Task.ID, done.Seq, done.Tool, db.Doc(json.RawMessage("{}")), db.Doc(done), now, now)
-				if err != nil {
-					return err
-				}
-				return r.tasks.emit(ctx, tx, r.Task.ID, EventStepFinished, StepData{
-					Seq: done.Seq, Tool: done.Tool, Status: string(done.Status), Words: done.Words, Error: done.Error,
-				})
-			})
-		},
-	}
+// SetPlan records what the planner made of the instruction, and tells the stream.
+func (r *Run) SetPlan(ctx context.Context, plan agent.Plan) error {
+	return r.write(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE task_stream SET plan = ? WHERE id = ?`, db.Doc(plan), r.Task.StreamID); err != nil {
+			return err
+		}
+		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventPlan, plan)
+	})
 }
 
 // Progress tells the stream how far a step is.
 func (r *Run) Progress(ctx context.Context, u agent.Update) error {
-	return r.write(ctx, func(tx *db.Tx) error { return r.tasks.emit(ctx, tx, r.Task.ID, EventProgress, u) })
+	return r.Tell(ctx, EventProgress, u)
+}
+
+// Tell adds an event to the stream: one that nothing else hangs on.
+func (r *Run) Tell(ctx context.Context, kind string, data any) error {
+	return r.write(ctx, func(tx *db.Tx) error { return r.tasks.emit(ctx, tx, r.Task.StreamID, kind, data) })
+}
+
+// Suspend lets go of the stream until Approve has brought an answer to what it waits for:
+// a list of loop.Waiting.
+func (r *Run) Suspend(ctx context.Context, pending json.RawMessage) error {
+	return r.write(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE task_stream SET status = ?, pending = ? WHERE id = ?`, Suspended, db.Doc(pending), r.Task.StreamID); err != nil {
+			return err
+		}
+		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventSuspended, SuspendedData{Suspended, pending})
+	})
 }
 
 // Outcome is how a task ends.
@@ -125,16 +114,19 @@ type Outcome struct {
 // Finish ends the task: its state, its artifact and the hand-over to the webhook are one
 // transaction.
 func (r *Run) Finish(ctx context.Context, o Outcome) error {
-	return r.tasks.db.Tx(ctx, func(tx *db.Tx) error { return r.tasks.finish(ctx, tx, r.Task.ID, r.number, o) })
+	return r.tasks.db.Tx(ctx, func(tx *db.Tx) error { return r.tasks.finish(ctx, tx, r.Task.StreamID, r.number, o) })
 }
 
-// GiveUp ends a task that the queue will not run again, in the transaction that ends
-// its job. It does nothing when the task has ended.
-func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, id, why string) error {
+// GiveUp ends a stream that the queue will not run again, in the transaction that ends
+// its job. It does nothing when it has ended, or waits for a person.
+func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, job RunArgs, why string) error {
 	var run int64
-	err := tx.QueryRow(ctx, `SELECT run FROM task WHERE id = ?`, id).Scan(&run)
-	if err == nil {
-		err = ts.finish(ctx, tx, id, run, Outcome{Status: Failed, Summary: why})
+	var stream string
+	var status Status
+	err := tx.QueryRow(ctx, `SELECT s.run, s.id, s.status FROM task t JOIN task_stream s ON s.id = t.stream_id WHERE t.id = ? AND (s.id = ? OR ? = '')`,
+		job.TaskID, job.StreamID, job.StreamID).Scan(&run, &stream, &status)
+	if err == nil && status != Suspended {
+		err = ts.finish(ctx, tx, stream, run, Outcome{Status: Failed, Summary: why})
 	}
 	if errors.Is(err, ErrLate) || db.IsNoRows(err) {
 		return nil
@@ -142,19 +134,20 @@ func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, id, why string) error {
 	return err
 }
 
-func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, id string, run int64, o Outcome) error {
+func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, streamID string, run int64, o Outcome) error {
 	var w db.Where
-	w.And("id = ?", id)
+	w.And("id = ?", streamID)
 	w.And("run = ?", run)
 	db.In(&w, "status", from(o.Status))
 	now := db.At(ts.now())
-	n, err := tx.Exec(ctx, `UPDATE task SET status = ?, summary = ?, completed_at = ?, updated_at = ?`+w.String(),
-		append([]any{o.Status, db.Clean(o.Summary), now, now}, w.Args...)...)
+	var id string
+	err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, summary = ?, completed_at = ?, updated_at = ?`+w.String()+` RETURNING task_id`,
+		append([]any{o.Status, db.Clean(o.Summary), now, now}, w.Args...)...).Scan(&id)
+	if db.IsNoRows(err) {
+		return ErrLate
+	}
 	if err != nil {
 		return err
-	}
-	if n == 0 {
-		return ErrLate
 	}
 	t, err := ts.byID(ctx, tx, id)
 	if err != nil {
@@ -163,7 +156,7 @@ func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, id string, run int64, o 
 	if err := ts.handOver(ctx, tx, t); err != nil {
 		return err
 	}
-	return ts.emit(ctx, tx, id, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
+	return ts.emit(ctx, tx, streamID, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
 }
 
 // handOver stores the artifact of a task that asked for one, and for webhook delivery
@@ -181,7 +174,8 @@ func (ts *Tasks) handOver(ctx context.Context, tx *db.Tx, t Task) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO task_artifact (task_id, body, created_at) VALUES (?, ?, ?)`, t.ID, body, db.At(ts.now())); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO task_artifact (task_id, body, created_at) VALUES (?, ?, ?)
+		ON CONFLICT (task_id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at`, t.ID, body, db.At(ts.now())); err != nil {
 		return err
 	}
 	if t.Delivery != Webhook {

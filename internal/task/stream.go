@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/errs"
 )
 
 // The types of event in a task's stream. docs/task-stream.md describes them for clients.
@@ -18,7 +19,10 @@ const (
 	EventProgress     = "progress"
 	EventIssue        = "issue"
 	EventStepFinished = "step-finished"
-	EventFinish       = "finish" // the last one
+	EventSuspended    = "suspended" // a person is asked
+	EventDenied       = "denied"    // by the scope
+	EventMove         = "agent"     // of a language model's run, see Run.Tell
+	EventFinish       = "finish"    // the last one
 )
 
 // StatusData is the data of EventStatus. A Run above 1 says that an earlier run died.
@@ -36,6 +40,12 @@ type StepData struct {
 	Error  string `json:"error,omitempty"`
 }
 
+// SuspendedData is the data of EventSuspended.
+type SuspendedData struct {
+	Status  Status          `json:"status"`
+	Pending json.RawMessage `json:"pending"` // a list of what is asked
+}
+
 // FinishData is the data of EventFinish.
 type FinishData struct {
 	Status     Status `json:"status"`
@@ -51,14 +61,14 @@ type Event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// emit writes an event into the task's stream, in the transaction of what it tells.
-func (ts *Tasks) emit(ctx context.Context, tx *db.Tx, taskID, kind string, data any) error {
+// emit writes an event into a stream, in the transaction of what it tells.
+func (ts *Tasks) emit(ctx context.Context, tx *db.Tx, streamID, kind string, data any) error {
 	var seq int64
-	if err := tx.QueryRow(ctx, `UPDATE task SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq`, taskID).Scan(&seq); err != nil {
+	if err := tx.QueryRow(ctx, `UPDATE task_stream SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq`, streamID).Scan(&seq); err != nil {
 		return err
 	}
-	tx.AfterCommit(func() { ts.hub.tell(taskID) })
-	_, err := tx.Exec(ctx, `INSERT INTO task_event (task_id, seq, type, data, at) VALUES (?, ?, ?, ?, ?)`, taskID, seq, kind, db.Doc(data), db.At(ts.now()))
+	tx.AfterCommit(func() { ts.hub.tell(streamID) })
+	_, err := tx.Exec(ctx, `INSERT INTO stream_event (stream_id, seq, type, data, at) VALUES (?, ?, ?, ?, ?)`, streamID, seq, kind, db.Doc(data), db.At(ts.now()))
 	return err
 }
 
@@ -69,19 +79,31 @@ const (
 	eventBatch = 500
 )
 
-// Stream yields the events of a task of the caller's team after a sequence number, then
-// live ones until the last, or until ctx ends. A nil event is a sign of life: nothing
-// has happened for a while.
-func (ts *Tasks) Stream(ctx context.Context, id string, after int64) (iter.Seq2[*Event, error], error) {
-	if _, err := ts.Find(ctx, id); err != nil {
+// Follow yields the events of a stream after a sequence number, then live ones until the
+// last, or until ctx ends. The stream is one of a task that the caller may see; an empty
+// streamID is the task's newest. A nil event is a sign of life: nothing has happened for
+// a while.
+func (ts *Tasks) Follow(ctx context.Context, id, streamID string, after int64) (iter.Seq2[*Event, error], error) {
+	t, err := ts.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if streamID == "" {
+		streamID = t.StreamID
+	}
+	var task string
+	if err := ts.db.QueryRow(ctx, `SELECT task_id FROM task_stream WHERE id = ? AND task_id = ?`, streamID, t.ID).Scan(&task); err != nil {
+		if db.IsNoRows(err) {
+			err = errs.Missing("stream").At("stream_id")
+		}
 		return nil, err
 	}
 	return func(yield func(*Event, error) bool) {
 		poll := time.NewTicker(pollEvery)
 		defer poll.Stop()
 		for {
-			news := ts.hub.wait(id) // before reading, so that nothing falls between the two
-			events, err := ts.events(ctx, id, after)
+			news := ts.hub.wait(streamID) // before reading, so that nothing falls between the two
+			events, err := ts.events(ctx, streamID, after)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -95,7 +117,7 @@ func (ts *Tasks) Stream(ctx context.Context, id string, after int64) (iter.Seq2[
 			if len(events) == eventBatch {
 				continue
 			}
-			if len(events) == 0 && ts.ended(ctx, id, after) {
+			if len(events) == 0 && ts.ended(ctx, streamID, after) {
 				return
 			}
 			select {
@@ -111,16 +133,17 @@ func (ts *Tasks) Stream(ctx context.Context, id string, after int64) (iter.Seq2[
 	}, nil
 }
 
-// ended reports whether there is nothing behind the sequence number and never will be.
-func (ts *Tasks) ended(ctx context.Context, id string, after int64) bool {
+// ended reports whether there is nothing behind the sequence number and never will be:
+// the stream has ended, or its task is gone.
+func (ts *Tasks) ended(ctx context.Context, streamID string, after int64) bool {
 	var status Status
 	var last int64
-	err := ts.db.QueryRow(ctx, `SELECT status, last_seq FROM task WHERE id = ?`, id).Scan(&status, &last)
-	return err == nil && status.Final() && after >= last
+	err := ts.db.QueryRow(ctx, `SELECT status, last_seq FROM task_stream WHERE id = ?`, streamID).Scan(&status, &last)
+	return db.IsNoRows(err) || err == nil && status.Final() && after >= last
 }
 
-func (ts *Tasks) events(ctx context.Context, id string, after int64) ([]Event, error) {
-	rows, err := ts.db.Query(ctx, `SELECT seq, type, at, data FROM task_event WHERE task_id = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, eventBatch)
+func (ts *Tasks) events(ctx context.Context, streamID string, after int64) ([]Event, error) {
+	rows, err := ts.db.Query(ctx, `SELECT seq, type, at, data FROM stream_event WHERE stream_id = ? AND seq > ? ORDER BY seq LIMIT ?`, streamID, after, eventBatch)
 	return db.Collect(rows, err, func(r db.Row) (e Event, err error) {
 		var at db.Time
 		var data db.JSON[json.RawMessage]
@@ -130,7 +153,7 @@ func (ts *Tasks) events(ctx context.Context, id string, after int64) ([]Event, e
 	})
 }
 
-// hub wakes the readers of a task's stream in this process.
+// hub wakes the readers of streams in this process.
 type hub struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
@@ -138,23 +161,23 @@ type hub struct {
 
 func newHub() *hub { return &hub{waiting: map[string]chan struct{}{}} }
 
-// wait is closed at the next event of the task.
-func (h *hub) wait(taskID string) <-chan struct{} {
+// wait is closed at the next event of the stream.
+func (h *hub) wait(streamID string) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.waiting[taskID]
+	c := h.waiting[streamID]
 	if c == nil {
 		c = make(chan struct{})
-		h.waiting[taskID] = c
+		h.waiting[streamID] = c
 	}
 	return c
 }
 
-func (h *hub) tell(taskID string) {
+func (h *hub) tell(streamID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c := h.waiting[taskID]; c != nil {
+	if c := h.waiting[streamID]; c != nil {
 		close(c)
-		delete(h.waiting, taskID)
+		delete(h.waiting, streamID)
 	}
 }

@@ -72,7 +72,7 @@ func (b bench) mustCreate(t *testing.T, n NewTask) Task {
 
 func (b bench) mustStart(t *testing.T, id string) *Run {
 	t.Helper()
-	run, err := b.Start(t.Context(), id)
+	run, err := b.Start(t.Context(), RunArgs{TaskID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +144,8 @@ func TestLateRunWritesNothing(t *testing.T) {
 			"Found":    late.Found(ctx, "http://h", event("http://h/a")),
 			"SetPlan":  late.SetPlan(ctx, agent.Plan{}),
 			"Progress": late.Progress(ctx, agent.Update{}),
-			"Begin":    late.Journal().Begin(ctx, agent.Step{Seq: 1, Tool: "probe", Input: json.RawMessage("{}")}),
-			"End":      late.Journal().End(ctx, agent.Done{Seq: 1}),
+			"Begin":    late.Steps().Begin(ctx, agent.Step{Seq: 1, Tool: "probe", Input: json.RawMessage("{}")}),
+			"End":      late.Steps().End(ctx, agent.Done{Seq: 1}),
 			"Finish":   late.Finish(ctx, Outcome{Status: Completed}),
 		} {
 			if !errors.Is(err, ErrLate) {
@@ -159,7 +159,7 @@ func TestLateRunWritesNothing(t *testing.T) {
 		if err := now.Found(ctx, "http://h", event("http://h/c")); !errors.Is(err, ErrLate) {
 			t.Errorf("a finding after the end: %v", err)
 		}
-		if _, err := b.Start(ctx, made.ID); !errors.Is(err, ErrLate) {
+		if _, err := b.Start(ctx, RunArgs{TaskID: made.ID}); !errors.Is(err, ErrLate) {
 			t.Errorf("a start after the end: %v", err)
 		}
 		_, doc, err := b.FindArtifact(b.alice, made.ID, false)
@@ -245,7 +245,7 @@ func TestAbortOfAWaitingTaskEndsItAtOnce(t *testing.T) {
 				t.Fatalf("%+v, %v", got, err)
 			}
 		}
-		if _, err := b.Start(t.Context(), made.ID); !errors.Is(err, ErrLate) {
+		if _, err := b.Start(t.Context(), RunArgs{TaskID: made.ID}); !errors.Is(err, ErrLate) {
 			t.Errorf("a start after the abort: %v", err)
 		}
 		_, doc, err := b.FindArtifact(b.alice, made.ID, false)
@@ -261,7 +261,7 @@ func TestGivenUpTaskHasFailed(t *testing.T) {
 		made := b.mustCreate(t, NewTask{})
 		b.mustStart(t, made.ID)
 		for range 2 { // the second changes nothing
-			if err := d.Tx(t.Context(), func(tx *db.Tx) error { return b.GiveUp(t.Context(), tx, made.ID, "it could not") }); err != nil {
+			if err := d.Tx(t.Context(), func(tx *db.Tx) error { return b.GiveUp(t.Context(), tx, RunArgs{TaskID: made.ID}, "it could not") }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -330,7 +330,7 @@ func TestStreamHasEveryEventOnceInOrder(t *testing.T) {
 		var wg sync.WaitGroup
 		for range readers {
 			wg.Go(func() {
-				events, err := b.Stream(b.alice, made.ID, 0)
+				events, err := b.Follow(b.alice, made.ID, "", 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -367,7 +367,7 @@ func TestStreamHasEveryEventOnceInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		wg.Wait()
-		if _, err := b.Stream(b.stranger, made.ID, 0); !errs.Is(err, errs.NotFound) {
+		if _, err := b.Follow(b.stranger, made.ID, "", 0); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a stranger's stream: %v", err)
 		}
 	})

@@ -20,7 +20,7 @@ import (
 func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error {
 	// What is written at the end must be written although ctx may have ended by then.
 	kept := context.WithoutCancel(ctx)
-	run, err := w.Tasks.Start(kept, job.Args.TaskID)
+	run, err := w.Tasks.Start(kept, job.Args)
 	if errors.Is(err, task.ErrLate) {
 		return nil // it has ended
 	}
@@ -56,7 +56,7 @@ func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 		return err
 	}
 	defer kit.Close()
-	outcome, err := agent.Run(ctx, agent.Config{Tools: kit.Tools(), Journal: run.Journal(), Emit: w.progress(ctx, run)}, plan)
+	outcome, err := agent.Run(ctx, agent.Config{Tools: kit.Tools(), Journal: run.Steps(), Emit: w.progress(ctx, run)}, plan)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (w worker) finish(ctx context.Context, run *task.Run, plan agent.Plan, stat
 	if err != nil {
 		return err
 	}
-	steps, err := run.Journal().Finished(ctx)
+	steps, err := run.Steps().Finished(ctx)
 	if err != nil {
 		return err
 	}

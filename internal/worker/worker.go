@@ -74,5 +74,5 @@ func Register(q *queue.Queue, d Deps) error {
 // giveUpTask ends a task whose job the queue will not run again.
 func (w worker) giveUpTask(ctx context.Context, tx *db.Tx, job queue.Job[task.RunArgs], cause error) error {
 	w.Logger.ErrorContext(ctx, "giving up a task", "task_id", job.Args.TaskID, "error", cause)
-	return w.Tasks.GiveUp(ctx, tx, job.Args.TaskID, "The task could not be run. The server's log says why.")
+	return w.Tasks.GiveUp(ctx, tx, job.Args, "The task could not be run. The server's log says why.")
 }

@@ -103,7 +103,7 @@ func (o office) do(t *testing.T, instruction string, at func(task.Task, *task.Ev
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := o.tasks.Stream(o.ctx, made.ID, 0)
+	events, err := o.tasks.Follow(o.ctx, made.ID, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

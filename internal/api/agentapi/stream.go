@@ -36,6 +36,7 @@ func (s surface) streams() {
 	follow.Responses = map[string]*huma.Response{"200": eventStreamResponse("The task's stream.")}
 	rest.Register(s.API, follow, func(ctx context.Context, in *struct {
 		TaskPath
+		StreamID    string `query:"stream_id" format:"uuid" doc:"Which of the task's streams; its newest when absent."`
 		After       int64  `query:"after" minimum:"0" doc:"The number of the last event you have."`
 		LastEventID string `header:"Last-Event-ID" doc:"The number of the last event you have; wins over after."`
 	}) (*huma.StreamResponse, error) {
@@ -51,7 +52,10 @@ func (s surface) streams() {
 		if err != nil {
 			return nil, err
 		}
-		return s.stream(ctx, t, after)
+		if in.StreamID == "" {
+			in.StreamID = t.StreamID
+		}
+		return s.stream(ctx, t, in.StreamID, after)
 	})
 }
 
@@ -65,11 +69,11 @@ type streamEvent struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// stream answers with the task's events after one, until the last, the client's leave or
+// stream answers with the events of a task's stream after one, until the last, the client's leave or
 // the server's stop. The task goes on without its readers.
-func (s surface) stream(ctx context.Context, t task.Task, after int64) (*huma.StreamResponse, error) {
+func (s surface) stream(ctx context.Context, t task.Task, streamID string, after int64) (*huma.StreamResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	events, err := s.Tasks.Stream(ctx, t.ID, after)
+	events, err := s.Tasks.Follow(ctx, t.ID, streamID, after)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -82,7 +86,7 @@ func (s surface) stream(ctx context.Context, t task.Task, after int64) (*huma.St
 		w.Header().Set("Content-Type", eventStream)
 		w.Header().Set("X-Accel-Buffering", "no")
 		w.Header().Set("X-Task-Id", t.ID)
-		w.Header().Set("X-Stream-Id", t.StreamID)
+		w.Header().Set("X-Stream-Id", streamID)
 		w.WriteHeader(http.StatusOK)
 		if sse.write(": task %s\n\n", t.ID) != nil {
 			return
@@ -97,7 +101,7 @@ func (s surface) stream(ctx context.Context, t task.Task, after int64) (*huma.St
 					return
 				}
 			default:
-				data, _ := json.Marshal(streamEvent{event.Type, event.Seq, event.At, t.ID, t.StreamID, event.Data}) // it was read from JSON
+				data, _ := json.Marshal(streamEvent{event.Type, event.Seq, event.At, t.ID, streamID, event.Data}) // it was read from JSON
 				if sse.write("id: %d\nevent: %s\ndata: %s\n\n", event.Seq, event.Type, data) != nil {
 					return
 				}

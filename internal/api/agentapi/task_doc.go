@@ -1,0 +1,195 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+// TaskDoc is a task in an answer.
+type TaskDoc struct {
+	ID                 string          `json:"id"`
+	Title              string          `json:"title"`
+	Task               string          `json:"task" doc:"The instruction."`
+	Status             task.Status     `json:"status" doc:"How far the task is."`
+	CompletionDelivery *task.Delivery  `json:"completion_delivery"`
+	StreamID           string          `json:"stream_id"`
+	CreatedBy          string          `json:"created_by" doc:"The email address of the user who handed it over."`
+	Visibility         task.Visibility `json:"visibility" doc:"Who sees it besides its owner."`
+	Model              string          `json:"model" doc:"What plans it; builtin: no language model."`
+	Mode               string          `json:"mode"`
+	ProjectID          string          `json:"project_id,omitempty"`
+	IsIsolated         bool            `json:"is_isolated" doc:"As in the request."`
+	IsScheduled        bool            `json:"is_scheduled" doc:"Whether a schedule made it."`
+	SecretNames        []string        `json:"secret_names" doc:"The names of the secrets in the request."`
+	Summary            string          `json:"summary"`
+	IssueCount         int             `json:"issue_count"`
+	CreatedAt          time.Time       `json:"created_at"`
+	UpdatedAt          time.Time       `json:"updated_at"`
+	StartedAt          *time.Time      `json:"started_at"`
+	CompletedAt        *time.Time      `json:"completed_at"`
+}
+
+func taskDoc(t task.Task) TaskDoc {
+	doc := TaskDoc{
+		ID: t.ID, Title: t.Title, Task: t.Instruction, Status: t.Status, StreamID: t.StreamID, CreatedBy: t.Owner, Visibility: t.Visibility, Model: t.Model,
+		Mode: t.Options.Mode, ProjectID: t.Options.ProjectID, IsIsolated: t.Options.Isolated, SecretNames: append([]string{}, t.Options.Secrets...),
+		Summary: t.Summary, IssueCount: t.Issues, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		StartedAt: orNull(t.StartedAt), CompletedAt: orNull(t.CompletedAt),
+	}
+	if doc.Mode == "" {
+		doc.Mode = "agent"
+	}
+	if t.Delivery != task.NoDelivery {
+		doc.CompletionDelivery = &t.Delivery
+	}
+	return doc
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// TaskList is a page of tasks.
+type TaskList struct {
+	Tasks      []TaskDoc `json:"tasks" doc:"The page."`
+	Total      int       `json:"total"`
+	HasMore    bool      `json:"has_more"`
+	NextCursor string    `json:"next_cursor,omitempty"`
+}
+
+// PageQuery asks for a page.
+type PageQuery struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
+	Cursor string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
+}
+
+// pageOf cuts the one item that was read beyond the page, and says what comes next.
+func pageOf[T any](items []T, limit int, id func(T) string) (page []T, more bool, next string) {
+	if len(items) <= limit {
+		return items, false, ""
+	}
+	return items[:limit], true, id(items[limit-1])
+}
+
+func (s surface) listTasks(ctx context.Context, in *struct {
+	PageQuery
+	Status string `query:"status" enum:"queued,running,suspended,resuming,completed,failed,aborted" doc:"Only those in this state."`
+}) (*struct{ Body TaskList }, error) {
+	found, total, err := s.Tasks.FindAll(ctx, task.Filter{Status: task.Status(in.Status), After: in.Cursor, Limit: in.Limit + 1})
+	if err != nil {
+		return nil, err
+	}
+	list := TaskList{Tasks: []TaskDoc{}, Total: total}
+	found, list.HasMore, list.NextCursor = pageOf(found, in.Limit, func(t task.Task) string { return t.ID })
+	for _, t := range found {
+		list.Tasks = append(list.Tasks, taskDoc(t))
+	}
+	return &struct{ Body TaskList }{list}, nil
+}
+
+// TaskDetail is a task with what belongs to it.
+type TaskDetail struct {
+	Task       TaskDoc         `json:"task" doc:"The task."`
+	Status     task.Status     `json:"status" doc:"How far the task is."`
+	Messages   []chatMessage   `json:"messages" doc:"What was said: each instruction, and what came of it."`
+	Plan       json.RawMessage `json:"plan,omitempty" doc:"What was understood of the instruction, and what was not."`
+	Pending    json.RawMessage `json:"pending,omitempty" doc:"What it asks while it is suspended: a list of questions, for POST …/approve."`
+	Issues     []task.Issue    `json:"issues" doc:"Its verified issues, newest first; at most 1000."`
+	ReadOnly   bool            `json:"read_only" doc:"Whether it is somebody else's in your team."`
+	Stream     streamDoc       `json:"stream" doc:"Its newest output stream."`
+	StreamURLs []streamLink    `json:"streamUrls" doc:"Where to follow it."`
+	Streams    []streamRow     `json:"streams" doc:"All of its output streams, one a turn."`
+}
+
+type chatMessage struct {
+	Role      string    `json:"role" enum:"user,assistant" doc:"Who said it."`
+	Text      string    `json:"text" doc:"What was said."`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// The mixed casing of these three is what clients of the public service know.
+type streamDoc struct {
+	HasStream bool         `json:"hasStream" doc:"Always true."`
+	StreamID  string       `json:"streamId"`
+	Status    task.Status  `json:"streamStatus" doc:"How far the task is."`
+	LastSeq   int64        `json:"last_seq" doc:"The number of the stream's last event so far."`
+	RunConfig task.Options `json:"run_config"`
+}
+
+type streamLink struct {
+	StreamID string      `json:"streamId"`
+	URL      string      `json:"url" doc:"From the server's root."`
+	Status   task.Status `json:"status" doc:"How far the task is."`
+}
+
+type streamRow struct {
+	StreamID    string       `json:"stream_id"`
+	Status      task.Status  `json:"status" doc:"How far the task is."`
+	CreatedAt   time.Time    `json:"created_at"`
+	CompletedAt *time.Time   `json:"completed_at"`
+	RunConfig   task.Options `json:"run_config"`
+}
+
+const detailIssues = 1000
+
+func (s surface) getTask(ctx context.Context, in *TaskPath) (*struct{ Body TaskDetail }, error) {
+	t, err := s.Tasks.Find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	issues, _, err := s.Tasks.FindIssues(ctx, task.IssueFilter{TaskID: t.ID, Limit: detailIssues})
+	if err != nil {
+		return nil, err
+	}
+	streams, err := s.Tasks.Streams(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	caller, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	detail := TaskDetail{
+		Task: taskDoc(t), Status: t.Status, Plan: t.Plan, Issues: issues, ReadOnly: caller.UserID != t.UserID,
+		Messages: messages(streams), Pending: t.Pending,
+		Stream: streamDoc{HasStream: true, StreamID: t.StreamID, Status: t.Status, LastSeq: t.LastSeq, RunConfig: t.Options},
+	}
+	for _, one := range streams {
+		detail.StreamURLs = append(detail.StreamURLs, streamLink{one.StreamID, streamURL(t) + "?stream_id=" + one.StreamID, one.Status})
+		detail.Streams = append(detail.Streams, streamRow{one.StreamID, one.Status, one.BegunAt, orNull(one.CompletedAt), one.Options})
+	}
+	return &struct{ Body TaskDetail }{detail}, nil
+}
+
+// messages are what was said in the turns of a task.
+func messages(streams []task.Stream) (out []chatMessage) {
+	for _, one := range streams {
+		out = append(out, chatMessage{Role: "user", Text: one.Instruction, CreatedAt: one.BegunAt})
+		if one.Status.Final() {
+			out = append(out, chatMessage{Role: "assistant", Text: one.Summary, CreatedAt: one.CompletedAt})
+		}
+	}
+	return out
+}
+
+// ArtifactWrapper is the specification's artifact retrieval wrapper.
+type ArtifactWrapper struct {
+	TaskID             string                  `json:"task_id"`
+	CompletionDelivery task.Delivery           `json:"completion_delivery" doc:"What the task was created with."`
+	Artifact           task.CompletionArtifact `json:"artifact" doc:"The artifact, without event."`
+}
+
+func (s surface) getArtifact(ctx context.Context, in *struct {
+	TaskPath
+	Refresh bool `query:"refresh" doc:"Build the artifact anew from the task's current issues."`
+}) (*struct{ Body ArtifactWrapper }, error) {
+	delivery, artifact, err := s.Tasks.FindArtifact(ctx, in.ID, in.Refresh)
+	return &struct{ Body ArtifactWrapper }{ArtifactWrapper{artifact.TaskID, delivery, artifact}}, err
+}
