@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -35,27 +37,32 @@ func newConnector(ctx context.Context, cfg Config, most int) (connector, error) 
 }
 
 // sockets connects with sockets of its own, without a goroutine for each: the kernel's
-// share of a connection is then most of its cost.
+// share of a connection is then most of its cost. A socket that was refused is used again.
 type sockets struct {
 	epoll  int
-	fds    []int // by slot, plus one; 0 is none
+	fds    []int    // by slot, plus one; 0 is none
+	spare  [2][]int // refused, for IPv4 and IPv6
 	events []syscall.EpollEvent
 }
 
+const maxSpare = 16
+
 func (s *sockets) start(slot int, h *host, port uint16) outcome {
-	family := syscall.AF_INET
-	if h.Addr.Is6() {
-		family = syscall.AF_INET6
-	}
-	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	fd, err := s.socket(family(h.Addr))
 	if err != nil {
 		return ending(err)
 	}
-	if err := connect(fd, netip.AddrPortFrom(h.Addr, port)); !errors.Is(err, syscall.EINPROGRESS) {
-		return s.finish(fd, err)
+	to := address(h.Addr, port)
+	err = syscall.Connect(fd, to)
+	if errors.Is(err, syscall.EINPROGRESS) {
+		// Asked once more, the kernel says what has come of it: on loopback and where the
+		// host is near the answer is here already.
+		err = syscall.Connect(fd, to)
 	}
-	// The slot travels in the event beside nothing else.
-	event := syscall.EpollEvent{Events: syscall.EPOLLOUT, Fd: int32(slot)}
+	if !errors.Is(err, syscall.EALREADY) {
+		return s.finish(fd, family(h.Addr), err)
+	}
+	event := syscall.EpollEvent{Events: syscall.EPOLLOUT, Fd: int32(slot)} // what it says is the slot, not the file
 	if err := syscall.EpollCtl(s.epoll, syscall.EPOLL_CTL_ADD, fd, &event); err != nil {
 		_ = syscall.Close(fd)
 		return exhausted
@@ -67,25 +74,53 @@ func (s *sockets) start(slot int, h *host, port uint16) outcome {
 	return pending
 }
 
-// connect begins to connect a socket that does not block.
-func connect(fd int, to netip.AddrPort) error {
-	if a := to.Addr(); a.Is6() {
-		return syscall.Connect(fd, &syscall.SockaddrInet6{Port: int(to.Port()), Addr: a.As16()})
+// family is 0 for IPv4 and 1 for IPv6.
+func family(a netip.Addr) int {
+	if a.Is6() {
+		return 1
 	}
-	return syscall.Connect(fd, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
+	return 0
 }
 
-// finish closes a socket whose connection ended with err, and says how.
-func (s *sockets) finish(fd int, err error) outcome {
+// socket gives one that is not connected.
+func (s *sockets) socket(family int) (int, error) {
+	if spare := s.spare[family]; len(spare) > 0 {
+		s.spare[family] = spare[:len(spare)-1]
+		return spare[len(spare)-1], nil
+	}
+	domain := [2]int{syscall.AF_INET, syscall.AF_INET6}[family]
+	return syscall.Socket(domain, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+}
+
+func address(a netip.Addr, port uint16) syscall.Sockaddr {
+	if a.Is6() {
+		zone, _ := strconv.ParseUint(a.Zone(), 10, 32)
+		return &syscall.SockaddrInet6{Port: int(port), Addr: a.As16(), ZoneId: uint32(zone)}
+	}
+	return &syscall.SockaddrInet4{Port: int(port), Addr: a.As4()}
+}
+
+// finish says how the connection of a socket ended, and puts the socket away.
+func (s *sockets) finish(fd, family int, err error) outcome {
 	o := ending(err)
-	if o == opened && self(fd) {
+	switch {
+	case o == refused && len(s.spare[family]) < maxSpare:
+		s.spare[family] = append(s.spare[family], fd)
+		return o
+	case o == opened && self(fd):
 		o = refused
 	}
-	if o == opened { // leave by a reset: no thousands of sockets that wait for stragglers
+	hangUp(fd, o)
+	return o
+}
+
+// hangUp closes a socket: of an open port by a reset, so that no thousands of sockets wait
+// for stragglers.
+func hangUp(fd int, o outcome) {
+	if o == opened {
 		_ = syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
 	}
 	_ = syscall.Close(fd)
-	return o
 }
 
 // self reports whether a socket is connected to itself, as happens on loopback when the
@@ -122,7 +157,12 @@ func (s *sockets) wait(d time.Duration, ended func(slot int, o outcome)) {
 			if err == nil && code != 0 {
 				err = syscall.Errno(code)
 			}
-			ended(slot, s.finish(fd, err))
+			o := ending(err)
+			if o == opened && self(fd) {
+				o = refused
+			}
+			hangUp(fd, o)
+			ended(slot, o)
 		}
 		if n < len(s.events) {
 			return
@@ -141,6 +181,9 @@ func (s *sockets) close() {
 		if fd > 0 {
 			_ = syscall.Close(fd - 1)
 		}
+	}
+	for _, fd := range slices.Concat(s.spare[0], s.spare[1]) {
+		_ = syscall.Close(fd)
 	}
 	_ = syscall.Close(s.epoll)
 }
