@@ -48,3 +48,29 @@ func TestScopeAdmits(t *testing.T) {
 		t.Errorf("asking was reported: %v", got)
 	}
 }
+
+func TestScopeExcludes(t *testing.T) {
+	s := mustScope(t, netguard.Limits{Excludes: func(host string, port uint16) bool { return host == "out.test" || host == "127.0.0.3" || port == 81 }},
+		"out.test", "in.test", "127.0.0.0/24")
+	for _, c := range []struct {
+		name, to string
+		ok       bool
+	}{
+		{"out.test", "127.0.0.2:80", false},
+		{"OUT.test.", "127.0.0.2:80", false},
+		{"in.test", "127.0.0.2:80", true},
+		{"in.test", "127.0.0.2:81", false},
+		{"in.test", "127.0.0.3:80", true}, // where a name leads is for Deny
+		{"", "127.0.0.3:80", false},
+		{"", "[::ffff:127.0.0.3]:80", false},
+		{"", "127.0.0.2:80", true},
+	} {
+		if err := s.Admit(c.name, netip.MustParseAddrPort(c.to)); (err == nil) != c.ok {
+			t.Errorf("%s at %s: %v", c.name, c.to, err)
+		}
+	}
+	for _, addr := range []string{"out.test:80", "127.0.0.3:80", "127.0.0.2:81"} {
+		_, err := s.Dial(t.Context(), "tcp", addr)
+		wantDenied(t, err)
+	}
+}

@@ -15,6 +15,9 @@ import (
 type Limits struct {
 	// Deny lists networks that are refused whatever the targets say (--deny-targets).
 	Deny []netip.Prefix
+	// Excludes, when set, says which hosts (a name or an address, as a dial names it) are
+	// refused whatever the targets say. Where a name leads is not asked: that is for Deny.
+	Excludes func(host string, port uint16) bool
 	// Resolver looks up names; nil is the system's.
 	Resolver *net.Resolver
 	// OnDenied, when set, is told of each dial that was refused, before Dial returns. It
@@ -156,13 +159,16 @@ func (s *Scope) AllowsURL(u *url.URL) bool {
 // before the packet. Nothing is reported to OnDenied.
 func (s *Scope) Admit(name string, to netip.AddrPort) error {
 	may := nowhere
+	dialled := plain(to.Addr()).String()
 	if h, ok := parseHost(name); ok && h.name != "" {
-		may = s.index.name(h.name, to.Port())
+		may, dialled = s.index.name(h.name, to.Port()), h.name
 	}
 	why := s.refuses(to.Addr(), to.Port(), may)
 	switch {
 	case to.Port() == 0:
 		why = "it is not a host and a port"
+	case s.excludes(dialled, to.Port()):
+		why = excluded
 	case why == "":
 		return nil
 	}
@@ -181,7 +187,13 @@ func (s *Scope) admit(addr string) (h host, port uint16, may reach, why string) 
 		return h, 0, nowhere, "it is neither a host name nor an IP address"
 	}
 	if h.name == "" {
+		if s.excludes(plain(h.addr).String(), port) {
+			return h, port, nowhere, excluded
+		}
 		return h, port, nowhere, s.refuses(h.addr, port, nowhere)
+	}
+	if s.excludes(h.name, port) {
+		return h, port, nowhere, excluded
 	}
 	if may = s.index.name(h.name, port); may == nowhere {
 		return h, port, may, notInScope
@@ -225,7 +237,16 @@ func (s *Scope) never(a netip.Addr) string {
 	return ""
 }
 
-const notInScope = "it is not in scope"
+// excludes reports whether the caller's rules leave a host out.
+func (s *Scope) excludes(host string, port uint16) bool {
+	return s.limits.Excludes != nil && s.limits.Excludes(host, port)
+}
+
+// The reasons that have nothing to do with what an address is.
+const (
+	notInScope = "it is not in scope"
+	excluded   = "it is excluded"
+)
 
 // report makes the refusal of addr, and tells OnDenied.
 func (s *Scope) report(addr, why string) *Denied {

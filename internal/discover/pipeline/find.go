@@ -1,0 +1,224 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/names"
+)
+
+// Domain finds the names of a domain, with the domain itself, and emits those that DNS
+// knows, with what it says of them. Where no step needs addresses, names are emitted as
+// sources tell them. emit is called by one goroutine at a time; its error ends the run and
+// is returned. The reports say how each source behaved, and the name servers.
+func (p *Pipeline) Domain(ctx context.Context, domain string, emit func(discover.Name) error) ([]discover.SourceReport, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex
+	hand := func(n discover.Name) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		if err := emit(n); err != nil {
+			stop(err)
+		}
+	}
+	if !p.resolves() {
+		hand(discover.Name{Host: domain, Domain: domain})
+		report, err := names.Find(ctx, p.names, domain, p.Steps, hand)
+		return report.Sources, because(ctx, err)
+	}
+	found := newFeed()
+	found.put(ctx, discover.Name{Host: domain, Sources: []discover.SourceRef{{Source: "input"}}})
+	var told names.Report
+	var failed error
+	var finding sync.WaitGroup
+	finding.Go(func() {
+		defer found.close()
+		told, failed = names.Find(ctx, p.names, domain, p.Steps, func(n discover.Name) {
+			if n.RCode != "" {
+				hand(n)
+				return
+			}
+			found.put(ctx, n)
+		})
+	})
+	report, err := p.resolve(ctx, domain, found, hand)
+	finding.Wait()
+	if err == nil {
+		err = failed
+	}
+	return append(told.Sources, report), because(ctx, err)
+}
+
+// because is why a run ended early: the cause of its context, or else err.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// resolves reports whether a step needs to know where names lead.
+func (p *Pipeline) resolves() bool {
+	return p.wants(discover.DNSResolve, discover.PortScan, discover.TLSScan, discover.HTTPProbe, discover.EndpointCrawling, discover.HTTPScreenshot)
+}
+
+// Known looks up hosts that are known already, and emits those that are there still. What
+// somebody named is emitted although it is a wildcard's answer.
+func (p *Pipeline) Known(ctx context.Context, about string, hosts iter.Seq[discover.Name], emit func(discover.Name) error) (discover.SourceReport, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	feed := newFeed()
+	feed.named = true
+	go func() {
+		defer feed.close()
+		for n := range hosts {
+			feed.put(ctx, n)
+		}
+	}()
+	report, err := p.resolve(ctx, about, feed, func(n discover.Name) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := emit(n); err != nil {
+			stop(err)
+		}
+	})
+	return report, because(ctx, err)
+}
+
+// Ranges emits every address of ranges, with the names that DNS has for it where that is
+// asked for.
+func (p *Pipeline) Ranges(ctx context.Context, ranges []netip.Prefix, emit func(discover.Name) error) (discover.SourceReport, error) {
+	about := make([]string, len(ranges))
+	for i, r := range ranges {
+		about[i] = r.String()
+	}
+	return p.Known(ctx, strings.Join(about, ","), func(yield func(discover.Name) bool) {
+		for _, r := range ranges {
+			for a := r.Masked().Addr(); r.Contains(a); a = a.Next() {
+				if !yield(discover.Name{Host: a.String(), Sources: []discover.SourceRef{{Source: "range", Metadata: map[string]string{"range": r.String()}}}}) {
+					return
+				}
+			}
+		}
+	}, emit)
+}
+
+// Network is the ranges that an autonomous system (such as AS64500) announces.
+func (p *Pipeline) Network(ctx context.Context, asn string) ([]netip.Prefix, discover.SourceReport) {
+	return names.Ranges(ctx, p.names, asn)
+}
+
+// feed takes hosts from one goroutine to another, and remembers who named those that are
+// on their way.
+type feed struct {
+	named bool // somebody named them one by one
+	hosts chan string
+
+	mu      sync.Mutex
+	pending map[string]discover.Name
+}
+
+// feedSize is how many hosts wait.
+const feedSize = 1000
+
+func newFeed() *feed {
+	return &feed{hosts: make(chan string, feedSize), pending: map[string]discover.Name{}}
+}
+
+func (f *feed) put(ctx context.Context, n discover.Name) {
+	f.mu.Lock()
+	if old, ok := f.pending[n.Host]; ok {
+		n.Sources = append(old.Sources, n.Sources...)
+	}
+	f.pending[n.Host] = n
+	f.mu.Unlock()
+	select {
+	case f.hosts <- n.Host:
+	case <-ctx.Done():
+	}
+}
+
+func (f *feed) close() { close(f.hosts) }
+
+func (f *feed) all(yield func(string) bool) {
+	for host := range f.hosts {
+		if !yield(host) {
+			for range f.hosts { // let the other side end
+			}
+			return
+		}
+	}
+}
+
+// take is what was put for a host.
+func (f *feed) take(host string) discover.Name {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.pending[host]
+	delete(f.pending, host)
+	return n
+}
+
+// resolve looks the hosts of a feed up and hands on those that are there.
+func (p *Pipeline) resolve(ctx context.Context, about string, from *feed, hand func(discover.Name)) (discover.SourceReport, error) {
+	began := time.Now()
+	found := 0
+	report, err := names.Resolve(ctx, p.names, from.all, func(n discover.Name) {
+		put := from.take(n.Host)
+		n.Sources = put.Sources
+		if _, err := netip.ParseAddr(n.Host); err == nil {
+			a, _ := netip.ParseAddr(n.Host)
+			n.IP = []netip.Addr{a}
+		} else if !names.Exists(n) && !(from.named && len(n.IP) > 0) {
+			return
+		}
+		found++
+		hand(n)
+	})
+	for range from.hosts { // what Resolve left, so that the other side ends
+	}
+	out := discover.SourceReport{Source: string(discover.DNSResolve), About: about, State: discover.SourceOK, Count: found, Took: time.Since(began)}
+	switch lost := report.TimedOut + report.Malformed; {
+	case lost > 0 && lost == report.Asked:
+		out.State, out.Detail = discover.SourceTimedOut, "No name server answered."
+	case lost > 0:
+		out.State, out.Detail = discover.SourceLimited, fmt.Sprintf("%d of %d names got no answer.", lost, report.Asked)
+	case found == 0:
+		out.State = discover.SourceEmpty
+	}
+	if len(report.Wildcards) > 0 {
+		out.Detail = strings.TrimSpace(out.Detail + " Every name is answered below " + strings.Join(report.Wildcards[:min(len(report.Wildcards), 5)], ", ") + ".")
+	}
+	return out, err
+}
+
+// byPorts parts targets by the ports they are looked at for. Most have none of their own.
+func (p *Pipeline) byPorts(targets []Target) map[string][]discover.Name {
+	out := map[string][]discover.Name{}
+	for _, t := range targets {
+		ports := p.Ports
+		if len(t.Ports) > 0 {
+			if ports == "" {
+				ports = "top-100"
+			}
+			own := slices.Sorted(slices.Values(t.Ports))
+			for _, port := range own {
+				ports += fmt.Sprintf(",%d", port)
+			}
+		}
+		out[ports] = append(out[ports], t.Name)
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package enumeration
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/netguard"
+)
+
+// The bounds of an enumeration.
+const (
+	MaxDomains   = 1_000
+	MaxInputs    = 50_000
+	MaxAddresses = 1 << 20 // that ranges count out to
+	maxName      = 200
+)
+
+// Found is a host that a chunk of names hands on.
+type Found struct {
+	discover.Name
+	Ports []uint16 `json:"ports,omitempty"` // to look at besides the enumeration's
+}
+
+// Coverage is what an enumeration covers: nothing else may be dialled.
+type Coverage struct {
+	Domains  []string // with all below them
+	Hosts    []Found  // that were named one by one
+	Prefixes []netip.Prefix
+}
+
+// Targets are what netguard lets a scope of the coverage dial.
+func (c Coverage) Targets() (out []netguard.Target) {
+	for _, d := range c.Domains {
+		out = append(out, netguard.Target{Host: d}, netguard.Target{Host: d, Subdomains: true})
+	}
+	for _, h := range c.Hosts {
+		out = append(out, netguard.Target{Host: h.Host})
+	}
+	for _, p := range c.Prefixes {
+		out = append(out, netguard.Target{Prefix: p})
+	}
+	return out
+}
+
+// Coverage is what a configuration covers. An error is the caller's.
+func (c Config) Coverage() (out Coverage, err error) {
+	for _, text := range c.RootDomains {
+		domain, err := rootDomain(text)
+		if err != nil {
+			return out, err
+		}
+		if !slices.Contains(out.Domains, domain) {
+			out.Domains = append(out.Domains, domain)
+		}
+	}
+	hosts := map[string]int{}
+	var addresses uint64
+	for _, text := range c.Inputs {
+		t, err := netguard.ParseTarget(text)
+		if err != nil || t.Subdomains {
+			return out, errs.Field("enrichment_inputs", "enrichment_inputs: %.100q is not a host, an address, a range or a URL.", text)
+		}
+		if p := t.Prefix; p.IsValid() {
+			bits := p.Addr().BitLen() - p.Bits()
+			if bits > 20 {
+				return out, errs.Field("enrichment_inputs", "enrichment_inputs: %s is too large a range (at most %d addresses).", p, MaxAddresses)
+			}
+			if addresses += 1 << bits; addresses > MaxAddresses {
+				return out, errs.Field("enrichment_inputs", "enrichment_inputs: the ranges have more than %d addresses.", MaxAddresses)
+			}
+			if len(t.Ports) == 0 || bits > 0 {
+				out.Prefixes = append(out.Prefixes, p)
+				continue
+			}
+			t.Host = p.Addr().String()
+		}
+		at, known := hosts[t.Host]
+		if !known {
+			at = len(out.Hosts)
+			hosts[t.Host] = at
+			out.Hosts = append(out.Hosts, Found{Name: discover.Name{Host: t.Host, Sources: []discover.SourceRef{{Source: "input"}}}})
+		}
+		for _, port := range t.Ports {
+			if !slices.Contains(out.Hosts[at].Ports, port) {
+				out.Hosts[at].Ports = append(out.Hosts[at].Ports, port)
+			}
+		}
+	}
+	return out, nil
+}
+
+// rootDomain is a domain below which names are looked for.
+func rootDomain(text string) (string, error) {
+	t, err := netguard.ParseTarget(strings.TrimPrefix(strings.TrimSpace(text), "*."))
+	if err != nil || t.Host == "" || t.Subdomains || len(t.Ports) > 0 {
+		return "", errs.Field("root_domains", "root_domains: %.100q is not a domain.", text)
+	}
+	if !strings.Contains(t.Host, ".") {
+		return "", errs.Field("root_domains", "root_domains: %.100q is a top-level domain; name one below it.", text)
+	}
+	return t.Host, nil
+}
+
+// internal reports whether a coverage is all addresses that are not of the public
+// internet.
+func (c Coverage) internal() bool {
+	private := func(a netip.Addr) bool { return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() }
+	for _, h := range c.Hosts {
+		if a, err := netip.ParseAddr(h.Host); h.Host != "localhost" && (err != nil || !private(a)) {
+			return false
+		}
+	}
+	for _, p := range c.Prefixes {
+		if !private(p.Addr()) {
+			return false
+		}
+	}
+	return len(c.Domains) == 0 && len(c.Hosts)+len(c.Prefixes) > 0
+}
+
+// check refuses a configuration that names nothing to look at, or too much.
+func (c Config) check() (Coverage, error) {
+	switch {
+	case len(c.RootDomains)+len(c.Inputs)+len(c.CloudConfigIDs) == 0:
+		return Coverage{}, errs.Field("root_domains", "root_domains, enrichment_inputs or cloudlist_config_ids is required: say what to look at.")
+	case len(c.RootDomains) > MaxDomains:
+		return Coverage{}, errs.Field("root_domains", "root_domains must be at most %d.", MaxDomains)
+	case len(c.Inputs) > MaxInputs:
+		return Coverage{}, errs.Field("enrichment_inputs", "enrichment_inputs must be at most %d.", MaxInputs)
+	}
+	for _, s := range c.Steps {
+		if !slices.Contains(discover.Steps, s) {
+			return Coverage{}, errs.Field("steps", "steps: %.40q is not known.", s)
+		}
+	}
+	return c.Coverage()
+}
