@@ -1,0 +1,268 @@
+// Package dnslab is a name server for tests, with a zone in which everything that is hard
+// about finding names happens, and the truth about each of them.
+package dnslab
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How a name behaves that is not simply answered for.
+type manner int
+
+const (
+	plainly   manner = iota
+	slowly           // after Zone.Slow
+	cutOff           // over UDP with the TC bit and nothing in it
+	silently         // never
+	brokenly         // SERVFAIL, also for all names below
+	garbled          // bytes that are no DNS, under the right id and question
+	amongLies        // after answers with a wrong id, a wrong question, and from a wrong port
+	split            // the CNAME alone, without what it leads to
+)
+
+// node is a name with something under it.
+type node struct {
+	addrs  []netip.Addr
+	pool   netip.Prefix // addresses at random, a new one each time
+	alias  string
+	texts  map[string][]string // other records by type, as in a zone file
+	manner manner
+}
+
+// How a name can be found.
+const (
+	ByWords   = "words"   // its label is a common one
+	ByPermute = "permute" // it is close to one that is found by words
+	BySource  = "source"  // somebody has to name it
+)
+
+// Truth is what is to be found out about one name.
+type Truth struct {
+	RCode    string       // as discover.Name has it
+	IP       []netip.Addr // sorted; nil for a name that has none
+	CNAME    []string     // the chain, in order
+	Dangling bool
+	Loop     bool // the chain leads back into itself; only its first name is sure
+	By       string
+}
+
+// Zone is a zone and the truth about it. Names are in lower case, without a final dot.
+type Zone struct {
+	Domain string
+	Slow   time.Duration // until a slow name is answered; 100 ms when it is 0
+	Names  map[string]Truth
+	// Wildcards are the parents (without "*.") below which every name is answered.
+	Wildcards []string
+
+	nodes map[string]*node
+	inner map[string]bool // names that have a name below
+}
+
+// words are labels that stand on everybody's list.
+var words = []string{
+	"www", "mail", "api", "dev", "staging", "test", "vpn", "admin", "portal", "blog", "shop", "cdn", "static", "img",
+	"app", "m", "beta", "demo", "docs", "support", "status", "git", "ci", "grafana", "db", "smtp", "imap", "ns1", "ns2",
+	"ftp", "files", "login", "auth", "sso", "internal", "intranet", "news", "forum", "wiki", "monitor",
+}
+
+// permuted are names that are near words, and on nobody's list.
+var permuted = []string{
+	"api-dev", "dev-api", "api-staging", "api2", "api02", "mail-test", "vpn3", "app-v2", "portal-internal",
+	"staging-api2", "cdn-beta", "shop-admin", "git-demo", "www.dev", "api.staging", "admin.test",
+}
+
+// Generate makes a zone of n names (1,000 at least) under domain: the same one each time.
+// Its addresses are loopback's.
+func Generate(domain string, n int) *Zone {
+	z := &Zone{Domain: domain, Names: map[string]Truth{}, nodes: map[string]*node{}, inner: map[string]bool{}}
+	z.apex()
+	for i, w := range words {
+		z.host(w, ByWords, plainly, v4(1, i), v6(1, i))
+	}
+	for i, w := range permuted {
+		z.host(w, ByPermute, plainly, v4(2, i))
+	}
+	z.wildcards()
+	z.aliases()
+	z.manners()
+	for i := 0; len(z.Names) < n; i++ {
+		list := []netip.Addr{v4(3, i)}
+		if i%3 == 0 {
+			list = append(list, v6(3, i))
+		}
+		z.host(fmt.Sprintf("node-%04d.rack%d.dc%d", i, i%40, i%4), BySource, plainly, list...)
+	}
+	return z
+}
+
+// apex fills the top of the zone.
+func (z *Zone) apex() {
+	z.add("", &node{addrs: []netip.Addr{v4(0, 1)}, texts: map[string][]string{
+		"SOA": {"ns1." + z.Domain + ". hostmaster." + z.Domain + ". 7 3600 600 86400 60"},
+		"NS":  {"ns1." + z.Domain + ".", "ns2." + z.Domain + "."},
+		"MX":  {"10 mail." + z.Domain + "."},
+		"TXT": {`"v=spf1 -all"`, `"a" "b"`},
+		"CAA": {`0 issue "ca.example"`},
+	}})
+	z.Names[z.Domain] = Truth{RCode: "NOERROR", IP: []netip.Addr{v4(0, 1)}, By: BySource}
+	z.add("_sip._tcp", &node{texts: map[string][]string{"SRV": {"1 2 5060 www." + z.Domain + "."}}})
+	z.Names["_sip._tcp."+z.Domain] = Truth{RCode: "NOERROR", By: BySource}
+}
+
+// wildcards adds zones that answer for every name, and real names in them.
+func (z *Zone) wildcards() {
+	z.wildcard("wild", &node{addrs: []netip.Addr{v4(90, 1), v4(90, 2)}})
+	z.wildcard("deep.wild", &node{addrs: []netip.Addr{v4(91, 1)}})
+	z.wildcard("spin", &node{pool: netip.MustParsePrefix("127.92.0.0/24")})
+	z.wildcard("aka", &node{alias: "www." + z.Domain})
+	z.wildcard("void", &node{alias: "nobody.elasticbeanstalk.com"})
+	z.wildcard("blank", &node{texts: map[string][]string{"TXT": {`"x"`}}})
+	for i := range 10 {
+		for j, zone := range []string{"wild", "deep.wild", "spin", "aka", "void", "blank"} {
+			z.host(fmt.Sprintf("real%d.%s", i, zone), BySource, plainly, v4(93, 10*i+j))
+		}
+	}
+	z.Names["deep.wild."+z.Domain] = Truth{RCode: "NOERROR", By: BySource} // a wildcard stands below
+}
+
+// aliases adds CNAMEs: chains, loops, those that are left dangling, and those that the
+// server does not follow.
+func (z *Zone) aliases() {
+	target := "www"
+	for i := range 10 { // chain9 takes ten steps
+		name := fmt.Sprintf("chain%d", i)
+		z.alias(name, target+"."+z.Domain, plainly)
+		target = name
+	}
+	z.alias("loop-a", "loop-b."+z.Domain, plainly)
+	z.alias("loop-b", "loop-a."+z.Domain, plainly)
+	z.alias("self", "self."+z.Domain, plainly)
+	for i := range 20 {
+		z.alias(fmt.Sprintf("part%d", i), fmt.Sprintf("chain%d.%s", i%5, z.Domain), split)
+		z.alias(fmt.Sprintf("gone%d", i), fmt.Sprintf("gone%d.azurewebsites.net", i), plainly)
+		z.alias(fmt.Sprintf("lost%d", i), fmt.Sprintf("lost%d.%s", i+100, z.Domain), plainly)
+		z.alias(fmt.Sprintf("half%d", i), fmt.Sprintf("half%d.elasticbeanstalk.com", i), split)
+	}
+	for name := range z.nodes {
+		if z.nodes[name].alias != "" && !strings.HasPrefix(name, "*.") {
+			z.Names[name] = z.truth(name)
+		}
+	}
+}
+
+// manners adds names that are answered in their own way.
+func (z *Zone) manners() {
+	z.add("broken", &node{manner: brokenly})
+	z.Names["broken."+z.Domain] = Truth{RCode: "SERVFAIL", By: BySource}
+	for i := range 20 {
+		z.Names[fmt.Sprintf("x%d.broken.%s", i, z.Domain)] = Truth{RCode: "SERVFAIL", By: BySource}
+		z.host(fmt.Sprintf("slow%d", i), BySource, slowly, v4(80, i))
+		z.host(fmt.Sprintf("liar%d", i), BySource, amongLies, v4(81, i))
+		var many []netip.Addr
+		for j := range 100 {
+			many = append(many, v4(100+i, j))
+		}
+		z.host(fmt.Sprintf("large%d", i), BySource, cutOff, many...)
+	}
+	for i := range 5 {
+		silent, garbage := fmt.Sprintf("silent%d", i), fmt.Sprintf("garbage%d", i)
+		z.add(silent, &node{manner: silently})
+		z.Names[silent+"."+z.Domain] = Truth{RCode: "timeout", By: BySource}
+		z.add(garbage, &node{manner: garbled})
+		z.Names[garbage+"."+z.Domain] = Truth{RCode: "malformed", By: BySource}
+	}
+}
+
+// truth follows a chain as far as it goes.
+func (z *Zone) truth(name string) Truth {
+	t := Truth{RCode: "NOERROR", By: BySource}
+	seen := map[string]bool{name: true}
+	for {
+		n := z.nodes[name]
+		switch {
+		case n == nil:
+			t.RCode, t.Dangling = "NXDOMAIN", true
+			return t
+		case n.alias == "":
+			t.IP = slices.Clone(n.addrs)
+			return t
+		}
+		name = n.alias
+		t.CNAME = append(t.CNAME, name)
+		if seen[name] {
+			t.Loop, t.Dangling = true, true
+			return t
+		}
+		seen[name] = true
+	}
+}
+
+// Asked is every name of the zone, and as many that are not there: some plainly missing,
+// some made up by wildcards.
+func (z *Zone) Asked() []string {
+	list := slices.Sorted(maps.Keys(z.Names))
+	for i := range len(list) {
+		if i%4 == 0 && len(z.Wildcards) > 0 {
+			list = append(list, fmt.Sprintf("made%d.%s", i, z.Wildcards[i/4%len(z.Wildcards)]))
+		} else {
+			list = append(list, fmt.Sprintf("missing%d.%s", i, z.Domain))
+		}
+	}
+	return list
+}
+
+func (z *Zone) host(name, by string, how manner, addrs ...netip.Addr) {
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	z.add(name, &node{addrs: addrs, manner: how})
+	z.Names[name+"."+z.Domain] = Truth{RCode: "NOERROR", IP: addrs, By: by}
+}
+
+func (z *Zone) alias(name, target string, how manner) { z.add(name, &node{alias: target, manner: how}) }
+
+func (z *Zone) wildcard(parent string, n *node) {
+	z.add("*."+parent, n)
+	z.Wildcards = append(z.Wildcards, parent+"."+z.Domain)
+}
+
+// add puts a node into the zone; "" is the zone's top.
+func (z *Zone) add(name string, n *node) {
+	full := strings.TrimPrefix(name+"."+z.Domain, ".")
+	z.nodes[full] = n
+	for up := full; up != z.Domain; {
+		_, up, _ = strings.Cut(up, ".")
+		z.inner[up] = true
+	}
+}
+
+// find is the node that answers for a name: its own, or the wildcard's of the nearest
+// name above that is there (RFC 4592). made says that a wildcard answers; exists, that
+// the name or something below is there.
+func (z *Zone) find(name string) (n *node, made, exists bool) {
+	if n = z.nodes[name]; n != nil || z.inner[name] {
+		return n, false, true
+	}
+	for up := name; up != ""; {
+		_, up, _ = strings.Cut(up, ".")
+		if at := z.nodes[up]; at != nil && at.manner == brokenly {
+			return at, false, true
+		}
+		if z.nodes[up] != nil || z.inner[up] {
+			n = z.nodes["*."+up]
+			return n, n != nil, n != nil
+		}
+	}
+	return nil, false, false
+}
+
+func v4(group, i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{127, byte(group), byte(i >> 8), byte(i)})
+}
+
+func v6(group, i int) netip.Addr {
+	return netip.AddrFrom16([16]byte{0xfd, 0, 0, byte(group), 14: byte(i >> 8), 15: byte(i)})
+}
