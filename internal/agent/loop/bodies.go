@@ -66,6 +66,7 @@ const (
 	CallAborted   CallStatus = "aborted"  // by Control.Abort
 	CallDeclined  CallStatus = "declined" // by the person who was asked
 	CallUnknown   CallStatus = "unknown"  // the process died under it, and it must not be called twice
+	CallRefused   CallStatus = "refused"  // no such tool, or arguments that do not fit it
 )
 
 // Returned is the body of ToolResult. Result may be partial when Status is not completed.

@@ -108,9 +108,9 @@ const (
 	EventProgress EventType = "tool-progress"         // Text is the tool's
 	EventOutput   EventType = "tool-output-available" // Data is Returned
 	EventSubagent EventType = "data-subagent-stream"  // Data is Started, then Ended
-	EventPlan     EventType = "plan"                  // Data is Plan
+	EventPlan     EventType = "plan"                  // Data is Waiting; with AutoExecute nobody needs to answer
 	EventQuestion EventType = "question"              // Data is Waiting
-	EventApproval EventType = "approval"              // Data is Waiting
+	EventApproval EventType = "approval"              // Data is Waiting, of an intrusive or a half-done call
 	EventVerdict  EventType = "verdict"               // Data is Finding
 	EventNote     EventType = "note"                  // Data is Remark
 	EventFinish   EventType = "finish"                // Data is Outcome

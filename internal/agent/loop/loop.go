@@ -124,7 +124,7 @@ const (
 type Outcome struct {
 	Status  Status          `json:"status"`
 	Code    string          `json:"code,omitempty"`
-	Summary string          `json:"summary"` // for people
+	Summary string          `json:"summary"`           // for people
 	Pending json.RawMessage `json:"pending,omitempty"` // of Suspended: a list of Waiting
 	Usage   llm.Usage       `json:"usage"`
 	Micros  int64           `json:"micros"`

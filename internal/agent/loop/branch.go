@@ -1,0 +1,258 @@
+package loop
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+)
+
+// branch is one conversation with the model: main's, or a sub-agent's. It is sequential,
+// and nothing in it is touched by another branch.
+type branch struct {
+	*run
+
+	name     string
+	subagent string // its id; empty for main
+	started  Started
+	planning bool
+	halted   bool // by a stop; only verifying goes on
+
+	talk    []item
+	meter   meter
+	account account
+	guard   *guard
+
+	answers  int // of the model, for keys
+	steps    int // since this phase began
+	children int
+	cuts     int    // answers in a row that were cut at MaxTokens
+	blanks   int    // answers in a row that said nothing
+	partial  string // of an answer that was cut
+	text     string // the last answer
+	plan     *Plan  // that was proposed and not yet looked at
+
+	sum      Outcome // its numbers and findings, those of sub-agents included
+	evidence []string
+}
+
+// item is a message, and for a tool's the call's end that it shows.
+type item struct {
+	llm.Message
+	shows *Returned
+}
+
+func (r *run) branch(name string) *branch {
+	return &branch{run: r, name: name, guard: newGuard(r.StaleSteps)}
+}
+
+// key is the name of a place in this branch, the same at every replay.
+func (b *branch) key(place string) string { return fmt.Sprintf("%d/%s/%s", b.Turn, b.name, place) }
+
+// begin starts the branch with what the journal says it was told.
+func (b *branch) begin(ctx context.Context, s Started) error {
+	if old, ok, err := recall[Started](b.run, BranchStart, b.key("start")); err != nil {
+		return err
+	} else if ok {
+		s = old
+	}
+	if b.name == "main" {
+		s.Fence = orElse(s.Fence, rand.Text())
+		b.fence = s.Fence
+		if n := len(b.past.entries); n > 0 {
+			if err := b.note(ctx, b.key(fmt.Sprintf("resumed.%d", n)), CodeResumed, "A process took the run up again."); err != nil {
+				return err
+			}
+		}
+		if s.Messages == nil {
+			s.Messages = b.opening()
+		}
+	}
+	s.System = orElse(s.System, b.system(b.name != "main"))
+	s, fresh, err := record(ctx, b, BranchStart, b.key("start"), s, 0)
+	if err != nil {
+		return err
+	}
+	b.started, b.account.caps, b.subagent = s, s.Caps, s.ID
+	for _, m := range s.Messages {
+		b.talk = append(b.talk, item{Message: m})
+	}
+	if b.subagent != "" && fresh {
+		b.emit(EventSubagent, b.subagent, "", s.Task, Started{Task: s.Task, ID: s.ID, Caps: s.Caps})
+	}
+	return nil
+}
+
+// main is the whole of a run: plan, work, verify.
+func (b *branch) main(ctx context.Context) error {
+	var err error
+	if b.Mode == ModePlan {
+		err = b.planned(ctx)
+	}
+	for cycle := 1; err == nil; cycle++ {
+		if err = b.work(ctx, b.MaxSteps); err != nil || *b.MaxIterations == 0 {
+			break
+		}
+		var judged []Finding
+		judged, err = b.verify(ctx)
+		again := slices.ContainsFunc(judged, func(f Finding) bool { return f.Judgement.Verdict != Confirmed })
+		if err != nil || !again || cycle >= *b.MaxIterations {
+			break
+		}
+		b.say(b.verdicts(judged))
+	}
+	var why *stop
+	if !errors.As(err, &why) {
+		return err
+	}
+	if failed := b.note(ctx, b.key("stop"), why.code, why.reason); failed != nil {
+		return failed
+	}
+	b.halted = true
+	if *b.MaxIterations > 0 && why.code != CodeTime {
+		if _, failed := b.verify(ctx); failed != nil && !errors.As(failed, new(*stop)) {
+			return failed
+		}
+	}
+	return err
+}
+
+// say adds the person's, or the loop's, words to the conversation.
+func (b *branch) say(text string) {
+	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.User, Text: text}})
+}
+
+// work asks the model and calls its tools until it answers without a call.
+func (b *branch) work(ctx context.Context, limit int) error {
+	for {
+		if b.steps >= limit {
+			return &stop{Stopped, CodeMaxSteps, fmt.Sprintf("the limit of %d steps was reached", limit)}
+		}
+		if err := b.fit(ctx); err != nil {
+			return err
+		}
+		b.steps++
+		b.answers++
+		n := b.answers
+		request := b.request()
+		answer, err := b.ask(ctx, b.key(fmt.Sprint(n)), request)
+		if err != nil {
+			return err
+		}
+		b.meter.learn(request, answer)
+		done, err := b.take(ctx, n, answer)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// take does what an answer asks for; done says that it asked for nothing more.
+func (b *branch) take(ctx context.Context, n int, answer llm.Response) (done bool, err error) {
+	switch {
+	case answer.Stop == llm.StopRefusal:
+		return false, &stop{Failed, CodeRefused, strings.TrimSpace("The model declined to go on. " + answer.Text)}
+	case answer.Stop == llm.StopLength:
+		return false, b.goOn(answer.Text)
+	case len(answer.Calls) == 0 && strings.TrimSpace(answer.Text+b.partial) == "":
+		if b.blanks++; b.blanks > 1 {
+			return false, &stop{Failed, CodeEmpty, "the model answered with nothing, twice"}
+		}
+		b.say("Your answer was empty. Call a tool, or say what you did and found.")
+		return false, nil
+	}
+	b.text, b.partial, b.cuts, b.blanks = b.partial+answer.Text, "", 0, 0
+	if len(answer.Calls) == 0 {
+		b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: orElse(answer.Text, "(nothing to add)")}})
+		return true, nil
+	}
+	calls := named(answer.Calls, n)
+	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: answer.Text, Calls: calls}})
+	for i, call := range calls {
+		returned, err := b.call(ctx, b.key(fmt.Sprintf("%d.%d", n, i+1)), call)
+		if err != nil {
+			return false, err
+		}
+		b.talk = append(b.talk, item{shows: &returned, Message: llm.Message{
+			Role: llm.ToolRole, CallID: call.ID, Failed: returned.Status != CallCompleted, Text: b.shown(returned, b.shownBytes()),
+		}})
+	}
+	return b.plan != nil, b.guard.stepped()
+}
+
+// goOn lets the model finish an answer that was cut, once. Calls in it are not made: their
+// arguments may have lost their end.
+func (b *branch) goOn(text string) error {
+	b.partial += text
+	if b.cuts++; b.cuts > 1 {
+		b.text, b.partial = b.partial, ""
+		return &stop{Stopped, CodeTruncated, "the model's answer was cut at its limit, and cut again when it went on"}
+	}
+	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: orElse(text, "(cut)")}})
+	b.say("Your answer was cut at its limit of length. Calls in it were not made. Go on from where it stopped, in fewer words.")
+	return nil
+}
+
+// maxCalls is how many calls one answer may ask for; the rest are not made.
+const maxCalls = 32
+
+// named gives each call an id of its own: some servers give none, or the same to all.
+func named(calls []llm.ToolCall, n int) []llm.ToolCall {
+	calls = slices.Clone(calls[:min(len(calls), maxCalls)])
+	used := map[string]bool{}
+	for i := range calls {
+		if calls[i].ID == "" || used[calls[i].ID] {
+			calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
+		}
+		used[calls[i].ID] = true
+	}
+	return calls
+}
+
+// outcome is what the branch came to; an end that is final goes into the journal.
+func (b *branch) outcome(ctx context.Context, err error) (Outcome, error) {
+	out := b.sum
+	out.Summary, out.Micros = strings.TrimSpace(b.text+b.partial), b.account.spent.micros
+	var why *stop
+	switch {
+	case err == nil:
+		out.Status = Completed
+	case errors.As(err, &why):
+		out.Status, out.Code = why.status, why.code
+		out.Summary = strings.TrimSpace(out.Summary + "\n\nThis was stopped: " + why.reason + ".")
+	case errors.Is(err, errSuspended):
+		out.Status = Suspended
+		out.Pending, err = b.pending()
+		return out, err
+	case errors.Is(err, errGone):
+		out.Status = Aborted
+		return out, nil
+	default:
+		return out, err
+	}
+	kept, fresh, err := record(ctx, b, BranchEnd, b.key("end"), Ended{Outcome: out, Evidence: b.evidence}, 0)
+	if err == nil && fresh && b.subagent != "" {
+		b.emit(EventSubagent, b.subagent, "", "", kept)
+	}
+	return kept.Outcome, err
+}
+
+// found keeps a candidate, once.
+func (b *branch) found(key string, finding json.RawMessage) {
+	if len(finding) == 0 {
+		return
+	}
+	b.adopt(Finding{Key: key, Branch: b.name, Finding: finding, Judgement: Judgement{Verdict: Unverified}})
+}
+
+func (b *branch) adopt(f Finding) {
+	same := func(old Finding) bool { return canonical(string(old.Finding)) == canonical(string(f.Finding)) }
+	if !slices.ContainsFunc(b.sum.Findings, same) {
+		b.sum.Findings = append(b.sum.Findings, f)
+	}
+}

@@ -1,0 +1,284 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+)
+
+// maxText bounds what of a tool's text is kept for the person, maxEvidence its keys.
+const maxText, maxEvidence = 1 << 20, 1000
+
+// shownBytes bounds what of it the model reads: an eighth of a small window.
+func (b *branch) shownBytes() int { return max(512, min(16<<10, b.Window/2)) }
+
+// call makes one call of a tool, or takes its end from the journal. Whatever is wrong with
+// it is a Returned for the model; the error is the end of the branch.
+func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Returned, error) {
+	known, ok, err := recall[Returned](b.run, ToolResult, key)
+	if err != nil {
+		return known, err
+	}
+	t, args, fault := b.resolve(call)
+	if ok && known.Status == CallRefused || !ok && fault != "" {
+		return b.refuse(ctx, key, call, fault)
+	}
+	if err := b.guard.before(call.Name, call.Args); err != nil {
+		return Returned{}, err
+	}
+	if t == nil { // it was there when the call was made
+		return b.done(key, known)
+	}
+	if t.own != nil {
+		return t.own(b, ctx, key, call, args)
+	}
+	if ok {
+		return b.done(key, known)
+	}
+	if t.Secrets {
+		if _, err := b.secrets.substitute(args); err != nil {
+			return b.refuse(ctx, key, call, err.Error())
+		}
+	}
+	if t.Approval != nil {
+		if approval := t.Approval(args); approval != nil {
+			reply, err := b.question(ctx, key+"/approval", Ask{Kind: AskApproval, Text: approval.Action, Approval: approval, Tool: call.Name, Args: args})
+			if err != nil {
+				return Returned{}, err
+			}
+			if !reply.Approve {
+				return b.finish(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
+			}
+		}
+	}
+	return b.execute(ctx, key, t, call, args)
+}
+
+// refuse answers a call that cannot be made.
+func (b *branch) refuse(ctx context.Context, key string, call llm.ToolCall, fault string) (Returned, error) {
+	ret, err := b.finish(ctx, key, Returned{Tool: shorten(call.Name, 100), CallID: call.ID, Status: CallRefused, Error: fault})
+	if err != nil {
+		return ret, err
+	}
+	return ret, b.guard.refused()
+}
+
+// finish writes a call's end.
+func (b *branch) finish(ctx context.Context, key string, ret Returned) (Returned, error) {
+	ret, fresh, err := record(ctx, b, ToolResult, key, ret, 0)
+	if err == nil && fresh {
+		b.emit(EventOutput, key, ret.Tool, "", ret)
+	}
+	return ret, err
+}
+
+// execute calls the tool, unless it is known that it was called. After a crash, a call
+// that was begun is made again if that does no harm; else a person decides, or nobody.
+func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
+	for attempt := 1; ; attempt++ {
+		key := first
+		if attempt > 1 {
+			key = fmt.Sprintf("%s/%d", first, attempt)
+		}
+		if known, ok, err := recall[Returned](b.run, ToolResult, key); ok || err != nil {
+			return b.end(key, known, err)
+		}
+		_, begun, err := recall[Called](b.run, ToolCall, key)
+		if err != nil {
+			return Returned{}, err
+		}
+		if !begun || t.Repeatable {
+			return b.perform(ctx, key, t, call, args)
+		}
+		ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallUnknown}
+		if !b.AskQuestion {
+			ret, err = b.finish(ctx, key, ret)
+			return b.end(key, ret, err)
+		}
+		reply, err := b.question(ctx, key+"/unknown", Ask{
+			Kind: AskUnknown, Tool: call.Name, Args: args,
+			Text: fmt.Sprintf("The process died while %s was under way. Whether it did its work is not known. Call it again?", call.Name),
+		})
+		if err != nil {
+			return Returned{}, err
+		}
+		if !reply.Approve {
+			ret.Error = reply.Text
+			ret, err = b.finish(ctx, key, ret)
+			return b.end(key, ret, err)
+		}
+	}
+}
+
+// end books what a call used and brought.
+func (b *branch) end(key string, ret Returned, err error) (Returned, error) {
+	if err != nil {
+		return ret, err
+	}
+	return b.done(key, ret)
+}
+
+// done books a call whose end the journal has. Of one whose end is unknown the worst is
+// believed.
+func (b *branch) done(key string, ret Returned) (Returned, error) {
+	requests := ret.Result.Requests
+	if ret.Status == CallUnknown {
+		called, _, err := recall[Called](b.run, ToolCall, key)
+		if err != nil {
+			return ret, err
+		}
+		requests = called.Requests
+	}
+	b.account.settle(amounts{}, amounts{requests: int64(requests)})
+	b.sum.Requests += requests
+	b.sum.Calls++
+	b.guard.learned(ret.Result.Evidence)
+	b.evidence = append(b.evidence, ret.Result.Evidence...)
+	b.found(key, ret.Result.Finding)
+	return ret, nil
+}
+
+// perform writes the intent, calls the tool and writes what came of it.
+func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
+	called, begun, err := recall[Called](b.run, ToolCall, key)
+	if err != nil {
+		return Returned{}, err
+	}
+	if !begun {
+		if err := b.mayBegin(ctx); err != nil {
+			return Returned{}, err
+		}
+		called = Called{Tool: call.Name, Args: args, CallID: call.ID}
+		if t.Requests != nil {
+			want := int64(max(0, t.Requests(args)))
+			called.Requests = int(b.account.allowance(want))
+			if called.Requests == 0 && want > 0 {
+				return Returned{}, &stop{Stopped, CodeRequests, "no request to a target is left of the budget"}
+			}
+		}
+		if called, _, err = record(ctx, b, ToolCall, key, called, 0); err != nil {
+			return Returned{}, err
+		}
+		b.emit(EventInput, key, call.Name, "", called)
+	}
+	held := amounts{requests: int64(called.Requests)}
+	b.account.held = b.account.held.plus(held)
+	ret, left, err := b.run1(ctx, key, t, call, called)
+	if err != nil {
+		return ret, err
+	}
+	if ret, err = b.finish(ctx, key, ret); err != nil {
+		return ret, err
+	}
+	b.account.settle(held, amounts{})
+	if left {
+		if err := b.note(ctx, key+"/abandoned", CodeAbandoned, call.Name+" did not end when it was told to, and was left behind."); err != nil {
+			return ret, err
+		}
+	}
+	if b.account.caps.Requests > 0 && ret.Result.Requests > called.Requests {
+		if err := b.note(ctx, key+"/overrun", CodeOverrun, fmt.Sprintf("%s sent %d requests where %d were set aside.", call.Name, ret.Result.Requests, called.Requests)); err != nil {
+			return ret, err
+		}
+	}
+	return b.done(key, ret)
+}
+
+// run1 lets the tool do its work within its time. left says that it goes on by itself. The
+// error is errGone: the run was stopped, and the call is to be found begun.
+func (b *branch) run1(ctx context.Context, key string, t *tool, call llm.ToolCall, called Called) (ret Returned, left bool, err error) {
+	args := called.Args
+	if t.Secrets {
+		if args, err = b.secrets.substitute(args); err != nil {
+			return ret, false, err
+		}
+	}
+	limited, release := b.watched(ctx, key)
+	defer release()
+	limited, cancel := context.WithTimeoutCause(limited, orDuration(t.Timeout, b.ToolTimeout), errDeadline)
+	defer cancel()
+	var over atomic.Bool
+	say := func(progress string) {
+		if !over.Load() {
+			b.emit(EventProgress, key, call.Name, b.secrets.redact(shorten(progress, 4<<10)), nil)
+		}
+	}
+	begun := b.Now()
+	result, failure, left := await(limited, func() (Result, error) {
+		return t.Call(b.allowance(limited, called.Requests), args, say)
+	})
+	over.Store(true)
+	ret = Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: result, Took: b.Now().Sub(begun)}
+	if failure == nil {
+		return ret.bounded(), false, nil
+	}
+	ret.Status, ret.Error = CallFailed, failure.Error()
+	switch cause := context.Cause(limited); {
+	case cause == nil:
+	case errors.Is(cause, errDeadline) || errors.Is(cause, errTime):
+		ret.Status = CallTimeout
+	case errors.Is(cause, errAborted):
+		ret.Status = CallAborted
+	case left || t.Repeatable:
+		return ret, left, errGone
+	default:
+		ret.Status = CallAborted
+	}
+	if errors.Is(failure, errCrashed) {
+		b.Logger.Error("a tool crashed", "tool", call.Name, "key", key, "error", failure)
+		ret.Error = errCrashed.Error()
+	}
+	return ret.bounded(), left, nil
+}
+
+// allowance tells a call how many requests it may send, where that has a bound.
+func (b *branch) allowance(ctx context.Context, requests int) context.Context {
+	if b.account.caps.Requests == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, allowanceKey{}, requests)
+}
+
+// watched lets Control.Abort end ctx.
+func (b *branch) watched(ctx context.Context, id string) (context.Context, func()) {
+	if b.Control == nil {
+		return ctx, func() {}
+	}
+	return b.Control.watch(ctx, id)
+}
+
+// bounded is what a tool brought, in bounds, and with no reference to a secret that it did
+// not write itself.
+func (ret Returned) bounded() Returned {
+	res := &ret.Result
+	ret.Error = disarm(shorten(ret.Error, 8<<10))
+	res.Text = disarm(shorten(strings.ToValidUTF8(res.Text, "\ufffd"), maxText))
+	res.Requests = max(0, res.Requests)
+	res.Evidence = slices.Clone(res.Evidence[:min(len(res.Evidence), maxEvidence)])
+	for i := range res.Evidence {
+		res.Evidence[i] = disarm(shorten(res.Evidence[i], 1024))
+	}
+	if len(res.Finding) > 0 {
+		finding, err := disarmJSON(res.Finding)
+		if err != nil || len(finding) > maxText {
+			finding, ret.Error = nil, "its finding cannot be kept: it is no JSON, or too long"
+			ret.Status = CallFailed
+		}
+		res.Finding = finding
+	}
+	return ret
+}
+
+func orDuration(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}

@@ -1,0 +1,161 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+)
+
+// maxChildren is how many sub-agents a branch may have in all.
+const maxChildren = 20
+
+// job is what one sub-agent is to do.
+type job struct {
+	Title       string `json:"title"`
+	Instruction string `json:"instruction"`
+}
+
+// delegate lets sub-agents work side by side and gives each one's result. Those that the
+// journal knows as ended cost nothing; the others go on where they were.
+func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
+	var input struct{ Tasks []job }
+	if err := json.Unmarshal(args, &input); err != nil {
+		return b.refuse(ctx, key, call, err.Error())
+	}
+	if b.children+len(input.Tasks) > maxChildren {
+		return b.refuse(ctx, key, call, fmt.Sprintf("a branch may have %d sub-agents in all; do the rest yourself", maxChildren))
+	}
+	if _, begun, err := recall[Called](b.run, ToolCall, key); err != nil {
+		return Returned{}, err
+	} else if !begun {
+		if err := b.mayBegin(ctx); err != nil {
+			return Returned{}, err
+		}
+	}
+	called, fresh, err := record(ctx, b, ToolCall, key, Called{Tool: call.Name, Args: args, CallID: call.ID}, 0)
+	if err != nil {
+		return Returned{}, err
+	}
+	if fresh {
+		b.emit(EventInput, key, call.Name, "", called)
+	}
+	begun := b.Now()
+	share := b.account.share(len(input.Tasks))
+	ends, err := b.together(ctx, input.Tasks, share)
+	if err != nil {
+		return Returned{}, err
+	}
+	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Took: b.Now().Sub(begun)}
+	var text strings.Builder
+	for i, end := range ends {
+		b.take1(end)
+		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), orElse(plain(input.Tasks[i].Title), "untitled"),
+			end.Status, strings.TrimRight(" "+end.Code, " "), orElse(end.Summary, "(no words)"))
+	}
+	ret.Result.Text = shorten(disarm(strings.TrimSpace(text.String())), maxText)
+	return b.finish(ctx, key, ret)
+}
+
+// take1 adds what a sub-agent used and found to this branch's own.
+func (b *branch) take1(end Ended) {
+	spent := amounts{micros: end.Micros, tokens: tokens(end.Usage), requests: int64(end.Requests)}
+	b.account.settle(amounts{}, spent)
+	b.sum.Usage = addUsage(b.sum.Usage, end.Usage)
+	b.sum.Steps += end.Steps
+	b.sum.Calls += end.Calls
+	b.sum.Requests += end.Requests
+	for _, f := range end.Findings {
+		b.adopt(f)
+	}
+	b.guard.learned(end.Evidence)
+	b.evidence = append(b.evidence, end.Evidence...)
+}
+
+// together runs the sub-agents to their ends. Their shares are out of this branch's
+// account while they work.
+func (b *branch) together(ctx context.Context, tasks []job, share Caps) ([]Ended, error) {
+	held := share.amounts()
+	if code := b.account.hold(amounts{held.micros * int64(len(tasks)), held.tokens * int64(len(tasks)), held.requests * int64(len(tasks))}); code != "" {
+		return nil, &stop{Stopped, code, "too little is left of the budget to share it with sub-agents"}
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ends, errs := make([]Ended, len(tasks)), make([]error, len(tasks))
+	var group sync.WaitGroup
+	for i, task := range tasks {
+		b.children++
+		child := b.branch(fmt.Sprintf("%s.%d", b.name, b.children))
+		child.planning = b.planning
+		group.Go(func() {
+			defer func() {
+				if cause := recover(); cause != nil {
+					errs[i] = fmt.Errorf("loop: %s crashed: %v\n%s", child.name, cause, debug.Stack())
+				}
+				if errs[i] != nil && !errors.Is(errs[i], errSuspended) {
+					cancel(errGone) // the run is over: the others stop as if it had been from outside
+				}
+			}()
+			ends[i], errs[i] = child.whole(inner, task, share)
+		})
+	}
+	group.Wait()
+	for range tasks {
+		b.account.settle(held, amounts{})
+	}
+	return ends, worst(errs)
+}
+
+// worst is the error that tells most: one of the run itself before a stop from outside,
+// and that before a suspension.
+func worst(all []error) error {
+	var found error
+	for _, err := range all {
+		switch {
+		case err == nil:
+		case !errors.Is(err, errSuspended) && !errors.Is(err, errGone):
+			return err
+		case found == nil || errors.Is(err, errGone):
+			found = err
+		}
+	}
+	return found
+}
+
+// whole is a sub-agent from its start to its end.
+func (b *branch) whole(ctx context.Context, task job, share Caps) (Ended, error) {
+	end, ok, err := recall[Ended](b.run, BranchEnd, b.key("end"))
+	if ok || err != nil {
+		return end, err
+	}
+	if err := b.begin(ctx, Started{
+		Task: task.Instruction, ID: b.key("agent"), Caps: share,
+		Messages: []llm.Message{{Role: llm.User, Text: b.unfenced(task.Instruction)}},
+	}); err != nil {
+		return end, err
+	}
+	watched, release := b.watched(ctx, b.subagent)
+	defer release()
+	err = b.work(watched, max(1, b.MaxSteps/2))
+	var why *stop
+	if errors.As(err, &why) {
+		if failed := b.note(ctx, b.key("stop"), why.code, why.reason); failed != nil {
+			return end, failed
+		}
+	}
+	out, err := b.outcome(ctx, err)
+	switch {
+	case err != nil:
+		return end, err
+	case out.Status == Suspended:
+		return end, errSuspended
+	case out.Status == Aborted && out.Code == "":
+		return end, errGone
+	}
+	return Ended{Outcome: out, Evidence: b.evidence}, nil
+}

@@ -1,0 +1,93 @@
+package loop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// guard notices that a branch goes in circles. A circle is an error that ends the branch,
+// not a warning that a model reads past.
+type guard struct {
+	limit     int             // steps without evidence
+	known     map[string]bool // evidence
+	seen      map[string]int  // calls since the last new evidence
+	recent    []string        // the last three of them
+	fresh     bool            // this step brought something new
+	stale     int
+	malformed int
+}
+
+// maxMalformed is how many calls in a row that cannot be made end a branch.
+const maxMalformed = 5
+
+func newGuard(limit int) *guard {
+	return &guard{limit: limit, known: map[string]bool{}, seen: map[string]int{}}
+}
+
+// before looks at a call that is about to be made.
+func (g *guard) before(tool, args string) error {
+	call := tool + " " + canonical(args)
+	g.seen[call]++
+	last := append(g.recent, call)
+	g.recent = last[max(0, len(last)-3):]
+	if g.seen[call] >= 3 {
+		return &stop{Stopped, CodeSameCall, fmt.Sprintf("%s was called for the third time with the same arguments, and nothing new was found in between", tool)}
+	}
+	if n := len(last); n == 4 && last[0] == last[2] && last[1] == last[3] && last[0] != last[1] {
+		return &stop{Stopped, CodeAlternating, fmt.Sprintf("the same two calls, the last of them of %s, took turns, and nothing new was found", tool)}
+	}
+	return nil
+}
+
+// refused counts a call that could not be made.
+func (g *guard) refused() error {
+	if g.malformed++; g.malformed >= maxMalformed {
+		return &stop{Stopped, CodeMalformed, fmt.Sprintf("%d calls in a row could not be made as the model wrote them", g.malformed)}
+	}
+	return nil
+}
+
+// learned takes the evidence of a call that was made.
+func (g *guard) learned(evidence []string) {
+	g.malformed = 0
+	for _, key := range evidence {
+		if !g.known[key] {
+			g.known[key] = true
+			g.progress()
+		}
+	}
+}
+
+// progress forgets what led to something new.
+func (g *guard) progress() {
+	g.fresh, g.recent = true, nil
+	clear(g.seen)
+}
+
+// stepped ends a step.
+func (g *guard) stepped() error {
+	if g.fresh {
+		g.fresh, g.stale = false, 0
+		return nil
+	}
+	if g.stale++; g.stale >= g.limit {
+		return &stop{Stopped, CodeNoEvidence, fmt.Sprintf("%d steps brought nothing new", g.limit)}
+	}
+	return nil
+}
+
+// canonical spells JSON in one way: keys in order, no blanks. What is no JSON stays.
+func canonical(text string) string {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil || d.More() {
+		return text
+	}
+	spelt, err := json.Marshal(v)
+	if err != nil {
+		return text
+	}
+	return string(spelt)
+}

@@ -1,0 +1,104 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+)
+
+// maxPlans is how often a plan may be declined with a reason; planSteps the model calls
+// that making one may take.
+const maxPlans, planSteps = 5, 20
+
+// planned makes a plan, and waits until a person approves of it.
+func (b *branch) planned(ctx context.Context) error {
+	b.planning = true
+	for n := 1; n <= maxPlans; n++ {
+		b.plan, b.steps = nil, 0
+		err := b.work(ctx, planSteps)
+		if err != nil {
+			return err
+		}
+		if b.plan == nil { // a model that answers in words has planned in words
+			b.plan = &Plan{Summary: b.text}
+		}
+		b.text = b.plan.Summary
+		reply, err := b.approval(ctx, b.key(fmt.Sprintf("plan.%d", n)), *b.plan)
+		if err != nil {
+			return err
+		}
+		b.guard.progress()
+		if reply.Approve {
+			b.plan, b.steps, b.planning = nil, 0, false
+			b.say(strings.TrimSpace("The plan is approved. Carry it out now, with all your tools. " + words(reply)))
+			return nil
+		}
+		if words(reply) == "" {
+			break
+		}
+		b.say("The plan was declined. Make another one that heeds this: " + words(reply))
+	}
+	return &stop{Stopped, CodePlanDeclined, "the plan was declined"}
+}
+
+// approval of a plan is a person's, or was given with the instruction.
+func (b *branch) approval(ctx context.Context, key string, plan Plan) (Reply, error) {
+	ask := Ask{Kind: AskPlan, Text: plan.Summary, Plan: &plan}
+	if b.AutoExecute {
+		if _, _, err := record(ctx, b, Question, key, ask, 0); err != nil {
+			return Reply{}, err
+		}
+		reply, fresh, err := record(ctx, b, Answer, key, Reply{Approve: true}, 0)
+		if err == nil && fresh {
+			b.emit(EventPlan, key, "", plan.Summary, Waiting{Turn: b.Turn, Branch: b.name, Key: key, Ask: ask})
+		}
+		return reply, err
+	}
+	return b.question(ctx, key, ask)
+}
+
+// propose takes the model's plan.
+func (b *branch) propose(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
+	var plan Plan
+	if err := json.Unmarshal(args, &plan); err != nil {
+		return b.refuse(ctx, key, call, err.Error())
+	}
+	b.plan = &plan
+	return b.finish(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: Result{Text: "The plan is with the person."}})
+}
+
+// askUser puts the model's question to the person.
+func (b *branch) askUser(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
+	var input struct {
+		Question string
+		Options  []string
+	}
+	if err := json.Unmarshal(args, &input); err != nil {
+		return b.refuse(ctx, key, call, err.Error())
+	}
+	reply, err := b.question(ctx, key+"/question", Ask{Kind: AskUser, Text: input.Question, Options: input.Options})
+	if err != nil {
+		return Returned{}, err
+	}
+	b.guard.progress()
+	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: Result{Text: words(reply)}}
+	switch {
+	case !reply.Approve:
+		ret.Status, ret.Error, ret.Result.Text = CallDeclined, words(reply), ""
+	case ret.Result.Text == "":
+		ret.Result.Text = "yes"
+	}
+	return b.finish(ctx, key, ret)
+}
+
+// words are what a person said besides yes or no.
+func words(r Reply) string {
+	text := strings.TrimSpace(r.Text)
+	if m := strings.TrimSpace(string(r.Metadata)); m != "" && m != "null" && m != "{}" {
+		text = strings.TrimSpace(text + " " + m)
+	}
+	return text
+}

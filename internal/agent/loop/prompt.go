@@ -1,0 +1,197 @@
+package loop
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+)
+
+//go:embed prompts/*.md
+var prompts embed.FS
+
+// prompt is one text of prompts/, with its places filled in: {{boundary}} and {{secrets}}.
+func (r *run) prompt(name string) string {
+	text, err := prompts.ReadFile("prompts/" + name + ".md")
+	if err != nil {
+		panic(err) // not in the binary: a mistake of ours that every test finds
+	}
+	var references []string
+	for _, name := range slices.Sorted(maps.Keys(r.secrets.values)) {
+		references = append(references, placeOf(name))
+	}
+	return strings.NewReplacer("{{boundary}}", r.fence, "{{secrets}}", strings.Join(references, ", ")).Replace(strings.TrimSpace(string(text)))
+}
+
+// system is the system's words for main or a sub-agent.
+func (r *run) system(subagent bool) string {
+	parts := []string{r.prompt("system")}
+	if len(r.secrets.values) > 0 {
+		parts = append(parts, r.prompt("secrets"))
+	}
+	switch r.Mode {
+	case ModePlan:
+		if !subagent {
+			parts = append(parts, r.prompt("plan"))
+		}
+	case ModeChat:
+		parts = append(parts, r.prompt("chat"))
+	}
+	if r.Mode != ModeChat {
+		parts = append(parts, r.prompt("delegate"))
+	}
+	if subagent {
+		parts = append(parts, r.prompt("subagent"))
+	}
+	if r.Context != "" {
+		parts = append(parts, r.Context)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// opening is the conversation's beginning: earlier turns, the instruction, its files.
+func (r *run) opening() []llm.Message {
+	var messages []llm.Message
+	for _, e := range r.Earlier {
+		messages = append(messages,
+			llm.Message{Role: llm.User, Text: e.Instruction},
+			llm.Message{Role: llm.Assistant, Text: orElse(e.Answer, "(This turn was stopped.)")})
+	}
+	text := r.Instruction
+	for _, a := range r.Attachments {
+		text += fmt.Sprintf("\n\nThe attached file %q:\n%s", plain(a.Name), r.fenced(shorten(a.Text, r.Window/max(1, len(r.Attachments)))))
+	}
+	return append(messages, llm.Message{Role: llm.User, Text: text})
+}
+
+// fenced puts a text that is not ours between lines that it cannot write: the boundary is
+// random for each run, and is taken out of the text should somebody echo it.
+func (r *run) fenced(text string) string {
+	text = withoutFold(visible(text), r.fence)
+	return "--- data " + r.fence + "\n" + text + "\n--- end of data " + r.fence
+}
+
+// withoutFold replaces each occurrence of word in text, whatever its case.
+func withoutFold(text, word string) string {
+	for {
+		i := indexFold(text, word)
+		if i < 0 {
+			return text
+		}
+		text = text[:i] + "[boundary]" + text[i+len(word):]
+	}
+}
+
+// indexFold is the place of an ASCII word in a text, whatever its case; -1 is nowhere.
+func indexFold(text, word string) int {
+	lower := []byte(text)
+	for i, b := range lower {
+		if 'A' <= b && b <= 'Z' {
+			lower[i] = b + 'a' - 'A'
+		}
+	}
+	return strings.Index(string(lower), strings.ToLower(word))
+}
+
+// visible spells out what a person who reads the text would not see: control characters,
+// marks of direction, blanks without width, the tags of Unicode. Text is hidden in them.
+func visible(text string) string {
+	hidden := func(r rune) bool {
+		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r))
+	}
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// plain is a short text of somebody else's in one visible line.
+func plain(text string) string {
+	return visible(strings.Join(strings.Fields(shorten(text, 300)), " "))
+}
+
+// shorten keeps a text's beginning and end, and says how much is missing between them.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	head, tail := limit*2/3, len(text)-limit/3
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[… %d of %d bytes are not shown …]\n%s", text[:head], tail-head, len(text), text[tail:])
+}
+
+// shown is what the model reads of a call's end: our words about it, then what it brought,
+// as data.
+func (r *run) shown(ret Returned, limit int) string {
+	var b strings.Builder
+	switch ret.Status {
+	case CallCompleted:
+		b.WriteString("The call completed.")
+	case CallFailed:
+		b.WriteString("The call failed.")
+	case CallTimeout:
+		b.WriteString("The call took too long and was stopped; what it brought may be partial.")
+	case CallAborted:
+		b.WriteString("The call was stopped; what it brought may be partial.")
+	case CallDeclined:
+		return "The person who was asked declined this call. It was not made. " + ret.Error
+	case CallUnknown:
+		return "Unknown: the process died while this call was under way, and it is not one to be made twice. Whether it did its work is not known. " + ret.Error
+	case CallRefused:
+		return "The call could not be made: " + shorten(r.unfenced(ret.Error), limit)
+	}
+	var data []string
+	for _, text := range []string{ret.Error, ret.Result.Text} {
+		if text != "" {
+			data = append(data, shorten(text, limit))
+		}
+	}
+	if len(ret.Result.Finding) > 0 {
+		data = append(data, "finding kept for verification: "+shorten(string(ret.Result.Finding), limit/2))
+	}
+	if len(data) > 0 {
+		b.WriteString("\n" + r.fenced(strings.Join(data, "\n")))
+	}
+	return b.String()
+}
+
+// unfenced is a text of the model's or ours that has no fence, and shall not pretend one.
+func (r *run) unfenced(text string) string { return withoutFold(visible(text), r.fence) }
+
+// verdicts tell the model what verifying came to, when it may work on.
+func (r *run) verdicts(findings []Finding) string {
+	var b strings.Builder
+	for _, f := range findings {
+		line, _ := json.Marshal(map[string]any{"finding": f.Finding, "verdict": f.Judgement.Verdict,
+			"reproduced": f.Judgement.Confirmed, "tried": f.Judgement.Tried, "reason": f.Judgement.Reason})
+		b.WriteString(shorten(string(line), 2000) + "\n")
+	}
+	return "Each finding was verified from its evidence alone. Those that are not confirmed will not be reported. Find what was wrong with them, bring better evidence where there is any, or leave them.\n" + r.fenced(b.String())
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

@@ -1,0 +1,324 @@
+package loop
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// secrets knows the values that a task was trusted with: it puts them into the arguments of
+// tools, and takes them out of everything else.
+type secrets struct {
+	values   map[string]string
+	patterns []string // all spellings, the longest first
+	replace  *strings.Replacer
+	short    map[string]string // values too short to be looked for inside words, and their places
+}
+
+// shortSecret is the length from which a value is looked for everywhere. What is shorter
+// would tear other words apart, and is found only where it stands alone.
+const shortSecret = 4
+
+// reference is how a model names a secret.
+var reference = regexp.MustCompile(`\{\{\$([A-Za-z_][A-Za-z0-9_]*)\}\}`)
+
+func newSecrets(values map[string]string) *secrets {
+	s := &secrets{values: values, short: map[string]string{}}
+	places := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := values[name]
+		switch {
+		case value == "":
+		case len(value) < shortSecret:
+			s.short[value] = placeOf(name)
+		default:
+			for _, form := range forms(value) {
+				places[form] = cmp.Or(places[form], "[secret "+name+"]")
+			}
+			places[value] = placeOf(name)
+		}
+	}
+	s.patterns = slices.SortedFunc(maps.Keys(places), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	var pairs []string
+	for _, form := range s.patterns {
+		pairs = append(pairs, form, places[form])
+	}
+	s.replace = strings.NewReplacer(pairs...)
+	return s
+}
+
+// placeOf is what stands for a value, and becomes it again in a tool's arguments.
+func placeOf(name string) string { return "{{$" + name + "}}" }
+
+// forms are the spellings in which servers give back what they were sent: in JSON, HTML and
+// URLs, as hexadecimal digits, and in base64 wherever in a text the value stands.
+func forms(value string) []string {
+	var all []string
+	var plain bytes.Buffer
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(value) // a string encodes
+	escaped, _ := json.Marshal(value)
+	var ascii, percent strings.Builder
+	for _, r := range value {
+		if r < utf8.RuneSelf {
+			ascii.WriteRune(r)
+		} else if hi, lo := utf16Pair(r); hi != 0 {
+			fmt.Fprintf(&ascii, `\u%04x\u%04x`, hi, lo)
+		} else {
+			fmt.Fprintf(&ascii, `\u%04x`, r)
+		}
+	}
+	for _, b := range []byte(value) {
+		fmt.Fprintf(&percent, "%%%02X", b)
+	}
+	query, path := url.QueryEscape(value), url.PathEscape(value)
+	all = append(all, strings.Trim(strings.TrimSpace(plain.String()), `"`), strings.Trim(string(escaped), `"`), ascii.String(),
+		strings.ReplaceAll(value, "/", `\/`), html.EscapeString(value),
+		query, path, url.QueryEscape(query), lowerHex(query), lowerHex(path), percent.String(), strings.ToLower(percent.String()),
+		hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+	for shift := range 3 {
+		all = append(all, inBase64(base64.StdEncoding, value, shift), inBase64(base64.URLEncoding, value, shift))
+	}
+	return slices.DeleteFunc(all, func(form string) bool { return len(form) < shortSecret })
+}
+
+// utf16Pair gives the surrogates of a rune beyond the basic plane, else zeroes.
+func utf16Pair(r rune) (hi, lo rune) {
+	if r < 0x10000 {
+		return 0, 0
+	}
+	r -= 0x10000
+	return 0xd800 + r>>10, 0xdc00 + r&0x3ff
+}
+
+// lowerHex spells percent escapes with small letters.
+func lowerHex(escaped string) string {
+	b := []byte(escaped)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i:], bytes.ToLower(b[i:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// inBase64 is the part of an encoded text that depends on the value alone, when shift
+// bytes (modulo three) stand before it. What encodes less than half a dozen characters is
+// too short to tell.
+func inBase64(enc *base64.Encoding, value string, shift int) string {
+	text := enc.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", shift) + value))
+	from, to := (shift*8+5)/6, (shift+len(value))*8/6
+	if to-from < 6 {
+		return ""
+	}
+	return text[from:to]
+}
+
+// redact takes the values out of a text.
+func (s *secrets) redact(text string) string {
+	if len(s.patterns) > 0 {
+		text = s.replace.Replace(text)
+	}
+	for value, instead := range s.short {
+		text = replaceWord(text, value, instead)
+	}
+	return text
+}
+
+// replaceWord replaces a word where no letter or digit touches it.
+func replaceWord(text, word, instead string) string {
+	var b strings.Builder
+	for rest := text; ; {
+		i := strings.Index(rest, word)
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		end := i + len(word)
+		before, _ := utf8.DecodeLastRuneInString(text[:len(text)-len(rest)+i])
+		after, _ := utf8.DecodeRuneInString(rest[end:])
+		b.WriteString(rest[:i])
+		if inWord(before) || inWord(after) {
+			b.WriteString(word)
+		} else {
+			b.WriteString(instead)
+		}
+		rest = rest[end:]
+	}
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// foreign are the fields whose documents are not ours: a number in them may be a secret.
+func foreign(field string) bool {
+	return field == "finding" || field == "args" || field == "metadata" || field == "evidence"
+}
+
+// redactJSON takes the values out of a document's strings and keys, and out of the numbers
+// of foreign documents in it.
+func (s *secrets) redactJSON(doc []byte) ([]byte, error) {
+	if len(s.values) == 0 {
+		return doc, nil
+	}
+	return mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
+		clean := s.redact(text)
+		return clean, kind != ownNumber && clean != text
+	})
+}
+
+// substitute puts the values into the strings of a document. Names that the task was not
+// trusted with are an error.
+func (s *secrets) substitute(doc json.RawMessage) (json.RawMessage, error) {
+	var unknown string
+	filled, err := mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
+		if kind != jsonString || !strings.Contains(text, "{{$") {
+			return text, false
+		}
+		return reference.ReplaceAllStringFunc(text, func(ref string) string {
+			name := ref[3 : len(ref)-2]
+			value, ok := s.values[name]
+			if !ok {
+				unknown = name
+			}
+			return value
+		}), true
+	})
+	if err == nil && unknown != "" {
+		err = fmt.Errorf("no secret with the name %s was given to this task", unknown)
+	}
+	return filled, err
+}
+
+// disarm spoils references that a target wrote, so that a value is never put where the
+// target wants it. What redact writes later is the only reference in a tool's output.
+func disarm(text string) string { return strings.ReplaceAll(text, "{{$", "{{ $") }
+
+// disarmJSON disarms a document.
+func disarmJSON(doc json.RawMessage) (json.RawMessage, error) {
+	return mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
+		return disarm(text), kind == jsonString || kind == jsonKey
+	})
+}
+
+// jsonKind is where in a document a text stands.
+type jsonKind int
+
+const (
+	jsonString jsonKind = iota
+	jsonKey
+	ownNumber
+	foreignNumber
+)
+
+// mapJSON rewrites the texts of a document for which f says so; a number that is rewritten
+// becomes a string.
+func mapJSON(doc []byte, f func(text string, kind jsonKind) (string, bool)) (json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	var walk func(v any, number jsonKind) any
+	walk = func(v any, number jsonKind) any {
+		switch v := v.(type) {
+		case string:
+			if text, changed := f(v, jsonString); changed {
+				return text
+			}
+		case json.Number:
+			if text, changed := f(v.String(), number); changed {
+				return text
+			}
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i], number)
+			}
+		case map[string]any:
+			clean := make(map[string]any, len(v))
+			for key, value := range v {
+				kind := number
+				if foreign(key) {
+					kind = foreignNumber
+				}
+				if text, changed := f(key, jsonKey); changed {
+					key = text
+				}
+				clean[key] = walk(value, kind)
+			}
+			return clean
+		}
+		return v
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(walk(v, ownNumber)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
+}
+
+// stream redacts a text that comes in pieces: what may be the beginning of a value waits
+// for the next piece.
+type stream struct {
+	secrets *secrets
+	waiting string
+}
+
+// add gives what can be shown once piece has come.
+func (s *stream) add(piece string) string {
+	text := s.waiting + piece
+	cut := len(text)
+	for _, pattern := range s.secrets.patterns {
+		for from := max(0, len(text)-len(pattern)+1); from < cut; from++ {
+			if i := strings.IndexByte(text[from:cut], pattern[0]); i < 0 {
+				break
+			} else if from += i; strings.HasPrefix(pattern, text[from:]) {
+				cut = from
+			}
+		}
+	}
+	cut = s.secrets.whole(text, cut)
+	if len(s.secrets.short) > 0 { // they are found by what touches them
+		cut = strings.LastIndexFunc(text[:cut], unicode.IsSpace) + 1
+	}
+	s.waiting = text[cut:]
+	return s.secrets.redact(text[:cut])
+}
+
+// whole moves a cut to where it goes through no value.
+func (s *secrets) whole(text string, cut int) int {
+	for moved := true; moved; {
+		moved = false
+		for _, pattern := range s.patterns {
+			from := max(0, cut-len(pattern)+1)
+			to := min(len(text), cut+len(pattern)-1)
+			if i := strings.Index(text[from:to], pattern); i >= 0 && from+i < cut {
+				cut, moved = from+i, true
+			}
+		}
+	}
+	return cut
+}
+
+// end gives what waits.
+func (s *stream) end() string {
+	rest := s.secrets.redact(s.waiting)
+	s.waiting = ""
+	return rest
+}

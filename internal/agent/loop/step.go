@@ -1,0 +1,262 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// answerTimeout is the longest that one answer of a model may take, however lively it is.
+const answerTimeout = 20 * time.Minute
+
+var errDeadline = errors.New("it took too long")
+
+// ask makes one call of the model, or takes its answer from the journal. An answer that
+// could not be had, and a budget that forbids the call, are a stop.
+func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.Response, error) {
+	asked, begun, err := recall[Asked](b.run, ModelCall, key)
+	if err != nil {
+		return llm.Response{}, err
+	}
+	answered, known, err := recall[Answered](b.run, ModelAnswer, key)
+	if err != nil {
+		return llm.Response{}, err
+	}
+	if !begun {
+		if asked, err = b.setAside(ctx, key, request); err != nil {
+			return llm.Response{}, err
+		}
+	}
+	held := amounts{micros: asked.Micros, tokens: asked.Tokens}
+	b.account.held = b.account.held.plus(held)
+	if !known {
+		if answered, err = b.complete(ctx, key, request); err != nil {
+			return llm.Response{}, err
+		}
+		cost := b.Price.Micros(answered.Response.Usage)
+		if answered, _, err = record(ctx, b, ModelAnswer, key, answered, cost); err != nil {
+			return llm.Response{}, err
+		}
+	}
+	usage := answered.Response.Usage
+	spent := amounts{micros: b.costOf(key, usage), tokens: tokens(usage)}
+	b.account.settle(held, spent)
+	b.sum.Usage = addUsage(b.sum.Usage, usage)
+	b.sum.Steps++
+	// A settlement that a crash may have lost is of the branch's last entry: nothing follows
+	// an answer before it is settled.
+	if b.Ledger != nil && (!known || b.past.entries[place{ModelAnswer, key}].Seq == b.past.last[b.name]) {
+		if err := b.settleLedger(ctx, key, spent.micros); err != nil {
+			return llm.Response{}, err
+		}
+	}
+	if spent.micros > held.micros || spent.tokens > held.tokens {
+		if err := b.note(ctx, key+"/overrun", CodeOverrun, "The provider counted more than the most that was expected of this call."); err != nil {
+			return llm.Response{}, err
+		}
+	}
+	if fault := answered.Fault; fault != nil {
+		return llm.Response{}, &stop{statusOf(fault.Code, Failed), fault.Code, fault.Message}
+	}
+	return answered.Response, nil
+}
+
+// costOf is what an answer did cost: the journal knows even if prices have changed.
+func (b *branch) costOf(key string, usage llm.Usage) int64 {
+	if e, ok := b.past.entries[place{ModelAnswer, key}]; ok {
+		return e.Cost
+	}
+	return b.Price.Micros(usage)
+}
+
+// statusOf is how a branch ends with a code.
+func statusOf(code string, otherwise Status) Status {
+	switch code {
+	case CodeAborted:
+		return Aborted
+	case CodeTime:
+		return Stopped
+	}
+	return otherwise
+}
+
+// setAside reserves for the worst case and writes the intent of a call.
+func (b *branch) setAside(ctx context.Context, key string, request llm.Request) (Asked, error) {
+	if err := b.mayBegin(ctx); err != nil {
+		return Asked{}, err
+	}
+	prompt, answer := b.meter.worst(request), int64(request.MaxTokens)
+	asked := Asked{Model: request.Model, Messages: len(request.Messages), Tokens: prompt + answer, Micros: worstPrice(b.Price, prompt, answer)}
+	want := amounts{micros: asked.Micros, tokens: asked.Tokens}
+	if code := b.account.hold(want); code != "" {
+		return Asked{}, &stop{Stopped, code, "the next answer of the model could cost more than is left of the budget"}
+	}
+	b.account.settle(want, amounts{}) // ask holds what the journal says
+	if b.Ledger != nil {
+		if err := b.Ledger.Reserve(ctx, key, asked.Micros); err != nil {
+			return Asked{}, refusalOf(ctx, err)
+		}
+	}
+	asked, fresh, err := record(ctx, b, ModelCall, key, asked, 0)
+	if err == nil && !fresh {
+		err = fmt.Errorf("loop: %s was begun twice", key)
+	}
+	return asked, err
+}
+
+// refusalOf tells a Ledger's refusal from its failure.
+func refusalOf(ctx context.Context, err error) error {
+	var refusal *errs.Error
+	switch {
+	case ended(ctx) != nil:
+		return ended(ctx)
+	case errors.As(err, &refusal) && refusal.Kind != errs.Internal:
+		return &stop{Stopped, refusal.Code, refusal.Message}
+	}
+	return fmt.Errorf("loop: setting money aside: %w", err)
+}
+
+// mayBegin says whether something new may be begun: not when ctx has ended, and not where
+// the journal says that this branch stopped.
+func (b *branch) mayBegin(ctx context.Context) error {
+	if !b.halted {
+		remark, ok, err := recall[Remark](b.run, Note, b.key("stop"))
+		if err != nil {
+			return err
+		}
+		if ok {
+			return &stop{statusOf(remark.Code, Stopped), remark.Code, remark.Text}
+		}
+	}
+	return ended(ctx)
+}
+
+func (b *branch) settleLedger(ctx context.Context, key string, micros int64) error {
+	ctx, cancel := outlive(ctx)
+	defer cancel()
+	if err := b.Ledger.Settle(ctx, key, micros); err != nil {
+		return fmt.Errorf("loop: settling %s: %w", key, err)
+	}
+	return nil
+}
+
+// complete calls the model. The error is errGone: nothing else keeps the end of a call from
+// the journal.
+func (b *branch) complete(ctx context.Context, key string, request llm.Request) (Answered, error) {
+	if err := ended(ctx); errors.Is(err, errGone) {
+		return Answered{}, err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, answerTimeout, errDeadline)
+	defer cancel()
+	begun := b.Now()
+	heard := &listener{branch: b, key: key, stream: stream{secrets: b.secrets}}
+	response, err, left := await(limited, func() (llm.Response, error) { return b.Model.Complete(limited, request, heard.add) })
+	said := heard.stop()
+	answered := Answered{Response: response, Took: b.Now().Sub(begun)}
+	why := ended(ctx)
+	if err == nil {
+		return answered, nil
+	}
+	if errors.Is(why, errGone) {
+		return Answered{}, why
+	}
+	if left {
+		b.Logger.Error("a model's call did not end and was left behind", "key", key)
+	}
+	var stopped *stop
+	var known *errs.Error
+	cut := true
+	switch {
+	case errors.As(why, &stopped):
+		answered.Fault = &Fault{stopped.code, stopped.reason}
+	case limited.Err() != nil:
+		answered.Fault = &Fault{llm.CodeUnavailable, "the model's answer did not come to an end"}
+	case errors.As(err, &known):
+		cut, answered.Fault = false, &Fault{known.Code, known.Message}
+	default:
+		b.Logger.Error("a model could not be asked", "key", key, "error", err)
+		cut, answered.Fault = false, &Fault{llm.CodeUnavailable, "the model could not be asked"}
+	}
+	if cut && answered.Response.Usage == (llm.Usage{}) { // nobody counted what will be billed
+		answered.Response.Usage = llm.Usage{Input: int(b.meter.likely(request)), Output: min(len(said)/3, request.MaxTokens)}
+	}
+	return answered, nil
+}
+
+// listener hands the pieces of an answer on, redacted, until the answer is over.
+type listener struct {
+	*branch
+	key string
+
+	mu     sync.Mutex
+	stream stream
+	said   strings.Builder
+	over   bool
+}
+
+func (l *listener) add(piece string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	l.said.WriteString(piece)
+	l.tell(l.stream.add(piece))
+}
+
+// stop ends the listening and gives all that was said.
+func (l *listener) stop() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	l.tell(l.stream.end())
+	return l.said.String()
+}
+
+func (l *listener) tell(text string) {
+	if text != "" {
+		l.emit(EventText, l.key, "", text, nil)
+	}
+}
+
+// await runs f and waits for it, a little longer than ctx lasts. left says that f did not
+// return and goes on by itself. A panic is an error.
+func await[T any](ctx context.Context, f func() (T, error)) (value T, err error, left bool) { //nolint:revive,staticcheck // whether it was left is no error
+	type end struct {
+		value T
+		err   error
+	}
+	ends := make(chan end, 1)
+	go func() {
+		e := end{err: errCrashed}
+		defer func() {
+			if cause := recover(); cause != nil {
+				e.err = fmt.Errorf("%w: %v\n%s", errCrashed, cause, debug.Stack())
+			}
+			ends <- e
+		}()
+		e.value, e.err = f()
+	}()
+	select {
+	case e := <-ends:
+		return e.value, e.err, false
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case e := <-ends:
+		return e.value, e.err, false
+	case <-timer.C:
+		return value, context.Cause(ctx), true
+	}
+}
+
+var errCrashed = errors.New("it crashed")

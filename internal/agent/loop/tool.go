@@ -1,0 +1,171 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+)
+
+// tool is a Tool that a branch can offer: with its schema compiled, or the loop's own.
+type tool struct {
+	Tool
+
+	schema *jsonschema.Schema // nil: any object
+	own    func(b *branch, ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error)
+}
+
+// The loop's own tools.
+const (
+	toolDelegate = "delegate"
+	toolAsk      = "ask_question"
+	toolPlan     = "propose_plan"
+)
+
+// toolbox compiles the schemas of Config's tools and adds the loop's own.
+func (r *run) toolbox() (map[string]*tool, error) {
+	all := map[string]*tool{}
+	for _, t := range ownTools() {
+		all[t.Name] = t
+	}
+	for _, given := range r.Tools {
+		if all[given.Name] != nil {
+			return nil, fmt.Errorf("loop: there are two tools with the name %q", given.Name)
+		}
+		all[given.Name] = &tool{Tool: given}
+	}
+	for name, t := range all {
+		schema, err := compile(t.Schema)
+		if err != nil { // of somebody's MCP server: its tools still get an object
+			r.Logger.Warn("a tool's schema cannot be used", "tool", name, "error", err)
+		}
+		t.schema = schema
+	}
+	return all, nil
+}
+
+// ownTools are the tools that only the loop can have.
+func ownTools() []*tool {
+	own := func(name, description, schema string) Tool {
+		return Tool{Passive: true, Tool: llm.Tool{Name: name, Description: description, Schema: json.RawMessage(schema)}}
+	}
+	return []*tool{
+		{own: (*branch).delegate, Tool: own(toolDelegate,
+			"Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each.",
+			`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,"items":{"type":"object","properties":{`+
+				`"title":{"type":"string"},"instruction":{"type":"string","minLength":1}},"required":["instruction"]}}},"required":["tasks"]}`)},
+		{own: (*branch).askUser, Tool: own(toolAsk,
+			"Ask the person whose instruction this is. The run waits for the answer, which may take days: ask only what you cannot find out and need to know.",
+			`{"type":"object","properties":{"question":{"type":"string","minLength":1},"options":{"type":"array","maxItems":10,"items":{"type":"string"}}},"required":["question"]}`)},
+		{own: (*branch).propose, Tool: own(toolPlan,
+			"Put your plan before the person. Call it once, when you know enough.",
+			`{"type":"object","properties":{"summary":{"type":"string","minLength":1},"steps":{"type":"array","maxItems":50,"items":{"type":"object","properties":{`+
+				`"title":{"type":"string"},"detail":{"type":"string"}},"required":["title"]}}},"required":["summary"]}`)},
+	}
+}
+
+// noFiles refuses the documents that a schema refers to outside of itself.
+type noFiles struct{}
+
+func (noFiles) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not looked up", url) }
+
+func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+	if len(schema) == 0 {
+		return nil, nil
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noFiles{})
+	if err := c.AddResource("mem:///arguments", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("mem:///arguments")
+}
+
+// maxDepth is how deep sub-agents may have sub-agents: main.1.2.
+const maxDepth = 2
+
+// offered are the tools that the model is told of now, always in the same order.
+func (b *branch) offered() []*tool {
+	var list []*tool
+	for _, given := range b.Tools {
+		if t := b.tools[given.Name]; b.allowed(t) {
+			list = append(list, t)
+		}
+	}
+	for _, name := range []string{toolDelegate, toolAsk, toolPlan} {
+		if t := b.tools[name]; b.allowed(t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func (b *branch) allowed(t *tool) bool {
+	switch t.Name {
+	case toolDelegate:
+		return b.Mode != ModeChat && strings.Count(b.name, ".") < maxDepth
+	case toolAsk:
+		return b.AskQuestion
+	case toolPlan:
+		return b.planning && b.subagent == ""
+	}
+	return t.Passive || !b.planning && b.Mode != ModeChat
+}
+
+// resolve finds what a call asks for; fault says why it cannot be made.
+func (b *branch) resolve(call llm.ToolCall) (t *tool, args json.RawMessage, fault string) {
+	t = b.tools[call.Name]
+	if t == nil || !b.allowed(t) {
+		var names []string
+		for _, other := range b.offered() {
+			names = append(names, other.Name)
+		}
+		return nil, nil, fmt.Sprintf("there is no tool with the name %q now. The tools are: %s", shorten(call.Name, 100), strings.Join(names, ", "))
+	}
+	args = json.RawMessage(orElse(strings.TrimSpace(call.Args), "{}"))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	var syntax *json.SyntaxError
+	switch _, object := doc.(map[string]any); {
+	case errors.As(err, &syntax):
+		return nil, nil, fmt.Sprintf("the arguments are not JSON: %s, at byte %d", err, syntax.Offset)
+	case err != nil:
+		return nil, nil, fmt.Sprintf("the arguments are not JSON: %s", err)
+	case !object:
+		return nil, nil, "the arguments are not a JSON object"
+	case indexFold(call.Args, b.fence) >= 0:
+		return nil, nil, "the arguments have the boundary of data in them, which is never to be written"
+	}
+	if t.schema != nil {
+		if err := t.schema.Validate(doc); err != nil {
+			return nil, nil, "the arguments do not fit the tool's schema: " + misfit(err)
+		}
+	}
+	return t, args, ""
+}
+
+// misfit says what does not fit, one line a fault.
+func misfit(err error) string {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err.Error()
+	}
+	var faults []string
+	for _, unit := range invalid.BasicOutput().Errors {
+		if unit.Error != nil {
+			faults = append(faults, fmt.Sprintf("%s: %s", orElse(unit.InstanceLocation, "/"), unit.Error))
+		}
+	}
+	slices.Sort(faults)
+	return shorten(strings.Join(slices.Compact(faults), "; "), 600)
+}
