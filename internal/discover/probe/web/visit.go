@@ -1,0 +1,167 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/netguard"
+)
+
+// The bounds of a visit and of what is kept of it.
+const (
+	maxHops        = 10
+	keptBody       = 16 << 10 // bytes of the body that an asset carries
+	keptFields     = 100
+	keptFieldBytes = 2048
+	maxFingerprint = 256 << 10 // bytes of a body that fingerprints are held against
+)
+
+// Visit is what the start page of a server shows.
+type Visit struct {
+	Asset  discover.Asset // the HTTP fields
+	Last   *url.URL       // of the page that was read in the end
+	Page   Page
+	Denied []Refusal
+}
+
+// Refusal is a hop that the guard did not allow.
+type Refusal struct{ URL, Why string }
+
+// Visit asks for start and follows its redirects as far as the guard allows. The fields
+// describe the last page that answered. An error means that the first did not.
+func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
+	v := &Visit{}
+	a, err := c.follow(ctx, start, v)
+	if err != nil {
+		return nil, err
+	}
+	if isPage(a) {
+		v.Page = ReadPage(a.Body, a.Get("content-type"))
+	}
+	v.describe(start, a)
+	c.icon(ctx, v)
+	if c.Apps != nil {
+		v.Asset.Technologies, v.Asset.Details, err = c.Apps.Name(a)
+		if err != nil {
+			v.note("technologies could not be named: %v", err)
+		}
+	}
+	return v, nil
+}
+
+// follow walks the redirects and gives the last answer.
+func (c *Client) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, error) {
+	var last *Answer
+	seen := map[string]bool{}
+	for {
+		seen[at.String()] = true
+		a, err := c.Get(ctx, at)
+		var denied *netguard.Denied
+		switch {
+		case err == nil:
+		case last == nil:
+			return nil, err
+		case errors.As(err, &denied):
+			v.Denied = append(v.Denied, Refusal{at.String(), denied.Why})
+			v.note("the redirect to %s leads out of scope: %s", shown(at), denied.Why)
+			return last, nil
+		default:
+			v.note("the redirect to %s was not answered: %s", shown(at), Clean(err.Error(), 200))
+			return last, nil
+		}
+		v.Last, last = at, a
+		v.Asset.Chain = append(v.Asset.Chain, strconv.Itoa(a.Status))
+		location := a.Get("location")
+		if a.Status/100 != 3 || location == "" {
+			return last, nil
+		}
+		next := resolve(at, location)
+		if v.Asset.Redirect == "" {
+			v.Asset.Redirect = Clean(location, maxLink)
+			if next != nil {
+				v.Asset.Redirect = shown(next)
+			}
+		}
+		switch {
+		case next == nil:
+			v.note("the redirect does not lead to a web address")
+			return last, nil
+		case seen[next.String()]:
+			v.note("the redirects lead in a circle")
+			return last, nil
+		case len(seen) > maxHops:
+			v.note("more than %d redirects", maxHops)
+			return last, nil
+		}
+		at = next
+	}
+}
+
+// describe fills the fields that come from the last answer.
+func (v *Visit) describe(start *url.URL, a *Answer) {
+	s := &v.Asset
+	s.URL, s.Method, s.StatusCode, s.ContentLength = shown(start), "GET", a.Status, a.Length
+	s.Title, s.Webserver = v.Page.Title, Clean(a.Get("server"), 256)
+	s.Headers = fields(a)
+	sum := sha256.Sum256(a.Body)
+	s.BodyHash = hex.EncodeToString(sum[:])
+	if printable(a.Body) {
+		s.Body = strings.ToValidUTF8(string(toUTF8(a.Body[:min(len(a.Body), keptBody)], a.Get("content-type"))), "\uFFFD")
+	}
+	s.WAF = edgeOf(wafs, s.Headers, nil, nil)
+	if a.Cut != "" {
+		v.note("%s", Clean(a.Cut, 200))
+	}
+	if a.Proto == "HTTP/0.9" {
+		v.note("the server sends a page without a header")
+	}
+}
+
+func (v *Visit) note(format string, args ...any) {
+	v.Asset.Notes = append(v.Asset.Notes, fmt.Sprintf(format, args...))
+}
+
+// fields are the header fields by name, those of one name joined, each one line.
+func fields(a *Answer) map[string]string {
+	m := map[string]string{}
+	for _, f := range a.Fields {
+		name := Clean(f.Name, 128)
+		old, known := m[name]
+		switch value := Clean(f.Value, keptFieldBytes); {
+		case name == "":
+		case known && len(old)+len(value) < keptFieldBytes:
+			m[name] = old + ", " + value
+		case !known && len(m) < keptFields:
+			m[name] = value
+		}
+	}
+	return m
+}
+
+// isPage reports whether an answer's body may be HTML.
+func isPage(a *Answer) bool {
+	kind := strings.ToLower(a.Get("content-type"))
+	return kind == "" && printable(a.Body) || strings.Contains(kind, "html") || strings.Contains(kind, "xml") || strings.HasPrefix(kind, "text/plain") && looksHTML(a.Body)
+}
+
+func looksHTML(b []byte) bool {
+	start := strings.ToLower(string(b[:min(len(b), 512)]))
+	return strings.Contains(start, "<html") || strings.Contains(start, "<!doctype") || strings.Contains(start, "<title")
+}
+
+// printable reports whether a body is text: no zero bytes where it begins, or the mark of
+// a 16 bit text.
+func printable(b []byte) bool {
+	start := string(b[:min(len(b), 512)])
+	return strings.HasPrefix(start, "\xff\xfe") || strings.HasPrefix(start, "\xfe\xff") || !strings.Contains(start, "\x00")
+}
+
+// shown is a URL for people and for storage: it is one line, and bounded.
+func shown(u *url.URL) string { return Clean(u.String(), maxLink) }
