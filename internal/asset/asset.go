@@ -10,7 +10,6 @@ package asset
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/setting"
 )
 
 // Asset is one row of the inventory.
@@ -55,11 +55,11 @@ type Brief struct {
 
 // Assets is the slice.
 type Assets struct {
-	db     *db.DB
-	queue  *queue.Queue // nil: nothing is done in the background
-	blobs  *blob.Store  // nil: screenshots are not kept
-	logger *slog.Logger
-	now    func() time.Time
+	db       *db.DB
+	queue    *queue.Queue // nil: nothing is done in the background
+	blobs    *blob.Store  // nil: screenshots are not kept
+	settings *setting.Settings
+	now      func() time.Time
 
 	mu      sync.Mutex
 	indexes map[string]*guarded // by team
@@ -67,8 +67,8 @@ type Assets struct {
 }
 
 // New makes the slice.
-func New(d *db.DB, q *queue.Queue, blobs *blob.Store, logger *slog.Logger) *Assets {
-	return &Assets{db: d, queue: q, blobs: blobs, logger: logger, now: time.Now, indexes: map[string]*guarded{}}
+func New(d *db.DB, q *queue.Queue, blobs *blob.Store, settings *setting.Settings) *Assets {
+	return &Assets{db: d, queue: q, blobs: blobs, settings: settings, now: time.Now, indexes: map[string]*guarded{}}
 }
 
 // An id is the team's own number and the asset's number within the team. It is below

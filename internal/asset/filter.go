@@ -56,7 +56,8 @@ type Filter struct {
 	Since, Until                                       time.Time // created
 	Unseen                                             time.Time // not seen since; zero: all
 	Custom                                             *Condition
-	Before                                             int64 // numbers below; 0: all
+	Before                                             int64    // numbers below; 0: all
+	And                                                []Filter // and what these pick
 }
 
 // maxWords bounds how many words one field may have.
@@ -236,4 +237,38 @@ func network(text string) (netip.Prefix, error) {
 	}
 	a = a.Unmap()
 	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// With is filters with what others say: a word is added to the words of its field, and
+// whatever else is given takes the place of what was there.
+func (q Filters) With(up Filters) Filters {
+	for _, flag := range []struct{ old, up **bool }{
+		{&q.IsTech, &up.IsTech}, {&q.IsFavicon, &up.IsFavicon}, {&q.IsScreenshot, &up.IsScreenshot}, {&q.IsNew, &up.IsNew},
+		{&q.IsInternal, &up.IsInternal}, {&q.OnlyDNS, &up.OnlyDNS}, {&q.OnlyIP, &up.OnlyIP},
+	} {
+		if *flag.up != nil {
+			*flag.old = *flag.up
+		}
+	}
+	for _, list := range []struct{ old, up *string }{
+		{&q.Labels, &up.Labels}, {&q.Host, &up.Host}, {&q.Port, &up.Port}, {&q.StatusCode, &up.StatusCode}, {&q.ContentLength, &up.ContentLength}, {&q.Title, &up.Title},
+		{&q.CNAME, &up.CNAME}, {&q.Technologies, &up.Technologies}, {&q.IP, &up.IP}, {&q.Favicon, &up.Favicon},
+	} {
+		if *list.old != "" && *list.up != "" {
+			*list.old += ","
+		}
+		*list.old += *list.up
+	}
+	for _, text := range []struct{ old, up *string }{
+		{&q.Search, &up.Search}, {&q.Time, &up.Time}, {&q.StartDate, &up.StartDate}, {&q.EndDate, &up.EndDate}, {&q.CustomFilter, &up.CustomFilter},
+	} {
+		if *text.up != "" {
+			*text.old = *text.up
+		}
+	}
+	q.Domain, q.EnumerationIDs = union(q.Domain, up.Domain), union(q.EnumerationIDs, up.EnumerationIDs)
+	if up.NotSeenForDays > 0 {
+		q.NotSeenForDays = up.NotSeenForDays
+	}
+	return q
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
@@ -74,7 +75,7 @@ func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int)
 	if err != nil {
 		return a, false, err
 	}
-	hosts := g.pick(Filter{Hosts: []string{clip(host, maxText)}})
+	hosts := g.pick(Filter{Hosts: []string{strings.ToLower(clip(host, maxText))}})
 	best := func(port int) (no uint32, ok bool) {
 		s := slices.Clone(hosts)
 		s.and(g.having(g.port, g.port.exactly(number(int64(port)))))

@@ -54,8 +54,8 @@ type sight struct {
 	row
 	doc    []byte
 	seen   discover.Asset
-	old    *row // what is there of it
-	labels []string
+	old    *row    // what is there of it
+	fields []Field // that changed of the document
 }
 
 // version reports whether the row becomes another version: the old one is then kept.
@@ -78,7 +78,7 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, seen []discove
 	if err := as.match(ctx, tx, s, sights); err != nil {
 		return err
 	}
-	var fresh, changed []*sight
+	var news []*sight
 	var again []uint32
 	for _, g := range sights {
 		g.rev = rev
@@ -87,17 +87,31 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, seen []discove
 			g.no, g.row.doc = uint32(no), rev
 			g.firstRun, g.run, g.createdAt, g.since, g.seenAt = s.Run, s.Run, db.At(s.At), db.At(s.At), db.At(s.At)
 			g.row.labels = joined(autoLabels(g.seen))
-			fresh = append(fresh, g)
+			news = append(news, g)
 			no++
 		case g.old.run > s.Run: // another run has looked since
 		default:
 			g.follow(s)
 			switch {
 			case g.version() || g.whole != g.old.whole:
-				changed = append(changed, g)
+				if err := as.recall(ctx, tx, s, g); err != nil {
+					return err
+				}
+				news = append(news, g)
 			case g.old.run < s.Run:
 				again = append(again, g.no)
 			}
+		}
+	}
+	if news, err = as.obey(ctx, tx, s, teamNo, news); err != nil {
+		return err
+	}
+	var fresh, changed []*sight
+	for _, g := range news {
+		if g.old == nil {
+			fresh = append(fresh, g)
+		} else {
+			changed = append(changed, g)
 		}
 	}
 	for _, step := range []func() error{
@@ -172,12 +186,6 @@ func (s *sight) follow(seen Seen) {
 	if s.screenshot == "" {
 		s.screenshot = old.screenshot // pictures come when they are ready
 	}
-	if s.version() {
-		s.since = db.At(seen.At)
-		if s.since.Before(old.since.Time) {
-			s.since = old.since
-		}
-	}
 	if s.facts != old.facts {
 		s.row.doc = s.rev
 	}
@@ -212,6 +220,9 @@ func (as *Assets) insert(ctx context.Context, tx *db.Tx, teamID string, fresh []
 func (as *Assets) change(ctx context.Context, tx *db.Tx, s Seen, changed []*sight, all *Observed) error {
 	for _, g := range changed {
 		if g.version() {
+			if at := db.At(s.At); at.After(g.since.Time) {
+				g.since = at
+			}
 			if err := as.supersede(ctx, tx, s, g); err != nil {
 				return err
 			}
@@ -232,32 +243,36 @@ func (as *Assets) change(ctx context.Context, tx *db.Tx, s Seen, changed []*sigh
 	return nil
 }
 
+// recall learns what changed of a document, and gives the labels that come of it.
+func (as *Assets) recall(ctx context.Context, tx *db.Tx, s Seen, g *sight) error {
+	if g.facts == g.old.facts {
+		return nil
+	}
+	var before []byte
+	if err := tx.QueryRow(ctx, `SELECT doc FROM asset_doc WHERE team_id = ? AND no = ? AND rev = ?`, s.TeamID, g.no, g.old.doc).Scan(&before); err != nil {
+		return err
+	}
+	var err error
+	if g.fields, err = fieldsChanged(before, g.doc); err != nil {
+		return err
+	}
+	var was discover.Asset
+	if err := json.Unmarshal(before, &was); err != nil {
+		return err
+	}
+	// A label that somebody took off does not come back while its reason is the same.
+	had := autoLabels(was)
+	added := slices.DeleteFunc(autoLabels(g.seen), func(label string) bool { return slices.Contains(had, label) })
+	g.row.labels = joined(slices.Concat(words(g.old.labels), added))
+	return nil
+}
+
 // supersede keeps what a row was, and says what changed.
 func (as *Assets) supersede(ctx context.Context, tx *db.Tx, s Seen, g *sight) error {
-	kind := Changed
-	var fields []Field
+	kind, fields := Changed, g.fields
 	if g.old.missing {
 		kind = SeenAgain
 		fields = append(fields, Field{"is_missing", json.RawMessage("true"), json.RawMessage("false")})
-	}
-	if g.facts != g.old.facts {
-		var before []byte
-		if err := tx.QueryRow(ctx, `SELECT doc FROM asset_doc WHERE team_id = ? AND no = ? AND rev = ?`, s.TeamID, g.no, g.old.doc).Scan(&before); err != nil {
-			return err
-		}
-		differ, err := fieldsChanged(before, g.doc)
-		if err != nil {
-			return err
-		}
-		fields = append(fields, differ...)
-		var was discover.Asset
-		if err := json.Unmarshal(before, &was); err != nil {
-			return err
-		}
-		// A label that somebody took off does not come back while its reason is the same.
-		had := autoLabels(was)
-		added := slices.DeleteFunc(autoLabels(g.seen), func(label string) bool { return slices.Contains(had, label) })
-		g.row.labels = joined(slices.Concat(words(g.old.labels), added))
 	}
 	if g.screenshot != g.old.screenshot {
 		fields = append(fields, changedField("screenshot", g.old.screenshot, g.screenshot))

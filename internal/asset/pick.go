@@ -46,6 +46,9 @@ func (x *index) pick(f Filter) set {
 	if f.Custom != nil {
 		s.and(x.holding(f.Custom))
 	}
+	for _, other := range f.And {
+		s.and(x.pick(other))
+	}
 	return s
 }
 

@@ -107,6 +107,9 @@ func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (Totals, error) 
 				return Totals{}, err
 			}
 		}
+		if err := as.endPolicies(ctx, tx, e, rev); err != nil {
+			return Totals{}, err
+		}
 	}
 	return total(ctx, tx, e.EnumerationID)
 }
@@ -165,7 +168,7 @@ func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID stri
 				return err
 			}
 		}
-		for _, table := range []string{"asset_past", "asset", "asset_run", "asset_policy_event"} {
+		for _, table := range []string{"asset_past", "asset", "asset_run"} {
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = ? AND enumeration_id = ?`, teamID, id); err != nil {
 				return err
 			}
