@@ -28,6 +28,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/seal"
+	"github.com/vedette-sec/vedette/internal/secret"
 	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/task"
 	"github.com/vedette-sec/vedette/internal/worker"
@@ -43,6 +44,7 @@ type App struct {
 	config   Config
 	logger   *slog.Logger
 	settings *setting.Settings
+	secrets  *secret.Secrets
 	tickets  worker.Tickets
 	exports  *export.Exports
 	audit    *audit.Log
@@ -95,6 +97,7 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.secrets = secret.New(a.db, box)
 	a.settings = setting.New(a.db, box, worker.Kinds(webhooks))
 	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)

@@ -38,9 +38,9 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
-		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "issue": issueID}}
+		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID}}
 		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export,
-			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early}
+			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret}
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
 	}
@@ -143,6 +143,24 @@ func (a *attacker) config() string {
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("making a configuration: %d %s", got.status, got.body)
+	}
+	return made.ID
+}
+
+// another makes a further task.
+func (a *attacker) another() string {
+	a.t.Helper()
+	id, _ := a.task(a.admin)
+	return id
+}
+
+// secret makes a secret.
+func (a *attacker) secret() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/api/v1/secrets", &a.admin, `{"name": "S`+strings.ToUpper(ids.Random(12))+`", "value": "v"}`))
+	var made struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("making a secret: %d %s", got.status, got.body)
 	}
 	return made.ID
 }
@@ -293,8 +311,13 @@ func (a *attacker) body(op *operation) map[string]any {
 		return nil
 	}
 	doc := a.example(s, "").(map[string]any)
-	if op.OperationID == "create-task" {
+	switch op.OperationID {
+	case "create-task":
 		doc["task"], doc["response_format"] = "check http://127.0.0.1:9/", "json"
+	case "abort-task-tools":
+		doc["tool_call_id"] = "main/1"
+	case "create-secret":
+		doc["name"] = "S" + strings.ToUpper(ids.Random(12))
 	}
 	return doc
 }

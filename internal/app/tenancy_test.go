@@ -67,14 +67,14 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 	path := a.path(op)
 	for _, p := range op.Parameters {
 		switch {
-		case p.In == "path" && (strings.HasPrefix(op.path, "/v1/template/public/") || strings.HasPrefix(op.path, "/v1/template/early/")): // are everybody's
+		case p.In == "path" && (strings.HasPrefix(op.path, "/v1/template/public/") || strings.HasPrefix(op.path, "/v1/template/early/") || strings.HasSuffix(op.path, "/share")): // are everybody's
 		case p.In == "path":
 			out = append(out, pair{path, a.pathTo(op, ids.New()), http.StatusNotFound})
 		case p.In == "query" && p.Name == "email" && !p.Required:
 			out = append(out, pair{path + "?email=ada@example.com", path + "?email=nobody@example.com", http.StatusOK})
 		case p.In == "query" && p.Name == "email":
 			out = append(out, pair{path, strings.ReplaceAll(path, "ada", "nobody"), http.StatusNotFound})
-		case p.In == "query" && p.Schema.Format == "uuid":
+		case p.In == "query" && p.Schema.Format == "uuid" && pathParameter(op) == "":
 			out = append(out, pair{path + "?" + p.Name + "=" + a.taskID, path + "?" + p.Name + "=" + ids.New(), http.StatusOK})
 		}
 	}

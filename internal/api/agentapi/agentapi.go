@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/secret"
 	"github.com/vedette-sec/vedette/internal/task"
 )
 
@@ -38,6 +39,7 @@ func shape(_ int, e *errs.Error, id string) any {
 type Deps struct {
 	Accounts *account.Accounts
 	Tasks    *task.Tasks
+	Secrets  *secret.Secrets
 	Hooks    *hook.Hooks
 	Webhooks *netguard.Guard
 	Closing  context.Context // done when the server begins to stop: streams end then
@@ -52,13 +54,17 @@ type surface struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
-		Tags:  []string{"Tasks", "Issues", "API Keys", "Teams", "User"},
+		Tags:  []string{"Tasks", "Issues", "Memory", "Secrets", "API Keys", "Teams", "User"},
 		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
 	}, c), d}
 	s.login()
 	s.keys()
 	s.internal()
 	s.tasks()
+	s.decisions()
+	s.agentLog()
+	s.memory()
+	s.secrets()
 	s.streams()
 	s.issues()
 	s.teams()

@@ -1,0 +1,108 @@
+package agentapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/task"
+)
+
+// GlobalMemory is what is remembered of the caller in all their tasks.
+type GlobalMemory struct {
+	Data      task.Memory `json:"data" doc:"What is remembered."`
+	Scope     string      `json:"scope" enum:"global" doc:"Whose memory it is."`
+	UpdatedAt *time.Time  `json:"updated_at" doc:"When it last changed; null: never."`
+}
+
+// TaskMemory is what is remembered of one task.
+type TaskMemory struct {
+	Data      task.Memory `json:"data" doc:"What is remembered."`
+	Scope     string      `json:"scope" enum:"task" doc:"Whose memory it is."`
+	TaskID    string      `json:"task_id"`
+	UpdatedAt *time.Time  `json:"updated_at" doc:"When it last changed; null: never."`
+}
+
+// TaskMemorySaved is the answer to a memory that was kept.
+type TaskMemorySaved struct {
+	Scope     string    `json:"scope" enum:"task" doc:"Whose memory it is."`
+	Success   bool      `json:"success" doc:"Always true."`
+	TaskID    string    `json:"task_id"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// MemoryRequest is a memory as it is written: lists that are absent are empty, or, in a
+// PATCH, stay.
+type MemoryRequest struct {
+	Facts        []string           `json:"facts,omitempty" maxItems:"100" doc:"What you say is so."`
+	Insights     []string           `json:"insights,omitempty" maxItems:"100" doc:"What the agent came to believe."`
+	Todos        []task.Todo        `json:"todos,omitempty" maxItems:"100" doc:"What is to be done."`
+	TrackedFiles []task.TrackedFile `json:"tracked_files,omitempty" maxItems:"500" doc:"Files that matter."`
+	RuntimeInput []string           `json:"user_runtime_input,omitempty" maxItems:"100" doc:"What you said while it ran."`
+}
+
+func (r MemoryRequest) memory(task.Memory) task.Memory {
+	return task.Memory{Facts: r.Facts, Insights: r.Insights, Todos: r.Todos, TrackedFiles: r.TrackedFiles, RuntimeInput: r.RuntimeInput}
+}
+
+// over is m with the lists of r in the place of its own.
+func (r MemoryRequest) over(m task.Memory) task.Memory {
+	if r.Facts != nil {
+		m.Facts = r.Facts
+	}
+	if r.Insights != nil {
+		m.Insights = r.Insights
+	}
+	if r.Todos != nil {
+		m.Todos = r.Todos
+	}
+	if r.TrackedFiles != nil {
+		m.TrackedFiles = r.TrackedFiles
+	}
+	if r.RuntimeInput != nil {
+		m.RuntimeInput = r.RuntimeInput
+	}
+	return m
+}
+
+type memoryInput struct{ Body MemoryRequest }
+
+func (s surface) memory() {
+	const path, tag = "/api/v1/memory", "Memory"
+	type global struct{ Body GlobalMemory }
+	answer := func(m task.Memory, at time.Time, err error) (*global, error) {
+		return &global{GlobalMemory{m, "global", orNull(at)}}, err
+	}
+	rest.Register(s.API, op("get-memory", http.MethodGet, path, tag, "What is remembered of you in all your tasks"), func(ctx context.Context, _ *struct{}) (*global, error) {
+		return answer(s.Tasks.FindMemory(ctx, ""))
+	})
+	rest.Register(s.API, op("replace-memory", http.MethodPut, path, tag, "Write what is remembered of you anew"), func(ctx context.Context, in *memoryInput) (*global, error) {
+		return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.memory))
+	})
+	rest.Register(s.API, op("update-memory", http.MethodPatch, path, tag, "Replace some lists of what is remembered of you"), func(ctx context.Context, in *memoryInput) (*global, error) {
+		return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.over))
+	})
+	rest.Register(s.API, op("delete-memory", http.MethodDelete, path, tag, "Forget what is remembered of you"), func(ctx context.Context, _ *struct{}) (*struct{ Body message }, error) {
+		return &struct{ Body message }{message{"It is forgotten."}}, s.Tasks.DeleteMemory(ctx)
+	})
+
+	type TaskMemoryPath struct {
+		ID string `path:"task_id" doc:"The task's id."`
+	}
+	get := op("get-task-memory", http.MethodGet, path+"/{task_id}", tag, "What is remembered of a task")
+	get.Errors = []int{404}
+	rest.Register(s.API, get, func(ctx context.Context, in *TaskMemoryPath) (*struct{ Body TaskMemory }, error) {
+		m, at, err := s.Tasks.FindMemory(ctx, in.ID)
+		return &struct{ Body TaskMemory }{TaskMemory{m, "task", in.ID, orNull(at)}}, err
+	})
+	save := op("save-task-memory", http.MethodPost, path+"/{task_id}", tag, "Write what is remembered of a task")
+	save.Errors = []int{404}
+	rest.Register(s.API, save, func(ctx context.Context, in *struct {
+		TaskMemoryPath
+		Body MemoryRequest
+	}) (*struct{ Body TaskMemorySaved }, error) {
+		_, at, err := s.Tasks.ChangeMemory(ctx, in.ID, in.Body.memory)
+		return &struct{ Body TaskMemorySaved }{TaskMemorySaved{"task", true, in.ID, at}}, err
+	})
+}

@@ -1,0 +1,70 @@
+package agentapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/secret"
+)
+
+// SecretRequest is the body of POST /api/v1/secrets.
+type SecretRequest struct {
+	Name             string `json:"name" minLength:"1" maxLength:"128" pattern:"^[A-Z][A-Z0-9_]*$" doc:"What tasks call it by: {{$NAME}} in a tool's arguments."`
+	Value            string `json:"value" minLength:"1" maxLength:"10000" doc:"The secret. It is never shown again."`
+	CreatedByAgent   bool   `json:"created_by_agent,omitempty" doc:"Kept and shown."`
+	DefaultAvailable bool   `json:"default_available,omitempty" doc:"Whether every task of yours may use it; else those that name it."`
+	ProjectID        string `json:"project_id,omitempty" format:"uuid" doc:"The project it is for."`
+}
+
+// SecretPatch is the body of PATCH /api/v1/secrets/{secret_id}.
+type SecretPatch struct {
+	DefaultAvailable *bool `json:"default_available" required:"true" nullable:"true" doc:"Whether every task of yours may use it; null leaves it."`
+}
+
+// SecretList is the caller's secrets.
+type SecretList struct {
+	Secrets []secret.Secret `json:"secrets" doc:"By name."`
+	Total   int             `json:"total"`
+}
+
+func (s surface) secrets() {
+	const path, tag = "/api/v1/secrets", "Secrets"
+	type one struct{ Body secret.Secret }
+	type SecretPath struct {
+		ID string `path:"secret_id" doc:"The secret's id."`
+	}
+
+	create := op("create-secret", http.MethodPost, path, tag, "Keep a secret for your tasks")
+	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
+	create.Description = "It is sealed at rest, put in where a tool of a task that may use it says {{$NAME}}, taken out of all that comes back, and never shown to a model."
+	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body SecretRequest }) (*one, error) {
+		made, err := s.Secrets.Create(ctx, secret.NewSecret{
+			Name: in.Body.Name, Value: in.Body.Value, CreatedByAgent: in.Body.CreatedByAgent, DefaultAvailable: in.Body.DefaultAvailable, ProjectID: in.Body.ProjectID,
+		})
+		return &one{made}, err
+	})
+
+	rest.Register(s.API, op("list-secrets", http.MethodGet, path, tag, "List your secrets, their values masked"), func(ctx context.Context, in *struct {
+		ProjectID string `query:"project_id" format:"uuid" doc:"Those of this project; those of none when absent."`
+	}) (*struct{ Body SecretList }, error) {
+		found, err := s.Secrets.FindAll(ctx, in.ProjectID)
+		return &struct{ Body SecretList }{SecretList{found, len(found)}}, err
+	})
+
+	patch := op("update-secret", http.MethodPatch, path+"/{secret_id}", tag, "Say whether every task of yours may use a secret")
+	patch.Errors = []int{404}
+	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+		SecretPath
+		Body SecretPatch
+	}) (*one, error) {
+		changed, err := s.Secrets.Update(ctx, in.ID, in.Body.DefaultAvailable)
+		return &one{changed}, err
+	})
+
+	del := op("delete-secret", http.MethodDelete, path+"/{secret_id}", tag, "Forget a secret")
+	del.Errors = []int{404}
+	rest.Register(s.API, del, func(ctx context.Context, in *SecretPath) (*struct{ Body message }, error) {
+		return &struct{ Body message }{message{"The secret is deleted."}}, s.Secrets.Delete(ctx, in.ID)
+	})
+}
