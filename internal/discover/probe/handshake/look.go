@@ -1,0 +1,197 @@
+// Package handshake reads what a TLS server shows of itself: protocol, cipher, certificate
+// and fingerprint, and judges the certificate as a browser would.
+package handshake
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+)
+
+// Looker looks at TLS servers.
+type Looker struct {
+	// Timeout bounds the handshake, and each connection of the fingerprint.
+	Timeout time.Duration
+	// Now is the clock against which certificates are judged; nil is time.Now.
+	Now func() time.Time
+	// Roots are the authorities that are trusted; nil is the system's.
+	Roots *x509.CertPool
+	// Fetch gets what certificates name as the place to ask about revocations; nil: only
+	// the answer that a server staples is read.
+	Fetch *http.Client
+}
+
+// The bounds of what is kept of a certificate.
+const (
+	maxNames = 1000
+	maxName  = 255 // bytes
+)
+
+// ErrNoTLS is the error of a server that does not speak TLS, or none that is known here.
+var ErrNoTLS = errors.New("no TLS handshake")
+
+// Look makes one handshake for name on a connection of dial, and then the connections of
+// the JARM fingerprint. notes say in words what is odd. The error wraps ErrNoTLS.
+func (l *Looker) Look(ctx context.Context, name string, port uint16, dial func(context.Context) (net.Conn, error)) (facts *discover.TLS, notes []string, err error) {
+	state, err := l.shake(ctx, name, dial)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts, notes = l.judge(ctx, name, state)
+	facts.JARM = l.jarm(ctx, name, port, dial)
+	return facts, notes, nil
+}
+
+// shake makes a handshake and gives what it showed. A server that wants a certificate of
+// ours may refuse us after it has shown everything.
+func (l *Looker) shake(ctx context.Context, name string, dial func(context.Context) (net.Conn, error)) (tls.ConnectionState, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
+	defer cancel()
+	var state tls.ConnectionState
+	conn, err := dial(ctx)
+	if err != nil {
+		return state, fmt.Errorf("%w: %w", ErrNoTLS, err)
+	}
+	defer conn.Close()
+	seen := false
+	config := web.Lenient(name)
+	config.VerifyConnection = func(s tls.ConnectionState) error {
+		state, seen = s, true
+		return nil
+	}
+	over := tls.Client(conn, config)
+	if err := over.HandshakeContext(ctx); err != nil && !seen {
+		return state, fmt.Errorf("%w: %w", ErrNoTLS, err)
+	}
+	if len(state.PeerCertificates) == 0 {
+		return state, fmt.Errorf("%w: the server shows no certificate", ErrNoTLS)
+	}
+	return state, nil
+}
+
+// judge fills the facts from a handshake.
+func (l *Looker) judge(ctx context.Context, name string, state tls.ConnectionState) (*discover.TLS, []string) {
+	now := time.Now()
+	if l.Now != nil {
+		now = l.Now()
+	}
+	leaf := state.PeerCertificates[0]
+	facts := &discover.TLS{
+		Version: version(state.Version), Cipher: tls.CipherSuiteName(state.CipherSuite),
+		Serial:    serial(leaf),
+		SubjectCN: clean(leaf.Subject.CommonName), SubjectOrg: clean(strings.Join(leaf.Subject.Organization, ", ")),
+		IssuerCN: clean(leaf.Issuer.CommonName), IssuerOrg: clean(strings.Join(leaf.Issuer.Organization, ", ")),
+		NotBefore: leaf.NotBefore.UTC(), NotAfter: leaf.NotAfter.UTC(),
+		Expired:    now.After(leaf.NotAfter),
+		SelfSigned: selfSigned(leaf),
+		Mismatched: !holds(leaf, name),
+		Untrusted:  !l.trusted(state.PeerCertificates, now),
+	}
+	var notes []string
+	if now.Before(leaf.NotBefore) {
+		notes = append(notes, "the certificate is not valid yet")
+	}
+	var all int
+	facts.SubjectAN, all = names(leaf)
+	if all > len(facts.SubjectAN) {
+		notes = append(notes, fmt.Sprintf("the certificate has %d names, of which %d are kept", all, len(facts.SubjectAN)))
+	}
+	revoked, err := l.revoked(ctx, state, now)
+	facts.Revoked = revoked
+	if err != nil {
+		notes = append(notes, "whether the certificate is revoked is not known: "+web.Clean(err.Error(), 200))
+	}
+	return facts, notes
+}
+
+// clean is a text of a certificate as it is stored.
+func clean(s string) string { return web.Clean(s, maxName) }
+
+func version(v uint16) string {
+	switch v {
+	case tls.VersionTLS10:
+		return "tls10"
+	case tls.VersionTLS11:
+		return "tls11"
+	case tls.VersionTLS12:
+		return "tls12"
+	case tls.VersionTLS13:
+		return "tls13"
+	}
+	return fmt.Sprintf("%#04x", v)
+}
+
+// serial is a certificate's number as people write it: bytes in hex with colons.
+func serial(c *x509.Certificate) string {
+	if c.SerialNumber == nil {
+		return ""
+	}
+	b := c.SerialNumber.Bytes()
+	parts := make([]string, 0, len(b))
+	for _, x := range b[:min(len(b), 64)] {
+		parts = append(parts, strings.ToUpper(hex.EncodeToString([]byte{x})))
+	}
+	return strings.Join(parts, ":")
+}
+
+// names are the names of a certificate, bounded, and how many there are.
+func names(c *x509.Certificate) (kept []string, all int) {
+	all = len(c.DNSNames) + len(c.IPAddresses)
+	for _, n := range c.DNSNames[:min(len(c.DNSNames), maxNames)] {
+		kept = append(kept, clean(strings.ToLower(n)))
+	}
+	for _, ip := range c.IPAddresses[:min(len(c.IPAddresses), maxNames-len(kept))] {
+		kept = append(kept, ip.String())
+	}
+	return kept, all
+}
+
+// selfSigned reports whether a certificate's own key signed it.
+func selfSigned(c *x509.Certificate) bool {
+	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
+}
+
+// holds reports whether a certificate is for name. Where it lists no names, its common
+// name counts (RFC 6125, 6.4.4).
+func holds(c *x509.Certificate, name string) bool {
+	if len(c.DNSNames) == 0 && len(c.IPAddresses) == 0 && c.Subject.CommonName != "" {
+		old := *c
+		old.DNSNames = []string{c.Subject.CommonName}
+		if ip := net.ParseIP(c.Subject.CommonName); ip != nil {
+			old.DNSNames, old.IPAddresses = nil, []net.IP{ip}
+		}
+		c = &old
+	}
+	return c.VerifyHostname(name) == nil
+}
+
+// trusted reports whether an authority stands behind a chain. That time has run out is
+// another matter: the chain is judged at a time when the leaf was valid.
+func (l *Looker) trusted(chain []*x509.Certificate, now time.Time) bool {
+	leaf := chain[0]
+	if now.After(leaf.NotAfter) {
+		now = leaf.NotAfter
+	}
+	if now.Before(leaf.NotBefore) {
+		now = leaf.NotBefore
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: l.Roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	})
+	return err == nil
+}

@@ -1,0 +1,142 @@
+package handshake
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"golang.org/x/crypto/ocsp"
+)
+
+// The bounds of what is asked about revocations.
+const (
+	maxOCSP    = 64 << 10 // bytes of an answer
+	maxCRL     = 4 << 20  // bytes of a list
+	maxSources = 2        // of each kind that are asked
+)
+
+var errUnanswered = errors.New("nobody who was asked gave an answer")
+
+// revoked reports whether the authority has taken the certificate back, by the stapled
+// answer, and otherwise by asking. A certificate that names nobody to ask is not revoked
+// as far as anyone can know. The error says that there was no valid answer.
+func (l *Looker) revoked(ctx context.Context, state tls.ConnectionState, now time.Time) (bool, error) {
+	leaf := state.PeerCertificates[0]
+	issuer := issuer(state.PeerCertificates)
+	if issuer == nil { // nobody whose word could be checked
+		return false, nil
+	}
+	if len(state.OCSPResponse) > 0 {
+		if r, err := ocsp.ParseResponseForCert(state.OCSPResponse, leaf, issuer); err == nil && r.Status != ocsp.Unknown && current(r, now) {
+			return r.Status == ocsp.Revoked, nil
+		}
+	}
+	if l.Fetch == nil || len(leaf.OCSPServer) == 0 && len(leaf.CRLDistributionPoints) == 0 {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
+	defer cancel()
+	failure := errUnanswered
+	for _, url := range leaf.OCSPServer[:min(len(leaf.OCSPServer), maxSources)] {
+		revoked, err := l.ask(ctx, url, leaf, issuer, now)
+		if err == nil {
+			return revoked, nil
+		}
+		failure = err
+	}
+	for _, url := range leaf.CRLDistributionPoints[:min(len(leaf.CRLDistributionPoints), maxSources)] {
+		revoked, err := l.listed(ctx, url, leaf, issuer)
+		if err == nil {
+			return revoked, nil
+		}
+		failure = err
+	}
+	return false, failure
+}
+
+// issuer is the certificate of the chain that signed the first, or nil.
+func issuer(chain []*x509.Certificate) *x509.Certificate {
+	for _, c := range chain[1:] {
+		if chain[0].CheckSignatureFrom(c) == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// current reports whether an answer speaks of now.
+func current(r *ocsp.Response, now time.Time) bool {
+	const skew = time.Hour
+	return !r.ThisUpdate.After(now.Add(skew)) && (r.NextUpdate.IsZero() || r.NextUpdate.After(now.Add(-skew)))
+}
+
+// ask asks an OCSP responder (RFC 6960).
+func (l *Looker) ask(ctx context.Context, url string, leaf, issuer *x509.Certificate, now time.Time) (bool, error) {
+	request, err := ocsp.CreateRequest(leaf, issuer, nil)
+	if err != nil {
+		return false, err
+	}
+	raw, err := l.fetch(ctx, http.MethodPost, url, request, maxOCSP)
+	if err != nil {
+		return false, err
+	}
+	r, err := ocsp.ParseResponseForCert(raw, leaf, issuer)
+	switch {
+	case err != nil:
+		return false, err
+	case r.Status == ocsp.Unknown || !current(r, now):
+		return false, errUnanswered
+	}
+	return r.Status == ocsp.Revoked, nil
+}
+
+// listed looks the certificate up in a revocation list (RFC 5280).
+func (l *Looker) listed(ctx context.Context, url string, leaf, issuer *x509.Certificate) (bool, error) {
+	raw, err := l.fetch(ctx, http.MethodGet, url, nil, maxCRL)
+	if err != nil {
+		return false, err
+	}
+	list, err := x509.ParseRevocationList(raw)
+	if err != nil {
+		return false, err
+	}
+	if err := list.CheckSignatureFrom(issuer); err != nil {
+		return false, err
+	}
+	for _, e := range list.RevokedCertificateEntries {
+		if e.SerialNumber.Cmp(leaf.SerialNumber) == 0 {
+			const removed = 8 // removeFromCRL
+			return e.ReasonCode != removed, nil
+		}
+	}
+	return false, nil
+}
+
+func (l *Looker) fetch(ctx context.Context, method, url string, body []byte, most int64) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/ocsp-request")
+	}
+	answer, err := l.Fetch.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %d", r.URL.Hostname(), answer.StatusCode)
+	}
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = fmt.Errorf("%s sends more than %d bytes", r.URL.Hostname(), most)
+	}
+	return raw, err
+}
