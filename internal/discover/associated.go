@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
@@ -120,7 +121,7 @@ var lookup = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.Strict
 // could have registered: an address, a single label, a public suffix such as co.uk,
 // anything with a label that DNS does not carry.
 func ParseDomain(s string) (domain string, ok bool) {
-	if len(s) > 4*maxDomain { // in UTF-8; the bound below is on the ASCII form
+	if len(s) > 4*maxDomain || !utf8.ValidString(s) { // the bound below is on the ASCII form
 		return "", false
 	}
 	s = strings.TrimSuffix(s, ".")
