@@ -1,66 +1,196 @@
 package names
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
-	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/errs"
 )
 
+// The sources' names of what we guess by ourselves.
+const (
+	SourceBruteforce = "bruteforce"
+	SourcePermute    = "permutation"
+)
+
+const (
+	sourcesAtOnce = 8
+	maxSeeds      = 20_000 // names that permutations start from
+	maxRounds     = 3      // of permuting what permutations found
+)
+
 // Find looks for the names of a domain by the steps that are asked for (none: all):
 // dns_passive and dns_scraping ask sources, dns_bruteforce tries words, dns_permute bends
 // the names that were found. Names of sources are handed on as they come, not looked up
-// and without RCode; names that were guessed are handed on when DNS knows them, with what
-// it says. Each is handed on once, with Sources naming who said it first. emit is called
-// by one goroutine at a time. The error is the context's or an *errs.Error; a source that
-// fails is no error but a line of the report.
+// and without RCode; names that were guessed are handed on when DNS knows them and no
+// wildcard made them, with what it says. Each is handed on once, with Sources naming who
+// said it first; it is below the domain, allowed, and a host name. emit is called by one
+// goroutine at a time. The error is the context's or an *errs.Error; a source that fails
+// is no error but a line of the report.
 func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step, emit func(discover.Name)) (Report, error) {
 	root, ok := clean(domain)
 	if !ok {
 		return Report{}, errs.Field("domain", "%.100q is no domain.", domain)
 	}
-	cfg.Domains = append(cfg.Domains[:len(cfg.Domains):len(cfg.Domains)], root)
+	cfg.Domains = append(slices.Clone(cfg.Domains), root)
 	r, err := newResolver(ctx, cfg)
 	if err != nil {
 		return Report{}, err
 	}
 	defer r.close()
-	return r.done(), ctx.Err()
+	f := &finder{resolver: r, root: root, emit: emit, known: newSet()}
+	f.ask(ctx, steps)
+	if discover.Has(steps, discover.DNSBruteforce) && ctx.Err() == nil {
+		f.guess(ctx, SourceBruteforce, candidates(root, r.cfg.Words))
+	}
+	if discover.Has(steps, discover.DNSPermute) && ctx.Err() == nil {
+		f.permute(ctx)
+	}
+	report := r.done()
+	report.Sources = f.reports
+	slices.SortFunc(report.Sources, func(a, b discover.SourceReport) int { return cmp.Compare(a.Source, b.Source) })
+	return report, ctx.Err()
 }
 
-// Reverse asks for the names of every address of the ranges, and hands on the addresses
-// that have some: Host is the address, Records["PTR"] its names.
-func Reverse(ctx context.Context, cfg Config, ranges []netip.Prefix, emit func(discover.Name)) (Report, error) {
-	return Resolve(ctx, cfg, addressesOf(ranges), func(n discover.Name) {
-		if len(n.Records["PTR"]) > 0 {
-			emit(n)
+// finder is one run of Find.
+type finder struct {
+	*resolver
+
+	root string
+	emit func(discover.Name)
+
+	told    sync.Mutex // of what follows, and of emit
+	known   *set       // names that were handed on
+	seeds   []string   // of permutations
+	reports []discover.SourceReport
+}
+
+// ask asks the sources of the steps.
+func (f *finder) ask(ctx context.Context, steps []discover.Step) {
+	chosen, skipped := f.cfg.chosen(steps, f.root)
+	f.reports = append(f.reports, skipped...)
+	var group errgroup.Group
+	group.SetLimit(sourcesAtOnce)
+	for _, s := range chosen {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			report := f.cfg.askSource(ctx, s, f.root, func(host string) {
+				f.tell(discover.Name{Host: host, Domain: f.cfg.domainOf(host), Sources: []discover.SourceRef{{Source: s.name}}})
+			})
+			f.cfg.Log.DebugContext(ctx, "a source of names was asked", "source", s.name, "state", report.State, "count", report.Count, "detail", report.Detail)
+			f.told.Lock()
+			defer f.told.Unlock()
+			f.reports = append(f.reports, report)
+			return nil
+		})
+	}
+	_ = group.Wait() // none has an error: they are in the reports
+}
+
+// tell hands a name on unless it is known, and reports whether it was new.
+func (f *finder) tell(n discover.Name) bool {
+	f.told.Lock()
+	defer f.told.Unlock()
+	if !f.known.add(n.Host) {
+		return false
+	}
+	if len(f.seeds) < maxSeeds && n.Host != f.root {
+		f.seeds = append(f.seeds, n.Host)
+	}
+	f.emit(n)
+	return true
+}
+
+// guess looks candidates up and hands on those that exist. It returns those that are new.
+func (f *finder) guess(ctx context.Context, how string, names iter.Seq[string]) (fresh []string) {
+	report := discover.SourceReport{Source: how, About: f.root}
+	begun := time.Now()
+	tried, silent := 0, 0
+	f.each(ctx, limit(names, f.cfg.MaxCandidates), func(n discover.Name) {
+		tried++
+		switch {
+		case n.RCode == RCodeTimeout, n.RCode == RCodeMalformed:
+			silent++
+		case Exists(n):
+			report.Count++
+			n.Sources = []discover.SourceRef{{Source: how}}
+			if f.tell(n) && len(fresh) < maxSeeds {
+				fresh = append(fresh, n.Host)
+			}
 		}
 	})
+	report.Took = time.Since(begun)
+	report.Detail = fmt.Sprintf("%d candidates", tried)
+	if silent > 0 {
+		report.Detail += fmt.Sprintf(", %d of them without an answer", silent)
+	}
+	switch {
+	case tried > 0 && silent > tried/2:
+		report.State = discover.SourceTimedOut
+	case tried >= f.cfg.MaxCandidates:
+		report.State = discover.SourceLimited
+		report.Detail += ", which is as many as are allowed"
+	case report.Count == 0:
+		report.State = discover.SourceEmpty
+	default:
+		report.State = discover.SourceOK
+	}
+	f.reports = append(f.reports, report)
+	return fresh
 }
 
-// addressesOf are the addresses of ranges, one by one.
-func addressesOf(ranges []netip.Prefix) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, p := range ranges {
-			for a := p.Masked().Addr(); p.Contains(a); a = a.Next() {
-				if !yield(a.String()) {
+// permute bends what was found, and what that finds again.
+func (f *finder) permute(ctx context.Context) {
+	tried := newSet()
+	seeds := f.seeds
+	total := discover.SourceReport{Source: SourcePermute, About: f.root, State: discover.SourceEmpty, Detail: "there was no name to start from"}
+	left := f.cfg.MaxCandidates
+	for round := 0; round < maxRounds && len(seeds) > 0 && left > 0 && ctx.Err() == nil; round++ {
+		words := harvest(f.seeds, f.root)
+		asked := 0
+		seeds = f.guess(ctx, SourcePermute, func(yield func(string) bool) {
+			for name := range permutations(seeds, f.root, words) {
+				if !tried.add(name) {
+					continue
+				}
+				if asked++; asked > left || !yield(name) {
 					return
 				}
 			}
+		})
+		left -= asked
+		one := f.reports[len(f.reports)-1]
+		f.reports = f.reports[:len(f.reports)-1]
+		one.Count, one.Took = one.Count+total.Count, one.Took+total.Took
+		if round > 0 {
+			one.Detail = fmt.Sprintf("%s; in round %d %s", total.Detail, round+1, one.Detail)
+		}
+		if one.State == discover.SourceEmpty && one.Count > 0 {
+			one.State = discover.SourceOK
+		}
+		total = one
+	}
+	f.reports = append(f.reports, total)
+}
+
+// limit is the first n of a sequence.
+func limit(names iter.Seq[string], n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		left := n
+		for name := range names {
+			if left--; left < 0 || !yield(name) {
+				return
+			}
 		}
 	}
-}
-
-// Origin is the autonomous system that announces an address, as Config.OriginZone tells;
-// with an empty zone it is an *errs.Error.
-func Origin(ctx context.Context, cfg Config, addr netip.Addr) (discover.ASN, error) {
-	return discover.ASN{}, errs.New(errs.Unavailable, "no_origin_zone", "No zone that tells the origin of addresses is configured.")
-}
-
-// Ranges are the networks that an autonomous system (such as AS64500) announces, as
-// Config.RangesURL tells; the report says how that source behaved.
-func Ranges(ctx context.Context, cfg Config, asn string) ([]netip.Prefix, discover.SourceReport) {
-	return nil, discover.SourceReport{Source: "ranges", About: asn, State: discover.SourceSkipped, Detail: "no source is configured"}
 }

@@ -87,6 +87,7 @@ func Generate(domain string, n int) *Zone {
 	for i, w := range permuted {
 		z.host(w, ByPermute, plainly, v4(2, i))
 	}
+	z.origins()
 	z.wildcards()
 	z.aliases()
 	z.manners()
@@ -112,6 +113,17 @@ func (z *Zone) apex() {
 	z.Names[z.Domain] = Truth{RCode: "NOERROR", IP: []netip.Addr{v4(0, 1)}, By: BySource}
 	z.add("_sip._tcp", &node{texts: map[string][]string{"SRV": {"1 2 5060 www." + z.Domain + "."}}})
 	z.Names["_sip._tcp."+z.Domain] = Truth{RCode: "NOERROR", By: BySource}
+}
+
+// origins adds the zones that tell who announces an address. They are no hosts.
+func (z *Zone) origins() {
+	for name, text := range map[string]string{
+		"*.127.origin.asn":  `"64500 | 127.0.0.0/8 | ZZ | lab | 2026-01-01"`,
+		"*.d.f.origin6.asn": `"64500 64501 | fd00::/8 | ZZ | lab | 2026-01-01"`,
+		"as64500.asn":       `"64500 | ZZ | lab | 2026-01-01 | LAB-1, ZZ"`,
+	} {
+		z.add(name, &node{texts: map[string][]string{"TXT": {text}}})
+	}
 }
 
 // wildcards adds zones that answer for every name, and real names in them.
@@ -217,9 +229,20 @@ func (z *Zone) Asked() []string {
 }
 
 func (z *Zone) host(name, by string, how manner, addrs ...netip.Addr) {
+	for _, a := range addrs {
+		z.pointer(a, name)
+	}
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	z.add(name, &node{addrs: addrs, manner: how})
 	z.Names[name+"."+z.Domain] = Truth{RCode: "NOERROR", IP: addrs, By: by}
+}
+
+// pointer gives an address its name. Only IPv4 has a reverse zone here.
+func (z *Zone) pointer(a netip.Addr, name string) {
+	if b := a.As16(); a.Is4() {
+		arpa := fmt.Sprintf("%d.%d.%d.%d.in-addr.arpa", b[15], b[14], b[13], b[12])
+		z.nodes[arpa] = &node{texts: map[string][]string{"PTR": {name + "." + z.Domain + "."}}}
+	}
 }
 
 func (z *Zone) alias(name, target string, how manner) { z.add(name, &node{alias: target, manner: how}) }

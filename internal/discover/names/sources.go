@@ -1,0 +1,242 @@
+package names
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/projectdiscovery/ratelimit"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/alienvault"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/anubis"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/bevigil"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/bufferover"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/builtwith"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/c99"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/censys"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/chinaz"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/commoncrawl"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/digitalyama"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/digitorus"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/dnsdb"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/dnsdumpster"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/dnsrepo"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/driftnet"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/fofa"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/fullhunt"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/github"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/hackertarget"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/hudsonrock"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/hunter"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/intelx"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/leakix"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/netlas"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/pugrecon"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/quake"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/rapiddns"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/redhuntlabs"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/robtex"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/rsecloud"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/securitytrails"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/shodan"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/sitedossier"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/threatbook"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/threatcrowd"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/virustotal"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/waybackarchive"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/whoisxmlapi"
+	"github.com/projectdiscovery/subfinder/v2/pkg/subscraping/sources/zoomeyeapi"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+)
+
+// library are the sources that come with subfinder and dial through the session they are
+// given. crt.sh, Chaos and certspotter are ours (connectors): the library's dial by
+// themselves, or want a key where none is needed.
+var library = []func() subscraping.Source{
+	fresh[alienvault.Source], fresh[anubis.Source], fresh[bevigil.Source], fresh[bufferover.Source], fresh[builtwith.Source],
+	fresh[c99.Source], fresh[censys.Source], fresh[chinaz.Source], fresh[commoncrawl.Source], fresh[digitalyama.Source],
+	fresh[digitorus.Source], fresh[dnsdb.Source], fresh[dnsdumpster.Source], fresh[dnsrepo.Source], fresh[driftnet.Source],
+	fresh[fofa.Source], fresh[fullhunt.Source], fresh[github.Source], fresh[hackertarget.Source], fresh[hudsonrock.Source],
+	fresh[hunter.Source], fresh[intelx.Source], fresh[leakix.Source], fresh[netlas.Source], fresh[pugrecon.Source],
+	fresh[quake.Source], fresh[rapiddns.Source], fresh[redhuntlabs.Source], fresh[robtex.Source], fresh[rsecloud.Source],
+	fresh[securitytrails.Source], fresh[shodan.Source], fresh[sitedossier.Source], fresh[threatbook.Source],
+	fresh[threatcrowd.Source], fresh[virustotal.Source], fresh[waybackarchive.Source], fresh[whoisxmlapi.Source],
+	fresh[zoomeyeapi.Source],
+}
+
+// fresh makes a source of its own: they keep their keys and counts in themselves.
+func fresh[T any, P interface {
+	*T
+	subscraping.Source
+}]() subscraping.Source {
+	return P(new(T))
+}
+
+// scraping are the sources that read archives and pages made for people: the step
+// dns_scraping; all others belong to dns_passive.
+var scraping = []string{"commoncrawl", "digitorus", "dnsrepo", "rapiddns", "sitedossier", "waybackarchive"}
+
+// source is one that can be asked.
+type source struct {
+	name     string
+	needsKey bool
+	// run hands on what the source says of a domain, and returns why it stopped early.
+	run func(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error
+}
+
+// sources are all that there are, by name.
+func sources() []source {
+	list := slices.Clone(connectors)
+	for _, make := range library {
+		s := make()
+		list = append(list, source{s.Name(), s.NeedsKey(), func(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error {
+			return runLibrary(ctx, make(), client, keys, domain, say)
+		}})
+	}
+	slices.SortFunc(list, func(a, b source) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// SourceNames are the names of all sources, sorted; those that want a key are marked true.
+func SourceNames() map[string]bool {
+	out := map[string]bool{}
+	for _, s := range sources() {
+		out[s.name] = s.needsKey
+	}
+	return out
+}
+
+// runLibrary asks a source of subfinder's.
+func runLibrary(ctx context.Context, s subscraping.Source, client *http.Client, keys []string, domain string, say func(string)) error {
+	limiter, err := ratelimit.NewMultiLimiter(ctx, &ratelimit.Options{Key: s.Name(), MaxCount: 5, Duration: time.Second})
+	if err != nil {
+		return err
+	}
+	extractor, err := subscraping.NewSubdomainExtractor(regexp.QuoteMeta(domain))
+	if err != nil {
+		return err
+	}
+	session := &subscraping.Session{Extractor: extractor, Client: client, MultiRateLimiter: limiter}
+	defer session.Close()
+	if len(keys) > 0 {
+		s.AddApiKeys(keys)
+	}
+	ctx = context.WithValue(ctx, subscraping.CtxSourceArg, s.Name())
+	for r := range s.Run(ctx, domain, session) { // to the end, whatever comes: it would wait for us
+		if r.Type == subscraping.Error {
+			err = r.Error
+		} else {
+			say(r.Value)
+		}
+	}
+	if err == nil && s.Statistics().Skipped {
+		err = errKey
+	}
+	return err
+}
+
+// chosen are the sources of a step, and reports for those that will not be asked.
+func (c *Config) chosen(steps []discover.Step, domain string) (ask []source, reports []discover.SourceReport) {
+	skip := func(name, why string) {
+		reports = append(reports, discover.SourceReport{Source: name, About: domain, State: discover.SourceSkipped, Detail: why})
+	}
+	keys := map[string]bool{} // sources that have some
+	for name, list := range c.Keys {
+		keys[strings.ToLower(name)] = len(list) > 0
+	}
+	for _, s := range sources() {
+		step := discover.DNSPassive
+		if slices.Contains(scraping, s.name) {
+			step = discover.DNSScraping
+		}
+		has := keys[s.name]
+		delete(keys, s.name)
+		switch {
+		case !discover.Has(steps, step):
+		case len(c.Sources) > 0 && !slices.Contains(c.Sources, s.name):
+		case c.Client == nil:
+			skip(s.name, "no HTTP client is configured")
+		case s.needsKey && !has:
+			skip(s.name, "it needs a key")
+		default:
+			ask = append(ask, s)
+		}
+	}
+	if discover.Has(steps, discover.DNSPassive) {
+		for _, name := range slices.Sorted(maps.Keys(keys)) {
+			skip(name, "no source of this name is known")
+		}
+		for _, name := range c.Sources {
+			if _, known := SourceNames()[name]; !known && !keys[name] {
+				skip(name, "no source of this name is known")
+			}
+		}
+	}
+	return ask, reports
+}
+
+// keysOf are a source's keys.
+func (c *Config) keysOf(name string) []string {
+	for key, list := range c.Keys {
+		if strings.EqualFold(key, name) {
+			return list
+		}
+	}
+	return nil
+}
+
+// errKey says that the keys are not of the form that the source wants.
+var errKey = errors.New("its keys are not of the form that it wants")
+
+// maxNames bounds what one source may say of one domain.
+const maxNames = 1_000_000
+
+// errMany says that a source said more than anybody wants to know.
+var errMany = errors.New("it names more than a million hosts")
+
+// askSource asks one source, hands on the names below the domain that are new to it, and
+// reports how it behaved.
+func (c *Config) askSource(ctx context.Context, s source, domain string, emit func(host string)) discover.SourceReport {
+	begun := time.Now()
+	within, cancel := context.WithTimeout(ctx, c.SourceTimeout)
+	defer cancel()
+	keys := c.keysOf(s.name)
+	w := &witness{next: c.Client.Transport}
+	client := *c.Client
+	client.Transport = w
+	seen, many := newSet(), false
+	count := 0
+	err := s.run(within, &client, keys, domain, func(said string) {
+		host, ok := said, false
+		if _, after, is := strings.Cut(host, "@"); is {
+			host = after
+		}
+		host, ok = clean(strings.TrimSpace(host))
+		switch {
+		case !ok, !below(host, domain), !c.Allow(host), !seen.add(host):
+		case count == maxNames:
+			many = true
+			cancel()
+		default:
+			count++
+			emit(host)
+		}
+	})
+	if many {
+		err = errMany
+	}
+	state, detail := w.judge(err, count, len(keys) > 0)
+	if errors.Is(within.Err(), context.DeadlineExceeded) && state != discover.SourceOK {
+		state, detail = discover.SourceTimedOut, "it was not done within "+c.SourceTimeout.String()
+	}
+	return discover.SourceReport{
+		Source: s.name, About: domain, State: state, Count: count, Took: time.Since(begun), Detail: harmless(detail, keys),
+	}
+}
