@@ -15,12 +15,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/audit"
+	"github.com/vedette-sec/vedette/internal/blob"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/model"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
@@ -40,21 +44,25 @@ type App struct {
 	Tasks    *task.Tasks
 	Scans    *scan.Scans
 	Findings *finding.Findings
+	Models   *model.Models
 
-	config   Config
-	logger   *slog.Logger
-	settings *setting.Settings
-	secrets  *secret.Secrets
-	tickets  worker.Tickets
-	exports  *export.Exports
-	audit    *audit.Log
-	catalog  *catalog.Catalog
-	db       *db.DB
-	queue    *queue.Queue
-	handler  http.Handler
-	closing  context.Context
-	close    context.CancelFunc
-	listener net.Listener
+	config       Config
+	logger       *slog.Logger
+	settings     *setting.Settings
+	secrets      *secret.Secrets
+	tickets      worker.Tickets
+	assets       *asset.Assets
+	enumerations *enumeration.Enumerations
+	related      worker.Related
+	exports      *export.Exports
+	audit        *audit.Log
+	catalog      *catalog.Catalog
+	db           *db.DB
+	queue        *queue.Queue
+	handler      http.Handler
+	closing      context.Context
+	close        context.CancelFunc
+	listener     net.Listener
 }
 
 // Open opens the database and joins the rooms; nothing runs yet. Logs go to logger.
@@ -99,6 +107,9 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.secrets = secret.New(a.db, box)
 	a.settings = setting.New(a.db, box, worker.Kinds(webhooks))
+	if a.Models, err = a.openModels(box, webhooks); err != nil {
+		return err
+	}
 	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
 	templates, err := catalog.Starter()
@@ -108,12 +119,24 @@ func (a *App) join(ctx context.Context) error {
 	if a.catalog, err = openCatalog(ctx, a.db, webhooks, a.logger); err != nil {
 		return fmt.Errorf("starter templates: %w", err)
 	}
+	blobs, err := blob.Open(filepath.Join(a.config.DataDir, "blobs"))
+	if err != nil {
+		return err
+	}
+	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
+	a.enumerations = enumeration.New(a.db, a.queue, a.assets, worker.CheckEnumeration(a.settings), a.logger)
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog, a.settings), a.logger)
 	a.exports = export.New(a.db, a.queue, a.Findings, a.logger)
 	a.tickets = worker.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
+	if a.related, err = a.openDomains(allow); err != nil {
+		return err
+	}
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Deny: deny, Logger: a.logger,
+		Tasks: a.Tasks, Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
+			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks,
+		},
+		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}
@@ -221,8 +244,10 @@ func (a *App) Run(ctx context.Context) error {
 			return fmt.Errorf("starting the queue: %w", err)
 		}
 		go a.Scans.KeepSchedules(a.closing)
+		go a.enumerations.KeepSchedules(a.closing)
 		go a.exports.KeepSwept(a.closing)
 		go a.audit.Keep(a.closing)
+		go a.related.Domains.Keep(a.closing)
 	}
 	failed := make(chan error, 1)
 	server := &http.Server{

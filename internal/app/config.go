@@ -27,6 +27,10 @@ type Config struct {
 	Workers        int           `koanf:"workers"`
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
+	Resolvers      []string      `koanf:"resolvers"`
+	NameSources    []string      `koanf:"name_sources"`
+	OriginZone     string        `koanf:"origin_zone"`
+	RangesURL      string        `koanf:"ranges_url"`
 	InternalKey    string        `koanf:"internal_api_key"`
 	RegionServices []string      `koanf:"region_services"`
 	RegionKeys     []string      `koanf:"region_service_keys"`
@@ -38,11 +42,14 @@ type Config struct {
 	TurnstileKey   string        `koanf:"turnstile_site_key"`
 	TurnstileSec   string        `koanf:"turnstile_secret"`
 	TurnstileURL   string        `koanf:"turnstile_verify_url"`
+	LLM            LLM           `koanf:",squash"`
 	TokenTTL       time.Duration `koanf:"token_ttl"`
 	AuditRetention time.Duration `koanf:"audit_retention"`
 	APIRate        float64       `koanf:"api_rate"`
 	APIBurst       int           `koanf:"api_burst"`
 	MaxBody        int64         `koanf:"max_body"`
+	SourceURLs     []string      `koanf:"source_urls"`
+	SourceKeys     []string      `koanf:"source_keys"`
 	LogLevel       string        `koanf:"log_level"`
 	LogFormat      string        `koanf:"log_format"`
 }
@@ -60,7 +67,7 @@ type Option struct {
 // Flag is the option's command-line name; one that may be repeated is in the singular.
 func (o Option) Flag() string {
 	name := strings.ReplaceAll(o.Key, "_", "-")
-	if strings.HasPrefix(name, "region-service") {
+	if strings.HasPrefix(name, "region-service") || strings.HasPrefix(name, "source-") {
 		name = strings.TrimSuffix(name, "s")
 	}
 	return name
@@ -83,6 +90,10 @@ func Options() []Option {
 		{Key: "workers", Default: 8, Help: "jobs this process works on at once"},
 		{Key: "webhook_allow", Default: []string{}, Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
+		{Key: "resolvers", Default: []string{}, Help: "name server (host:port or an address) that enumerations ask; repeatable; none: the system's"},
+		{Key: "name_sources", Default: []string{}, Help: "passive source of names that enumerations ask; repeatable; none: all"},
+		{Key: "origin_zone", Default: "origin.asn.cymru.com", Help: "DNS zone that tells whose addresses are; empty: nobody is asked"},
+		{Key: "ranges_url", Default: "", Help: "URL that tells the ranges an autonomous system announces, %s is its number; empty: nobody is asked"},
 		{Key: "internal_api_key", Default: "", Help: "what X-Internal-API-Key must carry; empty: the internal endpoints are closed", Secret: true},
 		{Key: "region_services", Default: []string{}, Help: "another region's deployment as NAME=URL; repeatable", Secret: true},
 		{Key: "region_service_keys", Default: []string{}, Help: "its service key as NAME=KEY, where it differs from ours; repeatable", Secret: true},
@@ -94,11 +105,22 @@ func Options() []Option {
 		{Key: "turnstile_site_key", Default: "", Help: "Turnstile site key; with the secret, login and key creation need a challenge"},
 		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
 		{Key: "turnstile_verify_url", Default: "", Help: "where challenge tokens are checked; empty: Cloudflare's"},
+		{Key: "llm_provider", Default: "", Help: "who serves the server's language model: openai (any compatible server), anthropic or another of docs/models.md; empty: the built-in planner works"},
+		{Key: "llm_base_url", Default: "", Help: "where the model's API is, such as http://127.0.0.1:8000/v1; empty: the provider's own address"},
+		{Key: "llm_api_key", Default: "", Help: "the key for the model's API", Secret: true},
+		{Key: "llm_model", Default: "", Help: "the model; empty: the provider's default"},
+		{Key: "llm_location", Default: "", Help: "the region of the key, for amazon-bedrock"},
+		{Key: "llm_context", Default: 0, Help: "tokens that the model's conversation may have; 0: what is known of it, or else 32000"},
+		{Key: "llm_price", Default: "", Help: "what the model costs in US dollars for a million tokens: INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]]; empty: the list price, where it is known"},
+		{Key: "llm_team_cap", Default: 0.0, Help: "US dollars that each team may spend of the server's model in all; 0: no bound"},
+		{Key: "llm_script", Default: "", Help: "with the provider scripted: a file of answers in the place of a model, for trying things out"},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "how long a bearer token lives"},
 		{Key: "audit_retention", Default: time.Duration(0), Help: "how long entries of the audit log are kept, such as 8760h; 0: for ever"},
 		{Key: "api_rate", Default: 100.0, Help: "calls a second that one API key may make on average; 0: no limit"},
 		{Key: "api_burst", Default: 1000, Help: "calls it may make at once"},
 		{Key: "max_body", Default: int64(1 << 20), Help: "largest request body in bytes"},
+		{Key: "source_urls", Default: []string{}, Help: "where a source of associated domains is asked instead, as NAME=URL: crtsh, certspotter, rdap, rdap-bootstrap, wikidata, crunchbase, whois=HOST:PORT, dns=HOST:PORT, asn=ZONE; NAME=off asks nobody; repeatable"},
+		{Key: "source_keys", Default: []string{}, Help: "a source's API key as NAME=KEY: crunchbase, certspotter; repeatable", Secret: true},
 		{Key: "log_level", Default: "info", Help: "debug, info, warn or error"},
 		{Key: "log_format", Default: "text", Help: "text or json"},
 	}

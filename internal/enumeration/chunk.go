@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 )
 
 // Stage is what a chunk does.
@@ -39,6 +40,7 @@ type Chunk struct {
 	Work          Work    // of a chunk of names
 	Hosts         []Found // of a chunk of hosts, in the order of their names
 	Config        Config  // of the enumeration
+	Excluded      exclusion.Patterns
 
 	es    *Enumerations
 	n     int
@@ -74,7 +76,26 @@ func (es *Enumerations) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, er
 		})
 		return err
 	})
+	if err == nil {
+		c.Excluded, err = es.excluded(ctx, c)
+	}
 	return c, err
+}
+
+// excluded is what a chunk leaves out: by its enumeration's own patterns, and by the
+// rules of the team.
+func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patterns, error) {
+	rules, err := exclusion.New(es.db).Of(ctx, c.TeamID)
+	if err != nil {
+		return exclusion.Patterns{}, err
+	}
+	patterns := slices.Clone(c.Config.Exclusions)
+	for _, r := range rules {
+		if r.Type == exclusion.EnumerationTarget && (r.EnumerationID == "" || r.EnumerationID == c.EnumerationID) {
+			patterns = append(patterns, r.Value)
+		}
+	}
+	return exclusion.ParsePatterns(patterns)
 }
 
 // hold locks the enumeration, or fails with ErrLate when it is not at work in this run.

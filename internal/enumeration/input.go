@@ -138,3 +138,13 @@ func (c Config) check() (Coverage, error) {
 	}
 	return c.Coverage()
 }
+
+// SourceCloud is the source of hosts that a cloud's inventory named: no domain and no range
+// of the input needs to cover them.
+const SourceCloud = "cloud"
+
+// Led reports whether a cloud's inventory named the host: the enumeration covers it for
+// that.
+func (f Found) Led() bool {
+	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool { return s.Source == SourceCloud })
+}

@@ -45,15 +45,16 @@ func (c clouds) digitalOcean(ctx context.Context, b block) (string, error) {
 
 // cloudflare asks whether the token is good or, for a key, for its user.
 func (c clouds) cloudflare(ctx context.Context, b block) (string, error) {
-	header, path := bearer(b["api_token"]), "/client/v4/user/tokens/verify"
+	header, secrets := cloudflareKeys(b)
+	path := "/client/v4/user/tokens/verify"
 	if b["api_token"] == "" {
-		header, path = http.Header{"X-Auth-Email": {b["email"]}, "X-Auth-Key": {b["api_key"]}}, "/client/v4/user"
+		path = "/client/v4/user"
 	}
 	var answer struct {
 		Success bool
 		Result  struct{ Status string }
 	}
-	err := c.get(ctx, "Cloudflare", b.base("https://api.cloudflare.com")+path, header, []string{b["api_token"], b["api_key"]}, &answer)
+	err := c.get(ctx, "Cloudflare", b.base("https://api.cloudflare.com")+path, header, secrets, &answer)
 	switch {
 	case err != nil:
 		return "", err
@@ -61,6 +62,15 @@ func (c clouds) cloudflare(ctx context.Context, b block) (string, error) {
 		return "", fmt.Errorf("the token is %.40s", strings.TrimSpace(answer.Result.Status+" not active"))
 	}
 	return "the credentials are good", nil
+}
+
+// cloudflareKeys are the header that logs in, and what of it is secret.
+func cloudflareKeys(b block) (http.Header, []string) {
+	secrets := []string{b["api_token"], b["api_key"]}
+	if b["api_token"] == "" {
+		return http.Header{"X-Auth-Email": {b["email"]}, "X-Auth-Key": {b["api_key"]}}, secrets
+	}
+	return bearer(b["api_token"]), secrets
 }
 
 // aws asks the Security Token Service who we are (GetCallerIdentity), which every identity

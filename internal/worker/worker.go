@@ -7,13 +7,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
@@ -27,20 +30,24 @@ import (
 
 // Deps is what the jobs need.
 type Deps struct {
-	Tasks     *task.Tasks
-	Hooks     *hook.Hooks
-	Scans     *scan.Scans
-	Findings  *finding.Findings
-	Exports   *export.Exports
-	Templates []*syntax.Template // of agent tasks
-	Catalog   *catalog.Catalog   // of scans
-	Settings  *setting.Settings
-	Notices   *notice.Notices
-	Alerts    *alert.Sender
-	Tickets   Tickets
-	Backoff   func(attempt int) time.Duration // before notices are tried again; nil: the queue's own
-	Deny      []netip.Prefix                  // networks that are never scanned
-	Logger    *slog.Logger
+	Tasks        *task.Tasks
+	Hooks        *hook.Hooks
+	Scans        *scan.Scans
+	Findings     *finding.Findings
+	Exports      *export.Exports
+	Assets       *asset.Assets
+	Enumerations *enumeration.Enumerations
+	Discovery    Discovery
+	Templates    []*syntax.Template // of agent tasks
+	Catalog      *catalog.Catalog   // of scans
+	Settings     *setting.Settings
+	Notices      *notice.Notices
+	Alerts       *alert.Sender
+	Tickets      Tickets
+	Related      Related
+	Backoff      func(attempt int) time.Duration // before notices are tried again; nil: the queue's own
+	Deny         []netip.Prefix                  // networks that are never scanned
+	Logger       *slog.Logger
 }
 
 type worker struct {
@@ -48,11 +55,12 @@ type worker struct {
 	programs []*program.Program
 	compiled *programs
 	turns    *turns
+	client   *http.Client // of the sources of enumerations
 }
 
 // Register tells the queue who does which job. It fails when a template does not compile.
 func Register(q *queue.Queue, d Deps) error {
-	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns()}
+	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout)}
 	for _, t := range d.Templates {
 		p, err := program.Compile(t)
 		if err != nil {
@@ -61,6 +69,9 @@ func Register(q *queue.Queue, d Deps) error {
 		w.programs = append(w.programs, p)
 	}
 	w.handleScans(q)
+	w.handleDomains(q)
+	w.handleEnumerations(q)
+	w.handleAssets(q)
 	w.handleNews(q)
 	w.handleTickets(q)
 	w.handleExports(q)

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
@@ -37,12 +39,14 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // office is a worker at work on a database.
 type office struct {
-	tasks    *task.Tasks
-	scans    *scan.Scans
-	findings *finding.Findings
-	settings *setting.Settings
-	notices  *notice.Notices
-	ctx      context.Context // with a caller
+	tasks        *task.Tasks
+	scans        *scan.Scans
+	findings     *finding.Findings
+	settings     *setting.Settings
+	assets       *asset.Assets
+	enumerations *enumeration.Enumerations
+	notices      *notice.Notices
+	ctx          context.Context // with a caller
 }
 
 func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
@@ -73,7 +77,9 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	settings := setting.New(d, box, Kinds(loopback()))
 	findings := finding.New(d, q)
 	scans := scan.New(d, q, findings, Source(templatesKept, settings), logger)
-	if err := Register(q, Deps{Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notice.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	assets := asset.New(d, q, nil, settings)
+	enumerations := enumeration.New(d, q, assets, CheckEnumeration(settings), logger)
+	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notice.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {
@@ -88,7 +94,7 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, scans, findings, settings, notice.New(d, q), account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+	return office{tasks, scans, findings, settings, assets, enumerations, notice.New(d, q), account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 
 // loopback is a guard that lets tests speak to their own servers.

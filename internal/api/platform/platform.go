@@ -9,8 +9,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/domain"
+	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
@@ -42,15 +45,18 @@ func shape(status int, e *errs.Error, id string) any {
 
 // Deps is what the surface speaks for.
 type Deps struct {
-	Accounts   *account.Accounts
-	Settings   *setting.Settings
-	Scans      *scan.Scans
-	Exclusions *exclusion.Exclusions
-	Findings   *finding.Findings
+	Accounts     *account.Accounts
+	Settings     *setting.Settings
+	Scans        *scan.Scans
+	Exclusions   *exclusion.Exclusions
+	Enumerations *enumeration.Enumerations
+	Assets       *asset.Assets
+	Findings     *finding.Findings
 	// Ticket files a finding in the tracker of a configuration.
 	Ticket  func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
 	Exports *export.Exports
 	Catalog *catalog.Catalog
+	Domains *domain.Domains
 	Audit   *audit.Log
 }
 
@@ -71,10 +77,13 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.members()
 	s.auditLog()
 	s.configs()
+	s.domains()
 	s.findings()
 	s.tickets()
 	s.exports()
 	s.scans()
+	s.enumerations()
+	s.assets()
 	s.templates()
 	return s.API
 }

@@ -82,6 +82,11 @@ func (s surface) exclusions() {
 					return nil, err
 				}
 			}
+			for _, id := range b.EnumerationIDs {
+				if _, err := s.Enumerations.Find(ctx, id); err != nil {
+					return nil, err
+				}
+			}
 			return said("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
 		})
 	rest.Register(s.API, op("delete-exclusions", http.MethodDelete, path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415),

@@ -78,22 +78,40 @@ func (p *Pipeline) resolves() bool {
 func (p *Pipeline) Known(ctx context.Context, about string, hosts iter.Seq[discover.Name], emit func(discover.Name) error) (discover.SourceReport, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	feed := newFeed()
-	feed.named = true
-	go func() {
-		defer feed.close()
-		for n := range hosts {
-			feed.put(ctx, n)
-		}
-	}()
-	report, err := p.resolve(ctx, about, feed, func(n discover.Name) {
+	var mu sync.Mutex
+	hand := func(n discover.Name) {
+		mu.Lock()
+		defer mu.Unlock()
 		if ctx.Err() != nil {
 			return
 		}
 		if err := emit(n); err != nil {
 			stop(err)
 		}
-	})
+	}
+	feed := newFeed()
+	feed.named = true
+	plain := 0 // hosts that need no look-up
+	go func() {
+		defer feed.close()
+		for n := range hosts {
+			if a, err := netip.ParseAddr(n.Host); err == nil && !p.wants(discover.DNSResolve) || err != nil && !p.resolves() {
+				if err == nil {
+					n.IP = []netip.Addr{a}
+				}
+				if p.allows(n.Host) {
+					plain++
+					hand(n)
+				}
+				continue
+			}
+			feed.put(ctx, n)
+		}
+	}()
+	report, err := p.resolve(ctx, about, feed, hand)
+	if plain > 0 { // the feed is closed: the other side has ended
+		report.State, report.Count = discover.SourceOK, report.Count+plain
+	}
 	return report, because(ctx, err)
 }
 

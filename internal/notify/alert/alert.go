@@ -14,15 +14,16 @@ type Kind string
 
 // The five kinds.
 const (
-	Running  Kind = "running"        // a scan or an enumeration started
-	Finished Kind = "finished"       // it came to its end
-	Failed   Kind = "failed_stopped" // it failed, or was stopped
-	NewVuln  Kind = "new_vuln"       // a rescan found what was not there before
-	NewAsset Kind = "new_asset"      // a discovery found what was not there before
+	Running    Kind = "running"        // a scan or an enumeration started
+	Finished   Kind = "finished"       // it came to its end
+	Failed     Kind = "failed_stopped" // it failed, or was stopped
+	NewVuln    Kind = "new_vuln"       // a rescan found what was not there before
+	NewAsset   Kind = "new_asset"      // a discovery found what was not there before
+	SourceDrop Kind = "source_drop"    // a source of a discovery told far less than it used to
 )
 
 // Kinds are all kinds.
-var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset}
+var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset, SourceDrop}
 
 // Alert is what happened. Its JSON is what webhooks get; members that do not belong to
 // the kind are null.

@@ -57,7 +57,7 @@ func (c Config) Provider() string {
 }
 
 // defaultEvents are told when a configuration names none.
-var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset}
+var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset, SourceDrop}
 
 // Wants says whether a channel is to be told of such an alert.
 func (c Channel) Wants(k Kind) bool {
