@@ -61,13 +61,18 @@ func Compile(file string, s Spec) (*Operators, error) {
 	default:
 		o.condition = conditionNeither
 	}
-	c := compiler{file: file, names: namer{body: PartBody, taken: map[string]bool{}}}
+	c := compiler{file: file, names: namer{body: PartBody}}
 	if s.DefaultPart != "" {
 		c.names.body = s.DefaultPart
 	}
-	for _, x := range s.Extractors {
-		c.names.taken[x.Name] = x.Name != ""
+	if len(s.Extractors) > 0 {
+		c.names.taken = make(map[string]bool, len(s.Extractors))
+		for _, x := range s.Extractors {
+			c.names.taken[x.Name] = x.Name != ""
+		}
+		o.extractors = make([]extractor, 0, len(s.Extractors))
 	}
+	o.matchers = make([]matcher, 0, len(s.Matchers))
 	for _, x := range s.Extractors {
 		compiled, err := c.extractor(x)
 		if err != nil {

@@ -33,7 +33,7 @@ type Response struct {
 	// been looked for when it ends is not found. Vars and Needle are not used.
 	Env *dsl.Env
 
-	views   [numViews]view
+	views   [numViews]*view // each made when it is asked for
 	status  any              // Status, as expressions have it
 	named   map[string]*view // of what Named gave
 	env     dsl.Env          // of texts, made when the first asks
@@ -112,11 +112,10 @@ func partOf(name string) partRef {
 
 // view is one part, with what was worked out about it so far.
 type view struct {
-	made, exists bool
-	text         *needle.Text
-	value        any    // the text as a string, for expressions; nil until asked for
-	lower        []byte // in lower case by Unicode's rules; nil until asked for
-	doc          *document
+	text  *needle.Text // nil when the response has no such part
+	value any          // the text as a string, for expressions; nil until asked for
+	lower []byte       // in lower case by Unicode's rules; nil until asked for
+	doc   *document
 
 	index    int         // of Response.views
 	tests    int         // how often a literal was looked for, one by one
@@ -124,18 +123,19 @@ type view struct {
 	passedBy *Group
 }
 
-func viewOf(data []byte) *view { return &view{made: true, exists: true, text: needle.NewText(data)} }
+func viewOf(data []byte) *view { return &view{text: needle.NewText(data)} }
 
 // part finds a part; the second answer is false when the response has none such.
 func (r *Response) part(ref partRef) (*view, bool) {
 	if ref.index == viewNamed || r.Head == nil {
 		return r.namedPart(ref.name)
 	}
-	v := &r.views[ref.index]
-	if v.made {
-		return v, v.exists
+	v := r.views[ref.index]
+	if v != nil {
+		return v, v.text != nil
 	}
-	v.made, v.exists, v.index = true, true, ref.index
+	v = &view{index: ref.index}
+	r.views[ref.index] = v
 	switch ref.index {
 	case viewBody:
 		v.text = needle.NewText(r.Body)
@@ -146,11 +146,11 @@ func (r *Response) part(ref partRef) (*view, bool) {
 	case viewResponse:
 		v.text = needle.NewText(join(r.head(), r.Body))
 	case viewRequest:
-		if v.exists = r.Raw != nil; v.exists {
+		if r.Raw != nil {
 			v.text = needle.NewText(r.Raw())
 		}
 	}
-	return v, v.exists
+	return v, v.text != nil
 }
 
 // head is the header's bytes.
