@@ -33,7 +33,7 @@ func newClient(ctx context.Context, cfg Config) (*client, error) {
 	}
 	var failed error
 	for _, address := range cfg.Resolvers {
-		s := &server{address: address, limit: min(firstWindow, c.pool.widest)}
+		s := &server{address: address, limit: min(firstWindow, c.pool.widest), since: time.Now()}
 		for range socketsOf() {
 			conn, err := cfg.Dial(ctx, "udp", address)
 			if err != nil {
@@ -68,86 +68,158 @@ func (c *client) close() {
 }
 
 // ask asks about a host until a resolver gives a good answer, or the retries are used up.
-// The error is errTimeout or errGarbage when none could be read, or the context's.
+// An answer that comes late, when the question has been asked again, is taken. The error
+// is errTimeout or errGarbage when nothing could be read, or the context's.
 func (c *client) ask(ctx context.Context, host string, kind uint16) (answer, error) {
-	var (
-		best    answer
-		failure = errTimeout
-		last    *server
-		silent  []*server
-		edns    = true
-	)
-	for range 1 + c.cfg.Retries {
+	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true, replies: make(chan delivery, 1+c.cfg.Retries)}
+	defer q.forget()
+	for q.next = range 1 + c.cfg.Retries {
 		if c.pace != nil {
 			if err := c.pace.Wait(ctx); err != nil {
-				return best, errors.Join(ctx.Err(), err)
+				return answer{}, errors.Join(ctx.Err(), err)
 			}
 		}
-		s, err := c.pool.acquire(ctx, last)
-		if err != nil {
-			if s != nil {
-				c.pool.release(s, true)
-			}
-			return best, err
+		done, err := q.try(ctx)
+		if ctx.Err() != nil {
+			return answer{}, ctx.Err()
 		}
-		last = s
-		a, err := c.exchange(ctx, s, host, kind, edns)
-		c.pool.release(s, err == nil && a.rcode != dns.RcodeRefused || ctx.Err() != nil)
-		switch {
-		case ctx.Err() != nil:
-			return best, ctx.Err()
-		case errors.Is(err, errTruncated):
-			best, failure = a, nil
-		case err != nil:
-			silent = append(silent, s)
-			if failure != nil && errors.Is(err, errGarbage) {
-				failure = errGarbage
-			}
-		case a.rcode == dns.RcodeSuccess || a.rcode == dns.RcodeNameError:
-			for _, one := range silent {
-				c.pool.healed(one)
-			}
-			return a, nil
-		default:
-			s.refused.Add(1)
-			edns = edns && a.rcode != dns.RcodeFormatError && a.rcode != dns.RcodeNotImplemented
-			best, failure = a, nil
+		if done || err != nil {
+			return q.best, err
 		}
 	}
-	return best, failure
+	return q.best, q.failure
 }
 
-// exchange asks one resolver once. With errTruncated the answer is what there was of it.
-func (c *client) exchange(ctx context.Context, s *server, host string, kind uint16, edns bool) (answer, error) {
-	query, question := pack(host, kind, edns)
-	s.queries.Add(1)
-	begun := time.Now()
-	msg, err := s.sockets[int(s.turn.Add(1))%len(s.sockets)].ask(ctx, query, question, c.cfg.Timeout)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.timeouts.Add(1)
+// question is one that is being asked.
+type question struct {
+	*client
+
+	host    string
+	kind    uint16
+	edns    bool
+	replies chan delivery
+	next    int // number of the try
+	tries   []try
+	best    answer // when failure is nil
+	failure error
+}
+
+// try is a question on its way.
+type try struct {
+	server   *server
+	socket   *socket
+	call     *call
+	id       uint16
+	begun    time.Time
+	query    []byte
+	question int
+	answered bool
+}
+
+// forget takes the question off all sockets.
+func (q *question) forget() {
+	for _, t := range q.tries {
+		if t.socket != nil {
+			t.socket.leave(t.id, t.call)
 		}
-		return answer{}, err
 	}
-	s.answers.Add(1)
-	if took := int64(time.Since(begun)); s.fastest.Load() == 0 || took < s.fastest.Load() {
-		s.fastest.Store(took)
+}
+
+// try asks one resolver and waits. done says that there is an answer.
+func (q *question) try(ctx context.Context) (done bool, err error) {
+	var last *server
+	if len(q.tries) > 0 {
+		last = q.tries[len(q.tries)-1].server
 	}
+	s, err := q.pool.acquire(ctx, last)
+	if err != nil {
+		if s != nil {
+			q.pool.release(s, true)
+		}
+		return false, err
+	}
+	t := try{server: s, begun: time.Now()}
+	t.query, t.question = pack(q.host, q.kind, q.edns)
+	t.call = &call{question: t.query[headerSize:t.question], try: q.next, reply: q.replies}
+	socket := s.sockets[int(s.turn.Add(1))%len(s.sockets)]
+	s.queries.Add(1)
+	if t.id, err = socket.send(t.query, t.call); err == nil {
+		t.socket = socket
+	} else {
+		q.replies <- delivery{try: q.next}
+	}
+	q.tries = append(q.tries, t)
+	wait := q.cfg.Timeout
+	if q.next < q.cfg.Retries {
+		wait = min(wait, s.wait())
+	}
+	done, good := q.hear(ctx, wait)
+	q.pool.release(s, good || ctx.Err() != nil)
+	return done, nil
+}
+
+// hear waits for an answer to any of the tries. done says that it is a good one; good, that
+// the resolver that was asked last does its work.
+func (q *question) hear(ctx context.Context, wait time.Duration) (done, good bool) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case d := <-q.replies:
+			if d.msg == nil { // nobody listens there
+				q.tries[d.try].server.timeouts.Add(1)
+				if d.try == q.next {
+					return false, false
+				}
+				continue
+			}
+			done = q.take(ctx, &q.tries[d.try], d.msg)
+			if done || d.try == q.next {
+				return done, done || q.failure == nil && q.best.rcode != dns.RcodeRefused
+			}
+		case <-timer.C:
+			q.tries[q.next].server.timeouts.Add(1)
+			return false, false
+		case <-ctx.Done():
+			return false, true
+		}
+	}
+}
+
+// take reads an answer and reports whether it is one to be content with.
+func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
+	t.answered = true
+	t.server.answers.Add(1)
+	t.server.timed(time.Since(t.begun))
 	truncated := msg[2]&2 != 0
 	if truncated {
-		if whole, err := c.again(ctx, s, query, question); err == nil {
+		if whole, err := q.again(ctx, t.server, t.query, t.question); err == nil {
 			msg, truncated = whole, false
 		}
 	}
-	a, err := read(msg, host, question-headerSize, kind)
-	if err != nil {
-		s.garbage.Add(1)
-		return a, err
+	a, err := read(msg, q.host, t.question-headerSize, q.kind)
+	switch {
+	case err != nil:
+		t.server.garbage.Add(1)
+		if q.failure != nil {
+			q.failure = err
+		}
+	case truncated:
+		q.best, q.failure = a, nil
+	case a.rcode == dns.RcodeSuccess || a.rcode == dns.RcodeNameError:
+		for i := range q.tries {
+			if earlier := &q.tries[i]; !earlier.answered && earlier.begun.Before(t.begun) {
+				q.pool.healed(earlier.server)
+			}
+		}
+		q.best, q.failure = a, nil
+		return true
+	default:
+		t.server.refused.Add(1)
+		q.edns = q.edns && a.rcode != dns.RcodeFormatError && a.rcode != dns.RcodeNotImplemented
+		q.best, q.failure = a, nil
 	}
-	if truncated {
-		return a, errTruncated
-	}
-	return a, nil
+	return false
 }
 
 // again asks over TCP what did not fit a packet.

@@ -13,7 +13,9 @@ const (
 	firstWindow = 64
 	leastWindow = 16
 	tooManyLost = 0.02 // of a window's questions
-	patience    = 20   // failures in a row before a resolver rests
+	worthIt     = 1.05 // times the answers that a wider window must bring
+	epoch       = 50 * time.Millisecond
+	patience    = 20 // failures in a row before a resolver rests
 	firstRest   = time.Second
 	longestRest = 30 * time.Second
 )
@@ -25,13 +27,35 @@ type server struct {
 	turn    atomic.Uint32
 
 	queries, answers, timeouts, refused, garbage, fastest atomic.Int64
+	usual, spread                                         atomic.Int64 // of the time to an answer, smoothed
 
 	// The pool's, under its lock.
 	used, limit int
 	done, lost  int  // of this window
 	full        bool // the window was used up: a wider one might be faster
-	failures    int  // in a row
+	since       time.Time
+	rate        float64 // answers a second with the best window so far
+	failures    int     // in a row
 	restUntil   time.Time
+}
+
+// leastWait is how long a question waits at least before it is asked again.
+const leastWait = 250 * time.Millisecond
+
+// timed remembers how long an answer took.
+func (s *server) timed(took time.Duration) {
+	t := int64(took)
+	if fastest := s.fastest.Load(); fastest == 0 || t < fastest {
+		s.fastest.Store(t)
+	}
+	usual := s.usual.Load() // two at a time may lose one's word: it is an estimate
+	s.spread.Add((max(t-usual, usual-t) - s.spread.Load()) / 8)
+	s.usual.Add((t - usual) / 8)
+}
+
+// wait is how long to wait for an answer before asking again, as RFC 6298 estimates it.
+func (s *server) wait() time.Duration {
+	return max(leastWait, time.Duration(s.usual.Load()+4*s.spread.Load()))
 }
 
 // pool shares resolvers out. Each has a window that grows while questions come back and
@@ -134,7 +158,7 @@ func (p *pool) release(s *server, good bool) {
 		s.restUntil = time.Now().Add(min(rest, longestRest))
 	}
 	if s.done++; s.done >= s.limit {
-		p.adapt(s)
+		p.adapt(s, time.Now())
 	}
 	p.dispatch()
 }
@@ -162,15 +186,25 @@ func (p *pool) dispatch() {
 	}
 }
 
-// adapt sets the next window of a resolver by how the last one went.
-func (p *pool) adapt(s *server) {
+// adapt sets the next window of a resolver by how the last one went: narrower when
+// questions were lost, wider while that brings more answers.
+func (p *pool) adapt(s *server, now time.Time) {
+	took := now.Sub(s.since)
+	if took < epoch {
+		return
+	}
+	rate := float64(s.done) / took.Seconds()
 	switch {
 	case float64(s.lost) > tooManyLost*float64(s.done):
 		s.limit = max(leastWindow, s.limit*7/10)
+	case s.full && rate > s.rate*worthIt:
+		s.limit = min(p.widest, s.limit+s.limit/4+1)
+		s.rate = rate
 	case s.full:
-		s.limit = min(p.widest, s.limit+s.limit/8+1)
+		s.limit = max(min(firstWindow, p.widest), s.limit-s.limit/8)
+		s.rate *= 0.95 // times change: it is tried again
 	}
-	s.done, s.lost, s.full = 0, 0, false
+	s.done, s.lost, s.full, s.since = 0, 0, false, now
 }
 
 // healed says that a question which a resolver left unanswered had an answer after all.

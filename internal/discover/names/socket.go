@@ -1,7 +1,6 @@
 package names
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -20,9 +19,8 @@ const maxUDP = 4096
 const maxErrors = 1000
 
 var (
-	errTimeout   = errors.New("nobody answered")
-	errTruncated = errors.New("the answer came cut off")
-	errClosed    = errors.New("the client is closed")
+	errTimeout = errors.New("nobody answered")
+	errClosed  = errors.New("the client is closed")
 )
 
 // socket is one UDP socket to one name server. Questions share it and are told apart by
@@ -36,10 +34,17 @@ type socket struct {
 	closed  bool
 }
 
-// call is one question that waits.
+// call is one try of a question that waits.
 type call struct {
 	question []byte
-	reply    chan []byte // one answer, or closed: there will be none
+	try      int
+	reply    chan<- delivery // of all tries, with room for each
+}
+
+// delivery is an answer, or without a message the news that there will be none.
+type delivery struct {
+	try int
+	msg []byte
 }
 
 // listen hands answers to those who wait for them until the socket is closed.
@@ -81,7 +86,7 @@ func (s *socket) deliver(msg []byte) bool {
 	if len(msg) == maxUDP {
 		kept[2] |= 2 // there may have been more
 	}
-	c.reply <- kept
+	c.reply <- delivery{c.try, kept}
 	return true
 }
 
@@ -92,38 +97,24 @@ func (s *socket) fail(forEver bool) {
 	s.closed = s.closed || forEver
 	for id, c := range s.waiting {
 		delete(s.waiting, id)
-		close(c.reply)
+		c.reply <- delivery{try: c.try}
 	}
 }
 
-// ask sends a query (its id is filled in here, in a copy) and waits for its answer.
-func (s *socket) ask(ctx context.Context, query []byte, question int, timeout time.Duration) ([]byte, error) {
-	msg := append(make([]byte, 0, len(query)), query...)
-	c := &call{question: query[headerSize:question], reply: make(chan []byte, 1)}
+// send sends a query (its id is filled in here, in a copy). What comes of it goes to the
+// call's reply until leave is called with the id.
+func (s *socket) send(query []byte, c *call) (id uint16, err error) {
 	id, ok := s.enter(c)
 	if !ok {
-		return nil, errClosed
+		return 0, errClosed
 	}
+	msg := append(make([]byte, 0, len(query)), query...)
 	binary.BigEndian.PutUint16(msg, id)
 	if _, err := s.conn.Write(msg); err != nil {
 		s.leave(id, c)
-		return nil, err
+		return 0, err
 	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	select {
-	case answer, ok := <-c.reply:
-		if !ok {
-			return nil, errTimeout
-		}
-		return answer, nil
-	case <-timer.C:
-		s.leave(id, c)
-		return nil, errTimeout
-	case <-ctx.Done():
-		s.leave(id, c)
-		return nil, ctx.Err()
-	}
+	return id, nil
 }
 
 // enter gives a call a random id that no other call of the socket has.
@@ -142,6 +133,7 @@ func (s *socket) enter(c *call) (id uint16, ok bool) {
 	}
 }
 
+// leave forgets a call.
 func (s *socket) leave(id uint16, c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -107,23 +107,28 @@ func (w *wildcards) note(parent string) {
 	}
 }
 
-// sample asks for n names that nobody made.
+// sample asks for n names that nobody made, all at once.
 func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
-	for range n {
-		host := randomLabel() + "." + parent
-		if len(host) > maxHost {
-			z.samples = mostSamples // no room for siblings
-			return
-		}
-		f := w.look(ctx, host)
-		z.samples++
-		if !f.exists() {
-			continue
-		}
-		z.answers = true
-		fresh := z.learn(host, f)
-		z.rotates = fresh && z.samples > firstSamples+moreSamples/2
+	if len(parent)+15 > maxHost {
+		z.samples = mostSamples // no room for siblings
+		return
 	}
+	hosts, answers := make([]string, n), make([]found, n)
+	var running sync.WaitGroup
+	for i := range n {
+		hosts[i] = randomLabel() + "." + parent
+		running.Go(func() { answers[i] = w.look(ctx, hosts[i]) })
+	}
+	running.Wait()
+	fresh := false
+	for i, f := range answers {
+		z.samples++
+		if f.exists() {
+			z.answers = true
+			fresh = z.learn(hosts[i], f)
+		}
+	}
+	z.rotates = fresh && z.samples > firstSamples
 }
 
 // learn adds a random name's answer, and reports whether it has an address not seen yet.

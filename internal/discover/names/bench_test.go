@@ -1,0 +1,76 @@
+package names_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/names"
+	"github.com/vedette-sec/vedette/internal/discover/names/dnslab"
+)
+
+// benchNames are names of a zone that are answered at once: half are there, some are a
+// wildcard's, the others are missing.
+func benchNames(z *dnslab.Zone) (list []string) {
+	for _, name := range z.Asked() {
+		if t, is := z.Names[name]; !is || t.RCode == "NOERROR" && !strings.HasPrefix(name, "slow") && !strings.HasPrefix(name, "large") {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// BenchmarkResolve looks names of the lab up, with wildcards filtered, and in the same
+// run lets dnsperf send the same questions to the same server.
+func BenchmarkResolve(b *testing.B) {
+	z, s, cfg := lab(b)
+	list := benchNames(z)
+	cfg.Timeout = 2 * time.Second
+	b.Run("vedette", func(b *testing.B) {
+		b.ReportAllocs()
+		before := s.Asked()
+		for b.Loop() {
+			if _, err := names.Resolve(b.Context(), cfg, slices.Values(list), func(discover.Name) {}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		seconds := b.Elapsed().Seconds()
+		b.ReportMetric(float64(b.N*len(list))/seconds, "names/s")
+		b.ReportMetric(float64(s.Asked()-before)/seconds, "questions/s")
+	})
+	b.Run("dnsperf", func(b *testing.B) {
+		program, err := exec.LookPath("dnsperf")
+		if err != nil {
+			b.Skip("dnsperf is not installed (Debian's package of that name)")
+		}
+		host, port, _ := strings.Cut(s.Addr, ":")
+		var questions strings.Builder
+		for _, name := range list {
+			questions.WriteString(name + " A\n")
+		}
+		file := filepath.Join(b.TempDir(), "questions")
+		if err := os.WriteFile(file, []byte(questions.String()), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		var rate float64
+		for b.Loop() {
+			out, err := exec.CommandContext(b.Context(), program, "-s", host, "-p", port, "-d", file, "-l", "3", "-c", "4", "-q", "200").CombinedOutput()
+			if err != nil {
+				b.Fatalf("dnsperf: %v\n%s", err, out)
+			}
+			found := regexp.MustCompile(`Queries per second:\s+([0-9.]+)`).FindSubmatch(out)
+			if found == nil {
+				b.Fatalf("dnsperf says no figure:\n%s", out)
+			}
+			rate, _ = strconv.ParseFloat(string(found[1]), 64)
+		}
+		b.ReportMetric(rate, "questions/s")
+	})
+}
