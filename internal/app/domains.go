@@ -1,0 +1,101 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover/related"
+	"github.com/vedette-sec/vedette/internal/domain"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/worker"
+)
+
+// What source_urls may name besides the places of related.
+const (
+	sourceDNS = "dns" // the name server for proofs and probes, host:port
+	sourceASN = "asn" // the zone that says by DNS which network announces an address
+)
+
+const (
+	usualASNZone  = "origin.asn.cymru.com"
+	domainTimeout = 15 * time.Second // of one exchange with a domain's web site
+)
+
+// sources are where the operator wants sources to be asked, and with which keys.
+type sources struct {
+	urls, keys map[string]string
+	dns, asn   string
+}
+
+// readSources reads source_urls and source_keys. Its errors show no key.
+func (c Config) readSources() (s sources, err error) {
+	s = sources{urls: map[string]string{}, keys: map[string]string{}, asn: usualASNZone}
+	for _, entry := range c.SourceURLs {
+		name, value, ok := strings.Cut(entry, "=")
+		switch {
+		case !ok || value == "":
+			return s, fmt.Errorf("source_urls %q: write NAME=URL, such as crtsh=https://crt.example.com/", entry)
+		case name == sourceDNS:
+			if _, _, err := net.SplitHostPort(value); err != nil {
+				return s, fmt.Errorf("source_urls %q: dns must be host:port", entry)
+			}
+			s.dns = value
+		case name == sourceASN:
+			s.asn = strings.TrimSuffix(value, related.Off)
+		default:
+			if err := related.CheckURL(name, value); err != nil {
+				return s, fmt.Errorf("source_urls %q: %w", entry, err)
+			}
+			s.urls[name] = value
+		}
+	}
+	for _, entry := range c.SourceKeys {
+		name, key, ok := strings.Cut(entry, "=")
+		if !ok || key == "" {
+			return s, fmt.Errorf("source_keys: write NAME=KEY")
+		}
+		if err := related.CheckKey(name); err != nil {
+			return s, fmt.Errorf("source_keys: %w", err)
+		}
+		s.keys[name] = key
+	}
+	return s, nil
+}
+
+// resolver asks the name server that the operator names, or the system's.
+func (s sources) resolver() *net.Resolver {
+	if s.dns == "" {
+		return net.DefaultResolver
+	}
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, s.dns)
+	}}
+}
+
+// openDomains joins the room of domains with those who look for them. What the world names
+// is dialled under the rules for a user's word; what the operator names, wherever it is.
+func (a *App) openDomains(allow []netip.Prefix) (worker.Related, error) {
+	s, err := a.config.readSources()
+	if err != nil {
+		return worker.Related{}, err
+	}
+	resolver := s.resolver()
+	world := &netguard.Guard{Allow: allow, Resolver: resolver}
+	own := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}
+	finder, err := related.New(related.Config{
+		HTTP: world.Client(domainTimeout), Dial: world.Dial, OwnHTTP: own.Client(domainTimeout), OwnDial: own.Dial, URLs: s.urls, Keys: s.keys,
+	})
+	if err != nil {
+		return worker.Related{}, err
+	}
+	verifier := &related.Verifier{HTTP: world.Client(domainTimeout), Resolver: resolver}
+	return worker.Related{
+		Domains: domain.New(a.db, a.queue, domain.Config{Verify: verifier.Verify, Logger: a.logger}),
+		Finder:  finder,
+		Prober:  &related.Prober{HTTP: world.Client(domainTimeout), Resolver: resolver, Origin: s.asn},
+	}, nil
+}
