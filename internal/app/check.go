@@ -58,6 +58,9 @@ func (c Config) check() error {
 	if _, err := c.regionServices(); err != nil {
 		return err
 	}
+	if _, err := c.readSources(); err != nil {
+		return err
+	}
 	_, err := c.level()
 	return err
 }
