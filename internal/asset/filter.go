@@ -116,7 +116,7 @@ func (q Filters) Parse(now time.Time) (f Filter, err error) {
 
 func (f *Filter) readTimes(q Filters, now time.Time) (err error) {
 	var known bool
-	if f.Since, known = since(q.Time, now); !known {
+	if f.Since, known = Since(q.Time, now); !known {
 		return errs.Field("time", "time must be one of %s.", strings.Join(TimeRanges, ", "))
 	}
 	start, err := Moment("start_date", q.StartDate, false)
@@ -157,8 +157,8 @@ func Moment(param, text string, end bool) (time.Time, error) {
 // TimeRanges are the names of time ranges (TimeRangeQueryParameter).
 var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months", "all_time"}
 
-// since is when a time range begins.
-func since(name string, now time.Time) (begins time.Time, known bool) {
+// Since is when a time range begins.
+func Since(name string, now time.Time) (begins time.Time, known bool) {
 	switch name {
 	case "", "all_time":
 		return time.Time{}, true
