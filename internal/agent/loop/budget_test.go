@@ -1,0 +1,155 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+func capReached() error {
+	return errs.New(errs.Forbidden, "user_spending_cap_reached", "The member's cap is reached.")
+}
+
+func TestBudgetsStopWithWhatWasFound(t *testing.T) {
+	finding := func(n int) llm.Response { return calls("find", fmt.Sprintf(`{"n":%d}`, n)) }
+	for code, change := range map[string]func(*loop.Config){
+		loop.CodeMoney:    func(c *loop.Config) { c.Caps.Micros = 8_000 },
+		loop.CodeTokens:   func(c *loop.Config) { c.Caps.Tokens = 8_000 },
+		loop.CodeRequests: func(c *loop.Config) { c.Caps.Requests = 5 },
+		"user_spending_cap_reached": func(c *loop.Config) {
+			c.Ledger = &ledger{limit: 8_000, held: map[string]int64{}, spent: map[string]int64{}}
+		},
+	} {
+		t.Run(code, func(t *testing.T) {
+			var allowed []int
+			find := loop.Tool{Tool: llm.Tool{Name: "find"}, Requests: func(json.RawMessage) int { return 4 },
+				Call: func(ctx context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
+					n := loop.Allowance(ctx)
+					allowed = append(allowed, n)
+					return loop.Result{Evidence: []string{string(args)}, Finding: args, Requests: min(n, 3)}, nil
+				}}
+			d := &disk{}
+			c, s := config(d, []loop.Tool{find}, finding(1), finding(2), finding(3))
+			s.extra = func(llm.Request) (llm.Response, error) {
+				a := finding(len(s.asked))
+				a.Usage = llm.Usage{Input: 700, Output: 100}
+				return a, nil
+			}
+			c.Price = llm.Price{Input: 1_000_000, Output: 1_000_000}
+			c.MaxTokens = 100
+			change(&c)
+			out := run(t, c)
+			want(t, out, loop.Stopped, code)
+			if len(out.Findings) == 0 {
+				t.Error("what was found is lost")
+			}
+			if code == loop.CodeRequests && (!slices.Equal(allowed, []int{4, 2}) || out.Requests != 5) {
+				t.Errorf("allowed %v, sent %d", allowed, out.Requests)
+			}
+			want(t, run(t, c), loop.Stopped, code)
+		})
+	}
+}
+
+// TestCapOfNothing stops before the first call.
+func TestCapOfNothing(t *testing.T) {
+	c, s := config(&disk{}, nil, says("no"))
+	c.Caps.Micros, c.Price = 1, llm.Price{Input: 1_000_000, Output: 1_000_000}
+	want(t, run(t, c), loop.Stopped, loop.CodeMoney)
+	if len(s.asked) != 0 {
+		t.Error("the model was asked")
+	}
+}
+
+// TestSpentWithinReservedWithinCap holds whatever a model does and costs.
+func TestSpentWithinReservedWithinCap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := &disk{}
+		bytesPerToken := rapid.IntRange(1, 7).Draw(t, "bytes per token")
+		fill := rapid.IntRange(0, 3000).Draw(t, "a tool's text")
+		find := loop.Tool{Tool: llm.Tool{Name: "find"}, Requests: func(json.RawMessage) int { return rapid.IntRange(0, 20).Draw(t, "worst requests") },
+			Call: func(ctx context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
+				text := make([]byte, fill)
+				for i := range text {
+					text[i] = 'x'
+				}
+				return loop.Result{Text: string(text), Evidence: []string{string(args)}, Requests: loop.Allowance(ctx) / 2}, nil
+			}}
+		c, s := config(d, []loop.Tool{find})
+		c.MaxTokens = rapid.IntRange(1, 3000).Draw(t, "max tokens")
+		c.Window = 100_000
+		price := rapid.Int64Range(0, 30_000_000)
+		c.Price = llm.Price{Input: price.Draw(t, "input"), Output: price.Draw(t, "output"), CacheRead: price.Draw(t, "read"), CacheWrite: price.Draw(t, "write")}
+		c.Caps = loop.Caps{
+			Micros: rapid.Int64Range(1, 3_000_000).Draw(t, "money"), Tokens: rapid.Int64Range(1, 300_000).Draw(t, "tokens"),
+			Requests: rapid.Int64Range(1, 100).Draw(t, "requests"), Wall: time.Hour,
+		}
+		l := &ledger{held: map[string]int64{}, spent: map[string]int64{}}
+		c.Ledger = l
+		var kinds []int
+		for range 30 {
+			kinds = append(kinds, rapid.IntRange(0, 9).Draw(t, "answer"))
+		}
+		s.extra = func(r llm.Request) (llm.Response, error) { return improvise(r, kinds, bytesPerToken) }
+		out, err := loop.Run(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spent, reserved int64
+		for _, e := range d.of(loop.ModelAnswer) {
+			spent += e.Cost
+		}
+		for _, e := range d.of(loop.ModelCall) {
+			reserved += decode[loop.Asked](e.Body).Micros
+		}
+		used := int64(out.Usage.Input) + int64(out.Usage.Output) + int64(out.Usage.CacheRead) + int64(out.Usage.CacheWrite)
+		switch {
+		case spent != out.Micros || l.sum() != spent:
+			t.Fatalf("the journal says %d, the outcome %d, the ledger %d", spent, out.Micros, l.sum())
+		case spent > reserved:
+			t.Fatalf("spent %d of %d that were set aside", spent, reserved)
+		case l.most > c.Caps.Micros:
+			t.Fatalf("%d were set aside or spent at one time, with a cap of %d", l.most, c.Caps.Micros)
+		case used > c.Caps.Tokens || int64(out.Requests) > c.Caps.Requests:
+			t.Fatalf("%d tokens, %d requests of %+v", used, out.Requests, c.Caps)
+		case slices.Contains(d.remarks(), loop.CodeOverrun):
+			t.Fatal("something cost more than its worst case")
+		}
+	})
+}
+
+// improvise answers by what the conversation's length says, as a model with a tokenizer of
+// its own would count it.
+func improvise(r llm.Request, kinds []int, bytesPerToken int) (llm.Response, error) {
+	size := len(r.System)
+	for _, m := range r.Messages {
+		size += len(m.Text)
+		for _, call := range m.Calls {
+			size += len(call.Args)
+		}
+	}
+	n := len(r.Messages)
+	var a llm.Response
+	switch kind := kinds[n%len(kinds)]; {
+	case kind == 0:
+		a = says("enough")
+	case kind == 1:
+		a = calls("delegate", fmt.Sprintf(`{"tasks":[{"instruction":"part %d"},{"instruction":"other %d"}]}`, n, n))
+	case kind == 2:
+		a = llm.Response{Stop: llm.StopLength, Text: "cut"}
+	default:
+		a = calls("find", fmt.Sprintf(`{"n":%d}`, n), "find", fmt.Sprintf(`{"m":%d}`, n))
+	}
+	prompt := size / bytesPerToken
+	a.Usage = llm.Usage{Input: prompt / 3, CacheRead: prompt / 3, CacheWrite: prompt - 2*(prompt/3), Output: r.MaxTokens - r.MaxTokens/3}
+	return a, nil
+}
