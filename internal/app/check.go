@@ -61,6 +61,9 @@ func (c Config) check() error {
 	if _, err := c.readSources(); err != nil {
 		return err
 	}
+	if err := c.LLM.check(); err != nil {
+		return err
+	}
 	_, err := c.level()
 	return err
 }

@@ -34,11 +34,14 @@ const (
 	OwnerTeam Owner = "team"
 )
 
+// Provider is who serves models, see llm.Provider.
+type Provider = llm.Provider
+
 // Key is a provider's key, as those who manage it see it.
 type Key struct {
 	ID          string
 	Owner       Owner
-	Provider    llm.Provider
+	Provider    Provider
 	DisplayName string
 	BaseURL     string
 	Location    string
@@ -50,7 +53,7 @@ type Key struct {
 
 // NewKey is a key to be checked, and stored when it is good.
 type NewKey struct {
-	Provider    llm.Provider
+	Provider    Provider
 	Key         string
 	DisplayName string
 	BaseURL     string
@@ -300,7 +303,7 @@ type Deleted struct {
 
 // DeleteKey removes a provider's key: the caller's own when they have one, else the
 // team's. NotFound when there is none.
-func (s *Models) DeleteKey(ctx context.Context, p llm.Provider) (Deleted, error) {
+func (s *Models) DeleteKey(ctx context.Context, p Provider) (Deleted, error) {
 	var out Deleted
 	c, _, err := s.manager(ctx)
 	if err != nil {

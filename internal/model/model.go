@@ -76,7 +76,7 @@ var ErrBuiltin = errors.New("no language model is configured")
 type Chosen struct {
 	llm.Model
 	Name     string // for Request.Model; never "auto"
-	Provider llm.Provider
+	Provider Provider
 	Price    llm.Price
 	Priced   bool // Price is known; else it is zero, and so is what is reserved
 	Window   int  // tokens of a conversation with its answer
@@ -200,7 +200,7 @@ func (o offer) facts(name string) Chosen {
 type Offered struct {
 	ID       string
 	Title    string // for people
-	Provider llm.Provider
+	Provider Provider
 	WireName string // what the provider calls it
 	Chosen   Chosen // its facts, without a model to call
 	Default  bool   // what "auto" means

@@ -16,7 +16,7 @@ type Row struct {
 	StreamID, TaskID, TeamID, UserID string
 	Title                            string // of the task
 	Model                            string // builtin: none was called
-	Provider                         llm.Provider
+	Provider                         Provider
 	Status                           string // completed, error, failed or aborted; another word while it runs
 	BYOK                             bool
 	Priced                           bool // Micros is known; else it is 0
@@ -30,8 +30,10 @@ type Row struct {
 	Error                            string
 	CreatedAt                        time.Time
 
-	Email   string // of the user; filled in by reads
-	Streams int    // how many there are in it; filled in by reads
+	// Reads fill these in.
+	Email   string // of the user
+	Streams int    // how many there are in it
+	Server  int64  // of Micros, what was paid for by the server's key
 }
 
 // Detail is what a stream did, counted.
@@ -148,6 +150,9 @@ func scanUsage(row db.Row) (r Row, err error) {
 		&llmMS, &toolMS, &totalMS, &detail, &r.Error, &created)
 	r.LLM, r.Tools, r.Total = time.Duration(llmMS)*time.Millisecond, time.Duration(toolMS)*time.Millisecond, time.Duration(totalMS)*time.Millisecond
 	r.Detail, r.CreatedAt, r.Streams = detail.V, created.Time, 1
+	if !r.BYOK {
+		r.Server = r.Micros
+	}
 	return r, err
 }
 
@@ -229,6 +234,7 @@ func (r Row) plus(later Row) Row {
 	later.Usage.CacheRead += r.Usage.CacheRead
 	later.Usage.CacheWrite += r.Usage.CacheWrite
 	later.Micros += r.Micros
+	later.Server += r.Server
 	later.Steps += r.Steps
 	later.Calls += r.Calls
 	later.Agents += r.Agents

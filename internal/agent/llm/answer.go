@@ -24,6 +24,25 @@ func (p *pieces) add(s string) {
 	}
 }
 
+// growingCall is a call whose arguments come in pieces.
+type growingCall struct {
+	ToolCall
+	index int64
+	args  strings.Builder
+}
+
+// grown are the calls of an answer. One without arguments has an empty object of them.
+func grown(r Request, calls []*growingCall) (out []ToolCall) {
+	for _, c := range calls {
+		c.Args = c.args.String()
+		if c.Args == "" {
+			c.Args = "{}"
+		}
+		out = append(out, c.ToolCall)
+	}
+	return nameCalls(r, out)
+}
+
 // Digest names a request by its content: equal requests have equal digests, however
 // their JSON is spaced.
 func Digest(r Request) string {

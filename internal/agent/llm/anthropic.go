@@ -137,7 +137,7 @@ type anthropicAnswer struct {
 	request Request
 	pieces  pieces
 	model   string
-	calls   []growingCall
+	calls   []*growingCall
 	stop    anthropic.StopReason
 	usage   Usage
 	counted bool
@@ -180,13 +180,13 @@ func (a *anthropicAnswer) add(e anthropic.MessageStreamEventUnion) {
 		case "text":
 			a.pieces.add(block.Text)
 		case "tool_use":
-			a.calls = append(a.calls, growingCall{index: e.Index, ToolCall: ToolCall{ID: block.ID, Name: block.Name}})
+			a.calls = append(a.calls, &growingCall{index: e.Index, ToolCall: ToolCall{ID: block.ID, Name: block.Name}})
 		}
 	case anthropic.ContentBlockDeltaEvent:
 		a.pieces.add(e.Delta.Text)
-		for i := range a.calls {
-			if a.calls[i].index == e.Index {
-				a.calls[i].args.WriteString(e.Delta.PartialJSON)
+		for _, c := range a.calls {
+			if c.index == e.Index {
+				c.args.WriteString(e.Delta.PartialJSON)
 			}
 		}
 	case anthropic.MessageDeltaEvent: // its counts are sums, not additions
@@ -206,14 +206,7 @@ func (a *anthropicAnswer) response() Response {
 	if out.Model == "" {
 		out.Model = a.request.Model
 	}
-	for i := range a.calls {
-		call := a.calls[i].ToolCall
-		if call.Args = a.calls[i].args.String(); call.Args == "" {
-			call.Args = "{}" // a call without arguments has no delta
-		}
-		out.Calls = append(out.Calls, call)
-	}
-	out.Calls = nameCalls(a.request, out.Calls)
+	out.Calls = grown(a.request, a.calls)
 	switch a.stop {
 	case anthropic.StopReasonRefusal:
 		out.Stop = StopRefusal

@@ -208,16 +208,10 @@ type openAIAnswer struct {
 	pieces  pieces
 	model   string
 	refusal strings.Builder
-	calls   []growingCall
+	calls   []*growingCall
 	finish  string
 	usage   *Usage
 	done    bool
-}
-
-type growingCall struct {
-	ToolCall
-	index int64
-	args  strings.Builder
 }
 
 func (a *openAIAnswer) read(events ssestream.Decoder) error {
@@ -274,14 +268,14 @@ func (a *openAIAnswer) add(data []byte) error {
 // give every call the same one begin a new call with a new id.
 func (a *openAIAnswer) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) {
 	var c *growingCall
-	for i := range a.calls {
-		if a.calls[i].index == d.Index {
-			c = &a.calls[i] // the last of this index
+	for _, one := range a.calls {
+		if one.index == d.Index {
+			c = one // the last of this index
 		}
 	}
 	if c == nil || d.ID != "" && c.ID != "" && d.ID != c.ID && d.Function.Name != "" {
-		a.calls = append(a.calls, growingCall{index: d.Index})
-		c = &a.calls[len(a.calls)-1]
+		c = &growingCall{index: d.Index}
+		a.calls = append(a.calls, c)
 	}
 	if d.ID != "" {
 		c.ID = d.ID
@@ -307,7 +301,7 @@ func (a *openAIAnswer) readWhole(r io.Reader) (Response, error) {
 	a.pieces.add(choice.Message.Content)
 	a.refusal.WriteString(choice.Message.Refusal)
 	for i, c := range choice.Message.ToolCalls {
-		g := growingCall{index: int64(i), ToolCall: ToolCall{ID: c.ID, Name: c.Function.Name}}
+		g := &growingCall{index: int64(i), ToolCall: ToolCall{ID: c.ID, Name: c.Function.Name}}
 		g.args.WriteString(c.Function.Arguments)
 		a.calls = append(a.calls, g)
 	}
@@ -335,12 +329,7 @@ func (a *openAIAnswer) response() Response {
 	if out.Model == "" {
 		out.Model = a.request.Model
 	}
-	for i := range a.calls {
-		call := a.calls[i].ToolCall
-		call.Args = a.calls[i].args.String()
-		out.Calls = append(out.Calls, call)
-	}
-	out.Calls = nameCalls(a.request, out.Calls)
+	out.Calls = grown(a.request, a.calls)
 	switch {
 	case a.finish == "content_filter", a.refusal.Len() > 0:
 		out.Stop = StopRefusal

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/errs"
@@ -70,8 +71,9 @@ type Config struct {
 	Provider Provider // whose names models have; empty: they are handed on as they are
 	// BaseURL is where the API lives, such as http://127.0.0.1:8000/v1. A query in it goes
 	// into each request (older Azure endpoints want api-version there).
-	BaseURL string
-	Key     string // empty: none is sent
+	BaseURL  string
+	Location string // of the key, where Service.Location says that there is one; empty: that one
+	Key      string // empty: none is sent
 	// HTTP makes the connections: a netguard.Guard's client for a base URL that a user
 	// named. Its own Timeout bounds a call too. Nil: a client that follows no redirect.
 	HTTP     *http.Client
@@ -90,6 +92,7 @@ const (
 	// defaultMaxTokens bounds the answer to a request that does not: there is always a
 	// bound, because a budget reserves for it.
 	defaultMaxTokens = 4096
+	maxLocation      = 40
 )
 
 func (c Config) withDefaults(baseURL string) Config {
@@ -129,12 +132,31 @@ func sleep(ctx context.Context, d time.Duration) error {
 // models, or an ID of Catalogue. It fails with Invalid for an unknown provider and for
 // one whose base URL is missing.
 func Open(c Config) (Model, error) {
-	s, ok := ServiceOf(c.Provider)
-	if !ok {
-		return nil, errs.Field("provider", "There is no provider %.40q.", string(c.Provider))
-	}
-	if c.BaseURL == "" && s.BaseURL == "" {
-		return nil, errs.Field("base_url", "%s needs a base_url.", s.Provider)
+	s, c, err := c.located()
+	if err != nil {
+		return nil, err
 	}
 	return s.open(c), nil
+}
+
+// located finds the provider's service and where its API lives.
+func (c Config) located() (Service, Config, error) {
+	s, ok := ServiceOf(c.Provider)
+	if !ok {
+		return s, c, errs.Field("provider", "There is no provider %.40q.", string(c.Provider))
+	}
+	if c.BaseURL == "" && s.BaseURL == "" {
+		return s, c, errs.Field("base_url", "%s needs a base_url.", s.Provider)
+	}
+	location := c.Location
+	if location == "" {
+		location = s.Location
+	}
+	if strings.Trim(location, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(location) > maxLocation {
+		return s, c, errs.Field("location", "location must be a region such as us-east-1.")
+	}
+	if c.BaseURL == "" {
+		c.BaseURL = strings.ReplaceAll(s.BaseURL, "{location}", location)
+	}
+	return s, c, nil
 }

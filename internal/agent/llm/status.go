@@ -29,7 +29,9 @@ type status struct {
 func (s *status) Error() string { return fmt.Sprintf("HTTP status %d: %s", s.code, s.message) }
 
 // filtered reports whether a filter declined the prompt: Azure says so with a status.
-func (s *status) filtered() bool { return s.word == "content_filter" || s.word == "content_policy_violation" }
+func (s *status) filtered() bool {
+	return s.word == "content_filter" || s.word == "content_policy_violation"
+}
 
 // newStatus reads the error bodies of OpenAI's kind ({"error": {message, type, code}}), of
 // Anthropic's ({"error": {message, type}}) and of those that are simpler.

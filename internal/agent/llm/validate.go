@@ -21,15 +21,14 @@ const (
 // gives what the list says: at most 500 names, sorted. A server without such a list is
 // asked for one token of model instead, when that is not empty. Errors are as Complete's.
 func Validate(ctx context.Context, c Config, model string) ([]string, error) {
-	service, known := ServiceOf(c.Provider)
-	c = c.withDefaults(service.BaseURL)
-	if !known || c.BaseURL == "" {
-		_, err := Open(c)
+	_, c, err := c.located()
+	if err != nil {
 		return nil, err
 	}
+	c = c.withDefaults("")
 	c.Retries = -1
 	var names []string
-	_, err := c.call(ctx, listBytes/bytesPerToken, func(ctx context.Context, client *http.Client) (Response, error) {
+	_, err = c.call(ctx, listBytes/bytesPerToken, func(ctx context.Context, client *http.Client) (Response, error) {
 		if c.Provider == ProviderOpenRouter { // whose list is everybody's
 			if _, err := c.get(ctx, client, "key"); err != nil {
 				return Response{}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/model"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/secret"
 	"github.com/vedette-sec/vedette/internal/task"
@@ -40,6 +41,7 @@ type Deps struct {
 	Accounts *account.Accounts
 	Tasks    *task.Tasks
 	Secrets  *secret.Secrets
+	Models   *model.Models
 	Hooks    *hook.Hooks
 	Webhooks *netguard.Guard
 	Closing  context.Context // done when the server begins to stop: streams end then
@@ -54,7 +56,7 @@ type surface struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
-		Tags:  []string{"Tasks", "Issues", "Memory", "Secrets", "API Keys", "Teams", "User"},
+		Tags:  []string{"Tasks", "Issues", "Memory", "Secrets", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
 		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
 	}, c), d}
 	s.login()
@@ -67,6 +69,9 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.secrets()
 	s.streams()
 	s.issues()
+	s.models()
+	s.byok()
+	s.usage()
 	s.teams()
 	return s.API
 }

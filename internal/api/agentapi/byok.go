@@ -1,0 +1,144 @@
+package agentapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/model"
+)
+
+// ProviderKey is a key of a provider of models, without its value.
+type ProviderKey struct {
+	ID          string    `json:"id"`
+	Provider    string    `json:"provider" doc:"Whose models the key opens."`
+	Owner       string    `json:"owner" enum:"user,team" doc:"Whose key it is: yours, or your team's."`
+	IsValidated bool      `json:"is_validated" doc:"The provider took the key when it was stored."`
+	DisplayName string    `json:"display_name"`
+	Location    string    `json:"location" doc:"The region of the key, where the provider has some."`
+	BaseURL     string    `json:"base_url" doc:"Where the provider's API is; empty: the provider's own address."`
+	Model       string    `json:"model" doc:"The model that auto means with this key; empty: the provider's default."`
+	MaskedKey   string    `json:"masked_key" doc:"The beginning and the end of the key."`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+func providerKey(k model.Key) ProviderKey {
+	return ProviderKey{
+		ID: k.ID, Provider: string(k.Provider), Owner: string(k.Owner), IsValidated: true, DisplayName: k.DisplayName, Location: k.Location,
+		BaseURL: k.BaseURL, Model: k.Model, MaskedKey: k.Masked, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+	}
+}
+
+// ProviderKeys are the keys that the caller manages.
+type ProviderKeys struct {
+	Providers []ProviderKey `json:"providers" doc:"The keys, without their values; yours before your team's."`
+	Mode      string        `json:"mode" enum:"vedette,byok" doc:"Whose keys pay for your tasks."`
+}
+
+// ProviderKeyRequest is a key to be tried.
+type ProviderKeyRequest struct {
+	APIKey      string `json:"api_key" minLength:"1" maxLength:"20000" doc:"The key. A server that wants none takes any."`
+	DisplayName string `json:"display_name,omitempty" maxLength:"128" doc:"What to call it."`
+	Location    string `json:"location,omitempty" maxLength:"40" doc:"The region of the key, for amazon-bedrock; us-east-1 when absent."`
+	BaseURL     string `json:"base_url,omitempty" maxLength:"500" doc:"Where the API is. Required for azure-foundry and openai-compatible; private and local addresses are refused."`
+	Model       string `json:"model,omitempty" maxLength:"200" doc:"The model that auto means with this key, where the provider has no default."`
+}
+
+func (r ProviderKeyRequest) key(provider string) model.NewKey {
+	return model.NewKey{Provider: model.Provider(provider), Key: r.APIKey, DisplayName: r.DisplayName, Location: r.Location, BaseURL: r.BaseURL, Model: r.Model}
+}
+
+// KeyValidation is what came of trying a key.
+type KeyValidation struct {
+	Valid   bool   `json:"valid"`
+	Details string `json:"details,omitempty" doc:"What the provider offers with it."`
+	Error   string `json:"error,omitempty" doc:"Why it is not valid."`
+}
+
+func keyValidation(v model.Validation) KeyValidation {
+	out := KeyValidation{Valid: v.Valid, Error: v.Error}
+	if v.Valid {
+		out.Details = fmt.Sprintf("The provider lists %d models.", len(v.Models))
+	}
+	return out
+}
+
+// StoredKey is a key that was stored.
+type StoredKey struct {
+	ProviderKey ProviderKey   `json:"provider_key"`
+	Validation  KeyValidation `json:"validation"`
+}
+
+// DeletedKey is what came of deleting a key.
+type DeletedKey struct {
+	Provider      string `json:"provider"`
+	Deleted       bool   `json:"deleted"`
+	RemainingKeys int    `json:"remaining_keys" doc:"Keys that their owner still has."`
+	AutoSwitched  bool   `json:"auto_switched" doc:"It was the last one: the server's model is used again."`
+}
+
+// ModeRequest says whose keys pay, and is the answer too.
+type ModeRequest struct {
+	Mode string `json:"mode" enum:"vedette,byok" doc:"vedette: the server's. byok: those you manage."`
+}
+
+type providerPath struct {
+	Provider string `path:"provider" maxLength:"64" doc:"openai, anthropic, openrouter, google, xai, vercel-gateway, amazon-bedrock, azure-foundry, or openai-compatible for any server by its base_url."`
+}
+
+// byok are the operations on the keys that users bring (agent API, BYOK).
+func (s surface) byok() {
+	const path, tag = "/api/v1/byok", "BYOK"
+	list := op("list-provider-keys", http.MethodGet, path+"/providers", tag, "The keys of model providers that you manage")
+	list.Description = "Somebody who is alone in their team manages their own keys; in a team of several its admins manage the team's, and others are refused."
+	rest.Register(s.API, list, func(ctx context.Context, _ *struct{}) (*struct{ Body ProviderKeys }, error) {
+		keys, mode, err := s.Models.FindKeys(ctx)
+		out := ProviderKeys{Providers: make([]ProviderKey, len(keys)), Mode: string(mode)}
+		for i, k := range keys {
+			out.Providers[i] = providerKey(k)
+		}
+		return &struct{ Body ProviderKeys }{out}, err
+	})
+
+	set := op("set-provider-key", http.MethodPatch, path+"/providers/{provider}", tag, "Store a provider's key, or replace it")
+	set.Description = "The key is tried first, with a call that costs nothing, and stored sealed only when the provider takes it. No answer shows it again."
+	set.Errors = []int{404}
+	rest.Register(s.API, set, func(ctx context.Context, in *struct {
+		providerPath
+		Body ProviderKeyRequest
+	}) (*struct{ Body StoredKey }, error) {
+		k, v, err := s.Models.SetKey(ctx, in.Body.key(in.Provider))
+		return &struct{ Body StoredKey }{StoredKey{providerKey(k), keyValidation(v)}}, err
+	})
+
+	validate := op("validate-provider-key", http.MethodPost, path+"/providers/{provider}/validate", tag, "Try a provider's key without storing it")
+	validate.Errors = []int{404}
+	rest.Register(s.API, validate, func(ctx context.Context, in *struct {
+		providerPath
+		Body ProviderKeyRequest
+	}) (*struct{ Body KeyValidation }, error) {
+		v, err := s.Models.Validate(ctx, in.Body.key(in.Provider))
+		return &struct{ Body KeyValidation }{keyValidation(v)}, err
+	})
+
+	del := op("delete-provider-key", http.MethodDelete, path+"/providers/{provider}", tag, "Delete a provider's key: yours, or else your team's")
+	del.Errors = []int{404}
+	rest.Register(s.API, del, func(ctx context.Context, in *struct{ providerPath }) (*struct{ Body DeletedKey }, error) {
+		d, err := s.Models.DeleteKey(ctx, model.Provider(in.Provider))
+		return &struct{ Body DeletedKey }{DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining, AutoSwitched: d.Switched}}, err
+	})
+
+	mode := op("set-byok-mode", http.MethodPatch, path+"/mode", tag, "Say whose keys pay for models")
+	mode.Description = "byok needs at least one key. Deleting the last one switches back to vedette."
+	rest.Register(s.API, mode, func(ctx context.Context, in *struct{ Body ModeRequest }) (*struct{ Body ModeRequest }, error) {
+		return &struct{ Body ModeRequest }{in.Body}, s.Models.SetMode(ctx, model.Mode(in.Body.Mode))
+	})
+	get := op("get-byok-mode", http.MethodGet, path+"/mode", tag, "Whose keys pay for models")
+	rest.Register(s.API, get, func(ctx context.Context, _ *struct{}) (*struct{ Body ModeRequest }, error) {
+		_, mode, err := s.Models.FindKeys(ctx)
+		return &struct{ Body ModeRequest }{ModeRequest{string(mode)}}, err
+	})
+}

@@ -1,0 +1,240 @@
+package agentapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/model"
+	"github.com/vedette-sec/vedette/internal/page"
+)
+
+// UsageRow is what a stream, or all streams of a task, used.
+type UsageRow struct {
+	TaskID           string         `json:"task_id"`
+	TaskTitle        string         `json:"task_title"`
+	StreamID         string         `json:"stream_id" doc:"The stream; of a task its newest."`
+	StreamCount      int            `json:"stream_count" doc:"How many streams are in this row."`
+	Email            string         `json:"email" doc:"Whose task it is."`
+	Model            string         `json:"model" doc:"What thought: a model, or builtin."`
+	Provider         string         `json:"provider"`
+	Status           string         `json:"status" doc:"completed, error, failed or aborted; another word while it runs."`
+	CreatedAt        time.Time      `json:"created_at"`
+	StepCount        int            `json:"step_count" doc:"Calls of models."`
+	ToolCalls        int            `json:"tool_calls"`
+	AgentTriggers    int            `json:"agent_triggers" doc:"Branches that were started."`
+	AgentBreakdown   map[string]int `json:"agent_breakdown" doc:"Steps by branch."`
+	ToolBreakdown    map[string]int `json:"tool_breakdown" doc:"Calls by tool."`
+	ToolCallHistory  []UsageCall    `json:"tool_call_history" doc:"The calls of a stream, at most 500; of a task with several streams none."`
+	AvgStepLatencyMS *int64         `json:"avg_step_latency_ms" doc:"What a call of a model took on average; null without one."`
+	LLMTimeMS        int64          `json:"llm_time_ms"`
+	ToolTimeMS       int64          `json:"tool_time_ms"`
+	TotalExecutionMS int64          `json:"total_execution_ms"`
+	Tokens           UsageTokens    `json:"tokens"`
+	LLMCost          float64        `json:"llm_cost" doc:"What the models cost, in US dollars, whoever paid."`
+	VedetteCost      float64        `json:"vedette_cost" doc:"The part of it that the server's operator paid; 0 with keys of your own."`
+	VedetteCredits   float64        `json:"vedette_credits" doc:"The same in credits, of which one is a US dollar."`
+	Priced           bool           `json:"priced" doc:"Whether the model's price is known; else its cost counts as 0."`
+	IsBYOK           bool           `json:"is_byok"`
+	ErrorMessage     *string        `json:"error_message"`
+}
+
+// UsageTokens are tokens by how they are billed.
+type UsageTokens struct {
+	Input      int `json:"input" doc:"Without what came from the provider's cache or went into it."`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cache_read"`
+	CacheWrite int `json:"cache_write"`
+}
+
+// UsageCall is one call of a tool.
+type UsageCall struct {
+	Index      int       `json:"index"`
+	ToolName   string    `json:"tool_name"`
+	DurationMS int64     `json:"duration_ms"`
+	Timestamp  time.Time `json:"timestamp"`
+}
+
+func usageRow(r model.Row) UsageRow {
+	out := UsageRow{
+		TaskID: r.TaskID, TaskTitle: r.Title, StreamID: r.StreamID, StreamCount: r.Streams, Email: r.Email, Model: r.Model, Provider: string(r.Provider),
+		Status: r.Status, CreatedAt: r.CreatedAt, StepCount: r.Steps, ToolCalls: r.Calls, AgentTriggers: r.Agents, AgentBreakdown: counts(r.Detail.Agents),
+		ToolBreakdown: counts(r.Detail.Tools), ToolCallHistory: make([]UsageCall, len(r.Detail.History)), LLMTimeMS: r.LLM.Milliseconds(), ToolTimeMS: r.Tools.Milliseconds(),
+		TotalExecutionMS: r.Total.Milliseconds(), Tokens: UsageTokens{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite},
+		LLMCost: usd(r.Micros), VedetteCost: usd(r.Server), Priced: r.Priced, IsBYOK: r.BYOK,
+	}
+	out.VedetteCredits = out.VedetteCost
+	for i, c := range r.Detail.History {
+		out.ToolCallHistory[i] = UsageCall{i, c.Tool, c.Duration, c.At}
+	}
+	if r.Steps > 0 {
+		average := r.LLM.Milliseconds() / int64(r.Steps)
+		out.AvgStepLatencyMS = &average
+	}
+	if r.Error != "" {
+		out.ErrorMessage = &r.Error
+	}
+	return out
+}
+
+// counts is never null.
+func counts(m map[string]int) map[string]int {
+	if m == nil {
+		return map[string]int{}
+	}
+	return m
+}
+
+// UsageList is a page of usage rows.
+type UsageList struct {
+	Data    []UsageRow `json:"data"`
+	HasMore bool       `json:"has_more"`
+	Total   int        `json:"total"`
+}
+
+// UsageQuery chooses usage rows.
+type UsageQuery struct {
+	TaskID string    `query:"task_id" maxLength:"64" doc:"Only this task."`
+	Status string    `query:"status" enum:"completed,error,failed,aborted" doc:"Only those that ended so."`
+	Model  string    `query:"model" maxLength:"200" doc:"Only those of this model."`
+	Email  string    `query:"email" maxLength:"254" doc:"Only those of this member, for admins."`
+	Search string    `query:"search" maxLength:"200" doc:"A part of a task's id or of an email address."`
+	From   time.Time `query:"from" doc:"Only those that began then or later."`
+	To     time.Time `query:"to" doc:"Only those that began then or earlier."`
+	IsBYOK string    `query:"is_byok" enum:"true,false" doc:"Only those with keys of their own, or only the others."`
+	Limit  int       `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
+	Offset int       `query:"offset" minimum:"0" maximum:"2147483648" doc:"How many to skip."`
+}
+
+func (q UsageQuery) filter() (model.UsageFilter, page.Window) {
+	f := model.UsageFilter{TaskID: q.TaskID, Status: q.Status, Model: q.Model, Email: q.Email, Search: q.Search, From: q.From, To: q.To}
+	if q.IsBYOK != "" {
+		byok := q.IsBYOK == "true"
+		f.BYOK = &byok
+	}
+	return f, page.Window{Offset: q.Offset, Limit: q.Limit}
+}
+
+func usageList(rows []model.Row, total int, w page.Window, err error) (*struct{ Body UsageList }, error) {
+	out := UsageList{Data: make([]UsageRow, len(rows)), Total: total, HasMore: w.Offset+len(rows) < total}
+	for i, r := range rows {
+		out.Data[i] = usageRow(r)
+	}
+	return &struct{ Body UsageList }{out}, err
+}
+
+// usage are the operations on what tasks used (agent API, Usage).
+func (s surface) usage() {
+	const path, tag = "/api/v1/usage", "Usage"
+	const whose = "Somebody who is alone in their team sees their own usage, an admin the team's; other members are refused."
+	tasks := op("list-task-usage", http.MethodGet, path+"/tasks", tag, "What tasks used, the newest first")
+	tasks.Description = "A row is a task with all its streams together; the filters look at its newest stream. " + whose
+	rest.Register(s.API, tasks, func(ctx context.Context, in *UsageQuery) (*struct{ Body UsageList }, error) {
+		f, w := in.filter()
+		rows, total, err := s.Models.FindTasks(ctx, f, w)
+		return usageList(rows, total, w, err)
+	})
+	one := op("get-task-usage", http.MethodGet, path+"/tasks/{task_id}", tag, "What one task used")
+	one.Description, one.Errors = whose, []int{404}
+	rest.Register(s.API, one, func(ctx context.Context, in *struct {
+		TaskID string `path:"task_id" format:"uuid" doc:"The task's id."`
+	}) (*struct{ Body UsageRow }, error) {
+		r, err := s.Models.TaskUsage(ctx, in.TaskID)
+		return &struct{ Body UsageRow }{usageRow(r)}, err
+	})
+	streams := op("list-stream-usage", http.MethodGet, path+"/streams", tag, "What each stream of a task used")
+	streams.Description = whose
+	rest.Register(s.API, streams, func(ctx context.Context, in *struct {
+		UsageQuery
+		StreamID string `query:"stream_id" maxLength:"64" doc:"Only this stream."`
+		Sort     string `query:"sort" enum:"created_at,cost" default:"created_at" doc:"created_at: the newest first. cost: the dearest first."`
+	}) (*struct{ Body UsageList }, error) {
+		f, w := in.filter()
+		f.StreamID, f.ByCost = in.StreamID, in.Sort == "cost"
+		rows, total, err := s.Models.FindStreams(ctx, f, w)
+		return usageList(rows, total, w, err)
+	})
+	s.usageSummary(path, tag, whose)
+}
+
+// UsageSummary is what was used in a range of time, together and in parts.
+type UsageSummary struct {
+	ByModel             map[string]int `json:"by_model" doc:"Tasks by model."`
+	ByStatus            map[string]int `json:"by_status" doc:"Tasks by status."`
+	CostByModel         []UsageShare   `json:"cost_by_model"`
+	ByEmail             []EmailShare   `json:"by_email" doc:"By member, the dearest first."`
+	ByPeriod            []PeriodShare  `json:"by_period" doc:"By period, the earliest first, without those in which nothing was used."`
+	BYOK                BYOKSum        `json:"byok" doc:"The part that was paid with keys of your own."`
+	TotalVedetteCredits float64        `json:"total_vedette_credits" doc:"What the operator paid, in credits, of which one is a US dollar."`
+	TotalLLMCost        float64        `json:"total_llm_cost" doc:"What the models cost, in US dollars, whoever paid."`
+	TotalTasks          int            `json:"total_tasks"`
+	TotalSteps          int            `json:"total_steps"`
+	TotalToolCalls      int            `json:"total_tool_calls"`
+	TotalAgentTriggers  int            `json:"total_agent_triggers"`
+	TotalExecutionMS    int64          `json:"total_execution_ms"`
+}
+
+// UsageShare is a model's part.
+type UsageShare struct {
+	Model          string  `json:"model"`
+	LLMCost        float64 `json:"llm_cost"`
+	VedetteCredits float64 `json:"vedette_credits"`
+	Tasks          int     `json:"tasks"`
+}
+
+// EmailShare is a member's part.
+type EmailShare struct {
+	Email          string  `json:"email"`
+	LLMCost        float64 `json:"llm_cost"`
+	VedetteCredits float64 `json:"vedette_credits"`
+	Tasks          int     `json:"tasks"`
+}
+
+// PeriodShare is the part of a day, a week or a month.
+type PeriodShare struct {
+	Date           string  `json:"date" doc:"The first day of the period, such as 2026-01-31."`
+	LLMCost        float64 `json:"llm_cost"`
+	VedetteCredits float64 `json:"vedette_credits"`
+	Tasks          int     `json:"tasks"`
+}
+
+// BYOKSum is the part that was paid with keys of one's own.
+type BYOKSum struct {
+	TotalLLMCost     float64 `json:"total_llm_cost"`
+	TotalVedetteCost float64 `json:"total_vedette_cost" doc:"What the operator takes for it: 0."`
+	TotalStreams     int     `json:"total_streams"`
+	TotalTasks       int     `json:"total_tasks"`
+}
+
+func (s surface) usageSummary(path, tag, whose string) {
+	summary := op("get-usage-summary", http.MethodGet, path+"/summary", tag, "What was used in a range of time, by model, member and period")
+	summary.Description = whose
+	rest.Register(s.API, summary, func(ctx context.Context, in *struct {
+		From    time.Time `query:"from" doc:"What began then or later; absent: from the beginning."`
+		To      time.Time `query:"to" doc:"What began then or earlier; absent: until now."`
+		GroupBy string    `query:"group_by" enum:"day,week,month" default:"day" doc:"The periods, in UTC; a week begins on a Monday."`
+	}) (*struct{ Body UsageSummary }, error) {
+		sum, err := s.Models.Summarise(ctx, in.From, in.To, model.Period(in.GroupBy))
+		out := UsageSummary{
+			ByModel: map[string]int{}, ByStatus: map[string]int{}, CostByModel: []UsageShare{}, ByEmail: []EmailShare{}, ByPeriod: []PeriodShare{},
+			BYOK:                BYOKSum{TotalLLMCost: usd(sum.BYOK.Micros), TotalStreams: sum.BYOK.Streams, TotalTasks: sum.BYOK.Tasks},
+			TotalVedetteCredits: usd(sum.All.Server), TotalLLMCost: usd(sum.All.Micros), TotalTasks: sum.All.Tasks, TotalSteps: sum.All.Steps,
+			TotalToolCalls: sum.All.Calls, TotalAgentTriggers: sum.All.Agents, TotalExecutionMS: sum.All.Total.Milliseconds(),
+		}
+		for _, m := range sum.ByModel {
+			out.ByModel[m.Name] = m.Tasks
+			out.CostByModel = append(out.CostByModel, UsageShare{m.Name, usd(m.Micros), usd(m.Server), m.Tasks})
+		}
+		for _, status := range sum.ByStatus {
+			out.ByStatus[status.Name] = status.Tasks
+		}
+		for _, e := range sum.ByEmail {
+			out.ByEmail = append(out.ByEmail, EmailShare{e.Name, usd(e.Micros), usd(e.Server), e.Tasks})
+		}
+		for _, p := range sum.ByPeriod {
+			out.ByPeriod = append(out.ByPeriod, PeriodShare{p.Name, usd(p.Micros), usd(p.Server), p.Tasks})
+		}
+		return &struct{ Body UsageSummary }{out}, err
+	})
+}

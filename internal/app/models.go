@@ -1,0 +1,116 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/model"
+	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/seal"
+)
+
+// LLM is what an operator can say about the server's language model.
+type LLM struct {
+	Provider string  `koanf:"llm_provider"`
+	BaseURL  string  `koanf:"llm_base_url"`
+	Key      string  `koanf:"llm_api_key"`
+	Model    string  `koanf:"llm_model"`
+	Location string  `koanf:"llm_location"`
+	Context  int     `koanf:"llm_context"`
+	Price    string  `koanf:"llm_price"`
+	TeamCap  float64 `koanf:"llm_team_cap"`
+	Script   string  `koanf:"llm_script"`
+}
+
+// scripted is the provider that reads its answers from a file.
+const scripted = "scripted"
+
+// check refuses what could not work.
+func (l LLM) check() error {
+	if l.Provider == "" {
+		if l != (LLM{TeamCap: l.TeamCap}) {
+			return errors.New("llm_provider is missing: the other llm options say what it needs")
+		}
+		return nil
+	}
+	if l.BaseURL != "" && !isWebURL(l.BaseURL) {
+		return fmt.Errorf("llm_base_url %q: must be a URL, such as http://127.0.0.1:8000/v1", l.BaseURL)
+	}
+	if _, err := l.price(); err != nil {
+		return err
+	}
+	if !(l.TeamCap >= 0 && l.TeamCap <= 1e9) || l.Context < 0 {
+		return errors.New("llm_team_cap and llm_context must be 0 or more")
+	}
+	if l.Provider == scripted {
+		if l.Script == "" {
+			return errors.New("llm_provider scripted needs llm_script, a file")
+		}
+		return nil
+	}
+	service, known := llm.ServiceOf(llm.Provider(l.Provider))
+	if known && l.Model == "" && (service.Default == "" || l.BaseURL != "") {
+		return errors.New("llm_model is missing: nothing says which model the server at llm_base_url has")
+	}
+	if _, err := llm.Open(l.config()); err != nil {
+		return fmt.Errorf("llm_provider %q: %w", l.Provider, err)
+	}
+	return nil
+}
+
+func (l LLM) config() llm.Config {
+	return llm.Config{Provider: llm.Provider(l.Provider), BaseURL: l.BaseURL, Location: l.Location, Key: l.Key}
+}
+
+// price reads llm_price; nil when it is empty. What is not said of the cache costs what
+// other input costs.
+func (l LLM) price() (*llm.Price, error) {
+	if l.Price == "" {
+		return nil, nil
+	}
+	parts := strings.Split(l.Price, ",")
+	micros := make([]int64, len(parts))
+	for i, part := range parts {
+		dollars, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(dollars >= 0 && dollars <= 1e6) || len(parts) < 2 || len(parts) > 4 {
+			return nil, fmt.Errorf("llm_price %q: must be INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]] in US dollars, such as 3,15", l.Price)
+		}
+		micros[i] = int64(math.Ceil(dollars * 1e6))
+	}
+	for len(micros) < 4 {
+		micros = append(micros, micros[0])
+	}
+	p := llm.Price{Input: micros[0], Output: micros[1], CacheRead: micros[2], CacheWrite: micros[3]}
+	if most := p.Input + p.Input/4; p.CacheRead > most || p.CacheWrite > most {
+		return nil, fmt.Errorf("llm_price %q: the cache may cost at most a quarter more than input, because that is what is set aside", l.Price)
+	}
+	return &p, nil
+}
+
+// openModels opens the room of language models.
+func (a *App) openModels(box *seal.Box, guard *netguard.Guard) (*model.Models, error) {
+	l := a.config.LLM
+	c := model.Config{Guard: guard, TeamCap: int64(l.TeamCap * 1e6)}
+	if l.Provider != "" {
+		price, err := l.price()
+		if err != nil {
+			return nil, err
+		}
+		c.Server = &model.Server{Config: l.config(), Model: l.Model, Price: price, Window: l.Context}
+	}
+	if l.Provider == scripted {
+		script, err := llm.ReadScript(l.Script)
+		if err != nil {
+			return nil, fmt.Errorf("llm_script: %w", err)
+		}
+		c.Server.Script = &script
+		if c.Server.Model == "" {
+			c.Server.Model = scripted
+		}
+	}
+	return model.New(a.db, box, a.Accounts, c), nil
+}
