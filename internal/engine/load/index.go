@@ -20,9 +20,9 @@ import (
 // it and does not hold is read from the template again.
 
 // edition changes when texts are read differently and no struct shows it.
-const edition = "vedette index 1\n"
+const edition = "vedette index 2\n"
 
-// key says from which text, read how, a template was made.
+// key says from which text, read how, a template was made; or which file has which text.
 type key struct {
 	digest [sha256.Size]byte
 	mode   byte
@@ -32,6 +32,7 @@ type key struct {
 const (
 	modeLenient = 1 << iota
 	modeJSON
+	modeFile // of a file, not of a text: what is kept is the digest of its text
 )
 
 // index is what a file of the index held.

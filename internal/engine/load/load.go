@@ -3,8 +3,9 @@
 // was skipped and why.
 //
 // A template is read once: its binary form is kept in an index file under the digest of
-// its text, so that the next start takes a fraction of the time. The text itself is
-// always looked at, so a changed template is never served from the index.
+// its text, so that the next start takes a fraction of the time. A text is read again
+// unless the system vouches that its file is the one that was read before, so a changed
+// template is never served from the index.
 package load
 
 import (
@@ -21,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/errs"
@@ -97,7 +99,7 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := l.all(ctx, files, onDisk, l.filter)
+	read, err := l.all(ctx, files, nil, l.filter)
 	if err == nil && o.FS != nil {
 		var more []one
 		if files, err = within(o.FS); err == nil {
@@ -139,6 +141,7 @@ type loader struct {
 	helpers *Helpers
 	known   *index
 	broken  error // why the index could not be read
+	now     func() time.Time
 
 	hits atomic.Int64
 	mu   sync.Mutex
@@ -147,7 +150,7 @@ type loader struct {
 }
 
 func newLoader(o Options) (*loader, error) {
-	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}}
+	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}, now: time.Now}
 	if len(l.roots) == 0 {
 		l.roots = Roots(o.Paths)
 	}
@@ -185,10 +188,8 @@ type one struct {
 	err      error
 }
 
-// opener opens a file of some file system.
+// opener opens a file of some file system; nil is the machine's own.
 type opener func(name string) (fs.File, error)
-
-func onDisk(name string) (fs.File, error) { return os.Open(name) }
 
 // all reads files, several at once; the answers are in the order of the files.
 func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]one, error) {
@@ -214,11 +215,7 @@ func (l *loader) all(ctx context.Context, files []string, open opener, f *filter
 // one reads one file; f is nil where everything is wanted.
 func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.Buffer, f *filter) one {
 	result := one{path: path}
-	if err := readFile(path, open, text); err != nil {
-		result.err = syntax.Fault(path, 1, 0, "", "%v", err)
-		return result
-	}
-	t, err := l.template(path, text.Bytes())
+	t, err := l.read(path, open, text)
 	if err != nil {
 		result.err = err
 		return result
@@ -244,10 +241,34 @@ func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.
 	return result
 }
 
+// read makes a template of a file, from the index if it can. text is what was read of it:
+// nothing, when the index knows the file itself.
+func (l *loader) read(path string, open opener, text *bytes.Buffer) (*syntax.Template, error) {
+	text.Reset()
+	var seen sight
+	if open == nil {
+		open = func(name string) (fs.File, error) { return os.Open(name) }
+		seen = l.look(path)
+		if digest, ok := l.digestOf(seen); ok {
+			if t, ok := l.indexed(path, digest); ok {
+				return t, nil
+			}
+		}
+	}
+	if err := readFile(path, open, text); err != nil {
+		return nil, syntax.Fault(path, 1, 0, "", "%v", err)
+	}
+	digest := sha256.Sum256(text.Bytes())
+	l.remember(seen, digest)
+	if t, ok := l.indexed(path, digest); ok {
+		return t, nil
+	}
+	return l.parse(path, text.Bytes(), digest)
+}
+
 // readFile reads a template into a buffer, but not more than a template may have, and a
 // byte.
 func readFile(path string, open opener, into *bytes.Buffer) error {
-	into.Reset()
 	file, err := open(path)
 	if err != nil {
 		return err
@@ -260,25 +281,37 @@ func readFile(path string, open opener, into *bytes.Buffer) error {
 	return file.Close()
 }
 
-// template makes a template of a text, from the index if it can.
-func (l *loader) template(path string, text []byte) (*syntax.Template, error) {
-	k := key{digest: sha256.Sum256(text)}
+// keyFor is the key of a text that is read as its file's name and the options say.
+func (l *loader) keyFor(path string, digest [sha256.Size]byte) key {
+	k := key{digest: digest}
 	if l.Lenient {
 		k.mode |= modeLenient
 	}
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		k.mode |= modeJSON
 	}
-	if entry, ok := l.known.get(k); ok {
-		if t, err := refresh(entry); err == nil && t.Digest == hex.EncodeToString(k.digest[:]) {
-			l.hits.Add(1)
-			l.mu.Lock()
-			l.used[k] = true
-			l.mu.Unlock()
-			t.Path = path
-			return t, nil
-		}
+	return k
+}
+
+// indexed gives the template of a text that the index has.
+func (l *loader) indexed(path string, digest [sha256.Size]byte) (*syntax.Template, bool) {
+	k := l.keyFor(path, digest)
+	entry, ok := l.known.get(k)
+	if !ok {
+		return nil, false
 	}
+	t, err := refresh(entry)
+	if err != nil || t.Digest != hex.EncodeToString(digest[:]) {
+		return nil, false
+	}
+	l.hits.Add(1)
+	l.use(k)
+	t.Path = path
+	return t, true
+}
+
+// parse makes a template of a text, for the index too.
+func (l *loader) parse(path string, text []byte, digest [sha256.Size]byte) (*syntax.Template, error) {
 	included := false
 	read := syntax.Options{Lenient: l.Lenient, Include: func(name string) ([]byte, error) {
 		included = true
@@ -289,6 +322,7 @@ func (l *loader) template(path string, text []byte) (*syntax.Template, error) {
 	if err != nil || included || l.Index == "" {
 		return t, err
 	}
+	k := l.keyFor(path, digest)
 	entry := newEntry(k, func(b []byte) []byte { return encode(b, t) })
 	l.mu.Lock()
 	l.made[k] = entry

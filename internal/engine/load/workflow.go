@@ -57,7 +57,7 @@ func (l *loader) workflows(ctx context.Context, r *Result) error {
 		files = append(files, all...)
 	}
 	slices.Sort(files)
-	read, err := l.all(ctx, slices.Compact(files), onDisk, nil)
+	read, err := l.all(ctx, slices.Compact(files), nil, nil)
 	if err != nil {
 		return err
 	}
