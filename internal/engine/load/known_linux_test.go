@@ -48,8 +48,10 @@ func TestAFileIsKnownUntilItChanges(t *testing.T) {
 		return fileKnown
 	}
 	write(path, "one")
-	if load("one", 0) || load("one", 0) {
-		t.Error("a file that was changed a moment ago is believed")
+	for range 2 {
+		if load("one", 0) {
+			t.Error("a file that was changed a moment ago is believed")
+		}
 	}
 	load("one", time.Minute)
 	if !load("one", time.Minute) {
