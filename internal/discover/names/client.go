@@ -20,11 +20,15 @@ type client struct {
 	pool  pool
 	pace  *rate.Limiter // nil: as fast as it goes
 	tcp   chan struct{}
-	ended sync.WaitGroup // readers of sockets
+	ended sync.WaitGroup // readers of sockets, and the clock
+	stop  context.CancelFunc
 }
 
+// tick is how exactly the time of a question is kept.
+const tick = 20 * time.Millisecond
+
 // newClient opens the sockets to the resolvers of a complete Config. It fails when there
-// is none that can be reached. Close it.
+// is none that can be reached. Close it; when the context ends it answers no more.
 func newClient(ctx context.Context, cfg Config) (*client, error) {
 	c := &client{cfg: cfg, tcp: make(chan struct{}, maxTCP)}
 	c.pool.widest = max(cfg.Window/len(cfg.Resolvers), leastWindow)
@@ -54,24 +58,48 @@ func newClient(ctx context.Context, cfg Config) (*client, error) {
 	if len(c.pool.servers) == 0 {
 		return nil, failed
 	}
+	ctx, c.stop = context.WithCancel(ctx)
+	c.ended.Go(func() { c.clock(ctx) })
 	return c, nil
+}
+
+// clock tells questions that their time is up: one ticker for all is cheaper than a timer
+// for each.
+func (c *client) clock(ctx context.Context) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			c.sockets(func(s *socket) { s.expire(now) })
+		case <-ctx.Done():
+			c.sockets(func(s *socket) { s.fail(true) })
+			return
+		}
+	}
+}
+
+func (c *client) sockets(do func(*socket)) {
+	for _, s := range c.pool.servers {
+		for _, one := range s.sockets {
+			do(one)
+		}
+	}
 }
 
 // close ends all that waits and returns when the readers have gone.
 func (c *client) close() {
-	for _, s := range c.pool.servers {
-		for _, one := range s.sockets {
-			one.conn.Close()
-		}
-	}
+	c.stop()
+	c.sockets(func(s *socket) { s.conn.Close() })
 	c.ended.Wait()
 }
 
 // ask asks about a host until a resolver gives a good answer, or the retries are used up.
 // An answer that comes late, when the question has been asked again, is taken. The error
-// is errTimeout or errGarbage when nothing could be read, or the context's.
+// is errTimeout or errGarbage when nothing could be read, or the context's, which is that
+// of newClient or one that lives longer.
 func (c *client) ask(ctx context.Context, host string, kind uint16) (answer, error) {
-	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true, replies: make(chan delivery, 1+c.cfg.Retries)}
+	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true, replies: make(chan delivery, 2*(1+c.cfg.Retries))}
 	defer q.forget()
 	for q.next = range 1 + c.cfg.Retries {
 		if c.pace != nil {
@@ -79,12 +107,12 @@ func (c *client) ask(ctx context.Context, host string, kind uint16) (answer, err
 				return answer{}, errors.Join(ctx.Err(), err)
 			}
 		}
-		done, err := q.try(ctx)
-		if ctx.Err() != nil {
-			return answer{}, ctx.Err()
+		done := q.try(ctx)
+		if err := ctx.Err(); err != nil {
+			return answer{}, err
 		}
-		if done || err != nil {
-			return q.best, err
+		if done {
+			return q.best, nil
 		}
 	}
 	return q.best, q.failure
@@ -125,65 +153,55 @@ func (q *question) forget() {
 	}
 }
 
-// try asks one resolver and waits. done says that there is an answer.
-func (q *question) try(ctx context.Context) (done bool, err error) {
+// try asks one resolver and waits. It reports whether there is a good answer.
+func (q *question) try(ctx context.Context) (done bool) {
 	var last *server
 	if len(q.tries) > 0 {
 		last = q.tries[len(q.tries)-1].server
 	}
-	s, err := q.pool.acquire(ctx, last)
-	if err != nil {
-		if s != nil {
-			q.pool.release(s, true)
-		}
-		return false, err
+	s := q.pool.acquire(last)
+	if ctx.Err() != nil {
+		q.pool.release(s, true)
+		return false
+	}
+	wait := q.cfg.Timeout
+	if q.next < q.cfg.Retries {
+		wait = min(wait, s.wait())
 	}
 	t := try{server: s, begun: time.Now()}
 	t.query, t.question = pack(q.host, q.kind, q.edns)
-	t.call = &call{question: t.query[headerSize:t.question], try: q.next, reply: q.replies}
+	t.call = &call{question: t.query[headerSize:t.question], try: q.next, until: t.begun.Add(wait), reply: q.replies}
 	socket := s.sockets[int(s.turn.Add(1))%len(s.sockets)]
 	s.queries.Add(1)
+	var err error
 	if t.id, err = socket.send(t.query, t.call); err == nil {
 		t.socket = socket
 	} else {
 		q.replies <- delivery{try: q.next}
 	}
 	q.tries = append(q.tries, t)
-	wait := q.cfg.Timeout
-	if q.next < q.cfg.Retries {
-		wait = min(wait, s.wait())
-	}
-	done, good := q.hear(ctx, wait)
+	done, good := q.hear(ctx)
 	q.pool.release(s, good || ctx.Err() != nil)
-	return done, nil
+	return done
 }
 
 // hear waits for an answer to any of the tries. done says that it is a good one; good, that
 // the resolver that was asked last does its work.
-func (q *question) hear(ctx context.Context, wait time.Duration) (done, good bool) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for {
-		select {
-		case d := <-q.replies:
-			if d.msg == nil { // nobody listens there
-				q.tries[d.try].server.timeouts.Add(1)
-				if d.try == q.next {
-					return false, false
-				}
-				continue
-			}
+func (q *question) hear(ctx context.Context) (done, good bool) {
+	for d := range q.replies {
+		switch {
+		case d.msg != nil:
 			done = q.take(ctx, &q.tries[d.try], d.msg)
-			if done || d.try == q.next {
-				return done, done || q.failure == nil && q.best.rcode != dns.RcodeRefused
-			}
-		case <-timer.C:
-			q.tries[q.next].server.timeouts.Add(1)
-			return false, false
-		case <-ctx.Done():
-			return false, true
+			good = done || q.failure == nil && q.best.rcode != dns.RcodeRefused
+		default:
+			q.tries[d.try].server.timeouts.Add(1)
+			good = false
+		}
+		if done || d.try == q.next {
+			break
 		}
 	}
+	return done, good
 }
 
 // take reads an answer and reports whether it is one to be content with.

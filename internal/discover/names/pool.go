@@ -1,8 +1,6 @@
 package names
 
 import (
-	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,7 +65,7 @@ type pool struct {
 
 	mu      sync.Mutex
 	servers []*server
-	queue   []*waiter // from head on
+	queue   []waiter // from head on
 	head    int
 }
 
@@ -77,37 +75,20 @@ type waiter struct {
 	place chan *server
 }
 
-// acquire waits for a place at a resolver, if possible at another than not. With an error
-// there may be a place all the same, to be released.
-func (p *pool) acquire(ctx context.Context, not *server) (*server, error) {
+// acquire waits for a place at a resolver, if possible at another than not. It does not
+// look at a context: who has a place gives it back soon after the run was cancelled.
+func (p *pool) acquire(not *server) *server {
 	p.mu.Lock()
 	if p.head == len(p.queue) {
 		if s := p.choose(not); s != nil {
 			p.enter(s)
 			p.mu.Unlock()
-			return s, ctx.Err()
+			return s
 		}
 	}
-	w := &waiter{not, make(chan *server, 1)}
+	w := waiter{not, make(chan *server, 1)}
 	p.queue = append(p.queue, w)
 	p.mu.Unlock()
-	select {
-	case s := <-w.place:
-		return s, nil
-	case <-ctx.Done():
-		return p.abandon(w), ctx.Err()
-	}
-}
-
-// abandon takes a waiter off the queue, and returns the place it got in the meantime, if
-// it did.
-func (p *pool) abandon(w *waiter) *server {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.Index(p.queue[p.head:], w); i >= 0 {
-		p.queue[p.head+i] = nil
-		return nil
-	}
 	return <-w.place
 }
 
@@ -167,15 +148,13 @@ func (p *pool) release(s *server, good bool) {
 func (p *pool) dispatch() {
 	for p.head < len(p.queue) {
 		w := p.queue[p.head]
-		if w != nil {
-			s := p.choose(w.not)
-			if s == nil {
-				break
-			}
-			p.enter(s)
-			w.place <- s
+		s := p.choose(w.not)
+		if s == nil {
+			break
 		}
-		p.queue[p.head] = nil
+		p.enter(s)
+		w.place <- s
+		p.queue[p.head] = waiter{}
 		p.head++
 	}
 	if p.head == len(p.queue) {

@@ -69,7 +69,9 @@ func (r *resolver) done() Report {
 func (r *resolver) each(ctx context.Context, names iter.Seq[string], emit func(discover.Name)) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	places := make(chan struct{}, r.cfg.Window)
+	work := make(chan string)
+	defer close(work)
+	workers := 0
 	seen := newSet()
 	for name := range names {
 		host, ok := hostOf(name)
@@ -77,17 +79,31 @@ func (r *resolver) each(ctx context.Context, names iter.Seq[string], emit func(d
 			continue
 		}
 		select {
-		case places <- struct{}{}:
+		case work <- host:
+			continue
+		default: // nobody is idle
+		}
+		if workers < r.cfg.Window {
+			workers++
+			running.Go(func() { r.serve(ctx, host, work, emit) })
+			continue
+		}
+		select {
+		case work <- host:
 		case <-ctx.Done():
 			return
 		}
-		running.Go(func() {
-			n := r.lookUp(ctx, host)
-			if ctx.Err() == nil {
-				r.hand(n, emit)
-			}
-			<-places
-		})
+	}
+}
+
+// serve looks a host up, and then what else there is to do.
+func (r *resolver) serve(ctx context.Context, host string, work <-chan string, emit func(discover.Name)) {
+	for ok := true; ok; host, ok = <-work {
+		n := r.lookUp(ctx, host)
+		if ctx.Err() != nil {
+			return
+		}
+		r.hand(n, emit)
 	}
 }
 

@@ -38,10 +38,12 @@ type socket struct {
 type call struct {
 	question []byte
 	try      int
-	reply    chan<- delivery // of all tries, with room for each
+	until    time.Time       // when it is news that there is no answer
+	told     bool            // this has been told
+	reply    chan<- delivery // of all tries, with room for two of each
 }
 
-// delivery is an answer, or without a message the news that there will be none.
+// delivery is an answer, or without a message the news that there is none.
 type delivery struct {
 	try int
 	msg []byte
@@ -95,8 +97,26 @@ func (s *socket) fail(forEver bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = s.closed || forEver
-	for id, c := range s.waiting {
-		delete(s.waiting, id)
+	for _, c := range s.waiting {
+		c.tell()
+	}
+}
+
+// expire tells those whose time is up. Their answers may still come.
+func (s *socket) expire(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.waiting {
+		if now.After(c.until) {
+			c.tell()
+		}
+	}
+}
+
+// tell says once that there is no answer.
+func (c *call) tell() {
+	if !c.told {
+		c.told = true
 		c.reply <- delivery{try: c.try}
 	}
 }

@@ -94,10 +94,10 @@ type source struct {
 // sources are all that there are, by name.
 func sources() []source {
 	list := slices.Clone(connectors)
-	for _, make := range library {
-		s := make()
+	for _, another := range library {
+		s := another()
 		list = append(list, source{s.Name(), s.NeedsKey(), func(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error {
-			return runLibrary(ctx, make(), client, keys, domain, say)
+			return runLibrary(ctx, another(), client, keys, domain, say)
 		}})
 	}
 	slices.SortFunc(list, func(a, b source) int { return cmp.Compare(a.name, b.name) })
@@ -214,11 +214,10 @@ func (c *Config) askSource(ctx context.Context, s source, domain string, emit fu
 	seen, many := newSet(), false
 	count := 0
 	err := s.run(within, &client, keys, domain, func(said string) {
-		host, ok := said, false
-		if _, after, is := strings.Cut(host, "@"); is {
-			host = after
+		if _, after, is := strings.Cut(said, "@"); is {
+			said = after
 		}
-		host, ok = clean(strings.TrimSpace(host))
+		host, ok := clean(strings.TrimSpace(said))
 		switch {
 		case !ok, !below(host, domain), !c.Allow(host), !seen.add(host):
 		case count == maxNames:

@@ -156,7 +156,7 @@ func (z *zone) fits(host string, f found) bool {
 		return z.empty
 	}
 	for _, a := range f.addrs {
-		if !z.addrs[a] && !(z.rotates && z.nets[network(a)]) {
+		if near := z.rotates && z.nets[network(a)]; !near && !z.addrs[a] {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package names
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -159,24 +160,28 @@ func (a *answer) take(msg []byte, host, end string, kind uint16, list []rr) erro
 		if r.kind != kind || r.owner != end {
 			continue
 		}
-		switch data := msg[r.data:r.end]; kind {
-		case dns.TypeA, dns.TypeAAAA:
-			addr, ok := netip.AddrFromSlice(data)
-			if !ok || len(data) == 16 != (kind == dns.TypeAAAA) {
-				return errGarbage
-			}
-			if len(a.addrs) < maxAddrs {
-				a.addrs = append(a.addrs, addr)
-			}
-		default:
-			text, err := readText(msg, r, kind)
-			if err != nil {
-				return err
-			}
-			if len(a.texts) < maxRecords {
-				a.texts = append(a.texts, text)
-			}
+		if err := a.keep(msg, r); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// keep takes one record over.
+func (a *answer) keep(msg []byte, r rr) error {
+	if r.kind != dns.TypeA && r.kind != dns.TypeAAAA {
+		text, err := readText(msg, r)
+		if err == nil && len(a.texts) < maxRecords {
+			a.texts = append(a.texts, text)
+		}
+		return err
+	}
+	addr, ok := netip.AddrFromSlice(msg[r.data:r.end])
+	if !ok || addr.Is6() != (r.kind == dns.TypeAAAA) {
+		return errGarbage
+	}
+	if len(a.addrs) < maxAddrs {
+		a.addrs = append(a.addrs, addr)
 	}
 	return nil
 }
@@ -215,8 +220,8 @@ func readName(msg []byte, off int) (name string, next int, err error) {
 func bare(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // readText writes a record of another kind as people write it, without the owner.
-func readText(msg []byte, r rr, kind uint16) (string, error) {
-	header := dns.RR_Header{Name: ".", Rrtype: kind, Class: dns.ClassINET, Rdlength: uint16(r.end - r.data)}
+func readText(msg []byte, r rr) (string, error) {
+	header := dns.RR_Header{Name: ".", Rrtype: r.kind, Class: dns.ClassINET, Rdlength: uint16(r.end - r.data)}
 	record, _, err := dns.UnpackRRWithHeader(header, msg[:r.end], r.data)
 	if err != nil {
 		return "", errGarbage
@@ -239,11 +244,7 @@ func textOf(record dns.RR) string {
 	case *dns.SRV:
 		return number(r.Priority) + number(r.Weight) + number(r.Port) + bare(r.Target)
 	case *dns.SOA:
-		text := bare(r.Ns) + " " + bare(r.Mbox)
-		for _, n := range []uint32{r.Serial, r.Refresh, r.Retry, r.Expire, r.Minttl} {
-			text += " " + strconv.FormatUint(uint64(n), 10)
-		}
-		return text
+		return fmt.Sprintf("%s %s %d %d %d %d %d", bare(r.Ns), bare(r.Mbox), r.Serial, r.Refresh, r.Retry, r.Expire, r.Minttl)
 	case *dns.CAA:
 		return number(uint16(r.Flag)) + r.Tag + ` "` + r.Value + `"`
 	}

@@ -197,8 +197,7 @@ func isTimeout(err error) bool {
 
 // plain is an error without the URL it was about, which may hold a key.
 func plain(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return err.Error()

@@ -1,6 +1,7 @@
 package dnslab
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -49,7 +50,7 @@ func Start(t testing.TB, z *Zone) *Server {
 
 // Listen serves a zone at an address until Close.
 func Listen(address string, z *Zone) (*Server, error) {
-	tcp, err := net.Listen("tcp", address)
+	tcp, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (s *Server) packet(query []byte, from netip.AddrPort) {
 		return
 	}
 	name := strings.ToLower(strings.TrimSuffix(question.Question[0].Name, "."))
-	n, _, _ := s.zone.find(name)
+	n, _ := s.zone.find(name)
 	if n == nil {
 		n = &node{}
 	}
@@ -257,7 +258,7 @@ func (s *Server) reply(question *dns.Msg, name string, cut bool) []byte {
 // fill adds the records of a name, following CNAMEs as a resolver does.
 func (s *Server) fill(m *dns.Msg, name string, kind uint16) {
 	for range 12 {
-		n, _, exists := s.zone.find(name)
+		n, exists := s.zone.find(name)
 		switch {
 		case n == nil && !exists:
 			m.Rcode = dns.RcodeNameError

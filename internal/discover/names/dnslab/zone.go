@@ -218,7 +218,7 @@ func (z *Zone) truth(name string) Truth {
 // some made up by wildcards.
 func (z *Zone) Asked() []string {
 	list := slices.Sorted(maps.Keys(z.Names))
-	for i := range len(list) {
+	for i := range list {
 		if i%4 == 0 && len(z.Wildcards) > 0 {
 			list = append(list, fmt.Sprintf("made%d.%s", i, z.Wildcards[i/4%len(z.Wildcards)]))
 		} else {
@@ -263,23 +263,22 @@ func (z *Zone) add(name string, n *node) {
 }
 
 // find is the node that answers for a name: its own, or the wildcard's of the nearest
-// name above that is there (RFC 4592). made says that a wildcard answers; exists, that
-// the name or something below is there.
-func (z *Zone) find(name string) (n *node, made, exists bool) {
+// name above that is there (RFC 4592). exists says that there is an answer, if an empty one.
+func (z *Zone) find(name string) (n *node, exists bool) {
 	if n = z.nodes[name]; n != nil || z.inner[name] {
-		return n, false, true
+		return n, true
 	}
 	for up := name; up != ""; {
 		_, up, _ = strings.Cut(up, ".")
 		if at := z.nodes[up]; at != nil && at.manner == brokenly {
-			return at, false, true
+			return at, true
 		}
 		if z.nodes[up] != nil || z.inner[up] {
 			n = z.nodes["*."+up]
-			return n, n != nil, n != nil
+			return n, n != nil
 		}
 	}
-	return nil, false, false
+	return nil, false
 }
 
 func v4(group, i int) netip.Addr {
