@@ -95,17 +95,19 @@ func (p *Pipeline) Known(ctx context.Context, about string, hosts iter.Seq[disco
 	go func() {
 		defer feed.close()
 		for n := range hosts {
-			if a, err := netip.ParseAddr(n.Host); err == nil && !p.wants(discover.DNSResolve) || err != nil && !p.resolves() {
-				if err == nil {
-					n.IP = []netip.Addr{a}
-				}
-				if p.allows(n.Host) {
-					plain++
-					hand(n)
-				}
+			a, err := netip.ParseAddr(n.Host)
+			switch {
+			case !p.allows(n.Host):
+				p.deny(n.Host, p.why(n.Host), 1)
+				continue
+			case err == nil && !p.wants(discover.DNSResolve):
+				n.IP = []netip.Addr{a}
+			case err == nil || p.resolves():
+				feed.put(ctx, n)
 				continue
 			}
-			feed.put(ctx, n)
+			plain++
+			hand(n)
 		}
 	}()
 	report, err := p.resolve(ctx, about, feed, hand)
@@ -228,7 +230,10 @@ func (p *Pipeline) byPorts(targets []Target) map[string][]discover.Name {
 	for _, t := range targets {
 		ports := p.Ports
 		if len(t.Ports) > 0 {
-			if ports == "" {
+			switch {
+			case !p.wants(discover.PortScan):
+				ports = "80,443,8443" // as a probe tries them that is not to scan
+			case ports == "":
 				ports = "top-100"
 			}
 			own := slices.Sorted(slices.Values(t.Ports))

@@ -8,6 +8,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -122,6 +123,20 @@ func (p *Pipeline) allows(host string) bool {
 	return p.scope.AllowsURL(&url.URL{Scheme: "http", Host: net.JoinHostPort(host, "80")})
 }
 
+// why is the reason for which a host is not allowed.
+func (p *Pipeline) why(host string) string {
+	if p.Excludes != nil && p.Excludes(host, 0) {
+		return "it is excluded"
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		var denied *netguard.Denied
+		if errors.As(p.scope.Admit("", netip.AddrPortFrom(a, 80)), &denied) {
+			return denied.Why
+		}
+	}
+	return "it is not in scope"
+}
+
 func (p *Pipeline) deny(addr, why string, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +172,12 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 	defer stop(nil)
 	p.originsOf(ctx, targets)
 	for ports, batch := range p.byPorts(targets) {
+		steps := p.Steps
+		if ports != p.Ports && !p.wants(discover.PortScan) { // those that were named are tried
+			steps = append(slices.Clone(steps), discover.PortScan)
+		}
 		report, err := probe.Hosts(ctx, probe.Config{
-			Steps: p.Steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Rate: p.Rate, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Chromium: p.Chromium,
+			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Rate: p.Rate, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Chromium: p.Chromium,
 			OnDenied: func(d probe.Denial) { p.deny(d.Addr, d.Why, max(1, d.Count)) },
 		}, batch, func(a discover.Asset) {
 			if ctx.Err() != nil {

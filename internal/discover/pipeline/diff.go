@@ -1,0 +1,87 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+)
+
+// Change is what became of one asset between two looks.
+type Change struct {
+	Type     string   `json:"type"` // new, gone or changed
+	Host     string   `json:"host"`
+	Port     int      `json:"port,omitempty"`
+	Protocol string   `json:"protocol,omitempty"`
+	Fields   []Edited `json:"fields,omitempty"` // of a changed one
+}
+
+// Edited is a fact of an asset that is another now.
+type Edited struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// facts are what two looks at an asset are compared by, by name. Lists have no order.
+func facts(a discover.Asset) [][2]string {
+	list := func(words []string) string { return strings.Join(slices.Sorted(slices.Values(words)), ", ") }
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprint(n)
+	}
+	certificate := ""
+	if a.TLS != nil {
+		certificate = fmt.Sprintf("%s of %s until %s", a.TLS.Serial, a.TLS.SubjectCN, a.TLS.NotAfter.UTC().Format("2006-01-02"))
+	}
+	return [][2]string{
+		{"ip", list(a.IP)}, {"cname", strings.Join(a.CNAME, ", ")}, {"service", a.Service}, {"version", a.Version}, {"status_code", number(a.StatusCode)},
+		{"title", a.Title}, {"webserver", a.Webserver}, {"technologies", list(a.Technologies)}, {"redirect_location", a.Redirect}, {"certificate", certificate},
+	}
+}
+
+// Looks keeps what one run saw, as far as runs are compared.
+type Looks map[string]look
+
+type look struct {
+	host, protocol string
+	port           int
+	facts          [][2]string
+}
+
+// Add takes an asset in; of one that is seen twice the last counts.
+func (l Looks) Add(a discover.Asset) {
+	l[fmt.Sprintf("%s %d %s", a.Host, a.Port, a.Protocol)] = look{a.Host, a.Protocol, a.Port, facts(a)}
+}
+
+// Diff is what is different between an earlier run and a later one, by host and port.
+func Diff(before, after Looks) (out []Change) {
+	for key, now := range after {
+		c := Change{Host: now.host, Port: now.port, Protocol: now.protocol, Type: "new"}
+		if was, known := before[key]; known {
+			c.Type = "changed"
+			for i, f := range now.facts {
+				if f[1] != was.facts[i][1] {
+					c.Fields = append(c.Fields, Edited{f[0], was.facts[i][1], f[1]})
+				}
+			}
+			if len(c.Fields) == 0 {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	for key, was := range before {
+		if _, still := after[key]; !still {
+			out = append(out, Change{Host: was.host, Port: was.port, Protocol: was.protocol, Type: "gone"})
+		}
+	}
+	slices.SortFunc(out, func(a, b Change) int {
+		return cmp.Or(strings.Compare(a.Host, b.Host), a.Port-b.Port, strings.Compare(a.Protocol, b.Protocol))
+	})
+	return out
+}
