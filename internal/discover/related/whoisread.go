@@ -24,53 +24,83 @@ const (
 
 // readWhois reads an answer.
 func readWhois(text string) whoisRecord {
-	w := whoisRecord{values: map[string][]string{}, text: strings.ToLower(text)}
-	heading, indent := "", 0
-	var block map[string]string
+	w := whoisReader{whoisRecord: whoisRecord{values: map[string][]string{}, text: strings.ToLower(text)}}
 	n := 0
 	for l := range strings.Lines(text) {
 		if n++; n > maxWhoisLines {
 			break
 		}
-		l = strings.TrimRight(l, "\r\n\t ")
-		body := strings.TrimLeft(l, " \t")
-		depth := len(l) - len(body)
-		if body == "" {
-			block = nil
-			if depth == 0 && indent == 0 {
-				heading = ""
-			}
-			continue
+		w.read(strings.TrimRight(l, "\r\n\t "))
+	}
+	return w.whoisRecord
+}
+
+// whoisReader is a record that is being read.
+type whoisReader struct {
+	whoisRecord
+	heading string            // under which lines stand
+	indent  int               // of the heading
+	colon   bool              // the heading has one: lines below it need not be indented
+	filled  bool              // something stands under the heading
+	last    string            // the key that an indented line goes on with
+	depth   int               // of that key
+	block   map[string]string // the paragraph
+}
+
+// read reads one line.
+func (w *whoisReader) read(l string) {
+	body := strings.TrimLeft(l, " \t")
+	depth := len(l) - len(body)
+	if body == "" {
+		w.block, w.last = nil, ""
+		if w.filled && w.indent == 0 {
+			w.heading = ""
 		}
-		if strings.HasPrefix(body, "%") || strings.HasPrefix(body, "#") || strings.HasPrefix(body, ">>>") || strings.HasPrefix(body, "--") || strings.HasPrefix(body, "*") {
-			continue
-		}
-		key, value, ok := whoisPair(body)
-		switch {
-		case ok && value == "": // a heading
-			heading, indent = key, depth
-		case !ok && depth == 0: // a heading without a colon, or prose
-			heading, indent = whoisKey(body), 0
-			if len(body) > maxHeading {
-				heading = ""
-			}
-		case !ok:
-			w.add(heading, body)
-		default:
-			if heading != "" && depth > indent || heading != "" && headings[heading] {
-				w.add(heading+"/"+key, value)
-			}
-			w.add(key, value)
-			if block == nil {
-				block = map[string]string{}
-				w.blocks = append(w.blocks, block)
-			}
-			if _, have := block[key]; !have {
-				block[key] = value
-			}
+		return
+	}
+	for _, remark := range []string{"%", "#", ">>>", "--", "*"} {
+		if strings.HasPrefix(body, remark) {
+			return
 		}
 	}
-	return w
+	key, value, ok := whoisPair(body)
+	switch {
+	case ok && value == "":
+		w.open(key, depth, true)
+	case ok:
+		w.pair(key, value, depth)
+	case depth > 0 && w.last != "" && depth > w.depth:
+		w.add(w.last, body)
+	case depth > 0 || w.colon && w.heading != "":
+		w.filled = true
+		w.add(w.heading, body)
+	case len(body) <= maxHeading:
+		w.open(whoisKey(body), 0, false)
+	default: // prose
+		w.open("", 0, false)
+	}
+}
+
+// open begins a heading.
+func (w *whoisReader) open(heading string, indent int, colon bool) {
+	w.heading, w.indent, w.colon, w.filled, w.last = heading, indent, colon, false, ""
+}
+
+// pair notes a key and its value, also under the heading.
+func (w *whoisReader) pair(key, value string, depth int) {
+	if w.heading != "" && (depth > w.indent || headings[w.heading]) {
+		w.filled = true
+		w.add(w.heading+"/"+key, value)
+	}
+	w.add(key, value)
+	w.last, w.depth = key, depth
+	if w.block == nil {
+		w.block = map[string]string{}
+		w.blocks = append(w.blocks, w.block)
+	}
+	if _, have := w.block[key]; !have {
+		w.block[key] = value
+	}
 }
 
 // maxHeading is the length of the longest heading: what is longer is prose.
@@ -147,7 +177,7 @@ var (
 	}
 	serverKeys = []string{
 		"name server", "name servers", "nserver", "nameserver", "nameservers", "domain nameservers", "domain servers in listed order", "name servers/nserver", "ns 1", "ns 2", "dns",
-		"name server information", "nameservers/nameserver", "domain name servers", "nameserver information", "p [name server]",
+		"name server information", "nameservers/nameserver", "domain name servers", "nameserver information", "primary name server/host name", "secondary name server/host name",
 	}
 	referralKeys = []string{"registrar whois server", "whois server", "refer", "referralserver", "whois", "registrar whois"}
 )
@@ -213,21 +243,28 @@ var whoisHost = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.-]{0,252}(:[0-9]{1,5}
 // trouble is what a record says in the place of an answer; nil: it is an answer, or says
 // that there is nothing.
 func (w whoisRecord) trouble() error {
-	if len(w.text) > 4000 { // a refusal is short; terms of use speak of limits too
+	words := w.text
+	for _, end := range []string{">>>", "terms of use", "notice:"} { // which speak of limits too
+		words, _, _ = strings.Cut(words, end)
+	}
+	if len(words) > maxRefusal || w.first(registrarKeys...) != "" {
 		return nil
 	}
 	for _, phrase := range []string{"quota exceeded", "limit exceeded", "exceeded the maximum", "too many requests", "query rate", "try again later", "rate limited", "exceeded your", "excessive querying"} {
-		if strings.Contains(w.text, phrase) && w.first(registrarKeys...) == "" {
+		if strings.Contains(words, phrase) {
 			return said(discover.SourceLimited, "It wants to be asked less.")
 		}
 	}
 	for _, phrase := range []string{"access denied", "blacklisted", "your ip", "not authorized", "permission denied"} {
-		if strings.Contains(w.text, phrase) && w.first(registrarKeys...) == "" {
+		if strings.Contains(words, phrase) {
 			return said(discover.SourceBlocked, "It refuses to answer.")
 		}
 	}
 	return nil
 }
+
+// maxRefusal is the length of the longest refusal: what is longer is an answer.
+const maxRefusal = 2000
 
 // layouts are how registries write dates, those with a time first.
 var layouts = []string{
