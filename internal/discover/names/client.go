@@ -155,11 +155,11 @@ func (q *question) forget() {
 
 // try asks one resolver and waits. It reports whether there is a good answer.
 func (q *question) try(ctx context.Context) (done bool) {
-	var last *server
-	if len(q.tries) > 0 {
-		last = q.tries[len(q.tries)-1].server
+	var tried []*server
+	for _, t := range q.tries {
+		tried = append(tried, t.server)
 	}
-	s := q.pool.acquire(last)
+	s := q.pool.acquire(tried)
 	if ctx.Err() != nil {
 		q.pool.release(s, true)
 		return false

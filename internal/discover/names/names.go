@@ -85,6 +85,7 @@ type Report struct {
 	Found     int                     // names that were handed on as existing
 	TimedOut  int                     // names that nobody answered for
 	Malformed int                     // names whose answers could not be read
+	Partial   int                     // names of which A or AAAA had an answer, and the other none
 	Wildcards []string                // *.zone for each zone that answers for every name, at most 1,000
 	Sources   []discover.SourceReport // of Find: one for each source and each way of guessing
 	Resolvers []Resolver

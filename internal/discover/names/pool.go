@@ -71,29 +71,29 @@ type pool struct {
 
 // waiter waits for a place.
 type waiter struct {
-	not   *server
+	tried []*server
 	place chan *server
 }
 
-// acquire waits for a place at a resolver, if possible at another than not. It does not
+// acquire waits for a place at a resolver, if possible at one that was not tried. It does not
 // look at a context: who has a place gives it back soon after the run was cancelled.
-func (p *pool) acquire(not *server) *server {
+func (p *pool) acquire(tried []*server) *server {
 	p.mu.Lock()
 	if p.head == len(p.queue) {
-		if s := p.choose(not); s != nil {
+		if s := p.choose(tried); s != nil {
 			p.enter(s)
 			p.mu.Unlock()
 			return s
 		}
 	}
-	w := waiter{not, make(chan *server, 1)}
+	w := waiter{tried, make(chan *server, 1)}
 	p.queue = append(p.queue, w)
 	p.mu.Unlock()
 	return <-w.place
 }
 
 // choose is the resolver with most room, or nil.
-func (p *pool) choose(not *server) (best *server) {
+func (p *pool) choose(tried []*server) (best *server) {
 	var room float64
 	now := time.Time{}
 	if len(p.servers) > 1 {
@@ -108,8 +108,10 @@ func (p *pool) choose(not *server) (best *server) {
 				continue
 			}
 			r := float64(s.limit-s.used) / float64(s.limit)
-			if s == not && len(p.servers) > 1 {
-				r /= 1000 // only when no other has room
+			for _, one := range tried {
+				if one == s {
+					r /= 1000 // only when no other has room
+				}
 			}
 			if s.used < s.limit && r > room {
 				best, room = s, r
@@ -148,7 +150,7 @@ func (p *pool) release(s *server, good bool) {
 func (p *pool) dispatch() {
 	for p.head < len(p.queue) {
 		w := p.queue[p.head]
-		s := p.choose(w.not)
+		s := p.choose(w.tried)
 		if s == nil {
 			break
 		}

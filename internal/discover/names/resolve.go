@@ -145,6 +145,11 @@ func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
 	n := discover.Name{Host: host, Domain: r.cfg.domainOf(host)}
 	f := r.addresses(ctx, host)
 	n.RCode, n.IP, n.CNAME = f.word(), f.addrs, f.chain
+	if f.partial {
+		r.mu.Lock()
+		r.report.Partial++
+		r.mu.Unlock()
+	}
 	if !f.exists() {
 		return n
 	}
@@ -181,7 +186,7 @@ func (r *resolver) reverse(ctx context.Context, addr netip.Addr) discover.Name {
 		return n
 	}
 	a, err := r.ask(ctx, bare(arpa), dns.TypePTR)
-	n.RCode = (&found{rcode: a.rcode, err: err}).word()
+	n.RCode = found{rcode: a.rcode, err: err}.word()
 	if len(a.texts) > 0 {
 		slices.Sort(a.texts)
 		n.Records = put(nil, "PTR", slices.Compact(a.texts))
@@ -202,7 +207,7 @@ func (r *resolver) addresses(ctx context.Context, host string) found {
 		if g.err != nil {
 			break // what is known is the chain
 		}
-		f.rcode, f.addrs, f.silent = g.rcode, g.addrs, f.silent || g.silent
+		f.rcode, f.addrs, f.partial = g.rcode, g.addrs, f.partial || g.partial
 		if len(g.chain) == 0 {
 			break
 		}
@@ -228,25 +233,30 @@ func (r *resolver) both(ctx context.Context, host string) found {
 		return f
 	}
 	six, err := r.ask(ctx, host, dns.TypeAAAA)
+	return f.join(found{rcode: six.rcode, err: err, chain: six.chain, loop: six.loop, addrs: six.addrs})
+}
+
+// join is what the answers about A (f) and AAAA (g) say together. One that is empty proves
+// nothing while the other is missing.
+func (f found) join(g found) found {
+	partial := (f.err == nil) != (g.err == nil)
 	switch {
-	case err == nil && six.rcode == dns.RcodeSuccess:
-		if f.err != nil || len(f.chain) == 0 {
-			f.chain, f.loop = six.chain, six.loop
+	case f.err != nil && g.err == nil && (g.rcode != dns.RcodeSuccess || !g.empty()):
+		f = g
+	case f.err == nil && g.err != nil && f.empty():
+		f.err = g.err
+	case f.err == nil && g.err == nil && g.rcode == dns.RcodeSuccess:
+		f.addrs = append(f.addrs, g.addrs...)
+		if len(f.chain) == 0 {
+			f.chain, f.loop = g.chain, g.loop
 		}
-		f.silent, f.err, f.rcode = f.err != nil, nil, six.rcode
-		f.addrs = append(f.addrs, six.addrs...)
-	case f.err == nil && len(f.addrs) == 0 && len(f.chain) == 0 && err != nil:
-		f.err = err // half an answer is no answer
-	case f.err == nil:
-		f.silent = true
-	case err == nil:
-		f.err, f.rcode, f.chain, f.loop = nil, six.rcode, six.chain, six.loop
 	}
+	f.partial = partial && f.err == nil
 	return f
 }
 
 // word is how Name.RCode tells of an answer.
-func (f *found) word() string {
+func (f found) word() string {
 	switch {
 	case errors.Is(f.err, errGarbage):
 		return RCodeMalformed

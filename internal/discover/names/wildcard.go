@@ -133,7 +133,7 @@ func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 
 // learn adds a random name's answer, and reports whether it has an address not seen yet.
 func (z *zone) learn(host string, f found) (fresh bool) {
-	z.empty = z.empty || len(f.addrs) == 0 && len(f.chain) == 0
+	z.empty = z.empty || f.empty()
 	if len(f.chain) > 0 {
 		z.targets[pattern(host, f.chain[0])] = true
 	}
@@ -196,15 +196,18 @@ func randomLabel() string {
 
 // found is what the resolvers say of a host's addresses.
 type found struct {
-	rcode  int
-	err    error // errTimeout, errGarbage: there is no rcode
-	chain  []string
-	loop   bool
-	addrs  []netip.Addr
-	silent bool // one of the two kinds of address had no answer
+	rcode   int
+	err     error // errTimeout, errGarbage: there is no rcode
+	chain   []string
+	loop    bool
+	addrs   []netip.Addr
+	partial bool // one of the two kinds of address had no answer
 }
 
+// empty reports whether there is neither an address nor an alias.
+func (f found) empty() bool { return len(f.addrs) == 0 && len(f.chain) == 0 }
+
 // exists reports whether something has been made under the name.
-func (f *found) exists() bool {
+func (f found) exists() bool {
 	return f.err == nil && (f.rcode == dns.RcodeSuccess || len(f.chain) > 0)
 }
