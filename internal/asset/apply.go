@@ -199,7 +199,7 @@ func (as *Assets) EndAlert(ctx context.Context, eventID, note string) error {
 
 // endPolicies does at the end of a run what policies want of what was not seen, and asks
 // for the alerts of all policies.
-func (as *Assets) endPolicies(ctx context.Context, tx *db.Tx, e End, rev int64) error {
+func (as *Assets) endPolicies(ctx context.Context, tx *db.Tx, e End) error {
 	policies, err := as.policies(ctx, tx, e.TeamID, e.EnumerationID)
 	if err != nil {
 		return err
@@ -218,6 +218,10 @@ func (as *Assets) endPolicies(ctx context.Context, tx *db.Tx, e End, rev int64) 
 		picked := g.pick(f)
 		picked.keep(func(no uint32) bool { return g.seen[no] < before && g.run[no] < e.Run })
 		g.RUnlock()
+		_, _, rev, err := as.number(ctx, tx, e.TeamID, 0, 1) // what a policy changes may have been changed in this transaction
+		if err != nil {
+			return err
+		}
 		if err := as.enforce(ctx, tx, p, picked.numbers(), e.EnumerationID, e.Run, rev); err != nil {
 			return err
 		}

@@ -180,7 +180,7 @@ func (p *conditionParser) comparison() (*Condition, error) {
 	}
 	p.next()
 	c.value = strings.ToLower(p.next())
-	if !p.quoted && (c.value == "" || slices.Contains(signs, c.value)) {
+	if !p.quoted && (c.value == "" || c.value[0] == '"' || slices.Contains(signs, c.value)) {
 		return nil, errs.Field("custom_filter", "custom_filter: a value is expected behind %s %s.", c.field, c.op)
 	}
 	return c, c.check(kind)

@@ -141,28 +141,55 @@ const maxKept = 4 << 20
 // containing is the positions of the values that contain a text in lower case. The caller
 // may read the facet.
 func (f *facet) containing(part string) []uint32 {
-	t := &f.text
+	return f.text.find(f.values, "~"+part, part, func([]byte) bool { return true })
+}
+
+// like is the positions of the values that have a word; in a word with a *, that stands
+// for anything.
+func (f *facet) like(word string) []uint32 {
+	if !strings.Contains(word, "*") {
+		return f.with(word)
+	}
+	longest := ""
+	for part := range strings.SplitSeq(word, "*") {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return f.text.find(f.values, "*"+word, longest, func(value []byte) bool {
+		for line := range bytes.SplitSeq(value, []byte("\n")) {
+			if matches(word, line) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// find is the positions of the values in lower case that contain a part and hold. What
+// was found under a name is remembered, and only new values are looked at again.
+func (t *texts) find(values []string, name, part string, holds func(value []byte) bool) []uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, value := range f.values[len(t.ends):] {
+	for _, value := range values[len(t.ends):] {
 		t.all = append(append(t.all, strings.ToLower(value)...), 0)
 		t.ends = append(t.ends, uint32(len(t.all)))
 	}
-	m := t.found[part]
+	m := t.found[name]
 	if m == nil {
 		if m = new(match); t.found == nil || t.kept > maxKept {
 			t.found, t.kept = map[string]*match{}, 0
 		}
-		t.found[strings.Clone(part)] = m
+		t.found[strings.Clone(name)] = m
 	}
 	had := len(m.ids)
-	t.search(m, []byte(part))
+	t.search(m, []byte(part), holds)
 	t.kept += len(m.ids) - had + 16
 	return m.ids
 }
 
 // search looks at the values that a match does not know yet.
-func (t *texts) search(m *match, part []byte) {
+func (t *texts) search(m *match, part []byte, holds func(value []byte) bool) {
 	at := uint32(0)
 	if m.n > 0 {
 		at = t.ends[m.n-1]
@@ -175,7 +202,13 @@ func (t *texts) search(m *match, part []byte) {
 		for end := at + uint32(next); t.ends[id] <= end; {
 			id++
 		}
-		m.ids = append(m.ids, uint32(id))
+		begin := uint32(0)
+		if id > 0 {
+			begin = t.ends[id-1]
+		}
+		if holds(t.all[begin : t.ends[id]-1]) {
+			m.ids = append(m.ids, uint32(id))
+		}
 		at = t.ends[id]
 	}
 	m.n = len(t.ends)

@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"bytes"
 	"strings"
 	"time"
 )
@@ -194,41 +195,19 @@ func (f *facet) exactly(value string) []uint32 {
 	return nil
 }
 
-// like is the values that have a word; in a word with a *, that stands for anything.
-func (f *facet) like(word string) (out []uint32) {
-	if !strings.Contains(word, "*") {
-		return f.with(word)
-	}
-	longest := ""
-	for part := range strings.SplitSeq(word, "*") {
-		if len(part) > len(longest) {
-			longest = part
-		}
-	}
-	for _, id := range f.containing(longest) {
-		for _, candidate := range f.parts(f.values[id]) {
-			if matches(word, candidate) {
-				out = append(out, id)
-				break
-			}
-		}
-	}
-	return out
-}
-
 // matches reports whether a text is as a pattern says, in which a * stands for anything.
-func matches(pattern, text string) bool {
+func matches(pattern string, text []byte) bool {
 	first, rest, more := strings.Cut(pattern, "*")
-	text, ok := strings.CutPrefix(text, first)
+	text, ok := bytes.CutPrefix(text, []byte(first))
 	if !ok || !more {
-		return ok && text == ""
+		return ok && len(text) == 0
 	}
 	for {
 		part, next, more := strings.Cut(rest, "*")
 		if !more {
-			return strings.HasSuffix(text, part)
+			return bytes.HasSuffix(text, []byte(part))
 		}
-		_, after, found := strings.Cut(text, part)
+		_, after, found := bytes.Cut(text, []byte(part))
 		if !found {
 			return false
 		}

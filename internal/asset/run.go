@@ -107,7 +107,7 @@ func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (Totals, error) 
 				return Totals{}, err
 			}
 		}
-		if err := as.endPolicies(ctx, tx, e, rev); err != nil {
+		if err := as.endPolicies(ctx, tx, e); err != nil {
 			return Totals{}, err
 		}
 	}
@@ -162,9 +162,9 @@ func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID stri
 		if _, err := tx.Exec(ctx, `INSERT INTO asset_gone (team_id, rev, no, enumeration_id, at) VALUES (?, ?, 0, ?, ?) ON CONFLICT DO NOTHING`, teamID, rev, id, db.At(as.now())); err != nil {
 			return err
 		}
-		const its = ` WHERE team_id = ? AND no IN (SELECT no FROM asset WHERE enumeration_id = ?)`
-		for _, statement := range []string{`DELETE FROM asset_doc` + its, `DELETE FROM asset_change` + its, `DELETE FROM asset_past` + its} {
-			if _, err := tx.Exec(ctx, statement, teamID, id); err != nil {
+		const its = ` WHERE team_id = ? AND no IN (SELECT no FROM asset WHERE enumeration_id = ? UNION SELECT no FROM asset_past WHERE team_id = ? AND enumeration_id = ?)`
+		for _, table := range []string{"asset_doc", "asset_change"} {
+			if _, err := tx.Exec(ctx, `DELETE FROM `+table+its, teamID, id, teamID, id); err != nil {
 				return err
 			}
 		}

@@ -78,9 +78,6 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 	if err := as.db.QueryRow(ctx, `SELECT team_no FROM asset_log WHERE team_id = ?`, teamID).Scan(&g.teamNo); err != nil {
 		return err
 	}
-	if err := g.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
-		return err
-	}
 	rows, err := as.db.Query(ctx, `SELECT no, enumeration_id FROM asset_gone WHERE team_id = ? AND rev > ?`, teamID, g.rev)
 	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
 		var no uint32
@@ -94,6 +91,9 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 		return struct{}{}, err
 	})
 	if err != nil {
+		return err
+	}
+	if err := g.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
 		return err
 	}
 	if err := as.readRuns(ctx, g.index, teamID, time.Time{}); err != nil {
