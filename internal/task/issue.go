@@ -65,6 +65,20 @@ type Issue struct {
 	UpdatedAt    time.Time    `json:"updated_at"`
 
 	Event engine.Event `json:"-"` // what the engine saw first
+	Proof *Proof       `json:"-"` // how to show it again; nil: as TemplateID says
+}
+
+// Proof is how a finding can be shown again by somebody who knows nothing else of it: a
+// template's text, or a request with what its answer must and must not hold.
+type Proof struct {
+	Template string            `json:"template,omitempty"`
+	Method   string            `json:"method,omitempty"`
+	URL      string            `json:"url,omitempty"`
+	Headers  map[string]string `json:"headers,omitempty"`
+	Body     string            `json:"body,omitempty"`
+	Status   int               `json:"status,omitempty"`   // 0: any
+	Contains []string          `json:"contains,omitempty"` // in the answer's header or body, each
+	Absent   []string          `json:"absent,omitempty"`
 }
 
 // Evidence is one request and what came back, as text.
@@ -77,6 +91,11 @@ type Evidence struct {
 	Response  string    `json:"response"` // the beginning of it
 	Curl      string    `json:"curl,omitempty"`
 	At        time.Time `json:"at"`
+
+	// Of a verification: the verifier's word, and how often of how many times it was shown.
+	Verdict   string `json:"verdict,omitempty"`
+	Confirmed int    `json:"confirmed,omitempty"`
+	Tried     int    `json:"tried,omitempty"`
 }
 
 // maxEvidence is how much of a response an issue keeps, in bytes.
@@ -102,26 +121,34 @@ func hash(e engine.Event) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Found stores what a scan saw, at once and before it is verified. Seen before in this
-// task, it is not stored again.
-func (r *Run) Found(ctx context.Context, target string, e engine.Event) error {
-	now := db.At(r.tasks.now())
+// Found stores what a scan saw, at once and before it is verified, and gives its id. Seen
+// before in this task, it is not stored again.
+func (r *Run) Found(ctx context.Context, target string, e engine.Event) (id string, err error) {
 	title := e.Info.Name
 	if e.MatcherName != "" {
 		title += " (" + e.MatcherName + ")"
 	}
-	severity := strings.ToLower(string(e.Info.Severity))
-	if !slices.Contains(Severities, severity) {
-		severity = "unknown"
-	}
-	return r.write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity, title, description, remediation,
-			template_id, target, matched_at, evidence, event, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id, hash) DO NOTHING`,
-			ids.New(), r.Task.TeamID, r.Task.ID, hash(e), Open, Pending, severity, db.Clean(title), db.Clean(e.Info.Description), db.Clean(e.Info.Remediation),
-			db.Clean(e.TemplateID), db.Clean(target), db.Clean(e.MatchedAt), db.Doc([]Evidence{evidence("detection", e, now.Time)}), db.Doc(e), now, now)
-		return err
+	return r.Propose(ctx, Issue{
+		Severity: strings.ToLower(string(e.Info.Severity)), Title: title, Description: e.Info.Description, Remediation: e.Info.Remediation,
+		TemplateID: e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e,
 	})
+}
+
+// Propose stores what may be a finding, not verified yet, and gives its id. What its
+// event says of the same place is stored once.
+func (r *Run) Propose(ctx context.Context, i Issue) (id string, err error) {
+	now := db.At(r.tasks.now())
+	if !slices.Contains(Severities, i.Severity) {
+		i.Severity = "unknown"
+	}
+	err = r.write(ctx, func(tx *db.Tx) error {
+		return tx.QueryRow(ctx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity, title, description, remediation,
+			template_id, target, matched_at, evidence, event, proof, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id, hash) DO UPDATE SET hash = excluded.hash RETURNING id`,
+			ids.New(), r.Task.TeamID, r.Task.ID, hash(i.Event), Open, Pending, i.Severity, db.Clean(i.Title), db.Clean(i.Description), db.Clean(i.Remediation),
+			db.Clean(i.TemplateID), db.Clean(i.Target), db.Clean(i.MatchedAt), db.Doc([]Evidence{evidence("detection", i.Event, now.Time)}), db.Doc(i.Event), db.Doc(i.Proof), now, now).Scan(&id)
+	})
+	return id, err
 }
 
 // Unchecked lists what this task found and has not verified yet.
@@ -134,10 +161,22 @@ func (r *Run) Issues(ctx context.Context) ([]Issue, error) {
 	return r.tasks.issues(ctx, r.tasks.db, "task_id = ?", r.Task.ID)
 }
 
-// Confirm reports an issue: a second request showed it again.
-func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event) error {
+// Issue is one that this task found.
+func (r *Run) Issue(ctx context.Context, id string) (Issue, error) {
+	found, err := r.tasks.issues(ctx, r.tasks.db, "id = ? AND task_id = ?", id, r.Task.ID)
+	if err != nil || len(found) == 0 {
+		return Issue{}, cmp.Or(err, error(errs.Missing("issue")))
+	}
+	return found[0], nil
+}
+
+// Confirm reports an issue: independent requests showed it again, confirmed of tried
+// times, the last of them in again.
+func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event, confirmed, tried int) error {
 	now := db.At(r.tasks.now())
-	i.Evidence = append(i.Evidence, evidence("verification", again, now.Time))
+	proof := evidence("verification", again, now.Time)
+	proof.Verdict, proof.Confirmed, proof.Tried = "confirmed", confirmed, tried
+	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, updated_at = ? WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), now, i.ID, Pending)
 		if err != nil || n == 0 {
@@ -251,7 +290,7 @@ func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]I
 // private.
 const issueSeen = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
-const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, note, created_at, updated_at`
+const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, proof, note, created_at, updated_at`
 
 func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...any) ([]Issue, error) {
 	rows, err := q.Query(ctx, `SELECT `+issueColumns+` FROM issue WHERE `+cond+` ORDER BY id`, args...)
@@ -261,10 +300,11 @@ func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...
 func scanIssue(r db.Row) (i Issue, err error) {
 	var proof db.JSON[[]Evidence]
 	var event db.JSON[engine.Event]
+	var again db.JSON[*Proof]
 	var created, updated db.Time
 	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation, &i.TemplateID,
-		&i.Target, &i.MatchedAt, &proof, &event, &i.Note, &created, &updated)
-	i.Evidence, i.Event = proof.V, event.V
+		&i.Target, &i.MatchedAt, &proof, &event, &again, &i.Note, &created, &updated)
+	i.Evidence, i.Event, i.Proof = proof.V, event.V, again.V
 	i.CreatedAt, i.UpdatedAt = created.Time, updated.Time
 	return i, err
 }

@@ -124,6 +124,10 @@ func deedsOf(t Task, streams []Stream, entries []loop.Entry) []Deed {
 	var out []Deed
 	for _, e := range entries {
 		ends, isBegin := begins[e.Kind]
+		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verdict { // the end of verifying
+			out[i].judged(read[loop.Judgement](e), e.At)
+			continue
+		}
 		if !isBegin {
 			if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, e.Kind}]; ok {
 				out[i].end(e)
@@ -187,9 +191,8 @@ func (d *Deed) begin(e loop.Entry) {
 			d.Metadata["subagent_run_id"] = started.ID
 		}
 	case loop.Verdict:
-		found := read[loop.Finding](e)
-		d.Action, d.ToolCallID, d.OutputSummary = "verify", found.Key, found.Judgement.Verdict
-		d.Metadata["confirmed"], d.Metadata["tried"], d.Metadata["reason"] = found.Judgement.Confirmed, found.Judgement.Tried, found.Judgement.Reason
+		d.Action = "review"
+		d.judged(read[loop.Judgement](e), e.At)
 	case loop.Note:
 		remark := read[loop.Remark](e)
 		d.Action, d.OutputSummary = remark.Code, clip(remark.Text, summaryLength)
@@ -229,6 +232,12 @@ func (d *Deed) end(e loop.Entry) {
 		}
 	}
 	d.ended(DeedCompleted, e.At)
+}
+
+func (d *Deed) judged(j loop.Judgement, at time.Time) {
+	d.OutputSummary = j.Verdict
+	d.Metadata["confirmed"], d.Metadata["tried"], d.Metadata["reason"], d.Metadata["requests"] = j.Confirmed, j.Tried, j.Reason, j.Requests
+	d.ended(DeedCompleted, at)
 }
 
 func (d *Deed) endCall(e loop.Entry) {

@@ -94,6 +94,15 @@ func (r *Run) Tell(ctx context.Context, kind string, data any) error {
 	return r.write(ctx, func(tx *db.Tx) error { return r.tasks.emit(ctx, tx, r.Task.StreamID, kind, data) })
 }
 
+// Streams are the turns of the task up to this one, the first one first.
+func (r *Run) Streams(ctx context.Context) ([]Stream, error) { return r.tasks.streams(ctx, r.Task.ID) }
+
+// Denials counts the attempts to leave the scope that this stream was told of.
+func (r *Run) Denials(ctx context.Context) (n int, err error) {
+	err = r.tasks.db.QueryRow(ctx, `SELECT count(*) FROM stream_event WHERE stream_id = ? AND type = ?`, r.Task.StreamID, EventDenied).Scan(&n)
+	return n, err
+}
+
 // Suspend lets go of the stream until Approve has brought an answer to what it waits for:
 // a list of loop.Waiting.
 func (r *Run) Suspend(ctx context.Context, pending json.RawMessage) error {

@@ -21,8 +21,8 @@ const (
 	EventStepFinished = "step-finished"
 	EventSuspended    = "suspended" // a person is asked
 	EventDenied       = "denied"    // by the scope
-	EventMove         = "agent"     // of a language model's run, see Run.Tell
-	EventFinish       = "finish"    // the last one
+
+	EventFinish = "finish" // the last one
 )
 
 // StatusData is the data of EventStatus. A Run above 1 says that an earlier run died.

@@ -89,7 +89,7 @@ func event(at string) engine.Event {
 // verified makes a verified issue.
 func verified(t *testing.T, run *Run, at string) {
 	t.Helper()
-	if err := run.Found(t.Context(), "http://h", event(at)); err != nil {
+	if _, err := run.Found(t.Context(), "http://h", event(at)); err != nil {
 		t.Fatal(err)
 	}
 	unchecked, err := run.Unchecked(t.Context())
@@ -97,7 +97,7 @@ func verified(t *testing.T, run *Run, at string) {
 		t.Fatal(err)
 	}
 	for _, i := range unchecked {
-		if err := run.Confirm(t.Context(), i, event(at)); err != nil {
+		if err := run.Confirm(t.Context(), i, event(at), 1, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,8 +140,9 @@ func TestLateRunWritesNothing(t *testing.T) {
 		late := b.mustStart(t, made.ID)
 		now := b.mustStart(t, made.ID)
 		ctx := t.Context()
+		_, foundErr := late.Found(ctx, "http://h", event("http://h/a"))
 		for name, err := range map[string]error{
-			"Found":    late.Found(ctx, "http://h", event("http://h/a")),
+			"Found":    foundErr,
 			"SetPlan":  late.SetPlan(ctx, agent.Plan{}),
 			"Progress": late.Progress(ctx, agent.Update{}),
 			"Begin":    late.Steps().Begin(ctx, agent.Step{Seq: 1, Tool: "probe", Input: json.RawMessage("{}")}),
@@ -156,7 +157,7 @@ func TestLateRunWritesNothing(t *testing.T) {
 		if err := now.Finish(ctx, Outcome{Status: Completed, Summary: "done"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := now.Found(ctx, "http://h", event("http://h/c")); !errors.Is(err, ErrLate) {
+		if _, err := now.Found(ctx, "http://h", event("http://h/c")); !errors.Is(err, ErrLate) {
 			t.Errorf("a finding after the end: %v", err)
 		}
 		if _, err := b.Start(ctx, RunArgs{TaskID: made.ID}); !errors.Is(err, ErrLate) {

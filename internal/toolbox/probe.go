@@ -15,7 +15,8 @@ type probe struct{ *Kit }
 
 // probeOutput is what probe leaves for the other tools.
 type probeOutput struct {
-	Hosts []host `json:"hosts"`
+	Hosts    []host `json:"hosts"`
+	Requests int64  `json:"requests"` // sent to targets
 }
 
 type host struct {
@@ -32,6 +33,7 @@ func (probe) Name() string { return agent.Probe }
 
 // Call asks each target in turn. It harms nothing when it is called again.
 func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
+	before := p.scope.sent.Load()
 	var targets []string
 	for t := range p.Plan.Expand() {
 		targets = append(targets, address(t))
@@ -52,7 +54,7 @@ func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upda
 		})
 	}
 	_ = group.Wait() // its functions return nothing
-	output, err := json.Marshal(probeOutput{hosts})
+	output, err := json.Marshal(probeOutput{hosts, p.scope.sent.Load() - before})
 	if err != nil {
 		return agent.Result{}, err
 	}

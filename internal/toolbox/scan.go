@@ -21,7 +21,7 @@ func (scan) Name() string { return agent.Scan }
 // scanOutput is the coverage that a scan reached.
 type scanOutput struct {
 	Templates int                  `json:"templates"`
-	Requests  int                  `json:"requests"`
+	Requests  int64                `json:"requests"` // sent to targets
 	Matches   int                  `json:"matches"`
 	Cells     map[engine.State]int `json:"cells"` // targets × templates by state
 }
@@ -56,13 +56,14 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 		return agent.Result{Words: "There was nothing to test."}, nil
 	}
 
+	before := s.scope.sent.Load()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	report, err := s.engine.Run(ctx, engine.Scan{
 		Targets: targets, Programs: chosen,
 		OnEvent: func(e engine.Event) {
 			// A finding is on disk before the scan goes on; one that cannot be stored ends it.
-			if err := s.Run.Found(ctx, targetOf(targets, e), e); err != nil {
+			if _, err := s.Run.Found(ctx, targetOf(targets, e), e); err != nil {
 				stop(fmt.Errorf("storing a finding: %w", err))
 			}
 		},
@@ -76,7 +77,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	if report == nil {
 		return agent.Result{}, err
 	}
-	output, jerr := json.Marshal(scanOutput{len(chosen), report.Requests, report.Events, report.Counts()})
+	output, jerr := json.Marshal(scanOutput{len(chosen), s.scope.sent.Load() - before, report.Events, report.Counts()})
 	return agent.Result{Output: output, Words: scanWords(report, len(targets), len(chosen))}, errors.Join(err, jerr)
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/task"
 )
@@ -34,53 +32,45 @@ func Description(tool string) (string, error) {
 // Config is what the tools of one task work with.
 type Config struct {
 	Run      *task.Run
-	Plan     agent.Plan
-	Programs []*program.Program // to choose from
-	Deny     []netip.Prefix     // networks that are never dialled
-	Logger   *slog.Logger
+	Boundary Boundary
+	Programs []*program.Program // what the built-in planner chooses from
+	Secrets  map[string]string  // of the task, by name
+	// Templates are what a language model may choose from.
+	Templates Templates
+	Logger    *slog.Logger
 }
 
 // Kit is the tools of one task.
 type Kit struct {
 	Config
+	Plan   agent.Plan
+	scope  *scope
 	engine *engine.Engine
+	web    *web
 }
 
 // New makes the tools and the scope they are held to. It fails with Invalid when the
-// plan names something that cannot be a target.
+// instruction or the request names something that cannot be a target.
 func New(c Config) (*Kit, error) {
-	targets := make([]netguard.Target, 0, len(c.Plan.Targets))
-	for _, t := range c.Plan.Targets {
-		for _, text := range scopeTexts(t, c.Plan.Ports) {
-			target, err := netguard.ParseTarget(text)
-			if err != nil {
-				return nil, errs.From(err).At("task")
-			}
-			targets = append(targets, target)
-		}
-	}
-	deny := append([]netip.Prefix{}, c.Deny...)
-	for _, x := range c.Plan.Excluded {
-		if p, ok := excludedRange(x); ok {
-			deny = append(deny, p)
-		}
-	}
-	scope, err := netguard.NewScope(targets, netguard.Limits{Deny: deny, OnDenied: func(d netguard.Denied) {
-		c.Logger.Info("a dial was refused", "task_id", c.Run.Task.ID, "address", d.Addr, "why", d.Why)
-	}})
+	s, err := newScope(c.Boundary)
 	if err != nil {
 		return nil, err
 	}
-	return &Kit{Config: c, engine: engine.New(engine.Config{
-		Dial: scope.Dial, RateLimit: int(math.Ceil(c.Plan.RateLimit)), Retries: 1,
-		Allow: func(u *url.URL) bool { return !c.Plan.Excludes(placeOf(u)) },
-	})}, nil
+	k := &Kit{Config: c, Plan: s.Plan, scope: s, engine: engine.New(engine.Config{Dial: s.Dial, RateLimit: s.rate(), Retries: 1, Allow: s.Allow})}
+	k.web = newWeb(s)
+	return k, nil
 }
 
-// Close ends what the tools hold open.
-func (k *Kit) Close() { k.engine.Close() }
+// Scope is the scope in words, for people and models.
+func (k *Kit) Scope() string { return k.scope.words() }
 
-// Tools are the tools, for the agent's loop.
+// Close ends what the tools hold open.
+func (k *Kit) Close() {
+	k.engine.Close()
+	k.web.close()
+}
+
+// Tools are the tools of the built-in planner.
 func (k *Kit) Tools() []agent.Tool { return []agent.Tool{probe{k}, scan{k}, verify{k}} }
 
 // scopeTexts are what a target of the plan puts into scope: its host on its port, or on

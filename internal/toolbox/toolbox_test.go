@@ -15,7 +15,7 @@ import (
 )
 
 func TestEveryToolIsDescribed(t *testing.T) {
-	kit, err := New(Config{Plan: builtin.Plan("check http://127.0.0.1"), Run: &task.Run{}, Logger: slog.New(slog.DiscardHandler)})
+	kit, err := New(Config{Boundary: Boundary{Plan: builtin.Plan("check http://127.0.0.1")}, Run: &task.Run{}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTargetOfAnEvent(t *testing.T) {
 
 func TestOddTargetsAreRefusedWithAReason(t *testing.T) {
 	plan := agent.Plan{Targets: []agent.Target{{Kind: agent.KindHost, Host: "not a host"}}}
-	_, err := New(Config{Plan: plan, Run: &task.Run{}, Deny: []netip.Prefix{}})
+	_, err := New(Config{Boundary: Boundary{Plan: plan, Deny: []netip.Prefix{}}, Run: &task.Run{}})
 	if err == nil || !strings.Contains(err.Error(), "not a host") {
 		t.Errorf("%v", err)
 	}

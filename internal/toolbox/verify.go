@@ -16,8 +16,9 @@ type verify struct{ *Kit }
 func (verify) Name() string { return agent.Verify }
 
 type verifyOutput struct {
-	Verified   int `json:"verified"`
-	Unverified int `json:"unverified"`
+	Verified   int   `json:"verified"`
+	Unverified int   `json:"unverified"`
+	Requests   int64 `json:"requests"` // sent to targets
 }
 
 // The reasons for which a match is not reported, as they end the sentence "Not
@@ -30,6 +31,7 @@ const (
 // Call looks at each match that has no verdict yet, so that after a restart it goes on
 // where it was.
 func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
+	before := v.scope.sent.Load()
 	issues, err := v.Run.Unchecked(ctx)
 	if err != nil {
 		return agent.Result{}, err
@@ -60,6 +62,7 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 			out.Unverified++
 		}
 	}
+	out.Requests = v.scope.sent.Load() - before
 	output, err := json.Marshal(out)
 	words := fmt.Sprintf("Of %d matches, %d were shown again by a second, independent request.", len(all), out.Verified)
 	if len(all) == 0 {
@@ -93,7 +96,7 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	if alike {
 		return v.Run.Doubt(ctx, issue, everywhere)
 	}
-	return v.Run.Confirm(ctx, issue, again)
+	return v.Run.Confirm(ctx, issue, again, 1, 1)
 }
 
 // everywhere reports whether a finding that is about one path shows at a path beside it

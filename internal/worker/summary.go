@@ -53,6 +53,14 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []task.I
 	return strings.Join(append(lines, plan.NotDone...), "\n")
 }
 
+// boundaryWords says how many requests left, and that none left the scope.
+func boundaryWords(requests, denied int) string {
+	if denied == 0 {
+		return fmt.Sprintf("Requests sent to targets: %d, all of them in scope.", requests)
+	}
+	return fmt.Sprintf("Requests sent to targets: %d, all of them in scope; attempts to leave it that were refused: %d.", requests, denied)
+}
+
 // counted is the sentence "3 verified findings: 1 high, 2 low".
 func counted(n int, bySeverity map[string]int) string {
 	if n == 0 {

@@ -4,19 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
+	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/exclusion"
+	"github.com/vedette-sec/vedette/internal/model"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/task"
 	"github.com/vedette-sec/vedette/internal/toolbox"
 )
 
-// runTask takes a task from its instruction to its end. After a crash it is called again
-// and takes up what the journal does not have.
+// runTask takes a stream of a task from its instruction to its end, or to where it waits
+// for a person. After a crash it is called again and takes up what the journal does not
+// have.
 func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error {
 	// What is written at the end must be written although ctx may have ended by then.
 	kept := context.WithoutCancel(ctx)
@@ -32,23 +37,43 @@ func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error 
 	case errors.Is(err, task.ErrLate):
 		return nil // another run has the task
 	case err != nil && errors.Is(context.Cause(ctx), queue.ErrCancelled):
-		return w.finish(kept, run, agent.Plan{}, task.Aborted, "The task was stopped.")
+		if err := w.release(kept, run); err != nil {
+			return err
+		}
+		return w.finish(kept, run, ending{status: task.Aborted, opening: "The task was stopped."})
 	}
 	return err
 }
 
+// carryOut lets a language model do the work where there is one; else, and where it
+// cannot be reached or refuses, the built-in planner.
 func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	plan, err := w.plan(ctx, run)
+	chosen, err := w.Models.Resolve(ctx, run.Task.TeamID, run.Task.UserID, run.Task.Options.Model)
+	switch e := errs.From(err); {
+	case err == nil:
+		return w.think(ctx, kept, run, chosen)
+	case errors.Is(err, model.ErrBuiltin):
+		return w.plan(ctx, kept, run, "")
+	case e.Kind == errs.Internal:
+		return err
+	default:
+		return w.plan(ctx, kept, run, "No language model worked on this: "+sentence(e.Message))
+	}
+}
+
+// plan carries out the built-in planner's plan. gap says why no language model did it.
+func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error {
+	plan, err := w.planOf(ctx, run)
 	if err != nil {
 		return err
 	}
 	if len(plan.Steps()) == 0 {
-		return run.Finish(kept, task.Outcome{Status: task.Completed, Summary: plan.Words()})
+		return run.Finish(kept, task.Outcome{Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Words())})
 	}
-	kit, err := toolbox.New(toolbox.Config{Run: run, Plan: plan, Programs: w.programs, Deny: w.Deny, Logger: w.Logger})
+	kit, err := w.kit(ctx, run, plan, nil)
 	if e := errs.From(err); e != nil && e.Kind != errs.Internal { // the instruction names what cannot be tested
 		return run.Finish(kept, task.Outcome{Status: task.Failed, Summary: e.Message})
 	}
@@ -56,7 +81,7 @@ func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 		return err
 	}
 	defer kit.Close()
-	outcome, err := agent.Run(ctx, agent.Config{Tools: kit.Tools(), Journal: run.Steps(), Emit: w.progress(ctx, run)}, plan)
+	outcome, err := agent.Run(ctx, agent.Config{Tools: kit.Tools(), Journal: run.Steps(), Emit: w.progress(ctx, run), Budget: seconds(run.Task.Options.Budget)}, plan)
 	if err != nil {
 		return err
 	}
@@ -67,18 +92,82 @@ func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 	if outcome.Status == agent.Failed {
 		status = task.Failed
 	}
-	return w.finish(kept, run, plan, status, "")
+	return w.finish(kept, run, ending{status: status, opening: gap, plan: plan})
 }
 
-// plan is what an earlier run of the task planned, or else a new plan: what has begun
+// seconds is a budget's time; 0 is no bound.
+func seconds(b *task.Budget) time.Duration {
+	if b == nil {
+		return 0
+	}
+	return time.Duration(b.Seconds) * time.Second
+}
+
+// planOf is what an earlier run of the stream planned, or else a new plan: what has begun
 // goes on under the plan it began with.
-func (w worker) plan(ctx context.Context, run *task.Run) (plan agent.Plan, err error) {
+func (w worker) planOf(ctx context.Context, run *task.Run) (plan agent.Plan, err error) {
 	if len(run.Task.Plan) > 0 {
 		err = json.Unmarshal(run.Task.Plan, &plan)
 		return plan, err
 	}
 	plan = builtin.Plan(run.Task.Instruction)
 	return plan, run.SetPlan(ctx, plan)
+}
+
+// kit makes the tools of a task within its scope: what the plan names, what the request
+// says, what the team leaves out and what the operator denies.
+func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, secrets map[string]string) (*toolbox.Kit, error) {
+	rules, err := w.Exclusions.Of(ctx, run.Task.TeamID)
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for _, rule := range rules {
+		if rule.Type == exclusion.Target && rule.ScanID == "" && rule.EnumerationID == "" {
+			left = append(left, rule.Value)
+		}
+	}
+	team, err := exclusion.ParsePatterns(left)
+	if err != nil {
+		return nil, err
+	}
+	boundary := toolbox.Boundary{Plan: plan, Team: team, Deny: w.Deny, OnDenied: w.denials(ctx, run)}
+	if run.Task.Options.Scope != nil {
+		boundary.Doc = *run.Task.Options.Scope
+	}
+	c := toolbox.Config{Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Secrets: secrets, Logger: w.Logger}
+	for i, t := range w.Templates {
+		if toolbox.Within(boundary.Doc, t) {
+			c.Programs = append(c.Programs, w.programs[i])
+		}
+	}
+	return toolbox.New(c)
+}
+
+// maxDenials is how many attempts to leave the scope one run tells of.
+const maxDenials = 200
+
+// denials tells the stream of attempts to leave the scope.
+func (w worker) denials(ctx context.Context, run *task.Run) func(toolbox.Denial) {
+	var mu sync.Mutex
+	told := 0
+	kept := context.WithoutCancel(ctx)
+	return func(d toolbox.Denial) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Logger.InfoContext(kept, "a dial was refused", "task_id", run.Task.ID, "address", d.Place, "why", d.Why)
+		if told++; told > maxDenials {
+			return
+		}
+		w.emit(kept, run, task.EventDenied, d)
+	}
+}
+
+// emit adds an event to the stream. Nothing hangs on it, so that a failure is only logged.
+func (w worker) emit(ctx context.Context, run *task.Run, kind string, data any) {
+	if err := run.Tell(ctx, kind, data); err != nil && ctx.Err() == nil && !errors.Is(err, task.ErrLate) {
+		w.Logger.WarnContext(ctx, "telling a task's stream", "task_id", run.Task.ID, "error", err)
+	}
 }
 
 // progressEvery keeps a fast scan from writing to the stream all the time.
@@ -96,14 +185,21 @@ func (w worker) progress(ctx context.Context, run *task.Run) func(agent.Update) 
 			return
 		}
 		last = time.Now()
-		if err := run.Progress(ctx, u); err != nil && ctx.Err() == nil && !errors.Is(err, task.ErrLate) {
-			w.Logger.WarnContext(ctx, "telling a task's progress", "task_id", run.Task.ID, "error", err)
-		}
+		w.emit(ctx, run, task.EventProgress, u)
 	}
 }
 
-// finish ends the task with a summary of what its steps said and what was found.
-func (w worker) finish(ctx context.Context, run *task.Run, plan agent.Plan, status task.Status, opening string) error {
+// ending is how a stream ends, as far as its worker knows.
+type ending struct {
+	status   task.Status
+	opening  string
+	plan     agent.Plan   // of the built-in planner
+	outcome  loop.Outcome // of a language model's run
+	requests int          // that it sent to targets
+}
+
+// finish ends the stream with a summary of what was said, done and found.
+func (w worker) finish(ctx context.Context, run *task.Run, e ending) error {
 	found, err := run.Issues(ctx)
 	if err != nil {
 		return err
@@ -112,5 +208,15 @@ func (w worker) finish(ctx context.Context, run *task.Run, plan agent.Plan, stat
 	if err != nil {
 		return err
 	}
-	return run.Finish(ctx, task.Outcome{Status: status, Summary: summary(opening, plan, steps, found)})
+	for _, step := range steps {
+		var sent struct{ Requests int }
+		_ = json.Unmarshal(step.Output, &sent) // a step that failed has no output
+		e.requests += sent.Requests
+	}
+	denied, err := run.Denials(ctx)
+	if err != nil {
+		return err
+	}
+	text := summary(e.opening, e.plan, steps, found) + "\n" + boundaryWords(e.requests, denied)
+	return run.Finish(ctx, task.Outcome{Status: e.status, Summary: text})
 }

@@ -17,13 +17,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/enumeration"
+	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
+	"github.com/vedette-sec/vedette/internal/model"
 	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/scan"
+	"github.com/vedette-sec/vedette/internal/secret"
 	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/task"
 )
@@ -31,6 +34,9 @@ import (
 // Deps is what the jobs need.
 type Deps struct {
 	Tasks        *task.Tasks
+	Models       *model.Models
+	Secrets      *secret.Secrets
+	Exclusions   *exclusion.Exclusions
 	Hooks        *hook.Hooks
 	Scans        *scan.Scans
 	Findings     *finding.Findings

@@ -152,6 +152,9 @@ func fieldWords() map[string]string {
 		"Evidence.response":  "The beginning of the response.",
 		"Evidence.curl":      "The request as a curl command.",
 		"Evidence.at":        "When the request was sent.",
+		"Evidence.verdict":   "Of a verification: confirmed.",
+		"Evidence.confirmed": "Of a verification: how many independent requests showed it again.",
+		"Evidence.tried":     "Of a verification: how many were sent for that.",
 		"Finding.status":     "What people have decided about the issue.",
 
 		"schema_version":                         "The version of this shape: 1.",

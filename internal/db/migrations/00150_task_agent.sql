@@ -55,6 +55,8 @@ INSERT INTO task_entry (task_id, seq, stream_id, turn, branch, kind, key, body, 
 	FROM task_step s JOIN task t ON t.id = s.task_id WHERE s.done IS NOT NULL;
 DROP TABLE task_step;
 
+ALTER TABLE issue ADD COLUMN proof $JSON; -- how to show it again, where no template of the catalogue does
+
 -- Calls of tools and sub-agents that a person wants to end.
 CREATE TABLE task_stop (
 	task_id    TEXT NOT NULL REFERENCES task (id) ON DELETE CASCADE,
@@ -104,6 +106,7 @@ CREATE TABLE secret (
 );
 
 -- +goose Down
+ALTER TABLE issue DROP COLUMN proof;
 DROP TABLE secret;
 DROP TABLE task_memory;
 DROP TABLE task_stop;
