@@ -5,12 +5,14 @@ package probe
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 )
 
 // Config is how a batch of hosts is looked at. Only Dial is required.
@@ -43,11 +45,19 @@ type Config struct {
 	// Fetch gets revocation lists and OCSP answers from the URLs that certificates name:
 	// a client of netguard.Guard. nil: only stapled answers tell of a revocation.
 	Fetch *http.Client
+	// Roots are the authorities that are trusted; nil is the system's.
+	Roots *x509.CertPool
+	// Fingerprints names technologies. Share one among batches; nil makes one for this.
+	Fingerprints *Fingerprints
 	// Chromium is the browser of screenshots; "" looks for one in PATH.
 	Chromium string
 	// Now is the clock against which certificates are judged; nil is time.Now.
 	Now func() time.Time
 }
+
+// Fingerprints are the fingerprints of technologies. The zero value is ready; it reads
+// them, many megabytes, when it is first used.
+type Fingerprints struct{ apps web.Fingerprints }
 
 // Denial is something that the guard refused.
 type Denial struct {
@@ -83,6 +93,6 @@ func Hosts(ctx context.Context, cfg Config, names []discover.Name, emit func(dis
 	if err != nil {
 		return Report{}, err
 	}
-	err = r.hosts(ctx, names)
+	err = r.look(ctx, names)
 	return r.finish(), err
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -19,7 +20,8 @@ import (
 type Target struct {
 	Name     string // the host name on whose word the address is dialled; "" when it was named itself
 	Addr     netip.Addr
-	Thorough bool // try up to a thousand ports before the host counts as dead, not sixteen
+	Except   []uint16 // ports of the list that are not tried
+	Thorough bool     // try up to a thousand ports before the host counts as dead, not sixteen
 }
 
 // Config is how to scan. Dial or Admit must be set.
@@ -168,6 +170,9 @@ func (s *scan) admit(targets []Target, ports []uint16, most int) []*host {
 		}
 		if t.Thorough {
 			h.budget = probeQuiet
+		}
+		if len(t.Except) > 0 {
+			h.ports = slices.DeleteFunc(slices.Clone(ports), func(p uint16) bool { return slices.Contains(t.Except, p) })
 		}
 		hosts[i] = h
 		s.offer(h)

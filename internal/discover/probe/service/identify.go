@@ -21,6 +21,8 @@ type Result struct {
 	Version string
 	TLS     bool
 	Note    string // what went wrong, in words
+
+	misdirected bool // it speaks HTTP only to say that it wants TLS
 }
 
 // Dial makes one more connection to the port.
@@ -38,6 +40,9 @@ const (
 	maxAnswer = 4096 // bytes of an answer that are looked at
 	maxRefuse = 2    // connections that may fail before the service is let alone
 )
+
+// Web reports whether a port is one where web servers listen, rather than others.
+func Web(port uint16) bool { return slices.Contains(questions[0].ports, port) }
 
 // identifier looks at one port.
 type identifier struct {
@@ -91,7 +96,13 @@ func (id *identifier) plain(ctx context.Context) Result {
 			}
 			continue
 		}
-		if r, ok := id.ask(ctx, q); ok {
+		r, ok := id.ask(ctx, q)
+		if ok && r.misdirected && !id.secure {
+			if inside, ok := id.encrypted(ctx); ok {
+				return inside
+			}
+		}
+		if ok {
 			return r
 		}
 	}

@@ -75,6 +75,9 @@ func readText(b []byte, _ uint16) (Result, bool) {
 			continue
 		}
 		r := Result{Name: s.service, Product: s.product}
+		if s.service == "http" {
+			r.misdirected = bytes.Contains(b[:min(len(b), 16)], []byte(" 400 ")) && web.Misdirected(400, b)
+		}
 		for i, name := range s.pattern.SubexpNames() {
 			switch {
 			case name == "product" && len(m[i]) > 0:

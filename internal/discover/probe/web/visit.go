@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,8 @@ type Visit struct {
 	Last   *url.URL       // of the page that was read in the end
 	Page   Page
 	Denied []Refusal
+	// Misdirected says that the server wants HTTPS on the port.
+	Misdirected bool
 }
 
 // Refusal is a hop that the guard did not allow.
@@ -42,6 +45,10 @@ func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.Misdirected = len(v.Asset.Chain) == 1 && start.Scheme == "http" && Misdirected(a.Status, a.Body)
+	if v.Misdirected {
+		return v, nil
+	}
 	if isPage(a) {
 		v.Page = ReadPage(a.Body, a.Get("content-type"))
 	}
@@ -54,6 +61,23 @@ func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 		}
 	}
 	return v, nil
+}
+
+// wantsTLS are the words with which servers answer plain HTTP on a port for HTTPS.
+var wantsTLS = []string{
+	"plain HTTP request was sent to HTTPS port", // nginx
+	"speaking plain HTTP to an SSL-enabled",     // Apache
+	"HTTP request to an HTTPS server",           // Go
+	"requires TLS",                              // Tomcat
+}
+
+// Misdirected reports whether an answer says that the port is for HTTPS.
+func Misdirected(status int, body []byte) bool {
+	if status != 400 {
+		return false
+	}
+	start := string(body[:min(len(body), 2048)])
+	return slices.ContainsFunc(wantsTLS, func(words string) bool { return strings.Contains(start, words) })
 }
 
 // follow walks the redirects and gives the last answer.

@@ -1,0 +1,282 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/probe/crawl"
+	"github.com/vedette-sec/vedette/internal/discover/probe/service"
+	"github.com/vedette-sec/vedette/internal/discover/probe/shot"
+	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+)
+
+// job is one thing to look at: an open port of a name, its UDP services, or with port 0
+// the name itself.
+type job struct {
+	host *host
+	port uint16
+	udp  bool
+}
+
+// jobs lists what is to be looked at, after the port scan.
+func (r *run) jobs(list []*host) []job {
+	var jobs []job
+	for _, h := range list {
+		jobs = append(jobs, job{host: h})
+		var open []uint16
+		for _, a := range h.IP {
+			open = append(open, r.scanned[a].Open...)
+		}
+		slices.Sort(open)
+		for _, p := range slices.Compact(open) {
+			jobs = append(jobs, job{host: h, port: p})
+		}
+		if r.UDP && len(h.IP) > 0 && discover.Has(r.Steps, discover.PortScan) {
+			jobs = append(jobs, job{host: h, udp: true})
+		}
+	}
+	return jobs
+}
+
+func (r *run) work(ctx context.Context, j job) {
+	switch {
+	case ctx.Err() != nil:
+	case j.udp:
+		r.datagrams(ctx, j.host)
+	case j.port == 0:
+		a := bare(j.host)
+		a.CDN = web.CDN(nil, a.CNAME, j.host.IP)
+		a.Notes = r.remarks(j.host)
+		r.emit(a)
+	default:
+		r.tcp(ctx, j)
+	}
+}
+
+// bare is the asset of a name by itself.
+func bare(h *host) discover.Asset {
+	a := discover.Asset{Host: h.Host, Domain: h.Domain, CNAME: h.CNAME, Records: h.Records, Sources: h.Sources}
+	for _, ip := range h.IP {
+		a.IP = append(a.IP, ip.String())
+	}
+	return a
+}
+
+// remarks say what was not done for a host.
+func (r *run) remarks(h *host) []string {
+	var notes []string
+	if h.fronted && r.scanned != nil {
+		var skipped []string
+		for _, p := range edgePorts {
+			if slices.Contains(r.ports, p) {
+				skipped = append(skipped, strconv.Itoa(int(p)))
+			}
+		}
+		if len(skipped) > 0 {
+			notes = append(notes, "Cloudflare stands before it; ports that are open there for everybody were not tried: "+strings.Join(skipped, ", "))
+		}
+	}
+	for _, a := range h.IP {
+		if s := r.scanned[a]; s.Note != "" {
+			notes = append(notes, fmt.Sprintf("port scan of %s: %s", a, s.Note))
+		}
+		if s := r.scanned[a]; s.Denied > 0 {
+			notes = append(notes, fmt.Sprintf("port scan of %s: %d ports were refused: %s", a, s.Denied, s.Why))
+		}
+	}
+	return notes
+}
+
+// tcp looks at an open TCP port.
+func (r *run) tcp(ctx context.Context, j job) {
+	a := bare(j.host)
+	a.Port, a.Protocol = int(j.port), "tcp"
+	addr := net.JoinHostPort(j.host.Host, strconv.Itoa(int(j.port)))
+	dial := func(ctx context.Context) (net.Conn, error) { return r.dialTCP(ctx, addr) }
+	if r.Admit != nil && !r.mayDial(j) { // another name of the address brought the port
+		return
+	}
+	var visit *web.Visit
+	if r.wantsWeb() && service.Web(j.port) {
+		visit = r.visit(ctx, &a, "http", addr)
+	}
+	if visit == nil {
+		s := r.known.identify(r.serviceKey(j), func() service.Result {
+			return service.Identify(ctx, j.host.Host, j.port, service.Times{All: r.Timeout}, dial)
+		})
+		describe(&a, s)
+		if r.wantsWeb() && (s.Name == "http" || s.Name == "https" || s.Name == "tls") {
+			visit = r.visit(ctx, &a, "http"+map[bool]string{true: "s"}[s.TLS], addr)
+		}
+		if s.TLS && r.wants(discover.TLSScan) {
+			r.tls(ctx, &a, j, dial)
+		}
+	}
+	if visit != nil {
+		r.pages(ctx, &a, visit)
+	}
+	a.CDN = web.CDN(a.Headers, a.CNAME, j.host.IP)
+	r.emit(a)
+}
+
+// mayDial reports whether the guard lets the name be reached at the port, and reports the
+// refusal when it does not.
+func (r *run) mayDial(j job) bool {
+	var refusal error
+	for _, a := range r.likely(j.host, j.port) {
+		if refusal = r.Admit(j.host.Host, netip.AddrPortFrom(a, j.port)); refusal == nil {
+			return true
+		}
+	}
+	return !r.denied(j.host.Host, refusal)
+}
+
+// describe fills what the service says of itself.
+func describe(a *discover.Asset, s service.Result) {
+	a.Service = s.Name
+	a.Version = strings.TrimSpace(s.Product + " " + s.Version)
+	if s.Product != "" && s.Name != "http" && s.Name != "https" { // of web servers more is known
+		name := s.Product
+		if s.Version != "" {
+			name += ":" + s.Version
+		}
+		a.Technologies = []string{name}
+	}
+	if s.Note != "" {
+		a.Notes = append(a.Notes, s.Note)
+	}
+}
+
+// visit fetches the start page. nil: there is none, or it is for HTTPS only.
+func (r *run) visit(ctx context.Context, a *discover.Asset, scheme, addr string) *web.Visit {
+	v, err := r.client.Visit(ctx, &url.URL{Scheme: scheme, Host: addr, Path: "/"})
+	switch {
+	case err != nil:
+		if !r.denied(a.Host, err) && a.Service != "" && a.Service != "tls" {
+			a.Notes = append(a.Notes, "the start page could not be read: "+web.Clean(err.Error(), 200))
+		}
+		return nil
+	case v.Misdirected:
+		return nil
+	}
+	for _, d := range v.Denied {
+		r.deny(Denial{Host: a.Host, Addr: d.URL, Why: d.Why, Count: 1})
+	}
+	seen := v.Asset
+	a.Service = scheme
+	product, version, _ := strings.Cut(seen.Webserver, "/")
+	version, _, _ = strings.Cut(version, " ")
+	a.Version = strings.TrimSpace(product + " " + version)
+	a.URL, a.Method, a.StatusCode, a.ContentLength = seen.URL, seen.Method, seen.StatusCode, seen.ContentLength
+	a.Title, a.Webserver, a.Headers = seen.Title, seen.Webserver, seen.Headers
+	a.Body, a.BodyHash, a.Chain, a.Redirect = seen.Body, seen.BodyHash, seen.Chain, seen.Redirect
+	a.Favicon, a.FaviconURL, a.WAF = seen.Favicon, seen.FaviconURL, seen.WAF
+	a.Technologies, a.Details = seen.Technologies, seen.Details
+	a.Notes = append(a.Notes, seen.Notes...)
+	return v
+}
+
+// tls fills what the handshake shows.
+func (r *run) tls(ctx context.Context, a *discover.Asset, j job, dial func(context.Context) (net.Conn, error)) {
+	facts, notes, err := r.looker.Look(ctx, j.host.Host, j.port, dial)
+	if err != nil {
+		a.Notes = append(a.Notes, web.Clean(err.Error(), 200))
+		return
+	}
+	a.TLS, a.Notes = facts, append(a.Notes, notes...)
+}
+
+// pages crawls and takes a picture, when that is asked for.
+func (r *run) pages(ctx context.Context, a *discover.Asset, v *web.Visit) {
+	if r.wants(discover.EndpointCrawling) && v.Last.Hostname() == a.Host {
+		var note string
+		if a.Endpoints, note = crawl.Site(ctx, r.client, v, crawl.Limits{}); note != "" {
+			a.Notes = append(a.Notes, note)
+		}
+	}
+	if !r.wants(discover.HTTPScreenshot) {
+		return
+	}
+	browser, err := r.camera.open(ctx, r)
+	if err == nil {
+		a.Screenshot, err = browser.Take(ctx, a.URL)
+	}
+	if err != nil {
+		a.Notes = append(a.Notes, "no screenshot: "+web.Clean(err.Error(), 200))
+	}
+	if errors.Is(err, shot.ErrNone) {
+		r.note("no screenshots: " + err.Error())
+	}
+}
+
+// datagrams asks for the UDP services of a host.
+func (r *run) datagrams(ctx context.Context, h *host) {
+	found, err := service.UDP(ctx, func(ctx context.Context, p uint16) (net.Conn, error) {
+		return r.dial(ctx, "udp", net.JoinHostPort(h.Host, strconv.Itoa(int(p))))
+	})
+	r.denied(h.Host, err)
+	for _, d := range found {
+		a := bare(h)
+		a.Port, a.Protocol, a.Service, a.Version = int(d.Port), "udp", d.Name, d.Version
+		r.emit(a)
+	}
+}
+
+// services remembers what listens, for the names that share an address.
+type services struct {
+	mu    sync.Mutex
+	known map[netip.AddrPort]func() service.Result
+}
+
+// serviceKey is where a service is asked: zero when the guard's dial chooses the address.
+func (r *run) serviceKey(j job) netip.AddrPort {
+	if r.Admit == nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(r.likely(j.host, j.port)[0], j.port)
+}
+
+// identify asks once for each key; the zero key is not remembered.
+func (s *services) identify(key netip.AddrPort, ask func() service.Result) service.Result {
+	if !key.IsValid() {
+		return ask()
+	}
+	s.mu.Lock()
+	if s.known == nil {
+		s.known = map[netip.AddrPort]func() service.Result{}
+	}
+	once := s.known[key]
+	if once == nil {
+		once = sync.OnceValue(ask)
+		s.known[key] = once
+	}
+	s.mu.Unlock()
+	return once()
+}
+
+// camera is the browser of a batch, started when the first picture is taken.
+type camera struct {
+	once    sync.Once
+	browser *shot.Browser
+	err     error
+}
+
+func (c *camera) open(ctx context.Context, r *run) (*shot.Browser, error) {
+	c.once.Do(func() { c.browser, c.err = shot.Start(ctx, r.Chromium, r.dialTCP) })
+	return c.browser, c.err
+}
+
+func (c *camera) close() {
+	if c.browser != nil {
+		c.browser.Close()
+	}
+}
