@@ -1,13 +1,16 @@
 package names_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,13 +38,14 @@ func BenchmarkResolve(b *testing.B) {
 	cfg.Timeout = 2 * time.Second
 	b.Run("vedette", func(b *testing.B) {
 		b.ReportAllocs()
-		before := s.Asked()
+		before, used := s.Asked(), cpu(b)
 		for b.Loop() {
 			if _, err := names.Resolve(b.Context(), cfg, slices.Values(list), func(discover.Name) {}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		seconds := b.Elapsed().Seconds()
+		seconds, busy := b.Elapsed().Seconds(), cpu(b)-used
+		b.ReportMetric(busy.Seconds()*1e6/float64(b.N*len(list)), "cpu-µs/name") // the server's part is in it
 		b.ReportMetric(float64(b.N*len(list))/seconds, "names/s")
 		b.ReportMetric(float64(s.Asked()-before)/seconds, "questions/s")
 	})
@@ -73,4 +77,40 @@ func BenchmarkResolve(b *testing.B) {
 		}
 		b.ReportMetric(rate, "questions/s")
 	})
+}
+
+// cpu is the processor time that this process has had.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkMillionCandidates asks about a million names that are not there, and reports
+// the most memory that was in use.
+func BenchmarkMillionCandidates(b *testing.B) {
+	_, _, cfg := lab(b)
+	cfg.Timeout = 2 * time.Second
+	var most uint64
+	for b.Loop() {
+		told := 0
+		report, err := names.Resolve(b.Context(), cfg, func(yield func(string) bool) {
+			for i := 0; i < 1_000_000 && yield(fmt.Sprintf("candidate-%d.lab.test", i)); i++ {
+			}
+		}, func(discover.Name) {
+			if told++; told%50_000 == 0 {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapInuse+m.StackInuse)
+			}
+		})
+		if err != nil || report.Asked != 1_000_000 || report.Found != 0 {
+			b.Fatalf("%+v %v", report, err)
+		}
+	}
+	b.ReportMetric(float64(most)/1e6, "MB")
+	b.ReportMetric(1e6*float64(b.N)/b.Elapsed().Seconds(), "names/s")
 }

@@ -35,7 +35,7 @@ type Server struct {
 	shut  bool
 }
 
-const mostCached = 100_000
+const mostCached = 20_000
 
 // Start serves a zone on a port of loopback until the test ends.
 func Start(t testing.TB, z *Zone) *Server {
