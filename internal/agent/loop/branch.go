@@ -3,10 +3,10 @@ package loop
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
@@ -37,7 +37,8 @@ type branch struct {
 	text     string // the last answer
 	plan     *Plan  // that was proposed and not yet looked at
 
-	sum      Outcome // its numbers and findings, those of sub-agents included
+	sum      Outcome         // its numbers and findings, those of sub-agents included
+	findings map[string]bool // the findings of sum, as canonical spells them
 	evidence []string
 }
 
@@ -48,7 +49,7 @@ type item struct {
 }
 
 func (r *run) branch(name string) *branch {
-	return &branch{run: r, name: name, guard: newGuard(r.StaleSteps)}
+	return &branch{run: r, name: name, guard: newGuard(r.StaleSteps), findings: map[string]bool{}}
 }
 
 // key is the name of a place in this branch, the same at every replay.
@@ -140,7 +141,7 @@ func (b *branch) work(ctx context.Context, limit int) error {
 		b.answers++
 		n := b.answers
 		request := b.request()
-		answer, err := b.ask(ctx, b.key(fmt.Sprint(n)), request)
+		answer, err := b.ask(ctx, b.key(strconv.Itoa(n)), request)
 		if err != nil {
 			return err
 		}
@@ -242,17 +243,16 @@ func (b *branch) outcome(ctx context.Context, err error) (Outcome, error) {
 	return kept.Outcome, err
 }
 
-// found keeps a candidate, once.
-func (b *branch) found(key string, finding json.RawMessage) {
-	if len(finding) == 0 {
-		return
-	}
-	b.adopt(Finding{Key: key, Branch: b.name, Finding: finding, Judgement: Judgement{Verdict: Unverified}})
+// brought takes the evidence of a call, and of a sub-agent.
+func (b *branch) brought(evidence []string) {
+	b.evidence = append(b.evidence, b.guard.learned(evidence)...)
 }
 
-func (b *branch) adopt(f Finding) {
-	same := func(old Finding) bool { return canonical(string(old.Finding)) == canonical(string(f.Finding)) }
-	if !slices.ContainsFunc(b.sum.Findings, same) {
+// found keeps a candidate, once.
+func (b *branch) found(f Finding) {
+	spelt := canonical(string(f.Finding))
+	if !b.findings[spelt] {
+		b.findings[spelt] = true
 		b.sum.Findings = append(b.sum.Findings, f)
 	}
 }

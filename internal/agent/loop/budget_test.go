@@ -76,7 +76,8 @@ func TestSpentWithinReservedWithinCap(t *testing.T) {
 		d := &disk{}
 		bytesPerToken := rapid.IntRange(1, 7).Draw(t, "bytes per token")
 		fill := rapid.IntRange(0, 3000).Draw(t, "a tool's text")
-		find := loop.Tool{Tool: llm.Tool{Name: "find"}, Requests: func(json.RawMessage) int { return rapid.IntRange(0, 20).Draw(t, "worst requests") },
+		worst := rapid.IntRange(0, 20).Draw(t, "worst requests")
+		find := loop.Tool{Tool: llm.Tool{Name: "find"}, Requests: func(args json.RawMessage) int { return worst * len(args) % 21 },
 			Call: func(ctx context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
 				text := make([]byte, fill)
 				for i := range text {
@@ -139,12 +140,12 @@ func improvise(r llm.Request, kinds []int, bytesPerToken int) (llm.Response, err
 	}
 	n := len(r.Messages)
 	var a llm.Response
-	switch kind := kinds[n%len(kinds)]; {
-	case kind == 0:
+	switch kinds[n%len(kinds)] {
+	case 0:
 		a = says("enough")
-	case kind == 1:
+	case 1:
 		a = calls("delegate", fmt.Sprintf(`{"tasks":[{"instruction":"part %d"},{"instruction":"other %d"}]}`, n, n))
-	case kind == 2:
+	case 2:
 		a = llm.Response{Stop: llm.StopLength, Text: "cut"}
 	default:
 		a = calls("find", fmt.Sprintf(`{"n":%d}`, n), "find", fmt.Sprintf(`{"m":%d}`, n))

@@ -139,9 +139,10 @@ func (b *branch) done(key string, ret Returned) (Returned, error) {
 	b.account.settle(amounts{}, amounts{requests: int64(requests)})
 	b.sum.Requests += requests
 	b.sum.Calls++
-	b.guard.learned(ret.Result.Evidence)
-	b.evidence = append(b.evidence, ret.Result.Evidence...)
-	b.found(key, ret.Result.Finding)
+	b.brought(ret.Result.Evidence)
+	if len(ret.Result.Finding) > 0 {
+		b.found(Finding{Key: key, Branch: b.name, Finding: ret.Result.Finding, Judgement: Judgement{Verdict: Unverified}})
+	}
 	return ret, nil
 }
 

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
@@ -72,7 +73,7 @@ func (b *branch) summarize(ctx context.Context) error {
 	}
 	room := max(1000, (b.Window-b.MaxTokens)*2)
 	b.answers++
-	answer, err := b.ask(ctx, b.key(fmt.Sprint(b.answers)), llm.Request{
+	answer, err := b.ask(ctx, b.key(strconv.Itoa(b.answers)), llm.Request{
 		Model: b.ModelName, System: b.prompt("compact"), MaxTokens: min(b.MaxTokens, 2048),
 		Messages: []llm.Message{{Role: llm.User, Text: b.fenced(shorten(record.String(), room))}},
 	})

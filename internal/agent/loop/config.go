@@ -49,8 +49,10 @@ type Config struct {
 
 	Secrets map[string]string // by name; the model sees {{$NAME}} and never a value
 
-	Emit    func(Event) // the live stream, one call at a time; nil drops it. What is replayed is not told again
-	Control *Control    // nil: no single call or sub-agent can be aborted
+	// Emit is told of the run while it goes on, one call at a time, and returns soon; nil drops
+	// it. What is replayed is not told again.
+	Emit    func(Event)
+	Control *Control // nil: no single call or sub-agent can be aborted
 
 	ToolTimeout time.Duration // of one call; 0 is five minutes
 	StaleSteps  int           // steps without new evidence that end a branch; 0 is 15

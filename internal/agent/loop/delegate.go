@@ -71,10 +71,9 @@ func (b *branch) take1(end Ended) {
 	b.sum.Calls += end.Calls
 	b.sum.Requests += end.Requests
 	for _, f := range end.Findings {
-		b.adopt(f)
+		b.found(f)
 	}
-	b.guard.learned(end.Evidence)
-	b.evidence = append(b.evidence, end.Evidence...)
+	b.brought(end.Evidence)
 }
 
 // together runs the sub-agents to their ends. Their shares are out of this branch's
@@ -142,8 +141,7 @@ func (b *branch) whole(ctx context.Context, task job, share Caps) (Ended, error)
 	watched, release := b.watched(ctx, b.subagent)
 	defer release()
 	err = b.work(watched, max(1, b.MaxSteps/2))
-	var why *stop
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[*stop](err); ok {
 		if failed := b.note(ctx, b.key("stop"), why.code, why.reason); failed != nil {
 			return end, failed
 		}

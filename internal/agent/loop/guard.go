@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // guard notices that a branch goes in circles. A circle is an error that ends the branch,
@@ -29,10 +30,10 @@ func newGuard(limit int) *guard {
 func (g *guard) before(tool, args string) error {
 	call := tool + " " + canonical(args)
 	g.seen[call]++
-	last := append(g.recent, call)
+	last := slices.Concat(g.recent, []string{call})
 	g.recent = last[max(0, len(last)-3):]
 	if g.seen[call] >= 3 {
-		return &stop{Stopped, CodeSameCall, fmt.Sprintf("%s was called for the third time with the same arguments, and nothing new was found in between", tool)}
+		return &stop{Stopped, CodeSameCall, tool + " was called for the third time with the same arguments, and nothing new was found in between"}
 	}
 	if n := len(last); n == 4 && last[0] == last[2] && last[1] == last[3] && last[0] != last[1] {
 		return &stop{Stopped, CodeAlternating, fmt.Sprintf("the same two calls, the last of them of %s, took turns, and nothing new was found", tool)}
@@ -48,15 +49,17 @@ func (g *guard) refused() error {
 	return nil
 }
 
-// learned takes the evidence of a call that was made.
-func (g *guard) learned(evidence []string) {
+// learned takes the evidence of a call that was made, and gives what of it is new.
+func (g *guard) learned(evidence []string) (fresh []string) {
 	g.malformed = 0
 	for _, key := range evidence {
 		if !g.known[key] {
 			g.known[key] = true
+			fresh = append(fresh, key)
 			g.progress()
 		}
 	}
+	return fresh
 }
 
 // progress forgets what led to something new.

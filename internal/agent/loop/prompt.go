@@ -2,7 +2,6 @@ package loop
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,11 +62,12 @@ func (r *run) opening() []llm.Message {
 			llm.Message{Role: llm.User, Text: e.Instruction},
 			llm.Message{Role: llm.Assistant, Text: orElse(e.Answer, "(This turn was stopped.)")})
 	}
-	text := r.Instruction
+	var text strings.Builder
+	text.WriteString(r.Instruction)
 	for _, a := range r.Attachments {
-		text += fmt.Sprintf("\n\nThe attached file %q:\n%s", plain(a.Name), r.fenced(shorten(a.Text, r.Window/max(1, len(r.Attachments)))))
+		fmt.Fprintf(&text, "\n\nThe attached file %q:\n%s", plain(a.Name), r.fenced(shorten(a.Text, r.Window/len(r.Attachments))))
 	}
-	return append(messages, llm.Message{Role: llm.User, Text: text})
+	return append(messages, llm.Message{Role: llm.User, Text: text.String()})
 }
 
 // fenced puts a text that is not ours between lines that it cannot write: the boundary is
@@ -154,9 +154,9 @@ func (r *run) shown(ret Returned, limit int) string {
 	case CallAborted:
 		b.WriteString("The call was stopped; what it brought may be partial.")
 	case CallDeclined:
-		return "The person who was asked declined this call. It was not made. " + ret.Error
+		return "The person who was asked declined this call. It was not made. " + r.unfenced(shorten(ret.Error, limit))
 	case CallUnknown:
-		return "Unknown: the process died while this call was under way, and it is not one to be made twice. Whether it did its work is not known. " + ret.Error
+		return "Unknown: the process died while this call was under way, and it is not one to be made twice. Whether it did its work is not known. " + r.unfenced(shorten(ret.Error, limit))
 	case CallRefused:
 		return "The call could not be made: " + shorten(r.unfenced(ret.Error), limit)
 	}
@@ -182,9 +182,8 @@ func (r *run) unfenced(text string) string { return withoutFold(visible(text), r
 func (r *run) verdicts(findings []Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
-		line, _ := json.Marshal(map[string]any{"finding": f.Finding, "verdict": f.Judgement.Verdict,
-			"reproduced": f.Judgement.Confirmed, "tried": f.Judgement.Tried, "reason": f.Judgement.Reason})
-		b.WriteString(shorten(string(line), 2000) + "\n")
+		j := f.Judgement
+		fmt.Fprintf(&b, "%s, reproduced %d of %d times. %s\n%s\n", j.Verdict, j.Confirmed, j.Tried, shorten(j.Reason, 500), shorten(string(f.Finding), 1500))
 	}
 	return "Each finding was verified from its evidence alone. Those that are not confirmed will not be reported. Find what was wrong with them, bring better evidence where there is any, or leave them.\n" + r.fenced(b.String())
 }

@@ -55,7 +55,7 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 	r, err := newRun(ctx, c.withDefaults())
 	if err != nil {
 		if ctx.Err() != nil {
-			return Outcome{Status: Aborted}, nil //nolint:nilerr // nothing was begun
+			return Outcome{Status: Aborted}, nil // nothing was begun
 		}
 		return Outcome{}, err
 	}

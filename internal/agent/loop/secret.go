@@ -67,11 +67,6 @@ func placeOf(name string) string { return "{{$" + name + "}}" }
 // URLs, as hexadecimal digits, and in base64 wherever in a text the value stands.
 func forms(value string) []string {
 	var all []string
-	var plain bytes.Buffer
-	enc := json.NewEncoder(&plain)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(value) // a string encodes
-	escaped, _ := json.Marshal(value)
 	var ascii, percent strings.Builder
 	for _, r := range value {
 		if r < utf8.RuneSelf {
@@ -86,7 +81,7 @@ func forms(value string) []string {
 		fmt.Fprintf(&percent, "%%%02X", b)
 	}
 	query, path := url.QueryEscape(value), url.PathEscape(value)
-	all = append(all, strings.Trim(strings.TrimSpace(plain.String()), `"`), strings.Trim(string(escaped), `"`), ascii.String(),
+	all = append(all, inJSON(value, false), inJSON(value, true), ascii.String(),
 		strings.ReplaceAll(value, "/", `\/`), html.EscapeString(value),
 		query, path, url.QueryEscape(query), lowerHex(query), lowerHex(path), percent.String(), strings.ToLower(percent.String()),
 		hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
@@ -94,6 +89,17 @@ func forms(value string) []string {
 		all = append(all, inBase64(base64.StdEncoding, value, shift), inBase64(base64.URLEncoding, value, shift))
 	}
 	return slices.DeleteFunc(all, func(form string) bool { return len(form) < shortSecret })
+}
+
+// inJSON spells a value as the inside of a JSON string.
+func inJSON(value string, forHTML bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(forHTML)
+	if enc.Encode(value) != nil { // every string encodes
+		return value
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
 }
 
 // utf16Pair gives the surrogates of a rune beyond the basic plane, else zeroes.

@@ -228,7 +228,7 @@ func (l *listener) tell(text string) {
 
 // await runs f and waits for it, a little longer than ctx lasts. left says that f did not
 // return and goes on by itself. A panic is an error.
-func await[T any](ctx context.Context, f func() (T, error)) (value T, err error, left bool) { //nolint:revive,staticcheck // whether it was left is no error
+func await[T any](ctx context.Context, f func() (T, error)) (value T, err error, left bool) { //nolint:revive // whether it was left is no error
 	type end struct {
 		value T
 		err   error

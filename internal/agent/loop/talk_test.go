@@ -67,7 +67,7 @@ func TestConversationIsShortened(t *testing.T) {
 	if again := run(t, c); outcomeOf(again) != outcomeOf(first) {
 		t.Errorf("the replay came to %s", outcomeOf(again))
 	}
-	c, s = config(&disk{}, nil, says("no"))
+	c, _ = config(&disk{}, nil, says("no"))
 	c.Window, c.MaxTokens = 400, 100
 	want(t, run(t, c), loop.Stopped, loop.CodeWindow)
 }
