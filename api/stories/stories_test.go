@@ -52,6 +52,7 @@ type story struct {
 	values   map[string]string // what {name} stands for
 	received chan *http.Request
 	bodies   chan []byte
+	records  *records
 }
 
 // patience is how long a story waits for what happens in the background.
@@ -92,6 +93,8 @@ func tell(t *testing.T, engine string, a *txtar.Archive) {
 			s.check(section.Name, answer, rest, string(section.Data))
 		case "wait":
 			s.waitFor(s.fill(rest))
+		case "record":
+			s.records.set(rest, s.fill(string(section.Data)))
 		case "received":
 			s.checkReceived(section.Name, string(section.Data))
 		default:
@@ -112,6 +115,7 @@ func (s *story) prepare(words []string) {
 				s.bodies <- body
 			})
 		},
+		"sources": sources,
 		"turnstile": func() http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				good := r.PostFormValue("response") == "solved" && r.PostFormValue("secret") == "the-secret"
@@ -129,6 +133,10 @@ func (s *story) prepare(words []string) {
 				<-r.Context().Done()
 			})
 		},
+	}
+	if words[0] == "names" {
+		s.records, s.values["names"] = startRecords(s.t)
+		return
 	}
 	handler, ok := handlers[words[0]]
 	if !ok {
