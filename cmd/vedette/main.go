@@ -84,7 +84,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	root.AddCommand(newServe(), newWorker(), newDemo(), newScan(), newTask(), newTemplates(), newUser(), newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
+	root.AddCommand(newServe(), newWorker(), newDemo(), newScan(), newEnumerate(), newTask(), newTemplates(), newUser(), newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
 	wrapArgs(root)
 	return root
 }

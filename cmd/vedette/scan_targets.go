@@ -161,6 +161,11 @@ func (x *exclusion) has(u *url.URL) bool {
 			return true
 		}
 	}
+	return x.matches(name)
+}
+
+// matches says whether a host's name fits one of the patterns.
+func (x *exclusion) matches(name string) bool {
 	return slices.ContainsFunc(x.patterns, func(p *regexp.Regexp) bool { return p.MatchString(name) })
 }
 

@@ -181,7 +181,7 @@ func (w worker) keysOf(ctx context.Context, chunk *enumeration.Chunk) (map[strin
 	applied, err := w.applied(ctx, chunk.TeamID, setting.Subfinder, chunk.Config.SubfinderConfigIDs, true)
 	keys := map[string][]string{}
 	for _, a := range applied {
-		sources, err := readSources(a.Text)
+		sources, err := ReadSources(a.Text)
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func Kinds(guard *netguard.Guard) map[setting.Type]setting.Kind {
 			Verify: sender.Verify,
 		},
 		setting.Subfinder: {
-			Check:  func(text []byte) (string, error) { _, err := readSources(text); return "", err },
+			Check:  func(text []byte) (string, error) { _, err := ReadSources(text); return "", err },
 			Verify: verifySources,
 		},
 		setting.Cloudlist: {
@@ -81,9 +81,9 @@ func verifyOptions(_ context.Context, text []byte) (ok bool, said string) {
 
 var sourceName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,50}$`)
 
-// readSources reads the keys of sources of names, by source, as subfinder's provider file
+// ReadSources reads the keys of sources of names, by source, as subfinder's provider file
 // has them.
-func readSources(text []byte) (map[string][]string, error) {
+func ReadSources(text []byte) (map[string][]string, error) {
 	m, err := mapping(text)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func readSources(text []byte) (map[string][]string, error) {
 }
 
 func verifySources(_ context.Context, text []byte) (ok bool, said string) {
-	sources, err := readSources(text)
+	sources, err := ReadSources(text)
 	if err != nil {
 		return false, err.Error()
 	}

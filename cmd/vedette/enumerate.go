@@ -1,0 +1,348 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/pipeline"
+	"github.com/vedette-sec/vedette/internal/netguard"
+)
+
+const enumerateLong = `Finds the hosts of domains, addresses and networks and looks at them: names and
+addresses, open ports, what answers there, web pages and certificates. One JSON object
+an asset, a line each, goes to standard output; progress and talk to standard error.
+
+A domain stands for itself and all names below it, and these are looked for; with
+--exact it stands for itself alone, as an address, a network (CIDR) or a URL does. Only
+what was named is contacted, besides name servers and, unless --no-sources is given, the
+public sources of names. A name that leads to a private address, which no network among
+the arguments covers, is not contacted there; what was refused is told at the end.
+
+The steps are dns_passive, dns_scraping, dns_bruteforce, dns_permute, dns_resolve,
+uncover_assets, port_scan, tls_scan, http_probe, endpoint_crawling, http_screenshot; all
+are done without --steps. The exit code is 3 when a source or a name server did not
+answer, 7 when all that was to be contacted is out of scope.`
+
+func newEnumerate() *cobra.Command {
+	f := &enumerateFlags{}
+	cmd := &cobra.Command{
+		Use: "enumerate [flags] TARGET…", Short: "Find hosts and look at them, without a server", Args: cobra.ArbitraryArgs, Long: enumerateLong,
+		Example: `  vedette enumerate example.com > assets.jsonl
+  vedette enumerate example.com 192.0.2.0/28 --ports top-1000 --exclude '*.dev.example.com' --source-keys keys.yaml
+  vedette enumerate --list hosts.txt --exact --steps dns_resolve,http_probe,tls_scan -o json
+  vedette enumerate corp.example 10.20.0.0/16 --resolvers 10.0.0.53 --no-sources --wordlist words.txt --rate 2000
+  vedette enumerate example.com --screenshots shots --timeout 5s --ports 80,443,8000-8100`,
+	}
+	f.define(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	cmd.AddCommand(newEnumerateDiff())
+	return cmd
+}
+
+// enumerateFlags are the flags of vedette enumerate.
+type enumerateFlags struct {
+	lists, exclude, deny, steps, sources, resolvers []string
+	words, keys, screenshots, output, ports         string
+	exact, noSources, silent, udp                   bool
+	rate, queryRate                                 int
+	timeout                                         time.Duration
+	originZone                                      string
+}
+
+func (f *enumerateFlags) define(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringSliceVarP(&f.lists, "list", "l", nil, "file with a target a line; - is standard input")
+	fs.BoolVar(&f.exact, "exact", false, "look at names as they are given, and for none below them")
+	fs.StringSliceVar(&f.steps, "steps", nil, "steps to do (default: all)")
+	fs.StringVarP(&f.ports, "ports", "p", "", "ports and ranges, top-100, top-1000 or full (default top-100)")
+	fs.BoolVar(&f.udp, "udp", false, "ask for the common services over UDP, too")
+	fs.StringSliceVar(&f.exclude, "exclude", nil, "hosts, networks or regular expressions of hosts that are never contacted")
+	fs.StringSliceVar(&f.deny, "deny-targets", nil, "network (CIDR) that is never contacted, wherever names lead")
+	fs.StringSliceVar(&f.resolvers, "resolvers", nil, "name servers, as addresses or host:port (default: the system's)")
+	fs.StringVar(&f.words, "wordlist", "", "file with labels to try, besides those that are built in")
+	fs.StringVar(&f.keys, "source-keys", "", "file with keys of sources (YAML: a source's name and a list of keys)")
+	fs.StringSliceVar(&f.sources, "sources", nil, "public sources to ask (default: all)")
+	fs.BoolVar(&f.noSources, "no-sources", false, "ask no public source")
+	fs.StringVar(&f.originZone, "origin-zone", "", "DNS zone that tells whose addresses are, such as origin.asn.cymru.com")
+	fs.IntVar(&f.rate, "rate", 0, "connections a second of port scans at most (default: no limit)")
+	fs.IntVar(&f.queryRate, "query-rate", 0, "questions a second to name servers at most (default: no limit)")
+	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one answer is waited for")
+	fs.StringVar(&f.screenshots, "screenshots", "", "folder to write screenshots of web pages to")
+	fs.StringVarP(&f.output, "output", "o", "jsonl", "jsonl, json (one list) or text (a table)")
+	fs.BoolVar(&f.silent, "silent", false, "say nothing on standard error")
+}
+
+// run enumerates.
+func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
+	if !slices.Contains([]string{"jsonl", "json", "text"}, f.output) {
+		return usage(errors.New("--output must be jsonl, json or text"))
+	}
+	for _, name := range f.lists {
+		lines, err := new(scanFlags).readList(name, cmd.InOrStdin())
+		if err != nil {
+			return usage(fmt.Errorf("--list %s: %w", name, err))
+		}
+		args = append(args, lines...)
+	}
+	in, c, err := f.config(args)
+	if err != nil {
+		return err
+	}
+	p, err := pipeline.New(c)
+	if err != nil {
+		return usage(err)
+	}
+	talk := io.Discard
+	if !f.silent {
+		talk = cmd.ErrOrStderr()
+	}
+	sink := newAssetSink(cmd.OutOrStdout(), f.output, f.screenshots)
+	meter := newBar(cmd.ErrOrStderr())
+	if f.silent {
+		meter = &bar{}
+	}
+	report, err := p.Run(cmd.Context(), in, sink.write, func(p pipeline.Progress) {
+		meter.show(fmt.Sprintf("%d assets", p.Assets), int64(p.Looked), int64(p.Names))
+	})
+	meter.close()
+	if werr := sink.close(); err == nil {
+		err = werr
+	}
+	tellEnumeration(talk, report)
+	return enumerationVerdict(cmd.Context(), report, err)
+}
+
+// enumerationVerdict is the exit code of an enumeration: the first of interrupted, failed,
+// out of scope, partial.
+func enumerationVerdict(ctx context.Context, r pipeline.Report, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return exit{exitInterrupted, errors.New("interrupted")}
+	case err != nil:
+		return err
+	case r.Names == 0 && r.Denials > 0:
+		return silent{exitOutOfScope}
+	case slices.ContainsFunc(r.Sources, func(s discover.SourceReport) bool {
+		return s.State != discover.SourceOK && s.State != discover.SourceEmpty && s.State != discover.SourceSkipped
+	}):
+		return silent{exitPartial}
+	}
+	return nil
+}
+
+// tellEnumeration says what an enumeration came to.
+func tellEnumeration(talk io.Writer, r pipeline.Report) {
+	w := tabwriter.NewWriter(talk, 0, 4, 2, ' ', 0)
+	for _, s := range r.Sources {
+		if s.State != discover.SourceSkipped || s.Detail != "" {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", printable(s.Source), printable(s.About), s.State, s.Count, s.Took.Round(time.Millisecond), printable(s.Detail))
+		}
+	}
+	_ = w.Flush()
+	slices.Sort(r.Notes)
+	for _, note := range slices.Compact(r.Notes) {
+		fmt.Fprintf(talk, "note: %s\n", printable(note))
+	}
+	for i, d := range r.Denied {
+		if i == 20 {
+			fmt.Fprintf(talk, "and %d more were refused\n", len(r.Denied)-i)
+			break
+		}
+		fmt.Fprintf(talk, "refused: %s (%s), %d times\n", printable(d.Addr), d.Why, d.Times)
+	}
+	fmt.Fprintf(talk, "%s on %s\n", counted(r.Assets, "asset"), counted(r.Looked, "host"))
+}
+
+// config reads the arguments and the flags.
+func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Config, err error) {
+	c = pipeline.Config{
+		Ports: f.ports, UDP: f.udp, Rate: f.rate, QueryRate: f.queryRate, Timeout: f.timeout, Resolvers: f.resolvers, Sources: f.sources, OriginZone: f.originZone,
+	}
+	if err := f.readTargets(args, &in, &c); err != nil {
+		return in, c, err
+	}
+	for _, name := range f.steps {
+		step := discover.Step(strings.TrimSpace(name))
+		if !slices.Contains(discover.Steps, step) {
+			return in, c, usage(fmt.Errorf("--steps: %.40q is not known", name))
+		}
+		c.Steps = append(c.Steps, step)
+	}
+	if f.screenshots == "" { // nobody would see them
+		if len(c.Steps) == 0 {
+			c.Steps = discover.Steps
+		}
+		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(s discover.Step) bool { return s == discover.HTTPScreenshot })
+	} else if err := os.MkdirAll(f.screenshots, 0o755); err != nil {
+		return in, c, err
+	}
+	excluded, err := newExclusion(f.exclude)
+	if err != nil {
+		return in, c, err
+	}
+	c.Excludes = excluded.hasHost
+	for _, text := range f.deny {
+		p, err := netguard.ParsePrefix(text)
+		if err != nil {
+			return in, c, usage(fmt.Errorf("--deny-targets %q: %w", text, err))
+		}
+		c.Deny = append(c.Deny, p)
+	}
+	c.Deny = append(c.Deny, excluded.networks...)
+	if f.words != "" {
+		if c.Words, err = readLines(f.words); err != nil {
+			return in, c, usage(fmt.Errorf("--wordlist: %w", err))
+		}
+	}
+	if c.Keys, err = app.SourceKeys(f.keys); err != nil {
+		return in, c, usage(fmt.Errorf("--source-keys: %w", err))
+	}
+	if !f.noSources {
+		c.Client = (&netguard.Guard{}).Client(time.Minute)
+	}
+	return in, c, nil
+}
+
+// readTargets sorts the targets into domains, hosts and networks: all of them may be
+// dialled.
+func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipeline.Config) error {
+	left := uint64(maxAddresses)
+	for _, text := range args {
+		t, err := netguard.ParseTarget(text)
+		if err != nil {
+			return usage(fmt.Errorf("%q is not a domain, an address, a network or a URL", printable(text)))
+		}
+		ports := t.Ports
+		t.Ports = nil
+		switch p := t.Prefix; {
+		case p.IsValid() && len(ports) == 0:
+			bits := p.Addr().BitLen() - p.Bits()
+			if bits > 20 || uint64(1)<<bits > left {
+				return usage(fmt.Errorf("%s: the networks have more than %d addresses together", p, maxAddresses))
+			}
+			left -= 1 << bits
+			in.Ranges = append(in.Ranges, p)
+		case p.IsValid():
+			in.Hosts = append(in.Hosts, namedTarget(p.Addr().String(), ports))
+		case f.exact || len(ports) > 0 || strings.Contains(text, "://") || !strings.Contains(t.Host, "."):
+			in.Hosts = append(in.Hosts, namedTarget(t.Host, ports))
+		default:
+			in.Domains, c.Domains = append(in.Domains, t.Host), append(c.Domains, t.Host)
+			c.Covers = append(c.Covers, netguard.Target{Host: t.Host, Subdomains: true})
+			t.Subdomains = false
+		}
+		c.Covers = append(c.Covers, t)
+	}
+	if len(in.Domains)+len(in.Hosts)+len(in.Ranges) == 0 {
+		return usage(errors.New("there is no target: name a domain, an address, a network or a URL"))
+	}
+	return nil
+}
+
+func namedTarget(host string, ports []uint16) pipeline.Target {
+	return pipeline.Target{Name: discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "input"}}}, Ports: ports}
+}
+
+// hasHost says whether a host is excluded, with or without its port.
+func (x *exclusion) hasHost(host string, port uint16) bool {
+	name := strings.ToLower(host)
+	if x.hosts[name] || x.hosts[fmt.Sprintf("%s:%d", name, port)] {
+		return true
+	}
+	if a, err := netip.ParseAddr(name); err == nil {
+		a = a.Unmap().WithZone("")
+		return slices.ContainsFunc(x.networks, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	return x.matches(name)
+}
+
+// assetSink writes assets as they come.
+type assetSink struct {
+	w      io.Writer
+	lines  *json.Encoder
+	format string
+	folder string // of screenshots
+	table  *tabwriter.Writer
+	count  int
+}
+
+func newAssetSink(w io.Writer, format, folder string) *assetSink {
+	s := &assetSink{w: w, lines: json.NewEncoder(w), format: format, folder: folder}
+	if format == "text" {
+		s.table = tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	}
+	return s
+}
+
+func (s *assetSink) write(a discover.Asset) error {
+	s.count++
+	if s.folder != "" && len(a.Screenshot) > 0 {
+		name := fmt.Sprintf("%s-%d.png", strings.Map(inFileName, a.Host), a.Port)
+		if err := os.WriteFile(filepath.Join(s.folder, name), a.Screenshot, 0o644); err != nil {
+			return err
+		}
+	}
+	switch s.format {
+	case "text":
+		_, err := fmt.Fprintf(s.table, "%s\t%s\t%s\t%s\n", printable(placeOf(a)), strings.Join(a.IP, ","), printable(a.Service+" "+a.Version), printable(strings.Join(strings.Fields(a.Title), " ")))
+		return err
+	case "json":
+		between := ",\n"
+		if s.count == 1 {
+			between = "[\n"
+		}
+		text, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.w, "%s%s", between, text)
+		return err
+	}
+	return s.lines.Encode(a)
+}
+
+// inFileName keeps the letters of hosts that a file's name may have anywhere.
+func inFileName(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
+		return r
+	}
+	return '_'
+}
+
+// placeOf names an asset for people.
+func placeOf(a discover.Asset) string {
+	switch {
+	case a.URL != "":
+		return a.URL
+	case a.Port > 0:
+		return fmt.Sprintf("%s:%d/%s", a.Host, a.Port, a.Protocol)
+	}
+	return a.Host
+}
+
+func (s *assetSink) close() error {
+	switch {
+	case s.format == "text":
+		return s.table.Flush()
+	case s.format == "json" && s.count == 0:
+		_, err := io.WriteString(s.w, "[]\n")
+		return err
+	case s.format == "json":
+		_, err := io.WriteString(s.w, "\n]\n")
+		return err
+	}
+	return nil
+}
