@@ -39,7 +39,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export,
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain,
 			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret}
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
@@ -253,6 +253,17 @@ func (a *attacker) export() string {
 	}
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("asking for an export: %d %s", got.status, got.body)
+	}
+	return made.ID
+}
+
+// domain adds a domain.
+func (a *attacker) domain() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/domain", &a.admin, `{"domain": "`+strings.ToLower(ids.Random(12))+`.example.com"}`))
+	var made struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("adding a domain: %d %s", got.status, got.body)
 	}
 	return made.ID
 }

@@ -109,6 +109,9 @@ func (h *house) furnish(p *person) {
 		must(http.MethodPatch, "/v1/scans/vulns/labels", fmt.Sprintf(`{"ids": [%q], "type": "append", "labels": [%q, "seen"]}`, id, names[i%len(names)]))
 	}
 	must(http.MethodDelete, "/v1/scans/vulns", `{"template": ["t9"]}`)
+	for _, name := range []string{"b.example.com", "a-b.example.com", "ab.example.com", "\u00e4.example.com"} {
+		must(http.MethodPost, "/v1/domain", fmt.Sprintf(`{"domain": %q}`, name))
+	}
 	must(http.MethodDelete, "/v1/scans/"+scans[3], "")
 	must(http.MethodPost, "/v1/scans/config/exclude", `{"exclude_type": "scan_target", "values": ["*.example.net", "192.0.2.0/28"]}`)
 }
@@ -173,6 +176,7 @@ func (a asker) request() (*operation, string) {
 		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", a.pick(append(a.pools[p.Name], "missing")))
 		case p.Name == "async": // that would make something
+		case p.Name == "domain" && op.OperationID == "get-associated-domains": // that would begin a search
 		case p.In == "query" && (p.Required || a.rand.IntN(4) == 0):
 			query.Set(p.Name, a.value(p.Name, a.doc.deref(p.Schema)))
 		}

@@ -42,6 +42,7 @@ func serve(t testing.TB, engine string, options ...string) *house {
 	environ := []string{
 		"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_ROLE=server",
 		"VEDETTE_API_RATE=0", "VEDETTE_LOG_LEVEL=debug", "VEDETTE_INTERNAL_API_KEY=" + serviceKey,
+		"VEDETTE_SOURCE_URLS=dns=127.0.0.1:9", // where nobody answers questions about TXT records, at once
 	}
 	for _, option := range options {
 		environ = append(environ, "VEDETTE_"+option)
