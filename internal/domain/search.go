@@ -35,12 +35,13 @@ const (
 // search is one search as it stands.
 type search struct {
 	run      int64
+	started  time.Time
 	asked    time.Time
 	finished time.Time // zero: under way
 }
 
 // begin sees to it that there is a search for a domain whose answers are fresh, or will be.
-// first reports that nothing has been searched to its end yet.
+// first reports that it has just begun and is the first: it is worth waiting for.
 func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool, err error) {
 	now := ds.Now()
 	s, err := ds.find(ctx, ds.db, teamID, domain, "")
@@ -49,7 +50,7 @@ func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool
 	case err != nil:
 		return false, err
 	case now.Sub(s.asked) < noteEvery && (s.finished.IsZero() || now.Sub(s.finished) < freshFor):
-		return s.run == 1 && s.finished.IsZero(), nil
+		return ds.isFirst(s, now), nil
 	}
 	err = ds.db.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, `INSERT INTO domain_search (team_id, domain, run, started_at, asked_at, finished_at) VALUES (?, ?, 0, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -64,13 +65,19 @@ func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool
 		}
 		return ds.again(ctx, tx, teamID, domain, s, now)
 	})
-	return s.run == 0 || s.run == 1 && s.finished.IsZero(), err
+	return s.run == 0 || ds.isFirst(s, now), err
+}
+
+// isFirst reports whether a search is the first of its domain, and has not had the time yet
+// that a question waits for it.
+func (ds *Domains) isFirst(s search, now time.Time) bool {
+	return s.run == 1 && s.finished.IsZero() && now.Sub(s.started) < ds.Wait
 }
 
 func (ds *Domains) find(ctx context.Context, q db.Querier, teamID, domain, lock string) (s search, err error) {
-	var asked, finished db.Time
-	err = q.QueryRow(ctx, `SELECT run, asked_at, finished_at FROM domain_search WHERE team_id = ? AND domain = ?`+lock, teamID, domain).Scan(&s.run, &asked, &finished)
-	s.asked, s.finished = asked.Time, finished.Time
+	var started, asked, finished db.Time
+	err = q.QueryRow(ctx, `SELECT run, started_at, asked_at, finished_at FROM domain_search WHERE team_id = ? AND domain = ?`+lock, teamID, domain).Scan(&s.run, &started, &asked, &finished)
+	s.started, s.asked, s.finished = started.Time, asked.Time, finished.Time
 	return s, err
 }
 
