@@ -15,7 +15,7 @@ import (
 const (
 	// An answer may have this many bytes on the wire, and so many more for each token it
 	// was allowed: a piece of a stream holds one token or more and is some 300 bytes long.
-	answerBytes, bytesPerToken = 1 << 20, 1 << 10
+	answerBytes, bytesPerToken = 256 << 10, 1 << 10
 
 	firstDelay, longestDelay = 500 * time.Millisecond, 30 * time.Second
 )

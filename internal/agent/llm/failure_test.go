@@ -96,8 +96,8 @@ func TestStreamsThatGoWrong(t *testing.T) {
 			"the wrong shape":          {"event: content_block_delta\ndata: [1]\n\n", llm.CodeAnswer},
 			"an error in it":           {"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", llm.CodeUnavailable},
 			"a limit in it":            {"event: error\ndata: {\"error\":{\"type\":\"rate_limit_error\",\"message\":\"" + secret + "\"}}\n\n", llm.CodeLimited},
-			"a line that is endless":   {"data: " + strings.Repeat("x", 3<<20), llm.CodeAnswer},
-			"an answer without an end": {strings.Repeat(begun[kind], 12_000), llm.CodeAnswer},
+			"a line that is endless":   {"data: " + strings.Repeat("x", 1<<20), llm.CodeAnswer},
+			"an answer without an end": {strings.Repeat(begun[kind], 4_000), llm.CodeAnswer},
 		} {
 			p := serve(t, say(begun[kind], c.rest))
 			got, err := b.open(p, &waits{}).Complete(t.Context(), question, nil)
