@@ -16,6 +16,16 @@ func TestNamesOfOneAddressShareItsPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("SSH-2.0-dropbear_2022.83\r\n"))
+			conn.Close()
+		}
+	}()
 	open := l.Addr().(*net.TCPAddr).Port
 	ip := []netip.Addr{netip.MustParseAddr("127.0.0.5")}
 	var got []discover.Asset

@@ -122,8 +122,14 @@ func (id *identifier) questions() []question {
 			list = append(list, q)
 		}
 	}
-	if id.secure {
-		list = slices.DeleteFunc(list, func(q question) bool { return q.hello })
+	if !id.secure {
+		return list
+	}
+	// Inside TLS is most likely a web server; one that greets first does so before it answers.
+	list = slices.DeleteFunc(list, func(q question) bool { return q.hello })
+	if i := slices.IndexFunc(list, func(q question) bool { return q.send == "" }); i >= 0 && !slices.Contains(list[i].ports, id.port) {
+		listening := list[i]
+		list = append(slices.Delete(list, i, i+1), listening)
 	}
 	return list
 }
