@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,12 +238,13 @@ func TestConfigsThatCannotBe(t *testing.T) {
 
 // What is not allowed is not asked about, also when a CNAME leads there.
 func TestAllowHolds(t *testing.T) {
-	asked := make(chan string, 100)
+	var strangers atomic.Int32
 	addr := served(t, func(w dns.ResponseWriter, q *dns.Msg) {
 		m := new(dns.Msg).SetReply(q)
 		name := q.Question[0].Name
-		asked <- name
-		if name == "in.test." {
+		if name != "in.test." {
+			strangers.Add(1)
+		} else {
 			m.Answer = []dns.RR{&dns.CNAME{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeCNAME, Class: dns.ClassINET}, Target: "Out.Example."}}
 		}
 		_ = w.WriteMsg(m)
@@ -252,11 +254,8 @@ func TestAllowHolds(t *testing.T) {
 	if n := got["in.test"]; len(got) != 1 || !slices.Equal(n.CNAME, []string{"out.example"}) || n.RCode != "NOERROR" || n.IP != nil {
 		t.Errorf("%+v", got)
 	}
-	close(asked)
-	for name := range asked {
-		if name != "in.test." {
-			t.Errorf("%s was asked about", name)
-		}
+	if n := strangers.Load(); n != 0 {
+		t.Errorf("%d questions about others", n)
 	}
 }
 

@@ -12,12 +12,13 @@ import (
 	"github.com/miekg/dns"
 )
 
-// How a zone is sampled.
+// How a zone is sampled. Random answers need several samples to be known as random.
 const (
 	firstSamples = 2       // decide whether there is a wildcard at all
 	moreSamples  = 6       // show what it answers
 	anotherLook  = 3       // more, for a name that does not fit
 	mostSamples  = 40      // of a zone in all
+	mostAnswers  = 6       // that a wildcard may give in turn; one with more makes them up
 	mostZones    = 200_000 // that are remembered
 )
 
@@ -42,7 +43,7 @@ type zone struct {
 	samples int
 	answers bool // random names exist
 	empty   bool // and some have no address and no alias
-	rotates bool // the addresses are new each time
+	fresh   int  // samples that brought an address not seen before
 	addrs   map[netip.Addr]bool
 	nets    map[netip.Prefix]bool
 	targets map[string]bool
@@ -120,19 +121,18 @@ func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 		running.Go(func() { answers[i] = w.look(ctx, hosts[i]) })
 	}
 	running.Wait()
-	fresh := false
 	for i, f := range answers {
 		z.samples++
 		if f.exists() {
 			z.answers = true
-			fresh = z.learn(hosts[i], f)
+			z.learn(hosts[i], f)
 		}
 	}
-	z.rotates = fresh && z.samples > firstSamples
 }
 
-// learn adds a random name's answer, and reports whether it has an address not seen yet.
-func (z *zone) learn(host string, f found) (fresh bool) {
+// learn adds a random name's answer.
+func (z *zone) learn(host string, f found) {
+	fresh := false
 	z.empty = z.empty || f.empty()
 	if len(f.chain) > 0 {
 		z.targets[pattern(host, f.chain[0])] = true
@@ -142,7 +142,9 @@ func (z *zone) learn(host string, f found) (fresh bool) {
 		z.addrs[a] = true
 		z.nets[network(a)] = true
 	}
-	return fresh
+	if fresh {
+		z.fresh++
+	}
 }
 
 // fits reports whether a host's answer could be the wildcard's.
@@ -156,7 +158,7 @@ func (z *zone) fits(host string, f found) bool {
 		return z.empty
 	}
 	for _, a := range f.addrs {
-		if near := z.rotates && z.nets[network(a)]; !near && !z.addrs[a] {
+		if near := z.fresh > mostAnswers && z.nets[network(a)]; !near && !z.addrs[a] {
 			return false
 		}
 	}
