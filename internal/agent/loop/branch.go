@@ -145,7 +145,7 @@ func (b *branch) work(ctx context.Context, limit int) error {
 		if err != nil {
 			return err
 		}
-		b.meter.learn(request, answer)
+		b.meter.learn(request, answer.Usage)
 		done, err := b.take(ctx, n, answer)
 		if done || err != nil {
 			return err

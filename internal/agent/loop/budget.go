@@ -93,26 +93,18 @@ func worstPrice(p llm.Price, prompt, answer int64) int64 {
 	return p.Micros(llm.Usage{Input: int(prompt), Output: int(answer)})
 }
 
-// overhead is what a provider adds to a request, in tokens: the frame of the whole with its
-// words about tools, and that of each message.
-const overhead, messageOverhead = 600, 16
-
-// meter knows how long a conversation is, in tokens. No tokenizer gives a byte more than
-// one token, so that bytes are an upper bound; what the provider counted for the beginning
-// of the same conversation takes the place of that beginning's bytes.
+// meter knows how long a conversation is, in tokens. llm.Estimate is an upper bound, and
+// four times too high for most texts; what the provider counted for the beginning of the
+// same conversation takes the place of that beginning's estimate.
 type meter struct {
-	tokens   int64 // that the provider counted; 0 while unknown
-	bytes    int64 // of the request and the answer they are for
-	messages int
+	tokens   int64 // that the provider counted for a request; 0 while unknown
+	estimate int64 // of that request
+	bytes    int64
 }
 
 // worst is the most tokens that the prompt can have.
 func (m meter) worst(r llm.Request) int64 {
-	size, count := size(r), int64(len(r.Messages))
-	if m.tokens == 0 {
-		return size + overhead + count*messageOverhead
-	}
-	return m.tokens + max(0, size-m.bytes) + overhead + max(0, count-int64(m.messages))*messageOverhead
+	return m.tokens + max(0, int64(llm.Estimate(r).Input)-m.estimate)
 }
 
 // likely is about how many tokens the prompt has: three bytes a token where nobody counted.
@@ -122,14 +114,11 @@ func (m meter) likely(r llm.Request) int64 {
 
 // learn keeps what the provider counted. A count that is not possible for so many bytes, as
 // of servers that report none, is not believed.
-func (m *meter) learn(r llm.Request, answer llm.Response) {
-	counted, bytes := tokens(answer.Usage), size(r)+int64(len(answer.Text))
-	for _, call := range answer.Calls {
-		bytes += int64(len(call.ID) + len(call.Name) + len(call.Args))
-	}
+func (m *meter) learn(r llm.Request, used llm.Usage) {
+	counted, bytes := tokens(used)-int64(used.Output), size(r)
 	*m = meter{}
 	if counted >= bytes/8 {
-		*m = meter{tokens: counted, bytes: bytes, messages: len(r.Messages) + 1}
+		*m = meter{tokens: counted, estimate: int64(llm.Estimate(r).Input), bytes: bytes}
 	}
 }
 

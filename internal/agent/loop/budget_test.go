@@ -3,8 +3,10 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,4 +155,92 @@ func improvise(r llm.Request, kinds []int, bytesPerToken int) (llm.Response, err
 	prompt := size / bytesPerToken
 	a.Usage = llm.Usage{Input: prompt / 3, CacheRead: prompt / 3, CacheWrite: prompt - 2*(prompt/3), Output: r.MaxTokens - r.MaxTokens/3}
 	return a, nil
+}
+
+// brittle is a ledger whose database is away at times.
+type brittle struct {
+	ledger
+	reserve, settle error
+}
+
+func (b *brittle) Reserve(ctx context.Context, key string, micros int64) error {
+	if b.reserve != nil {
+		return b.reserve
+	}
+	return b.ledger.Reserve(ctx, key, micros)
+}
+
+func (b *brittle) Settle(ctx context.Context, key string, micros int64) error {
+	if b.settle != nil {
+		return b.settle
+	}
+	return b.ledger.Settle(ctx, key, micros)
+}
+
+// TestLedgerThatFails ends the run with an error, and costs nothing when it goes on.
+func TestLedgerThatFails(t *testing.T) {
+	l := &brittle{ledger: ledger{held: map[string]int64{}, spent: map[string]int64{}}, reserve: errors.New("no database")}
+	d := &disk{}
+	c, s := config(d, nil, says("Done."))
+	c.Ledger, c.Price = l, llm.Price{Input: 1_000_000, Output: 1_000_000}
+	if _, err := loop.Run(t.Context(), c); !errors.Is(err, l.reserve) || len(s.asked) != 0 {
+		t.Fatalf("%v, asked %d times", err, len(s.asked))
+	}
+	l.reserve, l.settle = nil, errors.New("no database again")
+	if _, err := loop.Run(t.Context(), c); !errors.Is(err, l.settle) || len(s.asked) != 1 {
+		t.Fatalf("%v, asked %d times", err, len(s.asked))
+	}
+	l.settle = nil
+	out := run(t, c)
+	want(t, out, loop.Completed, "")
+	if len(s.asked) != 1 || l.sum() != out.Micros || len(l.held) != 0 || out.Micros == 0 {
+		t.Errorf("asked %d times, %d of %d", len(s.asked), l.sum(), out.Micros)
+	}
+}
+
+func TestRunThatCannotBegin(t *testing.T) {
+	c, s := config(&disk{}, []loop.Tool{gives("twice", loop.Result{}), gives("twice", loop.Result{})}, says("no"))
+	if _, err := loop.Run(t.Context(), c); err == nil {
+		t.Error("two tools of one name")
+	}
+	c.Tools = nil
+	c.Instruction = " "
+	if _, err := loop.Run(t.Context(), c); err == nil {
+		t.Error("no instruction")
+	}
+	c.Instruction = "go"
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out, err := loop.Run(ctx, c)
+	if err != nil || out.Status != loop.Aborted || len(s.asked) != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// BenchmarkReplay takes a run of 200 steps up again, whose last entry was lost.
+func BenchmarkReplay(b *testing.B) {
+	var tools bench
+	d := &disk{}
+	c, s := config(d, []loop.Tool{tools.tool("look", func(t *loop.Tool) {
+		inner := t.Call
+		t.Call = func(ctx context.Context, args json.RawMessage, say func(string)) (loop.Result, error) {
+			r, err := inner(ctx, args, say)
+			r.Text += strings.Repeat(" a line of what a server said\n", 50)
+			return r, err
+		}
+	})})
+	c.MaxSteps = 200
+	n := 0
+	s.extra = func(llm.Request) (llm.Response, error) { n++; return calls("look", fmt.Sprintf(`{"n":%d}`, n)), nil }
+	if _, err := loop.Run(b.Context(), c); err != nil {
+		b.Fatal(err)
+	}
+	d.entries = d.entries[:len(d.entries)-1]
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Journal = d.alive()
+		if out, err := loop.Run(b.Context(), c); err != nil || out.Steps != 200 {
+			b.Fatal(out, err)
+		}
+	}
 }

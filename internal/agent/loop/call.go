@@ -171,7 +171,7 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 	}
 	held := amounts{requests: int64(called.Requests)}
 	b.account.held = b.account.held.plus(held)
-	ret, left, err := b.run1(ctx, key, t, call, called)
+	ret, left, err := b.attempt(ctx, key, t, call, called)
 	if err != nil {
 		return ret, err
 	}
@@ -192,9 +192,9 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 	return b.done(key, ret)
 }
 
-// run1 lets the tool do its work within its time. left says that it goes on by itself. The
+// attempt lets the tool do its work within its time. left says that it goes on by itself. The
 // error is errGone: the run was stopped, and the call is to be found begun.
-func (b *branch) run1(ctx context.Context, key string, t *tool, call llm.ToolCall, called Called) (ret Returned, left bool, err error) {
+func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.ToolCall, called Called) (ret Returned, left bool, err error) {
 	args := called.Args
 	if t.Secrets {
 		if args, err = b.secrets.substitute(args); err != nil {

@@ -54,7 +54,7 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Took: b.Now().Sub(begun)}
 	var text strings.Builder
 	for i, end := range ends {
-		b.take1(end)
+		b.absorb(end)
 		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), orElse(plain(input.Tasks[i].Title), "untitled"),
 			end.Status, strings.TrimRight(" "+end.Code, " "), orElse(end.Summary, "(no words)"))
 	}
@@ -62,8 +62,8 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	return b.finish(ctx, key, ret)
 }
 
-// take1 adds what a sub-agent used and found to this branch's own.
-func (b *branch) take1(end Ended) {
+// absorb adds what a sub-agent used and found to this branch's own.
+func (b *branch) absorb(end Ended) {
 	spent := amounts{micros: end.Micros, tokens: tokens(end.Usage), requests: int64(end.Requests)}
 	b.account.settle(amounts{}, spent)
 	b.sum.Usage = addUsage(b.sum.Usage, end.Usage)

@@ -22,7 +22,7 @@ const token = `hunter-2/ü"+s3cret`
 func spellings() []string {
 	quoted, _ := json.Marshal(token)
 	return []string{
-		token, url.QueryEscape(token), url.PathEscape(token), string(quoted[1:len(quoted)-1]),
+		token, url.QueryEscape(token), url.PathEscape(token), string(quoted[1 : len(quoted)-1]),
 		base64.StdEncoding.EncodeToString([]byte(token)), base64.RawURLEncoding.EncodeToString([]byte(token)),
 		base64.StdEncoding.EncodeToString([]byte("user:" + token)), base64.StdEncoding.EncodeToString([]byte("u:" + token + "\n")),
 		hex.EncodeToString([]byte(token)), strings.ToUpper(hex.EncodeToString([]byte(token))),

@@ -42,7 +42,7 @@ func TestRedactFindsEverySpelling(t *testing.T) {
 		before, after := rapid.StringMatching(`[a-z:]{0,5}`).Draw(t, "before"), rapid.StringMatching(`[a-z:]{0,5}`).Draw(t, "after")
 		full := func(enc *base64.Encoding) string { return enc.EncodeToString([]byte(before + value + after)) }
 		spelt := rapid.SampledFrom([]string{
-			value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value), string(quoted[1:len(quoted)-1]),
+			value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value), string(quoted[1 : len(quoted)-1]),
 			hex.EncodeToString([]byte(value)), full(base64.StdEncoding), full(base64.RawURLEncoding),
 		}).Draw(t, "spelt")
 		s := newSecrets(map[string]string{"X": value})
