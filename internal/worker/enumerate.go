@@ -158,7 +158,7 @@ func (w worker) pipelineFor(ctx context.Context, chunk *enumeration.Chunk, hosts
 	c := pipeline.Config{
 		Covers: targets, Domains: covers.Domains, Deny: slices.Concat(w.Deny, chunk.Excluded.Denied()), Excludes: excludes(chunk.Excluded),
 		Steps: chunk.Config.Steps, Ports: chunk.Config.Ports, Resolvers: w.Discovery.Resolvers, Keys: keys, Sources: w.Discovery.Sources,
-		OriginZone: w.Discovery.OriginZone, RangesURL: w.Discovery.RangesURL, Client: w.client,
+		OriginZone: w.Discovery.OriginZone, RangesURL: w.Discovery.RangesURL, Client: w.client, Fingerprints: w.fingerprints,
 	}
 	return pipeline.New(c)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/discover/probe"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/enumeration"
@@ -58,15 +59,16 @@ type Deps struct {
 
 type worker struct {
 	Deps
-	programs []*program.Program
-	compiled *programs
-	turns    *turns
-	client   *http.Client // of the sources of enumerations
+	programs     []*program.Program
+	compiled     *programs
+	turns        *turns
+	client       *http.Client // of the sources of enumerations
+	fingerprints *probe.Fingerprints
 }
 
 // Register tells the queue who does which job. It fails when a template does not compile.
 func Register(q *queue.Queue, d Deps) error {
-	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout)}
+	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}}
 	for _, t := range d.Templates {
 		p, err := program.Compile(t)
 		if err != nil {

@@ -117,6 +117,9 @@ func (p *Pipeline) Known(ctx context.Context, about string, hosts iter.Seq[disco
 	return report, because(ctx, err)
 }
 
+// sourceRange is the source of addresses that nobody named one by one.
+const sourceRange = "range"
+
 // Ranges emits every address of ranges, with the names that DNS has for it where that is
 // asked for.
 func (p *Pipeline) Ranges(ctx context.Context, ranges []netip.Prefix, emit func(discover.Name) error) (discover.SourceReport, error) {
@@ -127,7 +130,7 @@ func (p *Pipeline) Ranges(ctx context.Context, ranges []netip.Prefix, emit func(
 	return p.Known(ctx, strings.Join(about, ","), func(yield func(discover.Name) bool) {
 		for _, r := range ranges {
 			for a := r.Masked().Addr(); r.Contains(a); a = a.Next() {
-				if !yield(discover.Name{Host: a.String(), Sources: []discover.SourceRef{{Source: "range", Metadata: map[string]string{"range": r.String()}}}}) {
+				if !yield(discover.Name{Host: a.String(), Sources: []discover.SourceRef{{Source: sourceRange, Metadata: map[string]string{"range": r.String()}}}}) {
 					return
 				}
 			}

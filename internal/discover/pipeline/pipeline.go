@@ -47,6 +47,7 @@ type Config struct {
 	QueryRate     int                 // questions a second; 0: no limit
 	OriginZone    string              // that tells the networks of addresses; "": nobody is asked
 	RangesURL     string              // that tells the ranges of a network; "": nobody is asked
+	Fingerprints  *probe.Fingerprints // of technologies, read once and shared; nil: the pipeline's own
 	Client        *http.Client        // the way to sources and to what certificates name; nil: none are asked
 }
 
@@ -81,6 +82,9 @@ type Pipeline struct {
 // New makes a pipeline. The error is an *errs.Error for what is covered.
 func New(c Config) (*Pipeline, error) {
 	p := &Pipeline{Config: c, denials: map[[2]string]int{}, origins: map[netip.Prefix]*discover.ASN{}}
+	if p.Fingerprints == nil {
+		p.Fingerprints = &probe.Fingerprints{}
+	}
 	var err error
 	p.scope, err = netguard.NewScope(c.Covers, netguard.Limits{
 		Deny: c.Deny, Excludes: c.Excludes, Resolver: resolverOf(c.Resolvers), Timeout: c.Timeout,
@@ -164,6 +168,29 @@ func (p *Pipeline) wants(steps ...discover.Step) bool {
 	return slices.ContainsFunc(steps, func(s discover.Step) bool { return discover.Has(p.Steps, s) })
 }
 
+// quiet are addresses of ranges that nothing is known of but that somebody named the
+// range: they are no assets until a port of theirs answers.
+type quiet map[string]discover.Asset
+
+// sift is what an asset gives to be emitted: itself, unless it is quiet, and the address
+// that was quiet until now.
+func (q quiet) sift(a discover.Asset) []discover.Asset {
+	held, was := q[a.Host]
+	switch {
+	case a.Port == 0 && len(a.Records) == 0 && len(a.Misconfiguration) == 0 && slices.ContainsFunc(a.Sources, func(s discover.SourceRef) bool { return s.Source == sourceRange }):
+		if _, answers := q[a.Host]; !answers {
+			q[a.Host] = a
+			return nil
+		}
+	case a.Port > 0 && was && held.Host != "":
+		q[a.Host] = discover.Asset{} // it is emitted
+		return []discover.Asset{held, a}
+	case a.Port > 0 && !was:
+		q[a.Host] = discover.Asset{}
+	}
+	return []discover.Asset{a}
+}
+
 // Look looks at hosts and emits what it sees: an asset for each host by itself, and one
 // for each open port. emit is called by one goroutine at a time; its error ends the run
 // and is returned. Notes say what could not be done.
@@ -171,21 +198,25 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	p.originsOf(ctx, targets)
+	quiet := quiet{}
 	for ports, batch := range p.byPorts(targets) {
 		steps := p.Steps
 		if ports != p.Ports && !p.wants(discover.PortScan) { // those that were named are tried
 			steps = append(slices.Clone(steps), discover.PortScan)
 		}
 		report, err := probe.Hosts(ctx, probe.Config{
-			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Rate: p.Rate, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Chromium: p.Chromium,
+			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Rate: p.Rate, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Chromium: p.Chromium,
 			OnDenied: func(d probe.Denial) { p.deny(d.Addr, d.Why, max(1, d.Count)) },
 		}, batch, func(a discover.Asset) {
 			if ctx.Err() != nil {
 				return
 			}
 			a.ASN = p.originOf(a)
-			if err := emit(a); err != nil {
-				stop(err)
+			for _, one := range quiet.sift(a) {
+				if err := emit(one); err != nil {
+					stop(err)
+					return
+				}
 			}
 		})
 		if cause := context.Cause(ctx); cause != nil {

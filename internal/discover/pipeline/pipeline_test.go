@@ -167,6 +167,9 @@ func TestRunStaysInItsScope(t *testing.T) {
 	if report.Denials == 0 || !slices.ContainsFunc(report.Denied, func(d pipeline.Denial) bool { return strings.HasPrefix(d.Addr, "127.0.77.2") && d.Times > 0 }) {
 		t.Errorf("%+v", report)
 	}
+	if len(places) != 2 { // the address and its door: those on which nothing answers are no assets
+		t.Errorf("%v", places)
+	}
 	if report.Names != 7 || report.Looked != 7 || report.Assets != len(places) {
 		t.Errorf("%+v", report.Progress)
 	}
