@@ -99,18 +99,21 @@ func (r *resolver) each(ctx context.Context, names iter.Seq[string], emit func(d
 // serve looks a host up, and then what else there is to do.
 func (r *resolver) serve(ctx context.Context, host string, work <-chan string, emit func(discover.Name)) {
 	for ok := true; ok; host, ok = <-work {
-		n := r.lookUp(ctx, host)
+		r.hand(ctx, r.lookUp(ctx, host), emit)
 		if ctx.Err() != nil {
 			return
 		}
-		r.hand(n, emit)
 	}
 }
 
-// hand counts a name and emits it.
-func (r *resolver) hand(n discover.Name, emit func(discover.Name)) {
+// hand counts a name and emits it, unless the run was cancelled: then what is known of it
+// may not be all.
+func (r *resolver) hand(ctx context.Context, n discover.Name, emit func(discover.Name)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	r.report.Asked++
 	switch {
 	case n.RCode == RCodeTimeout:

@@ -19,6 +19,7 @@ const (
 	anotherLook  = 3       // more, for a name that does not fit
 	mostSamples  = 40      // of a zone in all
 	mostAnswers  = 6       // that a wildcard may give in turn; one with more makes them up
+	mostFailures = 3       // of the first samples
 	mostZones    = 200_000 // that are remembered
 )
 
@@ -39,14 +40,16 @@ type wildcards struct {
 type zone struct {
 	plain atomic.Bool // there is no wildcard
 
-	mu      sync.Mutex
-	samples int
-	answers bool // random names exist
-	empty   bool // and some have no address and no alias
-	fresh   int  // samples that brought an address not seen before
-	addrs   map[netip.Addr]bool
-	nets    map[netip.Prefix]bool
-	targets map[string]bool
+	mu       sync.Mutex
+	asked    int  // samples
+	samples  int  // that were answered
+	failures int  // times that none was
+	answers  bool // random names exist
+	empty    bool // and some have no address and no alias
+	fresh    int  // samples that brought an address not seen before
+	addrs    map[netip.Addr]bool
+	nets     map[netip.Prefix]bool
+	targets  map[string]bool
 }
 
 // made reports whether a host's answer is that of a wildcard.
@@ -60,12 +63,11 @@ func (w *wildcards) made(ctx context.Context, host string, f found) bool {
 	defer z.mu.Unlock()
 	if z.samples == 0 {
 		w.sample(ctx, z, parent, firstSamples)
-		if ctx.Err() != nil {
-			z.samples = 0
-			return false
-		}
 		if !z.answers {
-			z.plain.Store(true)
+			// Without any answer the next name asks again, but not for ever.
+			if z.failures++; z.samples > 0 || z.failures == mostFailures {
+				z.plain.Store(true)
+			}
 			return false
 		}
 		w.note(parent)
@@ -74,7 +76,7 @@ func (w *wildcards) made(ctx context.Context, host string, f found) bool {
 	if z.fits(host, f) {
 		return true
 	}
-	if z.samples >= mostSamples {
+	if z.asked >= mostSamples {
 		return false
 	}
 	w.sample(ctx, z, parent, anotherLook)
@@ -111,9 +113,10 @@ func (w *wildcards) note(parent string) {
 // sample asks for n names that nobody made, all at once.
 func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 	if len(parent)+15 > maxHost {
-		z.samples = mostSamples // no room for siblings
+		z.asked = mostSamples // no room for siblings
 		return
 	}
+	z.asked += n
 	hosts, answers := make([]string, n), make([]found, n)
 	var running sync.WaitGroup
 	for i := range n {
@@ -122,7 +125,9 @@ func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 	}
 	running.Wait()
 	for i, f := range answers {
-		z.samples++
+		if f.err == nil {
+			z.samples++
+		}
 		if f.exists() {
 			z.answers = true
 			z.learn(hosts[i], f)
