@@ -104,6 +104,7 @@ func (h *house) furnish(p *person) {
 	for i, status := range []string{"fixed", "open", "triaged", "false_positive"} {
 		must(http.MethodPatch, "/v1/scans/vulns", fmt.Sprintf(`{"vuln_status": %q, "template": ["t%d", "t%d"]}`, status, i, i+1))
 	}
+	h.furnishAssets(*p)
 	ids := h.pools(p)["vuln_id"]
 	for i, id := range ids[:20] {
 		must(http.MethodPatch, "/v1/scans/vulns/labels", fmt.Sprintf(`{"ids": [%q], "type": "append", "labels": [%q, "seen"]}`, id, names[i%len(names)]))
@@ -113,6 +114,8 @@ func (h *house) furnish(p *person) {
 		must(http.MethodPost, "/v1/domain", fmt.Sprintf(`{"domain": %q}`, name))
 	}
 	must(http.MethodDelete, "/v1/scans/"+scans[3], "")
+	must(http.MethodPost, "/v1/asset/enumerate/group", `{"name": "Web", "filters": {"port": "443"}}`)
+	must(http.MethodPost, "/v1/asset/policy", `{"policy_type": "delete", "policies": {"not_seen_for_days": 3}}`)
 	must(http.MethodPost, "/v1/scans/config/exclude", `{"exclude_type": "scan_target", "values": ["*.example.net", "192.0.2.0/28"]}`)
 }
 
@@ -145,6 +148,14 @@ func (h *house) pools(p *person) map[string][]string {
 			"total_scan", "total_result", "rescan_count", "scan_time_elapsed", "scan_id", "id", "type",
 		},
 	}
+	for name, values := range map[string][]string{
+		"asset_id": ids("/v1/asset/enumerate/contents?limit=50", "id"), "enumerate_id": {"furnished"}, "enumeration_id": {"furnished"},
+		"ip": {"192.0.2.0/28", "10.0.0.1", "2001:db8::/32"}, "technologies": {"nginx", "PHP", "nginx:1.18.0"}, "title": {"log in", "é", "<b>"}, "cname": {"edge.example.net", "*.example.net"},
+		"status_code": {"200", "404"}, "favicon": {"7"}, "from": {"2026-01-02"}, "custom_filter": {`status_code >= 300`, `host ~ example && !(tls = expired)`, `(`},
+	} {
+		pools[name] = values
+	}
+	pools["sort"] = append(pools["sort"], "status_code", "content_length", "title", "ip", "technologies", "last_seen", "is_new")
 	pools["scan_ids"], pools["vuln_hash"] = pools["scan_id"], pools["hash"]
 	return pools
 }

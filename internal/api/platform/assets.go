@@ -11,9 +11,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/page"
 )
 
@@ -52,6 +54,9 @@ func (s surface) assets() {
 			From string `query:"from" required:"true" doc:"A day, as 2006-01-02, or a time, as RFC 3339 has it."`
 			To   string `query:"to" doc:"The same, later; of a day, its end. Without it, now."`
 		}) (*struct{ Body AssetDiff }, error) {
+			if _, err := s.Assets.Of(ctx, in.ID); err != nil {
+				return nil, err
+			}
 			from, err := asset.Moment("from", in.From, false)
 			if err != nil {
 				return nil, err
@@ -70,7 +75,12 @@ func (s surface) assets() {
 	rest.Register(s.API, op("get-asset", http.MethodGet, one, assetTag, "One asset with everything that is known of it", 404),
 		func(ctx context.Context, in *AssetPath) (*struct{ Body EnumerationContent }, error) {
 			a, err := s.Assets.Find(ctx, in.ID)
-			return &struct{ Body EnumerationContent }{contentOf(a, true)}, err
+			if err != nil {
+				return nil, err
+			}
+			content := contentOf(a, true)
+			content.Vulnerabilities, err = s.findingsAt(ctx, a)
+			return &struct{ Body EnumerationContent }{content}, err
 		})
 	rest.Register(s.API, op("list-asset-changelogs", http.MethodGet, one+"/changelogs", assetTag, "What changed of an asset, newest first", 404), s.assetChangelogs)
 	picture := op("get-asset-screenshot", http.MethodGet, one+"/screenshot", assetTag, "The picture of an asset, a PNG", 404)
@@ -165,6 +175,31 @@ func (s surface) contents(ctx context.Context, narrow func(asset.Filter) asset.F
 		list.Data[i] = contentOf(a, false)
 	}
 	return &struct{ Body ContentList }{list}, nil
+}
+
+// findingsAt counts the findings at the host and port of an asset; of a host by itself, all
+// of the host.
+func (s surface) findingsAt(ctx context.Context, a asset.Asset) (int64, error) {
+	f := finding.Filter{Hosts: []string{a.Host}}
+	if a.Port > 0 {
+		f.Ports = []int{a.Port}
+	}
+	_, total, err := s.Findings.FindAll(ctx, f, nil, page.Window{Limit: 1})
+	return int64(total), err
+}
+
+// assetAt is what the inventory of the caller's team knows of a host and port; nil: nothing.
+func (s surface) assetAt(ctx context.Context, host string, port int) (*EnumerationContent, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, ok, err := s.Assets.ByHostPort(ctx, c.TeamID, host, port)
+	if err != nil || !ok {
+		return nil, err
+	}
+	content := contentOf(a, false)
+	return &content, nil
 }
 
 // MisconfigurationList is a page of misconfigurations.

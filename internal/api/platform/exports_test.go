@@ -67,7 +67,7 @@ func TestExportedFindingIsTheDocument(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(ScanVulnerability{vulnerabilityOf(f), eventOf(f)})
+		text, err := json.Marshal(ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil})
 		if err != nil {
 			t.Fatal(err)
 		}

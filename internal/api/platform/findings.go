@@ -42,7 +42,11 @@ func (s surface) findings() {
 	rest.Register(s.API, op("get-vulnerability", http.MethodGet, one, vulnTag, "One finding with everything that is known of it", 404),
 		func(ctx context.Context, in *VulnPath) (*struct{ Body ScanVulnerability }, error) {
 			f, err := s.Findings.Find(ctx, in.ID)
-			return &struct{ Body ScanVulnerability }{ScanVulnerability{vulnerabilityOf(f), eventOf(f)}}, err
+			if err != nil {
+				return nil, err
+			}
+			known, err := s.assetAt(ctx, f.Host, f.Port)
+			return &struct{ Body ScanVulnerability }{ScanVulnerability{vulnerabilityOf(f), eventOf(f), known}}, err
 		})
 	rest.Register(s.API, op("list-results", http.MethodGet, "/v1/scans/results", vulnTag, "Your team's findings across scans, newest first"), s.listResults)
 	rest.Register(s.API, op("update-vulnerabilities", http.MethodPatch, "/v1/scans/vulns", vulnTag, "Decide about findings, named by id or by a filter", 404), s.patchVulns)
@@ -81,7 +85,7 @@ func (s surface) findings() {
 	rest.Register(s.API, op("retest-vulnerability", http.MethodPost, "/v1/scans/{vuln_id}/retest", vulnTag, "Look at a finding again", 404),
 		func(ctx context.Context, in *VulnPath) (*struct{ Body RetestAnswer }, error) {
 			f, err := s.Findings.AskRetest(ctx, in.ID)
-			return &struct{ Body RetestAnswer }{RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f)}}}, err
+			return &struct{ Body RetestAnswer }{RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}}, err
 		})
 	rest.Register(s.API, op("get-retest", http.MethodGet, "/v1/retest/{vuln_id}", vulnTag, "What the last retest of a finding showed", 404),
 		func(ctx context.Context, in *VulnPath) (*struct{ Body RetestResult }, error) {

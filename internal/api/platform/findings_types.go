@@ -91,7 +91,8 @@ type Vulnerability struct {
 // ScanVulnerability is one finding (specification, Scan vulnerability).
 type ScanVulnerability struct {
 	Vulnerability
-	Event VulnerabilityEvent `json:"event" doc:"What was seen."`
+	Event         VulnerabilityEvent  `json:"event" doc:"What was seen."`
+	AssetMetadata *EnumerationContent `json:"asset_metadata,omitempty" doc:"What the inventory knows of the host and port; of a single finding only."`
 }
 
 // VulnerabilityResult is a finding in a list.
