@@ -58,6 +58,13 @@ func TestBudgetsStopWithWhatWasFound(t *testing.T) {
 				t.Errorf("allowed %v, sent %d", allowed, out.Requests)
 			}
 			want(t, run(t, c), loop.Stopped, code)
+			// The process died just before the end, and the ledger has money again: what the
+			// journal says has happened.
+			d.entries = d.entries[:len(d.entries)-1]
+			c.Ledger = nil
+			if again := run(t, c); outcomeOf(again) != outcomeOf(out) {
+				t.Errorf("%s\ninstead of\n%s", outcomeOf(again), outcomeOf(out))
+			}
 		})
 	}
 }

@@ -26,12 +26,16 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 	if err != nil {
 		return known, err
 	}
+	refused := ok && known.Status == CallRefused
 	t, args, fault := b.resolve(call)
-	if ok && known.Status == CallRefused || !ok && fault != "" {
+	if fault != "" && (refused || !ok) {
 		return b.refuse(ctx, key, call, fault)
 	}
 	if err := b.guard.before(call.Name, call.Args); err != nil {
 		return Returned{}, err
+	}
+	if refused {
+		return b.refuse(ctx, key, call, known.Error)
 	}
 	if t == nil { // it was there when the call was made
 		return b.done(key, known)
@@ -54,7 +58,8 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 				return Returned{}, err
 			}
 			if !reply.Approve {
-				return b.finish(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
+				ret, err := b.finish(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
+				return b.end(key, ret, err)
 			}
 		}
 	}
@@ -138,7 +143,9 @@ func (b *branch) done(key string, ret Returned) (Returned, error) {
 	}
 	b.account.settle(amounts{}, amounts{requests: int64(requests)})
 	b.sum.Requests += requests
-	b.sum.Calls++
+	if ret.Status != CallDeclined {
+		b.sum.Calls++
+	}
 	b.brought(ret.Result.Evidence)
 	if len(ret.Result.Finding) > 0 {
 		b.found(Finding{Key: key, Branch: b.name, Finding: ret.Result.Finding, Judgement: Judgement{Verdict: Unverified}})

@@ -24,12 +24,14 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 		Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
 			return loop.Result{Text: "found", Evidence: []string{"f" + string(args)}, Finding: json.RawMessage(`{"title":"weak","at":` + string(args) + `}`), Requests: 3}, nil
 		}}
-	c, s := config(d, []loop.Tool{b.tool("look", nil), once, b.tool("break", intrusive), find})
+	login := b.tool("login", func(t *loop.Tool) { t.Secrets = true })
+	c, s := config(d, []loop.Tool{login, b.tool("look", nil), once, b.tool("break", intrusive), find})
 	var main []llm.Response
 	for i := range 10 {
 		main = append(main, calls("look", fmt.Sprintf(`{"n":%d}`, i), "once", fmt.Sprintf(`{"n":%d}`, i)))
 	}
-	s.answers["go"] = append(main, calls("find", `{"n":1}`), calls("break", `{}`), calls("ask_question", `{"question":"On?"}`),
+	s.answers["go"] = append(main, calls("find", `{"n":1}`), calls("break", `{}`), calls("break", `{"not":"this"}`),
+		calls("login", `{"as":"{{$NOBODY}}"}`), calls("nmap", `{`), calls("ask_question", `{"question":"On?"}`),
 		calls("delegate", `{"tasks":[{"instruction":"left"},{"instruction":"right"}]}`), calls("look", `{"last":1}`), says("All done."), says("Still."))
 	s.answers["left"] = []llm.Response{calls("once", `{"l":1}`), calls("look", `{"l":2}`), calls("find", `{"l":3}`), says("left done")}
 	s.answers["right"] = []llm.Response{calls("look", `{"r":1}`), calls("once", `{"r":2}`), calls("look", `{"r":3}`), calls("once", `{"r":4}`), says("right done")}
@@ -108,7 +110,7 @@ func through(t *testing.T, c loop.Config, d *disk) (loop.Outcome, *disk) {
 			return out, d
 		}
 		for _, w := range decode[[]loop.Waiting](out.Pending) {
-			e, _ := w.Answer(loop.Reply{Approve: w.Ask.Kind != loop.AskUnknown, Text: "go on"}, c.Now())
+			e, _ := w.Answer(loop.Reply{Approve: w.Ask.Kind != loop.AskUnknown && !strings.Contains(w.Ask.Text, "not"), Text: "go on"}, c.Now())
 			if _, err := d.Append(t.Context(), e); err != nil {
 				d = d.alive()
 			}
