@@ -65,6 +65,7 @@ const (
 	burst       = 64                     // connections between two looks at the answers
 	strained    = 10 * time.Millisecond  // the pause when the system has no more sockets
 	maxStrain   = 500                    // such pauses in a row end the scan
+	lateness    = 20 * time.Millisecond  // of the loop, from which on it counts
 )
 
 // outcome is how a connection ended.
@@ -94,13 +95,12 @@ type connector interface {
 
 // flight is a connection under way.
 type flight struct {
-	host     *host
-	port     uint16
-	second   bool
-	pending  bool
-	sent     time.Time
-	deadline time.Time
-	round    int // how often the slot was used; tells a new flight from an old deadline
+	host    *host
+	port    uint16
+	second  bool
+	pending bool
+	sent    time.Time
+	round   int // how often the slot was used; tells a new flight from an old deadline
 }
 
 // scan is one run.
@@ -116,7 +116,8 @@ type scan struct {
 	window  window
 	strain  int // times in a row that the system had no socket for us
 	started time.Time
-	sent    int // connections begun
+	sent    int           // connections begun
+	lag     time.Duration // that the loop itself was late, over all: nobody's answer is late for it
 	now     time.Time
 }
 
@@ -207,7 +208,12 @@ func (s *scan) run(ctx context.Context) error {
 		if len(s.queue) == 0 && s.flying == 0 {
 			return nil
 		}
-		s.conns.wait(s.pause(), s.ended)
+		pause := s.pause()
+		before := time.Now()
+		s.conns.wait(pause, s.ended)
+		if late := time.Since(before) - pause; late > lateness {
+			s.lag += late
+		}
 		s.expire()
 	}
 }
@@ -224,7 +230,7 @@ func (s *scan) early() time.Duration {
 func (s *scan) pause() time.Duration {
 	d := idle
 	if len(s.due) > 0 {
-		d = min(d, time.Until(s.due[0].at))
+		d = min(d, time.Until(s.due[0].at.Add(s.lag)))
 	}
 	if len(s.queue) > 0 && s.flying < int(s.window.size) {
 		d = min(d, s.early())
@@ -263,8 +269,7 @@ func (s *scan) launch() {
 		s.ended(slot, o)
 		return
 	}
-	f.deadline = began.Add(h.timeout())
-	heap.Push(&s.due, deadline{f.deadline, slot, f.round})
+	heap.Push(&s.due, deadline{began.Add(h.timeout() - s.lag), slot, f.round})
 	s.offer(h)
 }
 
@@ -333,7 +338,7 @@ func (s *scan) ended(slot int, o outcome) {
 
 // expire gives up the flights whose time is over.
 func (s *scan) expire() {
-	now := time.Now()
+	now := time.Now().Add(-s.lag)
 	for len(s.due) > 0 && !s.due[0].at.After(now) {
 		d := heap.Pop(&s.due).(deadline) //nolint:forcetypeassert // it holds nothing else
 		if f := s.flights[d.slot]; f.pending && f.round == d.round {
@@ -343,7 +348,7 @@ func (s *scan) expire() {
 	}
 }
 
-// deadline is when a flight is given up.
+// deadline is when a flight is given up, on a clock that stood while the loop was late.
 type deadline struct {
 	at          time.Time
 	slot, round int

@@ -231,13 +231,14 @@ func Clean(s string, n int) string {
 		case c == utf8.RuneError, unicode.IsControl(c), unicode.Is(unicode.Cf, c), unicode.Is(unicode.Co, c):
 			continue
 		}
-		if b.Len()+1+utf8.RuneLen(c) > n {
+		gap := ""
+		if space {
+			gap, space = " ", false
+		}
+		if b.Len()+len(gap)+utf8.RuneLen(c) > n {
 			break
 		}
-		if space {
-			b.WriteByte(' ')
-			space = false
-		}
+		b.WriteString(gap)
 		b.WriteRune(c)
 	}
 	return b.String()

@@ -249,7 +249,7 @@ func (c *chunks) head() error {
 		if text == "" {
 			continue
 		}
-		n, err := strconv.ParseInt(strings.TrimSpace(text), 16, 63)
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 16, 64)
 		if err != nil || n < 0 {
 			return io.ErrUnexpectedEOF
 		}

@@ -172,7 +172,7 @@ func fields(a *Answer) map[string]string {
 // isPage reports whether an answer's body may be HTML.
 func isPage(a *Answer) bool {
 	kind := strings.ToLower(a.Get("content-type"))
-	return kind == "" && printable(a.Body) || strings.Contains(kind, "html") || strings.Contains(kind, "xml") || strings.HasPrefix(kind, "text/plain") && looksHTML(a.Body)
+	return kind == "" && (printable(a.Body) || looksHTML(a.Body)) || strings.Contains(kind, "html") || strings.Contains(kind, "xml") || strings.HasPrefix(kind, "text/plain") && looksHTML(a.Body)
 }
 
 func looksHTML(b []byte) bool {
