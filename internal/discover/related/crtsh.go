@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -107,7 +108,7 @@ func (h *hunt) open(ctx context.Context, p place, listed []certificate) (out []c
 			break
 		}
 		seen[c.commonName] = true
-		_ = p.get(ctx, withQuery(p.base, url.Values{"d": {fmt.Sprint(c.id)}}), func(r io.Reader) error {
+		_ = p.get(ctx, withQuery(p.base, url.Values{"d": {strconv.FormatInt(c.id, 10)}}), func(r io.Reader) error {
 			text, err := io.ReadAll(io.LimitReader(r, maxPEM))
 			if block, _ := pem.Decode(text); block != nil && err == nil {
 				if opened, ok := readDER(block.Bytes); ok {

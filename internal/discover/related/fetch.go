@@ -252,8 +252,7 @@ func eachOf(r io.Reader, fn func(d *json.Decoder) error) error {
 	}
 	for n := 0; d.More(); n++ {
 		if err := fn(d); err != nil {
-			var mismatch *json.UnmarshalTypeError
-			if errors.As(err, &mismatch) { // one odd element; the decoder stands behind it
+			if _, odd := errors.AsType[*json.UnmarshalTypeError](err); odd { // the decoder stands behind this one
 				continue
 			}
 			return broken(err, n)

@@ -270,7 +270,7 @@ func TestOwners(t *testing.T) {
 		{"Acme", "Acme Labs", false}, {"", "", false}, {"N/A", "n/a", false}, {"Domains By Proxy, LLC", "Domains By Proxy, LLC", false}, {"REDACTED FOR PRIVACY", "REDACTED FOR PRIVACY", false},
 		{"Privacy service provided by Withheld for Privacy ehf", "Privacy service provided by Withheld for Privacy ehf", false}, {"Whois Privacy Corp.", "Whois Privacy Corp.", false},
 		{"Contact Privacy Inc. Customer 0123", "Contact Privacy Inc. Customer 0123", false}, {"Data Protected", "Data Protected", false}, {"Private Person", "Private Person", false},
-		{"Cloudflare, Inc.", "Cloudflare, Inc.", false}, {"Proximus NV", "PROXIMUS", true}, {"Perfect Privacy, LLC", "Perfect Privacy, LLC", false}, {"株式会社例", "株式会社例", true},
+		{"Cloudflare, Inc.", "Cloudflare, Inc.", false}, {"Proximus NV", "PROXIMUS", true}, {"Perfect Privacy, LLC", "Perfect Privacy, LLC", false}, {"Пример", "ООО Пример", false}, {"Пример", "ПРИМЕР", true},
 	} {
 		if got := sameOrg(c.a, c.b); got != c.same {
 			t.Errorf("%q and %q: %v", c.a, c.b, got)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -69,14 +70,14 @@ func (p *Prober) look(ctx context.Context, domain string) (e discover.Evidence) 
 	e.Active = &active
 	for _, address := range []string{"https://" + domain + "/", "http://" + domain + "/"} {
 		e.Probe = address
-		resp, page, err := fetch(ctx, p.HTTP, address)
+		page, err := fetch(ctx, p.HTTP, address)
 		if err != nil {
 			continue
 		}
 		active = true
-		e.StatusCode, e.Title = resp.StatusCode, titleOf(page)
-		if to, err := resp.Location(); err == nil {
-			e.Location = line(to.String())
+		e.StatusCode, e.Title = page.status, titleOf(page.body)
+		if page.location != nil {
+			e.Location = line(page.location.String())
 		}
 		break
 	}
@@ -84,22 +85,31 @@ func (p *Prober) look(ctx context.Context, domain string) (e discover.Evidence) 
 	return e
 }
 
-// fetch gets the beginning of a page.
-func fetch(ctx context.Context, c *http.Client, address string) (*http.Response, []byte, error) {
+// page is the beginning of a web page.
+type page struct {
+	status   int
+	location *url.URL // where it redirects to; nil: nowhere
+	body     []byte
+}
+
+// fetch gets a page.
+func fetch(ctx context.Context, c *http.Client, address string) (p page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	r.Header.Set("User-Agent", userAgent)
 	resp, err := c.Do(r)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	defer resp.Body.Close()
-	page, _ := io.ReadAll(io.LimitReader(resp.Body, maxPage)) // it answers, though its page may break off
-	return resp, page, nil
+	p.status = resp.StatusCode
+	p.location, _ = resp.Location()                            // without one it stays nil
+	p.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxPage)) // it answers, though its page may break off
+	return p, nil
 }
 
 // titleOf is the title of a page.

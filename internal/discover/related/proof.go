@@ -109,18 +109,17 @@ func (v *Verifier) web(ctx context.Context, domain string, paths []string, what 
 // page gets a page, over redirects within the site.
 func (v *Verifier) page(ctx context.Context, domain, address string) ([]byte, error) {
 	for range maxHopsHome {
-		resp, page, err := fetch(ctx, v.HTTP, address)
+		p, err := fetch(ctx, v.HTTP, address)
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode == http.StatusOK {
-			return page, nil
+		if p.status == http.StatusOK {
+			return p.body, nil
 		}
-		to, err := resp.Location()
-		if err != nil || !sameSite(to, domain) {
+		if p.location == nil || !sameSite(p.location, domain) {
 			return nil, errors.New("no page")
 		}
-		address = to.String()
+		address = p.location.String()
 	}
 	return nil, errors.New("too many redirects")
 }
