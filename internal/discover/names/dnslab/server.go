@@ -287,7 +287,7 @@ func (n *node) answer(m *dns.Msg, head dns.RR_Header, kind uint16) {
 	addrs := n.addrs
 	if n.pool.IsValid() {
 		b := n.pool.Addr().As4()
-		b[3] = byte(rand.Uint32())
+		b[3] |= byte(rand.Uint32()) >> (n.pool.Bits() - 24)
 		addrs = []netip.Addr{netip.AddrFrom4(b)}
 	}
 	head.Rrtype = kind

@@ -28,7 +28,7 @@ const (
 // node is a name with something under it.
 type node struct {
 	addrs  []netip.Addr
-	pool   netip.Prefix // addresses at random, a new one each time
+	pool   netip.Prefix // a /24 or smaller: an address at random, a new one each time
 	alias  string
 	texts  map[string][]string // other records by type, as in a zone file
 	manner manner
@@ -131,11 +131,12 @@ func (z *Zone) wildcards() {
 	z.wildcard("wild", &node{addrs: []netip.Addr{v4(90, 1), v4(90, 2)}})
 	z.wildcard("deep.wild", &node{addrs: []netip.Addr{v4(91, 1)}})
 	z.wildcard("spin", &node{pool: netip.MustParsePrefix("127.92.0.0/24")})
+	z.wildcard("few", &node{pool: netip.MustParsePrefix("127.94.0.0/29")})
 	z.wildcard("aka", &node{alias: "www." + z.Domain})
 	z.wildcard("void", &node{alias: "nobody.elasticbeanstalk.com"})
 	z.wildcard("blank", &node{texts: map[string][]string{"TXT": {`"x"`}}})
 	for i := range 10 {
-		for j, zone := range []string{"wild", "deep.wild", "spin", "aka", "void", "blank"} {
+		for j, zone := range []string{"wild", "deep.wild", "spin", "few", "aka", "void", "blank"} {
 			z.host(fmt.Sprintf("real%d.%s", i, zone), BySource, plainly, v4(93, 10*i+j))
 		}
 	}
@@ -151,6 +152,7 @@ func (z *Zone) aliases() {
 		z.alias(name, target+"."+z.Domain, plainly)
 		target = name
 	}
+	z.alias("real.aka", "api."+z.Domain, plainly)
 	z.alias("loop-a", "loop-b."+z.Domain, plainly)
 	z.alias("loop-b", "loop-a."+z.Domain, plainly)
 	z.alias("self", "self."+z.Domain, plainly)
