@@ -23,6 +23,7 @@ const (
 	maxPages     = 50
 	defaultPages = 20
 	maxLinks     = 1000 // kept of one crawl
+	maxLink      = 2000 // bytes of one
 )
 
 func (a crawlArgs) pages() int {
@@ -87,12 +88,12 @@ func (k *Kit) callCrawl(ctx context.Context, a crawlArgs, say func(string)) (loo
 // links are the places on the same host that an answer leads to with a GET.
 func links(base *url.URL, a *webAnswer) (out []string) {
 	found := []string{a.Header.Get("Location")}
-	for _, m := range regexp.MustCompile(`(?i)\b(?:href|src|action)\s*=\s*(?:"([^"]{1,2000})"|'([^']{1,2000})'|([^\s"'>]{1,2000}))`).FindAllSubmatch(a.Body, maxLinks) {
+	for _, m := range regexp.MustCompile(`(?i)\b(?:href|src|action)\s*=\s*(?:"([^"]+)"|'([^']+)'|([^\s"'>]+))`).FindAllSubmatch(a.Body, maxLinks) {
 		found = append(found, html.UnescapeString(string(slices.Concat(m[1], m[2], m[3]))))
 	}
 	for _, text := range found {
 		u, err := base.Parse(strings.TrimSpace(text))
-		if text == "" || err != nil || u.Host != base.Host || u.Scheme != base.Scheme {
+		if text == "" || len(text) > maxLink || err != nil || u.Host != base.Host || u.Scheme != base.Scheme {
 			continue
 		}
 		u.Fragment = ""

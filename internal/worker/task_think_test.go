@@ -85,7 +85,7 @@ func TestModelFindsAndTheVerifierDecides(t *testing.T) {
 			t.Errorf("memory %+v, %v", m, err)
 		}
 		deeds, _, err := o.tasks.FindDeeds(o.ctx, made.ID, task.DeedFilter{Limit: 100, EventType: "tool_call"})
-		if err != nil || len(deeds) != 6 || slices.ContainsFunc(deeds, func(d task.Deed) bool { return d.CompletedAt == nil }) {
+		if err != nil || len(deeds) != 6 || deeds[0].Status != task.DeedCompleted || slices.ContainsFunc(deeds, func(d task.Deed) bool { return d.CompletedAt == nil }) {
 			t.Errorf("the log has %+v, %v", deeds, err)
 		}
 		again, err := o.tasks.Create(o.ctx, task.NewTask{ID: made.ID, Instruction: "and now?"})
