@@ -38,8 +38,8 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
-		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain,
+		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset, "group_id": (*attacker).group, "policy_id": (*attacker).policy,
 			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret}
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
