@@ -210,8 +210,7 @@ func (id *identifier) encrypted(ctx context.Context) (Result, bool) {
 	}
 	conn, err := inside(ctx)
 	if err != nil {
-		var alert tls.AlertError
-		if errors.As(err, &alert) { // it speaks TLS, but not with us
+		if _, ok := errors.AsType[tls.AlertError](err); ok { // it speaks TLS, but not with us
 			return Result{Name: "tls", TLS: true, Note: web.Clean("the TLS handshake failed: "+err.Error(), 200)}, true
 		}
 		return Result{}, false

@@ -116,10 +116,10 @@ func (d *datagram) ask(ctx context.Context, dial func(context.Context, uint16) (
 	b := make([]byte, maxAnswer)
 	for range udpTries {
 		if _, err := conn.Write([]byte(d.send)); err != nil {
-			return nil, nil //nolint:nilerr // a closed port
+			return nil, nil // a closed port
 		}
 		if ctx.Err() != nil {
-			return nil, nil //nolint:nilerr // what is found until then counts
+			return nil, nil
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(udpWait))
 		n, err := conn.Read(b)

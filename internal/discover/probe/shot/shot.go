@@ -104,8 +104,11 @@ func options(path, home, proxy string) []chromedp.ExecAllocatorOption {
 	)
 }
 
-// Take gives a picture of a page as PNG.
+// Take gives a picture of the page at an http or https URL, as PNG.
 func (b *Browser) Take(ctx context.Context, url string) ([]byte, error) {
+	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+		return nil, errors.New("only web pages are shown")
+	}
 	select {
 	case b.turns <- struct{}{}:
 		defer func() { <-b.turns }()

@@ -226,7 +226,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	}
 	n, err := c.br.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
-	if err == io.EOF { //nolint:errorlint // bufio returns it bare
+	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

@@ -57,7 +57,7 @@ func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 	if c.Apps != nil {
 		v.Asset.Technologies, v.Asset.Details, err = c.Apps.Name(a)
 		if err != nil {
-			v.note("technologies could not be named: %v", err)
+			v.notef("technologies could not be named: %v", err)
 		}
 	}
 	return v, nil
@@ -94,10 +94,10 @@ func (c *Client) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, er
 			return nil, err
 		case errors.As(err, &denied):
 			v.Denied = append(v.Denied, Refusal{at.String(), denied.Why})
-			v.note("the redirect to %s leads out of scope: %s", shown(at), denied.Why)
+			v.notef("the redirect to %s leads out of scope: %s", shown(at), denied.Why)
 			return last, nil
 		default:
-			v.note("the redirect to %s was not answered: %s", shown(at), Clean(err.Error(), 200))
+			v.notef("the redirect to %s was not answered: %s", shown(at), Clean(err.Error(), 200))
 			return last, nil
 		}
 		v.Last, last = at, a
@@ -115,13 +115,13 @@ func (c *Client) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, er
 		}
 		switch {
 		case next == nil:
-			v.note("the redirect does not lead to a web address")
+			v.notef("the redirect does not lead to a web address")
 			return last, nil
 		case seen[next.String()]:
-			v.note("the redirects lead in a circle")
+			v.notef("the redirects lead in a circle")
 			return last, nil
 		case len(seen) > maxHops:
-			v.note("more than %d redirects", maxHops)
+			v.notef("more than %d redirects", maxHops)
 			return last, nil
 		}
 		at = next
@@ -141,14 +141,14 @@ func (v *Visit) describe(start *url.URL, a *Answer) {
 	}
 	s.WAF = edgeOf(wafs, s.Headers, nil, nil)
 	if a.Cut != "" {
-		v.note("%s", Clean(a.Cut, 200))
+		v.notef("%s", Clean(a.Cut, 200))
 	}
 	if a.Proto == "HTTP/0.9" {
-		v.note("the server sends a page without a header")
+		v.notef("the server sends a page without a header")
 	}
 }
 
-func (v *Visit) note(format string, args ...any) {
+func (v *Visit) notef(format string, args ...any) {
 	v.Asset.Notes = append(v.Asset.Notes, fmt.Sprintf(format, args...))
 }
 
