@@ -228,7 +228,7 @@ func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipel
 		ports := t.Ports
 		t.Ports = nil
 		switch p := t.Prefix; {
-		case p.IsValid() && len(ports) == 0:
+		case p.IsValid() && !p.IsSingleIP():
 			bits := p.Addr().BitLen() - p.Bits()
 			if bits > 20 || uint64(1)<<bits > left {
 				return usage(fmt.Errorf("%s: the networks have more than %d addresses together", p, maxAddresses))

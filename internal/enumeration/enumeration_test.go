@@ -171,7 +171,7 @@ func TestChunkThatRunsTwiceLeavesTheSame(t *testing.T) {
 func TestSourceThatFellSilentIsTold(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		y := setUp(t, d)
-		e := y.create(t, Config{Inputs: []string{"192.0.2.1"}})
+		e := y.create(t, Config{Inputs: []string{"192.0.2.0/30"}})
 		y.run(t, e.ID, 1, 40)
 		for run, count := range []int{50, 2} {
 			_, err := y.Rescan(y.alice, e.ID)
@@ -269,7 +269,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 	covers, err := Config{RootDomains: []string{"*.Example.com", "example.com."}, Inputs: []string{"https://a.test:8443/x", "a.test", "10.1.2.3", "10.0.0.0/30", "10.0.0.9:22"}}.check()
-	if err != nil || !slices.Equal(covers.Domains, []string{"example.com"}) || len(covers.Hosts) != 2 || covers.Hosts[0].Ports[0] != 8443 || len(covers.Prefixes) != 2 || covers.Hosts[1].Host != "10.0.0.9" {
+	if err != nil || !slices.Equal(covers.Domains, []string{"example.com"}) || len(covers.Hosts) != 3 || covers.Hosts[0].Ports[0] != 8443 || len(covers.Prefixes) != 1 || covers.Hosts[2].Host != "10.0.0.9" {
 		t.Errorf("%+v %v", covers, err)
 	}
 }

@@ -71,7 +71,7 @@ func (c Config) Coverage() (out Coverage, err error) {
 			if addresses += 1 << bits; addresses > MaxAddresses {
 				return out, errs.Field("enrichment_inputs", "enrichment_inputs: the ranges have more than %d addresses.", MaxAddresses)
 			}
-			if len(t.Ports) == 0 || bits > 0 {
+			if bits > 0 {
 				out.Prefixes = append(out.Prefixes, p)
 				continue
 			}

@@ -104,18 +104,15 @@ func (s surface) createScan(ctx context.Context, in *struct{ Body ScanRequest })
 		return nil, err
 	}
 	b := in.Body
-	switch {
-	case b.Socks5Proxy != "":
+	if b.Socks5Proxy != "" {
 		return nil, errs.Field("socks5_proxy", "socks5_proxy is not supported.")
-	case len(b.Assets) > 0:
-		return nil, errs.Field("assets", "assets: there is no list of assets %.60q.", b.Assets[0])
-	case len(b.EnumerationIDs) > 0:
-		return nil, errs.Field("enumeration_ids", "enumeration_ids: there is no enumeration %.60q.", b.EnumerationIDs[0].ID)
-	case b.ScanAllAssets:
-		return nil, errs.Field("scan_all_assets", "scan_all_assets: there are no assets.")
+	}
+	targets, err := s.inventoryTargets(ctx, b)
+	if err != nil {
+		return nil, err
 	}
 	c := scan.Config{
-		Targets: b.Targets, EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All, ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
+		Targets: slices.Concat(b.Targets, targets), EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All, ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
 		AlertConfigIDs: b.AlertConfigIDs, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), NoGlobalAlerts: b.NoGlobalAlerts, NoGlobalReports: b.NoGlobalReports,
 		NoGlobalSettings: b.NoGlobalScans, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior,
 	}

@@ -86,9 +86,10 @@ type ScanRequest struct {
 	PrivateTemplates []InlineTemplate `json:"private_templates,omitempty" maxItems:"100" doc:"Templates that come with the request."`
 	Recommended      bool             `json:"recommended,omitempty" doc:"Also the recommended set: all severities but info, nothing loud."`
 	All              bool             `json:"all,omitempty" doc:"All templates."`
-	Assets           []string         `json:"assets,omitempty" doc:"Lists of assets to take targets from."`
+	Assets           []string         `json:"assets,omitempty" doc:"Enumerations and groups to take targets from, as they are now."`
 	EnumerationIDs   []EnumerationRef `json:"enumeration_ids,omitempty" doc:"Enumerations to take targets from."`
 	ScanAllAssets    bool             `json:"scan_all_assets,omitempty" doc:"Take every asset as a target."`
+	AssetFilters     *AssetFilters    `json:"asset_filters,omitempty" doc:"Take only assets that these mean; by themselves, of all of the team's."`
 	ScanConfigIDs    []string         `json:"scan_config_ids,omitempty" doc:"Configurations of the engine."`
 	ReportConfigIDs  []string         `json:"reporting_config_ids,omitempty" doc:"Configurations for issue trackers."`
 	AlertConfigIDs   []string         `json:"alerting_config_ids,omitempty" doc:"Configurations for alerts."`
