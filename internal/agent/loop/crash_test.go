@@ -27,7 +27,7 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 	login := b.tool("login", func(t *loop.Tool) { t.Secrets = true })
 	c, s := config(d, []loop.Tool{login, b.tool("look", nil), once, b.tool("break", intrusive), find})
 	var main []llm.Response
-	for i := range 10 {
+	for i := range 8 {
 		main = append(main, calls("look", fmt.Sprintf(`{"n":%d}`, i), "once", fmt.Sprintf(`{"n":%d}`, i)))
 	}
 	s.answers["go"] = append(main, calls("find", `{"n":1}`), calls("break", `{}`), calls("break", `{"not":"this"}`),

@@ -96,7 +96,7 @@ func inJSON(value string, forHTML bool) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(forHTML)
-	if enc.Encode(value) != nil { // every string encodes
+	if err := enc.Encode(value); err != nil { // every string encodes
 		return value
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
