@@ -44,6 +44,7 @@ func TestResolveFindsTheTruthOf5000Names(t *testing.T) {
 	z, _, cfg := lab(t)
 	before := runtime.NumGoroutine()
 	asked := z.Asked()
+	slices.Reverse(asked) // those made up first: a wildcard is known by nothing but its samples
 	got, report := resolve(t, cfg, asked...)
 	if len(got) != len(asked) || report.Asked != len(asked) {
 		t.Errorf("%d names asked, %d told, %d counted", len(asked), len(got), report.Asked)
