@@ -71,10 +71,7 @@ func BenchmarkObserve(b *testing.B) {
 // BenchmarkList lists 100 of 1,000,000 assets of one enumeration (VEDETTE_BENCH_ASSETS)
 // with each kind of filter and order. The bar is a 99th percentile of 20 ms (issue 5).
 func BenchmarkList(b *testing.B) {
-	total := 1_000_000
-	if text := os.Getenv("VEDETTE_BENCH_ASSETS"); text != "" {
-		total, _ = strconv.Atoi(text)
-	}
+	total := benchTotal()
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
 			r := setUp(b, dbtest.Open(b, engine))
@@ -90,16 +87,64 @@ func BenchmarkList(b *testing.B) {
 			b.Logf("their index is made in %s and takes %d MB", time.Since(began), (heap()-before)>>20)
 			for name, q := range benchFilters() {
 				f := r.filter(b, q)
-				for _, sorts := range [][]page.Sort{nil, {{Column: "host"}}, {{Column: "status"}, {Column: "title", Desc: true}}, {{Column: "updated_at", Desc: true}}} {
-					label := name
-					for _, s := range sorts {
-						label += "-by-" + s.Column
-					}
-					b.Run(label, func(b *testing.B) { measure(b, r, f, sorts) })
+				for _, sorts := range benchOrders {
+					b.Run(label(name, sorts), func(b *testing.B) { measure(b, r, f, sorts) })
 				}
 			}
 		})
 	}
+}
+
+// BenchmarkPick is the part of a list that has no database: which 100 of 1,000,000 assets
+// are shown, and how many there are.
+func BenchmarkPick(b *testing.B) {
+	x := newIndex()
+	before := heap()
+	for i := range benchTotal() {
+		r, _, err := rowOf("e", many(i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.no, r.firstRun, r.run = uint32(i+1), 1, 1
+		x.put(&r)
+	}
+	x.runs["e"] = runs{latest: 1}
+	x.tidy()
+	b.Logf("%d assets take %d MB", benchTotal(), (heap()-before)>>20)
+	for name, q := range benchFilters() {
+		f, err := q.Parse(time.Now())
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, sorts := range benchOrders {
+			b.Run(label(name, sorts), func(b *testing.B) {
+				used, n := cpuTime(b), 0
+				for b.Loop() {
+					x.page(Query{Filter: f, Sorts: sorts, Window: page.Window{Offset: n * 100 % 10_000, Limit: 100}})
+					n++
+				}
+				b.ReportMetric(float64((cpuTime(b)-used).Microseconds())/1000/float64(n), "cpu-ms/op")
+			})
+		}
+	}
+}
+
+// benchOrders are orders that lists are asked for in.
+var benchOrders = [][]page.Sort{nil, {{Column: "host"}}, {{Column: "status"}, {Column: "title", Desc: true}}, {{Column: "updated_at", Desc: true}}}
+
+func label(name string, sorts []page.Sort) string {
+	for _, s := range sorts {
+		name += "-by-" + s.Column
+	}
+	return name
+}
+
+// benchTotal is how many assets benchmarks list: VEDETTE_BENCH_ASSETS, or 1,000,000.
+func benchTotal() int {
+	if n, err := strconv.Atoi(os.Getenv("VEDETTE_BENCH_ASSETS")); err == nil {
+		return n
+	}
+	return 1_000_000
 }
 
 func heap() uint64 {
