@@ -8,7 +8,7 @@ import (
 
 // The window of a resolver: how many questions it may have in flight.
 const (
-	firstWindow = 64
+	firstWindow = 100
 	leastWindow = 16
 	tooManyLost = 0.02 // of a window's questions
 	worthIt     = 1.05 // times the answers that a wider window must bring
@@ -182,8 +182,7 @@ func (p *pool) adapt(s *server, now time.Time) {
 		s.limit = min(p.widest, s.limit+s.limit/4+1)
 		s.rate = rate
 	case s.full:
-		s.limit = max(min(firstWindow, p.widest), s.limit-s.limit/8)
-		s.rate *= 0.95 // times change: it is tried again
+		s.rate *= 0.97 // times change: it is tried again
 	}
 	s.done, s.lost, s.full, s.since = 0, 0, false, now
 }

@@ -73,14 +73,16 @@ func (w *wildcards) made(ctx context.Context, host string, f found) bool {
 		w.note(parent)
 		w.sample(ctx, z, parent, moreSamples)
 	}
-	if z.fits(host, f) {
-		return true
+	for !z.fits(host, f) {
+		if z.asked >= mostSamples || ctx.Err() != nil {
+			return false
+		}
+		w.sample(ctx, z, parent, anotherLook)
+		if z.fresh < 2 { // it answers the same each time
+			return z.fits(host, f)
+		}
 	}
-	if z.asked >= mostSamples {
-		return false
-	}
-	w.sample(ctx, z, parent, anotherLook)
-	return z.fits(host, f)
+	return true
 }
 
 // zone is the entry of a parent.
