@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/ids"
+	"github.com/vedette-sec/vedette/internal/model"
 	"github.com/vedette-sec/vedette/internal/task"
 )
 
@@ -114,6 +115,9 @@ func (h *house) task(p person) (taskID, issueID string) {
 	if _, err := h.db.Exec(ctx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity, title, description, remediation,
 		template_id, target, matched_at, evidence, event, created_at, updated_at) VALUES (?, ?, ?, 'h', 'open', 'verified', 'low', 't', 'd', 'r', 'x', 'y', 'z', ?, ?, ?, ?)`,
 		issueID, p.TeamID, t.ID, db.Doc([]task.Evidence{}), db.Doc(engine.Event{}), now, now); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.Models.RecordUsage(ctx, nil, model.Row{StreamID: ids.New(), TaskID: t.ID, TeamID: p.TeamID, UserID: p.UserID, Model: model.Builtin, Status: "completed", CreatedAt: now.Time}); err != nil {
 		h.t.Fatal(err)
 	}
 	return t.ID, issueID
@@ -222,6 +226,8 @@ func (h *house) state() string {
 		`SELECT count(*), coalesce(max(share_type || ttl || id), ''), coalesce(sum(updated_at), 0) FROM template_share`,
 		`SELECT count(*), coalesce(max(state), ''), coalesce(sum(updated_at), 0) FROM export`,
 		`SELECT count(*), coalesce(max(hash), ''), coalesce(sum(created_at), 0) FROM api_key`,
+		`SELECT count(*), coalesce(max(provider || display_name), ''), coalesce(sum(updated_at), 0) FROM model_key`,
+		`SELECT count(*), coalesce(max(team_id || mode), ''), 0 FROM model_mode`,
 		`SELECT count(*), coalesce(max(team_id || user_id || role), ''), coalesce(sum(created_at), 0) FROM member`,
 		`SELECT count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(created_at), 0) FROM invitation`,
 		`SELECT count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(place), 0) FROM default_member`,

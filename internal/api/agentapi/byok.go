@@ -85,7 +85,8 @@ type ModeRequest struct {
 	Mode string `json:"mode" enum:"vedette,byok" doc:"vedette: the server's. byok: those you manage."`
 }
 
-type providerPath struct {
+// ProviderPath names a provider of models.
+type ProviderPath struct {
 	Provider string `path:"provider" maxLength:"64" doc:"openai, anthropic, openrouter, google, xai, vercel-gateway, amazon-bedrock, azure-foundry, or openai-compatible for any server by its base_url."`
 }
 
@@ -107,7 +108,7 @@ func (s surface) byok() {
 	set.Description = "The key is tried first, with a call that costs nothing, and stored sealed only when the provider takes it. No answer shows it again."
 	set.Errors = []int{404}
 	rest.Register(s.API, set, func(ctx context.Context, in *struct {
-		providerPath
+		ProviderPath
 		Body ProviderKeyRequest
 	}) (*struct{ Body StoredKey }, error) {
 		k, v, err := s.Models.SetKey(ctx, in.Body.key(in.Provider))
@@ -117,7 +118,7 @@ func (s surface) byok() {
 	validate := op("validate-provider-key", http.MethodPost, path+"/providers/{provider}/validate", tag, "Try a provider's key without storing it")
 	validate.Errors = []int{404}
 	rest.Register(s.API, validate, func(ctx context.Context, in *struct {
-		providerPath
+		ProviderPath
 		Body ProviderKeyRequest
 	}) (*struct{ Body KeyValidation }, error) {
 		v, err := s.Models.Validate(ctx, in.Body.key(in.Provider))
@@ -126,7 +127,7 @@ func (s surface) byok() {
 
 	del := op("delete-provider-key", http.MethodDelete, path+"/providers/{provider}", tag, "Delete a provider's key: yours, or else your team's")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *struct{ providerPath }) (*struct{ Body DeletedKey }, error) {
+	rest.Register(s.API, del, func(ctx context.Context, in *struct{ ProviderPath }) (*struct{ Body DeletedKey }, error) {
 		d, err := s.Models.DeleteKey(ctx, model.Provider(in.Provider))
 		return &struct{ Body DeletedKey }{DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining, AutoSwitched: d.Switched}}, err
 	})
