@@ -44,7 +44,7 @@ demo: build ## watch one task find real weaknesses in a site of its own, under a
 
 test: ## run every test (as root on Debian, installs what it needs when missing)
 	@scripts/need go postgres nginx
-	@scripts/need --wish poppler libreoffice
+	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium
 	@scripts/test $(TESTFLAGS) ./...
 
 race: ## run the tests of the concurrent rooms under the race detector
@@ -57,6 +57,7 @@ fuzz: ## fuzz every Fuzz target for FUZZTIME each (10s)
 
 bench: ## run the benchmarks; BENCH=regexp picks some
 	@scripts/need go postgres nginx
+	@scripts/need --wish nmap
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 0 ./...
 
 seed: ## fill DATABASE with FINDINGS findings in SCANS scans of seed@example.com
