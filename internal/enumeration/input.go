@@ -24,6 +24,22 @@ type Found struct {
 	Ports []uint16 `json:"ports,omitempty"` // to look at besides the enumeration's
 }
 
+// Steps are steps by their names; whether they are known is for Create to say.
+func Steps(names []string) (steps []discover.Step) {
+	for _, name := range names {
+		steps = append(steps, discover.Step(name))
+	}
+	return steps
+}
+
+// StepNames are the names of the steps of a configuration; nil means all.
+func (c Config) StepNames() (names []string) {
+	for _, step := range c.Steps {
+		names = append(names, string(step))
+	}
+	return names
+}
+
 // Coverage is what an enumeration covers: nothing else may be dialled.
 type Coverage struct {
 	Domains  []string // with all below them

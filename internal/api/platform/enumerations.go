@@ -9,7 +9,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/finding"
@@ -127,7 +126,7 @@ func (s surface) createEnumeration(ctx context.Context, in *struct{ Body Enumera
 	}
 	b := in.Body
 	c := enumeration.Config{
-		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: steps(b.Steps), Ports: b.Ports, FollowRedirect: value(b.Config.FollowRedirect),
+		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps), Ports: b.Ports, FollowRedirect: value(b.Config.FollowRedirect),
 		AlertConfigIDs: b.AlertConfigIDs, NoGlobalAlerts: b.NoGlobalAlerts, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), AutomaticScans: b.AutomaticScans,
 		AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior, AgentDiscover: b.AgentDiscover,
 	}
@@ -186,13 +185,6 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-func steps(words []string) (out []discover.Step) {
-	for _, w := range words {
-		out = append(out, discover.Step(w))
-	}
-	return out
-}
-
 func (s surface) enumerationConfigs() {
 	const path = enumerationPath + "/config"
 	rest.Register(s.API, op("get-enumeration-config", http.MethodGet, path, enumerationTag, "What an enumeration was asked to do", 404),
@@ -203,9 +195,7 @@ func (s surface) enumerationConfigs() {
 				Name: &found.Name, RootDomains: orEmpty(c.RootDomains), Inputs: orEmpty(c.Inputs), Ports: &c.Ports, Launch: EnumerationLaunchOpts{&c.FollowRedirect, &c.Ports},
 				AlertConfigIDs: orEmpty(c.AlertConfigIDs), SubfinderConfigIDs: orEmpty(c.SubfinderConfigIDs), Exclusions: orEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
 			}
-			for _, step := range c.Steps {
-				out.Steps = append(out.Steps, string(step))
-			}
+			out.Steps = c.StepNames()
 			return &struct{ Body EnumerationConfig }{out}, err
 		})
 	rest.Register(s.API, op("update-enumeration-config", http.MethodPatch, path, enumerationTag, "Change what an enumeration does when it is launched next", 404),
@@ -220,7 +210,7 @@ func (s surface) enumerationConfigs() {
 				ports = b.Launch.Ports
 			}
 			return said("The configuration is changed."), s.Enumerations.UpdateConfig(ctx, in.ID, enumeration.ConfigUpdate{
-				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: steps(b.Steps), Ports: ports, FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
+				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: enumeration.Steps(b.Steps), Ports: ports, FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
 				SubfinderConfigIDs: b.SubfinderConfigIDs, Exclusions: b.Exclusions, AutomaticScans: b.AutomaticScans,
 			}, in.Type == "replace")
 		})

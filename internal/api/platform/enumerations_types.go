@@ -3,7 +3,6 @@ package platform
 import (
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/enumeration"
 )
 
@@ -41,7 +40,7 @@ type EnumerateData struct {
 	TotalTargets    int                  `json:"total_targets" doc:"How many hosts the last run found."`
 	DoneTargets     int                  `json:"total_targets_processed" doc:"How many of those it has looked at."`
 	Denied          int                  `json:"denied" doc:"How many connections of the last run the scope refused."`
-	EnrichmentSteps []discover.Step      `json:"steps" doc:"The steps it was asked for; none means all."`
+	EnrichmentSteps []string             `json:"steps" doc:"The steps it was asked for; none means all."`
 }
 
 // EnumerationStats counts an inventory.
@@ -63,10 +62,7 @@ func enumerateDataOf(e enumeration.Enumeration, now time.Time) EnumerateData {
 		RootDomains: orEmpty(c.RootDomains), DomainNames: orEmpty(c.RootDomains), Exclusions: orEmpty(c.Exclusions), InputCount: e.InputCount,
 		IsRescan: e.Rescans() > 0, RescanCount: e.Rescans(), CloudConfigIDs: orEmpty(c.CloudConfigIDs), TotalAssets: t.Assets, NewAssets: n.NewAssets,
 		AgentID: c.AgentID, AgentTags: orEmpty(c.AgentTags), AgentNetworks: orEmpty(c.AgentNetworks), AgentBehavior: c.AgentBehavior, AgentDiscover: c.AgentDiscover,
-		AutomaticScans: c.AutomaticScans, IsInternal: e.IsInternal, TotalTargets: n.Names, DoneTargets: n.DoneNames, Denied: n.Denials, EnrichmentSteps: c.Steps,
-	}
-	if out.EnrichmentSteps == nil {
-		out.EnrichmentSteps = []discover.Step{}
+		AutomaticScans: c.AutomaticScans, IsInternal: e.IsInternal, TotalTargets: n.Names, DoneTargets: n.DoneNames, Denied: n.Denials, EnrichmentSteps: orEmpty(c.StepNames()),
 	}
 	if !n.EndedAt.IsZero() {
 		out.CompletedAt = &n.EndedAt
