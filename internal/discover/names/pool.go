@@ -182,7 +182,8 @@ func (p *pool) adapt(s *server, now time.Time) {
 		s.limit = min(p.widest, s.limit+s.limit/4+1)
 		s.rate = rate
 	case s.full:
-		s.rate *= 0.97 // times change: it is tried again
+		s.limit = max(min(firstWindow, p.widest), s.limit-s.limit/8)
+		s.rate *= 0.95 // times change: it is tried again
 	}
 	s.done, s.lost, s.full, s.since = 0, 0, false, now
 }

@@ -57,7 +57,7 @@ func TestPoolRestsWhoFails(t *testing.T) {
 
 func TestWindowFollowsTheAnswers(t *testing.T) {
 	s := &server{limit: 100}
-	p := pool{servers: []*server{s}, widest: 180}
+	p := pool{servers: []*server{s}, widest: 150}
 	now := time.Now()
 	window := func(done, lost int, full bool, took time.Duration) int {
 		s.since, s.done, s.lost, s.full = now, done, lost, full
@@ -74,11 +74,11 @@ func TestWindowFollowsTheAnswers(t *testing.T) {
 	}{
 		{"used up: wider", 100, 0, true, time.Second, 126},
 		{"too soon to tell", 500, 0, true, time.Millisecond, 126},
-		{"no faster than before: as it was", 100, 0, true, time.Second, 126},
-		{"not used up: as it was", 500, 0, false, time.Second, 126},
-		{"faster, and few lost: wider", 1000, 10, true, time.Second, 158},
-		{"faster: as wide as may be", 2000, 0, true, time.Second, 180},
-		{"many lost: narrower", 9000, 900, true, time.Second, 126},
+		{"no faster than before: narrower", 100, 0, true, time.Second, 111},
+		{"not used up: as it was", 500, 0, false, time.Second, 111},
+		{"faster, and few lost: wider", 1000, 10, true, time.Second, 139},
+		{"faster: as wide as may be", 2000, 0, true, time.Second, 150},
+		{"many lost: narrower", 9000, 900, true, time.Second, 105},
 	} {
 		if got := window(c.done, c.lost, c.full, c.took); got != c.want {
 			t.Fatalf("%s: %d, want %d", c.what, got, c.want)

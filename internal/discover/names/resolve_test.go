@@ -19,7 +19,7 @@ func lab(t testing.TB) (*dnslab.Zone, *dnslab.Server, names.Config) {
 	z := dnslab.Generate("lab.test", 5000)
 	z.Slow = 50 * time.Millisecond
 	s := dnslab.Start(t, z)
-	return z, s, names.Config{Resolvers: []string{s.Addr}, Domains: []string{"lab.test"}, Timeout: 400 * time.Millisecond, Retries: 1}
+	return z, s, names.Config{Resolvers: []string{s.Addr}, Domains: []string{"lab.test"}, Timeout: time.Second, Retries: 3}
 }
 
 // resolve collects what Resolve says.
