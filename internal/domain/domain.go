@@ -11,6 +11,7 @@
 package domain
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -97,8 +98,16 @@ func New(d *db.DB, q *queue.Queue, c Config) *Domains {
 	return &Domains{Config: c, db: d, queue: q}
 }
 
-// Add notes that the caller's team says a domain is its own. Conflict when it has said so.
-func (ds *Domains) Add(ctx context.Context, name string, by discover.ProofType) (Domain, error) {
+// ProofType and Evidence are documents of discovery that doors show as they are.
+type (
+	ProofType = discover.ProofType
+	Evidence  = discover.Evidence
+)
+
+// Add notes that the caller's team says a domain is its own, to be proved by a TXT record
+// when by is empty. Conflict when it has said so.
+func (ds *Domains) Add(ctx context.Context, name string, by ProofType) (Domain, error) {
+	by = cmp.Or(by, discover.ProofTXT)
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Domain{}, err

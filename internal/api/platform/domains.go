@@ -11,7 +11,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/domain"
 )
 
@@ -51,11 +50,7 @@ func (s surface) domains() {
 }
 
 func (s surface) addDomain(ctx context.Context, in *struct{ Body NewDomain }) (*struct{ Body DomainItem }, error) {
-	by := discover.ProofType(in.Body.Type)
-	if by == "" {
-		by = discover.ProofTXT
-	}
-	d, err := s.Domains.Add(ctx, in.Body.Domain, by)
+	d, err := s.Domains.Add(ctx, in.Body.Domain, domain.ProofType(in.Body.Type))
 	return &struct{ Body DomainItem }{domainOf(d)}, err
 }
 

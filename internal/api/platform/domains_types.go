@@ -3,7 +3,6 @@ package platform
 import (
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/domain"
 )
 
@@ -67,9 +66,9 @@ type AssociatedDomains struct {
 
 // AssociatedDomain is one of them.
 type AssociatedDomain struct {
-	Domain   string            `json:"domain" doc:"The domain."`
-	Sources  []string          `json:"sources" doc:"The sources that name it."`
-	Evidence discover.Evidence `json:"evidence" doc:"What was seen."`
+	Domain   string          `json:"domain" doc:"The domain."`
+	Sources  []string        `json:"sources" doc:"The sources that name it."`
+	Evidence domain.Evidence `json:"evidence" doc:"What was seen."`
 }
 
 // SourceHealth is how a place behaved when it was asked last.
