@@ -45,17 +45,17 @@ func TestCaps(t *testing.T) {
 		expect("and cost nothing", first.Settle(ctx, "3", 0), "")
 		expect("more than was reserved", first.Settle(ctx, "2", 9*cent), "spent_beyond_reservation")
 
-		if err := r.accounts.SetDefaultCap(ctx, ptr(12), false); err != nil {
+		if err := r.accounts.SetDefaultCap(ctx, new(int64(12)), false); err != nil {
 			t.Fatal(err)
 		}
 		second := of(bob, ids.New(), 0, false)
 		expect("beyond the team's default", second.Reserve(ctx, "1", 2*cent+1), model.CodeMemberCap)
 		expect("up to it", second.Reserve(ctx, "1", 2*cent), "")
-		if err := r.accounts.SetCap(ctx, bob.Email, ptr(0)); err != nil {
+		if err := r.accounts.SetCap(ctx, bob.Email, new(int64(0))); err != nil {
 			t.Fatal(err)
 		}
 		expect("a cap of 0 blocks what is free", second.Reserve(ctx, "2", 0), model.CodeMemberCap)
-		if err := r.accounts.SetCap(ctx, bob.Email, ptr(1000)); err != nil {
+		if err := r.accounts.SetCap(ctx, bob.Email, new(int64(1000))); err != nil {
 			t.Fatal(err)
 		}
 		expect("beyond the operator's", second.Reserve(ctx, "2", 89*cent), model.CodeBudget)
@@ -74,8 +74,6 @@ func TestCaps(t *testing.T) {
 		}
 	})
 }
-
-func ptr(n int64) *int64 { return &n }
 
 // TestSpentReservedCap: whatever several workers do at once, in whatever order and
 // however often, spent never exceeds reserved, and reserved never the cap.

@@ -83,7 +83,7 @@ func (s *Models) Summarise(ctx context.Context, from, to time.Time, by Period) (
 	if !slices.Contains([]Period{Daily, Weekly, Monthly}, by) {
 		return out, errs.Field("group_by", "group_by must be day, week or month.")
 	}
-	where, _, err := s.reader(ctx)
+	where, err := s.reader(ctx)
 	if err != nil {
 		return out, err
 	}

@@ -99,16 +99,16 @@ type UsageFilter struct {
 
 // reader is whose usage the caller may see: an admin the team's, somebody who is alone in
 // their team their own. Others are refused.
-func (s *Models) reader(ctx context.Context) (where db.Where, c account.Caller, err error) {
+func (s *Models) reader(ctx context.Context) (where db.Where, err error) {
 	c, own, err := s.manager(ctx)
 	if err != nil {
-		return where, c, err
+		return where, err
 	}
 	where.And("u.team_id = ?", c.TeamID)
 	if own != "" && c.Role != account.Admin {
 		where.And("u.user_id = ?", own)
 	}
-	return where, c, nil
+	return where, nil
 }
 
 func (f UsageFilter) where(w *db.Where, speaks db.Dialect) {
@@ -158,7 +158,7 @@ func scanUsage(row db.Row) (r Row, err error) {
 
 // FindStreams is a window of the streams that the caller may see, and how many there are.
 func (s *Models) FindStreams(ctx context.Context, f UsageFilter, w page.Window) ([]Row, int, error) {
-	where, _, err := s.reader(ctx)
+	where, err := s.reader(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -168,7 +168,7 @@ func (s *Models) FindStreams(ctx context.Context, f UsageFilter, w page.Window) 
 // FindTasks is a window of the tasks that the caller may see, each with all its streams
 // together, and how many there are. The filter looks at a task's newest stream.
 func (s *Models) FindTasks(ctx context.Context, f UsageFilter, w page.Window) ([]Row, int, error) {
-	where, _, err := s.reader(ctx)
+	where, err := s.reader(ctx)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -61,7 +61,7 @@ func (m *anthropicModel) stream(ctx context.Context, client *http.Client, r Requ
 
 func (m *anthropicModel) params(r Request) anthropic.MessageNewParams {
 	name, _ := wireName(m.Provider, r.Model)
-	p := anthropic.MessageNewParams{Model: anthropic.Model(name), MaxTokens: int64(r.MaxTokens), Messages: anthropicMessages(r.Messages)}
+	p := anthropic.MessageNewParams{Model: name, MaxTokens: int64(r.MaxTokens), Messages: anthropicMessages(r.Messages)}
 	mark := anthropic.NewCacheControlEphemeralParam()
 	if strings.TrimSpace(r.System) != "" {
 		p.System = []anthropic.TextBlockParam{{Text: r.System, CacheControl: mark}}
@@ -172,7 +172,7 @@ func (a *anthropicAnswer) read(events ssestream.Decoder) error {
 func (a *anthropicAnswer) add(e anthropic.MessageStreamEventUnion) {
 	switch e := e.AsAny().(type) {
 	case anthropic.MessageStartEvent:
-		a.model, a.counted = string(e.Message.Model), true
+		a.model, a.counted = e.Message.Model, true
 		u := e.Message.Usage
 		a.usage = Usage{Input: int(u.InputTokens), Output: int(u.OutputTokens), CacheRead: int(u.CacheReadInputTokens), CacheWrite: int(u.CacheCreationInputTokens)}
 	case anthropic.ContentBlockStartEvent:

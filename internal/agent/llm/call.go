@@ -88,7 +88,7 @@ func (c Config) call(ctx context.Context, maxTokens int, once try) (Response, er
 		if err == nil {
 			return response, nil
 		}
-		failure, delay, again := c.judge(err, began)
+		delay, again, failure := c.judge(err, began)
 		if !again || n >= c.Retries {
 			return response, failure
 		}
@@ -122,30 +122,30 @@ func (c Config) once(ctx context.Context, maxTokens int, once try) (Response, bo
 
 // judge turns what went wrong into words of ours, and says whether another try may help
 // and how long the provider wants us to wait before it.
-func (c Config) judge(err error, began bool) (failure error, delay time.Duration, again bool) {
+func (c Config) judge(err error, began bool) (delay time.Duration, again bool, failure error) {
 	var s *status
 	var refused *errs.Error
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &s):
 		e, again := s.judge()
-		return e.because(s, c.Key), s.after, again && !began
+		return s.after, again && !began, e.because(s, c.Key)
 	case errors.Is(err, errTooLong):
-		return errs.New(errs.FailedDependency, CodeAnswer, "The model's answer was broken off: it went on without an end.").Because(err), 0, false
+		return 0, false, errs.New(errs.FailedDependency, CodeAnswer, "The model's answer was broken off: it went on without an end.").Because(err)
 	case errors.Is(err, errSilent):
-		return errs.New(errs.Unavailable, CodeUnavailable, "The model's provider was silent for more than %s.", c.Idle).Because(err), 0, false
+		return 0, false, errs.New(errs.Unavailable, CodeUnavailable, "The model's provider was silent for more than %s.", c.Idle).Because(err)
 	case errors.Is(err, context.Canceled):
-		return errs.New(errs.Unavailable, CodeUnavailable, "The call of the model was ended.").Because(err), 0, false
+		return 0, false, errs.New(errs.Unavailable, CodeUnavailable, "The call of the model was ended.").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return errs.New(errs.Unavailable, CodeUnavailable, "The model's provider did not answer in time.").Because(err), 0, false
+		return 0, false, errs.New(errs.Unavailable, CodeUnavailable, "The model's provider did not answer in time.").Because(err)
 	case errors.As(err, &refused): // by netguard, or by a reader of ours
 		if refused.Code == CodeAnswer || refused.Code == CodeUnavailable || refused.Code == CodeLimited {
-			return refused, 0, false
+			return 0, false, refused
 		}
-		return errs.New(errs.FailedDependency, CodeRequest, "The model's provider may not be reached: %s", refused.Message).Because(err), 0, false
+		return 0, false, errs.New(errs.FailedDependency, CodeRequest, "The model's provider may not be reached: %s", refused.Message).Because(err)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return errs.New(errs.Unavailable, CodeUnavailable, "The model's provider cannot be reached.").Because(redact(err, c.Key)), 0, true
+		return 0, true, errs.New(errs.Unavailable, CodeUnavailable, "The model's provider cannot be reached.").Because(redact(err, c.Key))
 	default:
-		return errs.New(errs.Unavailable, CodeUnavailable, "The connection to the model's provider broke.").Because(redact(err, c.Key)), 0, !began
+		return 0, !began, errs.New(errs.Unavailable, CodeUnavailable, "The connection to the model's provider broke.").Because(redact(err, c.Key))
 	}
 }

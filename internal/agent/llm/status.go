@@ -167,8 +167,8 @@ func redact(err error, key string) error {
 }
 
 // malformed is the error of an answer that cannot be read.
-func malformed(format string, args ...any) error {
-	return errs.New(errs.FailedDependency, CodeAnswer, "The model's answer cannot be read: "+format+".", args...)
+func malformed(how string) error {
+	return errs.New(errs.FailedDependency, CodeAnswer, "The model's answer cannot be read: %s.", how)
 }
 
 // statusOf is the HTTP status that an error in the middle of a stream stands for.

@@ -152,10 +152,10 @@ func TestAnswers(t *testing.T) {
 		stream []string
 		want   llm.Response
 	}{
-		"openai text": {openAI, []string{chunk(`{"role":"assistant","content":""}`, "null"), chunk(`{"content":"Grüße "}`, "null"), chunk(`{"content":"aus 東京"}`, "null"), chunk(`{}`, "stop"), openAIUsage, done},
-			llm.Response{Model: "served", Text: "Grüße aus 東京", Stop: llm.StopEnd, Usage: usage}},
-		"openai text in single bytes": {openAI, strings.Split(chunk(`{"content":"Grüße 東京 😀"}`, "stop")+": a comment\n\n"+openAIUsage+done, ""),
-			llm.Response{Model: "served", Text: "Grüße 東京 😀", Stop: llm.StopEnd, Usage: usage}},
+		"openai text": {openAI, []string{chunk(`{"role":"assistant","content":""}`, "null"), chunk(`{"content":"Grüße "}`, "null"), chunk(`{"content":"aus \u6771\u4eac"}`, "null"), chunk(`{}`, "stop"), openAIUsage, done},
+			llm.Response{Model: "served", Text: "Grüße aus \u6771\u4eac", Stop: llm.StopEnd, Usage: usage}},
+		"openai text in single bytes": {openAI, strings.Split(chunk(`{"content":"Grüße € 😀"}`, "stop")+": a comment\n\n"+openAIUsage+done, ""),
+			llm.Response{Model: "served", Text: "Grüße € 😀", Stop: llm.StopEnd, Usage: usage}},
 		"openai calls in pieces": {openAI, []string{
 			chunk(`{"content":"I look.","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"at\""}}]}`, "null"),
@@ -171,8 +171,8 @@ func TestAnswers(t *testing.T) {
 			llm.Response{Model: "served", Text: "I will not.", Stop: llm.StopRefusal, Usage: usage}},
 		"openai filter":     {openAI, []string{chunk(`{"content":"so"}`, "content_filter"), openAIUsage, done}, llm.Response{Model: "served", Text: "so", Stop: llm.StopRefusal, Usage: usage}},
 		"openai null error": {openAI, []string{strings.Replace(chunk(`{"content":"ok"}`, "stop"), "{", `{"error":null,`, 1), openAIUsage, done}, llm.Response{Model: "served", Text: "ok", Stop: llm.StopEnd, Usage: usage}},
-		"anthropic text": {anthropic, strings.Split(hello()+block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"Grüße "}`, `{"type":"text_delta","text":"東京"}`)+goodbye("end_turn"), ""),
-			llm.Response{Model: "claude-served", Text: "Grüße 東京", Stop: llm.StopEnd, Usage: anthropicUsage}},
+		"anthropic text": {anthropic, strings.Split(hello()+block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"Grüße "}`, `{"type":"text_delta","text":"€ 😀"}`)+goodbye("end_turn"), ""),
+			llm.Response{Model: "claude-served", Text: "Grüße € 😀", Stop: llm.StopEnd, Usage: anthropicUsage}},
 		"anthropic calls": {anthropic, []string{hello(), block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"I look."}`),
 			block(1, `{"type":"tool_use","id":"t1","name":"look","input":{}}`, `{"type":"input_json_delta","partial_json":"{\"at\""}`, `{"type":"input_json_delta","partial_json":":}"}`),
 			block(2, `{"type":"tool_use","id":"t2","name":"ask","input":{}}`), goodbye("tool_use")},
