@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/discover"
@@ -32,7 +33,7 @@ func facts(a discover.Asset) [][2]string {
 		if n == 0 {
 			return ""
 		}
-		return fmt.Sprint(n)
+		return strconv.Itoa(n)
 	}
 	certificate := ""
 	if a.TLS != nil {

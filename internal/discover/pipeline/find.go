@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -201,10 +202,12 @@ func (p *Pipeline) resolve(ctx context.Context, about string, from *feed, hand f
 	report, err := names.Resolve(ctx, p.names, from.all, func(n discover.Name) {
 		put := from.take(n.Host)
 		n.Sources = put.Sources
-		if _, err := netip.ParseAddr(n.Host); err == nil {
-			a, _ := netip.ParseAddr(n.Host)
+		a, err := netip.ParseAddr(n.Host)
+		switch {
+		case err == nil:
 			n.IP = []netip.Addr{a}
-		} else if !names.Exists(n) && !(from.named && len(n.IP) > 0) {
+		case from.named && len(n.IP) > 0, names.Exists(n):
+		default:
 			return
 		}
 		found++
@@ -239,10 +242,11 @@ func (p *Pipeline) byPorts(targets []Target) map[string][]discover.Name {
 			case ports == "":
 				ports = "top-100"
 			}
-			own := slices.Sorted(slices.Values(t.Ports))
-			for _, port := range own {
-				ports += fmt.Sprintf(",%d", port)
+			list := []string{ports}
+			for _, port := range slices.Sorted(slices.Values(t.Ports)) {
+				list = append(list, strconv.Itoa(int(port)))
 			}
+			ports = strings.Join(list, ",")
 		}
 		out[ports] = append(out[ports], t.Name)
 	}

@@ -133,8 +133,7 @@ func (p *Pipeline) why(host string) string {
 		return "it is excluded"
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
-		var denied *netguard.Denied
-		if errors.As(p.scope.Admit("", netip.AddrPortFrom(a, 80)), &denied) {
+		if denied, ok := errors.AsType[*netguard.Denied](p.scope.Admit("", netip.AddrPortFrom(a, 80))); ok {
 			return denied.Why
 		}
 	}
