@@ -98,12 +98,15 @@ func TestHostileServices(t *testing.T) {
 	}
 }
 
-func FuzzIdentify(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, s := range []string{"SSH-2.0-x", "\x00\x00\x00\x60\xfeSMB", "\x04\x01\x00\x2b\x00\x00\x01\x00\x00\x00\x1a", "\x01\x00\x00\x00\x00\x00\x40\x00\x0a\x00\x0a\x07productS\xff\xff\xff\xff", "\x00\x34VE\x84\x00\x00\x01\x00\x01", "\x02version\x00\xff\xff\xff\xff"} {
 		f.Add([]byte(s), uint16(22))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, port uint16) {
-		r := service.Identify(t.Context(), "a.test", port, service.Times{Greeting: 5 * time.Millisecond, All: 20 * time.Millisecond}, answering(string(b), true))
+		r, ok := service.Read(b, port)
+		if ok != (r.Name != "") {
+			t.Fatalf("%v, %+v", ok, r)
+		}
 		for _, c := range r.Product + r.Version + r.Note {
 			if unicode.IsControl(c) {
 				t.Fatalf("%+v", r)
