@@ -2,8 +2,8 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +21,7 @@ type Memory struct {
 	RuntimeInput []string      `json:"user_runtime_input" maxItems:"100" doc:"What a person said while it ran."`
 }
 
-// Todo is something to be done.
+// A Todo is something to be done.
 type Todo struct {
 	Content string `json:"content" doc:"What is to be done."`
 	Index   int    `json:"index" doc:"Its place."`
@@ -240,8 +240,7 @@ func (r *Run) Recall(ctx context.Context) (string, error) {
 		}
 		b.WriteString(heading + "\n")
 		for _, line := range lines {
-			text, _ := json.Marshal(line) // quoted: one line each, whatever is in it
-			b.WriteString("- " + string(text) + "\n")
+			b.WriteString("- " + strconv.Quote(line) + "\n") // one line each, whatever is in it
 		}
 	}
 	list("The user said, about all their tasks:", own.Facts)

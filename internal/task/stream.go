@@ -91,46 +91,54 @@ func (ts *Tasks) Follow(ctx context.Context, id, streamID string, after int64) (
 	if streamID == "" {
 		streamID = t.StreamID
 	}
-	var task string
-	if err := ts.db.QueryRow(ctx, `SELECT task_id FROM task_stream WHERE id = ? AND task_id = ?`, streamID, t.ID).Scan(&task); err != nil {
-		if db.IsNoRows(err) {
-			err = errs.Missing("stream").At("stream_id")
-		}
+	if err := ts.has(ctx, t.ID, streamID); err != nil {
 		return nil, err
 	}
-	return func(yield func(*Event, error) bool) {
-		poll := time.NewTicker(pollEvery)
-		defer poll.Stop()
-		for {
-			news := ts.hub.wait(streamID) // before reading, so that nothing falls between the two
-			events, err := ts.events(ctx, streamID, after)
-			if err != nil {
-				yield(nil, err)
+	return func(yield func(*Event, error) bool) { ts.follow(ctx, streamID, after, yield) }, nil
+}
+
+// has fails with NotFound when a task has no such stream.
+func (ts *Tasks) has(ctx context.Context, id, streamID string) error {
+	var task string
+	err := ts.db.QueryRow(ctx, `SELECT task_id FROM task_stream WHERE id = ? AND task_id = ?`, streamID, id).Scan(&task)
+	if db.IsNoRows(err) {
+		err = errs.Missing("stream").At("stream_id")
+	}
+	return err
+}
+
+func (ts *Tasks) follow(ctx context.Context, streamID string, after int64, yield func(*Event, error) bool) {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
+		news := ts.hub.wait(streamID) // before reading, so that nothing falls between the two
+		events, err := ts.events(ctx, streamID, after)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for i := range events {
+			after = events[i].Seq
+			if !yield(&events[i], nil) || events[i].Type == EventFinish {
 				return
-			}
-			for i := range events {
-				after = events[i].Seq
-				if !yield(&events[i], nil) || events[i].Type == EventFinish {
-					return
-				}
-			}
-			if len(events) == eventBatch {
-				continue
-			}
-			if len(events) == 0 && ts.ended(ctx, streamID, after) {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-news:
-			case <-poll.C:
-				if len(events) == 0 && !yield(nil, nil) {
-					return
-				}
 			}
 		}
-	}, nil
+		if len(events) == eventBatch {
+			continue
+		}
+		if len(events) == 0 && ts.ended(ctx, streamID, after) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		case <-poll.C:
+			if len(events) == 0 && !yield(nil, nil) {
+				return
+			}
+		}
+	}
 }
 
 // ended reports whether there is nothing behind the sequence number and never will be:

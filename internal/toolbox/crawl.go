@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -45,7 +46,7 @@ func (k *Kit) crawl() action[crawlArgs] {
 func (k *Kit) callCrawl(ctx context.Context, a crawlArgs, say func(string)) (loop.Result, error) {
 	start, err := url.Parse(a.URL)
 	if err != nil || start.Host == "" {
-		return loop.Result{}, fmt.Errorf("url must begin with http:// or https:// and name a host")
+		return loop.Result{}, errors.New("url must begin with http:// or https:// and name a host")
 	}
 	start.Fragment = ""
 	var r loop.Result
