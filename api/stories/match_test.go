@@ -72,7 +72,11 @@ func (s *story) match(path string, want, have any) string {
 				return fmt.Sprintf("%s: %s is not a %s", path, compact(have), w)
 			}
 			if m[2] != "" {
-				s.values[m[2]] = fmt.Sprint(have)
+				if _, number := have.(float64); number {
+					s.values[m[2]] = compact(have) // in digits, and not as 4e+09
+				} else {
+					s.values[m[2]] = fmt.Sprint(have)
+				}
 			}
 			return ""
 		}
