@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset, "group_id": (*attacker).group, "policy_id": (*attacker).policy,
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "mapping_id": (*attacker).mapping, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset, "group_id": (*attacker).group, "policy_id": (*attacker).policy,
 			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret}
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
@@ -145,6 +146,17 @@ func (a *attacker) config() string {
 		a.t.Fatalf("making a configuration: %d %s", got.status, got.body)
 	}
 	return made.ID
+}
+
+// mapping makes a severity mapping.
+func (a *attacker) mapping() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/scans/config/severity", &a.admin, `{"template_id": "`+ids.New()+`", "custom_severity": "low"}`))
+	var made struct{ ID int64 }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == 0 {
+		a.t.Fatalf("making a severity mapping: %d %s", got.status, got.body)
+	}
+	return strconv.FormatInt(made.ID, 10)
 }
 
 // enumeration makes an enumeration.

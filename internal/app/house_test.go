@@ -220,6 +220,7 @@ func (h *house) state() string {
 		`SELECT count(*), coalesce(max(password_hash), ''), coalesce(sum(spending_cap_cents), -1) FROM user_account`,
 		`SELECT count(*), coalesce(max(name || status), ''), coalesce(sum(updated_at), 0) FROM scan`,
 		`SELECT count(*), coalesce(max(status || labels), ''), coalesce(sum(updated_at), 0) FROM finding`,
+		`SELECT count(*), coalesce(max(custom || template_id), ''), coalesce(sum(updated_at), 0) FROM finding_severity`,
 		`SELECT count(*), coalesce(max(frequency), ''), coalesce(sum(next_run), 0) FROM scan_schedule`,
 		`SELECT count(*), coalesce(max(value), ''), coalesce(sum(id), 0) FROM scan_exclusion`,
 		`SELECT count(*), coalesce(max(digest || path || prompt), ''), coalesce(sum(updated_at), 0) FROM template`,

@@ -79,6 +79,9 @@ func (fs *Findings) add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 	if err != nil {
 		return Added{}, err
 	}
+	if err := weigh(ctx, tx, from.TeamID, rows); err != nil {
+		return Added{}, err
+	}
 	olds, err := find(ctx, tx, rows)
 	if err != nil {
 		return Added{}, err
@@ -111,6 +114,20 @@ func (fs *Findings) number(ctx context.Context, tx *db.Tx, teamID string, n, m i
 		ON CONFLICT (team_id) DO UPDATE SET last_no = finding_log.last_no + excluded.last_no, last_rev = finding_log.last_rev + excluded.last_rev
 		RETURNING last_no, last_rev`, teamID, n, m).Scan(&no, &rev)
 	return no - n + 1, rev - m + 1, err
+}
+
+// weigh gives rows the severities that their team wants for their templates.
+func weigh(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
+	var templates []string
+	for _, r := range rows {
+		templates = append(templates, r.templateID)
+	}
+	slices.Sort(templates)
+	holds, err := overrides(ctx, tx, teamID, slices.Compact(templates))
+	for i, r := range rows {
+		rows[i].severity = holds.of(r.templateID, r.id, r.severity)
+	}
+	return err
 }
 
 func find(ctx context.Context, tx *db.Tx, rows []row) ([]known, error) {

@@ -154,7 +154,7 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 
 // alter calls do with each finding that a filter picks, all in one transaction, with a
 // revision of its own for each. What is deleted meanwhile is left out.
-func (fs *Findings) alter(ctx context.Context, f Filter, do func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error)) (changed int, err error) {
+func (fs *Findings) alter(ctx context.Context, f Filter, do alteration) (changed int, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return 0, err
@@ -170,31 +170,39 @@ func (fs *Findings) alter(ctx context.Context, f Filter, do func(ctx context.Con
 		return 0, err
 	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		changed = 0
-		_, rev, err := fs.number(ctx, tx, c.TeamID, 0, int64(len(picked)))
-		if err != nil {
-			return err
-		}
-		for part := range slices.Chunk(picked, batch) {
-			rows, err := tx.Query(ctx, `SELECT `+columns+tables+numbered(part), append([]any{c.TeamID}, anys(part)...)...)
-			olds, err := db.Collect(rows, err, func(r db.Row) (Finding, error) { return scan(r) })
-			if err != nil {
-				return err
-			}
-			for _, old := range inOrder(olds, part) {
-				did, err := do(ctx, tx, c, old, rev)
-				if err != nil {
-					return err
-				}
-				if did {
-					changed++
-				}
-				rev++
-			}
-		}
-		return nil
+		changed, err = fs.eachOf(ctx, tx, c, picked, do)
+		return err
 	})
 	return changed, err
+}
+
+// alteration changes a finding, under a revision of its own, and says whether it did.
+type alteration func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error)
+
+// eachOf calls do with each of the findings that have these numbers.
+func (fs *Findings) eachOf(ctx context.Context, tx *db.Tx, c account.Caller, picked []uint32, do alteration) (changed int, err error) {
+	_, rev, err := fs.number(ctx, tx, c.TeamID, 0, int64(len(picked)))
+	if err != nil {
+		return 0, err
+	}
+	for part := range slices.Chunk(picked, batch) {
+		rows, err := tx.Query(ctx, `SELECT `+columns+tables+numbered(part), append([]any{c.TeamID}, anys(part)...)...)
+		olds, err := db.Collect(rows, err, func(r db.Row) (Finding, error) { return scan(r) })
+		if err != nil {
+			return changed, err
+		}
+		for _, old := range inOrder(olds, part) {
+			did, err := do(ctx, tx, c, old, rev)
+			if err != nil {
+				return changed, err
+			}
+			if did {
+				changed++
+			}
+			rev++
+		}
+	}
+	return changed, nil
 }
 
 // picked is the numbers that a filter picks. Every id that it names must be the team's.

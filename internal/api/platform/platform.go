@@ -77,6 +77,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.members()
 	s.auditLog()
 	s.configs()
+	s.severities()
 	s.domains()
 	s.findings()
 	s.tickets()
