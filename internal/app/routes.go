@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/vedette-sec/vedette/internal/api/agentapi"
 	"github.com/vedette-sec/vedette/internal/api/console"
+	"github.com/vedette-sec/vedette/internal/api/mcp"
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/api/rest/docs"
@@ -32,6 +33,7 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 	for _, prefix := range platform.Prefixes {
 		mux.Handle(prefix, plat)
 	}
+	mux.Handle(mcp.Path, mcp.New(kit, mcp.Deps{Tasks: a.Tasks, Scans: a.Scans, Findings: a.Findings, Assets: a.assets, Enumerations: a.enumerations, Catalog: a.catalog}))
 	var specs []docs.Spec
 	for _, surface := range []struct {
 		path string

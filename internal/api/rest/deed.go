@@ -34,6 +34,9 @@ const deedTimeout = 10 * time.Second
 // answer can rely on the record. What was refused only for its rate is not handed on, for
 // a flood of requests must not become a flood of writes.
 func (a *API) decided(r *http.Request, rec *record, status int) error {
+	if rec.came != 0 {
+		status = rec.came
+	}
 	if a.After == nil || rec.caller.UserID == "" || r.Method == http.MethodGet || status == http.StatusTooManyRequests {
 		return nil
 	}
@@ -49,6 +52,13 @@ func (a *API) decided(r *http.Request, rec *record, status int) error {
 // About names what a request was about, or made, for its deed: for a handler whose
 // operation has no id in its path, and none in the body of its answer.
 func About(ctx context.Context, id string) { recordOf(ctx).object = id }
+
+// Did names what a request did and what came of it, for its deed, the log and the metrics:
+// for an operation that stands for many, and whose protocol has no status for each.
+func Did(ctx context.Context, operation string, status int) {
+	rec := recordOf(ctx)
+	rec.operation, rec.came = operation, status
+}
 
 // named is the id in an operation's path, the innermost where there are several.
 func named(ctx huma.Context) string {

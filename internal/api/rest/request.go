@@ -23,6 +23,7 @@ type record struct {
 	id        string
 	operation string
 	object    string // the id of what the request is about
+	came      int    // what came of it, where the answer's status does not say; 0: it does
 	caller    account.Caller
 	byKey     bool // the caller used their API key
 	err       *errs.Error
