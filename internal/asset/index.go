@@ -195,13 +195,18 @@ func (x *index) tidy() {
 }
 
 // within is the values of ip with an address of a network.
-func (x *index) within(network netip.Prefix) (ids []uint32) {
-	at, _ := slices.BinarySearchFunc(x.nets, network.Masked().Addr(), func(n netValue, addr netip.Addr) int { return n.addr.Compare(addr) })
-	for _, n := range x.nets[at:] {
-		if !network.Contains(n.addr) {
-			break
+func (x *index) within(network netip.Prefix) []uint32 {
+	low, _ := slices.BinarySearchFunc(x.nets, network.Masked().Addr(), func(n netValue, addr netip.Addr) int { return n.addr.Compare(addr) })
+	inside := x.nets[low:]
+	high, _ := slices.BinarySearchFunc(inside, network, func(n netValue, network netip.Prefix) int {
+		if network.Contains(n.addr) {
+			return -1
 		}
-		ids = append(ids, n.id)
+		return 1
+	})
+	ids := make([]uint32, high)
+	for i, n := range inside[:high] {
+		ids[i] = n.id
 	}
 	return ids
 }

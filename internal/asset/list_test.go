@@ -39,11 +39,11 @@ func drawn(t *rapid.T) discover.Asset {
 // drawnFilters are filters of up to three fields, and what they mean, said once more.
 func drawnFilters(t *rapid.T, now time.Time) (q Filters, holds func(a Asset) bool) {
 	var all []func(Asset) bool
-	for range rapid.IntRange(0, 3).Draw(t, "fields") {
+	for _, field := range rapid.SliceOfNDistinct(rapid.IntRange(0, 18), 0, 3, rapid.ID[int]).Draw(t, "fields") {
 		var h func(Asset) bool
 		pick := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(t, what) }
 		yes := rapid.Bool().Draw(t, "yes")
-		switch rapid.IntRange(0, 18).Draw(t, "field") {
+		switch field {
 		case 0:
 			q.Host = pick("host", "A.example.com", "a.example.com,example.com", "*.example.com", "*e*.com")
 			h = func(a Asset) bool { return oneOf(q.Host, func(w string) bool { return glob(w, a.Host) }) }

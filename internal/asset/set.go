@@ -88,9 +88,40 @@ func (s set) keep(holds func(no uint32) bool) {
 	}
 }
 
-func (s set) numbers() []uint32 {
-	out := make([]uint32, 0, s.count())
-	s.each(func(no uint32) bool { out = append(out, no); return true })
+func (s set) numbers() []uint32 { return s.appendTo(make([]uint32, 0, s.count()), 0) }
+
+// appendTo appends the numbers, each of them more by base.
+func (s set) appendTo(out []uint32, base uint32) []uint32 {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			out = append(out, base+uint32(i*64+bits.TrailingZeros64(word)))
+		}
+	}
+	return out
+}
+
+// sample is so many of the total numbers of a set, which has more: one of each stretch
+// of them, from irregular places in it, so that no period in them matters.
+func (s set) sample(size, total int) []uint32 {
+	out := make([]uint32, 0, size)
+	place := func() int {
+		const golden = 0x9e3779b97f4a7c15
+		within, _ := bits.Mul64(uint64(len(out))*golden, uint64(total))
+		return (len(out)*total + int(within)) / size
+	}
+	passed, next := 0, place()
+	for i, word := range s {
+		n := bits.OnesCount64(word)
+		for len(out) < size && next < passed+n {
+			rest := word
+			for range next - passed {
+				rest &= rest - 1
+			}
+			out = append(out, uint32(i*64+bits.TrailingZeros64(rest)))
+			next = place()
+		}
+		passed += n
+	}
 	return out
 }
 
@@ -123,23 +154,30 @@ func (p *posting) remove(no uint32) {
 	}
 }
 
-// cost is how long it takes to put them all into a set, in looks at one asset.
+// denseFrom is how many assets are put into a set by a copy of all bits, and not one by
+// one.
+const denseFrom = 1 << 14
+
+// cost is how long it takes to put them all into a set, in looks at one asset of a walk
+// through all: each posting is somewhere else in memory.
 func (p *posting) cost() int {
-	const dense = 4096
+	const jump = 8
 	if p.many != nil {
-		return min(int(p.many.GetCardinality()), dense)
+		return jump + 2*min(int(p.many.GetCardinality()), denseFrom)
 	}
-	return len(p.few)
+	return jump + len(p.few)
 }
 
 // into adds the assets to a set that is long enough.
 func (p *posting) into(s set) {
-	for _, no := range p.few {
-		s.add(no)
-	}
-	if p.many != nil {
+	if p.many != nil && p.many.GetCardinality() > denseFrom {
 		s.or(p.many.ToDense())
+		return
 	}
+	p.each(func(no uint32) bool {
+		s[no/64] |= 1 << (no % 64)
+		return true
+	})
 }
 
 // each calls do with every number, growing, until it returns false.
