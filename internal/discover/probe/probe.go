@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
 )
 
 // Config is how a batch of hosts is looked at. Only Dial is required.
@@ -57,7 +57,7 @@ type Config struct {
 
 // Fingerprints are the fingerprints of technologies. The zero value is ready; it reads
 // them, many megabytes, when it is first used.
-type Fingerprints struct{ apps web.Fingerprints }
+type Fingerprints struct{ apps tech.Fingerprints }
 
 // Denial is something that the guard refused.
 type Denial struct {

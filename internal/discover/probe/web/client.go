@@ -11,41 +11,89 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
 )
 
-// Client asks over HTTP/1.1, a connection for each request.
+// Client asks over HTTP/1.1.
 type Client struct {
 	// Dial connects to host:port over TCP; it refuses what is out of scope.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Timeout bounds one request, from the dial to the last byte.
 	Timeout time.Duration
 	// Apps names technologies; nil names none.
-	Apps *Fingerprints
+	Apps *tech.Fingerprints
 }
 
 const agent = "Mozilla/5.0 (compatible; Vedette)"
 
 // Get asks for a page once. The answer's body is there as far as it came in time.
 func (c *Client) Get(ctx context.Context, u *url.URL) (*Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	k := keeper{Client: c}
+	defer k.close()
+	return k.get(ctx, u)
+}
+
+// keeper asks for pages, and keeps a connection for the next while the server does.
+type keeper struct {
+	*Client
+
+	server string   // scheme and address of conn
+	conn   net.Conn // free for a request; nil when there is none
+}
+
+func (k *keeper) close() {
+	if k.conn != nil {
+		_ = k.conn.Close()
+		k.conn = nil
+	}
+}
+
+// get asks for a page within the client's time.
+func (k *keeper) get(ctx context.Context, u *url.URL) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
 	defer cancel()
-	conn, err := c.Dial(ctx, HostPort(u))
+	server := u.Scheme + "://" + HostPort(u)
+	if k.conn != nil && k.server == server {
+		if a, err := k.ask(ctx, u); err == nil {
+			return a, nil
+		} // it may have hung up in the meantime: on a connection of its own, then
+	}
+	k.close()
+	conn, err := k.connect(ctx, u)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	if u.Scheme == "https" {
-		over := tls.Client(conn, Lenient(u.Hostname()))
-		if err := over.HandshakeContext(ctx); err != nil {
-			return nil, fmt.Errorf("TLS: %w", err)
-		}
-		conn = over
+	k.conn, k.server = conn, server
+	return k.ask(ctx, u)
+}
+
+// connect reaches the server of a URL.
+func (c *Client) connect(ctx context.Context, u *url.URL) (net.Conn, error) {
+	conn, err := c.Dial(ctx, HostPort(u))
+	if err != nil || u.Scheme != "https" {
+		return conn, err
 	}
+	over := tls.Client(conn, Lenient(u.Hostname()))
+	if err := over.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return over, nil
+}
+
+// ask asks over the connection, which is closed unless it is fit for more.
+func (k *keeper) ask(ctx context.Context, u *url.URL) (*Answer, error) {
+	conn := k.conn
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	// The answer may begin before the request is taken whole: what counts is the answer.
 	_, _ = conn.Write([]byte("GET " + requestPath(u) + " HTTP/1.1\r\nHost: " + hostField(u) +
-		"\r\nUser-Agent: " + agent + "\r\nAccept: text/html,*/*;q=0.8\r\nConnection: close\r\n\r\n"))
-	return readAnswer(conn, "GET")
+		"\r\nUser-Agent: " + agent + "\r\nAccept: text/html,*/*;q=0.8\r\n\r\n"))
+	a, err := readAnswer(conn, "GET")
+	if err != nil || !a.ended {
+		k.close()
+	}
+	return a, err
 }
 
 // requestPath is the path and query of a request line: printable ASCII without spaces.

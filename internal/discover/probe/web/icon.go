@@ -12,7 +12,7 @@ import (
 
 // icon finds the favicon of a visited page, by its link or in the usual place, and hashes
 // it. What is no image has no hash; an icon out of scope is not fetched.
-func (c *Client) icon(ctx context.Context, v *Visit) {
+func (k *keeper) icon(ctx context.Context, v *Visit) {
 	if data, ok := dataURL(v.Page.Icon); ok {
 		v.Asset.Favicon, v.Asset.FaviconURL = Hash(data), "data:"
 		return
@@ -24,7 +24,7 @@ func (c *Client) icon(ctx context.Context, v *Visit) {
 	if at == nil {
 		return
 	}
-	a, err := c.Get(ctx, at)
+	a, err := k.get(ctx, at)
 	if err != nil || a.Status != 200 || len(a.Body) == 0 || a.Cut != "" || looksHTML(a.Body) {
 		return
 	}

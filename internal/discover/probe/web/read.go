@@ -10,6 +10,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/andybalholm/brotli"
 )
 
 // The bounds of an answer.
@@ -38,6 +40,8 @@ type Answer struct {
 	Body   []byte  // unpacked, at most a mebibyte
 	Length int64   // of the body as announced, or else as read
 	Cut    string  // why the body is not whole; "" when it is
+
+	ended bool // its end was told, and the server keeps the connection
 }
 
 // Get is the first field of a lower-case name, or "".
@@ -149,12 +153,14 @@ func readLine(br *bufio.Reader, limited *io.LimitedReader) (string, error) {
 // readBody reads the body as its fields say it is framed, and unpacks it.
 func (a *Answer) readBody(br *bufio.Reader) {
 	var body io.Reader = br
+	whole := func() bool { return false } // what ends with the connection
 	switch length, err := strconv.ParseInt(a.Get("content-length"), 10, 64); {
 	case strings.Contains(strings.ToLower(a.Get("transfer-encoding")), "chunked"):
-		body = &chunks{br: br}
+		c := &chunks{br: br}
+		body, whole = c, c.whole
 	case err == nil && length >= 0:
 		a.Length = length
-		body = io.LimitReader(br, length)
+		body, whole = io.LimitReader(br, length), func() bool { return br.Buffered() == 0 }
 	}
 	raw, err := io.ReadAll(io.LimitReader(body, maxBody+1))
 	switch {
@@ -168,7 +174,13 @@ func (a *Answer) readBody(br *bufio.Reader) {
 	if a.Length < 0 {
 		a.Length = int64(len(raw))
 	}
+	a.ended = a.Cut == "" && a.keeps() && whole()
 	a.Body = a.unpack(raw)
+}
+
+// keeps reports whether the server means to take another request on the connection.
+func (a *Answer) keeps() bool {
+	return a.Proto == "HTTP/1.1" && !strings.Contains(strings.ToLower(a.Get("connection")), "close")
 }
 
 // unpack undoes one content encoding, within the bound of a body.
@@ -178,6 +190,8 @@ func (a *Answer) unpack(raw []byte) []byte {
 	switch strings.ToLower(a.Get("content-encoding")) {
 	case "gzip", "x-gzip":
 		r, err = gzip.NewReader(bytes.NewReader(raw))
+	case "br":
+		r = brotli.NewReader(bytes.NewReader(raw))
 	case "deflate":
 		if r, err = zlib.NewReader(bytes.NewReader(raw)); err != nil {
 			r, err = flate.NewReader(bytes.NewReader(raw)), nil // as some servers understand the word
@@ -257,6 +271,12 @@ func (c *chunks) head() error {
 		return nil
 	}
 	return io.ErrUnexpectedEOF
+}
+
+// whole reports whether all chunks came, and nothing but the end of the body after them.
+func (c *chunks) whole() bool {
+	rest, _ := c.br.Peek(c.br.Buffered())
+	return c.done && string(rest) == "\r\n"
 }
 
 func isHex(b byte) bool {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
 	"github.com/vedette-sec/vedette/internal/netguard"
 )
 
@@ -21,6 +22,7 @@ const (
 	keptBody       = 16 << 10 // bytes of the body that an asset carries
 	keptFields     = 100
 	keptFieldBytes = 2048
+	maxTechnology  = 128       // bytes of a name with its version
 	maxFingerprint = 256 << 10 // bytes of a body that fingerprints are held against
 )
 
@@ -41,7 +43,9 @@ type Refusal struct{ URL, Why string }
 // describe the last page that answered. An error means that the first did not.
 func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 	v := &Visit{}
-	a, err := c.follow(ctx, start, v)
+	k := keeper{Client: c}
+	defer k.close()
+	a, err := k.follow(ctx, start, v)
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +57,9 @@ func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 		v.Page = ReadPage(a.Body, a.Get("content-type"))
 	}
 	v.describe(start, a)
-	c.icon(ctx, v)
+	k.icon(ctx, v)
 	if c.Apps != nil {
-		v.Asset.Technologies, v.Asset.Details, err = c.Apps.Name(a)
-		if err != nil {
-			v.notef("technologies could not be named: %v", err)
-		}
+		v.technologies(c.Apps, a)
 	}
 	return v, nil
 }
@@ -81,12 +82,12 @@ func Misdirected(status int, body []byte) bool {
 }
 
 // follow walks the redirects and gives the last answer.
-func (c *Client) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, error) {
+func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, error) {
 	var last *Answer
 	seen := map[string]bool{}
 	for {
 		seen[at.String()] = true
-		a, err := c.Get(ctx, at)
+		a, err := k.get(ctx, at)
 		var denied *netguard.Denied
 		switch {
 		case err == nil:
@@ -146,6 +147,26 @@ func (v *Visit) describe(start *url.URL, a *Answer) {
 	if a.Proto == "HTTP/0.9" {
 		v.notef("the server sends a page without a header")
 	}
+}
+
+// technologies names what the last answer shows.
+func (v *Visit) technologies(apps *tech.Fingerprints, a *Answer) {
+	fields := map[string][]string{}
+	for _, f := range a.Fields[:min(len(a.Fields), keptFields)] {
+		fields[f.Name] = append(fields[f.Name], f.Value[:min(len(f.Value), keptFieldBytes)])
+	}
+	names, details, err := apps.Name(fields, a.Body[:min(len(a.Body), maxFingerprint)])
+	if err != nil {
+		v.notef("technologies could not be named: %v", err)
+	}
+	for i, name := range names {
+		names[i] = Clean(name, maxTechnology)
+	}
+	for name, t := range details {
+		t.Version = Clean(t.Version, maxTechnology)
+		details[name] = t
+	}
+	v.Asset.Technologies, v.Asset.Details = names, details
 }
 
 func (v *Visit) notef(format string, args ...any) {
