@@ -42,7 +42,7 @@ type Config struct {
 	TurnstileKey   string        `koanf:"turnstile_site_key"`
 	TurnstileSec   string        `koanf:"turnstile_secret"`
 	TurnstileURL   string        `koanf:"turnstile_verify_url"`
-	LLM            LLM           `koanf:",squash"`
+	LLM            `koanf:",squash"`
 	TokenTTL       time.Duration `koanf:"token_ttl"`
 	AuditRetention time.Duration `koanf:"audit_retention"`
 	APIRate        float64       `koanf:"api_rate"`

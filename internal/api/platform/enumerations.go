@@ -75,7 +75,7 @@ func (s surface) listEnumerations(ctx context.Context, in *struct {
 	EndDate   string `query:"end_date" format:"date" doc:"Made on this day or before."`
 	Internal  Maybe  `query:"is_internal" doc:"Whether all it looks at are addresses that are not of the public internet."`
 	Window
-}) (*struct{ Body EnumerateResponse }, error) {
+}) (*struct{ Body EnumerationList }, error) {
 	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, enumeration.Sortable)
 	if err != nil {
 		return nil, err
@@ -98,11 +98,11 @@ func (s surface) listEnumerations(ctx context.Context, in *struct {
 		return nil, err
 	}
 	w := in.page()
-	list := EnumerateResponse{CurrentPage: w.Page(), ResultCount: len(found), TotalResults: total, TotalPages: w.Pages(total), Data: make([]EnumerateData, len(found))}
+	list := EnumerationList{CurrentPage: w.Page(), ResultCount: len(found), TotalResults: total, TotalPages: w.Pages(total), Data: make([]EnumerateData, len(found))}
 	for i, e := range found {
 		list.Data[i] = enumerateDataOf(e, time.Now())
 	}
-	return &struct{ Body EnumerateResponse }{list}, nil
+	return &struct{ Body EnumerationList }{list}, nil
 }
 
 // oneOf reads words separated by commas, each of which must be known, in any case.

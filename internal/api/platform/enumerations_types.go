@@ -73,8 +73,8 @@ func enumerateDataOf(e enumeration.Enumeration, now time.Time) EnumerateData {
 	return out
 }
 
-// EnumerateResponse is a page of enumerations.
-type EnumerateResponse struct {
+// EnumerationList is a page of enumerations.
+type EnumerationList struct {
 	CurrentPage  int             `json:"current_page" doc:"The number of this page, from 1."`
 	ResultCount  int             `json:"result_count" doc:"How many this page has."`
 	TotalResults int             `json:"total_results" doc:"How many there are in all."`

@@ -12,13 +12,13 @@ import (
 
 // SeverityMapping is a severity of a team's own.
 type SeverityMapping struct {
-	ID               int64     `json:"id"`
-	TemplateID       string    `json:"template_id"`
+	ID               int64     `json:"id" doc:"Its number in your team."`
+	TemplateID       string    `json:"template_id" doc:"The template it is about."`
 	OriginalSeverity string    `json:"original_severity" doc:"The template's own, as far as it is known."`
 	CustomSeverity   string    `json:"custom_severity" doc:"What its findings have in your team."`
 	VulnID           string    `json:"vuln_id,omitempty" doc:"The one vulnerability it is about; absent: all of the template."`
-	CreatedAt        time.Time `json:"created_at"`
-	UpdatedAt        time.Time `json:"updated_at"`
+	CreatedAt        time.Time `json:"created_at" doc:"When it was made."`
+	UpdatedAt        time.Time `json:"updated_at" doc:"When it last changed."`
 }
 
 // SeverityMappings are those of a team.
@@ -39,7 +39,7 @@ func (r SeverityRequest) override() finding.Override {
 
 // SeverityMade is the answer about a new mapping.
 type SeverityMade struct {
-	ID      int64  `json:"id"`
+	ID      int64  `json:"id" doc:"Its number in your team."`
 	Message string `json:"message" doc:"What was done, in words."`
 }
 
