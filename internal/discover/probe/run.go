@@ -216,7 +216,7 @@ func (r *run) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 			failure = err
 			continue
 		}
-		conn, err := (&net.Dialer{Timeout: r.Timeout}).DialContext(ctx, network, to.String())
+		conn, err := (&net.Dialer{Timeout: r.Timeout, KeepAlive: -1}).DialContext(ctx, network, to.String())
 		if err == nil {
 			return conn, nil
 		}

@@ -207,6 +207,9 @@ func toUTF8(body []byte, contentType string) []byte {
 		}
 		name = "windows-1252"
 	}
+	if strings.EqualFold(name, "utf-8") && utf8.Valid(body) {
+		return body
+	}
 	encoding, err := htmlindex.Get(name)
 	if err != nil {
 		return body

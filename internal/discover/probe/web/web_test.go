@@ -5,15 +5,19 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/andybalholm/brotli"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 	"github.com/vedette-sec/vedette/internal/netguard"
@@ -103,6 +107,14 @@ func gzipped(n int) string {
 	return b.String()
 }
 
+func brotlied(s string) string {
+	var b bytes.Buffer
+	w := brotli.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	w.Close()
+	return b.String()
+}
+
 func TestBrokenAndHostileServers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	bomb := gzipped(100 << 20)
@@ -138,6 +150,9 @@ func TestBrokenAndHostileServers(t *testing.T) {
 		"Latin-1 undeclared":    {raw(ok + "Content-Type: text/html\r\n\r\n<title>caf\xe9 cr\xe8me</title><p>abc"), 200, "café crème", ""},
 		"unknown character set": {raw(ok + "Content-Type: text/html; charset=klingon\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
 		"gzip bomb":             {raw(ok + "Content-Encoding: gzip\r\nContent-Type: text/html\r\n\r\n" + bomb), 200, "", "unpacks to more"},
+		"brotli":                {raw(ok + "Content-Encoding: br\r\n\r\n" + brotlied("<title>Hi</title>")), 200, "Hi", ""},
+		"brotli bomb":           {raw(ok + "Content-Encoding: br\r\n\r\n" + brotlied(strings.Repeat("a", 10<<20))), 200, "", "unpacks to more"},
+		"broken brotli":         {raw(ok + "Content-Encoding: br\r\n\r\n<title>Hi</title>"), 200, "", "cannot be unpacked whole"},
 		"broken gzip":           {raw(ok + "Content-Encoding: gzip\r\nContent-Type: text/html\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
 		"100,000 fields":        {raw(ok + strings.Repeat("X-A: b\r\n", 100_000) + "\r\n<title>Hi</title>"), 0, "", ""},
 		"2,500 fields":          {raw(ok + strings.Repeat("X-A: b\r\n", 2500) + "\r\n<title>Hi</title>"), 200, "Hi", ""},
@@ -202,6 +217,55 @@ func TestRedirectsAreFollowedAndCounted(t *testing.T) {
 	}
 	if len(v.Denied) != 1 || v.Denied[0].URL != "http://outside.test:81/" || v.Denied[0].Why == "" {
 		t.Errorf("denied %v", v.Denied)
+	}
+}
+
+// TestOneConnectionForAPageAndItsIcon: it is kept when the end of the answer is certain,
+// and when it was wrongly kept the icon is asked for on another.
+func TestOneConnectionForAPageAndItsIcon(t *testing.T) {
+	const page, icon = "<title>Hi</title>", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nicon"
+	for name, c := range map[string]struct {
+		fields, body string
+		hangsUp      bool // the server, after each answer
+		conns        int32
+	}{
+		"length":              {"Content-Length: 17", page, false, 1},
+		"chunks":              {"Transfer-Encoding: chunked", "11\r\n" + page + "\r\n0\r\n\r\n", false, 1},
+		"it hangs up":         {"Content-Length: 17", page, true, 2},
+		"it says so":          {"Connection: Close\r\nContent-Length: 17", page, false, 2},
+		"more than announced": {"Content-Length: 17", page + "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong", false, 2},
+		"trailers":            {"Transfer-Encoding: chunked", "11\r\n" + page + "\r\n0\r\nA: b\r\n\r\n", false, 2},
+		"no end":              {"X: y", page, true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var conns atomic.Int32
+			u := serve(t, func(conn net.Conn, path string) {
+				conns.Add(1)
+				for b := make([]byte, 4096); ; {
+					answer := icon
+					if path == "/" {
+						answer = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + c.fields + "\r\n\r\n" + c.body
+					}
+					_, _ = conn.Write([]byte(answer))
+					n, err := 0, io.EOF
+					if !c.hangsUp {
+						n, err = conn.Read(b)
+					}
+					if err != nil {
+						return
+					}
+					path = strings.Fields(string(b[:n]))[1]
+				}
+			})
+			v, err := client().Visit(t.Context(), u)
+			if err != nil || v.Asset.Title != "Hi" || v.Asset.Favicon != web.Hash([]byte("icon")) {
+				t.Errorf("%+v, %v", v, err)
+			}
+			if n := conns.Load(); n != c.conns {
+				t.Errorf("%d connections, want %d", n, c.conns)
+			}
+		})
 	}
 }
 
