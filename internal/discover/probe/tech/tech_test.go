@@ -137,6 +137,23 @@ func sampleOf(text string) (sample *rapid.Generator[string], ok bool) {
 	return rapid.StringMatching(expression), true
 }
 
+func TestNeeds(t *testing.T) {
+	for expression, want := range map[string]string{
+		`foo(?:bar)*baz`:      `[[foo] [baz]]`,
+		`(?:Foo)+[b+]ar?\.js`: `[[foo] [.js]]`,
+		`(?:ab|cde)(f|g)hi`:   `[[ab cde] [hi]]`,
+		`(?:ab|c.)de`:         `[[de]]`,
+		`/\*!x`:               `[[/{0,250}!x]]`, // as the library understands it
+		`straße|⚡`:            `[[stra ⚡]]`,
+		`a.b`:                 `[]`,
+		`(?!x)ab`:             `[]`,
+	} {
+		if got := fmt.Sprint(needs(expression)); got != want {
+			t.Errorf("%s needs %s, want %s", expression, got, want)
+		}
+	}
+}
+
 // TestNoPatternMatchesWithoutItsNeeds: what a pattern matches, however it is written,
 // has what the pattern is said to need, and the pattern is found by it.
 func TestNoPatternMatchesWithoutItsNeeds(t *testing.T) {
