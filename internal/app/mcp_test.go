@@ -160,6 +160,14 @@ func TestOtherPeoplesAgents(t *testing.T) {
 			if h.state() != before {
 				t.Error("a viewer changed something")
 			}
+			for tool, args := range map[string]any{
+				"search_templates": argsOf{}, "read_template": argsOf{"id": templates.Templates[0].ID}, "list_assets": argsOf{}, "read_findings": argsOf{},
+				"get_task": argsOf{"id": named["get_task"]}, "get_scan": argsOf{"id": named["get_scan"]}, "get_enumeration": argsOf{"id": named["get_enumeration"]},
+			} {
+				if code, message := call(t, viewer, tool, args, &made); code != "" {
+					t.Errorf("a viewer's %s: %s %s", tool, code, message)
+				}
+			}
 			ok("stop_scan", argsOf{"id": named["stop_scan"]}, &ended)
 
 			kept, err := h.audit.Find(account.WithCaller(t.Context(), ada.Caller), audit.Filter{}, page.Window{Limit: 100})

@@ -72,7 +72,7 @@ func (a action[A]) tool() (loop.Tool, error) {
 func (k *Kit) Actions() (out []loop.Tool, err error) {
 	for _, made := range []interface{ tool() (loop.Tool, error) }{
 		k.httpRequest(), k.probeHosts(), k.crawl(), k.dnsLookup(), k.tlsFacts(), k.portCheck(),
-		k.searchTemplates(), k.readTemplate(), k.runTemplates(), k.runTemplateText(),
+		k.listAssets(), k.discoverAssets(), k.searchTemplates(), k.readTemplate(), k.runTemplates(), k.runTemplateText(),
 		k.readFindings(), k.reportIssue(), k.verifyIssue(), k.remember(), k.note(),
 	} {
 		tool, err := made.tool()

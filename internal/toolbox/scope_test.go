@@ -109,7 +109,7 @@ func TestToolsSayWhatTheyAre(t *testing.T) {
 	}
 	defer k.Close()
 	tools, err := k.Actions()
-	if err != nil || len(tools) != 15 {
+	if err != nil || len(tools) != 17 {
 		t.Fatalf("%d tools, %v", len(tools), err)
 	}
 	var passive []string
@@ -131,7 +131,7 @@ func TestToolsSayWhatTheyAre(t *testing.T) {
 			t.Errorf("%s takes arguments that are none", tool.Name)
 		}
 	}
-	if slices.Sort(passive); !slices.Equal(passive, []string{"read_findings", "read_template", "search_templates"}) {
+	if slices.Sort(passive); !slices.Equal(passive, []string{"list_assets", "read_findings", "read_template", "search_templates"}) {
 		t.Errorf("passive are %v", passive)
 	}
 }

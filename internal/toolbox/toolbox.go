@@ -37,6 +37,7 @@ type Config struct {
 	Secrets  map[string]string  // of the task, by name
 	// Templates are what a language model may choose from.
 	Templates Templates
+	Inventory Inventory
 	Logger    *slog.Logger
 }
 

@@ -135,7 +135,7 @@ func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, secrets
 	if run.Task.Options.Scope != nil {
 		boundary.Doc = *run.Task.Options.Scope
 	}
-	c := toolbox.Config{Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Secrets: secrets, Logger: w.Logger}
+	c := toolbox.Config{Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Inventory: w.inventoryOf(run.Task), Secrets: secrets, Logger: w.Logger}
 	for i, t := range w.Templates {
 		if toolbox.Within(boundary.Doc, t) {
 			c.Programs = append(c.Programs, w.programs[i])
