@@ -79,9 +79,9 @@ func (as *Assets) obey(ctx context.Context, tx *db.Tx, s Seen, teamNo int64, sig
 			}
 			switch p.Type {
 			case SetLabelPolicy:
-				g.row.labels = joined(AppendLabels.apply(words(g.row.labels), p.Labels))
+				g.labels = joined(AppendLabels.apply(words(g.labels), p.Labels))
 			case RemoveLabelPolicy:
-				g.row.labels = joined(DeleteLabels.apply(words(g.row.labels), p.Labels))
+				g.labels = joined(DeleteLabels.apply(words(g.labels), p.Labels))
 			case DeletePolicy:
 				gone[g] = true
 			}
@@ -218,7 +218,7 @@ func (as *Assets) endPolicies(ctx context.Context, tx *db.Tx, e End) error {
 		picked := g.pick(f)
 		picked.keep(func(no uint32) bool { return g.seen[no] < before && g.run[no] < e.Run })
 		g.RUnlock()
-		_, _, rev, err := as.number(ctx, tx, e.TeamID, 0, 1) // what a policy changes may have been changed in this transaction
+		_, _, rev, err := as.number(ctx, tx, e.TeamID, 0) // what a policy changes may have been changed in this transaction
 		if err != nil {
 			return err
 		}
@@ -239,9 +239,9 @@ func (as *Assets) enforce(ctx context.Context, tx *db.Tx, p Policy, numbers []ui
 		}
 		switch p.Type {
 		case SetLabelPolicy:
-			_, err = as.relabelIn(ctx, tx, p.TeamID, "", rev, part, AppendLabels, p.Labels)
+			err = as.relabelIn(ctx, tx, p.TeamID, "", rev, part, AppendLabels, p.Labels)
 		case RemoveLabelPolicy:
-			_, err = as.relabelIn(ctx, tx, p.TeamID, "", rev, part, DeleteLabels, p.Labels)
+			err = as.relabelIn(ctx, tx, p.TeamID, "", rev, part, DeleteLabels, p.Labels)
 		case DeletePolicy:
 			err = as.remove(ctx, tx, p.TeamID, part, rev)
 		}
@@ -299,7 +299,7 @@ func (as *Assets) applyToAll(ctx context.Context, a PolicyArgs) error {
 	once := p.UpdatedAt.UnixMicro() // all parts are one event
 	for part := range slices.Chunk(picked, 2*batch) {
 		err := as.db.Tx(ctx, func(tx *db.Tx) error {
-			_, _, rev, err := as.number(ctx, tx, a.TeamID, 0, 1)
+			_, _, rev, err := as.number(ctx, tx, a.TeamID, 0)
 			if err != nil {
 				return err
 			}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -138,7 +140,7 @@ func hostsOf(assets []Asset) []string {
 // web is a web server, as the probe sees one.
 func web(host string, port int, title string, technologies ...string) discover.Asset {
 	return discover.Asset{
-		Host: host, Port: port, Service: "https", URL: fmt.Sprintf("https://%s:%d/", host, port), IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
+		Host: host, Port: port, Service: "https", URL: "https://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/", IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
 		Title: title, Webserver: "nginx/1.25.1", Technologies: technologies, Headers: map[string]string{"Date": "now"},
 		TLS: &discover.TLS{Serial: "01", SubjectCN: host, NotAfter: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)},
 	}

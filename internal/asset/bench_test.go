@@ -2,6 +2,7 @@ package asset
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -29,7 +30,7 @@ func many(i int) discover.Asset {
 	if i%4 == 3 {
 		return a
 	}
-	a.Service, a.URL = "https", fmt.Sprintf("https://%s:%d/", a.Host, a.Port)
+	a.Service, a.URL = "https", "https://"+net.JoinHostPort(a.Host, strconv.Itoa(a.Port))+"/"
 	a.StatusCode, a.ContentLength = []int{200, 200, 200, 301, 403, 404, 500}[host%7], int64(host%50_000)
 	a.Title = []string{"Welcome to nginx!", fmt.Sprintf("Page %d of the shop", host)}[i%2]
 	a.Technologies = []string{"Nginx:1.2" + strconv.Itoa(host%10), "PHP:8." + strconv.Itoa(host%4), "Tool" + strconv.Itoa(host%100)}

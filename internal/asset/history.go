@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,10 +123,10 @@ func (as *Assets) Misconfigurations(ctx context.Context, kind, search string, w 
 	}
 	var places []place
 	all := s.numbers()
-	for i := len(all) - 1; i >= 0; i-- {
-		for _, k := range words(g.fault.values[g.fault.of[all[i]]]) {
+	for _, no := range slices.Backward(all) {
+		for _, k := range words(g.fault.values[g.fault.of[no]]) {
 			if kind == "" || k == kind {
-				places = append(places, place{all[i], k})
+				places = append(places, place{no, k})
 			}
 		}
 	}

@@ -70,8 +70,7 @@ func (as *Assets) SetLabels(ctx context.Context, id int64, mode LabelMode, label
 	if err != nil {
 		return err
 	}
-	_, err = as.relabel(ctx, c.TeamID, c.Email, []uint32{a.no}, mode, labels)
-	return err
+	return as.relabel(ctx, c.TeamID, c.Email, []uint32{a.no}, mode, labels)
 }
 
 // LabelArgs is the job that changes the labels of many assets.
@@ -117,7 +116,7 @@ func (as *Assets) LabelAll(ctx context.Context, q Filters, mode LabelMode, label
 		})
 		return len(picked), true, err
 	}
-	_, err = as.relabel(ctx, c.TeamID, c.Email, picked, mode, labels)
+	err = as.relabel(ctx, c.TeamID, c.Email, picked, mode, labels)
 	return len(picked), false, err
 }
 
@@ -135,34 +134,29 @@ func (as *Assets) RunLabels(ctx context.Context, job queue.Job[LabelArgs]) error
 	}
 	picked := g.pick(f).numbers()
 	g.RUnlock()
-	_, err = as.relabel(ctx, a.TeamID, a.Email, picked, a.Mode, a.Labels)
-	return err
+	return as.relabel(ctx, a.TeamID, a.Email, picked, a.Mode, a.Labels)
 }
 
-// relabel changes labels, some hundred assets in a transaction, and returns how many had
-// others.
-func (as *Assets) relabel(ctx context.Context, teamID, actor string, numbers []uint32, mode LabelMode, labels []string) (changed int, err error) {
+// relabel changes labels, some hundred assets in a transaction.
+func (as *Assets) relabel(ctx context.Context, teamID, actor string, numbers []uint32, mode LabelMode, labels []string) error {
 	for part := range slices.Chunk(numbers, 2*batch) {
-		n := 0
-		err := as.db.Tx(ctx, func(tx *db.Tx) (err error) {
-			_, _, rev, err := as.number(ctx, tx, teamID, 0, 1)
+		err := as.db.Tx(ctx, func(tx *db.Tx) error {
+			_, _, rev, err := as.number(ctx, tx, teamID, 0)
 			if err != nil {
 				return err
 			}
-			n, err = as.relabelIn(ctx, tx, teamID, actor, rev, part, mode, labels)
-			return err
+			return as.relabelIn(ctx, tx, teamID, actor, rev, part, mode, labels)
 		})
 		if err != nil {
-			return changed, err
+			return err
 		}
-		changed += n
 	}
-	return changed, nil
+	return nil
 }
 
 // relabelIn does it in a transaction that holds the team's log: assets with the same
 // labels together.
-func (as *Assets) relabelIn(ctx context.Context, tx *db.Tx, teamID, actor string, rev int64, numbers []uint32, mode LabelMode, labels []string) (changed int, err error) {
+func (as *Assets) relabelIn(ctx context.Context, tx *db.Tx, teamID, actor string, rev int64, numbers []uint32, mode LabelMode, labels []string) error {
 	rows, err := tx.Query(ctx, `SELECT no, labels FROM asset WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`, append([]any{teamID}, anys(numbers)...)...)
 	alike := map[string][]uint32{}
 	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
@@ -173,7 +167,7 @@ func (as *Assets) relabelIn(ctx context.Context, tx *db.Tx, teamID, actor string
 		return struct{}{}, err
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	now := db.At(as.now())
 	for old, numbers := range alike {
@@ -182,16 +176,15 @@ func (as *Assets) relabelIn(ctx context.Context, tx *db.Tx, teamID, actor string
 			continue
 		}
 		if err := keep(ctx, tx, teamID, numbers, now, rev); err != nil {
-			return changed, err
+			return err
 		}
 		if err := record(ctx, tx, teamID, numbers, rev, event{LabelsChanged, now, actor, []Field{changedField("labels", words(old), words(to))}}); err != nil {
-			return changed, err
+			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE asset SET labels = ?, since = ?, rev = ? WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
 			append([]any{to, now, rev, teamID}, anys(numbers)...)...); err != nil {
-			return changed, err
+			return err
 		}
-		changed += len(numbers)
 	}
-	return changed, nil
+	return nil
 }

@@ -286,7 +286,7 @@ func TestPagesDoNotShift(t *testing.T) {
 					return
 				}
 				r.tx(t, func(tx *db.Tx) error {
-					_, _, rev, err := r.number(t.Context(), tx, r.team, 0, 1)
+					_, _, rev, err := r.number(t.Context(), tx, r.team, 0)
 					if err != nil {
 						return err
 					}

@@ -60,7 +60,7 @@ type sight struct {
 
 // version reports whether the row becomes another version: the old one is then kept.
 func (s *sight) version() bool {
-	return s.old != nil && (s.facts != s.old.facts || s.row.labels != s.old.labels || s.old.missing || s.screenshot != s.old.screenshot)
+	return s.old != nil && (s.facts != s.old.facts || s.labels != s.old.labels || s.old.missing || s.screenshot != s.old.screenshot)
 }
 
 func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, seen []discover.Asset, all *Observed) error {
@@ -68,7 +68,7 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, seen []discove
 	if err != nil {
 		return err
 	}
-	teamNo, no, rev, err := as.number(ctx, tx, s.TeamID, int64(len(sights)), 1)
+	teamNo, no, rev, err := as.number(ctx, tx, s.TeamID, int64(len(sights)))
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Enumeration struct {
 // Enroll makes an enumeration known before anything is seen of it, or gives it another
 // name. What is not enrolled has no lists, and nothing can be added to it.
 func (as *Assets) Enroll(ctx context.Context, tx *db.Tx, e Enumeration) error {
-	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0, 1)
+	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
 	if err != nil {
 		return err
 	}
@@ -28,19 +28,19 @@ func (as *Assets) Enroll(ctx context.Context, tx *db.Tx, e Enumeration) error {
 	return err
 }
 
-// number gives out the next n numbers and m revisions of a team, and holds the team's log
-// until tx ends. It returns the first of each, and the team's own number.
-func (as *Assets) number(ctx context.Context, tx *db.Tx, teamID string, n, m int64) (teamNo, no, rev int64, err error) {
-	err = tx.QueryRow(ctx, `UPDATE asset_log SET last_no = last_no + ?, last_rev = last_rev + ? WHERE team_id = ? RETURNING team_no, last_no, last_rev`, n, m, teamID).Scan(&teamNo, &no, &rev)
+// number gives out the next n numbers and the next revision of a team, and holds the
+// team's log until tx ends. It returns the first number, and the team's own.
+func (as *Assets) number(ctx context.Context, tx *db.Tx, teamID string, n int64) (teamNo, no, rev int64, err error) {
+	err = tx.QueryRow(ctx, `UPDATE asset_log SET last_no = last_no + ?, last_rev = last_rev + 1 WHERE team_id = ? RETURNING team_no, last_no, last_rev`, n, teamID).Scan(&teamNo, &no, &rev)
 	if db.IsNoRows(err) {
 		if err = tx.QueryRow(ctx, `INSERT INTO asset_team (one, last) VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET last = asset_team.last + 1 RETURNING last`).Scan(&teamNo); err != nil {
 			return 0, 0, 0, err
 		}
-		err = tx.QueryRow(ctx, `INSERT INTO asset_log (team_id, team_no, last_no, last_rev) VALUES (?, ?, ?, ?)
+		err = tx.QueryRow(ctx, `INSERT INTO asset_log (team_id, team_no, last_no, last_rev) VALUES (?, ?, ?, 1)
 			ON CONFLICT (team_id) DO UPDATE SET last_no = asset_log.last_no + excluded.last_no, last_rev = asset_log.last_rev + excluded.last_rev
-			RETURNING team_no, last_no, last_rev`, teamID, teamNo, n, m).Scan(&teamNo, &no, &rev)
+			RETURNING team_no, last_no, last_rev`, teamID, teamNo, n).Scan(&teamNo, &no, &rev)
 	}
-	return teamNo, no - n + 1, rev - m + 1, err
+	return teamNo, no - n + 1, rev, err
 }
 
 // begin notes that a run of an enumeration is under way, and refuses one that is not
@@ -87,7 +87,7 @@ type Totals struct {
 // and policies about what has not been seen for some time are applied. The alerts that
 // policies ask for are jobs in the same transaction. Ended twice, it is ended once.
 func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (Totals, error) {
-	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0, 1)
+	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
 	if err != nil {
 		return Totals{}, err
 	}
@@ -147,7 +147,7 @@ func total(ctx context.Context, q db.Querier, enumerationID string) (t Totals, e
 // assets, in the transaction that deletes them elsewhere. An id that is not the team's is
 // passed over. Nothing can be added to them afterwards.
 func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID string, ids []string) error {
-	_, _, rev, err := as.number(ctx, tx, teamID, 0, 1)
+	_, _, rev, err := as.number(ctx, tx, teamID, 0)
 	if err != nil {
 		return err
 	}
