@@ -33,7 +33,7 @@ type Response struct {
 	// been looked for when it ends is not found. Vars and Needle are not used.
 	Env *dsl.Env
 
-	views   [numViews]*view // each made when it is asked for
+	views   [numViews]*view  // each made when it is asked for
 	status  any              // Status, as expressions have it
 	named   map[string]*view // of what Named gave
 	env     dsl.Env          // of texts, made when the first asks
