@@ -27,7 +27,7 @@ func (m *anthropicModel) Complete(ctx context.Context, r Request, onText func(st
 	if r.MaxTokens <= 0 {
 		r.MaxTokens = defaultMaxTokens
 	}
-	return m.call(ctx, r.MaxTokens, func(ctx context.Context, client *http.Client) (Response, error) {
+	return m.call(ctx, r.Key, r.MaxTokens, func(ctx context.Context, client *http.Client) (Response, error) {
 		return m.stream(ctx, client, r, onText)
 	})
 }

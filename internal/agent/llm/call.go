@@ -2,6 +2,8 @@ package llm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -31,8 +33,9 @@ type transport struct {
 	next  http.RoundTripper
 	idle  *time.Timer
 	limit time.Duration
-	left  int64 // bytes
-	began bool  // a success has begun: the provider is at work, and will want its money
+	left  int64  // bytes
+	key   string // see Request.Key
+	began bool   // a success has begun: the provider is at work, and will want its money
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -40,6 +43,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := t.next
 	if next == nil {
 		next = http.DefaultTransport
+	}
+	if t.key != "" {
+		body, err := bodyOf(r)
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Idempotency-Key", digestOf(t.key, body))
 	}
 	resp, err := next.RoundTrip(r)
 	if err != nil {
@@ -57,6 +68,26 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.began = true
 	resp.Body = &body{resp.Body, t}
 	return resp, nil
+}
+
+// bodyOf is a copy of what a request sends.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.GetBody == nil {
+		return nil, nil
+	}
+	copied, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	defer copied.Close()
+	return io.ReadAll(copied)
+}
+
+// digestOf names a request. A call that is made again with other parameters, because the
+// provider refused one, is another request to it.
+func digestOf(key string, body []byte) string {
+	sum := sha256.Sum256(append([]byte(key+"\x00"), body...))
+	return hex.EncodeToString(sum[:16])
 }
 
 // body is a success's, as it is read.
@@ -80,11 +111,11 @@ type try func(ctx context.Context, client *http.Client) (Response, error)
 // call makes tries until one has an answer, the provider says something that another try
 // does not change, or the time is over. Once a success has begun there is no other try:
 // its tokens are paid for.
-func (c Config) call(ctx context.Context, maxTokens int, once try) (Response, error) {
+func (c Config) call(ctx context.Context, key string, maxTokens int, once try) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
 	defer cancel()
 	for n := 0; ; n++ {
-		response, began, err := c.once(ctx, maxTokens, once)
+		response, began, err := c.once(ctx, key, maxTokens, once)
 		if err == nil {
 			return response, nil
 		}
@@ -105,12 +136,12 @@ func (c Config) call(ctx context.Context, maxTokens int, once try) (Response, er
 	}
 }
 
-func (c Config) once(ctx context.Context, maxTokens int, once try) (Response, bool, error) {
+func (c Config) once(ctx context.Context, key string, maxTokens int, once try) (Response, bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(c.Idle, func() { cancel(errSilent) })
 	defer idle.Stop()
-	t := &transport{next: c.HTTP.Transport, idle: idle, limit: c.Idle, left: answerBytes + bytesPerToken*int64(maxTokens)}
+	t := &transport{next: c.HTTP.Transport, idle: idle, limit: c.Idle, key: key, left: answerBytes + bytesPerToken*int64(maxTokens)}
 	client := *c.HTTP
 	client.Transport = t
 	response, err := once(ctx, &client)

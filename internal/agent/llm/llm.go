@@ -49,6 +49,9 @@ type Request struct {
 	Messages  []Message `json:"messages"`
 	Tools     []Tool    `json:"tools,omitempty"`
 	MaxTokens int       `json:"max_tokens"` // of the answer; what a budget reserves for
+	// Key names the call, the same when it is made again because a crash lost its answer. A
+	// provider is sent a digest of it and of the body as Idempotency-Key; empty: none.
+	Key string `json:"-"`
 }
 
 // Stop is why an answer ended.

@@ -50,7 +50,7 @@ func (m *openAI) Complete(ctx context.Context, r Request, onText func(string)) (
 	if r.MaxTokens <= 0 {
 		r.MaxTokens = defaultMaxTokens
 	}
-	return m.call(ctx, r.MaxTokens, func(ctx context.Context, client *http.Client) (Response, error) {
+	return m.call(ctx, r.Key, r.MaxTokens, func(ctx context.Context, client *http.Client) (Response, error) {
 		for {
 			response, err := m.stream(ctx, client, r, onText)
 			if s := (*status)(nil); errors.As(err, &s) && s.filtered() {

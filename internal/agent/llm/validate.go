@@ -28,7 +28,7 @@ func Validate(ctx context.Context, c Config, model string) ([]string, error) {
 	c = c.withDefaults("")
 	c.Retries = -1
 	var names []string
-	_, err = c.call(ctx, listBytes/bytesPerToken, func(ctx context.Context, client *http.Client) (Response, error) {
+	_, err = c.call(ctx, "", listBytes/bytesPerToken, func(ctx context.Context, client *http.Client) (Response, error) {
 		if c.Provider == ProviderOpenRouter { // whose list is everybody's
 			if _, err := c.get(ctx, client, "key"); err != nil {
 				return Response{}, err

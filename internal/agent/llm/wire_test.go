@@ -292,6 +292,33 @@ func TestAnthropicRequest(t *testing.T) {
 	}
 }
 
+// TestIdempotencyKey asks again for what a crash lost, and for the same with another
+// parameter.
+func TestIdempotencyKey(t *testing.T) {
+	for name, ok := range map[string]http.HandlerFunc{"openai": say(both["openai"].ok), "anthropic": say(both["anthropic"].ok)} {
+		p := serve(t, ok)
+		m := llm.OpenAI(llm.Config{BaseURL: p.URL + "/v1", Key: secret, HTTP: p.Client()})
+		if name == "anthropic" {
+			m = llm.Anthropic(llm.Config{BaseURL: p.URL + "/v1", Key: secret, HTTP: p.Client()})
+		}
+		first, longer, unnamed := question, question, question
+		first.Key, longer.Key = "run/1", "run/1"
+		longer.MaxTokens++
+		for _, r := range []llm.Request{first, first, longer, unnamed} {
+			if _, err := m.Complete(t.Context(), r, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var keys []string
+		for _, h := range p.heads {
+			keys = append(keys, h.Get("Idempotency-Key"))
+		}
+		if len(keys[0]) != 32 || keys[1] != keys[0] || keys[2] == keys[0] || len(keys[2]) != 32 || keys[3] != "" {
+			t.Errorf("%s: the keys are %q", name, keys)
+		}
+	}
+}
+
 // code is the code of an error of the house, which must say nothing of the key.
 func code(t *testing.T, err error) string {
 	t.Helper()

@@ -153,6 +153,7 @@ func (b *branch) complete(ctx context.Context, key string, request llm.Request) 
 	if err := ended(ctx); errors.Is(err, errGone) {
 		return Answered{}, err
 	}
+	request.Key = b.fence + "/" + key // the fence is the run's own, and in its journal
 	limited, cancel := context.WithTimeoutCause(ctx, answerTimeout, errDeadline)
 	defer cancel()
 	begun := b.Now()
