@@ -1,0 +1,64 @@
+package apps
+
+import (
+	"html"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+func desk() App {
+	return App{
+		Name: "desk", About: "a help desk whose pages forget to escape in three different places", handler: newDesk,
+		Weaknesses: []Weakness{
+			{ID: "desk-xss-attribute", CWE: "CWE-79", Path: "/tickets", Param: "status", Title: "Reflected cross-site scripting in an attribute", Words: `xss|cross.site.script|html injection|reflect`},
+			{ID: "desk-xss-script", CWE: "CWE-79", Path: "/board", Param: "tab", Title: "Reflected cross-site scripting in a script", Words: `xss|cross.site.script|injection|reflect`},
+			{ID: "desk-xss-not-found", CWE: "CWE-79", Path: "/help/*", Title: "Reflected cross-site scripting by the path, on the page for what is not there", Words: `xss|cross.site.script|html injection|reflect`},
+			{ID: "desk-csrf", CWE: "CWE-352", Path: "/settings", Title: "Settings are changed by a request from anywhere", Words: `csrf|cross.site request`},
+			{ID: "desk-cookie", CWE: "CWE-1004", Also: []string{"CWE-1275", "CWE-614"}, Path: "/settings", Title: "The session cookie has no HttpOnly and no SameSite", Words: `cookie`},
+			{ID: "desk-login-over-get", CWE: "CWE-598", Also: []string{"CWE-200", "CWE-319"}, Path: "/login", Title: "The password is sent in the address", Words: `password|credential|query|get (request|method|form)`},
+		},
+	}
+}
+
+func newDesk() http.Handler {
+	var mu sync.Mutex
+	mail := "mia@desk.example"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", view("Help desk", `<h1>Help desk</h1><p><a href="/tickets?status=open">Open tickets</a> <a href="/board?tab=new">Board</a> <a href="/help/first-steps">First steps</a> <a href="/settings">Settings</a> <a href="/login">Log in</a></p>`))
+	mux.HandleFunc("GET /tickets", func(w http.ResponseWriter, r *http.Request) {
+		status := strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(r.FormValue("status"))
+		page(w, http.StatusOK, "Tickets", `<h1>Tickets</h1><form action="/tickets"><input name="status" value="`+status+`"></form><p>None.</p>`)
+	})
+	mux.HandleFunc("GET /board", func(w http.ResponseWriter, r *http.Request) {
+		tab := strings.NewReplacer("<", `\u003c`, "\n", " ", "\r", " ").Replace(r.FormValue("tab"))
+		page(w, http.StatusOK, "Board", `<h1>Board</h1><script>var tab = "`+tab+`"; document.title = "Board";</script>`)
+	})
+	mux.HandleFunc("GET /help/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/help/first-steps" {
+			page(w, http.StatusOK, "First steps", "<h1>First steps</h1><p>Write a ticket.</p>")
+			return
+		}
+		page(w, http.StatusNotFound, "Not found", "<h1>Nothing about "+strings.TrimPrefix(r.URL.Path, "/help/")+"</h1>")
+	})
+	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Set-Cookie", "session=9b1f0c7e2a5d4836; Path=/")
+		page(w, http.StatusOK, "Settings", `<h1>Settings</h1><p>Mail: `+html.EscapeString(mail)+`</p><form method="post" action="/settings"><input name="mail"><button>Change</button></form>`)
+	})
+	mux.HandleFunc("POST /settings", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie("session"); err != nil {
+			page(w, http.StatusForbidden, "Settings", "<h1>Log in first</h1>")
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if given := r.FormValue("mail"); len(given) < 200 {
+			mail = given
+		}
+		http.Redirect(w, r, "/settings", http.StatusSeeOther)
+	})
+	mux.HandleFunc("GET /login", view("Log in", `<h1>Log in</h1><form action="/welcome"><input name="user"><input name="password" type="password"><button>Log in</button></form>`))
+	return guarded(mux)
+}

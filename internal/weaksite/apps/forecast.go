@@ -1,0 +1,85 @@
+package apps
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func forecast() App {
+	return App{
+		Name: "forecast", About: "a weather service in Python, left in debug mode", handler: newForecast,
+		Weaknesses: []Weakness{
+			{ID: "forecast-console", CWE: "CWE-489", Also: []string{"CWE-215", "CWE-94"}, Path: "/console", Title: "The console of the debugger is public", Words: `console|debug`},
+			{ID: "forecast-traceback", CWE: "CWE-209", Also: []string{"CWE-489"}, Path: "/days", Param: "n", Title: "An error shows the inside of the application", Words: `trace ?back|stack|verbose|error|exception`},
+			{ID: "forecast-template", CWE: "CWE-1336", Also: []string{"CWE-94", "CWE-917"}, Path: "/greet", Param: "name", Title: "A name is evaluated as a template", Words: `ssti|template injection`},
+			{ID: "forecast-graphql", CWE: "CWE-200", Path: "/graphql", Title: "The schema of the API can be asked for", Words: `introspection|graphql`},
+			{ID: "forecast-command", CWE: "CWE-78", Also: []string{"CWE-77"}, Path: "/station", Param: "host", Title: "A name of a station reaches a shell", Words: `command|rce|shell`},
+			{ID: "forecast-key", CWE: "CWE-798", Also: []string{"CWE-200", "CWE-522", "CWE-540"}, Path: "/app.js", Title: "The script of the page holds a key of the maps service", Words: `key|secret|hard.?coded`},
+			noHeaders("forecast"),
+		},
+	}
+}
+
+func newForecast() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", view("Forecast", `<h1>Forecast</h1><script src="/app.js"></script><p><a href="/days?n=3">Three days</a></p>
+<form action="/greet"><input name="name" value="you"></form><form action="/station"><select name="host"><option value="north-1">North</option></select></form>`))
+	mux.HandleFunc("GET /app.js", text("text/javascript", "const maps = {region: 'north', secretAccessKey: 'bWFkZSB1cCBhbmQgbm90IGEga2V5IGF0IGFsbC4u', accessKeyId: 'AKIALABMADEUPNOTREAL'};\n"))
+	mux.HandleFunc("GET /days", func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.FormValue("n"))
+		if err != nil {
+			page(w, http.StatusInternalServerError, "ValueError", `<h1>ValueError</h1><pre>Traceback (most recent call last):
+  File "/srv/forecast/app.py", line 31, in days
+    n = int(request.args["n"])
+ValueError: invalid literal for int() with base 10: `+html.EscapeString(strconv.Quote(r.FormValue("n")))+`</pre>`)
+			return
+		}
+		page(w, http.StatusOK, "Forecast", fmt.Sprintf("<h1>%d days of rain</h1>", n))
+	})
+	mux.HandleFunc("GET /greet", func(w http.ResponseWriter, r *http.Request) {
+		page(w, http.StatusOK, "Hello", "<h1>Hello, "+render(html.EscapeString(r.FormValue("name")))+"</h1>")
+	})
+	mux.HandleFunc("GET /station", func(w http.ResponseWriter, r *http.Request) {
+		page(w, http.StatusOK, "Station", "<pre>"+html.EscapeString(shell("probe "+r.FormValue("host")))+"</pre>")
+	})
+	mux.HandleFunc("GET /console", view("Console // Werkzeug Debugger", `<h1>Interactive Console</h1><script>var CONSOLE_MODE = true, EVALEX = true, EVALEX_TRUSTED = false;</script>`))
+	mux.HandleFunc("GET /graphql", func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.FormValue("query"), "__schema") {
+			answer(w, http.StatusBadRequest, "application/json", `{"errors":[{"message":"Must provide query string."}]}`)
+			return
+		}
+		answer(w, http.StatusOK, "application/json", `{"data":{"__schema":{"queryType":{"name":"Query"}}}}`)
+	})
+	return mux
+}
+
+// render evaluates products of whole numbers between double braces, and nothing else.
+func render(template string) string {
+	return regexp.MustCompile(`\{\{\s*(\d{1,6})\s*\*\s*(\d{1,6})\s*\}\}`).ReplaceAllStringFunc(template, func(expression string) string {
+		a, b, _ := strings.Cut(strings.Trim(expression, "{} "), "*")
+		x, _ := strconv.Atoi(strings.TrimSpace(a)) // digits, as the expression above says
+		y, _ := strconv.Atoi(strings.TrimSpace(b))
+		return strconv.Itoa(x * y)
+	})
+}
+
+// shell stands for a shell that knows two commands: probe and echo.
+func shell(line string) string {
+	out := ""
+	for command := range strings.SplitSeq(line, ";") {
+		name, rest, _ := strings.Cut(strings.TrimSpace(command), " ")
+		switch name {
+		case "probe":
+			out += rest + ": no answer\n"
+		case "echo":
+			out += rest + "\n"
+		default:
+			out += "sh: " + name + ": not found\n"
+		}
+	}
+	return out
+}

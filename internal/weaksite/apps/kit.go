@@ -1,0 +1,50 @@
+package apps
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+)
+
+// answer sends a body as what it is.
+func answer(w http.ResponseWriter, status int, mediaType, body string) {
+	w.Header().Set("Content-Type", mediaType)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body) // the client may have gone
+}
+
+// page sends a page with a body that is HTML already.
+func page(w http.ResponseWriter, status int, title, body string) {
+	answer(w, status, "text/html; charset=utf-8", fmt.Sprintf(
+		"<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>%s</title></head>\n<body>\n%s\n</body>\n</html>\n", html.EscapeString(title), body))
+}
+
+// text is a handler that always says the same.
+func text(mediaType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, mediaType, body) }
+}
+
+// view is a handler that always shows the same page.
+func view(title, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { page(w, http.StatusOK, title, body) }
+}
+
+// guarded gives every answer the headers that protect a page.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+			"X-Frame-Options":         "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		} {
+			w.Header().Set(name, value)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// loginForm is a form that asks for a name and a password.
+func loginForm(action string) string {
+	return `<form method="post" action="` + action + `"><label>Name <input name="user"></label>` +
+		`<label>Password <input name="password" type="password"></label><button>Log in</button></form>`
+}

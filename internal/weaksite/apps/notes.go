@@ -1,0 +1,180 @@
+package apps
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+func notes() App {
+	return App{
+		Name: "notes", About: "a JSON API with two users and bearer tokens", handler: newNotes,
+		Weaknesses: []Weakness{
+			{ID: "notes-idor", CWE: "CWE-639", Also: []string{"CWE-284", "CWE-862", "CWE-863"}, Path: "/api/notes/*", Title: "Any user reads the notes of another", Words: `idor|object.level|access control|authori[sz]ation|other user`},
+			{ID: "notes-jwt-none", CWE: "CWE-347", Also: []string{"CWE-345", "CWE-287", "CWE-327"}, Path: "/api/*", Title: "Tokens without a signature are taken", Words: `jwt|token|signature|\bnone\b`},
+			{ID: "notes-mass-assignment", CWE: "CWE-915", Also: []string{"CWE-269"}, Path: "/api/register", Param: "role", Title: "Whoever registers chooses their own role", Words: `mass.assign|role|privilege`},
+			{ID: "notes-enumeration", CWE: "CWE-204", Also: []string{"CWE-203", "CWE-200"}, Path: "/api/login", Title: "The login tells which users there are", Words: `enumerat|user ?names?`},
+			{ID: "notes-guessing", CWE: "CWE-307", Path: "/api/login", Title: "Passwords may be guessed without end", Words: `brute|rate.limit|guess|lockout`},
+			{ID: "notes-cors", CWE: "CWE-942", Also: []string{"CWE-346"}, Path: "/api/*", Title: "The API trusts every origin with credentials", Words: `cors|origin`},
+			{ID: "notes-openapi", CWE: "CWE-200", Path: "/openapi.json", Title: "The description of the API is public", Words: `openapi|swagger|api (desc|doc)`},
+		},
+	}
+}
+
+type user struct{ password, role string }
+
+type note struct {
+	Owner string `json:"owner"`
+	Text  string `json:"text"`
+}
+
+// board is the state of the API.
+type board struct {
+	mu    sync.Mutex
+	users map[string]user
+	notes []note
+}
+
+const notesKey = "made-up signing key"
+
+func newNotes() http.Handler {
+	b := &board{
+		users: map[string]user{"ada": {"countess", "user"}, "ben": {"blue-bicycle", "user"}},
+		notes: []note{{"ada", "Ada's made-up note"}, {"ben", "Ben's made-up note"}},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", view("Notes", `<h1>Notes</h1><p>An API for notes. <a href="/api/status">Status</a>, <a href="/openapi.json">description</a>.</p>`))
+	mux.HandleFunc("GET /openapi.json", text("application/json", `{"openapi":"3.0.3","info":{"title":"Notes","version":"1.0"},"paths":{"/api/register":{"post":{}},"/api/login":{"post":{}},"/api/me":{"get":{}},"/api/notes/{id}":{"get":{}}}}`))
+	mux.HandleFunc("GET /api/status", text("application/json", `{"status":"ok"}`))
+	mux.HandleFunc("POST /api/login", b.login)
+	mux.HandleFunc("POST /api/register", b.register)
+	mux.HandleFunc("GET /api/me", b.withUser(func(w http.ResponseWriter, _ *http.Request, name string) {
+		reply(w, http.StatusOK, map[string]string{"name": name, "role": b.users[name].role})
+	}))
+	mux.HandleFunc("GET /api/notes/{id}", b.withUser(func(w http.ResponseWriter, r *http.Request, _ string) {
+		id, err := strconv.Atoi(r.PathValue("id"))
+		if err != nil || id < 1 || id > len(b.notes) {
+			reply(w, http.StatusNotFound, map[string]string{"error": "no such note"})
+			return
+		}
+		reply(w, http.StatusOK, b.notes[id-1])
+	}))
+	return guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if origin := r.Header.Get("Origin"); origin != "" && strings.HasPrefix(r.URL.Path, "/api/") {
+			w.Header().Set("Access-Control-Allow-Origin", origin)
+			w.Header().Set("Access-Control-Allow-Credentials", "true")
+			w.Header().Set("Vary", "Origin")
+		}
+		mux.ServeHTTP(w, r)
+	}))
+}
+
+func reply(w http.ResponseWriter, status int, doc any) {
+	body, err := json.Marshal(doc)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":"internal"}`)
+	}
+	answer(w, status, "application/json", string(body))
+}
+
+// credentials is what login and register take.
+type credentials struct{ User, Password, Role string }
+
+func readCredentials(w http.ResponseWriter, r *http.Request) (c credentials, ok bool) {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&c); err != nil {
+		reply(w, http.StatusBadRequest, map[string]string{"error": "not JSON"})
+		return c, false
+	}
+	return c, true
+}
+
+func (b *board) login(w http.ResponseWriter, r *http.Request) {
+	c, ok := readCredentials(w, r)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	u, known := b.users[c.User]
+	switch {
+	case !known:
+		reply(w, http.StatusNotFound, map[string]string{"error": "no such user"})
+	case u.password != c.Password:
+		reply(w, http.StatusUnauthorized, map[string]string{"error": "wrong password"})
+	default:
+		reply(w, http.StatusOK, map[string]string{"token": token(c.User)})
+	}
+}
+
+// maxUsers bounds what a tester can make the API remember.
+const maxUsers = 1000
+
+func (b *board) register(w http.ResponseWriter, r *http.Request) {
+	c, ok := readCredentials(w, r)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, taken := b.users[c.User]; taken || c.User == "" || len(b.users) > maxUsers {
+		reply(w, http.StatusConflict, map[string]string{"error": "not available"})
+		return
+	}
+	if c.Role == "" {
+		c.Role = "user"
+	}
+	b.users[c.User] = user{c.Password, c.Role}
+	reply(w, http.StatusCreated, map[string]string{"token": token(c.User)})
+}
+
+// withUser lets in who has a token.
+func (b *board) withUser(next func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		name := bearer(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		if _, known := b.users[name]; !known {
+			reply(w, http.StatusUnauthorized, map[string]string{"error": "log in first"})
+			return
+		}
+		next(w, r, name)
+	}
+}
+
+func token(name string) string {
+	signed := encode(`{"alg":"HS256","typ":"JWT"}`) + "." + encode(`{"sub":"`+name+`"}`)
+	return signed + "." + signature(signed)
+}
+
+func encode(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+func signature(signed string) string {
+	mac := hmac.New(sha256.New, []byte(notesKey))
+	mac.Write([]byte(signed))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// bearer is whom a token names. It believes the token's own word on how it is signed.
+func bearer(jwt string) string {
+	parts := strings.Split(jwt, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	var head struct{ Alg string }
+	var claims struct{ Sub string }
+	for i, into := range []any{&head, &claims} {
+		plain, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil || json.Unmarshal(plain, into) != nil {
+			return ""
+		}
+	}
+	if !strings.EqualFold(head.Alg, "none") && parts[2] != signature(parts[0]+"."+parts[1]) {
+		return ""
+	}
+	return claims.Sub
+}

@@ -1,0 +1,106 @@
+package apps
+
+import (
+	"database/sql"
+	"fmt"
+	"html"
+	"net/http"
+	"strconv"
+
+	_ "modernc.org/sqlite" // the driver of the shop's database
+)
+
+func shop() App {
+	return App{
+		Name: "shop", About: "a shop with a search over a real SQL database", handler: newShop,
+		Weaknesses: []Weakness{
+			{ID: "shop-sqli-search", CWE: "CWE-89", Also: []string{"CWE-209"}, Path: "/search", Param: "q", Title: "SQL injection in the search, told by its errors", Words: `sql`},
+			{ID: "shop-sqli-item", CWE: "CWE-89", Path: "/item", Param: "id", Title: "Blind SQL injection in the number of a product", Words: `sql`},
+			{ID: "shop-xss-search", CWE: "CWE-79", Path: "/search", Param: "q", Title: "Reflected cross-site scripting in the search", Words: `xss|cross.site.script|html injection|reflect`},
+			{ID: "shop-price", CWE: "CWE-472", Also: []string{"CWE-840", "CWE-602", "CWE-20"}, Path: "/cart", Param: "price", Title: "The price is taken from the buyer's form", Words: `price|quantity|business|tamper`},
+			{ID: "shop-cookie", CWE: "CWE-1004", Also: []string{"CWE-1275", "CWE-614"}, Title: "The session cookie has no HttpOnly and no SameSite", Words: `cookie`},
+			noHeaders("shop"),
+		},
+	}
+}
+
+type store struct{ db *sql.DB }
+
+// newShop is a shop whose database can be read in any way, and not written.
+func newShop() http.Handler {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		panic("apps: " + err.Error()) // the name of the driver is a constant
+	}
+	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	for _, statement := range []string{
+		"CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT, price REAL)",
+		"INSERT INTO products (name, price) VALUES ('Two-person tent', 189), ('Camping stove', 39.5), ('Head torch', 24), ('Rain jacket', 99)",
+		"CREATE TABLE staff (name TEXT, phone TEXT)",
+		"INSERT INTO staff VALUES ('Made-up Mia', '+00 0000')",
+		"PRAGMA query_only = 1",
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			panic("apps: " + err.Error()) // the statements are constants
+		}
+	}
+	s := store{db}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", view("Fjord Outfitters", `<h1>Fjord Outfitters</h1>
+<form action="/search"><input name="q" placeholder="tent"><button>Search</button></form>
+<ul><li><a href="/item?id=1">Two-person tent</a></li><li><a href="/item?id=3">Head torch</a></li></ul>
+<p><a href="/cart">Your cart</a></p>`))
+	mux.HandleFunc("GET /search", s.search)
+	mux.HandleFunc("GET /item", s.item)
+	mux.HandleFunc("GET /cart", view("Cart", `<h1>Cart</h1><form method="post" action="/cart"><input type="hidden" name="item" value="1"><input type="hidden" name="price" value="189"><button>Order a tent</button></form>`))
+	mux.HandleFunc("POST /cart", order)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie("sid"); err != nil {
+			w.Header().Set("Set-Cookie", "sid=f1c2a9d07be4435a; Path=/")
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s store) search(w http.ResponseWriter, r *http.Request) {
+	q := r.FormValue("q")
+	rows, err := s.db.QueryContext(r.Context(), "SELECT id, name FROM products WHERE name LIKE '%"+q+"%' ORDER BY id LIMIT 20")
+	if err != nil {
+		page(w, http.StatusInternalServerError, "Error", "<h1>Something went wrong</h1><pre>"+html.EscapeString(err.Error())+"</pre>")
+		return
+	}
+	defer rows.Close()
+	list := ""
+	for rows.Next() {
+		var id int
+		var name string
+		if rows.Scan(&id, &name) == nil {
+			list += fmt.Sprintf(`<li><a href="/item?id=%d">%s</a></li>`, id, html.EscapeString(name))
+		}
+	}
+	if rows.Err() != nil {
+		list = "<li>The list is not complete.</li>"
+	}
+	page(w, http.StatusOK, "Search", "<h1>Results for "+q+"</h1><ul>"+list+"</ul>")
+}
+
+// item says the same to an error of the database as to a number that there is not.
+func (s store) item(w http.ResponseWriter, r *http.Request) {
+	var name string
+	var price float64
+	err := s.db.QueryRowContext(r.Context(), "SELECT name, price FROM products WHERE id = "+r.FormValue("id")).Scan(&name, &price)
+	if err != nil {
+		page(w, http.StatusNotFound, "Not found", "<h1>We do not have that</h1>")
+		return
+	}
+	page(w, http.StatusOK, name, fmt.Sprintf("<h1>%s</h1><p>%.2f</p>", html.EscapeString(name), price))
+}
+
+func order(w http.ResponseWriter, r *http.Request) {
+	price, err := strconv.ParseFloat(r.FormValue("price"), 64)
+	if err != nil {
+		page(w, http.StatusBadRequest, "Cart", "<h1>There is no price</h1>")
+		return
+	}
+	page(w, http.StatusOK, "Cart", fmt.Sprintf("<h1>Thank you</h1><p>You pay %.2f.</p>", price))
+}
