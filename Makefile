@@ -27,7 +27,7 @@ SCANS     ?= 10000
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race fuzz bench seed lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
+.PHONY: help build run demo test race fuzz kill bench seed lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
 
 help: ## print this list
 	@echo "Vedette: make TARGET"
@@ -55,6 +55,10 @@ race: ## run the tests of the concurrent rooms under the race detector
 fuzz: ## fuzz every Fuzz target for FUZZTIME each (10s)
 	@scripts/need go
 	@scripts/fuzz $(FUZZTIME)
+
+kill: ## kill a run of the agent between any two entries of its journal, on both databases (some minutes)
+	@scripts/need go postgres
+	VEDETTE_KILL_EVERYWHERE=1 go test -count=1 -timeout 60m -v -run TestKilledBetweenAnyTwoEntries ./e2e
 
 bench: ## run the benchmarks; BENCH=regexp picks some
 	@scripts/need go postgres nginx
