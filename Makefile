@@ -27,7 +27,7 @@ SCANS     ?= 10000
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race fuzz kill bench seed lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
+.PHONY: help build run demo test race fuzz kill bench lab seed lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
 
 help: ## print this list
 	@echo "Vedette: make TARGET"
@@ -45,7 +45,7 @@ demo: build ## watch one task find real weaknesses in a site of its own, under a
 
 test: ## run every test (as root on Debian, installs what it needs when missing)
 	@scripts/need go postgres nginx
-	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium
+	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix
 	@scripts/test $(TESTFLAGS) ./...
 
 race: ## run the tests of the concurrent rooms under the race detector
@@ -62,8 +62,13 @@ kill: ## kill a run of the agent between any two entries of its journal, on both
 
 bench: ## run the benchmarks; BENCH=regexp picks some
 	@scripts/need go postgres nginx
-	@scripts/need --wish nmap
+	@scripts/need --wish nmap dnsperf nsd
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 0 ./...
+
+lab: ## a task on each of ten weak applications and a clean one: recall, precision, cost (docs/lab.md)
+	@scripts/need go
+	@mkdir -p bin
+	@cd e2e && LAB=$(CURDIR)/bin/lab.json go test -count=1 -timeout 0 -run '^TestLabReport$$'
 
 seed: ## fill DATABASE with FINDINGS findings in SCANS scans of seed@example.com
 	@scripts/need go

@@ -283,6 +283,34 @@ func (z *Zone) find(name string) (n *node, exists bool) {
 	return nil, false
 }
 
+// File is the zone as a file for other name servers, as RFC 1035 has it, without the names
+// that are not answered plainly. Of a wildcard with many addresses it has the first.
+func (z *Zone) File() string {
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(z.nodes)) {
+		n := z.nodes[name]
+		if n.manner != plainly && n.manner != split || !strings.HasSuffix("."+name, "."+z.Domain) {
+			continue
+		}
+		record := func(kind, data string) { fmt.Fprintf(&out, "%s. 60 IN %s %s\n", name, kind, data) }
+		for _, kind := range slices.Sorted(maps.Keys(n.texts)) {
+			for _, text := range n.texts[kind] {
+				record(kind, text)
+			}
+		}
+		if n.alias != "" {
+			record("CNAME", n.alias+".")
+		}
+		if n.pool.IsValid() {
+			record("A", n.pool.Addr().String())
+		}
+		for _, a := range n.addrs {
+			record(map[bool]string{true: "A", false: "AAAA"}[a.Is4()], a.String())
+		}
+	}
+	return out.String()
+}
+
 func v4(group, i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(group), byte(i >> 8), byte(i)})
 }
