@@ -12,11 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/shared"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 )
 
 // OpenAI makes a model behind OpenAI's chat completions, or behind a server that speaks
@@ -88,98 +84,76 @@ func (m *openAI) host() string {
 	return u.Hostname()
 }
 
-func (m *openAI) options(client *http.Client) []option.RequestOption {
-	base, err := url.Parse(m.BaseURL)
-	if err != nil {
-		base = &url.URL{} // the request fails with words of its own
-	}
-	query := base.Query()
-	base.RawQuery = ""
-	opts := []option.RequestOption{option.WithBaseURL(base.String()), option.WithHTTPClient(client), option.WithMaxRetries(0)}
-	for name := range query {
-		opts = append(opts, option.WithQuery(name, query.Get(name)))
-	}
-	if m.Key != "" {
-		opts = append(opts, option.WithAPIKey(m.Key))
-		if strings.HasSuffix(m.host(), ".azure.com") {
-			opts = append(opts, option.WithHeader("api-key", m.Key))
-		}
-	}
-	return opts
-}
-
 // stream asks once and reads the answer, which may also come in one piece.
 func (m *openAI) stream(ctx context.Context, client *http.Client, r Request, onText func(string)) (Response, error) {
-	var resp *http.Response
-	opts := append(m.options(client), option.WithResponseInto(&resp))
-	service := openai.NewChatCompletionService(opts...)
-	stream := service.NewStreaming(ctx, m.params(r))
-	defer stream.Close()
-	if err := stream.Err(); err != nil {
+	body, err := json.Marshal(m.request(r))
+	if err != nil {
 		return Response{}, err
 	}
+	req, err := m.ask(ctx, http.MethodPost, "chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return Response{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := client.Do(req)
+	if err != nil {
+		return Response{}, err
+	}
+	defer resp.Body.Close()
 	a := &openAIAnswer{request: r, pieces: pieces{tell: onText}}
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media == "application/json" {
 		return a.readWhole(resp.Body)
 	}
-	err := a.read(ssestream.NewDecoder(resp))
-	if err != nil {
+	if err := a.read(ssestream.NewDecoder(resp)); err != nil {
 		return a.response(), err
 	}
 	return a.response(), a.check()
 }
 
-func (m *openAI) params(r Request) openai.ChatCompletionNewParams {
+func (m *openAI) request(r Request) chatRequest {
 	name, effort := wireName(m.Provider, r.Model)
-	p := openai.ChatCompletionNewParams{Model: name, Messages: openAIMessages(r)}
+	out := chatRequest{Model: name, Messages: chatMessages(r), Stream: true}
 	if m.lacks[maxCompletionTokens].Load() {
-		p.MaxTokens = openai.Int(int64(r.MaxTokens))
+		out.MaxTokens = r.MaxTokens
 	} else {
-		p.MaxCompletionTokens = openai.Int(int64(r.MaxTokens))
+		out.MaxCompletionTokens = r.MaxTokens
 	}
 	if !m.lacks[streamOptions].Load() {
-		p.StreamOptions.IncludeUsage = openai.Bool(true)
+		out.StreamOptions = &chatStreamOptions{IncludeUsage: true}
 	}
-	if effort != "" && !m.lacks[reasoningEffort].Load() {
-		p.ReasoningEffort = shared.ReasoningEffort(effort)
+	if !m.lacks[reasoningEffort].Load() {
+		out.ReasoningEffort = effort
 	}
 	for _, t := range r.Tools {
-		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-			Name: t.Name, Description: openai.String(t.Description), Parameters: schemaOf(t),
-		}))
-	}
-	return p
-}
-
-func schemaOf(t Tool) shared.FunctionParameters {
-	out := shared.FunctionParameters{}
-	if json.Unmarshal(t.Schema, &out) != nil || len(out) == 0 {
-		return shared.FunctionParameters{"type": "object", "properties": map[string]any{}}
+		schema := bytes.TrimSpace(t.Schema)
+		if !json.Valid(schema) || !bytes.HasPrefix(schema, []byte("{")) || bytes.Equal(schema, []byte("{}")) {
+			schema = []byte(`{"type":"object","properties":{}}`)
+		}
+		out.Tools = append(out.Tools, chatTool{Type: "function", Function: chatFunction{t.Name, t.Description, schema}})
 	}
 	return out
 }
 
-func openAIMessages(r Request) (out []openai.ChatCompletionMessageParamUnion) {
+func chatMessages(r Request) (out []chatMessage) {
 	if r.System != "" {
-		out = append(out, openai.SystemMessage(r.System))
+		out = append(out, chatMessage{Role: "system", Content: &r.System})
 	}
 	for _, m := range r.Messages {
 		switch m.Role {
 		case User:
-			out = append(out, openai.UserMessage(m.Text))
+			out = append(out, chatMessage{Role: "user", Content: &m.Text})
 		case ToolRole:
-			out = append(out, openai.ToolMessage(m.Text, m.CallID))
+			out = append(out, chatMessage{Role: "tool", Content: &m.Text, ToolCallID: m.CallID})
 		case Assistant:
-			said := &openai.ChatCompletionAssistantMessageParam{}
+			said := chatMessage{Role: "assistant"}
 			if m.Text != "" || len(m.Calls) == 0 {
-				said.Content.OfString = param.NewOpt(m.Text)
+				said.Content = &m.Text
 			}
 			for _, c := range m.Calls {
-				said.ToolCalls = append(said.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-					ID: c.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: string(object(c.Args))},
-				}})
+				said.ToolCalls = append(said.ToolCalls, chatCall{ID: c.ID, Type: "function", Function: chatCalled{c.Name, string(object(c.Args))}})
 			}
-			out = append(out, openai.ChatCompletionMessageParamUnion{OfAssistant: said})
+			out = append(out, said)
 		}
 	}
 	return out
@@ -236,7 +210,7 @@ func (a *openAIAnswer) add(data []byte) error {
 	var failure struct {
 		Error json.RawMessage `json:"error"`
 	}
-	var chunk openai.ChatCompletionChunk
+	var chunk chatAnswer
 	if json.Unmarshal(data, &failure) != nil || json.Unmarshal(data, &chunk) != nil {
 		return malformed("a piece of it is not JSON of the right shape")
 	}
@@ -246,14 +220,14 @@ func (a *openAIAnswer) add(data []byte) error {
 	if chunk.Model != "" {
 		a.model = chunk.Model
 	}
-	if chunk.JSON.Usage.Valid() {
-		a.usage = openAIUsage(chunk.Usage)
+	if chunk.Usage != nil {
+		a.usage = chunk.Usage.ours()
 	}
 	if len(chunk.Choices) == 0 {
 		return nil
 	}
 	choice := chunk.Choices[0]
-	a.pieces.add(choice.Delta.Content)
+	a.pieces.add(choice.Delta.text())
 	a.refusal.WriteString(choice.Delta.Refusal)
 	for _, d := range choice.Delta.ToolCalls {
 		a.addCall(d)
@@ -266,7 +240,7 @@ func (a *openAIAnswer) add(data []byte) error {
 
 // addCall takes a piece of a call. Pieces belong together by their index; servers that
 // give every call the same one begin a new call with a new id.
-func (a *openAIAnswer) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) {
+func (a *openAIAnswer) addCall(d chatCall) {
 	var c *growingCall
 	for _, one := range a.calls {
 		if one.index == d.Index {
@@ -292,28 +266,23 @@ func (a *openAIAnswer) readWhole(r io.Reader) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	var whole openai.ChatCompletion
+	var whole chatAnswer
 	if json.Unmarshal(text, &whole) != nil || len(whole.Choices) == 0 {
 		return Response{}, malformed("it is JSON without a choice in it")
 	}
 	choice := whole.Choices[0]
 	a.model, a.finish, a.done = whole.Model, choice.FinishReason, true
-	a.pieces.add(choice.Message.Content)
+	a.pieces.add(choice.Message.text())
 	a.refusal.WriteString(choice.Message.Refusal)
 	for i, c := range choice.Message.ToolCalls {
 		g := &growingCall{index: int64(i), ToolCall: ToolCall{ID: c.ID, Name: c.Function.Name}}
 		g.args.WriteString(c.Function.Arguments)
 		a.calls = append(a.calls, g)
 	}
-	if whole.JSON.Usage.Valid() {
-		a.usage = openAIUsage(whole.Usage)
+	if whole.Usage != nil {
+		a.usage = whole.Usage.ours()
 	}
 	return a.response(), a.check()
-}
-
-func openAIUsage(u openai.CompletionUsage) *Usage {
-	cached := min(max(u.PromptTokensDetails.CachedTokens, 0), u.PromptTokens)
-	return &Usage{Input: int(u.PromptTokens - cached), Output: int(u.CompletionTokens), CacheRead: int(cached)}
 }
 
 // check refuses an answer that did not end.

@@ -80,6 +80,21 @@ func listed(text []byte) ([]string, error) {
 
 // get asks an address below the base URL.
 func (c Config) get(ctx context.Context, client *http.Client, path string) ([]byte, error) {
+	r, err := c.ask(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// ask is a request to an address below the base URL, whose query it keeps, with the key
+// where the provider looks for it.
+func (c Config) ask(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil {
 		return nil, err
@@ -87,7 +102,7 @@ func (c Config) get(ctx context.Context, client *http.Client, path string) ([]by
 	if c.Provider == ProviderAnthropic {
 		u.Path, path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), "v1/"+path
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath(path).String(), nil)
+	r, err := http.NewRequestWithContext(ctx, method, u.JoinPath(path).String(), body)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +116,5 @@ func (c Config) get(ctx context.Context, client *http.Client, path string) ([]by
 	default:
 		r.Header.Set("Authorization", "Bearer "+c.Key)
 	}
-	resp, err := client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	return io.ReadAll(resp.Body)
+	return r, nil
 }

@@ -1,0 +1,86 @@
+package llm
+
+import "encoding/json"
+
+// What is said in OpenAI's chat completions, as far as it concerns us. Each field is in
+// the API's reference under the name of its tag.
+
+type chatRequest struct {
+	Model               string             `json:"model"`
+	Messages            []chatMessage      `json:"messages"`
+	Tools               []chatTool         `json:"tools,omitempty"`
+	MaxTokens           int                `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int                `json:"max_completion_tokens,omitempty"`
+	ReasoningEffort     string             `json:"reasoning_effort,omitempty"`
+	Stream              bool               `json:"stream"`
+	StreamOptions       *chatStreamOptions `json:"stream_options,omitempty"`
+}
+
+type chatStreamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type chatTool struct {
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// chatMessage is a message in a request, and in an answer that was not streamed.
+type chatMessage struct {
+	Role       string     `json:"role"`
+	Content    *string    `json:"content,omitempty"` // empty is not absent: only who calls tools may say nothing
+	Refusal    string     `json:"refusal,omitempty"`
+	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+// chatCall is a call, or a piece of one.
+type chatCall struct {
+	Index    int64      `json:"index,omitempty"` // in a stream
+	ID       string     `json:"id"`
+	Type     string     `json:"type"`
+	Function chatCalled `json:"function"`
+}
+
+type chatCalled struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// chatAnswer is an answer in one piece (message), or a piece of one (delta).
+type chatAnswer struct {
+	Model   string `json:"model"`
+	Choices []struct {
+		Delta        chatMessage `json:"delta"`
+		Message      chatMessage `json:"message"`
+		FinishReason string      `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *chatUsage `json:"usage"`
+}
+
+type chatUsage struct {
+	PromptTokens        int `json:"prompt_tokens"`
+	CompletionTokens    int `json:"completion_tokens"`
+	PromptTokensDetails struct {
+		CachedTokens int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+func (u *chatUsage) ours() *Usage {
+	cached := min(max(u.PromptTokensDetails.CachedTokens, 0), u.PromptTokens)
+	return &Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
+}
+
+// text is what a message says; nothing for none.
+func (m chatMessage) text() string {
+	if m.Content == nil {
+		return ""
+	}
+	return *m.Content
+}
