@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -195,10 +196,36 @@ func (f *feed) take(host string) discover.Name {
 	return n
 }
 
-// resolve looks the hosts of a feed up and hands on those that are there.
+// The source of names that addresses lead to, and how many are followed at once.
+const (
+	sourceReverse = "dns_reverse"
+	maxReverse    = 100_000
+)
+
+// behind are the covered names that DNS gives to addresses, each with one of them.
+type behind map[string]netip.Addr
+
+// add takes in the names of an address that lie below a domain whose names are looked for.
+func (b behind) add(p *Pipeline, n discover.Name, a netip.Addr) {
+	for _, name := range n.Records["PTR"] {
+		_, known := b[name]
+		if !known && len(b) < maxReverse && p.ours(name) && p.allows(name) {
+			b[name] = a
+		}
+	}
+}
+
+// ours reports whether a name is one of those that are looked for.
+func (p *Pipeline) ours(name string) bool {
+	return slices.ContainsFunc(p.Domains, func(d string) bool { return name == d || strings.HasSuffix(name, "."+d) })
+}
+
+// resolve looks the hosts of a feed up and hands on those that are there, and then the
+// names that lead to addresses among them.
 func (p *Pipeline) resolve(ctx context.Context, about string, from *feed, hand func(discover.Name)) (discover.SourceReport, error) {
 	began := time.Now()
 	found := 0
+	leads := behind{}
 	report, err := names.Resolve(ctx, p.names, from.all, func(n discover.Name) {
 		put := from.take(n.Host)
 		n.Sources = put.Sources
@@ -206,6 +233,7 @@ func (p *Pipeline) resolve(ctx context.Context, about string, from *feed, hand f
 		switch {
 		case err == nil:
 			n.IP = []netip.Addr{a}
+			leads.add(p, n, a)
 		case from.named && len(n.IP) > 0, names.Exists(n):
 		default:
 			return
@@ -214,6 +242,19 @@ func (p *Pipeline) resolve(ctx context.Context, about string, from *feed, hand f
 		hand(n)
 	})
 	for range from.hosts { // what Resolve left, so that the other side ends
+	}
+	if err == nil && len(leads) > 0 {
+		var more names.Report
+		more, err = names.Resolve(ctx, p.names, maps.Keys(leads), func(n discover.Name) {
+			if !names.Exists(n) {
+				return
+			}
+			n.Sources = []discover.SourceRef{{Source: sourceReverse, Metadata: map[string]string{"address": leads[n.Host].String()}}}
+			found++
+			hand(n)
+		})
+		report.Asked, report.TimedOut, report.Malformed = report.Asked+more.Asked, report.TimedOut+more.TimedOut, report.Malformed+more.Malformed
+		report.Wildcards = append(report.Wildcards, more.Wildcards...)
 	}
 	out := discover.SourceReport{Source: string(discover.DNSResolve), About: about, State: discover.SourceOK, Count: found, Took: time.Since(began)}
 	switch lost := report.TimedOut + report.Malformed; {

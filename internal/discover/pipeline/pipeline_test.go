@@ -126,6 +126,32 @@ func TestKnownKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestRangesLeadToNames: an address brings the names that DNS gives to it where they are
+// looked for, and those of other domains stay what they are: records.
+func TestRangesLeadToNames(t *testing.T) {
+	_, c := lab(t)
+	c.Steps = []discover.Step{discover.DNSResolve}
+	ranges := []netip.Prefix{netip.MustParsePrefix("127.3.0.0/30")}
+	for domain, want := range map[string]int{"lab.example": 4, "dc1.lab.example": 1, "elsewhere.example": 0} {
+		c.Domains = []string{domain}
+		led := 0
+		_, err := open(t, c).Ranges(t.Context(), ranges, func(n discover.Name) error {
+			if len(n.Sources) != 1 {
+				t.Errorf("%+v", n)
+			} else if s := n.Sources[0]; s.Source == "dns_reverse" {
+				led++
+				if a, err := netip.ParseAddr(s.Metadata["address"]); err != nil || !slices.Contains(n.IP, a) || !strings.HasPrefix(n.Host, "node-000") {
+					t.Errorf("%+v", n)
+				}
+			}
+			return nil
+		})
+		if err != nil || led != want {
+			t.Errorf("%s: %d names, not %d; %v", domain, led, want, err)
+		}
+	}
+}
+
 // TestRunStaysInItsScope: what is covered is looked at, what is left out is not dialled
 // and is told.
 func TestRunStaysInItsScope(t *testing.T) {
