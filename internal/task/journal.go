@@ -39,17 +39,17 @@ func (ts *Tasks) append(ctx context.Context, tx *db.Tx, t Task, e loop.Entry) (s
 	}
 	err = tx.QueryRow(ctx, `INSERT INTO task_entry (task_id, seq, stream_id, turn, branch, kind, key, body, cost, at)
 		SELECT ?, coalesce(max(seq), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ? FROM task_entry WHERE task_id = ? RETURNING seq`,
-		t.ID, t.StreamID, e.Turn, e.Branch, e.Kind, e.Key, db.Doc(e.Body), e.Cost, db.At(e.At), t.ID).Scan(&seq)
+		t.ID, t.StreamID, e.Turn, e.Branch, e.Kind, e.Key, string(e.Body), e.Cost, db.At(e.At), t.ID).Scan(&seq)
 	return seq, err
 }
 
 func (ts *Tasks) entries(ctx context.Context, q db.Querier, cond string, args ...any) ([]loop.Entry, error) {
 	rows, err := q.Query(ctx, `SELECT seq, turn, branch, kind, key, body, cost, at FROM task_entry WHERE `+cond+` ORDER BY seq`, args...)
 	return db.Collect(rows, err, func(row db.Row) (e loop.Entry, err error) {
-		var body db.JSON[json.RawMessage]
+		var body string // as it was written
 		var at db.Time
 		err = row.Scan(&e.Seq, &e.Turn, &e.Branch, &e.Kind, &e.Key, &body, &e.Cost, &at)
-		e.Body, e.At = body.V, at.Time
+		e.Body, e.At = json.RawMessage(body), at.Time
 		return e, err
 	})
 }

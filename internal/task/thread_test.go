@@ -108,6 +108,23 @@ func suspended(t *testing.T, b bench) (Task, *Run) {
 	return made, run
 }
 
+// TestJournalIsKeptLetterByLetter reads back what was written: a model that is told it
+// again after a crash must be told the same.
+func TestJournalIsKeptLetterByLetter(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		b := setUp(t, d)
+		run := b.mustStart(t, b.mustCreate(t, NewTask{}).ID)
+		body := `{"longer":[1,{"b":1.50,"a":2}],"b":"\u00e9 <&>","b":1e3}`
+		if _, err := run.Append(t.Context(), loop.Entry{Branch: "main", Kind: loop.ToolResult, Key: "0/main/1", Body: json.RawMessage(body)}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := run.Entries(t.Context())
+		if err != nil || len(entries) != 1 || string(entries[0].Body) != body {
+			t.Errorf("%v, %v", entries, err)
+		}
+	})
+}
+
 func TestOneOfManyApprovalsCounts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := setUp(t, d)
