@@ -48,6 +48,7 @@ type Config struct {
 	Review    bool // a model with no tools reads each confirmed finding, and may only take the confirmation back
 
 	Secrets map[string]string // by name; the model sees {{$NAME}} and never a value
+	Hidden  []string          // values that tools work with and the model cannot name; they are taken out of all texts
 
 	// Emit is told of the run while it goes on, one call at a time, and returns soon; nil drops
 	// it. What is replayed is not told again.

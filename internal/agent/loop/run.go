@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {
-	r := &run{Config: c, secrets: newSecrets(c.Secrets)}
+	r := &run{Config: c, secrets: newSecrets(c.Secrets, c.Hidden...)}
 	if c.Model == nil || c.Journal == nil || c.ModelName == "" || strings.TrimSpace(c.Instruction) == "" {
 		return nil, errors.New("loop: a run needs a model and its name, a journal and an instruction")
 	}

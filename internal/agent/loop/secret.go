@@ -33,7 +33,7 @@ const shortSecret = 4
 // reference is how a model names a secret.
 var reference = regexp.MustCompile(`\{\{\$([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
-func newSecrets(values map[string]string) *secrets {
+func newSecrets(values map[string]string, hidden ...string) *secrets {
 	s := &secrets{values: values, short: map[string]string{}}
 	places := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -49,6 +49,18 @@ func newSecrets(values map[string]string) *secrets {
 			places[value] = placeOf(name)
 		}
 	}
+	for _, value := range hidden {
+		if value == "" {
+			continue
+		}
+		if len(value) < shortSecret {
+			s.short[value] = cmp.Or(s.short[value], hiddenPlace)
+			continue
+		}
+		for _, form := range append(forms(value), value) {
+			places[form] = cmp.Or(places[form], hiddenPlace)
+		}
+	}
 	s.patterns = slices.SortedFunc(maps.Keys(places), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
@@ -59,6 +71,9 @@ func newSecrets(values map[string]string) *secrets {
 	s.replace = strings.NewReplacer(pairs...)
 	return s
 }
+
+// hiddenPlace stands for a value that has no name.
+const hiddenPlace = "[secret]"
 
 // placeOf is what stands for a value, and becomes it again in a tool's arguments.
 func placeOf(name string) string { return "{{$" + name + "}}" }
@@ -177,7 +192,7 @@ func foreign(field string) bool {
 // redactJSON takes the values out of a document's strings and keys, and out of the numbers
 // of foreign documents in it.
 func (s *secrets) redactJSON(doc []byte) ([]byte, error) {
-	if len(s.values) == 0 {
+	if len(s.patterns)+len(s.short) == 0 {
 		return doc, nil
 	}
 	return mapJSON(doc, func(text string, kind jsonKind) (string, bool) {

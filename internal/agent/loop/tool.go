@@ -71,10 +71,19 @@ func ownTools() []*tool {
 	}
 }
 
+// OwnTools are the names of the tools that every run has, whatever its Config.
+func OwnTools() []string { return []string{toolDelegate, toolAsk, toolPlan} }
+
 // noFiles refuses the documents that a schema refers to outside of itself.
 type noFiles struct{}
 
 func (noFiles) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not looked up", url) }
+
+// CheckSchema says what keeps the arguments of a tool from being checked against a schema.
+func CheckSchema(schema json.RawMessage) error {
+	_, err := compile(schema)
+	return err
+}
 
 func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	if len(schema) == 0 {
@@ -82,6 +91,9 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
+		return nil, err
+	}
+	if err := bounded(doc); err != nil {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
@@ -103,7 +115,7 @@ func (b *branch) offered() []*tool {
 			list = append(list, t)
 		}
 	}
-	for _, name := range []string{toolDelegate, toolAsk, toolPlan} {
+	for _, name := range OwnTools() {
 		if t := b.tools[name]; b.allowed(t) {
 			list = append(list, t)
 		}
