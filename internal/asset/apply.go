@@ -213,10 +213,11 @@ func (as *Assets) endPolicies(ctx context.Context, tx *db.Tx, e End) error {
 		if err != nil {
 			return err
 		}
-		before := f.Unseen.UnixMicro()
+		before := f.Unseen
 		f.Unseen, f.And = time.Time{}, []Filter{{Enumerations: []string{e.EnumerationID}}}
 		picked := g.pick(f)
-		picked.keep(func(no uint32) bool { return g.seen[no] < before && g.run[no] < e.Run })
+		picked.and(g.during("seen", g.seen, time.Time{}, before))
+		picked.keep(func(no uint32) bool { return g.run[no] < e.Run })
 		g.RUnlock()
 		_, _, rev, err := as.number(ctx, tx, e.TeamID, 0) // what a policy changes may have been changed in this transaction
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/errs"
 )
@@ -205,19 +204,19 @@ func (c *Condition) check(kind string) error {
 	return nil
 }
 
-// holding is the assets for which a condition holds.
+// holding is the assets for which a condition holds. The caller only reads it.
 func (x *index) holding(c *Condition) set {
 	switch c.join {
 	case "!":
 		return x.except(x.holding(c.parts[0]))
 	case "&&":
-		s := x.holding(c.parts[0])
+		s := slices.Clone(x.holding(c.parts[0]))
 		for _, part := range c.parts[1:] {
 			s.and(x.holding(part))
 		}
 		return s
 	case "||":
-		s := x.holding(c.parts[0])
+		s := slices.Clone(x.holding(c.parts[0]))
 		for _, part := range c.parts[1:] {
 			s.or(x.holding(part))
 		}
@@ -237,26 +236,27 @@ func (x *index) except(s set) set {
 	return rest
 }
 
+// comparing is the assets for which a comparison holds. The caller only reads it.
 func (x *index) comparing(field, op, value string) set {
 	texts := map[string]*facet{
 		"host": x.host, "title": x.title, "webserver": x.webserver, "service": x.service, "technologies": x.technology, "cname": x.cname,
 		"labels": x.label, "favicon": x.favicon, "tls": x.tls, "misconfiguration": x.fault,
 	}
-	ordered := map[string]*facet{"port": x.port, "status_code": x.status, "content_length": x.length}
-	columns := map[string][]int64{"created_at": x.created, "updated_at": x.since, "last_seen": x.seen}
+	ordered := map[string]*facet{"port": x.port, "status_code": x.status, "content_length": x.length, "created_at": x.created, "updated_at": x.since, "last_seen": x.seen}
 	flags := map[string]func() set{"is_new": x.fresh, "is_internal": func() set { return x.internal }, "is_missing": func() set { return x.missing }, "is_screenshot": func() set { return x.pictured }}
 	switch {
 	case texts[field] != nil && op == "~":
-		return x.having(texts[field], texts[field].containing(value))
+		return x.among(field+" ~", texts[field], []string{value}, (*facet).containing)
 	case texts[field] != nil:
-		return x.having(texts[field], texts[field].like(value))
+		return x.among(field+" =", texts[field], []string{value}, (*facet).like)
 	case ordered[field] != nil:
-		n, _ := strconv.ParseInt(value, 10, 63) // check has read it
+		n, err := strconv.ParseInt(value, 10, 63)
+		if err != nil { // then it is a time: check has read it
+			t, _ := Moment("", strings.ToUpper(value), false)
+			n = t.UnixMicro()
+		}
 		low, high := bounds(op, n)
-		return x.having(ordered[field], ordered[field].between(number(low), number(high)))
-	case columns[field] != nil:
-		t, _ := Moment("", strings.ToUpper(value), false)
-		return x.timed(columns[field], op, t)
+		return x.ranging(field, ordered[field], number(low), number(high))
 	case flags[field] != nil:
 		is := newSet(x.size)
 		is.or(flags[field]())
@@ -266,11 +266,11 @@ func (x *index) comparing(field, op, value string) set {
 		}
 		return is
 	case field == "domain":
-		return x.having(x.host, x.under(x.host, strings.Trim(value, ".*")))
+		return x.among(field, x.host, []string{strings.Trim(value, ".*")}, x.under)
 	case field == "ip":
-		return x.having(x.ip, x.inside(x.ip, value))
+		return x.among(field, x.ip, []string{value}, x.inside)
 	default:
-		return x.having(x.enumeration, x.enumeration.exactly(value))
+		return x.among("enumeration", x.enumeration, []string{value}, (*facet).exactly)
 	}
 }
 
@@ -289,12 +289,4 @@ func bounds(op string, n int64) (low, high int64) {
 	default:
 		return n, n + 1
 	}
-}
-
-func (x *index) timed(column []int64, op string, t time.Time) set {
-	low, high := bounds(op, t.UnixMicro())
-	s := newSet(x.size)
-	s.or(x.live)
-	s.keep(func(no uint32) bool { return column[no] >= low && column[no] < high })
-	return s
 }

@@ -63,6 +63,9 @@ func (f *facet) put(no uint32, value string, had bool) {
 
 func (f *facet) drop(no uint32) { f.posts[f.of[no]].remove(no) }
 
+// place is where an asset's value stands in the order.
+func (f *facet) place(no uint32) uint32 { return f.rank[f.of[no]] }
+
 // with is the positions of values that have a word.
 func (f *facet) with(word string) []uint32 {
 	out := f.words[word]
@@ -109,14 +112,14 @@ func (f *facet) order() {
 	}
 }
 
-// between is the positions of the values from one sort key on and before another.
-func (f *facet) between(from, until string) []uint32 {
+// between is the places of the values from one sort key on and before another.
+func (f *facet) between(from, until string) (low, high int) {
 	at := func(key string) int {
 		i, _ := slices.BinarySearchFunc(f.sorted, key, func(id uint32, key string) int { return strings.Compare(f.sortKey(id), key) })
 		return i
 	}
-	low, high := at(from), at(until)
-	return f.sorted[low:max(low, high)]
+	low = at(from)
+	return low, max(low, at(until))
 }
 
 // texts are the values of a facet in lower case, in one piece, to be searched; and what
@@ -171,10 +174,7 @@ func (f *facet) like(word string) []uint32 {
 func (t *texts) find(values []string, name, part string, holds func(value []byte) bool) []uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, value := range values[len(t.ends):] {
-		t.all = append(append(t.all, strings.ToLower(value)...), 0)
-		t.ends = append(t.ends, uint32(len(t.all)))
-	}
+	t.take(values)
 	m := t.found[name]
 	if m == nil {
 		if m = new(match); t.found == nil || t.kept > maxKept {
@@ -186,6 +186,14 @@ func (t *texts) find(values []string, name, part string, holds func(value []byte
 	t.search(m, []byte(part), holds)
 	t.kept += len(m.ids) - had + 16
 	return m.ids
+}
+
+// take adds the values that are new to what is searched. The caller holds the lock.
+func (t *texts) take(values []string) {
+	for _, value := range values[len(t.ends):] {
+		t.all = append(append(t.all, strings.ToLower(value)...), 0)
+		t.ends = append(t.ends, uint32(len(t.all)))
+	}
 }
 
 // search looks at the values that a match does not know yet.

@@ -78,9 +78,9 @@ func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int)
 	hosts := g.pick(Filter{Hosts: []string{strings.ToLower(clip(host, maxText))}})
 	best := func(port int) (no uint32, ok bool) {
 		s := slices.Clone(hosts)
-		s.and(g.having(g.port, g.port.exactly(number(int64(port)))))
+		s.and(g.at(port))
 		s.each(func(n uint32) bool {
-			if !ok || g.seen[n] >= g.seen[no] {
+			if !ok || g.seen.place(n) >= g.seen.place(no) {
 				no, ok = n, true
 			}
 			return true
@@ -201,9 +201,8 @@ func (x *index) totals(s set) (t Totals) {
 		both.and(other)
 		return both.count()
 	}
-	http := append(x.service.exactly("http"), x.service.exactly("https")...)
-	t.Assets, t.HTTP = s.count(), among(x.having(x.service, http))
-	t.Ports = t.Assets - among(x.having(x.port, x.port.exactly(number(0))))
+	t.Assets, t.HTTP = s.count(), among(x.among("service", x.service, []string{"http", "https"}, (*facet).exactly))
+	t.Ports = t.Assets - among(x.at(0))
 	t.New, t.Missing = among(x.fresh()), among(x.missing)
 	return t
 }
@@ -227,7 +226,7 @@ func (as *Assets) Targets(ctx context.Context, teamID string, q Selection) iter.
 		s := g.pick(q.Filter)
 		s.not(g.missing)
 		ported := make([]bool, len(g.host.values))
-		bare := g.having(g.port, g.port.exactly(number(0)))
+		bare := g.at(0)
 		s.each(func(no uint32) bool {
 			if !bare.has(no) {
 				ported[g.host.of[no]] = true

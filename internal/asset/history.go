@@ -115,7 +115,7 @@ func (as *Assets) Misconfigurations(ctx context.Context, kind, search string, w 
 	s := g.filled(g.fault)
 	s.not(g.missing)
 	if search != "" {
-		s.and(g.having(g.host, g.host.containing(strings.ToLower(search))))
+		s.and(g.among("host ~", g.host, []string{strings.ToLower(search)}, (*facet).containing))
 	}
 	type place struct {
 		no   uint32

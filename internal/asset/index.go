@@ -19,18 +19,19 @@ type index struct {
 	size                                 int // numbers are below it
 	live                                 set
 	missing, internal, pictured, numeric set // pictured: has a screenshot; numeric: its host is an address
-	created, since, seen, revs           []int64
 	run                                  []int64
 	endpoints                            []uint32
 
 	enumeration, host, port, service, status, length, title, webserver, domain, ip, cname *facet
 	technology, favicon, label, tls, fault, born                                          *facet
+	created, since, seen                                                                  *facet // moments: those of a batch are one
 
 	runs    map[string]runs     // by enumeration
 	below   map[string][]uint32 // by domain: the hosts below it
 	nets    []netValue          // addresses in order, once tidy
 	netsOf  int                 // values of ip whose addresses are in nets
 	hostsOf int                 // values of host whose domains are in below
+	memory  memory
 }
 
 // runs are those of an enumeration, as far as filters ask.
@@ -51,7 +52,7 @@ func newIndex() *index {
 	whole := func(value string) []string { return []string{strings.ToLower(value)} }
 	several := func(value string) []string { return words(strings.ToLower(value)) }
 	x := &index{runs: map[string]runs{}, below: map[string][]uint32{}}
-	for _, f := range []**facet{&x.enumeration, &x.host, &x.port, &x.service, &x.status, &x.length, &x.title, &x.domain, &x.favicon, &x.born} {
+	for _, f := range []**facet{&x.enumeration, &x.host, &x.port, &x.service, &x.status, &x.length, &x.title, &x.domain, &x.favicon, &x.born, &x.created, &x.since, &x.seen} {
 		*f = newFacet(whole)
 	}
 	for _, f := range []**facet{&x.ip, &x.cname, &x.label, &x.tls, &x.fault} {
@@ -88,12 +89,15 @@ func firstAddr(value string) string {
 func (x *index) facets() []*facet {
 	return []*facet{
 		x.enumeration, x.host, x.port, x.service, x.status, x.length, x.title, x.webserver, x.domain, x.ip, x.cname,
-		x.technology, x.favicon, x.label, x.tls, x.fault, x.born,
+		x.technology, x.favicon, x.label, x.tls, x.fault, x.born, x.created, x.since, x.seen,
 	}
 }
 
 // number is a number as a value that sorts as it does.
 func number(n int64) string { return fmt.Sprintf("%019d", max(n, 0)) }
+
+// moment is a time as a value that sorts as it does.
+func moment(t time.Time) string { return number(t.UnixMicro()) }
 
 // bornIn is the value of a run of an enumeration.
 func bornIn(enumeration string, run int64) string {
@@ -105,9 +109,7 @@ func (x *index) put(r *row) {
 	no := r.no
 	if grow := int(no) + 1 - x.size; grow > 0 {
 		x.size += grow
-		for _, column := range []*[]int64{&x.created, &x.since, &x.seen, &x.revs, &x.run} {
-			*column = append(*column, make([]int64, grow)...)
-		}
+		x.run = append(x.run, make([]int64, grow)...)
 		x.endpoints = append(x.endpoints, make([]uint32, grow)...)
 	}
 	had := x.live.has(no)
@@ -117,8 +119,7 @@ func (x *index) put(r *row) {
 	x.pictured.put(no, r.screenshot != "")
 	_, err := netip.ParseAddr(r.host)
 	x.numeric.put(no, err == nil)
-	x.created[no], x.since[no], x.seen[no], x.revs[no], x.run[no] = r.createdAt.UnixMicro(), r.since.UnixMicro(), r.seenAt.UnixMicro(), r.rev, r.run
-	x.endpoints[no] = uint32(r.endpoints)
+	x.run[no], x.endpoints[no] = r.run, uint32(r.endpoints)
 	x.enumeration.put(no, r.enumeration, had)
 	x.host.put(no, r.host, had)
 	x.port.put(no, number(int64(r.port)), had)
@@ -136,6 +137,9 @@ func (x *index) put(r *row) {
 	x.tls.put(no, r.tls, had)
 	x.fault.put(no, r.misconfiguration, had)
 	x.born.put(no, bornIn(r.enumeration, r.firstRun), had)
+	x.created.put(no, moment(r.createdAt.Time), had)
+	x.since.put(no, moment(r.since.Time), had)
+	x.seen.put(no, moment(r.seenAt.Time), had)
 }
 
 // drop forgets an asset.
@@ -164,6 +168,7 @@ const maxDots = 32
 
 // tidy makes what reading needs, once what changed is in.
 func (x *index) tidy() {
+	x.memory.forget()
 	for _, f := range x.facets() {
 		f.order()
 	}

@@ -2,6 +2,8 @@ package asset
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,34 +13,26 @@ import (
 func (x *index) pick(f Filter) set {
 	s := newSet(x.size)
 	s.or(x.live)
-	if f.Enumerations != nil {
-		var ids []uint32
-		for _, id := range f.Enumerations {
-			ids = append(ids, x.enumeration.exactly(id)...)
-		}
-		s.and(x.having(x.enumeration, ids))
-	}
 	if f.IDs != nil {
 		s.and(x.named(f.IDs))
 	}
+	if f.Enumerations != nil {
+		s.and(x.among("enumeration", x.enumeration, f.Enumerations, (*facet).exactly))
+	}
 	for _, field := range []struct {
+		name   string
 		wanted []string
 		of     *facet
 		values func(*facet, string) []uint32
 	}{
-		{f.Labels, x.label, (*facet).like}, {f.Hosts, x.host, (*facet).like}, {f.Titles, x.title, (*facet).containing}, {f.CNAMEs, x.cname, (*facet).like},
-		{f.Techs, x.technology, (*facet).like}, {f.Favicons, x.favicon, (*facet).with}, {numbers(f.Ports), x.port, (*facet).with},
-		{numbers(f.Statuses), x.status, (*facet).with}, {numbers(f.Lengths), x.length, (*facet).with},
-		{f.Domains, x.host, x.under}, {f.IPs, x.ip, x.inside},
+		{"labels", f.Labels, x.label, (*facet).like}, {"host", f.Hosts, x.host, (*facet).like}, {"title", f.Titles, x.title, (*facet).containing}, {"cname", f.CNAMEs, x.cname, (*facet).like},
+		{"technologies", f.Techs, x.technology, (*facet).like}, {"favicon", f.Favicons, x.favicon, (*facet).with}, {"port", numbers(f.Ports), x.port, (*facet).with},
+		{"status_code", numbers(f.Statuses), x.status, (*facet).with}, {"content_length", numbers(f.Lengths), x.length, (*facet).with},
+		{"domain", f.Domains, x.host, x.under}, {"ip", f.IPs, x.ip, x.inside},
 	} {
-		if len(field.wanted) == 0 {
-			continue
+		if len(field.wanted) > 0 {
+			s.and(x.among(field.name, field.of, field.wanted, field.values))
 		}
-		ids := slices.Clip(field.values(field.of, field.wanted[0])) // it may be the facet's own
-		for _, want := range field.wanted[1:] {
-			ids = append(ids, field.values(field.of, want)...)
-		}
-		s.and(x.having(field.of, ids))
 	}
 	x.pickFlags(s, f)
 	if f.Search != "" {
@@ -52,6 +46,21 @@ func (x *index) pick(f Filter) set {
 		s.and(x.pick(other))
 	}
 	return s
+}
+
+// among is the assets with a value of a facet that one of some texts means. The caller
+// only reads it: it is remembered under a name for what the texts mean.
+func (x *index) among(name string, f *facet, texts []string, mean func(*facet, string) []uint32) set {
+	return x.memory.recall(fmt.Sprintf("%s%q", name, texts), func() (set, bool) {
+		var ids []uint32
+		if len(texts) > 0 {
+			ids = slices.Clip(mean(f, texts[0])) // it may be the facet's own
+			for _, text := range texts[1:] {
+				ids = append(ids, mean(f, text)...)
+			}
+		}
+		return x.having(f, ids)
+	})
 }
 
 // pickFlags keeps what is, or is not, something.
@@ -84,24 +93,47 @@ func (x *index) pickTimes(s set, f Filter) {
 		s.keep(func(no uint32) bool { return int64(no) < f.Before })
 	}
 	if !f.Since.IsZero() || !f.Until.IsZero() {
-		from, until := int64(-1<<63), int64(1<<63-1)
-		if !f.Since.IsZero() {
-			from = f.Since.UnixMicro()
-		}
-		if !f.Until.IsZero() {
-			until = f.Until.UnixMicro()
-		}
-		s.keep(func(no uint32) bool { return x.created[no] >= from && x.created[no] < until })
+		s.and(x.during("created_at", x.created, f.Since, f.Until))
 	}
 	if !f.Unseen.IsZero() {
 		s.and(x.unseen(f.Unseen))
 	}
 }
 
-// having is the assets with one of these values of a facet. What few assets have is taken
-// from the postings; for more, a walk through the values of all assets is quicker.
-func (x *index) having(f *facet, ids []uint32) set {
-	s := newSet(x.size)
+// at is the assets with a port; 0: the hosts by themselves. The caller only reads it.
+func (x *index) at(port int) set {
+	return x.among("port", x.port, []string{number(int64(port))}, (*facet).exactly)
+}
+
+// during is the assets with a moment of a facet from one time on and before another; a
+// zero time is no bound.
+func (x *index) during(name string, f *facet, from, until time.Time) set {
+	low, high := number(0), number(math.MaxInt64)
+	if !from.IsZero() {
+		low = moment(from)
+	}
+	if !until.IsZero() {
+		high = moment(until)
+	}
+	return x.ranging(name, f, low, high)
+}
+
+// ranging is the assets with a value of a facet from one sort key on and before another.
+// What is remembered is which values these are, so that ranges that move with the clock
+// are found again. The caller only reads it.
+func (x *index) ranging(name string, f *facet, low, high string) set {
+	from, until := f.between(low, high)
+	return x.memory.recall(fmt.Sprintf("%s\n%d\n%d", name, from, until), func() (set, bool) { return x.having(f, f.sorted[from:until]) })
+}
+
+// dear is how many looks at an asset a set costs that is worth remembering.
+const dear = 4096
+
+// having is the assets with one of these values of a facet, and whether they were dear to
+// find. What few assets have is taken from the postings; for more, a walk through the
+// values of all assets is quicker.
+func (x *index) having(f *facet, ids []uint32) (s set, wasDear bool) {
+	s = newSet(x.size)
 	cost := 0
 	for i := 0; i < len(ids) && cost <= x.size; i++ {
 		cost += f.posts[ids[i]].cost()
@@ -110,7 +142,7 @@ func (x *index) having(f *facet, ids []uint32) set {
 		for _, id := range ids {
 			f.posts[id].into(s)
 		}
-		return s
+		return s, cost > dear
 	}
 	wanted := newSet(len(f.values))
 	for _, id := range ids {
@@ -124,7 +156,7 @@ func (x *index) having(f *facet, ids []uint32) set {
 		}
 		s[i] = found & word
 	}
-	return s
+	return s, true
 }
 
 // named is the assets with these ids.
@@ -166,29 +198,31 @@ func (x *index) fresh() set {
 // for is not called unseen.
 func (x *index) unseen(since time.Time) set {
 	s := newSet(x.size)
-	micros := since.UnixMicro()
+	long := x.during("last_seen", x.seen, time.Time{}, since)
 	for id, runs := range x.runs {
-		at, ok := x.enumeration.ids[id]
-		if !ok || runs.covered == 0 || runs.coveredAt.Before(since) {
+		if runs.covered == 0 || runs.coveredAt.Before(since) {
 			continue
 		}
-		x.enumeration.posts[at].each(func(no uint32) bool {
-			if x.seen[no] < micros && x.run[no] < runs.covered {
-				s.add(no)
-			}
-			return true
-		})
+		theirs := slices.Clone(x.among("enumeration", x.enumeration, []string{id}, (*facet).exactly))
+		theirs.and(long)
+		theirs.keep(func(no uint32) bool { return x.run[no] < runs.covered })
+		s.or(theirs)
 	}
 	return s
 }
 
-// search is what contains a text in something that people look for.
+// search is what contains a text in something that people look for. The caller only reads
+// it.
 func (x *index) search(text string) set {
-	s := newSet(x.size)
-	for _, f := range []*facet{x.host, x.title, x.ip, x.technology, x.label} {
-		s.or(x.having(f, f.containing(text)))
-	}
-	return s
+	return x.memory.recall(fmt.Sprintf("search%q", text), func() (set, bool) {
+		s, dear := newSet(x.size), false
+		for _, f := range []*facet{x.host, x.title, x.ip, x.technology, x.label} {
+			has, wasDear := x.having(f, f.containing(text))
+			s.or(has)
+			dear = dear || wasDear
+		}
+		return s, dear
+	})
 }
 
 // exactly is the position of a value as it is written.

@@ -100,6 +100,28 @@ func (s set) appendTo(out []uint32, base uint32) []uint32 {
 	return out
 }
 
+// span is the numbers from one place among them on and before another.
+func (s set) span(low, high int) []uint32 {
+	out := make([]uint32, 0, high-low)
+	word := 0
+	for ; word < len(s); word++ {
+		n := bits.OnesCount64(s[word])
+		if low < n {
+			break
+		}
+		low -= n
+	}
+	s[word:].each(func(no uint32) bool {
+		if low > 0 {
+			low--
+			return true
+		}
+		out = append(out, no+uint32(word*64))
+		return len(out) < cap(out)
+	})
+	return out
+}
+
 // sample is so many of the total numbers of a set, which has more: one of each stretch
 // of them, from irregular places in it, so that no period in them matters.
 func (s set) sample(size, total int) []uint32 {
@@ -178,6 +200,16 @@ func (p *posting) into(s set) {
 		s[no/64] |= 1 << (no % 64)
 		return true
 	})
+}
+
+// within is which of few assets are in a set.
+func (p *posting) within(s set) (out []uint32) {
+	for _, no := range p.few {
+		if s.has(no) {
+			out = append(out, no)
+		}
+	}
+	return out
 }
 
 // each calls do with every number, growing, until it returns false.

@@ -100,6 +100,8 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 		return err
 	}
 	g.tidy()
+	g.host.text.take(g.host.values) // or the first who searches would wait for it
+	g.title.text.take(g.title.values)
 	g.rev, g.synced = rev, as.now()
 	return nil
 }

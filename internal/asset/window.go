@@ -16,21 +16,18 @@ var Sortable = map[string]string{
 	"enumeration_id": "enumeration",
 }
 
-// key is one thing that assets are ordered by: the places of a facet's values, a column,
-// whether they are in a set, or their numbers. The lesser comes first.
+// key is one thing that assets are ordered by: the places of a facet's values, whether
+// they are in a set, or their numbers. The lesser comes first.
 type key struct {
-	facet  *facet
-	column []int64
-	in     set
-	desc   bool
+	facet *facet
+	in    set
+	desc  bool
 }
 
 func (k *key) at(no uint32) (v int64) {
 	switch {
 	case k.facet != nil:
-		v = int64(k.facet.rank[k.facet.of[no]])
-	case k.column != nil:
-		v = k.column[no]
+		v = int64(k.facet.place(no))
 	case k.in == nil:
 		v = int64(no)
 	case k.in.has(no):
@@ -44,21 +41,15 @@ func (k *key) at(no uint32) (v int64) {
 
 // each notes the values of some assets.
 func (k *key) each(values []int64, numbers []uint32) {
-	switch {
-	case k.facet != nil:
-		of, rank := k.facet.of, k.facet.rank
-		for i, no := range numbers {
-			values[i] = int64(rank[of[no]])
-		}
-	case k.column != nil:
-		for i, no := range numbers {
-			values[i] = k.column[no]
-		}
-	default:
+	if k.facet == nil {
 		for i, no := range numbers {
 			values[i] = k.at(no)
 		}
 		return
+	}
+	of, rank := k.facet.of, k.facet.rank
+	for i, no := range numbers {
+		values[i] = int64(rank[of[no]])
 	}
 	if k.desc {
 		for i := range numbers {
@@ -103,15 +94,11 @@ func (x *index) order(sorts []page.Sort) (o order) {
 	facets := map[string]*facet{
 		"host": x.host, "port": x.port, "status": x.status, "length": x.length, "title": x.title, "webserver": x.webserver, "domain": x.domain, "ip": x.ip,
 		"cname": x.cname, "technology": x.technology, "favicon": x.favicon, "label": x.label, "service": x.service, "enumeration": x.enumeration,
+		"updated_at": x.since, "last_seen": x.seen,
 	}
 	for _, sort := range sorts {
 		k := key{facet: facets[sort.Column], desc: sort.Desc}
-		switch sort.Column {
-		case "updated_at":
-			k.column = x.since
-		case "last_seen":
-			k.column = x.seen
-		case "new":
+		if sort.Column == "new" {
 			k.in = x.fresh()
 		}
 		o = append(o, k)
@@ -126,34 +113,7 @@ func (x *index) window(s set, sorts []page.Sort, w page.Window) []uint32 {
 	if w.Limit <= 0 {
 		return nil
 	}
-	if len(sorts) == 0 {
-		return newest(s, total, w)
-	}
 	return x.order(sorts).part(s, total, w.Offset, w.Offset+w.Limit)
-}
-
-// newest is a part of a set in falling order.
-func newest(s set, total int, w page.Window) []uint32 {
-	out := make([]uint32, 0, w.Limit)
-	skip := total - w.Offset - w.Limit // of those below
-	word := 0
-	for ; word < len(s); word++ {
-		n := s[word : word+1].count()
-		if skip < n {
-			break
-		}
-		skip -= n
-	}
-	s[word:].each(func(no uint32) bool {
-		if skip > 0 {
-			skip--
-			return true
-		}
-		out = append(out, no+uint32(word*64))
-		return len(out) < w.Limit
-	})
-	slices.Reverse(out)
-	return out
 }
 
 const (
@@ -161,15 +121,92 @@ const (
 	block     = 16   // words of a set that are looked at together: their values stay near
 )
 
-// part is the assets of a set from low to high of an order. It sorts little more than it
-// returns: a sample says between which two assets the part is, and what is not between
-// them is only counted. When the sample was wrong, wider bounds are taken.
+// part is the assets of a set, which has total, from low to high of an order.
 func (o order) part(s set, total, low, high int) []uint32 {
-	if total <= fewEnough {
+	k := &o[0]
+	switch {
+	case total <= fewEnough:
 		all := s.numbers()
 		slices.SortFunc(all, o.compare)
 		return all[low:high]
+	case k.facet != nil:
+		if part, ok := o.walk(s, total, low, high); ok {
+			return part
+		}
+		return o.sampled(s, total, low, high)
+	case k.in != nil:
+		first, second := slices.Clone(s), slices.Clone(s)
+		first.not(k.in)
+		second.and(k.in)
+		if k.desc {
+			first, second = second, first
+		}
+		n := first.count()
+		out := o[1:].rows(first, n, low, high)
+		return append(out, o[1:].rows(second, total-n, low-n, high-n)...)
+	case k.desc:
+		out := s.span(total-high, total-low)
+		slices.Reverse(out)
+		return out
+	default:
+		return s.span(low, high)
 	}
+}
+
+// rows is part of a group of the assets that an order is about, which may begin behind
+// low, and end before high.
+func (o order) rows(group set, total, low, high int) []uint32 {
+	low, high = max(low, 0), min(high, total)
+	if low >= high {
+		return nil
+	}
+	return o.part(group, total, low, high)
+}
+
+// walkShare is the cost, for each asset of a set, at which a walk through values gives up.
+const walkShare = 4
+
+// walk is part by the values of the first key, one after the other. It is what most pages
+// need, which are near the beginning; ok is false when it would cost more than to look at
+// all assets of the set, as it does when they have the last of the values.
+func (o order) walk(s set, total, low, high int) (out []uint32, ok bool) {
+	f, rest := o[0].facet, o[1:]
+	passed, cost := 0, 0
+	for i := range f.sorted {
+		id := f.sorted[i]
+		if o[0].desc {
+			id = f.sorted[len(f.sorted)-1-i]
+		}
+		p := &f.posts[id]
+		if cost += p.cost(); cost > total/walkShare {
+			return nil, false
+		}
+		if p.many == nil {
+			few := p.within(s)
+			if passed+len(few) > low {
+				slices.SortFunc(few, rest.compare)
+				out = append(out, few[max(low-passed, 0):min(high-passed, len(few))]...)
+			}
+			passed += len(few)
+		} else {
+			group := make(set, len(s))
+			p.into(group)
+			group.and(s)
+			n := group.count()
+			out = append(out, rest.rows(group, n, low-passed, high-passed)...)
+			passed += n
+		}
+		if passed >= high {
+			break
+		}
+	}
+	return out, true
+}
+
+// sampled is part, and sorts little more than it returns: a sample says between which two
+// assets the part is, and what is not between them is only counted. When the sample was
+// wrong, wider bounds are taken.
+func (o order) sampled(s set, total, low, high int) []uint32 {
 	sample := s.sample(fewEnough, total)
 	slices.SortFunc(sample, o.compare)
 	share := float64(len(sample)) / float64(total)
