@@ -200,10 +200,12 @@ func (c *Chunk) Finish(ctx context.Context, r Report) error {
 		if err := c.es.addSources(ctx, tx, c.EnumerationID, c.Run, r.Sources); err != nil {
 			return err
 		}
-		for _, d := range r.Denied {
-			if err := c.es.addEvent(ctx, tx, c.EnumerationID, c.Run, Event{Kind: EventDenied, Subject: d.Address, Detail: d.Why, Times: d.Times}); err != nil {
-				return err
-			}
+		events := make([]Event, len(r.Denied))
+		for i, d := range r.Denied {
+			events[i] = Event{Kind: EventDenied, Subject: d.Address, Detail: d.Why, Times: d.Times}
+		}
+		if err := c.es.addEvents(ctx, tx, c.EnumerationID, c.Run, events); err != nil {
+			return err
 		}
 		return c.close(ctx, tx, chunkDone, r.Denials)
 	})

@@ -36,7 +36,7 @@ type Source struct {
 
 // The bounds of what a run keeps.
 const (
-	maxEvents = 1_000
+	maxEvents = 5_000
 	maxDetail = 500 // bytes
 )
 
@@ -53,12 +53,32 @@ func (es *Enumerations) addSources(ctx context.Context, tx *db.Tx, id string, ru
 	return nil
 }
 
-func (es *Enumerations) addEvent(ctx context.Context, tx *db.Tx, id string, run int64, e Event) error {
-	_, err := tx.Exec(ctx, `INSERT INTO enumeration_event (enumeration_id, run, kind, subject, detail, times, at)
-		SELECT ?, ?, ?, ?, ?, ?, ? WHERE (SELECT count(*) FROM enumeration_event WHERE enumeration_id = ? AND run = ?) < ?
-		ON CONFLICT (enumeration_id, run, kind, subject, detail) DO UPDATE SET times = enumeration_event.times + excluded.times`,
-		id, run, e.Kind, clip(e.Subject), clip(e.Detail), e.Times, db.At(es.now()), id, run, maxEvents)
-	return err
+// addEvents adds events to a run. When it has as many as are kept, only what is known
+// already is counted on.
+func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run int64, events []Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	var kept int
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM enumeration_event WHERE enumeration_id = ? AND run = ?`, id, run).Scan(&kept); err != nil {
+		return err
+	}
+	for _, e := range events {
+		subject, detail := clip(e.Subject), clip(e.Detail)
+		known, err := tx.Exec(ctx, `UPDATE enumeration_event SET times = times + ? WHERE enumeration_id = ? AND run = ? AND kind = ? AND subject = ? AND detail = ?`, e.Times, id, run, e.Kind, subject, detail)
+		if err != nil {
+			return err
+		}
+		if known > 0 || kept >= maxEvents {
+			continue
+		}
+		kept++
+		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_event (enumeration_id, run, kind, subject, detail, times, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			id, run, e.Kind, subject, detail, e.Times, db.At(es.now())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A source is said to have fallen silent when it tells less than a fifth of the median of
@@ -90,6 +110,7 @@ func (es *Enumerations) judgeSources(ctx context.Context, tx *db.Tx, id string, 
 	if err != nil {
 		return err
 	}
+	var events []Event
 	for source, found := range now {
 		before := past[source]
 		if len(before) == 0 {
@@ -100,12 +121,9 @@ func (es *Enumerations) judgeSources(ctx context.Context, tx *db.Tx, id string, 
 		if median < pastLeast || found*fallen >= median {
 			continue
 		}
-		e := Event{Kind: EventSource, Subject: source, Times: 1, Detail: fmt.Sprintf("It told %d; the median of its last runs is %d.", found, median)}
-		if err := es.addEvent(ctx, tx, id, run, e); err != nil {
-			return err
-		}
+		events = append(events, Event{Kind: EventSource, Subject: source, Times: 1, Detail: fmt.Sprintf("It told %d; the median of its last runs is %d.", found, median)})
 	}
-	return nil
+	return es.addEvents(ctx, tx, id, run, events)
 }
 
 // FindSources lists how the sources behaved in a run of an enumeration of the caller's

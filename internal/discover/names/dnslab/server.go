@@ -107,6 +107,11 @@ func (s *Server) packets() {
 
 // packet answers one packet.
 func (s *Server) packet(query []byte, from netip.AddrPort) {
+	if hear := s.zone.OnQuestion; hear != nil {
+		if name, _, err := dns.UnpackDomainName(query, 12); err == nil {
+			hear(strings.ToLower(strings.TrimSuffix(name, ".")))
+		}
+	}
 	s.mu.Lock()
 	reply := s.cache[string(query[2:])]
 	s.mu.Unlock()

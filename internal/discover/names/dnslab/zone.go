@@ -55,6 +55,9 @@ type Truth struct {
 type Zone struct {
 	Domain string
 	Slow   time.Duration // until a slow name is answered; 100 ms when it is 0
+	// OnQuestion, when set before the server starts, hears which name is asked about, before
+	// it is answered. Over UDP only two questions are heard at a time.
+	OnQuestion func(name string)
 	Names  map[string]Truth
 	// Wildcards are the parents (without "*.") below which every name is answered.
 	Wildcards []string
@@ -143,6 +146,12 @@ func (z *Zone) wildcards() {
 	z.Names["deep.wild."+z.Domain] = Truth{RCode: "NOERROR", By: BySource} // a wildcard stands below
 }
 
+// Outside is the address of a name that is not in the zone, to which the zone's name
+// away leads.
+var Outside = v4(200, 1)
+
+const outside = "cdn.outside.example"
+
 // aliases adds CNAMEs: chains, loops, those that are left dangling, and those that the
 // server does not follow.
 func (z *Zone) aliases() {
@@ -153,6 +162,8 @@ func (z *Zone) aliases() {
 		target = name
 	}
 	z.alias("real.aka", "api."+z.Domain, plainly)
+	z.alias("away", outside, plainly)
+	z.nodes[outside] = &node{addrs: []netip.Addr{Outside}}
 	z.alias("loop-a", "loop-b."+z.Domain, plainly)
 	z.alias("loop-b", "loop-a."+z.Domain, plainly)
 	z.alias("self", "self."+z.Domain, plainly)
@@ -241,9 +252,8 @@ func (z *Zone) host(name, by string, how manner, addrs ...netip.Addr) {
 
 // pointer gives an address its name. Only IPv4 has a reverse zone here.
 func (z *Zone) pointer(a netip.Addr, name string) {
-	if b := a.As16(); a.Is4() {
-		arpa := fmt.Sprintf("%d.%d.%d.%d.in-addr.arpa", b[15], b[14], b[13], b[12])
-		z.nodes[arpa] = &node{texts: map[string][]string{"PTR": {name + "." + z.Domain + "."}}}
+	if a.Is4() {
+		z.nodes[arpa(a)] = &node{texts: map[string][]string{"PTR": {name + "." + z.Domain + "."}}}
 	}
 }
 
@@ -253,6 +263,22 @@ func (z *Zone) wildcard(parent string, n *node) {
 	z.add("*."+parent, n)
 	z.Wildcards = append(z.Wildcards, parent+"."+z.Domain)
 }
+
+// Reverse is the zone's name of an address, or "".
+func (z *Zone) Reverse(a netip.Addr) string {
+	if n := z.nodes[arpa(a)]; n != nil {
+		return strings.TrimSuffix(n.texts["PTR"][0], ".")
+	}
+	return ""
+}
+
+func arpa(a netip.Addr) string {
+	b := a.As16()
+	return fmt.Sprintf("%d.%d.%d.%d.in-addr.arpa", b[15], b[14], b[13], b[12])
+}
+
+// Inner reports whether a name is there because others are below it.
+func (z *Zone) Inner(name string) bool { return z.inner[name] }
 
 // add puts a node into the zone; "" is the zone's top.
 func (z *Zone) add(name string, n *node) {
