@@ -22,6 +22,7 @@ BENCH     ?= .
 DATABASE  ?= sqlite:data/vedette.db
 FINDINGS  ?= 1000000
 SCANS     ?= 10000
+ASSETS    ?= 0
 
 # Debian keeps nginx and others where an ordinary user's PATH does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
@@ -70,9 +71,9 @@ lab: ## a task on each of ten weak applications and a clean one: recall, precisi
 	@mkdir -p bin
 	@cd e2e && LAB=$(CURDIR)/bin/lab.json go test -count=1 -timeout 0 -run '^TestLabReport$$'
 
-seed: ## fill DATABASE with FINDINGS findings in SCANS scans of seed@example.com
+seed: ## fill DATABASE with FINDINGS findings in SCANS scans, and ASSETS assets, of seed@example.com
 	@scripts/need go
-	go run ./scripts/seed --database '$(DATABASE)' --findings $(FINDINGS) --scans $(SCANS)
+	go run ./scripts/seed --database '$(DATABASE)' --findings $(FINDINGS) --scans $(SCANS) --assets $(ASSETS)
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## run the linters of .golangci.yml
 	$< run --allow-parallel-runners ./...

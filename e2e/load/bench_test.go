@@ -1,12 +1,14 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
-	"runtime"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,22 +43,22 @@ func scans() []string {
 func BenchmarkPlatform(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
-			h := seeded(b, engine)
-			b.Run("start", func(b *testing.B) { h.measureStart(b) })
+			h := seeded(b, engine, "--findings", cmp.Or(os.Getenv("VEDETTE_BENCH_FINDINGS"), "1000000"))
+			b.Run("start", func(b *testing.B) { h.measureStart(b, "/v1/scans/results?limit=100") })
 			s := h.serve(b)
 			for _, query := range results {
-				b.Run("results?"+query, func(b *testing.B) { s.measure(b, "/v1/scans/results?limit=100&"+query) })
+				b.Run("results?"+query, func(b *testing.B) { s.measure(b, clients, "/v1/scans/results?limit=100&"+query) })
 			}
 			for _, query := range scans() {
-				b.Run("scans?"+query, func(b *testing.B) { s.measure(b, "/v1/scans?limit=100&"+query) })
+				b.Run("scans?"+query, func(b *testing.B) { s.measure(b, clients, "/v1/scans?limit=100&"+query) })
 			}
 			b.Run("import", func(b *testing.B) { s.measureImport(b) })
 		})
 	}
 }
 
-// measure lets all clients ask for a path.
-func (s *server) measure(b *testing.B, path string) {
+// measure lets so many clients ask for a path.
+func (s *server) measure(b *testing.B, clients int, path string) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}}
 	defer client.CloseIdleConnections()
 	size, err := s.ask(client, http.MethodGet, path, nil)
@@ -66,22 +68,27 @@ func (s *server) measure(b *testing.B, path string) {
 	b.SetBytes(size)
 	var mu sync.Mutex
 	var took []time.Duration
-	b.SetParallelism((clients + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+	var asked atomic.Int64
+	used := s.cpu(b)
 	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		var mine []time.Duration
-		for pb.Next() {
-			began := time.Now()
-			if _, err := s.ask(client, http.MethodGet, path, nil); err != nil {
-				b.Error(err)
-				return
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			var mine []time.Duration
+			for asked.Add(1) <= int64(b.N) {
+				began := time.Now()
+				if _, err := s.ask(client, http.MethodGet, path, nil); err != nil {
+					b.Error(err)
+					return
+				}
+				mine = append(mine, time.Since(began))
 			}
-			mine = append(mine, time.Since(began))
-		}
-		mu.Lock()
-		took = append(took, mine...)
-		mu.Unlock()
-	})
+			mu.Lock()
+			took = append(took, mine...)
+			mu.Unlock()
+		})
+	}
+	all.Wait()
 	slices.Sort(took)
 	if len(took) == 0 {
 		return
@@ -90,11 +97,12 @@ func (s *server) measure(b *testing.B, path string) {
 	b.ReportMetric(at(50), "p50-ms")
 	b.ReportMetric(at(99), "p99-ms")
 	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "lists/s")
+	b.ReportMetric((s.cpu(b)-used)*1000/float64(len(took)), "server-cpu-ms/op")
 }
 
-// measureStart starts a server and asks for a list of findings, for which it must read
-// them all.
-func (h house) measureStart(b *testing.B) {
+// measureStart starts a server and asks for a list, for which it must read all that there
+// is.
+func (h house) measureStart(b *testing.B, path string) {
 	var first time.Duration
 	var before, after float64
 	n := 0
@@ -102,7 +110,7 @@ func (h house) measureStart(b *testing.B) {
 		s := h.serve(b)
 		before += s.resident(b)
 		began := time.Now()
-		if _, err := s.ask(http.DefaultClient, http.MethodGet, "/v1/scans/results?limit=100", nil); err != nil {
+		if _, err := s.ask(http.DefaultClient, http.MethodGet, path, nil); err != nil {
 			b.Fatal(err)
 		}
 		first += time.Since(began)

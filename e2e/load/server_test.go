@@ -1,15 +1,17 @@
 // Package load measures the finished binary over HTTP, on a database of 1,000,000 findings
-// and 10,000 scans: lists at 50 parallel clients, uploads, and the first list after a start.
+// in 10,000 scans and on one of 1,000,000 assets in one enumeration: lists, at 50 parallel
+// clients and at one, uploads, and the first list after a start.
 //
 //	make bench BENCH=Platform
+//	make bench BENCH=Inventory
 //
 // VEDETTE_BENCH_SQLITE and VEDETTE_BENCH_POSTGRES are URLs of databases that `make seed` has
-// filled; without them each run fills its own, with VEDETTE_BENCH_FINDINGS findings.
+// filled; without them each run fills its own, with VEDETTE_BENCH_FINDINGS findings or
+// VEDETTE_BENCH_ASSETS assets.
 package load
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,14 +71,13 @@ type house struct {
 	token string
 }
 
-// seeded is a house of the named engine with scans and findings in it.
-func seeded(b *testing.B, engine string) house {
+// seeded is a house of the named engine with what flags of seed say in it.
+func seeded(b *testing.B, engine string, flags ...string) house {
 	b.Helper()
 	url := os.Getenv("VEDETTE_BENCH_" + strings.ToUpper(engine))
 	if url == "" {
 		url = dbtest.URL(b, engine)
-		findings := cmp.Or(os.Getenv("VEDETTE_BENCH_FINDINGS"), "1000000")
-		b.Log(command(b, nil, "seed", "--database", url, "--findings", findings, "--email", seededEmail))
+		b.Log(command(b, nil, "seed", append(flags, "--database", url, "--email", seededEmail)...))
 	}
 	h := house{env: []string{"VEDETTE_DATABASE=" + url, "VEDETTE_DATA_DIR=" + b.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_API_RATE=0", "VEDETTE_ROLE=server", "VEDETTE_LOG_LEVEL=warn"}}
 	h.token = command(b, h.env, "vedette", "token", "create", "--email", seededEmail)
@@ -140,6 +141,22 @@ func (s *server) resident(b *testing.B) float64 {
 		b.Fatal(err)
 	}
 	return kilobytes / 1024
+}
+
+// cpu is the seconds of a processor that the server has used. A database of its own is not
+// in it.
+func (s *server) cpu(b *testing.B) float64 {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	const ticks = 100 // a second, on every Linux
+	return float64(user+system) / ticks
 }
 
 // ask sends a request and reads the answer, which must be a good one.

@@ -1,9 +1,9 @@
-// Command seed fills a database with made-up scans and findings, for figures and for
-// trying things out at size:
+// Command seed fills a database with made-up scans, findings and assets, for figures and
+// for trying things out at size:
 //
-//	go run ./scripts/seed --database sqlite:data/vedette.db --findings 1000000 --scans 10000
+//	go run ./scripts/seed --database sqlite:data/vedette.db --findings 1000000 --scans 10000 --assets 1000000
 //
-// What is made depends on the two numbers only. It is written by the slices themselves,
+// What is made depends on the three numbers only. It is written by the slices themselves,
 // through an upload, a scan that runs, is stopped or waits, and through decisions, so that
 // it is what a server would have written. Nothing is sent to anybody.
 package main
@@ -36,11 +36,12 @@ func run(ctx context.Context, args []string) error {
 	email := flags.String("email", "seed@example.com", "whose scans they are; the user is made, with a team")
 	findings := flags.Int("findings", 1_000_000, "findings to make")
 	scans := flags.Int("scans", 10_000, "scans to make")
+	assets := flags.Int("assets", 0, "assets to make, in one enumeration")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *scans < 1 || *findings < 0 || flags.NArg() > 0 {
-		return fmt.Errorf("%d scans, %d findings, %q: that cannot be made", *scans, *findings, flags.Args())
+	if *scans < 1 || *findings < 0 || *assets < 0 || flags.NArg() > 0 {
+		return fmt.Errorf("%d scans, %d findings, %d assets, %q: that cannot be made", *scans, *findings, *assets, flags.Args())
 	}
 	d, err := db.Open(ctx, db.Config{URL: *url})
 	if err != nil {
@@ -66,5 +67,14 @@ func run(ctx context.Context, args []string) error {
 	}
 	took := time.Since(began)
 	fmt.Fprintf(os.Stdout, "%d findings in %d scans of %s in %s (%.0f findings/s)\n", *findings, *scans, *email, took.Round(time.Second), float64(*findings)/took.Seconds())
+	if *assets == 0 {
+		return nil
+	}
+	began = time.Now()
+	if err := seedAssets(ctx, d, u.TeamID, *assets); err != nil {
+		return err
+	}
+	took = time.Since(began)
+	fmt.Fprintf(os.Stdout, "%d assets of one enumeration in %s (%.0f assets/s)\n", *assets, took.Round(time.Second), float64(*assets)/took.Seconds())
 	return nil
 }

@@ -16,8 +16,8 @@ func TestSeedIsWhatWasAskedFor(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			url := dbtest.URL(t, engine)
-			const scans, findings = 50, 3000
-			if err := run(t.Context(), []string{"--database", url, "--scans", strconv.Itoa(scans), "--findings", strconv.Itoa(findings)}); err != nil {
+			const scans, findings, assets = 50, 3000, 700
+			if err := run(t.Context(), []string{"--database", url, "--scans", strconv.Itoa(scans), "--findings", strconv.Itoa(findings), "--assets", strconv.Itoa(assets)}); err != nil {
 				t.Fatal(err)
 			}
 			d, err := db.Open(t.Context(), db.Config{URL: url})
@@ -29,6 +29,7 @@ func TestSeedIsWhatWasAskedFor(t *testing.T) {
 				`SELECT count(*) FROM scan`:                                               scans,
 				`SELECT count(*) FROM finding`:                                            findings,
 				`SELECT sum(total) FROM finding_tally`:                                    findings,
+				`SELECT count(*) FROM asset WHERE enumeration_id = 'seed'`:                assets,
 				`SELECT count(DISTINCT status) FROM scan`:                                 4,
 				`SELECT count(*) FROM scan_run WHERE status = 'finished'`:                 8,
 				`SELECT count(*) FROM scan_run WHERE ended_at IS NULL`:                    0,
@@ -45,7 +46,7 @@ func TestSeedIsWhatWasAskedFor(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range [][]string{{"--scans", "0"}, {"--findings", "-1"}, {"more"}, {"--nonsense"}, {"--database", "mysql://x"}} {
+	for _, args := range [][]string{{"--scans", "0"}, {"--findings", "-1"}, {"--assets", "-1"}, {"more"}, {"--nonsense"}, {"--database", "mysql://x"}} {
 		if err := run(t.Context(), args); err == nil {
 			t.Errorf("%q is taken", args)
 		}
