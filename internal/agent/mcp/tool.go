@@ -1,0 +1,200 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The bounds of what a server says of a tool.
+const (
+	maxName        = 128      // bytes
+	maxDescription = 4_000    // bytes; the rest is cut
+	maxSchema      = 32 << 10 // bytes
+	maxOffered     = 64       // bytes of a name that models are told: the least that providers allow
+	maxText        = 2 << 20  // bytes of an answer that are kept
+	emptySchema    = `{"type":"object"}`
+)
+
+// Tool is one tool of a server.
+type Tool struct {
+	Name        string          `json:"name"`        // the server's
+	Description string          `json:"description"` // cleaned, and cut
+	Schema      json.RawMessage `json:"schema"`      // of its arguments, cleaned
+	// What the server claims of it, which nobody has checked.
+	ReadOnly    bool `json:"read_only"`
+	Idempotent  bool `json:"idempotent"`
+	Destructive bool `json:"destructive"`
+	// Hidden says that the description had characters that nobody sees, which were removed.
+	Hidden bool `json:"hidden"`
+	// Digest is of all that the server says of the tool, as it said it.
+	Digest string `json:"digest"`
+	// Fault is why the tool cannot be offered; empty when it can.
+	Fault string `json:"fault,omitempty"`
+}
+
+// toolOf takes what a server says of a tool.
+func toolOf(said *sdk.Tool) Tool {
+	raw, err := json.Marshal(struct {
+		Name, Title, Description string
+		Schema                   any
+		Annotations              *sdk.ToolAnnotations
+	}{said.Name, said.Title, said.Description, said.InputSchema, said.Annotations})
+	if err != nil { // it was JSON
+		return Tool{Name: clean(said.Name, maxName), Schema: json.RawMessage(emptySchema), Fault: "it cannot be read"}
+	}
+	sum := sha256.Sum256(raw)
+	t := Tool{Name: said.Name, Digest: hex.EncodeToString(sum[:]), Destructive: true}
+	if a := said.Annotations; a != nil {
+		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+		t.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
+	}
+	words := said.Description
+	if words == "" {
+		words = said.Title
+	}
+	t.Description = clean(words, maxDescription)
+	t.Hidden = hasHidden(words)
+	t.Schema, t.Fault = schemaOf(said.InputSchema)
+	if said.Name == "" || len(said.Name) > maxName || hasHidden(said.Name) {
+		t.Name, t.Fault = clean(said.Name, maxName), "its name is empty, too long, or has characters that nobody sees"
+	}
+	return t
+}
+
+// schemaOf is a schema with clean descriptions, or why it cannot be used.
+func schemaOf(said any) (schema json.RawMessage, fault string) {
+	doc, ok := said.(map[string]any)
+	if !ok || doc["type"] != "object" {
+		return json.RawMessage(emptySchema), "the schema of its arguments is not that of an object"
+	}
+	fault = cleanSchema(doc)
+	text, err := json.Marshal(doc)
+	switch {
+	case fault != "":
+	case err != nil:
+		fault = "the schema of its arguments cannot be read"
+	case len(text) > maxSchema:
+		fault = fmt.Sprintf("the schema of its arguments has more than %d KiB", maxSchema>>10)
+	default:
+		return text, ""
+	}
+	return json.RawMessage(emptySchema), fault
+}
+
+// cleanSchema cleans the words for people in a schema. What a program reads must not have
+// to be cleaned.
+func cleanSchema(v any) (fault string) {
+	switch v := v.(type) {
+	case string:
+		if hasHidden(v) {
+			return "the schema of its arguments has characters that nobody sees"
+		}
+	case []any:
+		for _, item := range v {
+			if fault = cleanSchema(item); fault != "" {
+				return fault
+			}
+		}
+	case map[string]any:
+		for key, value := range v {
+			if hasHidden(key) {
+				return "the schema of its arguments has characters that nobody sees"
+			}
+			if text, words := value.(string); words && (key == "description" || key == "title" || key == "$comment") {
+				v[key] = clean(text, maxDescription/4)
+				continue
+			}
+			if fault = cleanSchema(value); fault != "" {
+				return fault
+			}
+		}
+	}
+	return ""
+}
+
+// unseen reports whether a person who reads a text does not see this: control characters,
+// marks of direction, blanks without width, variation selectors, the tags of Unicode.
+func unseen(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r))
+}
+
+// hasHidden looks for what is unseen, but for the ends of lines of another system.
+func hasHidden(text string) bool {
+	return strings.ContainsFunc(strings.ReplaceAll(text, "\r\n", "\n"), unseen)
+}
+
+// clean removes what is unseen, and cuts.
+func clean(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unseen(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " … (cut)"
+	}
+	return strings.TrimSpace(text)
+}
+
+// Offered is the name under which a model is told of a server's tool: server_tool, of at
+// most 64 letters, digits, "_" and "-" as all providers take them. server has no "_", so
+// that the tools of two servers never have the same name; a tool's name that had to be
+// changed has a part of its digest at the end, so that two tools of one server never do.
+func Offered(server, tool string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, tool)
+	room := maxOffered - len(server) - len("_")
+	if plain == tool && len(plain) <= room {
+		return server + "_" + plain
+	}
+	sum := sha256.Sum256([]byte(tool))
+	mark := "_" + hex.EncodeToString(sum[:4])
+	return server + "_" + plain[:min(len(plain), room-len(mark))] + mark
+}
+
+// textOf is an answer's content in its order.
+func textOf(result *sdk.CallToolResult) string {
+	var parts []string
+	for _, content := range result.Content {
+		switch c := content.(type) {
+		case *sdk.TextContent:
+			parts = append(parts, c.Text)
+		case *sdk.ImageContent:
+			parts = append(parts, fmt.Sprintf("[image, %s, %d bytes]", clean(c.MIMEType, 100), len(c.Data)))
+		case *sdk.AudioContent:
+			parts = append(parts, fmt.Sprintf("[sound, %s, %d bytes]", clean(c.MIMEType, 100), len(c.Data)))
+		case *sdk.ResourceLink:
+			parts = append(parts, "[link to "+clean(c.URI, 2000)+"]")
+		case *sdk.EmbeddedResource:
+			if c.Resource == nil {
+				continue
+			}
+			if c.Resource.Text != "" {
+				parts = append(parts, c.Resource.Text)
+			} else {
+				parts = append(parts, fmt.Sprintf("[%s, %d bytes]", clean(c.Resource.URI, 2000), len(c.Resource.Blob)))
+			}
+		}
+	}
+	if len(parts) == 0 && result.StructuredContent != nil {
+		if text, err := json.Marshal(result.StructuredContent); err == nil {
+			parts = append(parts, string(text))
+		}
+	}
+	text := strings.ReplaceAll(strings.ToValidUTF8(strings.Join(parts, "\n"), "\ufffd"), "\x00", "\ufffd")
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "\n… (cut)"
+	}
+	return text
+}

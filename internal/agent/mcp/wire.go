@@ -1,0 +1,155 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/netguard"
+)
+
+// wire is what lies between the protocol and the network: it adds the credentials, bounds
+// every answer, and remembers what went wrong, which the library keeps in no error.
+type wire struct {
+	header map[string]string
+	next   http.RoundTripper
+	broken context.Context // ends when an answer was too large, and when the session is closed
+	end    func()
+	stop   context.CancelCauseFunc
+
+	mu   sync.Mutex
+	last fate // of the last request
+}
+
+// fate is what became of a request.
+type fate struct {
+	status  int   // of an answer that is an error
+	denied  error // by the guard
+	unheard bool  // there was no answer
+}
+
+func newWire(c Config) *wire {
+	w := &wire{header: c.Header}
+	w.broken, w.stop = context.WithCancelCause(context.Background())
+	w.end = func() { w.stop(errEnded) }
+	return w
+}
+
+// client is the given client with the wire before its transport. A call's context bounds
+// it: a session has no end of its own.
+func (w *wire) client(given *http.Client) *http.Client {
+	own := *given
+	if w.next = given.Transport; w.next == nil {
+		w.next = http.DefaultTransport
+	}
+	own.Transport = w
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}
+
+// bound ends ctx when the wire is broken.
+func (w *wire) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(w.broken, func() { cancel(context.Cause(w.broken)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+var errTooLarge = errors.New("the answer is too large")
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, release := w.bound(r.Context())
+	r = r.Clone(ctx)
+	for name, value := range w.header {
+		r.Header.Set(name, value)
+	}
+	resp, err := w.next.RoundTrip(r)
+	if err != nil {
+		release()
+		w.note(fateOf(err))
+		return nil, err
+	}
+	w.note(fate{status: resp.StatusCode})
+	resp.Body = &body{ReadCloser: resp.Body, wire: w, left: maxExchange, release: release}
+	return resp, nil
+}
+
+// fateOf is that of a request without an answer.
+func fateOf(err error) fate {
+	var url *errs.Error // that the guard does not even look up
+	if denied, ok := errors.AsType[*netguard.Denied](err); ok {
+		return fate{denied: denied}
+	} else if errors.As(err, &url) {
+		return fate{denied: url}
+	}
+	return fate{unheard: true}
+}
+
+func (w *wire) note(f fate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = f
+}
+
+// body is an answer's, and breaks the wire when it is too long.
+type body struct {
+	io.ReadCloser
+	wire    *wire
+	left    int
+	release func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		b.wire.stop(errTooLarge)
+		return 0, errTooLarge
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.release()
+	return err
+}
+
+// failure says what went wrong, in our own words: what the server wrote may be anything.
+func (w *wire) failure(ctx context.Context, err error) error {
+	w.mu.Lock()
+	last := w.last
+	w.mu.Unlock()
+	var own *jsonrpc.Error
+	var timeout net.Error
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTooLarge):
+		return refusal(CodeTooLarge, "The server's answer is larger than %d MiB.", maxExchange>>20).Because(err)
+	case errors.Is(cause, context.Canceled):
+		return cause
+	case cause != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return refusal(CodeUnreachable, "The server did not answer in time.").Because(err)
+	case last.denied != nil:
+		return refusal(CodeBlocked, "%s", errs.From(last.denied).Message).Because(err)
+	case last.status == http.StatusUnauthorized || last.status == http.StatusForbidden:
+		return refusal(CodeCredentials, "The server rejected the credentials (HTTP %d).", last.status).Because(err)
+	case last.status >= http.StatusMultipleChoices && last.status < http.StatusBadRequest:
+		return refusal(CodeProtocol, "The server redirects elsewhere (HTTP %d), which is not followed: use the address that it names.", last.status).Because(err)
+	case last.unheard:
+		return refusal(CodeUnreachable, "The server cannot be reached.").Because(err)
+	case errors.As(err, &own) && own.Code != rejected:
+		return refusal(CodeRefused, "The server refused (error %d of the protocol).", own.Code).Because(err)
+	case last.status >= http.StatusBadRequest:
+		return refusal(CodeProtocol, "The server answered with HTTP %d.", last.status).Because(err)
+	}
+	return refusal(CodeProtocol, "The server does not speak the Model Context Protocol over streamable HTTP at this address.").Because(err)
+}
+
+// rejected is the code of the library's own errors, which no server sent.
+const rejected = -32005
