@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/errs"
@@ -66,6 +67,9 @@ type Issue struct {
 
 	Event engine.Event `json:"-"` // what the engine saw first
 	Proof *Proof       `json:"-"` // how to show it again; nil: as TemplateID says
+	// Judged is what verifying it came to, which Confirm and Doubt keep; zero: nobody has, or
+	// an earlier release did.
+	Judged loop.Judgement `json:"-"`
 }
 
 // Proof is how a finding can be shown again by somebody who knows nothing else of it: a
@@ -178,7 +182,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event, confirme
 	proof.Verdict, proof.Confirmed, proof.Tried = "confirmed", confirmed, tried
 	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, updated_at = ? WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), now, i.ID, Pending)
+		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, judged = ?, updated_at = ? WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Judged), now, i.ID, Pending)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -190,7 +194,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event, confirme
 // Doubt keeps an issue out of the report, with the reason.
 func (r *Run) Doubt(ctx context.Context, i Issue, why string) error {
 	return r.write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, note = ?, updated_at = ? WHERE id = ? AND verification = ?`, Unverified, db.Clean(why), db.At(r.tasks.now()), i.ID, Pending)
+		_, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, note = ?, judged = ?, updated_at = ? WHERE id = ? AND verification = ?`, Unverified, db.Clean(why), db.Doc(i.Judged), db.At(r.tasks.now()), i.ID, Pending)
 		return err
 	})
 }
@@ -290,7 +294,7 @@ func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]I
 // private.
 const issueSeen = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
-const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, proof, note, created_at, updated_at`
+const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, proof, judged, note, created_at, updated_at`
 
 func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...any) ([]Issue, error) {
 	rows, err := q.Query(ctx, `SELECT `+issueColumns+` FROM issue WHERE `+cond+` ORDER BY id`, args...)
@@ -301,10 +305,11 @@ func scanIssue(r db.Row) (i Issue, err error) {
 	var proof db.JSON[[]Evidence]
 	var event db.JSON[engine.Event]
 	var again db.JSON[*Proof]
+	var judged db.JSON[loop.Judgement]
 	var created, updated db.Time
 	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation, &i.TemplateID,
-		&i.Target, &i.MatchedAt, &proof, &event, &again, &i.Note, &created, &updated)
-	i.Evidence, i.Event, i.Proof = proof.V, event.V, again.V
+		&i.Target, &i.MatchedAt, &proof, &event, &again, &judged, &i.Note, &created, &updated)
+	i.Evidence, i.Event, i.Proof, i.Judged = proof.V, event.V, again.V, judged.V
 	i.CreatedAt, i.UpdatedAt = created.Time, updated.Time
 	return i, err
 }

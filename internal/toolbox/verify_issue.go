@@ -24,14 +24,13 @@ func (k *Kit) verifyIssue() action[idArgs] {
 		schema:   `{"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "description": "of an issue"}}}`,
 		requests: func(idArgs) int { return times + 1 },
 		call: func(ctx context.Context, a idArgs, _ func(string)) (loop.Result, error) {
-			before := k.scope.sent.Load()
 			issue, err := k.Run.Issue(ctx, a.ID)
 			if err != nil {
 				return loop.Result{}, err
 			}
 			j, err := k.judge(ctx, issue, times)
 			return loop.Result{
-				Text: fmt.Sprintf("%s: shown %d of %d times. %s", j.Verdict, j.Confirmed, j.Tried, j.Reason), Requests: int(k.scope.sent.Load() - before),
+				Text: fmt.Sprintf("%s: shown %d of %d times. %s", j.Verdict, j.Confirmed, j.Tried, j.Reason), Requests: j.Requests,
 				Evidence: []string{"verdict " + a.ID + " " + j.Verdict},
 			}, err
 		},
@@ -45,7 +44,6 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.
 	if err := json.Unmarshal(finding, &c); err != nil {
 		return loop.Judgement{}, fmt.Errorf("the finding: %w", err)
 	}
-	before := k.scope.sent.Load()
 	sum := loop.Judgement{Verdict: loop.FalsePositive}
 	var lines []string
 	for _, id := range c.Issues {
@@ -57,7 +55,7 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.
 		if err != nil {
 			return sum, err
 		}
-		sum.Confirmed, sum.Tried = sum.Confirmed+j.Confirmed, sum.Tried+j.Tried
+		sum.Confirmed, sum.Tried, sum.Requests = sum.Confirmed+j.Confirmed, sum.Tried+j.Tried, sum.Requests+j.Requests
 		switch {
 		case j.Verdict == loop.Confirmed, j.Verdict == loop.Inconclusive && sum.Verdict == loop.FalsePositive:
 			sum.Verdict = j.Verdict
@@ -65,29 +63,46 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.
 		lines = append(lines, clip(issue.Title, maxReason)+" at "+clip(issue.MatchedAt, maxReason)+": "+j.Verdict)
 	}
 	evidence, err := json.Marshal(lines)
-	sum.Evidence, sum.Requests = evidence, int(k.scope.sent.Load()-before)
+	sum.Evidence = evidence
 	return sum, err
 }
 
 // judge shows an issue again n times, from its evidence alone, and stores the verdict.
-// An issue that has one keeps it.
-func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (j loop.Judgement, err error) {
-	switch issue.Verification {
-	case task.Verified:
+// An issue that has one keeps it, with what it cost.
+func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgement, error) {
+	switch {
+	case issue.Judged.Verdict != "":
+		return issue.Judged, nil
+	case issue.Verification == task.Verified:
 		last := issue.Evidence[len(issue.Evidence)-1]
 		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: last.Confirmed, Tried: last.Tried}, nil
-	case task.Unverified:
+	case issue.Verification == task.Unverified:
 		return loop.Judgement{Verdict: loop.FalsePositive, Reason: issue.Note}, nil
 	}
+	before := k.scope.sent.Load()
+	j, last, err := k.weigh(ctx, issue, n)
+	if err != nil {
+		return j, err
+	}
+	j.Requests = int(k.scope.sent.Load() - before)
+	issue.Judged = j
+	if j.Verdict == loop.Confirmed {
+		return j, k.Run.Confirm(ctx, issue, last, j.Confirmed, j.Tried)
+	}
+	return j, k.Run.Doubt(ctx, issue, strings.TrimRight(j.Reason, "."))
+}
+
+// weigh shows an issue again n times, and says what that comes to and what was seen last.
+// The error is that of ctx.
+func (k *Kit) weigh(ctx context.Context, issue task.Issue, n int) (j loop.Judgement, last engine.Event, err error) {
 	again, control, err := k.means(ctx, issue)
 	if err != nil {
-		return loop.Judgement{Verdict: loop.Inconclusive, Reason: reason(err)}, k.Run.Doubt(ctx, issue, "it could not be looked at again: "+reason(err))
+		return loop.Judgement{Verdict: loop.Inconclusive, Reason: "it could not be looked at again: " + reason(err)}, last, context.Cause(ctx)
 	}
-	var last engine.Event
 	for range n {
 		event, shown, err := again(ctx)
 		if ctx.Err() != nil {
-			return j, context.Cause(ctx)
+			return j, last, context.Cause(ctx)
 		}
 		j.Tried++
 		switch {
@@ -106,19 +121,18 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (j loop.Judgem
 		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, n, j.Reason))
 	default:
 		alike, err := control(ctx)
-		if ctx.Err() != nil {
-			return j, context.Cause(ctx)
-		}
-		if err == nil && !alike {
-			j.Verdict = loop.Confirmed
-			return j, k.Run.Confirm(ctx, issue, last, j.Confirmed, j.Tried)
-		}
-		j.Verdict, j.Reason = loop.FalsePositive, everywhere
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return j, last, context.Cause(ctx)
+		case err != nil:
 			j.Verdict, j.Reason = loop.Inconclusive, "the control request failed: "+reason(err)
+		case alike:
+			j.Verdict, j.Reason = loop.FalsePositive, everywhere
+		default:
+			j.Verdict = loop.Confirmed
 		}
 	}
-	return j, k.Run.Doubt(ctx, issue, strings.TrimRight(j.Reason, "."))
+	return j, last, nil
 }
 
 // means are how an issue is shown again, and how it is seen whether it shows everywhere.
@@ -138,7 +152,7 @@ func (k *Kit) means(ctx context.Context, issue task.Issue) (again func(context.C
 		return k.engine.Confirm(ctx, issue.Target, p, issue.Event)
 	}
 	return again, func(ctx context.Context) (bool, error) {
-		if !p.PathSpecific() {
+		if !engine.Controls(p, issue.Event) {
 			return false, nil
 		}
 		return k.engine.Control(ctx, issue.Target, p, issue.Event)
