@@ -59,9 +59,10 @@ type Plan struct {
 
 // The tools of a plan, in the order they run.
 const (
-	Probe  = "probe"  // which targets answer, and how they answer a path that does not exist
-	Scan   = "scan"   // templates × targets
-	Verify = "verify" // a second, independent request and a control for each finding
+	Probe   = "probe"   // which targets answer, and how they answer a path that does not exist
+	Explore = "explore" // which pages they link to, and which of those take parameters
+	Scan    = "scan"    // templates × targets, and × what was explored
+	Verify  = "verify"  // a second, independent request and a control for each finding
 )
 
 // Steps names the tools that the plan calls, in order: none when there is no target.
@@ -69,7 +70,7 @@ func (p Plan) Steps() []string {
 	if len(p.Targets) == 0 {
 		return nil
 	}
-	return []string{Probe, Scan, Verify}
+	return []string{Probe, Explore, Scan, Verify}
 }
 
 // Selects reports whether the plan asks for a template with this id, these tags and

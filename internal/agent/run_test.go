@@ -90,21 +90,21 @@ func TestRunInOrder(t *testing.T) {
 		return Result{Words: "Two findings."}, nil
 	}
 	var d diary
-	out, err := Run(t.Context(), Config{Tools: []Tool{verify, scan, probe}, Journal: d.journal(), Emit: func(u Update) { seen = append(seen, u) }}, somePlan())
-	if err != nil || out.Status != Completed || statuses(out.Steps) != "completed completed completed" {
+	out, err := Run(t.Context(), Config{Tools: []Tool{verify, scan, &act{name: Explore}, probe}, Journal: d.journal(), Emit: func(u Update) { seen = append(seen, u) }}, somePlan())
+	if err != nil || out.Status != Completed || statuses(out.Steps) != "completed completed completed completed" {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	want := "begin probe,end probe completed,begin scan,end scan completed,begin verify,end verify completed"
+	want := "begin probe,end probe completed,begin explore,end explore completed,begin scan,end scan completed,begin verify,end verify completed"
 	if got := strings.Join(d.lines, ","); got != want {
 		t.Errorf("journal: %s\nwant:    %s", got, want)
 	}
-	if string(before[Probe]) != `{"by":"probe"}` || string(before[Scan]) != `{"by":"scan"}` || len(before) != 2 {
+	if string(before[Probe]) != `{"by":"probe"}` || string(before[Scan]) != `{"by":"scan"}` || len(before) != 3 {
 		t.Errorf("verify was given %s", before)
 	}
-	if want := []Update{{Seq: 3, Tool: Verify, Text: "half", Done: 1, Total: 2}}; !slices.Equal(seen, want) {
+	if want := []Update{{Seq: 4, Tool: Verify, Text: "half", Done: 1, Total: 2}}; !slices.Equal(seen, want) {
 		t.Errorf("updates %v, want %v", seen, want)
 	}
-	if got := out.Summary(); got != "probe is done. scan is done. Two findings." {
+	if got := out.Summary(); got != "probe is done. explore is done. scan is done. Two findings." {
 		t.Errorf("summary %q", got)
 	}
 }
@@ -120,12 +120,12 @@ func TestFailureDoesNotStopTheRest(t *testing.T) {
 			probe, scan, verify := threeTools()
 			scan.do = do
 			var d diary
-			out, err := Run(t.Context(), Config{Tools: []Tool{probe, scan, verify}, Journal: d.journal()}, somePlan())
-			if err != nil || out.Status != Completed || statuses(out.Steps) != "completed failed completed" {
+			out, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal()}, somePlan())
+			if err != nil || out.Status != Completed || statuses(out.Steps) != "completed completed failed completed" {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			if !strings.Contains(d.ends[2].Error, "no route") {
-				t.Errorf("the journal says %q", d.ends[2].Error)
+			if !strings.Contains(d.ends[3].Error, "no route") {
+				t.Errorf("the journal says %q", d.ends[3].Error)
 			}
 		})
 	}
@@ -140,18 +140,18 @@ func TestStopKeepsWhatThereIsAndRestartGoesOn(t *testing.T) {
 		return Result{Output: json.RawMessage(`{"half":true}`)}, ctx.Err()
 	}
 	var d diary
-	cfg := Config{Tools: []Tool{probe, scan, verify}, Journal: d.journal()}
+	cfg := Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal()}
 	out, err := Run(ctx, cfg, somePlan())
-	if err != nil || out.Status != Aborted || statuses(out.Steps) != "completed aborted" {
+	if err != nil || out.Status != Aborted || statuses(out.Steps) != "completed completed aborted" {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if got := string(d.ends[2].Output); got != `{"half":true}` {
+	if got := string(d.ends[3].Output); got != `{"half":true}` {
 		t.Errorf("kept %q", got)
 	}
 
 	scan.do = nil
 	out, err = Run(t.Context(), cfg, somePlan())
-	if err != nil || out.Status != Completed || statuses(out.Steps) != "completed completed completed" {
+	if err != nil || out.Status != Completed || statuses(out.Steps) != "completed completed completed completed" {
 		t.Fatalf("after the restart: %+v, %v", out, err)
 	}
 	if probe.calls != 1 || scan.calls != 2 || verify.calls != 1 {
@@ -175,9 +175,9 @@ func TestTimeLimitLeavesTimeToVerify(t *testing.T) {
 		return Result{Output: json.RawMessage(`{}`)}, ctx.Err()
 	}
 	var d diary
-	cfg := Config{Tools: []Tool{probe, scan, verify}, Journal: d.journal(), Budget: 100 * time.Millisecond, Now: func() time.Time { return now }}
+	cfg := Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal(), Budget: 100 * time.Millisecond, Now: func() time.Time { return now }}
 	out, err := Run(t.Context(), cfg, somePlan())
-	if err != nil || out.Status != Timeout || statuses(out.Steps) != "completed timeout completed" {
+	if err != nil || out.Status != Timeout || statuses(out.Steps) != "completed completed timeout completed" {
 		t.Fatalf("%+v, %v", out, err)
 	}
 
@@ -188,7 +188,7 @@ func TestTimeLimitLeavesTimeToVerify(t *testing.T) {
 	}
 	cfg.Journal = d.journal()
 	out, err = Run(t.Context(), cfg, somePlan())
-	if err != nil || out.Status != Timeout || statuses(out.Steps) != "completed skipped skipped" {
+	if err != nil || out.Status != Timeout || statuses(out.Steps) != "completed skipped skipped skipped" {
 		t.Fatalf("%+v, %v", out, err)
 	}
 }
@@ -196,13 +196,13 @@ func TestTimeLimitLeavesTimeToVerify(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	probe, scan, verify := threeTools()
 	var d diary
-	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, scan}, Journal: d.journal()}, somePlan()); err == nil {
+	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan}, Journal: d.journal()}, somePlan()); err == nil {
 		t.Error("a plan ran without one of its tools")
 	}
 	full := errors.New("disk full")
 	journal := d.journal()
 	journal.Begin = func(context.Context, Step) error { return full }
-	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, scan, verify}, Journal: journal}, somePlan()); !errors.Is(err, full) {
+	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: journal}, somePlan()); !errors.Is(err, full) {
 		t.Errorf("got %v, want %v", err, full)
 	}
 	if probe.calls+scan.calls+verify.calls != 0 {

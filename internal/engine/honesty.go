@@ -150,12 +150,32 @@ func fingerprint(body []byte, asked string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// Controls says whether Control can tell something about an event: it is about a path,
+// or about a payload in the address.
+func Controls(p *program.Program, ev Event) bool {
+	return p.PathSpecific() || inAddress(ev)
+}
+
+// inAddress says whether fuzzing made the event by changing the address of the target.
+func inAddress(ev Event) bool {
+	return ev.Fuzzed && (ev.FuzzingPosition == "query" || ev.FuzzingPosition == "path")
+}
+
 // Control asks for a sibling of the path that an event matched on, one that surely does
 // not exist (same directory, same extension, same method and headers; for the root, a
 // path below it), and says whether the same matcher holds there, too. If it does, the
-// event says nothing about its path.
+// event says nothing about its path. For an event of a payload in the address it asks for
+// the address without the payload.
 func (e *Engine) Control(ctx context.Context, target string, p *program.Program, ev Event) (matched bool, err error) {
-	_, matched, err = e.again(ctx, target, p, ev, false, func(req *web.Request) { req.Address.Path = sibling(req.Address.Path) })
+	change := func(req *web.Request) { req.Address.Path = sibling(req.Address.Path) }
+	if inAddress(ev) {
+		_, plain, err := e.address(ctx, target, p, ev)
+		if err != nil {
+			return false, err
+		}
+		change = func(req *web.Request) { req.Address = plain }
+	}
+	_, matched, err = e.again(ctx, target, p, ev, false, change)
 	return matched, err
 }
 
@@ -195,7 +215,8 @@ func (e *Engine) again(ctx context.Context, target string, p *program.Program, e
 		return Event{}, false, err
 	}
 	for _, again := range found {
-		if again.MatcherName == ev.MatcherName && again.ExtractorName == ev.ExtractorName && maps.Equal(again.Meta, ev.Meta) {
+		if again.MatcherName == ev.MatcherName && again.ExtractorName == ev.ExtractorName && maps.Equal(again.Meta, ev.Meta) &&
+			again.FuzzingPosition == ev.FuzzingPosition && again.FuzzingParameter == ev.FuzzingParameter {
 			return again, true, nil
 		}
 	}

@@ -171,7 +171,7 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 	if report == nil {
 		return r, err
 	}
-	r.Text = scanWords(report, len(targets), len(chosen))
+	r.Text = scanWords(len(targets), len(chosen), report.Requests, report.Counts())
 	var ids []string
 	for _, m := range matches {
 		r.Text += "\n" + m.words

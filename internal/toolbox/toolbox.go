@@ -72,7 +72,7 @@ func (k *Kit) Close() {
 }
 
 // Tools are the tools of the built-in planner.
-func (k *Kit) Tools() []agent.Tool { return []agent.Tool{probe{k}, scan{k}, verify{k}} }
+func (k *Kit) Tools() []agent.Tool { return []agent.Tool{probe{k}, explore{k}, scan{k}, verify{k}} }
 
 // scopeTexts are what a target of the plan puts into scope: its host on its port, or on
 // the ports that the instruction names, or else on all.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/task"
 )
@@ -26,6 +27,7 @@ type verifyOutput struct {
 const (
 	notAgain   = "a second, independent request did not show it again"
 	everywhere = "the host answers the same at a path that cannot exist"
+	anyway     = "the host answers the same without what was sent to it"
 )
 
 // Call looks at each match that has no verdict yet, so that after a restart it goes on
@@ -93,16 +95,19 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	if err != nil {
 		return v.Run.Doubt(ctx, issue, "the control request failed: "+reason(err))
 	}
-	if alike {
+	switch {
+	case alike && issue.Event.Fuzzed:
+		return v.Run.Doubt(ctx, issue, anyway)
+	case alike:
 		return v.Run.Doubt(ctx, issue, everywhere)
 	}
 	return v.Run.Confirm(ctx, issue, again, 1, 1)
 }
 
 // everywhere reports whether a finding that is about one path shows at a path beside it
-// that cannot exist.
+// that cannot exist, and whether one of a payload shows without it.
 func (v verify) everywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
-	if !p.PathSpecific() {
+	if !engine.Controls(p, issue.Event) {
 		return false, nil
 	}
 	return v.engine.Control(ctx, issue.Target, p, issue.Event)

@@ -54,13 +54,14 @@ func runCase(t *testing.T, p *program.Program, s script) {
 }
 
 // verify does with a finding what a task does before it reports one: ask again, and,
-// when the finding is about a path, ask for a path beside it that cannot exist.
+// when the finding is about a path, ask for a path beside it that cannot exist; when it is
+// about a payload, ask without.
 func verify(t *testing.T, e *engine.Engine, target string, p *program.Program, ev engine.Event) {
 	t.Helper()
 	if _, again, err := e.Confirm(t.Context(), target, p, ev); err != nil || !again {
 		t.Errorf("not found again at %s: %v", ev.MatchedAt, err)
 	}
-	if !p.PathSpecific() {
+	if !engine.Controls(p, ev) {
 		return
 	}
 	if everywhere, err := e.Control(t.Context(), target, p, ev); err != nil || everywhere {
