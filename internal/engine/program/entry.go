@@ -28,8 +28,14 @@ type Request struct {
 	fragment string // of the URL; not sent
 }
 
-// URL is the address that the request asks for, as events name it.
-func (r *Request) URL() string { return Spell(r.Address, r.fragment) }
+// URL is the address that the request asks for, as events name it: what is sent byte by
+// byte is not escaped there either.
+func (r *Request) URL() string {
+	if r.Raw != nil {
+		return spell(r.Address, r.Address.Path, r.fragment)
+	}
+	return Spell(r.Address, r.fragment)
+}
 
 // Request makes the request of an entry. The error says which variable has no value,
 // or why the text is no request; such a request cannot be made from this input.

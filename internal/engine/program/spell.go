@@ -11,8 +11,10 @@ import (
 // users of the language know, who compare such texts. Parameters of one name stand
 // together, empty values have no equals sign, and what no URL can hold is escaped; in a
 // fragment escapes are escaped once more. What is sent is not touched by it.
-func Spell(a web.Address, fragment string) string {
-	text := a.Scheme + "://" + a.Host + spellPath(a.Path)
+func Spell(a web.Address, fragment string) string { return spell(a, spellPath(a.Path), fragment) }
+
+func spell(a web.Address, path, fragment string) string {
+	text := a.Scheme + "://" + a.Host + path
 	if query := spellQuery(a.Query); query != "" {
 		text += "?" + query
 	}

@@ -18,7 +18,7 @@ const exitUsage = 2
 // scan runs our command on the targets. trouble is what it said of a template that it
 // could not use.
 func scan(ctx context.Context, binary, path string, targets, vars []string) (found []event.Event, trouble string, err error) {
-	args := []string{"scan", "--jsonl", "--rate-limit", "0", "--timeout", "10", "--retries", "1", "-t", path}
+	args := []string{"scan", "--jsonl", "--rate-limit", "0", "--timeout", "10", "--retries", "1", "-t", path, "-it", path}
 	for _, target := range targets {
 		args = append(args, "-u", target)
 	}
