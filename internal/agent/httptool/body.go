@@ -1,0 +1,196 @@
+package httptool
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// node is a JSON document whose strings are templates.
+type node struct {
+	kind   nodeKind
+	text   text            // of a string
+	fields map[string]node // of an object
+	items  []node          // of an array
+	other  any             // a number, a boolean or null
+}
+
+type nodeKind int
+
+const (
+	nothing nodeKind = iota
+	aString
+	anObject
+	anArray
+	another
+)
+
+// maxDepth bounds how deep a body may be nested.
+const maxDepth = 20
+
+// media is how a value stands in a body that is text.
+type media struct {
+	name   string // the Content-Type that is sent when no header says one
+	escape escape
+}
+
+// content reads the template of the body.
+func (r *Request) content(raw json.RawMessage) error {
+	if len(raw) == 0 || string(bytes.TrimSpace(raw)) == "null" {
+		return nil
+	}
+	if ReadsOnly(r.method) {
+		return errs.Field("body", "body: a %s request has none.", r.method)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var doc any
+	if err := dec.Decode(&doc); err != nil {
+		return errs.Field("body", "body must be JSON.")
+	}
+	var err error
+	if r.body, err = nodeOf(doc, 0); err != nil {
+		return errs.Field("body", "body: %s", err.Error())
+	}
+	r.hasBody = true
+	r.media, err = r.mediaType()
+	return err
+}
+
+// mediaType says how values are escaped in a body that is text, by the header Content-Type.
+func (r *Request) mediaType() (media, error) {
+	if r.body.kind != aString {
+		return media{name: "application/json"}, nil
+	}
+	i := slices.IndexFunc(r.headers, func(h pair) bool { return h.name == "Content-Type" })
+	if i < 0 {
+		return media{"text/plain; charset=utf-8", asIs}, nil
+	}
+	declared, err := values{}.fill(r.headers[i].value, inHeader)
+	if err != nil {
+		return media{}, errs.Field("headers", "headers: Content-Type must have no placeholder.")
+	}
+	kind, _, err := mime.ParseMediaType(declared)
+	switch {
+	case err != nil:
+		return media{}, errs.Field("headers", "headers: Content-Type is no media type.")
+	case kind == "application/x-www-form-urlencoded":
+		return media{declared, inQuery}, nil
+	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
+		return media{declared, inJSON}, nil
+	case kind == "text/html" || kind == "text/xml" || kind == "application/xml" || strings.HasSuffix(kind, "+xml"):
+		return media{declared, inXML}, nil
+	case kind == "text/plain":
+		return media{declared, asIs}, nil
+	}
+	return media{}, errs.Field("headers", "headers: a body that is text can be JSON, a form, XML, HTML or text/plain, not %.100s.", kind)
+}
+
+type bodyError string
+
+func (e bodyError) Error() string { return string(e) }
+
+func nodeOf(doc any, depth int) (n node, err error) {
+	if depth > maxDepth {
+		return n, bodyError("it is nested too deeply.")
+	}
+	switch doc := doc.(type) {
+	case string:
+		n.kind = aString
+		n.text, err = parse(doc)
+		return n, err
+	case map[string]any:
+		n.kind, n.fields = anObject, map[string]node{}
+		for key, value := range doc {
+			if strings.Contains(key, "{{") {
+				return n, bodyError("a key must have no placeholder.")
+			}
+			if n.fields[key], err = nodeOf(value, depth+1); err != nil {
+				return n, err
+			}
+		}
+		return n, nil
+	case []any:
+		n.kind = anArray
+		for _, value := range doc {
+			item, err := nodeOf(value, depth+1)
+			if err != nil {
+				return n, err
+			}
+			n.items = append(n.items, item)
+		}
+		return n, nil
+	}
+	return node{kind: another, other: doc}, nil
+}
+
+// each shows f every text of the document.
+func (n node) each(f func(text)) {
+	f(n.text)
+	for _, field := range n.fields {
+		field.each(f)
+	}
+	for _, item := range n.items {
+		item.each(f)
+	}
+}
+
+// value is the document with the values put in. What is nothing but an argument that was
+// not given is left out of its object or array.
+func (n node) value(v values) (any, error) {
+	switch n.kind {
+	case aString:
+		if name, ok := n.text.alone(); ok {
+			return v.args[name], nil
+		}
+		return v.fill(n.text, asIs)
+	case anObject:
+		out := map[string]any{}
+		for _, key := range slices.Sorted(maps.Keys(n.fields)) {
+			field := n.fields[key]
+			if field.kind == aString && v.absent(field.text) {
+				continue
+			}
+			var err error
+			if out[key], err = field.value(v); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case anArray:
+		out := []any{}
+		for _, item := range n.items {
+			if item.kind == aString && v.absent(item.text) {
+				continue
+			}
+			value, err := item.value(v)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, value)
+		}
+		return out, nil
+	}
+	return n.other, nil
+}
+
+// encode is the body as it is sent.
+func (r *Request) encode(v values) ([]byte, error) {
+	if !r.hasBody {
+		return nil, nil
+	}
+	if r.body.kind == aString {
+		text, err := v.fill(r.body.text, r.media.escape)
+		return []byte(text), err
+	}
+	doc, err := r.body.value(v)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(doc)
+}

@@ -1,0 +1,99 @@
+package httptool
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// Headers are the templates of header fields, by name.
+type Headers []pair
+
+// ours are the fields that belong to the connection or to the protocol over it.
+var ours = []string{
+	"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect", "Keep-Alive",
+	"Proxy-Authorization", "Proxy-Connection",
+}
+
+const maxHeaders = 50
+
+// CompileHeaders checks header fields. What looks like a credential by its name must not be
+// written out: it belongs into a secret, {{$NAME}}. An error is Invalid, at "headers".
+func CompileHeaders(fields map[string]string) (Headers, error) {
+	bad := func(name, why string) (Headers, error) {
+		return nil, errs.Field("headers", "headers %.100q: %s", name, why)
+	}
+	if len(fields) > maxHeaders {
+		return nil, errs.Field("headers", "headers must have at most %d entries.", maxHeaders)
+	}
+	credential := regexp.MustCompile(`(?i)(^|[-_])(authorization|auth|cookie|(api)?-?keys?|tokens?|secrets?|passw(or)?d|signature|credentials?)($|[-_])`)
+	seen := map[string]bool{}
+	var out Headers
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		canonical := http.CanonicalHeaderKey(name)
+		value, err := parse(fields[name])
+		switch {
+		case !isToken(name):
+			return bad(name, "it is no name of a header.")
+		case slices.Contains(ours, canonical):
+			return bad(name, "it belongs to the connection and cannot be set.")
+		case seen[canonical]:
+			return bad(name, "it is there twice.")
+		case err != nil:
+			return bad(name, err.Error())
+		case credential.MatchString(name) && literal(value):
+			return bad(name, "do not write a credential out: keep it as a secret and write {{$NAME}}.")
+		}
+		if _, err := inHeader(fields[name]); err != nil {
+			return bad(name, "the value "+err.Error()+".")
+		}
+		seen[canonical] = true
+		out = append(out, pair{canonical, value})
+	}
+	return out, nil
+}
+
+func literal(t text) bool {
+	return !slices.ContainsFunc(t, func(p part) bool { return p.literal == "" })
+}
+
+// isToken reports whether s can be the name of a header (RFC 9110, 5.6.2).
+func isToken(s string) bool {
+	return s != "" && len(s) <= 200 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+// Params are the arguments that stand in the fields.
+func (h Headers) Params() []string {
+	return (&Request{headers: h}).Params()
+}
+
+// Secrets are the secrets that stand in the fields, by name.
+func (h Headers) Secrets() []string {
+	return (&Request{headers: h}).Secrets()
+}
+
+// Fill gives the fields with the secrets put in. Its errors have no secret in them.
+func (h Headers) Fill(secrets map[string]string) (map[string]string, error) {
+	return h.fill(values{secrets: secrets})
+}
+
+func (h Headers) fill(v values) (map[string]string, error) {
+	out := map[string]string{}
+	for _, field := range h {
+		if v.absent(field.value) {
+			continue
+		}
+		value, err := v.fill(field.value, inHeader)
+		if err != nil {
+			return nil, err
+		}
+		out[field.name] = strings.TrimSpace(value)
+	}
+	return out, nil
+}

@@ -1,0 +1,207 @@
+// Package httptool makes HTTP requests from templates: a person writes what a request looks
+// like, with {{param}} where an argument goes and {{$NAME}} where a secret goes, and a model
+// gives the arguments. Each value is escaped for the place where it stands; none of them
+// chooses the host, adds a header, leaves its segment of the path or is read as a
+// placeholder again.
+package httptool
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// Template is a request as a person writes it.
+type Template struct {
+	Method  string            `json:"method"`            // GET, HEAD, POST, PUT, PATCH or DELETE
+	URL     string            `json:"url"`               // scheme and host are fixed: no placeholder stands in them
+	Headers map[string]string `json:"headers,omitempty"` // by name
+	Query   map[string]string `json:"query,omitempty"`   // added to the URL's own
+	// Body is a JSON document, in which a string that is nothing but a placeholder becomes
+	// the argument as it is; or a string, which is sent as the text that the header
+	// Content-Type names. Absent: no body.
+	Body json.RawMessage `json:"body,omitempty"`
+	// ResponsePath is a JSON pointer (RFC 6901) to the part of a JSON answer that is
+	// wanted; empty: all of the answer, as text.
+	ResponsePath string `json:"response_path,omitempty"`
+}
+
+// methods are those of Template.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// ReadsOnly reports whether a method asks for no change (RFC 9110, 9.2.1).
+func ReadsOnly(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// Request is a template that was found to be good. It is safe for several goroutines.
+type Request struct {
+	method  string
+	origin  string // scheme://host[:port], as it stands in every request
+	path    text
+	query   []pair // of the URL in its order, then of Query by name; names and literals are escaped
+	headers Headers
+	body    node
+	media   media
+	hasBody bool
+	pointer []string
+	whole   bool // no ResponsePath
+}
+
+// pair is a name and the template of its value.
+type pair struct {
+	name  string
+	value text
+}
+
+// Compile checks a template. An error is Invalid and names the field at fault.
+func Compile(t Template) (*Request, error) {
+	r := &Request{method: t.Method}
+	if !slices.Contains(methods, t.Method) {
+		return nil, errs.Field("method", "method must be one of %s.", strings.Join(methods, ", "))
+	}
+	if err := r.address(t.URL); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Query)) {
+		value, err := parse(t.Query[name])
+		if err != nil || name == "" || strings.Contains(name, "{{") {
+			return nil, errs.Field("query", "query %.100q: %s", name, orName(err))
+		}
+		for i := range value {
+			value[i].literal = url.QueryEscape(value[i].literal)
+		}
+		r.query = append(r.query, pair{url.QueryEscape(name), value})
+	}
+	var err error
+	if r.headers, err = CompileHeaders(t.Headers); err != nil {
+		return nil, err
+	}
+	if err := r.content(t.Body); err != nil {
+		return nil, err
+	}
+	r.whole = t.ResponsePath == ""
+	if r.pointer, err = pointer(t.ResponsePath); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func orName(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "the name must be there and have no placeholder."
+}
+
+// address reads the URL: what stands before its path is fixed.
+func (r *Request) address(raw string) error {
+	bad := func(why string) error { return errs.Field("url", "url: %s", why) }
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok || scheme != "http" && scheme != "https" {
+		return bad("it must begin with http:// or https://, in plain text.")
+	}
+	end := strings.IndexAny(rest, `/?#\`)
+	if end < 0 {
+		end = len(rest)
+	}
+	host, rest := rest[:end], rest[end:]
+	if host == "" || strings.ContainsAny(host, "{}@ ") {
+		return bad("its host must be written out: no placeholder, user name or password stands in it.")
+	}
+	if strings.ContainsAny(rest, `#\`) {
+		return bad("it must have no fragment and no backslash.")
+	}
+	r.origin = scheme + "://" + host
+	path, query, _ := strings.Cut(rest, "?")
+	var err error
+	if r.path, err = parse(path); err != nil {
+		return bad(err.Error())
+	}
+	for _, field := range strings.Split(query, "&") {
+		name, value, has := strings.Cut(field, "=")
+		if field == "" {
+			continue
+		}
+		parts, err := parse(value)
+		if err != nil || strings.Contains(name, "{{") {
+			return bad(orName(err))
+		}
+		if !has {
+			name += "\x00" // a name without "="
+		}
+		r.query = append(r.query, pair{name, parts})
+	}
+	u, err := url.Parse(r.Sample())
+	if err != nil || !r.here(u) || strings.ContainsFunc(r.Sample(), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		return bad("it is no URL in plain ASCII; percent-encode all else.")
+	}
+	if hasDots(u.EscapedPath()) {
+		return bad(`its path must have no segment "." or "..".`)
+	}
+	return nil
+}
+
+// here reports whether a URL is of the host that the template names.
+func (r *Request) here(u *url.URL) bool {
+	return u.Scheme+"://"+u.Host == r.origin && u.User == nil && u.Fragment == ""
+}
+
+// hasDots reports whether a segment of an escaped path is "." or "..".
+func hasDots(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if plain, err := url.PathUnescape(segment); err != nil || plain == "." || plain == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// Sample is the URL with "x" for each value, to be held against what may be called.
+func (r *Request) Sample() string {
+	fill := func(t text) string {
+		var b strings.Builder
+		for _, p := range t {
+			if b.WriteString(p.literal); p.literal == "" {
+				b.WriteString("x")
+			}
+		}
+		return b.String()
+	}
+	out, sep := r.origin+fill(r.path), "?"
+	for _, q := range r.query {
+		out += sep + strings.TrimSuffix(q.name, "\x00") + "=" + fill(q.value)
+		sep = "&"
+	}
+	return out
+}
+
+// Params are the arguments that stand in the template, by name.
+func (r *Request) Params() []string {
+	return r.names(func(p part) string { return p.param })
+}
+
+// Secrets are the secrets that stand in the template, by name.
+func (r *Request) Secrets() []string {
+	return r.names(func(p part) string { return p.secret })
+}
+
+func (r *Request) names(of func(part) string) []string {
+	found := map[string]bool{}
+	look := func(t text) {
+		for _, p := range t {
+			if name := of(p); name != "" {
+				found[name] = true
+			}
+		}
+	}
+	look(r.path)
+	for _, q := range slices.Concat(r.query, r.headers) {
+		look(q.value)
+	}
+	r.body.each(look)
+	return slices.Sorted(maps.Keys(found))
+}
