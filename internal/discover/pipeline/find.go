@@ -209,8 +209,12 @@ type behind map[string]netip.Addr
 func (b behind) add(p *Pipeline, n discover.Name, a netip.Addr) {
 	for _, name := range n.Records["PTR"] {
 		_, known := b[name]
-		if !known && len(b) < maxReverse && p.ours(name) && p.allows(name) {
+		switch {
+		case known || len(b) >= maxReverse || !p.ours(name):
+		case p.allows(name):
 			b[name] = a
+		default:
+			p.deny(name, p.why(name), 1)
 		}
 	}
 }

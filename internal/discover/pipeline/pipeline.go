@@ -77,11 +77,12 @@ type Pipeline struct {
 	denials map[[2]string]int // by address and reason
 	denied  int
 	origins map[netip.Prefix]*discover.ASN
+	edges   map[string]string // delivery networks of names
 }
 
 // New makes a pipeline. The error is an *errs.Error for what is covered.
 func New(c Config) (*Pipeline, error) {
-	p := &Pipeline{Config: c, denials: map[[2]string]int{}, origins: map[netip.Prefix]*discover.ASN{}}
+	p := &Pipeline{Config: c, denials: map[[2]string]int{}, origins: map[netip.Prefix]*discover.ASN{}, edges: map[string]string{}}
 	if p.Fingerprints == nil {
 		p.Fingerprints = &probe.Fingerprints{}
 	}
@@ -198,6 +199,12 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 	defer stop(nil)
 	p.originsOf(ctx, targets)
 	quiet := quiet{}
+	dangling := map[string]string{}
+	for _, t := range targets {
+		if t.Dangling != "" {
+			dangling[t.Host] = t.Dangling
+		}
+	}
 	for ports, batch := range p.byPorts(targets) {
 		steps := p.Steps
 		if ports != p.Ports && !p.wants(discover.PortScan) { // those that were named are tried
@@ -210,7 +217,7 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 			if ctx.Err() != nil {
 				return
 			}
-			a.ASN = p.originOf(a)
+			a.ASN, a.Misconfiguration = p.originOf(a), p.wrongs(ctx, a, dangling)
 			for _, one := range quiet.sift(a) {
 				if err := emit(one); err != nil {
 					stop(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
+	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 )
 
 // Config is how a batch of hosts is looked at. Only Dial is required.
@@ -66,6 +67,9 @@ type Denial struct {
 	Why   string
 	Count int // connections that were not made for this reason
 }
+
+// Edge is the delivery network that a chain of CNAMEs or an address belongs to, or "".
+func Edge(cnames []string, addrs []netip.Addr) string { return web.CDN(nil, cnames, addrs) }
 
 // Report is what a batch came to.
 type Report struct {

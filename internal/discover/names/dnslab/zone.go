@@ -58,7 +58,7 @@ type Zone struct {
 	// OnQuestion, when set before the server starts, hears which name is asked about, before
 	// it is answered. Over UDP only two questions are heard at a time.
 	OnQuestion func(name string)
-	Names  map[string]Truth
+	Names      map[string]Truth
 	// Wildcards are the parents (without "*.") below which every name is answered.
 	Wildcards []string
 
@@ -146,11 +146,11 @@ func (z *Zone) wildcards() {
 	z.Names["deep.wild."+z.Domain] = Truth{RCode: "NOERROR", By: BySource} // a wildcard stands below
 }
 
-// Outside is the address of a name that is not in the zone, to which the zone's name
-// away leads.
+// Outside is the address of names that are not in the zone, to which external and edge
+// lead: edge to a delivery network's.
 var Outside = v4(200, 1)
 
-const outside = "cdn.outside.example"
+var outside = map[string]string{"external": "www.outside.example", "edge": "d1.cloudfront.net"}
 
 // aliases adds CNAMEs: chains, loops, those that are left dangling, and those that the
 // server does not follow.
@@ -162,8 +162,10 @@ func (z *Zone) aliases() {
 		target = name
 	}
 	z.alias("real.aka", "api."+z.Domain, plainly)
-	z.alias("away", outside, plainly)
-	z.nodes[outside] = &node{addrs: []netip.Addr{Outside}}
+	for name, target := range outside {
+		z.alias(name, target, plainly)
+		z.nodes[target] = &node{addrs: []netip.Addr{Outside}}
+	}
 	z.alias("loop-a", "loop-b."+z.Domain, plainly)
 	z.alias("loop-b", "loop-a."+z.Domain, plainly)
 	z.alias("self", "self."+z.Domain, plainly)
@@ -177,6 +179,11 @@ func (z *Zone) aliases() {
 		if z.nodes[name].alias != "" && !strings.HasPrefix(name, "*.") {
 			z.Names[name] = z.truth(name)
 		}
+	}
+	for name := range outside {
+		truth := z.Names[name+"."+z.Domain]
+		truth.By = ByWords
+		z.Names[name+"."+z.Domain] = truth
 	}
 }
 
