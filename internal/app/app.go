@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
+	"github.com/vedette-sec/vedette/internal/extension"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/model"
@@ -51,6 +52,7 @@ type App struct {
 	logger       *slog.Logger
 	settings     *setting.Settings
 	secrets      *secret.Secrets
+	extensions   *extension.Extensions
 	tickets      worker.Tickets
 	assets       *asset.Assets
 	enumerations *enumeration.Enumerations
@@ -107,6 +109,9 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.secrets = secret.New(a.db, box)
+	if a.extensions, err = a.openExtensions(box, webhooks); err != nil {
+		return err
+	}
 	a.settings = setting.New(a.db, box, worker.Kinds(webhooks))
 	if a.Models, err = a.openModels(box, webhooks); err != nil {
 		return err
@@ -134,7 +139,7 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
+		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
 			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks,
 		},
 		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,

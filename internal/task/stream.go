@@ -21,6 +21,7 @@ const (
 	EventStepFinished = "step-finished"
 	EventSuspended    = "suspended" // a person is asked
 	EventDenied       = "denied"    // by the scope
+	EventTools        = "tools"     // which tools were brought to it, and which are missing
 
 	EventFinish = "finish" // the last one
 )

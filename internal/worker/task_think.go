@@ -50,6 +50,11 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	c := runConfig(t, chosen)
 	c.Tools, c.Journal, c.Verify, c.Secrets, c.Logger = tools, run, kit.Verify, secrets, w.Logger
 	c.Context = strings.TrimSpace(kit.Scope() + "\n" + recalled)
+	brought, err := w.bring(ctx, run, &c)
+	if err != nil {
+		return err
+	}
+	defer brought.Close()
 	c.Ledger = w.Models.Ledger(w.account(t, chosen))
 	for _, s := range streams[:t.Turn] {
 		c.Earlier = append(c.Earlier, loop.Exchange{Instruction: s.Instruction, Answer: s.Summary})
@@ -64,7 +69,15 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	if err := w.record(kept, run, chosen, outcome); err != nil {
 		return err
 	}
-	e := ending{status: task.Completed, outcome: outcome, opening: strings.TrimSpace(outcome.Summary), requests: outcome.Requests}
+	elsewhere, err := broughtCalls(kept, run)
+	if err != nil {
+		return err
+	}
+	e := ending{status: task.Completed, outcome: outcome, opening: strings.TrimSpace(outcome.Summary), requests: outcome.Requests - elsewhere}
+	if elsewhere > 0 {
+		e.opening += fmt.Sprintf("\nCalls of tools that were brought: %d.", elsewhere)
+	}
+	e.opening = strings.TrimSpace(e.opening + "\n" + missingWords(brought.Missing))
 	if len(missing) > 0 {
 		e.opening += "\nThere is no secret named " + strings.Join(missing, ", ") + "."
 	}

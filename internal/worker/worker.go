@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
+	"github.com/vedette-sec/vedette/internal/extension"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/model"
@@ -37,6 +38,7 @@ type Deps struct {
 	Tasks        *task.Tasks
 	Models       *model.Models
 	Secrets      *secret.Secrets
+	Extensions   *extension.Extensions
 	Exclusions   *exclusion.Exclusions
 	Hooks        *hook.Hooks
 	Scans        *scan.Scans

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/extension"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/model"
 	"github.com/vedette-sec/vedette/internal/netguard"
@@ -38,13 +39,14 @@ func shape(_ int, e *errs.Error, id string) any {
 
 // Deps is what the surface speaks for.
 type Deps struct {
-	Accounts *account.Accounts
-	Tasks    *task.Tasks
-	Secrets  *secret.Secrets
-	Models   *model.Models
-	Hooks    *hook.Hooks
-	Webhooks *netguard.Guard
-	Closing  context.Context // done when the server begins to stop: streams end then
+	Accounts   *account.Accounts
+	Tasks      *task.Tasks
+	Secrets    *secret.Secrets
+	Extensions *extension.Extensions
+	Models     *model.Models
+	Hooks      *hook.Hooks
+	Webhooks   *netguard.Guard
+	Closing    context.Context // done when the server begins to stop: streams end then
 }
 
 type surface struct {
@@ -56,7 +58,7 @@ type surface struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
-		Tags:  []string{"Tasks", "Issues", "Memory", "Secrets", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
+		Tags:  []string{"Tasks", "Issues", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
 		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
 	}, c), d}
 	s.login()
@@ -67,6 +69,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.agentLog()
 	s.memory()
 	s.secrets()
+	s.mcp()
+	s.tools()
 	s.streams()
 	s.issues()
 	s.models()

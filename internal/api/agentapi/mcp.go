@@ -1,0 +1,192 @@
+package agentapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/agent/mcp"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/extension"
+)
+
+// MCPServerRequest is the body of POST /api/v1/mcp/servers.
+type MCPServerRequest struct {
+	Name         string            `json:"name" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$" doc:"Its tools are called name_tool."`
+	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"The streamable-HTTP endpoint. Private and local addresses are refused unless the operator allows them."`
+	Headers      map[string]string `json:"headers,omitempty" doc:"Of every request; {{$NAME}} is a secret of yours. Credentials must be secrets."`
+	BearerToken  string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Sent as Authorization: Bearer. A secret as {{$NAME}}, or the token itself, which is sealed and never shown again."`
+	Shared       bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it; only an admin shares."`
+	ReadOnly     bool              `json:"read_only,omitempty" doc:"Offer only tools that the server marks as read-only."`
+	EnabledTools []string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"Names of the tools to offer, as the server calls them; all when absent."`
+	TrustedTools []string          `json:"trusted_tools,omitempty" maxItems:"200" doc:"Names of tools that may be called without asking a person."`
+}
+
+// MCPServerPatch is the body of PATCH /api/v1/mcp/servers/{mcp_server_id}.
+type MCPServerPatch struct {
+	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$"`
+	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000"`
+	Headers      *map[string]string `json:"headers,omitempty" doc:"In the place of all that were there."`
+	BearerToken  *string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Empty: none."`
+	Enabled      *bool              `json:"enabled,omitempty" doc:"Whether tasks may use it."`
+	Shared       *bool              `json:"shared,omitempty"`
+	ReadOnly     *bool              `json:"read_only,omitempty"`
+	EnabledTools *[]string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"An empty list: all."`
+	TrustedTools *[]string          `json:"trusted_tools,omitempty" maxItems:"200"`
+}
+
+// MCPTool is a tool of a connected server.
+type MCPTool struct {
+	Name        string `json:"name" doc:"What the server calls it."`
+	OfferedAs   string `json:"offered_as" doc:"What tasks call it."`
+	Description string `json:"description" doc:"The server's own words: data. Characters that nobody sees were removed."`
+	Schema      any    `json:"input_schema" doc:"JSON Schema of its arguments, by the server."`
+	State       string `json:"state" enum:"accepted,changed,new,gone,unusable" doc:"Only what is accepted is offered to tasks."`
+	Digest      string `json:"digest" doc:"Of all that the server says of the tool; accept it by this."`
+	Fault       string `json:"fault,omitempty" doc:"Why an unusable tool cannot be offered."`
+	Hidden      bool   `json:"hidden_characters" doc:"The description had characters that nobody sees: look twice."`
+	ReadOnly    bool   `json:"read_only_hint" doc:"The server says that it only reads."`
+	Idempotent  bool   `json:"idempotent_hint" doc:"The server says that a second call does nothing more."`
+	Destructive bool   `json:"destructive_hint" doc:"The server does not say that it destroys nothing."`
+	Enabled     bool   `json:"enabled" doc:"Tasks may be offered it."`
+	Trusted     bool   `json:"trusted" doc:"It may be called without asking a person."`
+}
+
+// MCPServer is a connected server of the Model Context Protocol.
+type MCPServer struct {
+	ID           string            `json:"id"`
+	Name         string            `json:"name"`
+	URL          string            `json:"url"`
+	Headers      map[string]string `json:"headers"`
+	MaskedToken  string            `json:"masked_token" doc:"The bearer token's beginning and end, or its secret; empty: none."`
+	Enabled      bool              `json:"enabled"`
+	Shared       bool              `json:"shared"`
+	IsOwner      bool              `json:"is_owner" doc:"It is yours; only its owner changes it."`
+	ReadOnly     bool              `json:"read_only"`
+	EnabledTools []string          `json:"enabled_tools" doc:"Empty: all."`
+	TrustedTools []string          `json:"trusted_tools"`
+	Status       string            `json:"status" enum:"connected,changed,failed" doc:"What came of the last attempt to reach it; changed: tools are not as they were accepted."`
+	ErrorCode    string            `json:"error_code" doc:"Why it could not be asked, for programs; empty otherwise."`
+	Error        string            `json:"error" doc:"Why it could not be asked; empty otherwise."`
+	Tools        []MCPTool         `json:"tools" doc:"What it offers; of GET, what was accepted."`
+	MoreTools    int               `json:"more_tools" doc:"How many more it offers at least, which were not looked at."`
+	CheckedAt    time.Time         `json:"checked_at"`
+	CreatedAt    time.Time         `json:"created_at"`
+	UpdatedAt    time.Time         `json:"updated_at"`
+}
+
+// MCPServerList is the servers that the caller may see.
+type MCPServerList struct {
+	Servers []MCPServer `json:"servers" doc:"Yours by name, then those that are shared."`
+	Total   int         `json:"total"`
+}
+
+// MCPAcceptance is the body of POST /api/v1/mcp/servers/{mcp_server_id}/accept.
+type MCPAcceptance struct {
+	Digests []string `json:"digests" maxItems:"200" doc:"Of the tools to take as they are now. What is gone is forgotten."`
+}
+
+// mcpServer is a server as the caller sees it, with what a review found or else with what
+// was accepted.
+func mcpServer(ctx context.Context, x extension.Server, review *extension.Review) MCPServer {
+	c, _ := account.From(ctx) // without a caller nothing was found
+	out := MCPServer{
+		ID: x.ID, Name: x.Name, URL: x.URL, Headers: x.Headers, MaskedToken: x.MaskedToken, Enabled: x.Enabled, Shared: x.Shared, IsOwner: x.OwnerID == c.UserID,
+		ReadOnly: x.ReadOnly, EnabledTools: orEmpty(x.EnabledTools), TrustedTools: orEmpty(x.TrustedTools), Status: string(x.Status), ErrorCode: x.FaultCode, Error: x.Fault,
+		Tools: []MCPTool{}, CheckedAt: x.CheckedAt, CreatedAt: x.CreatedAt, UpdatedAt: x.UpdatedAt,
+	}
+	if review == nil {
+		for _, t := range x.Accepted {
+			out.Tools = append(out.Tools, mcpTool(x, t, extension.ToolAccepted))
+		}
+		return out
+	}
+	out.MoreTools = review.More
+	for _, t := range review.Tools {
+		out.Tools = append(out.Tools, mcpTool(x, t.Tool, t.State))
+	}
+	return out
+}
+
+func mcpTool(x extension.Server, t mcp.Tool, state extension.ToolState) MCPTool {
+	return MCPTool{
+		Name: t.Name, OfferedAs: mcp.Offered(x.Name, t.Name), Description: t.Description, Schema: document(t.Schema), State: string(state), Digest: t.Digest, Fault: t.Fault,
+		Hidden: t.Hidden, ReadOnly: t.ReadOnly, Idempotent: t.Idempotent, Destructive: t.Destructive, Enabled: x.Offers(t), Trusted: x.Trusts(t),
+	}
+}
+
+// MCPServerPath names a server.
+type MCPServerPath struct {
+	ID string `path:"mcp_server_id" doc:"The server's id."`
+}
+
+// mcp are the operations on the MCP servers that people connect.
+func (s surface) mcp() {
+	const path, tag = "/api/v1/mcp/servers", "MCP"
+	type one struct{ Body MCPServer }
+
+	create := op("connect-mcp-server", http.MethodPost, path, tag, "Connect an MCP server, whose tools your tasks may use")
+	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
+	create.Description = "The server is asked at once, and the tools that it offers are accepted as they are. One that cannot be reached is kept, with the reason in error; accept its tools later. " +
+		"A tool that changes afterwards is offered to no task until you accept it again."
+	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body MCPServerRequest }) (*one, error) {
+		b := in.Body
+		made, review, err := s.Extensions.Connect(ctx, extension.NewServer{
+			Name: b.Name, URL: b.URL, Headers: b.Headers, BearerToken: b.BearerToken, Shared: b.Shared, ReadOnly: b.ReadOnly, EnabledTools: b.EnabledTools, TrustedTools: b.TrustedTools,
+		})
+		return &one{mcpServer(ctx, made, &review)}, err
+	})
+
+	rest.Register(s.API, op("list-mcp-servers", http.MethodGet, path, tag, "List the MCP servers that your tasks may use"), func(ctx context.Context, _ *struct{}) (*struct{ Body MCPServerList }, error) {
+		found, err := s.Extensions.Servers(ctx)
+		out := MCPServerList{Servers: make([]MCPServer, len(found)), Total: len(found)}
+		for i, x := range found {
+			out.Servers[i] = mcpServer(ctx, x, nil)
+		}
+		return &struct{ Body MCPServerList }{out}, err
+	})
+
+	get := op("get-mcp-server", http.MethodGet, path+"/{mcp_server_id}", tag, "One MCP server, with the tools that were accepted")
+	get.Errors = []int{404}
+	rest.Register(s.API, get, func(ctx context.Context, in *MCPServerPath) (*one, error) {
+		found, err := s.Extensions.Server(ctx, in.ID)
+		return &one{mcpServer(ctx, found, nil)}, err
+	})
+
+	patch := op("update-mcp-server", http.MethodPatch, path+"/{mcp_server_id}", tag, "Change an MCP server of yours")
+	patch.Errors = []int{404, 409}
+	patch.Description = "What is absent stays. The server is not asked: validate does that."
+	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+		MCPServerPath
+		Body MCPServerPatch
+	}) (*one, error) {
+		changed, err := s.Extensions.UpdateServer(ctx, in.ID, extension.ServerChange(in.Body))
+		return &one{mcpServer(ctx, changed, nil)}, err
+	})
+
+	del := op("delete-mcp-server", http.MethodDelete, path+"/{mcp_server_id}", tag, "Forget an MCP server of yours; an admin may forget one that is shared")
+	del.Errors = []int{404}
+	rest.Register(s.API, del, func(ctx context.Context, in *MCPServerPath) (*struct{ Body message }, error) {
+		return &struct{ Body message }{message{"The MCP server is deleted."}}, s.Extensions.DeleteServer(ctx, in.ID)
+	})
+
+	validate := op("validate-mcp-server", http.MethodPost, path+"/{mcp_server_id}/validate", tag, "Connect to an MCP server, and see what it offers now")
+	validate.Errors = []int{404}
+	validate.Description = "Answers 200 whether it could be asked or not: see status, error and the state of each tool. Nothing is accepted by it."
+	rest.Register(s.API, validate, func(ctx context.Context, in *MCPServerPath) (*one, error) {
+		found, review, err := s.Extensions.Validate(ctx, in.ID)
+		return &one{mcpServer(ctx, found, &review)}, err
+	})
+
+	accept := op("accept-mcp-tools", http.MethodPost, path+"/{mcp_server_id}/accept", tag, "Accept tools of an MCP server of yours as they are now")
+	accept.Errors = []int{404, 409, 424}
+	accept.Description = "Tools are named by the digest that validate showed. 409 when one has changed once more, 424 when the server cannot be asked: nothing is accepted then."
+	rest.Register(s.API, accept, func(ctx context.Context, in *struct {
+		MCPServerPath
+		Body MCPAcceptance
+	}) (*one, error) {
+		found, review, err := s.Extensions.Accept(ctx, in.ID, in.Body.Digests)
+		return &one{mcpServer(ctx, found, &review)}, err
+	})
+}

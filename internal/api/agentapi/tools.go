@@ -1,0 +1,199 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/agent/httptool"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/extension"
+)
+
+// ToolRequest is the body of POST /api/v1/tools.
+type ToolRequest struct {
+	Name         string            `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_-]*$" doc:"What models call it."`
+	Description  string            `json:"description" minLength:"1" maxLength:"2000" doc:"What it does, for models and people."`
+	WhenToUse    string            `json:"when_to_use,omitempty" maxLength:"2000" doc:"When a model should use it."`
+	InputSchema  map[string]any    `json:"input_schema,omitempty" doc:"JSON Schema of the arguments: an object. Arguments are checked against it before each call."`
+	Timeout      int64             `json:"timeout,omitempty" minimum:"1000" maximum:"300000" doc:"How long a call may take, in milliseconds; 30,000 when absent."`
+	Method       string            `json:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE"`
+	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"Scheme and host are written out; in path and query {{name}} is an argument and {{$NAME}} a secret of yours."`
+	Headers      map[string]string `json:"headers,omitempty" doc:"Placeholders may stand in the values. Credentials must be secrets."`
+	Query        map[string]string `json:"query,omitempty" doc:"Added to the query of the URL. A field that is nothing but an argument is left out when it is not given."`
+	Body         json.RawMessage   `json:"body,omitempty" doc:"A JSON document, in which a text that is nothing but {{name}} becomes the argument as it is; or a text, in the format that the header Content-Type names."`
+	ResponsePath string            `json:"response_path,omitempty" maxLength:"500" doc:"A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; all of the answer when absent."`
+	Shared       bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it; only an admin shares."`
+	Trusted      bool              `json:"trusted,omitempty" doc:"Whether requests other than GET and HEAD are sent without asking a person."`
+}
+
+// ToolPatch is the body of PATCH /api/v1/tools/{tool_id}.
+type ToolPatch struct {
+	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_-]*$"`
+	Description  *string            `json:"description,omitempty" minLength:"1" maxLength:"2000"`
+	WhenToUse    *string            `json:"when_to_use,omitempty" maxLength:"2000"`
+	InputSchema  *map[string]any    `json:"input_schema,omitempty"`
+	Timeout      *int64             `json:"timeout,omitempty" minimum:"1000" maximum:"300000"`
+	Method       *string            `json:"method,omitempty" enum:"GET,HEAD,POST,PUT,PATCH,DELETE"`
+	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000"`
+	Headers      *map[string]string `json:"headers,omitempty" doc:"In the place of all that were there; so are query and input_schema."`
+	Query        *map[string]string `json:"query,omitempty"`
+	Body         json.RawMessage    `json:"body,omitempty" doc:"null: none."`
+	ResponsePath *string            `json:"response_path,omitempty" maxLength:"500"`
+	Enabled      *bool              `json:"enabled,omitempty" doc:"Whether tasks may use it."`
+	Shared       *bool              `json:"shared,omitempty"`
+	Trusted      *bool              `json:"trusted,omitempty"`
+}
+
+// Tool is an HTTP tool that somebody described.
+type Tool struct {
+	ID           string            `json:"id"`
+	Name         string            `json:"name"`
+	Description  string            `json:"description"`
+	WhenToUse    string            `json:"when_to_use"`
+	InputSchema  any               `json:"input_schema"`
+	Timeout      int64             `json:"timeout" doc:"In milliseconds."`
+	Method       string            `json:"method"`
+	URL          string            `json:"url"`
+	Headers      map[string]string `json:"headers"`
+	Query        map[string]string `json:"query"`
+	Body         any               `json:"body" doc:"null: none."`
+	ResponsePath string            `json:"response_path"`
+	Enabled      bool              `json:"enabled"`
+	Shared       bool              `json:"shared"`
+	Trusted      bool              `json:"trusted"`
+	IsOwner      bool              `json:"is_owner" doc:"It is yours; only its owner changes it."`
+	CreatedAt    time.Time         `json:"created_at"`
+	UpdatedAt    time.Time         `json:"updated_at"`
+}
+
+// ToolList is the HTTP tools that the caller may see.
+type ToolList struct {
+	Tools []Tool `json:"tools" doc:"Yours by name, then those that are shared."`
+	Total int    `json:"total"`
+}
+
+func toolOf(ctx context.Context, t extension.Tool) Tool {
+	c, _ := account.From(ctx) // without a caller nothing was found
+	return Tool{
+		ID: t.ID, Name: t.Name, Description: t.Description, WhenToUse: t.WhenToUse, InputSchema: document(t.InputSchema), Timeout: t.Timeout.Milliseconds(),
+		Method: t.Request.Method, URL: t.Request.URL, Headers: orNone(t.Request.Headers), Query: orNone(t.Request.Query), Body: document(t.Request.Body), ResponsePath: t.Request.ResponsePath,
+		Enabled: t.Enabled, Shared: t.Shared, Trusted: t.Trusted, IsOwner: t.OwnerID == c.UserID, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+	}
+}
+
+// document is stored JSON as it stands in an answer; nil when there is none.
+func document(raw json.RawMessage) (doc any) {
+	_ = json.Unmarshal(raw, &doc) // it was checked; nothing is null
+	return doc
+}
+
+// schema is an input_schema as it is stored.
+func schema(doc map[string]any) (json.RawMessage, error) {
+	if doc == nil {
+		return nil, nil
+	}
+	return json.Marshal(doc)
+}
+
+func orNone(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
+
+// orEmpty is a list that JSON does not write as null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// change is a patch as the room takes it.
+func (p ToolPatch) change() (extension.ToolChange, error) {
+	out := extension.ToolChange{
+		Name: p.Name, Description: p.Description, WhenToUse: p.WhenToUse, Method: p.Method, URL: p.URL, Headers: p.Headers, Query: p.Query, ResponsePath: p.ResponsePath,
+		Enabled: p.Enabled, Shared: p.Shared, Trusted: p.Trusted,
+	}
+	if p.Timeout != nil {
+		timeout := time.Duration(*p.Timeout) * time.Millisecond
+		out.Timeout = &timeout
+	}
+	if p.Body != nil {
+		out.Body = &p.Body
+	}
+	if p.InputSchema == nil {
+		return out, nil
+	}
+	doc, err := schema(*p.InputSchema)
+	out.InputSchema = &doc
+	return out, err
+}
+
+// ToolPath names a tool.
+type ToolPath struct {
+	ID string `path:"tool_id" doc:"The tool's id."`
+}
+
+// tools are the operations on the HTTP tools that people describe.
+func (s surface) tools() {
+	const path, tag = "/api/v1/tools", "Tools"
+	type one struct{ Body Tool }
+
+	create := op("create-tool", http.MethodPost, path, tag, "Describe an HTTP request that your tasks may make as a tool")
+	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
+	create.Description = "{{name}} stands for an argument and {{$NAME}} for a secret of yours. Each value is escaped for the place where it stands; none can choose the host, add a header or leave its segment of the path."
+	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body ToolRequest }) (*one, error) {
+		b := in.Body
+		doc, err := schema(b.InputSchema)
+		if err != nil {
+			return nil, err
+		}
+		made, err := s.Extensions.CreateTool(ctx, extension.NewTool{Shared: b.Shared, Trusted: b.Trusted, ToolText: extension.ToolText{
+			Name: b.Name, Description: b.Description, WhenToUse: b.WhenToUse, InputSchema: doc, Timeout: time.Duration(b.Timeout) * time.Millisecond,
+			Request: httptool.Template{Method: b.Method, URL: b.URL, Headers: b.Headers, Query: b.Query, Body: b.Body, ResponsePath: b.ResponsePath},
+		}})
+		return &one{toolOf(ctx, made)}, err
+	})
+
+	rest.Register(s.API, op("list-tools", http.MethodGet, path, tag, "List the HTTP tools that your tasks may use"), func(ctx context.Context, _ *struct{}) (*struct{ Body ToolList }, error) {
+		found, err := s.Extensions.Tools(ctx)
+		out := ToolList{Tools: make([]Tool, len(found)), Total: len(found)}
+		for i, t := range found {
+			out.Tools[i] = toolOf(ctx, t)
+		}
+		return &struct{ Body ToolList }{out}, err
+	})
+
+	get := op("get-tool", http.MethodGet, path+"/{tool_id}", tag, "One HTTP tool")
+	get.Errors = []int{404}
+	rest.Register(s.API, get, func(ctx context.Context, in *ToolPath) (*one, error) {
+		found, err := s.Extensions.Tool(ctx, in.ID)
+		return &one{toolOf(ctx, found)}, err
+	})
+
+	patch := op("update-tool", http.MethodPatch, path+"/{tool_id}", tag, "Change an HTTP tool of yours")
+	patch.Errors = []int{404, 409}
+	patch.Description = "What is absent stays."
+	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+		ToolPath
+		Body ToolPatch
+	}) (*one, error) {
+		change, err := in.Body.change()
+		if err != nil {
+			return nil, err
+		}
+		changed, err := s.Extensions.UpdateTool(ctx, in.ID, change)
+		return &one{toolOf(ctx, changed)}, err
+	})
+
+	del := op("delete-tool", http.MethodDelete, path+"/{tool_id}", tag, "Forget an HTTP tool of yours; an admin may forget one that is shared")
+	del.Errors = []int{404}
+	rest.Register(s.API, del, func(ctx context.Context, in *ToolPath) (*struct{ Body message }, error) {
+		return &struct{ Body message }{message{"The tool is deleted."}}, s.Extensions.DeleteTool(ctx, in.ID)
+	})
+}
