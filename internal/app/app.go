@@ -24,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/extension"
+	"github.com/vedette-sec/vedette/internal/file"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/model"
@@ -52,6 +53,7 @@ type App struct {
 	logger       *slog.Logger
 	settings     *setting.Settings
 	secrets      *secret.Secrets
+	files        *file.Files
 	extensions   *extension.Extensions
 	tickets      worker.Tickets
 	assets       *asset.Assets
@@ -129,6 +131,11 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	own, err := blob.Open(filepath.Join(a.config.DataDir, "files"))
+	if err != nil {
+		return err
+	}
+	a.files = file.New(a.db, own)
 	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, worker.CheckEnumeration(a.settings), a.logger)
 	a.Findings = finding.New(a.db, a.queue)
@@ -139,7 +146,7 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
+		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
 			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks,
 		},
 		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,

@@ -70,11 +70,15 @@ func (a action[A]) tool() (loop.Tool, error) {
 
 // Actions are the tools for a language model.
 func (k *Kit) Actions() (out []loop.Tool, err error) {
-	for _, made := range []interface{ tool() (loop.Tool, error) }{
+	all := []interface{ tool() (loop.Tool, error) }{
 		k.httpRequest(), k.probeHosts(), k.crawl(), k.dnsLookup(), k.tlsFacts(), k.portCheck(),
 		k.listAssets(), k.discoverAssets(), k.searchTemplates(), k.readTemplate(), k.runTemplates(), k.runTemplateText(),
 		k.readFindings(), k.reportIssue(), k.verifyIssue(), k.remember(), k.note(),
-	} {
+	}
+	if len(k.Attached.Files) > 0 {
+		all = append(all, k.readFile())
+	}
+	for _, made := range all {
 		tool, err := made.tool()
 		if err != nil {
 			return nil, err

@@ -38,6 +38,7 @@ type Config struct {
 	// Templates are what a language model may choose from.
 	Templates Templates
 	Inventory Inventory
+	Attached  Attached
 	Logger    *slog.Logger
 }
 

@@ -39,6 +39,11 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		return err
 	}
 	defer kit.Close()
+	attached, gap, err := w.attach(ctx, t)
+	if err != nil {
+		return err
+	}
+	kit.Attached = attached
 	tools, err := kit.Actions()
 	if err != nil {
 		return err
@@ -55,6 +60,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		return err
 	}
 	defer brought.Close()
+	c.Attachments = attached.Previews()
 	c.Ledger = w.Models.Ledger(w.account(t, chosen))
 	for _, s := range streams[:t.Turn] {
 		c.Earlier = append(c.Earlier, loop.Exchange{Instruction: s.Instruction, Answer: s.Summary})
@@ -78,6 +84,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		e.opening += fmt.Sprintf("\nCalls of tools that were brought: %d.", elsewhere)
 	}
 	e.opening = strings.TrimSpace(e.opening + "\n" + missingWords(brought.Missing))
+	e.opening += gap
 	if len(missing) > 0 {
 		e.opening += "\nThere is no secret named " + strings.Join(missing, ", ") + "."
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/extension"
+	"github.com/vedette-sec/vedette/internal/file"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/model"
@@ -38,6 +39,7 @@ type Deps struct {
 	Tasks        *task.Tasks
 	Models       *model.Models
 	Secrets      *secret.Secrets
+	Files        *file.Files
 	Extensions   *extension.Extensions
 	Exclusions   *exclusion.Exclusions
 	Hooks        *hook.Hooks

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/extension"
+	"github.com/vedette-sec/vedette/internal/file"
 	"github.com/vedette-sec/vedette/internal/hook"
 	"github.com/vedette-sec/vedette/internal/model"
 	"github.com/vedette-sec/vedette/internal/netguard"
@@ -42,6 +43,7 @@ type Deps struct {
 	Accounts   *account.Accounts
 	Tasks      *task.Tasks
 	Secrets    *secret.Secrets
+	Files      *file.Files
 	Extensions *extension.Extensions
 	Models     *model.Models
 	Hooks      *hook.Hooks
@@ -58,7 +60,7 @@ type surface struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
-		Tags:  []string{"Tasks", "Issues", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
+		Tags:  []string{"Tasks", "Issues", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
 		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
 	}, c), d}
 	s.login()
@@ -69,6 +71,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.agentLog()
 	s.memory()
 	s.secrets()
+	s.files()
 	s.mcp()
 	s.tools()
 	s.streams()

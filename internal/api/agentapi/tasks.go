@@ -32,7 +32,7 @@ type TaskRequest struct {
 	Isolated           bool         `json:"isolated,omitempty" doc:"Work without what is remembered of you."`
 	Model              string       `json:"model,omitempty" maxLength:"128" doc:"The model to work with; auto or absent: the one that is configured. builtin: none."`
 	ProjectID          string       `json:"project_id,omitempty" format:"uuid" doc:"Kept and shown."`
-	FileKeys           []string     `json:"file_keys,omitempty" maxItems:"100" doc:"Kept and shown."`
+	FileKeys           []string     `json:"file_keys,omitempty" maxItems:"100" doc:"Keys of your files that this task may read."`
 	Secrets            []string     `json:"secrets,omitempty" maxItems:"100" doc:"Names of the secrets this task may use, besides those that every task may."`
 	Visibility         string       `json:"visibility,omitempty" enum:"private,team,unlisted,public" doc:"Who sees it: you alone, your team (also when absent), or everybody who knows its id."`
 	Budget             *task.Budget `json:"budget,omitempty" doc:"What this turn may use at most. What was found until then is its result."`
@@ -127,6 +127,9 @@ func (s surface) tasks() {
 	}) (*huma.StreamResponse, error) {
 		n, err := in.Body.newTask()
 		if err != nil {
+			return nil, err
+		}
+		if err := s.Files.Check(ctx, "file_keys", n.Options.FileKeys); err != nil {
 			return nil, err
 		}
 		t, err := s.Tasks.Create(ctx, n)

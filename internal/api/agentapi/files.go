@@ -1,0 +1,163 @@
+package agentapi
+
+import (
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/file"
+)
+
+// FileDoc is a file in an answer.
+type FileDoc struct {
+	Key          string    `json:"key" doc:"What it is called by, also in file_keys of a task."`
+	BaseName     string    `json:"base_name" doc:"The last part of the key."`
+	FileName     string    `json:"file_name" doc:"As base_name."`
+	Ext          string    `json:"ext" doc:"In lower case, without the dot."`
+	MIME         string    `json:"mime" doc:"What its beginning looks like. It is always served as application/octet-stream."`
+	Size         int64     `json:"size" doc:"In bytes."`
+	ETag         string    `json:"etag" doc:"SHA-256 of the content, in hexadecimal."`
+	LastModified time.Time `json:"last_modified" doc:"When its content was last given."`
+	ChatID       string    `json:"chat_id,omitempty" doc:"As in the request."`
+	ProjectID    string    `json:"project_id,omitempty"`
+	DownloadURL  string    `json:"download_url,omitempty" doc:"Where it can be had, from the server's root, with the same credentials; with include_url."`
+	FileURL      string    `json:"file_url,omitempty" doc:"As download_url."`
+}
+
+// FileList is a page of files.
+type FileList struct {
+	Items      []FileDoc `json:"items" doc:"The page."`
+	NextCursor string    `json:"next_cursor,omitempty"`
+	Total      *int      `json:"total,omitempty" doc:"How many there are in all, on every page; with include_total."`
+	Error      string    `json:"error" doc:"Always empty: what cannot be listed is refused with an error."`
+}
+
+// FileKey names a file. huma reads embedded fields of exported types only.
+type FileKey struct {
+	Key string `query:"key" required:"true" minLength:"1" maxLength:"512" doc:"The file's key: names between slashes, such as specs/api.yaml."`
+}
+
+const filesPath = "/api/v1/files"
+
+func fileDoc(f file.File, withURL bool) FileDoc {
+	doc := FileDoc{
+		Key: f.Key, BaseName: f.BaseName, FileName: f.BaseName, Ext: f.Ext, MIME: f.MIME, Size: f.Size, ETag: f.ETag,
+		LastModified: f.LastModified, ChatID: f.ChatID, ProjectID: f.ProjectID,
+	}
+	if withURL {
+		doc.DownloadURL = filesPath + "/download?" + url.Values{"key": {f.Key}}.Encode()
+		doc.FileURL = doc.DownloadURL
+	}
+	return doc
+}
+
+func (s surface) files() {
+	const tag = "Files"
+	type one struct{ Body FileDoc }
+	list := op("list-files", http.MethodGet, filesPath, tag, "List your files")
+	rest.Register(s.API, list, s.listFiles)
+
+	upload := op("upload-file", http.MethodPost, filesPath, tag, "Keep a file for your tasks")
+	upload.DefaultStatus, upload.Errors, upload.Stream = http.StatusCreated, []int{409}, true
+	upload.Description = "The body is the file as it is, at most 32 MiB. A task that names its key in file_keys can read it."
+	rest.Register(s.API, upload, func(ctx context.Context, in *struct {
+		FileKey
+		rest.Stream
+		ProjectID string `query:"project_id" format:"uuid" doc:"The project it is for."`
+		ChatID    string `query:"chat_id" maxLength:"128" doc:"The task it belongs to. Kept and shown."`
+	}) (*one, error) {
+		made, err := s.Files.Create(ctx, file.NewFile{Key: in.Key, ProjectID: in.ProjectID, ChatID: in.ChatID, Content: &in.Stream})
+		rest.About(ctx, made.Key)
+		return &one{fileDoc(made, true)}, err
+	})
+
+	replace := op("replace-file", http.MethodPut, filesPath, tag, "Replace a file's content")
+	replace.Errors, replace.Stream = []int{404, 409}, true
+	rest.Register(s.API, replace, func(ctx context.Context, in *struct {
+		FileKey
+		rest.Stream
+	}) (*one, error) {
+		changed, err := s.Files.Replace(ctx, in.Key, &in.Stream)
+		rest.About(ctx, in.Key)
+		return &one{fileDoc(changed, true)}, err
+	})
+
+	get := op("download-file", http.MethodGet, filesPath+"/download", tag, "A file's content")
+	get.Errors = []int{404}
+	get.Description = "Always as an attachment of type application/octet-stream, so that no browser runs it."
+	get.Responses = map[string]*huma.Response{"200": {Description: "The content.", Content: map[string]*huma.MediaType{
+		"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+	}}}
+	rest.Register(s.API, get, s.downloadFile)
+
+	del := op("delete-file", http.MethodDelete, filesPath, tag, "Delete a file")
+	del.Errors = []int{404}
+	rest.Register(s.API, del, func(ctx context.Context, in *FileKey) (*struct{ Body message }, error) {
+		rest.About(ctx, in.Key)
+		return &struct{ Body message }{message{"The file is deleted."}}, s.Files.Delete(ctx, in.Key)
+	})
+}
+
+func (s surface) listFiles(ctx context.Context, in *struct {
+	PageSize     int    `query:"page_size" minimum:"1" maximum:"10000" default:"50" doc:"How many to return."`
+	Cursor       string `query:"cursor" maxLength:"2048" doc:"next_cursor of the page before."`
+	Directory    string `query:"directory" maxLength:"512" doc:"Only those in this directory, and below."`
+	Search       string `query:"search" maxLength:"512" doc:"Only those with this text in their key."`
+	Keys         string `query:"keys" maxLength:"65536" doc:"Only those with these keys, separated by commas."`
+	Types        string `query:"types" maxLength:"1024" doc:"Only those with these extensions, separated by commas."`
+	IncludeURL   bool   `query:"include_url" doc:"Whether to say where each can be had."`
+	ChatID       string `query:"chat_id" maxLength:"128" doc:"Only those of this task."`
+	IncludeTotal bool   `query:"include_total" doc:"Whether to count them."`
+	SortBy       string `query:"sort_by" enum:"last_modified,base_name,size,key" default:"last_modified" doc:"What they are in the order of."`
+	Order        string `query:"order" enum:"asc,desc" default:"desc" doc:"From the least, or from the greatest."`
+	ProjectID    string `query:"project_id" format:"uuid" doc:"Only those of this project."`
+}) (*struct{ Body FileList }, error) {
+	found, err := s.Files.FindAll(ctx, file.Filter{
+		Directory: in.Directory, Search: in.Search, Keys: parts(in.Keys, ""), Exts: parts(strings.ToLower(in.Types), "."), ProjectID: in.ProjectID, ChatID: in.ChatID,
+		SortBy: in.SortBy, Desc: in.Order == "desc", Cursor: in.Cursor, Limit: in.PageSize,
+	})
+	list := FileList{Items: []FileDoc{}, NextCursor: found.Next}
+	if in.IncludeTotal {
+		list.Total = &found.Total
+	}
+	for _, f := range found.Files {
+		list.Items = append(list.Items, fileDoc(f, in.IncludeURL))
+	}
+	return &struct{ Body FileList }{list}, err
+}
+
+// parts are the words of a list separated by commas, without a prefix that they may have.
+func parts(list, prefix string) (out []string) {
+	for part := range strings.SplitSeq(list, ",") {
+		if part = strings.TrimPrefix(strings.TrimSpace(part), prefix); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func (s surface) downloadFile(ctx context.Context, in *FileKey) (*huma.StreamResponse, error) {
+	f, content, err := s.Files.Open(ctx, in.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(out huma.Context) {
+		defer content.Close()
+		for name, value := range map[string]string{
+			"Content-Type": "application/octet-stream", "Content-Disposition": mime.FormatMediaType("attachment", map[string]string{"filename": f.BaseName}),
+			"Content-Length": strconv.FormatInt(f.Size, 10), "ETag": `"` + f.ETag + `"`, "X-Content-Type-Options": "nosniff",
+			"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "private, no-store",
+		} {
+			out.SetHeader(name, value)
+		}
+		// A client that has gone loses nothing; one that got less than was announced knows it.
+		_, _ = io.Copy(out.BodyWriter(), content)
+	}}, nil
+}
