@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/engine"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -95,54 +95,55 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 
 // walked is what is known of a site that is walked through.
 type walked struct {
+	start  *url.URL
 	pages  []string
 	places map[string]string // an address by its path and the names of its parameters
 	queue  []*url.URL
-	seen   map[string]bool // paths, and keys of places
+	seen   map[string]bool // paths
 }
 
 // walk reads the pages of one target, the nearest first. A target without a scheme is
-// tried with both.
+// tried with the likelier one, then with the other.
 func (x explore) walk(ctx context.Context, target string) walked {
 	s := walked{places: map[string]string{}, seen: map[string]bool{}}
-	var start *url.URL
-	for _, text := range []string{target, "http://" + target, "https://" + target} {
-		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			continue
+	parsed, err := engine.ParseTarget(target)
+	if err != nil {
+		return s
+	}
+	addresses := []string{parsed.URL()}
+	if !strings.Contains(target, "://") {
+		other := map[bool]string{true: "http://", false: "https://"}[strings.HasPrefix(parsed.URL(), "https://")]
+		addresses = append(addresses, other+target)
+	}
+	for _, text := range addresses {
+		if s.start, err = url.Parse(text); err != nil {
+			return s
 		}
-		start, s.queue = u, []*url.URL{u}
-		if s.read(ctx, x, u, true) {
+		s.start.Path = cmp.Or(s.start.Path, "/")
+		s.queue, s.seen[s.start.Path] = nil, true
+		s.note(s.start, s.start)
+		if s.read(ctx, x, s.start) {
 			break
 		}
-	}
-	if start == nil {
-		return s
 	}
 	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil; reads++ {
 		next := s.queue[0]
 		s.queue = s.queue[1:]
-		s.read(ctx, x, next, false)
+		s.read(ctx, x, next)
 	}
 	return s
 }
 
-// read fetches one page and notes what it leads to. It reports whether there was an answer.
-func (s *walked) read(ctx context.Context, x explore, page *url.URL, first bool) bool {
-	if first {
-		s.queue = nil
-		s.seen[cmp.Or(page.Path, "/")] = true
-		s.note(page, page)
-	}
+// read fetches one page and notes what it leads to. It reports whether a server answered
+// that understands the scheme.
+func (s *walked) read(ctx context.Context, x explore, page *url.URL) bool {
 	x.pause(ctx)
 	answer, err := x.web.send(ctx, webRequest{Method: http.MethodGet, URL: page.String()})
 	if err != nil {
 		return false
 	}
-	if answer.Status/100 == 2 && !first {
-		bare := *page
-		bare.RawQuery = ""
-		s.pages = append(s.pages, bare.String())
+	if answer.Status/100 == 2 && page.Path != s.start.Path {
+		s.pages = append(s.pages, (&url.URL{Scheme: page.Scheme, Host: page.Host, Path: page.Path}).String())
 	}
 	posted := map[string]bool{}
 	for _, f := range formsOf(page, answer.Body) {
@@ -158,7 +159,7 @@ func (s *walked) read(ctx context.Context, x explore, page *url.URL, first bool)
 			s.note(page, u)
 		}
 	}
-	return true
+	return answer.Status != http.StatusBadRequest
 }
 
 // changing are words in addresses that end a session or change something when followed.
@@ -170,6 +171,9 @@ var unread = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|svg|ico|webp|css|woff2?|
 // note keeps an address that was seen on a page: as a place when it takes parameters, and
 // in the queue when its path is new.
 func (s *walked) note(page, u *url.URL) {
+	if u.Path == "" {
+		u.Path = "/"
+	}
 	if u.Host != page.Host || u.Scheme != page.Scheme || changing.MatchString(u.RequestURI()) || unread.MatchString(u.Path) {
 		return
 	}
@@ -178,8 +182,7 @@ func (s *walked) note(page, u *url.URL) {
 	if len(query) > 0 && len(s.places) < exploredPlaces && s.places[key] == "" {
 		s.places[key] = u.String()
 	}
-	at := cmp.Or(path.Clean(u.Path), "/")
-	if !s.seen[u.Path] && !s.seen[at+"?"] && len(s.seen) < maxLinks {
+	if !s.seen[u.Path] && len(s.seen) < maxLinks {
 		s.seen[u.Path] = true
 		s.queue = append(s.queue, u)
 	}

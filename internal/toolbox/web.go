@@ -36,7 +36,7 @@ type web struct {
 
 func newWeb(s *scope) *web {
 	return &web{scope: s, jars: map[string]http.CookieJar{}, transport: &http.Transport{
-		Proxy: nil, DialContext: s.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // targets are looked at as they are
+		Proxy: nil, DialContext: s.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}, //nolint:gosec // targets are looked at as they are
 		TLSHandshakeTimeout: webTimeout, MaxResponseHeaderBytes: maxBody, IdleConnTimeout: webTimeout, MaxIdleConns: 16,
 	}}
 }

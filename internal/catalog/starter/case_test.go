@@ -36,7 +36,7 @@ func TestCases(t *testing.T) {
 }
 
 func runCase(t *testing.T, p *program.Program, s script) {
-	e, target := newEngine(t), serve(t, s, s.tls)
+	e, target := newEngine(t), serve(t, s, s.tls)+s.target
 	_, events := scan(t, e, target, p)
 	if (len(events) > 0) != s.positive() {
 		t.Fatalf("found %d times", len(events))

@@ -120,7 +120,9 @@ func checkRequests(t *testing.T, tmpl *syntax.Template) {
 	}
 	requests := 0
 	for _, block := range tmpl.HTTP {
-		requests += len(block.Path)
+		if requests += len(block.Path); len(block.Fuzzing) > 0 {
+			requests += len(block.Fuzzing[0].Fuzz.Values) - len(block.Path) // for each parameter
+		}
 		if !slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, block.Method) || block.Body != "" {
 			t.Errorf("%s with a body of %d bytes is not harmless", block.Method, len(block.Body))
 		}
@@ -132,6 +134,6 @@ func checkRequests(t *testing.T, tmpl *syntax.Template) {
 		}
 	}
 	if declared := tmpl.Info.Metadata["max-request"]; declared != requests {
-		t.Errorf("max-request is %v, the paths are %d", declared, requests)
+		t.Errorf("max-request is %v, it sends %d", declared, requests)
 	}
 }

@@ -2,6 +2,7 @@ package starter_test
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"log"
 	"net/http"
@@ -20,8 +21,12 @@ import (
 //
 //	tls self-signed              optional: serve HTTPS, with a fault (see tlsConfig)
 //	extracts nginx/1.22.1        optional, repeated: what the finding must have taken out
-//	GET /path → 200              a route; * stands for every method or every path
-//	Content-Type: text/html      its headers; {Origin} becomes the request's header
+//	target /search?q=tent        optional: the place that is tested, instead of the root
+//	GET /path → 200              a route; * stands for every method or every path, and
+//	                             a star at the end of a path for all beneath
+//	GET /path?q~' → 500          one for those requests whose parameter q fits ', an expression
+//	Content-Type: text/html      its headers; {Origin} becomes the request's header, {?q} its
+//	                             parameter q, {&q} that with its markup escaped, {/} its path
 //
 //	<html>…</html>               its body, up to the next route; \xNN is a byte,
 //	                             and \xNN{9} nine of them
@@ -30,12 +35,15 @@ import (
 type script struct {
 	name     string // positive/… or negative/…
 	tls      string
+	target   string // path and query
 	extracts []string
 	routes   []route
 }
 
 type route struct {
 	method, path string
+	parameter    string         // that fits; "" when none need fit
+	fits         *regexp.Regexp // its value
 	status       int
 	header       http.Header
 	body         string
@@ -77,6 +85,8 @@ func parseScript(name, text string) (script, error) {
 		switch word {
 		case "tls":
 			s.tls = value
+		case "target":
+			s.target = value
 		case "extracts":
 			s.extracts = append(s.extracts, value)
 		case "":
@@ -106,7 +116,14 @@ func parseScript(name, text string) (script, error) {
 func parseRoute(lines []string) (route, error) {
 	m := routeLine.FindStringSubmatch(lines[0])
 	status, _ := strconv.Atoi(m[3])
-	r := route{method: m[1], path: m[2], status: status, header: http.Header{"Content-Type": nil}}
+	r := route{method: m[1], status: status, header: http.Header{"Content-Type": nil}}
+	var condition, value string
+	r.path, condition, _ = strings.Cut(m[2], "?")
+	r.parameter, value, _ = strings.Cut(condition, "~")
+	var err error
+	if r.fits, err = regexp.Compile(value); err != nil {
+		return r, err
+	}
 	for i, line := range lines[1:] {
 		if line == "" {
 			r.body = byteText.ReplaceAllStringFunc(strings.Join(lines[i+2:], "\n"), writtenBytes)
@@ -132,19 +149,43 @@ func writtenBytes(escape string) string {
 	return strings.Repeat(string([]byte{byte(n)}), count)
 }
 
+// answers says whether the route is for a request.
+func (r route) answers(req *http.Request) bool {
+	folder, deep := strings.CutSuffix(r.path, "*")
+	at := req.URL.Path == r.path || deep && strings.HasPrefix(req.URL.Path, folder)
+	return (r.method == "*" || r.method == req.Method) && at && (r.parameter == "" || r.fits.MatchString(req.URL.Query().Get(r.parameter)))
+}
+
+var blank = regexp.MustCompile(`\{(Origin|X-Forwarded-Host|/|[?&][a-z]+)\}`)
+
+// fill puts what a request says into an answer.
+func fill(text string, req *http.Request) string {
+	return blank.ReplaceAllStringFunc(text, func(name string) string {
+		switch name = strings.Trim(name, "{}"); name[0] {
+		case '/':
+			return req.URL.Path
+		case '?':
+			return req.URL.Query().Get(name[1:])
+		case '&':
+			return html.EscapeString(req.URL.Query().Get(name[1:]))
+		}
+		return req.Header.Get(name)
+	})
+}
+
 func (s script) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	for _, r := range s.routes {
-		if (r.method != "*" && r.method != req.Method) || (r.path != "*" && r.path != req.URL.Path) {
+		if !r.answers(req) {
 			continue
 		}
 		for name, values := range r.header {
 			w.Header()[name] = nil // with no value of its own, no header is made up
 			for _, v := range values {
-				w.Header().Add(name, strings.ReplaceAll(v, "{Origin}", req.Header.Get("Origin")))
+				w.Header().Add(name, fill(v, req))
 			}
 		}
 		w.WriteHeader(r.status)
-		_, _ = io.WriteString(w, r.body)
+		_, _ = io.WriteString(w, fill(r.body, req))
 		return
 	}
 	w.Header()["Content-Type"] = nil
