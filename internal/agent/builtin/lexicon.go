@@ -178,6 +178,13 @@ var intents = [][2]string{
 	{"default-page", "default page,default install,default installation,welcome page,default site,it work page,default landing page,default index page,placeholder page,default web page,installation page,default welcome page,default content"},
 	{"debug", "debug,debug page,debug mode,debug endpoint,stack trace,debugger,profiler,phpinfo,verbose error,error page,debug console,error message,trace,debugging,debug interface,phpinfo.php,debug info,debug information,debug output"},
 	{"status-page", "status page,server status,server info,stub status,nginx status,metric,metric endpoint,health endpoint,monitoring page,monitoring endpoint,health check endpoint,status endpoint,apache status,metrics page,apache server status,server status page,/server status,fpm status"},
+	{"sqli", "sql injection,sqli,blind sql injection,database injection"},
+	{"xss", "xss,cross site scripting,reflected xss,script injection,html injection"},
+	{"traversal", "path traversal,directory traversal,lfi,file inclusion,local file inclusion"},
+	{"redirect", "open redirect,open redirection,unvalidated redirect"},
+	{"ssrf", "ssrf,server side request forgery"},
+	{"ssti", "ssti,template injection,server side template injection"},
+	{"inject", "injection,injection flaw,injection vulnerability,fuzz,fuzzing"},
 	{"cookies cors debug default-page headers listing status-page tls", "misconfiguration,misconfig,misconfigured,security misconfiguration,configuration mistake,configuration error,hardening,configuration issue,configuration problem,configuration weakness,insecure configuration,insecure setting,bad configuration,misconfigured server,configuration flaw,server misconfiguration,configuration review,hardening check"},
 }
 
@@ -225,8 +232,8 @@ var beyonds = [][2]string{
 	{"phish", "phish,phishing,phishing campaign,social engineering,vishing,smishing,spear phishing,pretexting"},
 	{"ports", "port scan,port scanning,scan port,scan the port,scan all port,open port,all port,top port,nmap,masscan,service discovery,portscan,every port,udp port,listening port,which port,udp,full port range,top 1000 port,top 100 port,port sweep,ping sweep"},
 	{"names", "subdomain,subdomain enumeration,enumerate subdomain,find subdomain,subdomain takeover,asset discovery,recon,reconnaissance,osint,dns enumeration,zone transfer,discover host,find host,subfinder,amass,all host under,dns record,whois,enumerate host,vhost,virtual host"},
-	{"inject", "sql injection,sqli,xss,cross site scripting,ssrf,csrf,xxe,idor,injection,command injection,fuzz,fuzzing,path traversal,lfi,rfi,file inclusion,open redirect,deserialization,ssti,template injection,access control,business logic,race condition,request smuggling,prototype pollution,directory traversal,nosql injection,file upload,broken access control,authentication bypass,auth bypass,crlf injection,host header injection"},
-	{"crawl", "crawl,crawling,spider,spidering,dirb,directory brute force,directory bruteforce,content discovery,dirbust,gobuster,ffuf,wayback,enumerate directory,directory busting,forced browsing,feroxbuster"},
+	{"logic", "csrf,cross site request forgery,xxe,idor,command injection,rfi,remote file inclusion,deserialization,access control,business logic,race condition,request smuggling,prototype pollution,stored xss,nosql injection,file upload,broken access control,authentication bypass,auth bypass,crlf injection,host header injection"},
+	{"guess", "dirb,directory brute force,directory bruteforce,content discovery,dirbust,gobuster,ffuf,wayback,enumerate directory,directory busting,forced browsing,feroxbuster"},
 	{"deliver", "email me,e mail me,send me an email,pdf,pdf report,slack,jira,ticket,every day,daily,weekly,every week,every hour,hourly,schedule,monthly,every month,every night,nightly,email the report,mail me,screenshot,telegram,microsoft team,each day,each week,recurring,every morning"},
 	{"nonweb", "ftp,smtp,rdp,smb,snmp,ldap,vnc,telnet,imap,pop3,ssh server,ssh,wifi,bluetooth,mobile app,android app,ios app,active directory,cloud account,aws account,s3 bucket,android,ios,apk"},
 }
@@ -242,14 +249,14 @@ var refusals = map[string]string{
 	"code":    "Reviewing source code is not available yet: I test running web sites.",
 	"ports":   "Scanning for open ports is not available yet: name the ports, and I will test them.",
 	"names":   "Finding subdomains and hosts is not available yet: name the hosts, and I will test them.",
-	"inject":  "Testing for injection and other flaws of application logic is not available without a language model.",
-	"crawl":   "Crawling and guessing of paths are not available yet: I request the paths that the checks know.",
+	"logic":   "Flaws of application logic, and kinds of injection beyond SQL, scripts, templates, paths and addresses, are not tested without a language model.",
+	"guess":   "Guessing of paths is not available yet: I request the paths that the checks know, and the pages that the site links to.",
 	"deliver": "Schedules, messages and formatted reports are not made from an instruction: set them up on the task.",
 	"nonweb":  "Only web servers (HTTP and HTTPS) can be tested yet.",
 }
 
 // refusalOrder is the order in which refusals are told.
-var refusalOrder = []string{"exploit", "force", "dos", "destroy", "phish", "login", "code", "ports", "names", "inject", "crawl", "deliver", "nonweb"}
+var refusalOrder = []string{"exploit", "force", "dos", "destroy", "phish", "login", "code", "ports", "names", "logic", "guess", "deliver", "nonweb"}
 
 // fillers are words that carry nothing the planner could use or would miss.
 var fillers = []string{
@@ -257,7 +264,7 @@ var fillers = []string{
 	"is,are,was,were,be,been,being,am,do,does,did,has,have,had,can,could,will,would,should,may,might,must,shall,let,lets,want,wants,need,needs,like,get,give,got,id,im,ive,hes,thats",
 	"and,or,but,nor,so,then,than,as,if,whether,because,since,while,when,where,which,who,what,how,why,not,no,yes,only,just,also,too,even,still,already,very,really,again,once,well,etc,please,pls,kindly,thanks,thank,hi,hello,hey,dear,ok,okay,now,today,first,next,finally,especially,particularly,particular,including,plus,both,either,mainly,mostly,possible,possibly,least,most,more,less,many,few,lot",
 	"of,in,on,at,by,for,from,to,with,into,over,under,about,against,after,before,through,up,down,out,off,between,within,during,via,per,around,across,behind,regarding,concerning,upon,onto,without,toward,along,there,everywhere,e.g,i.e,vs,incl",
-	"scan,test,check,probe,look,find,search,run,perform,conduct,execute,verify,inspect,review,examine,analyse,analyze,evaluate,identify,detect,tell,show,list,report,see,know,make,sure,ensure,confirm,start,use,using,include,focus,go,take,try,help,do,doing,scanning,testing,checking,looking,finding,searching,assert,determine,investigate,return,provide,output,let,point,limit,pay,attention,work,keep,put,touch,handle,quick,quickly,carefully,hunt,spot,discover,flag,say,send,reach,access,visit,attack,hit,request,query",
+	"scan,test,check,probe,look,find,search,run,perform,conduct,execute,verify,inspect,review,examine,analyse,analyze,evaluate,identify,detect,tell,show,list,report,see,know,make,sure,ensure,confirm,start,use,using,include,focus,go,take,try,help,do,doing,scanning,testing,checking,looking,finding,searching,assert,determine,investigate,return,provide,output,let,point,limit,pay,attention,work,keep,put,touch,handle,quick,quickly,carefully,hunt,spot,discover,flag,say,send,reach,access,visit,attack,hit,request,query,crawl,crawling,spider,spidering",
 	"site,website,web,page,server,host,hostname,domain,url,uri,link,address,ip,network,subnet,range,target,scope,asset,machine,box,system,app,application,service,instance,endpoint,api,portal,shop,environment,infrastructure,http,https,www,install,installation,deployment,internet,port,cidr,block,homepage,store,blog,node,device",
 	"finding,result,thing,anything,something,nothing,stuff,severity,level,type,kind,way,following,follow,below,above,list,name,new,old,public,publicly,available,facing,current,running,live,production,prod,staging,dev,internal,external,local,company,customer,client,team,file,folder,directory,path,setting,flag,set,correct,correctly,proper,properly,missing,enabled,disabled,present,open,allowed,accessible,reachable,visible,used,valid,weak,insecure,bad,good,right,wrong,affected,patched,outdated,default,detail,information,info,data,summary,evidence,task,instruction,work,part,time,user,people,real,actual,sensitive,simple,basic,general,usual,common,standard,typical,exist,mode,configured",
 	"respond,responding,answer,answering,behaviour,behavior,left,leaving,lying,hosted,serving,served,online,second,minute,hour,max,maximum,min,minimum,rate,limit,worse,higher,better,lower,severe",
