@@ -117,6 +117,7 @@ func (s *story) prepare(words []string) {
 		},
 		"sources": sources,
 		"models":  models,
+		"desk":    desk,
 		"turnstile": func() http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				good := r.PostFormValue("response") == "solved" && r.PostFormValue("secret") == "the-secret"
