@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -60,6 +61,51 @@ func TestFuzzingIsConfirmed(t *testing.T) {
 		}
 		if got := sent.Load(); got != int32(5+i) {
 			t.Errorf("%d requests were fuzzed", got)
+		}
+	}
+}
+
+// A payload's control is the address without it, also for an event that was stored in
+// between; the event is confirmed by its own parameter only.
+func TestFuzzingIsControlled(t *testing.T) {
+	site := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/always" || strings.Contains(r.FormValue("b"), "payload") {
+			fmt.Fprint(w, "an error")
+		}
+	})
+	p := template(t, "t", `
+  - fuzzing:
+      - {part: query, mode: single, fuzz: [payload]}
+    matchers:
+      - {type: word, words: [an error]}
+`)
+	e := newEngine(t, engine.Config{})
+	for path, everywhere := range map[string]bool{"/item": false, "/always": true} {
+		target := site + path + "?a=1&b=2"
+		_, events, _ := run(t, e, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
+		if len(events) == 0 {
+			t.Fatalf("nothing is found at %s", path)
+		}
+		for _, ev := range events {
+			data, err := json.Marshal(ev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stored engine.Event
+			if err := json.Unmarshal(data, &stored); err != nil {
+				t.Fatal(err)
+			}
+			for name, ev := range map[string]engine.Event{"fresh": ev, "stored": stored} {
+				alike, err := e.Control(t.Context(), target, p, ev)
+				if err != nil || alike != everywhere || !engine.Controls(p, ev) {
+					t.Errorf("%s, %s: the same without the payload: %v (%v)", path, name, alike, err)
+				}
+			}
+			if stored.FuzzingParameter = "a"; path == "/item" {
+				if _, ok, err := e.Confirm(t.Context(), target, p, stored); err != nil || ok {
+					t.Errorf("the finding of b confirms one of a (%v)", err)
+				}
+			}
 		}
 	}
 }
