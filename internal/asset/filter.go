@@ -39,6 +39,9 @@ type Filters struct {
 	CustomFilter   string   `json:"custom_filter,omitempty" maxLength:"2000" doc:"Conditions in words, such as: status_code >= 400 && !(host ~ \"test\")."`
 	NotSeenForDays int      `json:"not_seen_for_days,omitempty" minimum:"1" maximum:"36500" doc:"Not seen for so many days, although a run of its enumeration looked at everything since."`
 	EnumerationIDs []string `json:"enumeration_ids,omitempty" maxItems:"1000" doc:"Of these enumerations."`
+
+	// A word that is not known must not come to mean all assets.
+	_ struct{} `additionalProperties:"false"`
 }
 
 // Filter is Filters, read.

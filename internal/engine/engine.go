@@ -203,7 +203,7 @@ func (e *Engine) send(ctx context.Context, h *host, req web.Request, gate gateFu
 }
 
 // errExcluded is why a request was not sent that Config.Allow refused.
-var errExcluded = errs.New(errs.Forbidden, "excluded", "it is excluded")
+var errExcluded = errs.New(errs.Forbidden, "excluded", "it is not in scope, or excluded")
 
 // allows asks Config.Allow.
 func (e *Engine) allows(a web.Address) bool { return e.cfg.Allow == nil || e.cfg.Allow(a.URL()) }

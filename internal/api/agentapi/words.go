@@ -156,7 +156,6 @@ func fieldWords() map[string]string {
 		"ModelPrice.output":       "US dollars for a million tokens written.",
 		"ModelPrice.cache_read":   "US dollars for a million tokens read from the provider's cache.",
 		"ModelPrice.cache_write":  "US dollars for a million tokens put into the provider's cache.",
-		"UsageTokens.input":       "Tokens read.",
 		"UsageTokens.output":      "Tokens written.",
 		"UsageTokens.cache_read":  "Tokens read from the provider's cache.",
 		"UsageTokens.cache_write": "Tokens put into the provider's cache.",
