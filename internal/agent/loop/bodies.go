@@ -18,6 +18,7 @@ type Started struct {
 	Caps     Caps          `json:"caps"`            // of main: the run's; of a sub-agent: its share
 	Fence    string        `json:"fence,omitempty"` // of main: the boundary of what is data, secret from targets
 	ID       string        `json:"id,omitempty"`    // of a sub-agent, for Control.Abort
+	Tools    []string      `json:"tools,omitempty"` // of a sub-agent that has not all of them
 }
 
 // Ended is the body of BranchEnd.

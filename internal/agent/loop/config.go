@@ -30,6 +30,8 @@ type Config struct {
 	Attachments []Attachment // shown to the model as data
 	Context     string       // what the server adds to the system's words: scope, memory, the agent's own instructions
 
+	Agents []Agent // whom a part of the work may be given to by name
+
 	Mode        Mode // empty is ModeAgent
 	AutoExecute bool // in ModePlan: the plan needs no approval
 	AskQuestion bool // the model may ask the person, and a call of unknown end is the person's to decide
@@ -66,6 +68,14 @@ type Config struct {
 type Exchange struct {
 	Instruction string `json:"instruction"`
 	Answer      string `json:"answer"`
+}
+
+// Agent is somebody that a person described, for parts of the work.
+type Agent struct {
+	Name      string
+	WhenToUse string
+	Context   string   // joins the system's words, behind the rules that hold for all
+	Tools     []string // names; nil is all
 }
 
 // Attachment is a file that came with the instruction, as text.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +20,45 @@ const maxChildren = 20
 type job struct {
 	Title       string `json:"title"`
 	Instruction string `json:"instruction"`
+	Agent       string `json:"agent,omitempty"` // the name of one of Config's; empty: like the one that delegates
+}
+
+// delegateTo is the tool delegate, for those who may be delegated to by name.
+func delegateTo(agents []Agent) llm.Tool {
+	words := "Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each."
+	properties := `"title":{"type":"string"},"instruction":{"type":"string","minLength":1}`
+	if len(agents) > 0 {
+		words += " A part may be given to one of these, by name:"
+		var names []string
+		for _, a := range agents {
+			names = append(names, a.Name)
+			words += fmt.Sprintf("\n- %s: %s", plain(a.Name), orElse(plain(a.WhenToUse), "no word on when"))
+		}
+		list, _ := json.Marshal(names) // strings always can
+		properties += `,"agent":{"type":"string","enum":` + string(list) + `}`
+	}
+	return llm.Tool{Name: toolDelegate, Description: words, Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
+		`"items":{"type":"object","properties":{` + properties + `},"required":["instruction"]}}},"required":["tasks"]}`)}
+}
+
+// start is what a sub-agent of b is told of itself: the rules for all, the words of the
+// agent it is, and which tools it has, never more than b.
+func (b *branch) start(task job) (system string, tools []string) {
+	system, tools = b.system(true), b.started.Tools
+	i := slices.IndexFunc(b.Agents, func(a Agent) bool { return a.Name == task.Agent })
+	if task.Agent == "" || i < 0 {
+		return system, tools
+	}
+	a := b.Agents[i]
+	if a.Context != "" {
+		system += "\n\n" + a.Context
+	}
+	if a.Tools != nil {
+		may := tools
+		tools = slices.DeleteFunc(slices.Clone(a.Tools), func(name string) bool { return may != nil && !slices.Contains(may, name) })
+		tools = append(tools, OwnTools()...) // so that an agent without tools is not one with all
+	}
+	return system, tools
 }
 
 // delegate lets sub-agents work side by side and gives each one's result. Those that the
@@ -91,6 +131,7 @@ func (b *branch) together(ctx context.Context, tasks []job, share Caps) ([]Ended
 		b.children++
 		child := b.branch(fmt.Sprintf("%s.%d", b.name, b.children))
 		child.planning = b.planning
+		system, tools := b.start(task)
 		group.Go(func() {
 			defer func() {
 				if cause := recover(); cause != nil {
@@ -100,7 +141,7 @@ func (b *branch) together(ctx context.Context, tasks []job, share Caps) ([]Ended
 					cancel(errGone) // the run is over: the others stop as if it had been from outside
 				}
 			}()
-			ends[i], errs[i] = child.whole(inner, task, share)
+			ends[i], errs[i] = child.whole(inner, Started{Task: task.Instruction, Caps: share, System: system, Tools: tools})
 		})
 	}
 	group.Wait()
@@ -127,15 +168,13 @@ func worst(all []error) error {
 }
 
 // whole is a sub-agent from its start to its end.
-func (b *branch) whole(ctx context.Context, task job, share Caps) (Ended, error) {
+func (b *branch) whole(ctx context.Context, s Started) (Ended, error) {
 	end, ok, err := recall[Ended](b.run, BranchEnd, b.key("end"))
 	if ok || err != nil {
 		return end, err
 	}
-	if err := b.begin(ctx, Started{
-		Task: task.Instruction, ID: b.key("agent"), Caps: share,
-		Messages: []llm.Message{{Role: llm.User, Text: b.unfenced(task.Instruction)}},
-	}); err != nil {
+	s.ID, s.Messages = b.key("agent"), []llm.Message{{Role: llm.User, Text: b.unfenced(s.Task)}}
+	if err := b.begin(ctx, s); err != nil {
 		return end, err
 	}
 	watched, release := b.watched(ctx, b.subagent)

@@ -35,6 +35,7 @@ func (r *run) toolbox() (map[string]*tool, error) {
 	for _, t := range ownTools() {
 		all[t.Name] = t
 	}
+	all[toolDelegate].Tool.Tool = delegateTo(r.Agents)
 	for _, given := range r.Tools {
 		if all[given.Name] != nil {
 			return nil, fmt.Errorf("loop: there are two tools with the name %q", given.Name)
@@ -57,10 +58,7 @@ func ownTools() []*tool {
 		return Tool{Passive: true, Tool: llm.Tool{Name: name, Description: description, Schema: json.RawMessage(schema)}}
 	}
 	return []*tool{
-		{own: (*branch).delegate, Tool: own(toolDelegate,
-			"Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each.",
-			`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,"items":{"type":"object","properties":{`+
-				`"title":{"type":"string"},"instruction":{"type":"string","minLength":1}},"required":["instruction"]}}},"required":["tasks"]}`)},
+		{own: (*branch).delegate, Tool: own(toolDelegate, "", "")},
 		{own: (*branch).askUser, Tool: own(toolAsk,
 			"Ask the person whose instruction this is. The run waits for the answer, which may take days: ask only what you cannot find out and need to know.",
 			`{"type":"object","properties":{"question":{"type":"string","minLength":1},"options":{"type":"array","maxItems":10,"items":{"type":"string"}}},"required":["question"]}`)},
@@ -131,6 +129,9 @@ func (b *branch) allowed(t *tool) bool {
 		return b.AskQuestion
 	case toolPlan:
 		return b.planning && b.subagent == ""
+	}
+	if b.started.Tools != nil && !slices.Contains(b.started.Tools, t.Name) {
+		return false
 	}
 	return t.Passive || !b.planning && b.Mode != ModeChat
 }
