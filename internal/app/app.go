@@ -15,10 +15,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/blob"
 	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/crew"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/exclusion"
@@ -38,6 +40,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/secret"
 	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/toolbox"
 	"github.com/vedette-sec/vedette/internal/worker"
 )
 
@@ -54,6 +57,7 @@ type App struct {
 	settings     *setting.Settings
 	secrets      *secret.Secrets
 	files        *file.Files
+	crew         *crew.Crew
 	extensions   *extension.Extensions
 	tickets      worker.Tickets
 	assets       *asset.Assets
@@ -136,17 +140,22 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.files = file.New(a.db, own)
+	tools, err := toolbox.Names()
+	if err != nil {
+		return err
+	}
+	a.crew = crew.New(a.db, tools)
 	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, worker.CheckEnumeration(a.settings), a.logger)
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog, a.settings), a.logger)
-	a.exports = export.New(a.db, a.queue, a.Findings, a.logger)
+	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Content: platform.AssetContent}, a.logger)
 	a.tickets = worker.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
 	}
 	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
+		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
 			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks,
 		},
 		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,

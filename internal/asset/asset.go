@@ -141,7 +141,6 @@ func words(column string) []string {
 	return strings.Split(column, "\n")
 }
 
-// prefixed is rowColumns of a table by its short name.
-func prefixed(table string) string {
-	return table + strings.ReplaceAll(strings.Join(strings.Fields(rowColumns), " "), ", ", ", "+table)
-}
+// shownColumns are what of a row and its document, a and d, an Asset is made of: the
+// document has the rest. They are in the order of index.scan.
+const shownColumns = `a.no, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot, d.doc`

@@ -140,7 +140,7 @@ func (x *index) page(q Query) (p Page, shown []uint32) {
 func (as *Assets) load(ctx context.Context, g *guarded, teamID string, numbers []uint32) ([]Asset, error) {
 	out := make([]Asset, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
-		rows, err := as.db.Query(ctx, `SELECT `+prefixed("a.")+`, d.doc FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+		rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
 			WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
 		g.RLock()
 		found, err := db.Collect(rows, err, g.scan)
@@ -153,11 +153,11 @@ func (as *Assets) load(ctx context.Context, g *guarded, teamID string, numbers [
 	return out, nil
 }
 
-// scan reads rowColumns and a document, and adds what the index knows.
+// scan reads shownColumns, and adds what the index knows.
 func (x *index) scan(r db.Row) (Asset, error) {
 	var one row
 	var doc []byte
-	if err := r.Scan(append(one.dest(), &doc)...); err != nil {
+	if err := r.Scan(&one.no, &one.enumeration, &one.hash, &one.firstRun, &one.createdAt, &one.since, &one.seenAt, &one.missing, &one.internal, &one.labels, &one.screenshot, &doc); err != nil {
 		return Asset{}, err
 	}
 	a, err := assetOf(x.teamNo, one, doc)

@@ -36,9 +36,9 @@ func (as *Assets) listPast(ctx context.Context, teamID string, q Query) (p Page,
 	for part := range slices.Chunk(shown, batch) {
 		args := append([]any{teamID, db.At(x.at)}, anys(part)...)
 		args = append(args, append([]any{teamID, db.At(x.at), db.At(x.at)}, anys(part)...)...)
-		rows, err := as.db.Query(ctx, `SELECT `+prefixed("a.")+`, d.doc FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+		rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
 			WHERE a.team_id = ? AND a.since <= ? AND a.no IN (`+marks(len(part))+`)
-			UNION ALL SELECT `+prefixed("a.")+`, d.doc FROM asset_past a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+			UNION ALL SELECT `+shownColumns+` FROM asset_past a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
 			WHERE a.team_id = ? AND a.since <= ? AND a.until > ? AND a.no IN (`+marks(len(part))+`)`, args...)
 		found, err := db.Collect(rows, err, x.scan)
 		if err != nil {

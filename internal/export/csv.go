@@ -98,7 +98,7 @@ func (f *File) writeCSV(ctx context.Context, out *outlet) error {
 	}
 	return f.selected.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 		for i, c := range columns {
-			dst = appendCell(dst, cell(c.text(d)), i)
+			dst = appendCell(dst, Cell(c.text(d)), i)
 		}
 		return append(dst, "\r\n"...), nil
 	}, out.part)
@@ -127,9 +127,9 @@ func appendCell(dst []byte, text string, i int) []byte {
 // maxCell is how many bytes a cell has at most. Spreadsheets take 32,767 characters.
 const maxCell = 32_000
 
-// cell makes a text safe for a spreadsheet: it is no formula, and has no characters that
+// Cell makes a text safe for a spreadsheet: it is no formula, and has no characters that
 // act instead of being seen.
-func cell(text string) string {
+func Cell(text string) string {
 	if plainCell(text) {
 		return text
 	}

@@ -178,11 +178,11 @@ func TestSARIFIsValid(t *testing.T) {
 		check(0)
 		r.add(t, "s", hostileEvents()...)
 		r.add(t, "s", sample()...)
-		found, _, err := r.findings.FindAll(r.alice, finding.Filter{Search: "git configuration"}, nil, page.Window{Limit: 10})
+		found, _, err := r.from.Findings.FindAll(r.alice, finding.Filter{Search: "git configuration"}, nil, page.Window{Limit: 10})
 		if err != nil || len(found) != 1 {
 			t.Fatal(len(found), err)
 		}
-		if _, err := r.findings.SetStatus(r.alice, finding.Filter{IDs: []string{found[0].ID}}, finding.FalsePositive); err != nil {
+		if _, err := r.from.Findings.SetStatus(r.alice, finding.Filter{IDs: []string{found[0].ID}}, finding.FalsePositive); err != nil {
 			t.Fatal(err)
 		}
 		run := check(len(hostile) + len(sample()))

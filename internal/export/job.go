@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/ids"
 	"github.com/vedette-sec/vedette/internal/page"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -37,9 +37,11 @@ type Export struct {
 	ID        string // a UUID
 	Name      string
 	Format    Format
-	ScanID    string // empty: across scans
+	ScanID    string // of findings; empty: across scans
+	About     About
+	Assets    string // of assets: the enumeration or group; empty: of all
 	State     State
-	Total     int   // findings, once it runs
+	Total     int   // findings or assets, once it runs
 	Done      int   // of them, written
 	Size      int64 // bytes, once it is finished
 	CreatedAt time.Time
@@ -59,7 +61,22 @@ func (e Export) Progress() int {
 }
 
 // FileName is the name of the file.
-func (e Export) FileName() string { return fileName(e.ScanID, e.Format, e.CreatedAt) }
+func (e Export) FileName() string {
+	r := Request{Format: e.Format, ScanID: e.ScanID}
+	if e.About == OfAssets {
+		r.Inventory = &Inventory{EnumerationID: e.Assets}
+	}
+	return fileName(r, e.CreatedAt)
+}
+
+// About is what an export is of.
+type About string
+
+// What exports are of.
+const (
+	OfFindings About = "findings"
+	OfAssets   About = "assets"
+)
 
 const (
 	keepFor  = 7 * 24 * time.Hour
@@ -82,7 +99,14 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 		return Export{}, err
 	}
 	now := es.now()
-	e := Export{ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, State: Queued, CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(keepFor)}
+	e := Export{ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, About: OfFindings, State: Queued, CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(keepFor)}
+	filter := db.Doc(any(r.Filter))
+	if r.Inventory != nil {
+		if _, err := r.Inventory.query(ctx, es.from.Assets); err != nil { // the job could tell nobody
+			return Export{}, err
+		}
+		e.About, e.Assets, filter = OfAssets, r.Inventory.EnumerationID, db.Doc(any(*r.Inventory))
+	}
 	err = es.db.Tx(ctx, func(tx *db.Tx) error {
 		// The team's row is held, so that two requests cannot both be the last that is let in.
 		if _, err := tx.Exec(ctx, `UPDATE team SET id = id WHERE id = ?`, c.TeamID); err != nil {
@@ -99,18 +123,18 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO export (id, team_id, user_id, name, format, scan_id, filter, state, job_id, created_at, updated_at, expires_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, c.TeamID, c.UserID, e.Name, e.Format, e.ScanID, db.Doc(r.Filter), e.State, job, db.At(now), db.At(now), db.At(e.ExpiresAt))
+		_, err = tx.Exec(ctx, `INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, state, job_id, created_at, updated_at, expires_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, c.TeamID, c.UserID, e.Name, e.Format, e.ScanID, e.About, e.Assets, filter, e.State, job, db.At(now), db.At(now), db.At(e.ExpiresAt))
 		return err
 	})
 	return e, err
 }
 
-const columnsOfExport = `id, name, format, scan_id, state, total, done, size, created_at, updated_at, expires_at`
+const columnsOfExport = `id, name, format, scan_id, about, enumeration_id, state, total, done, size, created_at, updated_at, expires_at`
 
 func exportRow(r db.Row) (e Export, err error) {
 	var created, updated, expires db.Time
-	err = r.Scan(&e.ID, &e.Name, &e.Format, &e.ScanID, &e.State, &e.Total, &e.Done, &e.Size, &created, &updated, &expires)
+	err = r.Scan(&e.ID, &e.Name, &e.Format, &e.ScanID, &e.About, &e.Assets, &e.State, &e.Total, &e.Done, &e.Size, &created, &updated, &expires)
 	e.CreatedAt, e.UpdatedAt, e.ExpiresAt = created.Time, updated.Time, expires.Time
 	return e, err
 }
@@ -174,16 +198,25 @@ func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	id := job.Args.ExportID
 	var team string
 	r := Request{}
-	var filter db.JSON[finding.Filter]
-	err := es.db.QueryRow(ctx, `SELECT team_id, name, format, scan_id, filter FROM export WHERE id = ? AND state IN (?, ?)`, id, Queued, Running).
-		Scan(&team, &r.Name, &r.Format, &r.ScanID, &filter)
+	var about About
+	var filter db.JSON[json.RawMessage]
+	err := es.db.QueryRow(ctx, `SELECT team_id, name, format, scan_id, about, filter FROM export WHERE id = ? AND state IN (?, ?)`, id, Queued, Running).
+		Scan(&team, &r.Name, &r.Format, &r.ScanID, &about, &filter)
 	if db.IsNoRows(err) {
 		return nil // it has ended, or was deleted
 	}
 	if err != nil {
 		return err
 	}
-	r.Filter = filter.V
+	if about == OfAssets {
+		r.Inventory = new(Inventory)
+		err = json.Unmarshal(filter.V, r.Inventory)
+	} else {
+		err = json.Unmarshal(filter.V, &r.Filter)
+	}
+	if err != nil {
+		return queue.Abandon(err)
+	}
 	file, err := es.Open(account.WithCaller(ctx, account.Caller{TeamID: team, Role: account.Viewer}), r)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -35,7 +36,7 @@ func setUp(t testing.TB, d *db.DB) room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := room{Exports: New(d, q, finding.New(d, q), slog.New(slog.DiscardHandler)), queue: q}
+	r := room{Exports: New(d, q, Sources{Findings: finding.New(d, q), Assets: asset.New(d, q, nil, nil), Content: func(a asset.Asset) any { return a.Asset }}, slog.New(slog.DiscardHandler)), queue: q}
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &r.alice, "eve@example.com": &r.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
 		if err != nil {
@@ -57,7 +58,7 @@ func (r room) add(t testing.TB, scan string, events ...engine.Event) {
 		seen = append(seen, finding.Sighting{Event: e})
 	}
 	if err := r.db.Tx(r.alice, func(tx *db.Tx) error {
-		_, err := r.findings.Add(r.alice, tx, finding.Origin{TeamID: r.team, ScanID: scan, Run: 1}, seen)
+		_, err := r.from.Findings.Add(r.alice, tx, finding.Origin{TeamID: r.team, ScanID: scan, Run: 1}, seen)
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func (r room) file(t testing.TB, request Request) []byte {
 		t.Fatal(err)
 	}
 	if request.Format != PDF && told != f.Total {
-		t.Errorf("%d findings of %d were told", told, f.Total)
+		t.Errorf("%d of %d were told", told, f.Total)
 	}
 	return out.Bytes()
 }

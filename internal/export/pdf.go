@@ -84,7 +84,7 @@ func (f *File) writePDF(ctx context.Context, out *outlet) error {
 		return err
 	}
 	if len(worst) > 0 {
-		described, err := f.es.findings.Select(ctx, finding.Filter{IDs: worst})
+		described, err := f.es.from.Findings.Select(ctx, finding.Filter{IDs: worst})
 		if err != nil {
 			return err
 		}

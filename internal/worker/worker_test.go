@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/blob"
 	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/crew"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/enumeration"
@@ -101,7 +102,7 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	scans := scan.New(d, q, findings, Source(templatesKept, settings), logger)
 	assets := asset.New(d, q, nil, settings)
 	enumerations := enumeration.New(d, q, assets, CheckEnumeration(settings), logger)
-	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, findings, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notice.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: crew.New(d, []string{"crawl", "http_request", "read_findings", "report_issue"}), Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notice.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {

@@ -90,8 +90,8 @@ func (s surface) assets() {
 	s.assetPolicies()
 }
 
-// ContentQuery is what a list of assets may be asked for.
-type ContentQuery struct {
+// ContentFilters pick assets.
+type ContentFilters struct {
 	IsTech        Maybe  `query:"is_tech" doc:"Whether technologies are known of it."`
 	IsFavicon     Maybe  `query:"is_favicon" doc:"Whether it has a favicon."`
 	IsScreenshot  Maybe  `query:"is_screenshot" doc:"Whether it has a screenshot."`
@@ -116,21 +116,30 @@ type ContentQuery struct {
 	EndDate       string `query:"end_date" doc:"Seen first on this day or before; of a time, before it."`
 	CustomFilter  string `query:"custom_filter" maxLength:"6000" doc:"Conditions, such as: status_code >= 400 && !(host ~ \"test\")."`
 	NotSeen       int    `query:"not_seen_for_days" minimum:"1" maximum:"36500" doc:"Not seen for so many days, although a run of its enumeration has looked at everything since."`
-	AsOf          string `query:"as_of" doc:"The list as it was at this time, as RFC 3339 has it, or at the end of this day; without it, as it is."`
-	SortAsc       string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, last_seen, host, name, port, status_code, content_length, title, webserver, domain_name, ip, cname, technologies, favicon, labels, is_new, type, enumeration_id."`
-	SortDesc      string `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
-	Before        int64  `query:"before" minimum:"0" doc:"Only what had arrived when a page said this number: before or next of its answer. 0: all."`
-	Limit         int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Items to return at most."`
-	Offset        int    `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
 }
 
-// query reads it; an error names the parameter.
-func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
-	filters := asset.Filters{
+// ContentQuery is what a list of assets may be asked for.
+type ContentQuery struct {
+	ContentFilters
+	AsOf     string `query:"as_of" doc:"The list as it was at this time, as RFC 3339 has it, or at the end of this day; without it, as it is."`
+	SortAsc  string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, last_seen, host, name, port, status_code, content_length, title, webserver, domain_name, ip, cname, technologies, favicon, labels, is_new, type, enumeration_id."`
+	SortDesc string `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	Before   int64  `query:"before" minimum:"0" doc:"Only what had arrived when a page said this number: before or next of its answer. 0: all."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Items to return at most."`
+	Offset   int    `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
+}
+
+// filters is the same as the slice knows it.
+func (q ContentFilters) filters() asset.Filters {
+	return asset.Filters{
 		IsTech: q.IsTech.ptr(), IsFavicon: q.IsFavicon.ptr(), IsScreenshot: q.IsScreenshot.ptr(), IsNew: q.IsNew.ptr(), IsInternal: q.IsInternal.ptr(), OnlyDNS: q.OnlyDNS.ptr(), OnlyIP: q.OnlyIP.ptr(),
 		Search: q.Search, Labels: q.Labels, Host: q.Host, Port: q.Port, StatusCode: q.StatusCode, ContentLength: q.ContentLength, Title: q.Title, Domain: commas(q.Domain), CNAME: q.CNAME,
 		Technologies: q.Technologies, IP: q.IP, Favicon: q.Favicon, Time: q.Time, StartDate: q.StartDate, EndDate: q.EndDate, CustomFilter: q.CustomFilter, NotSeenForDays: q.NotSeen,
 	}
+}
+
+// query reads it; an error names the parameter.
+func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 	if out.AsOf, err = asset.Moment("as_of", q.AsOf, true); err != nil {
 		return out, err
 	}
@@ -142,7 +151,7 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 	} else {
 		out.AsOf = time.Time{}
 	}
-	if out.Filter, err = filters.Parse(now); err != nil {
+	if out.Filter, err = q.filters().Parse(now); err != nil {
 		return out, err
 	}
 	out.Before, out.Window = q.Before, page.Window{Offset: q.Offset, Limit: q.Limit}

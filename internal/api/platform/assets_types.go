@@ -86,6 +86,9 @@ type AssetSource struct {
 	Metadata map[string]string `json:"metadata" doc:"What it said."`
 }
 
+// AssetContent is an asset as files have it: as lists do.
+func AssetContent(a asset.Asset) any { return contentOf(a, false) }
+
 // contentOf is an asset as clients know it. whole: with what lists leave out.
 func contentOf(a asset.Asset, whole bool) EnumerationContent {
 	c := EnumerationContent{

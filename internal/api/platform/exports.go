@@ -62,16 +62,21 @@ func (s surface) exports() {
 			return said("The export is deleted."), s.Exports.Delete(ctx, in.ID)
 		})
 	down := op("download-export", http.MethodGet, one+"/download", exportTag, "The file of a finished export", 404, 409)
-	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF)}
+	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF, export.Lines, export.Raw)}
 	rest.Register(s.API, down, s.downloadExport)
+	s.assetExports()
 }
 
 // fileOp is an operation that answers with a file, or with the id of one to come.
 func (s surface) fileOp(id, method, path, summary string, statuses ...int) rest.Op {
+	return s.fileOpOf([]export.Format{export.JSON, export.CSV, export.PDF, export.SARIF}, id, method, path, summary, statuses...)
+}
+
+func (s surface) fileOpOf(formats []export.Format, id, method, path, summary string, statuses ...int) rest.Op {
 	o := op(id, method, path, exportTag, summary, statuses...)
 	started := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ExportStarted](), true, "ExportStarted")
 	o.Responses = map[string]*huma.Response{
-		"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF),
+		"200": fileResponse(formats...),
 		"201": {Description: "The file is being made in the background.", Content: map[string]*huma.MediaType{"application/json": {Schema: started}}},
 	}
 	return o

@@ -61,7 +61,7 @@ func TestExportedFindingIsTheDocument(t *testing.T) {
 	if _, err := findings.SetLabels(ctx, finding.Filter{Templates: []string{"full"}}, finding.ReplaceLabels, []string{"prod", `a"b`}); err != nil {
 		t.Fatal(err)
 	}
-	for _, got := range exported(ctx, t, export.New(d, nil, findings, slog.New(slog.DiscardHandler))) {
+	for _, got := range exported(ctx, t, export.New(d, nil, export.Sources{Findings: findings}, slog.New(slog.DiscardHandler))) {
 		id, _ := got["vuln_id"].(string)
 		f, err := findings.Find(ctx, id)
 		if err != nil {

@@ -74,11 +74,12 @@ type ExportItem struct {
 	ID        string    `json:"id" doc:"The export's id."`
 	Name      string    `json:"name" doc:"What is in it, in words."`
 	Status    string    `json:"export_status" enum:"queued,running,finished,failed" doc:"How far it is."`
-	ItemType  string    `json:"item_type" enum:"results,scan" doc:"scan: the findings of one scan; results: findings across scans."`
+	ItemType  string    `json:"item_type" enum:"results,scan,enumeration,assets" doc:"scan: the findings of one scan; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
 	ScanID    string    `json:"scan_id,omitempty" doc:"The scan, where it is of one."`
-	Format    string    `json:"type" enum:"json,csv,pdf,sarif" doc:"The kind of file."`
+	Enumerate string    `json:"enumerate_id,omitempty" doc:"The enumeration or group, where it is of one."`
+	Format    string    `json:"type" enum:"json,csv,pdf,sarif,jsonl,raw" doc:"The kind of file."`
 	Progress  int       `json:"progress" doc:"How much of it is written, 0 to 100."`
-	Total     int       `json:"total" doc:"How many findings the filter picked; 0 while it is queued."`
+	Total     int       `json:"total" doc:"How many findings or assets the filter picked; 0 while it is queued."`
 	Done      int       `json:"done" doc:"How many of them are written."`
 	Size      int64     `json:"size" doc:"Bytes that are written."`
 	URL       string    `json:"download_signed_url,omitempty" doc:"Where to download it, from the server's root and with your key; absent while it is not finished."`
@@ -89,10 +90,15 @@ type ExportItem struct {
 
 func exportOf(e export.Export) ExportItem {
 	out := ExportItem{
-		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID, Format: string(e.Format), Progress: e.Progress(),
+		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID, Enumerate: e.Assets, Format: string(e.Format), Progress: e.Progress(),
 		Total: e.Total, Done: e.Done, Size: e.Size, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt,
 	}
-	if e.ScanID != "" {
+	switch {
+	case e.About == export.OfAssets && e.Assets != "":
+		out.ItemType = "enumeration"
+	case e.About == export.OfAssets:
+		out.ItemType = "assets"
+	case e.ScanID != "":
 		out.ItemType = "scan"
 	}
 	if e.State == export.Finished {

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/scan"
 )
 
@@ -354,7 +355,7 @@ func (s surface) writeLog(ctx context.Context, hc huma.Context, q LogQuery, form
 	err := s.Scans.EachLogLine(ctx, q.ID, q.filter(), func(l scan.LogLine) bool {
 		line := lineOf(l)
 		if format == "csv" {
-			failed = table.Write([]string{line.Timestamp.Format(time.RFC3339), cell(line.Target), cell(line.TemplateID), strconv.FormatBool(line.Matched), line.Severity, line.Event, cell(line.Error)})
+			failed = table.Write([]string{line.Timestamp.Format(time.RFC3339), export.Cell(line.Target), export.Cell(line.TemplateID), strconv.FormatBool(line.Matched), line.Severity, line.Event, export.Cell(line.Error)})
 			return failed == nil
 		}
 		if !first {
@@ -371,12 +372,4 @@ func (s surface) writeLog(ctx context.Context, hc huma.Context, q LogQuery, form
 	if format == "json" {
 		_, _ = w.Write([]byte("]\n"))
 	}
-}
-
-// cell keeps a text from being read as a formula by a spreadsheet.
-func cell(text string) string {
-	if text != "" && (text[0] == '=' || text[0] == '+' || text[0] == '-' || text[0] == '@' || text[0] == '\t' || text[0] == '\r') {
-		return "'" + text
-	}
-	return text
 }
