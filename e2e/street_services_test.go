@@ -88,7 +88,7 @@ func (s *street) nginx(t *testing.T, host string, c tls.Certificate) {
 	}
 	cert, key := files(t, c)
 	plain, crypted := s.at(host, web), s.at(host, secure)
-	block := fmt.Sprintf(`server { listen %s; listen %s ssl; root DIR; ssl_certificate %s; ssl_certificate_key %s; add_header X-Powered-By "PHP/8.2.1"; }`, plain, crypted, cert, key)
+	block := fmt.Sprintf(`server { listen %s; listen %s ssl; root DIR; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate %s; ssl_certificate_key %s; add_header X-Powered-By "PHP/8.2.1"; }`, plain, crypted, cert, key)
 	dir := write(t, map[string]string{
 		"index.html": "<html><head><title>The  Lab &amp; Works</title><link rel=icon href=/icon.zip></head><body><a href=/two.html>two</a></body></html>",
 		"two.html":   "<p>two</p>", "icon.zip": "not really an image",
@@ -97,7 +97,7 @@ func (s *street) nginx(t *testing.T, host string, c tls.Certificate) {
 		t.Fatal("nginx does not start")
 	}
 	page := facts{
-		"title": "The Lab & Works", "status_code": "200", "content_length": "123", "method": "GET", "webserver": "nginx/1.*", "technologies": `.*Nginx:1.*PHP:8\.2\.1.*`, "chain_status_codes": `\[200\]`,
+		"title": "The Lab & Works", "status_code": "200", "content_length": "129", "method": "GET", "webserver": "nginx/1.*", "technologies": `.*Nginx:1.*PHP:8\.2\.1.*`, "chain_status_codes": `\[200\]`,
 		"technology_details.Nginx.website": "http.*", "favicon": "576441543", "type": "http", "extended_metadata.version": "nginx 1.*", "extended_metadata.body_hash": "[0-9a-f]{64}",
 		"extended_metadata.protocol": "tcp",
 	}

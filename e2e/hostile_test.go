@@ -1,0 +1,232 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/vedette-sec/vedette/internal/discover/names/dnslab"
+)
+
+// A title that means something to a terminal, to a browser, to a spreadsheet and to
+// readers of the other direction.
+const evil = "=cmd|' /C calc'!A0 \x1b]0;pwned\x07\x1b[31m <script>alert(1)</script>\u202e\u0000\x9b2J\r\nX"
+
+// alley is a lab of hosts that mean harm to whoever looks at them, by what they do.
+var alley = map[string]func(w http.ResponseWriter, r *http.Request){
+	"127.99.0.1": func(w http.ResponseWriter, _ *http.Request) { // ten megabytes of title
+		_, _ = fmt.Fprintf(w, "<title>%s</title>", strings.Repeat("long title ", 1<<20))
+	},
+	"127.99.0.2": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Evil", "a\x1b[2Jb")
+		w.Header().Set("Server", "nginx/\x1b[31m<script>")
+		_, _ = fmt.Fprintf(w, "<title>%s</title>", strings.NewReplacer("<", "&lt;", "\x1b", "&#27;", "\x9b", "&#x9b;").Replace(evil))
+	},
+	"127.99.0.3": func(w http.ResponseWriter, r *http.Request) { // a circle
+		http.Redirect(w, r, map[string]string{"/": "/a", "/a": "/b", "/b": "/a"}[r.URL.Path], http.StatusFound)
+	},
+	"127.99.0.4": func(w http.ResponseWriter, r *http.Request) { // no end
+		http.Redirect(w, r, strings.TrimSuffix(r.URL.Path, "/")+"/on", http.StatusFound)
+	},
+	"127.99.0.5": func(w http.ResponseWriter, r *http.Request) { // a body without end
+		for piece := bytes.Repeat([]byte("<a href=/x>"), 1<<10); r.Context().Err() == nil; {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	},
+	"127.99.0.6": nil, // a tarpit
+	"127.99.0.7": nil, // says nothing
+	"127.99.0.8": nil, // says too much
+	"127.99.0.9": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<title>Many names</title>") },
+}
+
+// openAlley opens the doors, all on the same port, and returns it with a name server for
+// lab.example that lies, stays silent and answers with garbage.
+func openAlley(t *testing.T) (port, resolver string) {
+	t.Helper()
+	_, port, _ = net.SplitHostPort(freeAddresses(t, 1)[0])
+	s := &street{}
+	for address, page := range alley {
+		at := net.JoinHostPort(address, port)
+		switch address {
+		case "127.99.0.6":
+			s.accept(t, at, func(conn net.Conn) {
+				ticker := time.NewTicker(100 * time.Millisecond)
+				defer ticker.Stop()
+				fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nX-Slow: ")
+				for range ticker.C {
+					if _, err := conn.Write([]byte("x")); err != nil {
+						return
+					}
+				}
+			})
+		case "127.99.0.7":
+			s.accept(t, at, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+		case "127.99.0.8":
+			s.accept(t, at, func(conn net.Conn) { _, _ = conn.Write(bytes.Repeat([]byte("SSH-2.0-\x1b[2J<script>"), 1<<16)) })
+		case "127.99.0.9":
+			many := newAuthority(t).issue(t, "many.lab.example", func(c *x509.Certificate) {
+				for i := range 10_000 {
+					c.DNSNames = append(c.DNSNames, fmt.Sprintf("host-%d.lab.example", i))
+				}
+				c.DNSNames = append(c.DNSNames, "\x1b[2J.lab.example")
+			})
+			serveAt(t, at, &tls.Config{Certificates: []tls.Certificate{many}, MinVersion: tls.VersionTLS12}, page)
+		default:
+			serveAt(t, at, nil, page)
+		}
+	}
+	return port, dnslab.Start(t, dnslab.Generate("lab.example", 1000)).Addr
+}
+
+// harmful are letters that do something in a terminal or to the order of a text.
+func harmful(text string) string {
+	for _, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+			return fmt.Sprintf("%q", r)
+		}
+	}
+	return ""
+}
+
+// enumerateAlone runs vedette enumerate on the alley, which must end in time, and returns
+// what it printed and said.
+func enumerateAlone(t *testing.T, args ...string) (out, talk string) {
+	t.Helper()
+	program := binary(t)
+	port, resolver := openAlley(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append([]string{"enumerate", "127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "loop-a.lab.example", "www.lab.example",
+		"--exact", "--ports", port, "--timeout", "1s", "--resolvers", resolver, "--no-sources"}, args...)...)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	err := cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 3 { // some names had no answer
+		t.Fatalf("it ends with %d: %v\n%s", code, err, &e)
+	}
+	return o.String(), e.String()
+}
+
+// TestHostileHostsAreLookedAtUnharmed: whatever hosts and name servers send, a run ends in
+// time, sees all that is there, says what happened, and what it prints is harmless.
+func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
+	t.Parallel()
+	t.Run("jsonl", func(t *testing.T) {
+		t.Parallel()
+		out, talk := enumerateAlone(t)
+		seen := map[string]assetDoc{}
+		for line := range strings.Lines(out) {
+			var a assetDoc
+			if err := json.Unmarshal([]byte(line), &a); err != nil {
+				t.Fatalf("%v: %.200s", err, line)
+			}
+			if a.field("port") != "" {
+				seen[a.field("host")] = a
+			}
+			if len(line) > 200_000 {
+				t.Errorf("%s takes %d bytes", a.field("host"), len(line))
+			}
+			inspect(t, a, a.field("host"))
+		}
+		for host, want := range map[string]facts{
+			"127.99.0.1": {"title": "(long title )+lon?.*"}, "127.99.0.2": {"title": "=cmd.*alert.*", "webserver": "nginx.*"},
+			"127.99.0.3": {"notes": ".*circle.*", "chain_status_codes": `\[302 302 302\]`}, "127.99.0.4": {"notes": ".*more than 10 redirects.*"},
+			"127.99.0.5": {"status_code": "200"}, "127.99.0.6": {"protocol": "tcp"}, "127.99.0.7": {"protocol": "tcp"}, "127.99.0.8": {"protocol": "tcp"},
+			"127.99.0.9": {"title": "Many names", "tls.subject_cn": "many.lab.example", "notes": ".*names.*"},
+		} {
+			a, found := seen[host]
+			if !found {
+				t.Errorf("%s is not found", host)
+				continue
+			}
+			for field, text := range want {
+				if got := a.field(field); !regexp.MustCompile(`^(?s:` + text + `)$`).MatchString(got) {
+					t.Errorf("%s: %s is %.300q, and not %s", host, field, got, text)
+				}
+			}
+		}
+		if len(seen) != len(alley) {
+			t.Errorf("%d ports, not %d", len(seen), len(alley))
+		}
+		if what := harmful(strings.ReplaceAll(talk, "\r", "")); what != "" || !strings.Contains(talk, "got no answer") {
+			t.Errorf("it says %s: %s", what, talk)
+		}
+	})
+	t.Run("text", func(t *testing.T) {
+		t.Parallel()
+		out, _ := enumerateAlone(t, "-o", "text")
+		if what := harmful(out); what != "" || !strings.Contains(out, "alert(1)") {
+			t.Errorf("the table has %s:\n%.2000s", what, out)
+		}
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t, "sqlite")
+		port, resolver := openAlley(t)
+		c := h.open("--resolvers", resolver, "--origin-zone", "")
+		id := c.enumerate(map[string]any{
+			"enrichment_inputs": []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "www.lab.example"}, "enumeration_ports": port,
+			"steps": []string{"dns_resolve", "port_scan", "http_probe", "tls_scan", "endpoint_crawling"},
+		})
+		if e := c.enumerationEnds(id, 4*patience); e.Status != "finished" || e.Assets < 2*len(alley) {
+			t.Errorf("%+v", e)
+		}
+		for place, a := range c.inventory(id) {
+			inspect(t, a, place)
+		}
+		resp, err := c.do(t.Context(), "GET", "/v1/asset/enumerate/"+id+"/export?format=csv", "text/csv", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		rows, err := csv.NewReader(resp.Body).ReadAll()
+		if err != nil || len(rows) < 2*len(alley) {
+			t.Fatalf("%d rows: %v", len(rows), err)
+		}
+		for _, row := range rows {
+			for _, cell := range row {
+				if what := harmful(cell); what != "" || strings.ContainsAny(cmp.Or(cell, " ")[:1], "=+@\t") {
+					t.Errorf("a cell of the CSV has %s: %.200q", what, cell)
+				}
+			}
+		}
+	})
+}
+
+// inspect fails for each text of a document that is not harmless.
+func inspect(t *testing.T, at any, path string) {
+	t.Helper()
+	switch v := at.(type) {
+	case assetDoc:
+		inspect(t, map[string]any(v), path)
+	case map[string]any:
+		for key, inner := range v {
+			inspect(t, key, path)
+			inspect(t, inner, path+"."+key)
+		}
+	case []any:
+		for _, inner := range v {
+			inspect(t, inner, path)
+		}
+	case string:
+		if what := harmful(v); what != "" && !strings.HasSuffix(path, ".body") { // a body is what it is, and goes into JSON alone
+			t.Errorf("%s has %s: %.200q", path, what, v)
+		}
+	}
+}
