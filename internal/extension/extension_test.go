@@ -82,6 +82,9 @@ func shop(t *testing.T) (*sdk.Server, string) {
 func offer(server *sdk.Server, name, description string) {
 	server.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &sdk.ToolAnnotations{ReadOnlyHint: name == "find"}},
 		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			if strings.Contains(string(r.Params.Arguments), "much") {
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("x", 10<<20)}}}, nil
+			}
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: name + " by " + r.Extra.Header.Get("Authorization")}}}, nil
 		})
 }
@@ -422,6 +425,39 @@ func TestToolsAreKeptAsTheyWereWritten(t *testing.T) {
 			} else if codeOf(err) != "tool_not_found" {
 				t.Errorf("deleting %s: %v", id, err)
 			}
+		}
+	})
+}
+
+func TestALineThatBrokeIsOpenedAnew(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		tm := open(t, d)
+		server, url := shop(t)
+		if _, _, err := tm.Connect(tm.alice, NewServer{Name: "shop", URL: url}); err != nil {
+			t.Fatal(err)
+		}
+		set := tm.forTask(t, tm.aliceID)
+		call := func(name, args string) (string, error) {
+			i := slices.IndexFunc(set.Offers, func(o Offer) bool { return o.Name == name })
+			text, _, err := set.Offers[i].Call(t.Context(), json.RawMessage(args))
+			return text, err
+		}
+		if _, err := call("shop_buy", `{"how": "much"}`); codeOf(err) != mcp.CodeTooLarge {
+			t.Errorf("10 MB: %v", err)
+		}
+		if text, err := call("shop_buy", `{}`); err != nil || text != "buy by " {
+			t.Errorf("%q, %v", text, err)
+		}
+		if _, err := call("shop_buy", `{"how": "much"}`); codeOf(err) != mcp.CodeTooLarge {
+			t.Errorf("10 MB: %v", err)
+		}
+		server.RemoveTools("buy")
+		offer(server, "buy", "It can buy, and more.")
+		if _, err := call("shop_buy", `{}`); codeOf(err) != "tool_changed" {
+			t.Errorf("a tool that changed while the line was down: %v", err)
+		}
+		if text, err := call("shop_find", `{}`); err != nil || text != "find by " {
+			t.Errorf("%q, %v", text, err)
 		}
 	})
 }

@@ -40,8 +40,8 @@ type Set struct {
 	Missing []Missing
 	Hidden  []string // values that must be seen in no text: tokens and secrets
 
-	mu       sync.Mutex
-	sessions []*mcp.Session
+	mu    sync.Mutex
+	lines []*line
 }
 
 // Missing says which tools a task has to do without.
@@ -107,8 +107,8 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 // Close ends the connections to servers, side by side.
 func (set *Set) Close() {
 	var group sync.WaitGroup
-	for _, session := range set.sessions {
-		group.Go(session.Close)
+	for _, line := range set.lines {
+		group.Go(line.close)
 	}
 	group.Wait()
 }
@@ -122,6 +122,12 @@ func (set *Set) miss(source string, tools int, why string) {
 		return
 	}
 	set.Missing[i].Tools += tools
+}
+
+func (set *Set) join(l *line) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.lines = append(set.lines, l)
 }
 
 func (set *Set) hide(values ...string) {
@@ -183,15 +189,13 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 // accepted.
 func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, set *Set) ([]Offer, error) {
 	source := "the MCP server " + x.Name
-	session, hidden, err := s.dial(ctx, teamID, x)
-	var tools []mcp.Tool
-	if err == nil {
+	open := &line{dial: func(ctx context.Context) (*mcp.Session, error) {
+		session, hidden, err := s.dial(ctx, teamID, x)
 		set.hide(hidden...)
-		set.mu.Lock()
-		set.sessions = append(set.sessions, session)
-		set.mu.Unlock()
-		tools, _, err = session.Tools(ctx)
-	}
+		return session, err
+	}}
+	tools, err := open.first(ctx)
+	set.join(open)
 	review := compare(x.Accepted, tools)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
@@ -213,7 +217,7 @@ func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, s
 		accepted := slices.ContainsFunc(x.Accepted, func(a mcp.Tool) bool { return a.Name == t.Name })
 		switch {
 		case t.State == ToolAccepted:
-			offers = append(offers, offerOf(x, t.Tool, source, session))
+			offers = append(offers, offerOf(x, t.Tool, source, open))
 		case accepted || x.EnabledTools != nil: // it was counted on
 			set.miss(source, 1, whyMissing(t))
 		}
@@ -234,14 +238,14 @@ func whyMissing(t ReviewedTool) string {
 }
 
 // offerOf is a server's tool. What the server claims of it counts when its owner trusts it.
-func offerOf(x Server, t mcp.Tool, source string, session *mcp.Session) Offer {
+func offerOf(x Server, t mcp.Tool, source string, to *line) Offer {
 	trusted := x.Trusts(t)
 	return Offer{
 		Name: mcp.Offered(x.Name, t.Name), Source: source, Description: t.Description, Schema: t.Schema,
 		ReadOnly: trusted && t.ReadOnly, Repeatable: trusted && (t.ReadOnly || t.Idempotent), Ask: !trusted,
 		Action: t.Name + " at " + source, Timeout: MaxTimeout,
 		Call: func(ctx context.Context, args json.RawMessage) (string, bool, error) {
-			answer, err := session.Call(ctx, t.Name, args)
+			answer, err := to.call(ctx, t, args)
 			return answer.Text, answer.Failed, err
 		},
 	}
