@@ -9,7 +9,7 @@ import (
 
 // openExtensions opens the room of the tools that people bring.
 func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard) (*extension.Extensions, error) {
-	reserved, err := toolbox.Names()
+	reserved, err := toolbox.Reserved()
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/extension"
 )
 
-// Names are the names of the tools that every task has, sorted: no other tool is called so.
-func Names() ([]string, error) {
+// Reserved are the names of the tools that every task has, sorted: no other tool is called so.
+func Reserved() ([]string, error) {
 	files, err := descriptions.ReadDir(".")
 	if err != nil {
 		return nil, err
