@@ -57,7 +57,7 @@ type Config struct {
 	// Words are labels to try besides those that are built in.
 	Words []string
 	// MaxCandidates bounds the names that are made up for one domain by each of brute
-	// force and permutation; 0 is 1,000,000.
+	// force and permutation; 0 is 2,000,000.
 	MaxCandidates int
 	// Rate bounds the questions a second to all resolvers together; 0 does not.
 	Rate int
@@ -152,7 +152,7 @@ func (c Config) orDefault() (Config, error) {
 	c.Timeout = orElse(c.Timeout, 2*time.Second)
 	c.SourceTimeout = orElse(c.SourceTimeout, 2*time.Minute)
 	c.Window = orElse(c.Window, 2000)
-	c.MaxCandidates = orElse(c.MaxCandidates, 1_000_000)
+	c.MaxCandidates = orElse(c.MaxCandidates, 2_000_000)
 	c.Retries = max(orElse(c.Retries, 2), 0)
 	domains := c.Domains
 	c.Domains = nil

@@ -33,11 +33,11 @@ func wordsOf(group string) (list []string) {
 
 const mostNumbered = 9 // of machines of one kind: web1 … web9, web01 … web09
 
-// candidates are the names to try below a domain: the caller's words, those of the list,
+// candidates are the names to try below a domain: those of the list, the caller's words,
 // machines with numbers, and services by their stage of life.
 func candidates(root string, more []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, group := range [][]string{more, wordsOf("")} {
+		for _, group := range [][]string{wordsOf(""), more} {
 			for _, word := range group {
 				if !yield(word + "." + root) {
 					return
