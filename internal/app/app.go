@@ -14,8 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/api/platform"
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/audit"
 	"github.com/vedette-sec/vedette/internal/blob"
@@ -140,7 +140,7 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.files = file.New(a.db, own)
-	tools, err := toolbox.Names()
+	tools, err := toolbox.ActionNames()
 	if err != nil {
 		return err
 	}

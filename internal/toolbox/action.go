@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/catalog"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/file"
 )
 
 // Templates are what a language model may choose from: those of its team's catalogue.
@@ -86,6 +87,15 @@ func (k *Kit) Actions() (out []loop.Tool, err error) {
 		out = append(out, tool)
 	}
 	return out, nil
+}
+
+// ActionNames are the names of the tools for a language model, in the order of Actions.
+func ActionNames() (names []string, err error) {
+	tools, err := (&Kit{Config: Config{Attached: Attached{Files: make([]file.File, 1)}}}).Actions()
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	return names, err
 }
 
 // within is the lesser of what a tool wants and what the budget of requests leaves it.

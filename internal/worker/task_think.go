@@ -60,6 +60,10 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		return err
 	}
 	defer brought.Close()
+	unstaffed, err := w.staff(ctx, t, &c)
+	if err != nil {
+		return err
+	}
 	c.Attachments = attached.Previews()
 	c.Ledger = w.Models.Ledger(w.account(t, chosen))
 	for _, s := range streams[:t.Turn] {
@@ -84,7 +88,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		e.opening += fmt.Sprintf("\nCalls of tools that were brought: %d.", elsewhere)
 	}
 	e.opening = strings.TrimSpace(e.opening + "\n" + missingWords(brought.Missing))
-	e.opening += gap
+	e.opening += gap + unstaffed
 	if len(missing) > 0 {
 		e.opening += "\nThere is no secret named " + strings.Join(missing, ", ") + "."
 	}

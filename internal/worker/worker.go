@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/catalog"
+	"github.com/vedette-sec/vedette/internal/crew"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/discover/probe"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -40,6 +41,7 @@ type Deps struct {
 	Models       *model.Models
 	Secrets      *secret.Secrets
 	Files        *file.Files
+	Crew         *crew.Crew
 	Extensions   *extension.Extensions
 	Exclusions   *exclusion.Exclusions
 	Hooks        *hook.Hooks

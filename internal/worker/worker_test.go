@@ -56,6 +56,7 @@ type office struct {
 	extensions   *extension.Extensions
 	secrets      *secret.Secrets
 	files        *file.Files
+	crew         *crew.Crew
 	ctx          context.Context // with a caller
 }
 
@@ -96,13 +97,14 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 		t.Fatal(err)
 	}
 	files := file.New(d, blobs)
+	members := crew.New(d, []string{"crawl", "http_request", "read_findings", "report_issue"})
 	extensions := extension.New(d, box, extension.Config{Guard: loopback(), Secrets: secrets})
 	settings := setting.New(d, box, Kinds(loopback()))
 	findings := finding.New(d, q)
 	scans := scan.New(d, q, findings, Source(templatesKept, settings), logger)
 	assets := asset.New(d, q, nil, settings)
 	enumerations := enumeration.New(d, q, assets, CheckEnumeration(settings), logger)
-	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: crew.New(d, []string{"crawl", "http_request", "read_findings", "report_issue"}), Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notice.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notice.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {
@@ -117,7 +119,7 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, scans, findings, settings, assets, enumerations, notice.New(d, q), extensions, secrets, files, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+	return office{tasks, scans, findings, settings, assets, enumerations, notice.New(d, q), extensions, secrets, files, members, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 
 // loopback is a guard that lets tests speak to their own servers.

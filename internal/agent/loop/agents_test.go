@@ -40,7 +40,9 @@ func TestAgentsHaveTheirWordsAndTheirTools(t *testing.T) {
 		if strings.Contains(r.System, "You never shout.") != scout {
 			t.Errorf("%q is told %s", r.Messages[0].Text, r.System)
 		}
-		has := func(name string) bool { return slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Name == name }) }
+		has := func(name string) bool {
+			return slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Name == name })
+		}
 		if quiet := scout || strings.HasPrefix(r.Messages[0].Text, "below"); has("shout") == quiet || !has("look") {
 			t.Errorf("%q has the tools %v", r.Messages[0].Text, r.Tools)
 		}

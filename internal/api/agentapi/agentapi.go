@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/crew"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/extension"
 	"github.com/vedette-sec/vedette/internal/file"
@@ -44,6 +45,7 @@ type Deps struct {
 	Tasks      *task.Tasks
 	Secrets    *secret.Secrets
 	Files      *file.Files
+	Crew       *crew.Crew
 	Extensions *extension.Extensions
 	Models     *model.Models
 	Hooks      *hook.Hooks
@@ -60,7 +62,7 @@ type surface struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
-		Tags:  []string{"Tasks", "Issues", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
+		Tags:  []string{"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
 		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
 	}, c), d}
 	s.login()
@@ -72,6 +74,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.memory()
 	s.secrets()
 	s.files()
+	s.agents()
 	s.mcp()
 	s.tools()
 	s.streams()

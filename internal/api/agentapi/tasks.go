@@ -25,8 +25,8 @@ type TaskRequest struct {
 	Mode               string       `json:"mode,omitempty" enum:"agent,chat,plan" doc:"agent: all tools. plan: gather, plan, wait for an approval, then work. chat: only tools that touch no target. The built-in planner always works as an agent."`
 	AutoExecute        bool         `json:"auto_execute,omitempty" doc:"In plan mode, carry the plan out without waiting for an approval."`
 	AskQuestion        bool         `json:"ask_question,omitempty" doc:"Whether the agent may ask you; the task is suspended until you answer."`
-	AgentID            string       `json:"agent_id,omitempty" maxLength:"128" doc:"Kept and shown."`
-	AgentIDs           []string     `json:"agent_ids,omitempty" maxItems:"50" doc:"Kept and shown."`
+	AgentID            string       `json:"agent_id,omitempty" maxLength:"128" doc:"The agent of yours that does it."`
+	AgentIDs           []string     `json:"agent_ids,omitempty" maxItems:"50" doc:"Agents of yours that parts of it may be given to."`
 	MaxSteps           *int         `json:"max_steps,omitempty" minimum:"4" maximum:"200" doc:"Calls of the model while it works; 45 when absent."`
 	MaxIterations      *int         `json:"max_iterations,omitempty" minimum:"0" maximum:"5" doc:"Cycles of work and verification: 0 verifies nothing. 1 when absent."`
 	Isolated           bool         `json:"isolated,omitempty" doc:"Work without what is remembered of you."`
@@ -129,7 +129,7 @@ func (s surface) tasks() {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Files.Check(ctx, "file_keys", n.Options.FileKeys); err != nil {
+		if err := s.named(ctx, n.Options); err != nil {
 			return nil, err
 		}
 		t, err := s.Tasks.Create(ctx, n)
@@ -165,6 +165,19 @@ func (s surface) tasks() {
 	artifacts := op("get-task-artifact", http.MethodGet, path+"/{id}/artifacts", tag, "The completion artifact of a task")
 	artifacts.Errors = []int{404}
 	rest.Register(s.API, artifacts, s.getArtifact)
+}
+
+// named refuses a task that names what its owner does not have.
+func (s surface) named(ctx context.Context, o task.Options) error {
+	if err := s.Files.Check(ctx, "file_keys", o.FileKeys); err != nil {
+		return err
+	}
+	if o.AgentID != "" {
+		if err := s.Crew.Check(ctx, "agent_id", o.AgentID); err != nil {
+			return err
+		}
+	}
+	return s.Crew.Check(ctx, "agent_ids", o.AgentIDs...)
 }
 
 // TaskPath names a task. huma reads embedded fields of exported types only.

@@ -115,6 +115,17 @@ type CapRequest struct {
 	Cap   float64 `json:"spending_cap_usd" minimum:"0" maximum:"1000000000" doc:"The cap in US dollars; 0 blocks."`
 }
 
+// DefaultCapRequest sets the cap of a team's members.
+type DefaultCapRequest struct {
+	Cap *float64 `json:"default_spending_cap_usd" required:"true" nullable:"true" minimum:"0" maximum:"1000000000" doc:"The cap in US dollars; 0 blocks, null removes it."`
+	All bool     `json:"apply_to_all_members,omitempty" doc:"Whether the members' own caps are removed."`
+}
+
+// DefaultCap is the answer to it.
+type DefaultCap struct {
+	Cap *float64 `json:"default_spending_cap_usd" doc:"As in the request."`
+}
+
 // caps are a member's spending cap, which decides whether they may have an API key.
 func (s surface) caps(path, tag string) {
 	set := op("set-member-cap", http.MethodPatch, path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)")
@@ -122,6 +133,14 @@ func (s surface) caps(path, tag string) {
 	rest.Register(s.API, set, func(ctx context.Context, in *struct{ Body CapRequest }) (*struct{ Body message }, error) {
 		cents := int64(math.Round(in.Body.Cap * 100))
 		return &struct{ Body message }{message{"The spending cap is set."}}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
+	})
+	standard := op("set-default-cap", http.MethodPatch, "/api/v1/teams/default-spending-cap", tag, "Set the spending cap of members that have none of their own (team admins only)")
+	rest.Register(s.API, standard, func(ctx context.Context, in *struct{ Body DefaultCapRequest }) (*struct{ Body DefaultCap }, error) {
+		var cents *int64
+		if in.Body.Cap != nil {
+			cents = new(int64(math.Round(*in.Body.Cap * 100)))
+		}
+		return &struct{ Body DefaultCap }{DefaultCap{in.Body.Cap}}, s.Accounts.SetDefaultCap(ctx, cents, in.Body.All)
 	})
 	remove := op("clear-member-cap", http.MethodDelete, path, tag, "Remove a member's spending cap (team admins only)")
 	remove.Errors = []int{404}

@@ -1,0 +1,153 @@
+package agentapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/crew"
+	"github.com/vedette-sec/vedette/internal/errs"
+)
+
+// AgentRequest is the body of POST and PATCH /api/v1/agents/user: what is absent stays.
+type AgentRequest struct {
+	Name          *string   `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"What it is called; one line, and none of your others has it. Required for a new one."`
+	Description   *string   `json:"description,omitempty" maxLength:"2000" doc:"What it is, for people."`
+	WhenToUse     *string   `json:"when_to_use,omitempty" maxLength:"2000" doc:"When an agent that leads others should give it work."`
+	SystemContext *string   `json:"system_context,omitempty" maxLength:"20000" doc:"What it is told before all instructions. It adds to the product's own rules, and changes none."`
+	Tags          *[]string `json:"tags,omitempty" maxItems:"50" doc:"Words to find it by."`
+	NativeTools   *[]string `json:"native_tools,omitempty" maxItems:"100" doc:"The tools of the toolbox that it has; all when empty."`
+
+	AgentCode
+}
+
+// AgentCode is what would make an agent run code of its user's on the server: it is
+// refused unless it is empty. huma reads embedded fields of exported types only.
+type AgentCode struct {
+	CustomTools     []map[string]any `json:"custom_tools,omitempty" doc:"Must be empty: no scripts of users are run here. Describe an HTTP tool, or connect an MCP server."`
+	IsDynamic       bool             `json:"is_dynamic,omitempty" doc:"Must be false: an agent makes no tools here."`
+	PrereqPackages  []string         `json:"prereq_packages,omitempty" doc:"Must be empty: nothing is installed here."`
+	InstallCommands []string         `json:"install_commands,omitempty" doc:"Must be empty: no commands of users are run here."`
+	VerifyCommands  []string         `json:"verify_commands,omitempty" doc:"Must be empty: no commands of users are run here."`
+	RequireEnvVars  []string         `json:"require_env_vars,omitempty" doc:"Must be empty: name secrets in the task instead."`
+}
+
+func (c AgentCode) check() error {
+	for _, field := range []struct {
+		name, why string
+		sent      bool
+	}{
+		{"custom_tools", "no scripts of users are run on this server. Describe an HTTP tool or connect an MCP server instead", len(c.CustomTools) > 0},
+		{"is_dynamic", "an agent makes no tools on this server", c.IsDynamic},
+		{"prereq_packages", "nothing is installed on this server for an agent", len(c.PrereqPackages) > 0},
+		{"install_commands", "no commands of users are run on this server", len(c.InstallCommands) > 0},
+		{"verify_commands", "no commands of users are run on this server", len(c.VerifyCommands) > 0},
+		{"require_env_vars", "an agent has no environment on this server. Name secrets in the task instead", len(c.RequireEnvVars) > 0},
+	} {
+		if field.sent {
+			return errs.Field(field.name, "%s cannot be set: %s.", field.name, field.why)
+		}
+	}
+	return nil
+}
+
+func (r AgentRequest) update() (crew.Update, error) {
+	return crew.Update{
+		Name: r.Name, Description: r.Description, WhenToUse: r.WhenToUse, SystemContext: r.SystemContext, Tags: r.Tags, NativeTools: r.NativeTools,
+	}, r.check()
+}
+
+// AgentDoc is an agent in an answer.
+type AgentDoc struct {
+	ID                          string           `json:"id"`
+	Name                        string           `json:"name" doc:"What it is called."`
+	Description                 string           `json:"description" doc:"What it is, for people."`
+	Type                        string           `json:"type" enum:"user" doc:"Who made it."`
+	WhenToUse                   string           `json:"when_to_use" doc:"When an agent that leads others should give it work."`
+	SystemContext               string           `json:"system_context" doc:"What it is told before all instructions."`
+	Tags                        []string         `json:"tags" doc:"Words to find it by."`
+	NativeTools                 []string         `json:"native_tools" doc:"The tools of the toolbox that it has; all when empty."`
+	ToolsCount                  int              `json:"tools_count" doc:"How many native_tools are."`
+	CustomTools                 []map[string]any `json:"custom_tools" doc:"Always empty."`
+	CustomToolsCount            int              `json:"custom_tools_count" doc:"Always 0."`
+	HasDynamicTools             bool             `json:"has_dynamic_tools" doc:"Always false."`
+	HasMemory                   bool             `json:"has_memory" doc:"Always true: it has the task's memory."`
+	HasInstallationRequirements bool             `json:"has_installation_requirements" doc:"Always false."`
+	ConfigHash                  string           `json:"config_hash" doc:"The same as long as what it is told and may do stays."`
+	ConfigVersion               int              `json:"config_version" doc:"From 1; grows with each change."`
+	CreatedAt                   time.Time        `json:"created_at"`
+	UpdatedAt                   time.Time        `json:"updated_at"`
+}
+
+func agentDoc(a crew.Agent) AgentDoc {
+	return AgentDoc{
+		ID: a.ID, Name: a.Name, Description: a.Description, Type: "user", WhenToUse: a.WhenToUse, SystemContext: a.SystemContext,
+		Tags: a.Tags, NativeTools: a.NativeTools, ToolsCount: len(a.NativeTools), CustomTools: []map[string]any{}, HasMemory: true,
+		ConfigHash: a.Hash(), ConfigVersion: a.Version, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+	}
+}
+
+// AgentList is the caller's agents.
+type AgentList struct {
+	Agents []AgentDoc `json:"agents" doc:"By name."`
+	Total  int        `json:"total"`
+}
+
+// AgentPath names an agent.
+type AgentPath struct {
+	ID string `path:"agent_id" doc:"The agent's id."`
+}
+
+func (s surface) agents() {
+	const path, tag = "/api/v1/agents/user", "Agents"
+	type one struct{ Body AgentDoc }
+
+	rest.Register(s.API, op("list-agents", http.MethodGet, path, tag, "List your agents"), func(ctx context.Context, _ *struct{}) (*struct{ Body AgentList }, error) {
+		found, err := s.Crew.FindAll(ctx)
+		list := AgentList{Agents: []AgentDoc{}, Total: len(found)}
+		for _, a := range found {
+			list.Agents = append(list.Agents, agentDoc(a))
+		}
+		return &struct{ Body AgentList }{list}, err
+	})
+
+	create := op("create-agent", http.MethodPost, path, tag, "Describe an agent for your tasks")
+	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
+	create.Description = "agent_id of a task makes the task be done by it; agent_ids lets the task's agent give parts of the work to it. It is words and names of tools: nothing of it is run."
+	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body AgentRequest }) (*one, error) {
+		up, err := in.Body.update()
+		if err != nil {
+			return nil, err
+		}
+		made, err := s.Crew.Create(ctx, up)
+		return &one{agentDoc(made)}, err
+	})
+
+	get := op("get-agent", http.MethodGet, path+"/{agent_id}", tag, "One of your agents")
+	get.Errors = []int{404}
+	rest.Register(s.API, get, func(ctx context.Context, in *AgentPath) (*one, error) {
+		found, err := s.Crew.Find(ctx, in.ID)
+		return &one{agentDoc(found)}, err
+	})
+
+	patch := op("update-agent", http.MethodPatch, path+"/{agent_id}", tag, "Change an agent")
+	patch.Errors = []int{404, 409}
+	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+		AgentPath
+		Body AgentRequest
+	}) (*one, error) {
+		up, err := in.Body.update()
+		if err != nil {
+			return nil, err
+		}
+		changed, err := s.Crew.Update(ctx, in.ID, up)
+		return &one{agentDoc(changed)}, err
+	})
+
+	del := op("delete-agent", http.MethodDelete, path+"/{agent_id}", tag, "Delete an agent")
+	del.Errors = []int{404}
+	rest.Register(s.API, del, func(ctx context.Context, in *AgentPath) (*struct{ Body message }, error) {
+		return &struct{ Body message }{message{"The agent is deleted."}}, s.Crew.Delete(ctx, in.ID)
+	})
+}
