@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func file(t *testing.T, text string) string {
+func written(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "vedette.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -21,7 +21,7 @@ func file(t *testing.T, text string) string {
 }
 
 func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
-	name := file(t, "region: file\nlisten: file:1\nworkers: 3\nwebhook_allow: [10.0.0.0/8]\nregion_timeout: 5s\n")
+	name := written(t, "region: file\nlisten: file:1\nworkers: 3\nwebhook_allow: [10.0.0.0/8]\nregion_timeout: 5s\n")
 	c, settings, err := Load(
 		map[string]any{"region": "flag"},
 		[]string{"VEDETTE_REGION=environment", "VEDETTE_LISTEN=environment:1", "VEDETTE_TOKEN_TTL=90m", "PATH=/bin", "VEDETTE_CONFIG=x", "VEDETTE_SOMETHING_ELSE=1"},
@@ -143,7 +143,7 @@ func TestFilesThatCannotBe(t *testing.T) {
 		"region: us\nregion: eu\n":  "region",
 		"database:\n  url: hunter2": "database",
 	} {
-		name := file(t, text)
+		name := written(t, text)
 		_, _, err := Load(nil, nil, name)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
@@ -152,7 +152,7 @@ func TestFilesThatCannotBe(t *testing.T) {
 	if _, _, err := Load(nil, nil, "no/such/file"); err == nil || !strings.Contains(err.Error(), "no/such/file") {
 		t.Errorf("a missing file: %v", err)
 	}
-	if _, _, err := Load(nil, nil, file(t, "")); err != nil {
+	if _, _, err := Load(nil, nil, written(t, "")); err != nil {
 		t.Errorf("an empty file: %v", err)
 	}
 }
