@@ -57,9 +57,10 @@ fuzz: ## fuzz every Fuzz target for FUZZTIME each (10s)
 	@scripts/need go
 	@scripts/fuzz $(FUZZTIME)
 
-kill: ## kill a run of the agent between any two entries of its journal, on both databases (some minutes)
-	@scripts/need go postgres
-	VEDETTE_KILL_EVERYWHERE=1 go test -count=1 -timeout 60m -v -run TestKilledBetweenAnyTwoEntries ./e2e
+kill: ## kill a run of the agent between any two entries of its journal and an enumeration at each step, on both databases (some minutes)
+	@scripts/need go postgres nginx
+	@scripts/need --wish redis openssh apache2 chromium postfix
+	VEDETTE_KILL_EVERYWHERE=1 go test -count=1 -timeout 60m -v -run 'TestKilledBetweenAnyTwoEntries|TestEnumerationFindsTheStreet' ./e2e
 
 bench: ## run the benchmarks; BENCH=regexp picks some
 	@scripts/need go postgres nginx
