@@ -35,7 +35,7 @@ func (s *session) fuzz(ctx context.Context, j int) (gate bool, err error) {
 		var got turn
 		if failed != nil {
 			got = s.unmade(failed)
-		} else if s.only == nil || s.only.fuzzed == "" || s.only.fuzzed == f.name(m) {
+		} else if s.only == nil || s.only.fuzzed == "" || s.only.fuzzed == m.Key() {
 			got = f.send(ctx, m)
 			at := f.where(m.Position, m.Parameter)
 			f.tried[at] = f.tried[at] || got.matched || got.state != tested
@@ -98,11 +98,6 @@ func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 	}
 }
 
-// name tells a mutation from the others of its block.
-func (f *fuzzing) name(m *fuzz.Mutation) string {
-	return strings.Join([]string{m.Position, m.Parameter, m.Request.Address.Path, m.Request.Address.Query}, "\x00")
-}
-
 // where names a parameter for all visits of the scan.
 func (f *fuzzing) where(position, parameter string) fuzz.Where {
 	return fuzz.Where{Template: f.bound.ID, Host: f.base.Address.HostPort(), Position: position, Parameter: parameter}
@@ -142,7 +137,7 @@ func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) turn {
 		if details, ok := f.facts["analyzer_details"].(string); ok {
 			ev.AnalyzerDetails = Clean(details)
 		}
-		ev.origin.fuzzed = f.name(m)
+		ev.origin.fuzzed = m.Key()
 	}
 	return got
 }
@@ -155,14 +150,17 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 		return nil
 	}
 	again := func(ctx context.Context, r *web.Request) (fuzz.Answer, error) {
+		if f.change != nil {
+			f.change(r)
+		}
 		x, err := f.seat.send(ctx, *r)
 		if err != nil {
 			return fuzz.Answer{}, err
 		}
 		f.requests.Add(1)
-		return fuzz.Answer{Body: x.Body, Took: x.Duration}, nil
+		return fuzz.Answer{Status: x.Status, Body: x.Body, Took: x.Duration}, nil
 	}
-	confirmed, details, err := a.Analyze(ctx, m, fuzz.Answer{Body: first.Body, Took: first.Duration}, again)
+	confirmed, details, err := a.Analyze(ctx, m, fuzz.Answer{Status: first.Status, Body: first.Body, Took: first.Duration}, again)
 	if confirmed {
 		f.facts["analyzer"], f.facts["analyzer_details"] = true, details
 	}

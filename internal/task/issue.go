@@ -121,7 +121,12 @@ func excerpt(s string) string {
 
 // hash names what was found where, so that a run that happens twice finds it once.
 func hash(e engine.Event) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{e.TemplateID, e.MatchedAt, e.MatcherName, e.ExtractorName}, "\x00")))
+	at := e.MatchedAt
+	if e.Fuzzed { // what was sent may have numbers in it that are new each time
+		at, _, _ = strings.Cut(at, "?")
+		at += " " + e.FuzzingPosition + " " + e.FuzzingParameter
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{e.TemplateID, at, e.MatcherName, e.ExtractorName}, "\x00")))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -14,9 +14,10 @@ import (
 )
 
 // Analyzer judges a mutation by more than one answer's text: time_delay by asking again
-// with other delays, xss_context by where in the page the payload stands.
+// with other delays, xss_context by where in the page the payload stands, true_false by
+// asking again with a condition that does not hold.
 type Analyzer struct {
-	timing bool
+	timing, logic bool
 
 	sleep       int     // seconds that the payload asks for first
 	requests    int     // to be sent for confirmation
@@ -31,7 +32,7 @@ const (
 )
 
 func newAnalyzer(file string, s *syntax.Analyzer) (*Analyzer, error) {
-	a := &Analyzer{timing: s.Name == "time_delay", sleep: 5, requests: 4, correlation: 0.15, slope: 0.30}
+	a := &Analyzer{timing: s.Name == "time_delay", logic: s.Name == "true_false", sleep: 5, requests: 4, correlation: 0.15, slope: 0.30}
 	for _, p := range s.Parameters {
 		n, err := strconv.ParseFloat(p.Value, 64)
 		ok := err == nil && n >= 0
@@ -77,8 +78,9 @@ func (a *Analyzer) tokens(r *rand.Rand, sleep int) func(payload string) string {
 
 // Answer is what came back for a request.
 type Answer struct {
-	Body []byte
-	Took time.Duration // from the request sent to the header received
+	Status int
+	Body   []byte
+	Took   time.Duration // from the request sent to the header received
 }
 
 // Analyze judges the answer to a mutation. confirmed is what matchers see as analyzer,
@@ -87,6 +89,9 @@ type Answer struct {
 func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
 	send func(context.Context, *web.Request) (Answer, error),
 ) (confirmed bool, details string, err error) {
+	if a.logic {
+		return a.conditions(ctx, m, first, send)
+	}
 	if !a.timing {
 		contexts := reflections(first.Body, m.sent)
 		if plain, err := url.QueryUnescape(m.sent); err == nil && len(contexts) == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -157,5 +158,58 @@ func TestFrequency(t *testing.T) {
 	}
 	if f.Spent(w) {
 		t.Error("the oldest is forgotten when there are too many")
+	}
+}
+
+// A condition counts only when the answers follow it, whatever numbers are in it.
+func TestTrueFalse(t *testing.T) {
+	lie, calls := regexp.MustCompile(`\d=0`), 0
+	for name, c := range map[string]struct {
+		page func(query string) fuzz.Answer
+		want bool
+	}{
+		"follows": {func(q string) fuzz.Answer {
+			if lie.MatchString(q) {
+				return fuzz.Answer{Status: 404, Body: []byte("nothing")}
+			}
+			return fuzz.Answer{Status: 200, Body: []byte("tent 189")}
+		}, true},
+		"follows, and says what it was asked": {func(q string) fuzz.Answer {
+			if lie.MatchString(q) {
+				return fuzz.Answer{Status: 200, Body: []byte("results for " + q + ": none")}
+			}
+			return fuzz.Answer{Status: 200, Body: []byte("results for " + q + ": tent")}
+		}, true},
+		"always the same": {func(string) fuzz.Answer { return fuzz.Answer{Status: 200, Body: []byte("tent")} }, false},
+		"only the plain value": {func(q string) fuzz.Answer {
+			if q == "q=1" {
+				return fuzz.Answer{Status: 200, Body: []byte("tent")}
+			}
+			return fuzz.Answer{Status: 404}
+		}, false},
+		"another page each time": {func(string) fuzz.Answer {
+			calls++
+			return fuzz.Answer{Status: 200, Body: []byte(strings.Repeat("x", calls))}
+		}, false},
+		"refuses what looks like a lie now and then": {func(q string) fuzz.Answer {
+			if calls++; lie.MatchString(q) && calls%2 == 0 {
+				return fuzz.Answer{Status: 403}
+			}
+			return fuzz.Answer{Status: 200}
+		}, false},
+	} {
+		calls = 0
+		plan, m := mutation(t, "true_false", " AND [INFERENCE]")
+		plain := func(r *web.Request) string {
+			q, err := url.QueryUnescape(r.Address.Query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return q
+		}
+		confirmed, details, err := plan.Analyzer().Analyze(t.Context(), m, c.page(plain(&m.Request)), func(_ context.Context, r *web.Request) (fuzz.Answer, error) { return c.page(plain(r)), nil })
+		if err != nil || confirmed != c.want || confirmed != (details != "") {
+			t.Errorf("%s: %v %q %v", name, confirmed, details, err)
+		}
 	}
 }

@@ -123,6 +123,15 @@ type Mutation struct {
 	sent      string // what went into the first parameter, tokens filled in
 }
 
+// Key tells a mutation from the others of its base request, whatever an analyzer fills in.
+func (m *Mutation) Key() string {
+	parts := []string{m.Position, m.Parameter, m.rule.kind}
+	for _, s := range m.settings {
+		parts = append(parts, s.name, s.payload)
+	}
+	return strings.Join(parts, "\x00")
+}
+
 // setting is a parameter with what goes into it.
 type setting struct {
 	place   int    // in the component's places; -1 for a new one

@@ -72,6 +72,6 @@ type Fuzz struct {
 type Analyzer struct {
 	Line int
 
-	Name       string     `key:"name" of:"time_delay xss_context"`
+	Name       string     `key:"name" of:"time_delay xss_context true_false"`
 	Parameters []Variable `key:"parameters"`
 }

@@ -1,0 +1,79 @@
+package fuzz
+
+import (
+	"context"
+	"html"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// rounds is how often conditions asks with a condition that holds and with one that does
+// not.
+const rounds = 2
+
+// conditions judges a payload that adds a condition to a statement: with one that holds
+// ([INFERENCE], as it was sent first) the answer is that to the base request, with one
+// that does not (the same number set equal to 0) it is another. Each round has numbers of
+// its own, and the base request is asked for at both ends: a page that changes by itself
+// confirms nothing.
+func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
+	send func(context.Context, *web.Request) (Answer, error),
+) (confirmed bool, details string, err error) {
+	ask := func(fill func(string) string) (string, error) {
+		var r web.Request
+		sent := ""
+		if fill == nil {
+			r = m.component.apply(nil)
+		} else {
+			r, sent = m.with(fill), fill(m.settings[0].payload)
+		}
+		answer, err := send(ctx, &r)
+		return shape(answer, sent), err
+	}
+	base, err := ask(nil)
+	if err != nil || shape(first, m.sent) != base {
+		return false, "", err
+	}
+	for range rounds {
+		for _, step := range []struct {
+			fill  func(string) string
+			alike bool
+		}{{a.falsehood(m.random), false}, {a.tokens(m.random, 0), true}} {
+			got, err := ask(step.fill)
+			if err != nil || (got == base) != step.alike {
+				return false, "", err
+			}
+		}
+	}
+	if again, err := ask(nil); err != nil || again != base {
+		return false, "", err
+	}
+	return true, "[true_false] " + strconv.Itoa(rounds) + " conditions that hold were answered like the plain request, " + strconv.Itoa(rounds) + " that do not hold otherwise", nil
+}
+
+// falsehood is tokens with an [INFERENCE] that does not hold.
+func (a *Analyzer) falsehood(r *rand.Rand) func(payload string) string {
+	fill := a.tokens(r, 0)
+	return func(payload string) string {
+		return fill(strings.ReplaceAll(payload, "[INFERENCE]", "[RANDNUM]=0"))
+	}
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// shape is what two answers that mean the same have in common: their status, and their
+// body without numbers and without what was sent.
+func shape(a Answer, sent string) string {
+	body := string(a.Body)
+	if sent != "" {
+		for _, text := range []string{html.EscapeString(sent), url.QueryEscape(sent), url.PathEscape(sent), sent} {
+			body = strings.ReplaceAll(body, text, "")
+		}
+	}
+	return strconv.Itoa(a.Status) + " " + numbers.ReplaceAllString(body, "0")
+}
