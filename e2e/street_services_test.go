@@ -64,7 +64,7 @@ func keep(t *testing.T, addr, program string, args ...string) {
 // write fills a folder that the users of services may read.
 func write(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "vedette-lab-")
+	dir, err := os.MkdirTemp("", "vedette-lab-") //nolint:usetesting // others may not enter the folder above a test's own
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -206,7 +206,7 @@ func (s *street) sites(t *testing.T) {
 	})
 	s.door("api.lab.example", web, facts{"title": "Home", "chain_status_codes": `\[302 200\]`, "redirect_location": "http://api.*/home"})
 	s.site(t, "dev.lab.example", nil, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, fmt.Sprintf("http://%s:%d/away", dnslab.Outside, s.ports[web]), http.StatusFound)
+		http.Redirect(w, r, "http://"+net.JoinHostPort(dnslab.Outside.String(), strconv.Itoa(s.ports[web]))+"/away", http.StatusFound)
 	})
 	s.door("dev.lab.example", web, facts{"status_code": "302", "redirect_location": "http://127.200.0.1.*/away", "extended_metadata.notes": ".*out of scope.*"})
 	s.site(t, "cdn.lab.example", nil, func(w http.ResponseWriter, r *http.Request) {
