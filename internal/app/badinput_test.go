@@ -41,7 +41,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
 		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "mapping_id": (*attacker).mapping, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset, "group_id": (*attacker).group, "policy_id": (*attacker).policy,
-			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret}
+			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret, "agent_id": (*attacker).agent}
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
 	}
@@ -184,6 +184,17 @@ func (a *attacker) secret() string {
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("making a secret: %d %s", got.status, got.body)
+	}
+	return made.ID
+}
+
+// agent describes an agent.
+func (a *attacker) agent() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/api/v1/agents/user", &a.admin, `{"name": "A`+ids.Random(12)+`"}`))
+	var made struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("making an agent: %d %s", got.status, got.body)
 	}
 	return made.ID
 }
@@ -350,6 +361,8 @@ func (a *attacker) body(op *operation) map[string]any {
 		doc["task"], doc["response_format"] = "check http://127.0.0.1:9/", "json"
 	case "abort-task-tools":
 		doc["tool_call_id"] = "main/1"
+	case "create-agent":
+		doc["name"] = "A" + ids.Random(12)
 	case "create-secret":
 		doc["name"] = "S" + strings.ToUpper(ids.Random(12))
 	}
