@@ -20,6 +20,8 @@ import (
 const (
 	cloudPages = 200
 	cloudHosts = 50_000
+	// cloudBudget is how long one account may take to tell what it has.
+	cloudBudget = 10 * time.Minute
 )
 
 // inventory is the hosts of a cloud configuration: a report for each of its blocks says
@@ -36,17 +38,13 @@ func (w worker) inventory(ctx context.Context, teamID, configID string) (hosts [
 	if err != nil {
 		return nil, lost(err.Error())
 	}
-	from := clouds{w.Discovery.Guard}
+	from := openClouds(w.Discovery.Guard)
 	for i, b := range blocks {
 		began := time.Now()
 		r := discover.SourceReport{Source: b["provider"], About: fmt.Sprintf("%s %d", configID, i+1), State: discover.SourceOK}
-		list := inventories[b["provider"]]
-		if list == nil {
-			r.State, r.Detail = discover.SourceSkipped, "The inventory of this provider cannot be read yet."
-			reports = append(reports, r)
-			continue
-		}
-		named, err := list(from, ctx, b)
+		within, cancel := context.WithTimeout(ctx, cloudBudget)
+		named, err := inventories[b["provider"]](from, within, b)
+		cancel()
 		for _, name := range named[:min(len(named), cloudHosts)] {
 			hosts = append(hosts, enumeration.Found{Name: discover.Name{Host: name, Sources: []discover.SourceRef{
 				{Source: enumeration.SourceCloud, Metadata: map[string]string{"provider": b["provider"], "config_id": configID}},
@@ -66,6 +64,9 @@ func (w worker) inventory(ctx context.Context, teamID, configID string) (hosts [
 
 // stateOf is how a provider behaved that gave an error.
 func stateOf(err error) discover.SourceState {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.state
+	}
 	var said *notify.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -84,6 +85,9 @@ var inventories = map[string]func(c clouds, ctx context.Context, b block) ([]str
 	"digitalocean": clouds.droplets,
 	"cloudflare":   clouds.records,
 	"kubernetes":   clouds.entrances,
+	"aws":          clouds.instances,
+	"gcp":          clouds.exposed,
+	"azure":        clouds.public,
 }
 
 // droplets are the public addresses of DigitalOcean's machines.

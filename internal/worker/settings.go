@@ -50,7 +50,7 @@ func Kinds(guard *netguard.Guard) map[setting.Type]setting.Kind {
 				blocks, err := readClouds(text)
 				return cloudNames(blocks), err
 			},
-			Verify: clouds{guard}.verify,
+			Verify: openClouds(guard).verify,
 		},
 	}
 }

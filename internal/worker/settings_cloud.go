@@ -5,9 +5,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/setting"
@@ -111,8 +113,16 @@ func cloudNames(blocks []block) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// clouds asks providers who we are. Every dial goes through the guard.
-type clouds struct{ guard *netguard.Guard }
+// clouds asks providers who we are, and what they hold. Every dial goes through the guard.
+type clouds struct {
+	guard  *netguard.Guard
+	client *http.Client
+	wait   time.Duration // before a call that was too much is sent again
+}
+
+func openClouds(guard *netguard.Guard) clouds {
+	return clouds{guard: guard, client: guard.Client(cloudTimeout), wait: cloudWait}
+}
 
 // verify tries every block of a configuration.
 func (c clouds) verify(ctx context.Context, text []byte) (ok bool, said string) {

@@ -13,13 +13,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/netguard"
 	"github.com/vedette-sec/vedette/internal/notify"
 )
@@ -28,7 +26,7 @@ const cloudTimeout = 15 * time.Second // of one call
 
 // get asks for a JSON document.
 func (c clouds) get(ctx context.Context, service, at string, header http.Header, secrets []string, out any) error {
-	return notify.Do(ctx, c.guard.Client(cloudTimeout), notify.Request{Service: service, Method: http.MethodGet, URL: at, Header: header, Secrets: secrets}, out)
+	return notify.Do(ctx, c.client, notify.Request{Service: service, Method: http.MethodGet, URL: at, Header: header, Secrets: secrets}, out)
 }
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
@@ -73,37 +71,6 @@ func cloudflareKeys(b block) (http.Header, []string) {
 	return bearer(b["api_token"]), secrets
 }
 
-// aws asks the Security Token Service who we are (GetCallerIdentity), which every identity
-// may. That a role can be assumed is not tried.
-func (c clouds) aws(ctx context.Context, b block) (string, error) {
-	at := b.base("https://sts.us-east-1.amazonaws.com") + "/?Action=GetCallerIdentity&Version=2011-06-15"
-	address, err := web.ParseAddress(at)
-	if err != nil {
-		return "", err
-	}
-	signed := web.Request{Address: address}
-	web.AWS{ID: b["aws_access_key"], Secret: b["aws_secret_key"], Token: b["aws_session_token"], Region: "us-east-1", Service: "sts"}.Sign(&signed, time.Now())
-	header := http.Header{}
-	for _, line := range signed.Headers {
-		header.Set(line.Name, line.Value)
-	}
-	var answer struct {
-		Response struct {
-			Result struct {
-				Account, Arn string
-			} `json:"GetCallerIdentityResult"`
-		} `json:"GetCallerIdentityResponse"`
-	}
-	if err := c.get(ctx, "AWS", at, header, []string{b["aws_secret_key"], b["aws_session_token"]}, &answer); err != nil {
-		return "", err
-	}
-	said := "we are " + answer.Response.Result.Arn
-	if b["assume_role_arn"] != "" || b["assume_role_name"] != "" {
-		said += "; that the role can be assumed was not tried"
-	}
-	return said, nil
-}
-
 // kubernetes asks for the cluster's version: a token that is wrong is refused even there.
 func (c clouds) kubernetes(ctx context.Context, b block) (string, error) {
 	k, err := readKubeconfig(b["kubeconfig_encoded"], b["context"])
@@ -140,36 +107,6 @@ func (k cluster) client(guard *netguard.Guard) (*http.Client, error) {
 	return client, nil
 }
 
-// azure asks for a token of the service principal, which is thrown away.
-func (c clouds) azure(ctx context.Context, b block) (string, error) {
-	at := b.base("https://login.microsoftonline.com") + "/" + url.PathEscape(b["tenant_id"]) + "/oauth2/v2.0/token"
-	err := c.grant(ctx, "Azure", at, []string{b["client_secret"]}, url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {b["client_id"]}, "client_secret": {b["client_secret"]}, "scope": {"https://management.azure.com/.default"},
-	})
-	return "the service principal can log in; what it may read was not tried", err
-}
-
-// gcp asks for a read-only token of the service account with a signed claim (RFC 7523).
-func (c clouds) gcp(ctx context.Context, b block) (string, error) {
-	var account struct {
-		Email string `json:"client_email"`
-		Key   string `json:"private_key"`
-	}
-	if json.Unmarshal([]byte(b["gcp_service_account_key"]), &account) != nil || account.Email == "" || account.Key == "" {
-		return "", errors.New("gcp_service_account_key is not the JSON key of a service account")
-	}
-	const public = "https://oauth2.googleapis.com"
-	claim, err := signClaim(account.Key, map[string]any{
-		"iss": account.Email, "scope": "https://www.googleapis.com/auth/cloud-platform.read-only", "aud": public + "/token",
-		"iat": time.Now().Unix(), "exp": time.Now().Add(5 * time.Minute).Unix(),
-	})
-	if err != nil {
-		return "", err
-	}
-	err = c.grant(ctx, "Google", b.base(public)+"/token", []string{account.Key, claim}, url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {claim}})
-	return account.Email + " can log in; what it may read was not tried", err
-}
-
 // signClaim makes a JSON web token under an RSA key in PEM (RS256).
 func signClaim(key string, claim map[string]any) (string, error) {
 	block, _ := pem.Decode([]byte(key))
@@ -192,30 +129,21 @@ func signClaim(key string, claim map[string]any) (string, error) {
 	return text + "." + encode(signature), err
 }
 
-// grant asks for an access token (RFC 6749) and looks only whether there is one.
-func (c clouds) grant(ctx context.Context, service, at string, secrets []string, form url.Values) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
-	if err != nil {
-		return err
+// grant asks for an access token (RFC 6749).
+func (c clouds) grant(ctx context.Context, service, at string, secrets []string, form url.Values) (token string, err error) {
+	request := func() (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
+		if err == nil {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		return req, err
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	resp, err := c.guard.Client(cloudTimeout).Do(req)
-	if err != nil {
-		return &notify.Error{Service: service, Said: "the request failed"}
-	}
-	defer resp.Body.Close()
 	var answer struct {
 		Token string `json:"access_token"`
-		Error string `json:"error"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil {
-		return &notify.Error{Service: service, Status: resp.StatusCode, Said: "its answer is not what was asked for"}
+	err = c.ask(ctx, service, secrets, request, func(text []byte) error { return json.Unmarshal(text, &answer) })
+	if err == nil && answer.Token == "" {
+		err = &notify.Error{Service: service, Status: http.StatusOK, Said: "it gave no token"}
 	}
-	if answer.Token == "" {
-		for _, secret := range secrets {
-			answer.Error = strings.ReplaceAll(answer.Error, secret, "********")
-		}
-		return &notify.Error{Service: service, Status: resp.StatusCode, Said: fmt.Sprintf("%.200s", answer.Error)}
-	}
-	return nil
+	return answer.Token, err
 }

@@ -146,7 +146,7 @@ func cloudDesk(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	good := false
 	answer := `{"success": true, "result": {"status": "active"}, "account": {"email": "a@b.c", "status": "active"}, "gitVersion": "v1.31", "access_token": "x",
-		"GetCallerIdentityResponse": {"GetCallerIdentityResult": {"Arn": "arn:aws:iam::1:user/u"}}}`
+		"value": [{"subscriptionId": "s"}], "projects": [{"projectId": "p"}]}`
 	switch r.Method + " " + r.URL.Path {
 	case "GET /v2/account", "GET /client/v4/user/tokens/verify", "GET /version":
 		good = r.Header.Get("Authorization") == "Bearer s3cret"
@@ -155,6 +155,9 @@ func cloudDesk(w http.ResponseWriter, r *http.Request) {
 	case "GET /":
 		auth := r.Header.Get("Authorization")
 		good = r.URL.Query().Get("Action") == "GetCallerIdentity" && strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=good/") && r.Header.Get("X-Amz-Date") != ""
+		answer = "<R><GetCallerIdentityResult><Arn>arn:aws:iam::1:user/u</Arn></GetCallerIdentityResult></R>"
+	case "GET /subscriptions", "GET /v1/projects":
+		good = r.Header.Get("Authorization") == "Bearer x"
 	case "POST /tenant/oauth2/v2.0/token":
 		good = strings.Contains(string(body), "client_secret=s3cret") && strings.Contains(string(body), "grant_type=client_credentials")
 	case "POST /token":
@@ -192,11 +195,11 @@ func TestCloudsAreTried(t *testing.T) {
 		{"provider: cloudflare, api_token: wrong", "answered 401", false},
 		{"provider: cloudflare, email: e, api_key: s3cret", "are good", true},
 		{"provider: aws, aws_access_key: good, aws_secret_key: s", "we are arn:aws:iam::1:user/u.", true},
-		{"provider: aws, aws_access_key: good, aws_secret_key: s, assume_role_arn: r", "the role can be assumed was not tried", true},
+		{"provider: aws, aws_access_key: good, aws_secret_key: s, assume_role_arn: r", "answered 401", false},
 		{"provider: aws, aws_access_key: bad, aws_secret_key: s", "answered 401", false},
-		{"provider: azure, tenant_id: tenant, client_id: c, client_secret: s3cret", "not tried", true},
+		{"provider: azure, tenant_id: tenant, client_id: c, client_secret: s3cret", "may read 1 subscriptions", true},
 		{"provider: azure, tenant_id: tenant, client_id: c, client_secret: wrong", "invalid_client", false},
-		{"provider: gcp, gcp_service_account_key: " + string(quoted), "bot@p.example can log in", true},
+		{"provider: gcp, gcp_service_account_key: " + string(quoted), "bot@p.example may read p", true},
 		{"provider: gcp, gcp_service_account_key: x", "not the JSON key", false},
 		{"provider: kubernetes, base_url: '', kubeconfig_encoded: " + kubeconfig("s3cret"), "runs v1.31", true},
 		{"provider: kubernetes, base_url: '', kubeconfig_encoded: " + kubeconfig("wrong"), "answered 401", false},
