@@ -34,14 +34,14 @@ type attacker struct {
 }
 
 func attackers(t testing.TB, engine string) map[string]*attacker {
-	h := serve(t, engine)
+	h := serve(t, engine, "WEBHOOK_ALLOW=127.0.0.1/32")
 	admin := h.person("ada", "blue", account.Admin)
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
 		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "mapping_id": (*attacker).mapping, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset, "group_id": (*attacker).group, "policy_id": (*attacker).policy,
-			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret, "agent_id": (*attacker).agent}
+			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret, "agent_id": (*attacker).agent, "mcp_server_id": (*attacker).mcpServer, "tool_id": (*attacker).tool}
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
 	}
@@ -175,6 +175,32 @@ func (a *attacker) another() string {
 	a.t.Helper()
 	id, _ := a.task(a.admin)
 	return id
+}
+
+// nobodysServer is where no MCP server answers, at once.
+const nobodysServer = "http://127.0.0.1:9/mcp"
+
+// mcpServer connects an MCP server that does not answer.
+func (a *attacker) mcpServer() string {
+	a.t.Helper()
+	return a.makeOf("/api/v1/mcp/servers", `{"name": "s`+strings.ToLower(ids.Random(12))+`", "url": "`+nobodysServer+`"}`)
+}
+
+// tool describes an HTTP tool.
+func (a *attacker) tool() string {
+	a.t.Helper()
+	return a.makeOf("/api/v1/tools", `{"name": "t`+strings.ToLower(ids.Random(12))+`", "description": "d", "method": "GET", "url": "`+nobodysServer+`"}`)
+}
+
+// makeOf makes one of the admin's things of the agent surface.
+func (a *attacker) makeOf(path, body string) string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, path, &a.admin, body))
+	var made struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("POST %s: %d %s", path, got.status, got.body)
+	}
+	return made.ID
 }
 
 // secret makes a secret.
@@ -365,6 +391,10 @@ func (a *attacker) body(op *operation) map[string]any {
 		doc["name"] = "A" + ids.Random(12)
 	case "create-secret":
 		doc["name"] = "S" + strings.ToUpper(ids.Random(12))
+	case "connect-mcp-server":
+		doc["name"], doc["url"] = "s"+strings.ToLower(ids.Random(12)), nobodysServer
+	case "create-tool":
+		doc["name"], doc["url"] = "t"+strings.ToLower(ids.Random(12)), nobodysServer
 	}
 	return doc
 }

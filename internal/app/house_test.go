@@ -217,6 +217,8 @@ func (h *house) state() string {
 		`SELECT count(*), coalesce(max(name || masked), ''), coalesce(sum(updated_at), 0) FROM secret`,
 		`SELECT count(*), coalesce(max(key || etag), ''), coalesce(sum(modified_at), 0) FROM file`,
 		`SELECT count(*), coalesce(max(name || description || system_context), ''), coalesce(sum(updated_at), 0) FROM user_agent`,
+		`SELECT count(*), coalesce(max(name || url || headers || masked || trusted_tools || accepted), ''), coalesce(sum(updated_at), 0) FROM mcp_server`,
+		`SELECT count(*), coalesce(max(name || description || request || input_schema), ''), coalesce(sum(updated_at), 0) FROM http_tool`,
 		`SELECT count(*), coalesce(max(title || severity || status || description || remediation), ''), coalesce(sum(updated_at), 0) FROM issue`,
 		`SELECT count(*), coalesce(max(name || webhook_url), ''), coalesce(sum(updated_at), 0) + coalesce(sum(default_spending_cap_cents), -1) FROM team`,
 		`SELECT count(*), coalesce(max(password_hash), ''), coalesce(sum(spending_cap_cents), -1) FROM user_account`,

@@ -42,8 +42,8 @@ const MaxTimeout = 5 * time.Minute
 
 // How many a person may have in a team.
 const (
-	maxServers = 50
-	maxTools   = 200
+	maxServers = 500
+	maxTools   = 1000
 )
 
 // New makes the slice.

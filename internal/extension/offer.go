@@ -55,6 +55,7 @@ type Missing struct {
 const (
 	joinTimeout = 10 * time.Second
 	maxOffers   = 100
+	maxDials    = 32 // servers that are asked side by side
 )
 
 // ForTask gives the tools of a user's task: their own, and those that the members of the
@@ -80,6 +81,7 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	var group errgroup.Group
+	group.SetLimit(maxDials)
 	for i, x := range servers {
 		group.Go(func() (err error) {
 			joined[i], err = s.offerServer(ctx, teamID, x, set)
