@@ -28,14 +28,14 @@ func newBackoffice() http.Handler {
 	mux.HandleFunc("GET /{$}", view("Sales", `<h1>Sales</h1><p><a href="/login">Log in</a></p><p><a href="/report?month=2026-10">October</a></p>`))
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "JSESSIONID=5A8E21C0D3F94B7E; Path=/; SameSite=Lax")
-		page(w, http.StatusOK, "Log in", "<h1>Log in</h1>"+loginForm("/login"))
+		page(w, http.StatusOK, "Log in", "<h1>Log in</h1>"+loginForm)
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("user") == "admin" && r.FormValue("password") == "admin" {
 			page(w, http.StatusOK, "Sales", "<h1>Welcome, admin</h1>")
 			return
 		}
-		page(w, http.StatusUnauthorized, "Log in", "<h1>That was not right</h1>"+loginForm("/login"))
+		page(w, http.StatusUnauthorized, "Log in", "<h1>That was not right</h1>"+loginForm)
 	})
 	mux.HandleFunc("GET /admin/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) })
 	mux.HandleFunc("GET /admin/export.csv", text("text/csv", "id,name,mail\n1,Made-up Mia,mia@customers.example\n"))

@@ -101,10 +101,10 @@ func newClean() http.Handler {
 	})
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "__Host-session=9b1f0c7e2a5d4836; Path=/; Secure; HttpOnly; SameSite=Strict")
-		page(w, http.StatusOK, "Admin login", "<h1>Admin login</h1>"+loginForm("/login"))
+		page(w, http.StatusOK, "Admin login", "<h1>Admin login</h1>"+loginForm)
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, _ *http.Request) {
-		page(w, http.StatusUnauthorized, "Admin login", "<h1>That was not right</h1>"+loginForm("/login"))
+		page(w, http.StatusUnauthorized, "Admin login", "<h1>That was not right</h1>"+loginForm)
 	})
 	mux.HandleFunc("GET /files/{$}", view("Index of our articles", `<h1>Index of our articles</h1><ul><li><a href="/blog/one">one</a></li><li><a href="/blog/two">two</a></li></ul>`))
 	mux.HandleFunc("GET /robots.txt", text("text/plain", "User-agent: *\nDisallow: /search\n"))

@@ -69,17 +69,17 @@ func render(template string) string {
 
 // shell stands for a shell that knows two commands: probe and echo.
 func shell(line string) string {
-	out := ""
+	var out strings.Builder
 	for command := range strings.SplitSeq(line, ";") {
 		name, rest, _ := strings.Cut(strings.TrimSpace(command), " ")
 		switch name {
 		case "probe":
-			out += rest + ": no answer\n"
+			out.WriteString(rest + ": no answer\n")
 		case "echo":
-			out += rest + "\n"
+			out.WriteString(rest + "\n")
 		default:
-			out += "sh: " + name + ": not found\n"
+			out.WriteString("sh: " + name + ": not found\n")
 		}
 	}
-	return out
+	return out.String()
 }

@@ -114,14 +114,14 @@ func fetch(r *http.Request, client *http.Client, address string) (string, error)
 	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return "", &url.Error{Op: "Get", URL: html.EscapeString(address), Err: http.ErrNotSupported}
 	}
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, address, http.NoBody)
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, address, http.NoBody) //nolint:gosec // this is the weakness
 	if err != nil {
 		return "", err
 	}
 	if via := r.Header.Get("Via"); via != "" {
 		req.Header.Set("Via", via) // a fetch within a fetch goes nowhere
 	}
-	resp, err := client.Do(req)
+	resp, err := client.Do(req) //nolint:gosec // this is the weakness; its transport dials nothing
 	if err != nil {
 		return "", err
 	}
