@@ -175,6 +175,28 @@ func inOrder(found []Asset, numbers []uint32) []Asset {
 	return found
 }
 
+// EnumerationsWith are the enumerations of the caller's team that have an asset which a
+// filter picks.
+func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g, err := as.current(ctx, c.TeamID)
+	if err != nil {
+		return nil, err
+	}
+	defer g.RUnlock()
+	s, ids := g.pick(f), []string{}
+	for id := range g.runs {
+		its := slices.Clone(g.among("enumeration", g.enumeration, []string{id}, (*facet).exactly))
+		if its.and(s); its.count() > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
 // Totals are how much an enumeration of a team has.
 func (as *Assets) Totals(ctx context.Context, teamID, enumerationID string) (Totals, error) {
 	g, err := as.current(ctx, teamID)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/page"
@@ -16,6 +17,7 @@ type Filter struct {
 	Types        []Type   // none: any
 	Search       string   // a part of the name, or the id
 	Internal     *bool
+	Having       *asset.Filter // that have an asset which it picks
 	Since, Until time.Time // when it was made; zero is open
 }
 
@@ -114,6 +116,13 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 	if f.Search != "" {
 		name, arg := es.db.Dialect.Contains("e.name", f.Search)
 		where.And("("+name+" OR e.id = ?)", arg, db.Clean(f.Search))
+	}
+	if f.Having != nil {
+		ids, err := es.assets.EnumerationsWith(ctx, *f.Having)
+		if err != nil || len(ids) == 0 {
+			return nil, 0, err
+		}
+		db.In(&where, "e.id", ids)
 	}
 	between(&where, "e.created_at", f.Since, f.Until)
 	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM enumeration e`+where.String(), where.Args...).Scan(&total); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/enumeration"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/finding"
@@ -74,6 +75,7 @@ func (s surface) listEnumerations(ctx context.Context, in *struct {
 	StartDate string `query:"start_date" format:"date" doc:"Made on this day or later."`
 	EndDate   string `query:"end_date" format:"date" doc:"Made on this day or before."`
 	Internal  Maybe  `query:"is_internal" doc:"Whether all it looks at are addresses that are not of the public internet."`
+	Custom    string `query:"custom_filter" maxLength:"6000" doc:"Only those with an asset for which these conditions hold, such as: tls = expired."`
 	Window
 }) (*struct{ Body EnumerationList }, error) {
 	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, enumeration.Sortable)
@@ -86,6 +88,13 @@ func (s surface) listEnumerations(ctx context.Context, in *struct {
 	}
 	if f.Since.IsZero() {
 		f.Since = finding.Since(in.Time, time.Now())
+	}
+	if in.Custom != "" {
+		having, err := asset.Filters{CustomFilter: in.Custom}.Parse(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		f.Having = &having
 	}
 	if f.Statuses, err = oneOf("status", in.Statuses, enumeration.Statuses); err != nil {
 		return nil, err
