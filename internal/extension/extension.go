@@ -69,14 +69,14 @@ func author(ctx context.Context, shared bool) (account.Caller, error) {
 	return account.Writer(ctx)
 }
 
-// own is the caller, when what they want to change is theirs: a secret of its owner may
+// own refuses a caller who wants to change what is another's: a secret of its owner may
 // stand in it, which somebody else could send elsewhere.
-func own(ctx context.Context, ownerID string) (account.Caller, error) {
+func own(ctx context.Context, ownerID string) error {
 	c, err := account.Writer(ctx)
 	if err == nil && c.UserID != ownerID {
 		err = errs.New(errs.Forbidden, "not_the_owner", "Only its owner can change this.")
 	}
-	return c, err
+	return err
 }
 
 // count fails with Conflict when a person has most rows of a table.

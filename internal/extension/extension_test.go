@@ -117,8 +117,7 @@ func (tm team) forTask(t *testing.T, userID string) *Set {
 }
 
 func codeOf(err error) string {
-	var e *errs.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*errs.Error](err); ok {
 		return e.Code
 	}
 	return ""

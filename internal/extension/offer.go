@@ -95,7 +95,7 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 	for _, o := range slices.Concat(append([][]Offer{offers}, joined...)...) {
 		switch {
 		case slices.Contains(taken, o.Name) || slices.ContainsFunc(set.Offers, func(other Offer) bool { return other.Name == o.Name }):
-			set.miss(o.Source, 1, fmt.Sprintf("another tool has the name %s", o.Name))
+			set.miss(o.Source, 1, "another tool has the name "+o.Name)
 		case len(set.Offers) == maxOffers:
 			set.miss(o.Source, 1, fmt.Sprintf("a task has at most %d tools that were brought", maxOffers))
 		default:
@@ -243,7 +243,7 @@ func whyMissing(t ReviewedTool) string {
 func offerOf(x Server, t mcp.Tool, source string, to *line) Offer {
 	trusted := x.Trusts(t)
 	return Offer{
-		Name: mcp.Offered(x.Name, t.Name), Source: source, Description: t.Description, Schema: t.Schema,
+		Name: x.OfferedAs(t), Source: source, Description: t.Description, Schema: t.Schema,
 		ReadOnly: trusted && t.ReadOnly, Repeatable: trusted && (t.ReadOnly || t.Idempotent), Ask: !trusted,
 		Action: t.Name + " at " + source, Timeout: MaxTimeout,
 		Call: func(ctx context.Context, args json.RawMessage) (string, bool, error) {

@@ -49,7 +49,7 @@ type Review struct {
 const reviewTimeout = 20 * time.Second
 
 // CodeNoSecret says that a secret that a server or a tool needs is not there.
-const CodeNoSecret = "secret_not_found" //nolint:gosec // the name of a fault
+const CodeNoSecret = "secret_not_found"
 
 // dial connects to a server with its owner's secrets; hidden are the values that must not
 // be seen in what it sends. An error is for the person who configured it.

@@ -27,6 +27,9 @@ const (
 // Statuses are all of them.
 var Statuses = []Status{Connected, Changed, Failed}
 
+// ServerTool is a tool as a server offers it.
+type ServerTool = mcp.Tool
+
 // Server is a server of the Model Context Protocol that somebody connected.
 type Server struct {
 	ID           string
@@ -209,8 +212,7 @@ func (s *Extensions) ownServer(ctx context.Context, id string) (account.Caller, 
 	if err != nil {
 		return c, x, err
 	}
-	_, err = own(ctx, x.OwnerID)
-	return c, x, err
+	return c, x, own(ctx, x.OwnerID)
 }
 
 // UpdateServer changes a server of the caller's. It asks the server nothing; see Validate.
@@ -254,6 +256,9 @@ func set[T any](field, to *T) {
 func (s *Extensions) DeleteServer(ctx context.Context, id string) error {
 	return s.remove(ctx, "mcp_server", id, errNoServer)
 }
+
+// OfferedAs is the name under which a tool of the server is offered to models.
+func (x Server) OfferedAs(t ServerTool) string { return mcp.Offered(x.Name, t.Name) }
 
 // Offers reports whether a tool of the server is one that tasks may use.
 func (x Server) Offers(t mcp.Tool) bool {

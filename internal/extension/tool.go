@@ -29,6 +29,9 @@ type Tool struct {
 	UpdatedAt time.Time
 }
 
+// Request is an HTTP request with places for arguments and secrets.
+type Request = httptool.Template
+
 // ToolText is what its owner writes of a tool.
 type ToolText struct {
 	Name        string
@@ -36,7 +39,7 @@ type ToolText struct {
 	WhenToUse   string
 	InputSchema json.RawMessage // JSON Schema of an object; what stands in the request is in its properties
 	Timeout     time.Duration   // of one call
-	Request     httptool.Template
+	Request     Request
 }
 
 // NewTool is a tool to be kept.
@@ -231,7 +234,7 @@ func (s *Extensions) UpdateTool(ctx context.Context, id string, change ToolChang
 	if err != nil {
 		return Tool{}, err
 	}
-	if _, err := own(ctx, t.OwnerID); err != nil {
+	if err := own(ctx, t.OwnerID); err != nil {
 		return Tool{}, err
 	}
 	set(&t.Name, change.Name)

@@ -121,7 +121,7 @@ func (r *Request) address(raw string) error {
 	if r.path, err = parse(path); err != nil {
 		return bad(err.Error())
 	}
-	for _, field := range strings.Split(query, "&") {
+	for field := range strings.SplitSeq(query, "&") {
 		name, value, has := strings.Cut(field, "=")
 		if field == "" {
 			continue
@@ -171,12 +171,14 @@ func (r *Request) Sample() string {
 		}
 		return b.String()
 	}
-	out, sep := r.origin+fill(r.path), "?"
-	for _, q := range r.query {
-		out += sep + strings.TrimSuffix(q.name, "\x00") + "=" + fill(q.value)
-		sep = "&"
+	query := make([]string, len(r.query))
+	for i, q := range r.query {
+		query[i] = strings.TrimSuffix(q.name, "\x00") + "=" + fill(q.value)
 	}
-	return out
+	if len(query) == 0 {
+		return r.origin + fill(r.path)
+	}
+	return r.origin + fill(r.path) + "?" + strings.Join(query, "&")
 }
 
 // Params are the arguments that stand in the template, by name.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -91,7 +92,7 @@ type escape func(string) (string, error)
 func (v values) fill(t text, esc escape) (string, error) {
 	var b strings.Builder
 	for _, p := range t {
-		value, what := "", ""
+		var value, what string
 		switch {
 		case p.secret != "":
 			known, ok := v.secrets[p.secret]
@@ -129,7 +130,7 @@ func scalar(v any) (string, error) {
 	case json.Number:
 		return v.String(), nil
 	case bool:
-		return fmt.Sprint(v), nil
+		return strconv.FormatBool(v), nil
 	case nil:
 		return "", errors.New("is needed here")
 	}

@@ -82,10 +82,10 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // fateOf is that of a request without an answer.
 func fateOf(err error) fate {
-	var url *errs.Error // that the guard does not even look up
 	if denied, ok := errors.AsType[*netguard.Denied](err); ok {
 		return fate{denied: denied}
-	} else if errors.As(err, &url) {
+	}
+	if url, ok := errors.AsType[*errs.Error](err); ok { // the guard does not even look it up
 		return fate{denied: url}
 	}
 	return fate{unheard: true}

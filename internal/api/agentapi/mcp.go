@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/agent/mcp"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/extension"
 )
@@ -109,9 +108,9 @@ func mcpServer(ctx context.Context, x extension.Server, review *extension.Review
 	return out
 }
 
-func mcpTool(x extension.Server, t mcp.Tool, state extension.ToolState) MCPTool {
+func mcpTool(x extension.Server, t extension.ServerTool, state extension.ToolState) MCPTool {
 	return MCPTool{
-		Name: t.Name, OfferedAs: mcp.Offered(x.Name, t.Name), Description: t.Description, Schema: document(t.Schema), State: string(state), Digest: t.Digest, Fault: t.Fault,
+		Name: t.Name, OfferedAs: x.OfferedAs(t), Description: t.Description, Schema: document(t.Schema), State: string(state), Digest: t.Digest, Fault: t.Fault,
 		Hidden: t.Hidden, ReadOnly: t.ReadOnly, Idempotent: t.Idempotent, Destructive: t.Destructive, Enabled: x.Offers(t), Trusted: x.Trusts(t),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/agent/httptool"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/extension"
 )
@@ -155,7 +154,7 @@ func (s surface) tools() {
 		}
 		made, err := s.Extensions.CreateTool(ctx, extension.NewTool{Shared: b.Shared, Trusted: b.Trusted, ToolText: extension.ToolText{
 			Name: b.Name, Description: b.Description, WhenToUse: b.WhenToUse, InputSchema: doc, Timeout: time.Duration(b.Timeout) * time.Millisecond,
-			Request: httptool.Template{Method: b.Method, URL: b.URL, Headers: b.Headers, Query: b.Query, Body: b.Body, ResponsePath: b.ResponsePath},
+			Request: extension.Request{Method: b.Method, URL: b.URL, Headers: b.Headers, Query: b.Query, Body: b.Body, ResponsePath: b.ResponsePath},
 		}})
 		return &one{toolOf(ctx, made)}, err
 	})
