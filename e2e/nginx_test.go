@@ -218,7 +218,8 @@ func TestNginxThatHasEverything(t *testing.T) {
 			for _, words := range []string{"check %s for exposed files", "full check of %s"} {
 				d := s.in(t).run(fmt.Sprintf(words, urls[site.name]))
 				for _, f := range d.Issues {
-					if !slices.Contains(plain, f.Template) { // what is true of the host, whatever its paths say
+					unescaped := site.name == "echo" && f.Template == "vedette-xss-path" // a weakness it truly has
+					if !slices.Contains(plain, f.Template) && !unescaped {               // what is true of the host, whatever its paths say
 						t.Errorf("%q reported %s at %s", words, f.Template, f.MatchedAt)
 					}
 				}
