@@ -105,7 +105,9 @@ func (s *story) waitFor(id string) {
 func (s *story) until(line, text, pattern string) *answer {
 	re := regexp.MustCompile(`(?s)` + pattern)
 	deadline := time.Now().Add(patience)
-	for {
+	pace := time.NewTicker(20 * time.Millisecond) // a key has 100 calls a second
+	defer pace.Stop()
+	for ; ; <-pace.C {
 		got := s.request(line, text)
 		if re.Match(got.body) {
 			return got
