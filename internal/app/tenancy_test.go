@@ -78,7 +78,7 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 			out = append(out, pair{path + "?email=ada@example.com", path + "?email=nobody@example.com", http.StatusOK})
 		case p.In == "query" && p.Name == "email":
 			out = append(out, pair{path, strings.ReplaceAll(path, "ada", "nobody"), http.StatusNotFound})
-		case p.In == "query" && p.Schema.Format == "uuid" && pathParameter(op) == "":
+		case p.In == "query" && p.Schema.Format == "uuid" && pathParameter(op) == "" && op.method == http.MethodGet: // else it labels something new
 			out = append(out, pair{path + "?" + p.Name + "=" + a.taskID, path + "?" + p.Name + "=" + ids.New(), http.StatusOK})
 		}
 	}

@@ -24,7 +24,7 @@ const (
 	maxContext = 20_000 // bytes
 	maxTags    = 50
 	maxTag     = 64
-	maxAgents  = 200
+	maxAgents  = 1000
 )
 
 // Agent is one that a person described (agent API, Agents). It is its owner's alone.
