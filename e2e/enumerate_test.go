@@ -128,59 +128,72 @@ func (s *street) compare(t *testing.T, inventory map[string]assetDoc) {
 // or a redirect leads there, and each refusal is told.
 //
 // With VEDETTE_KILL_EVERYWHERE it is killed at each step on each database, and takes
-// pictures, too.
+// pictures, too: in two enumerations, since a chunk whose process dies six times is given up.
 func TestEnumerationFindsTheStreet(t *testing.T) {
-	eachEngine(t, func(t *testing.T, h house) {
-		steps, killed := steps, []string{"dns_permute", "port_scan", "tls_scan"}
-		if strings.HasSuffix(t.Name(), "postgres") {
-			killed = []string{"dns_bruteforce", "dns_resolve", "http_probe", "endpoint_crawling"}
+	killed := map[string][][]string{
+		"sqlite": {{"dns_permute", "port_scan", "tls_scan"}}, "postgres": {{"dns_bruteforce", "dns_resolve", "http_probe", "endpoint_crawling"}},
+	}
+	steps := steps
+	if os.Getenv("VEDETTE_KILL_EVERYWHERE") != "" {
+		steps = append(slices.Clone(steps), "http_screenshot")
+		for engine := range killed {
+			killed[engine] = [][]string{steps[:4], steps[4:]}
 		}
-		if os.Getenv("VEDETTE_KILL_EVERYWHERE") != "" {
-			steps = append(slices.Clone(steps), "http_screenshot")
-			killed = steps
+	}
+	t.Parallel()
+	for engine, runs := range killed {
+		for _, killed := range runs {
+			t.Run(engine+"/"+killed[0], func(t *testing.T) {
+				t.Parallel()
+				findTheStreet(t, newHouse(t, engine), steps, killed)
+			})
 		}
-		s := newStreet(t, killed...)
-		h.env = append(h.env, "SSL_CERT_FILE="+s.roots)
-		serve := func() server {
-			return h.serve("--resolvers", s.resolver, "--origin-zone", "", "--deny-targets", denied[0].String())
+	}
+}
+
+// findTheStreet runs an enumeration that is killed at some steps.
+func findTheStreet(t *testing.T, h house, steps, killed []string) {
+	s := newStreet(t, killed...)
+	h.env = append(h.env, "SSL_CERT_FILE="+s.roots)
+	serve := func() server {
+		return h.serve("--resolvers", s.resolver, "--origin-zone", "", "--deny-targets", denied[0].String())
+	}
+	token := h.admin("ada@example.com")
+	server := serve()
+	c := server.as(token)
+	id := c.enumerate(s.order(steps))
+	for len(s.gates.left()) > 0 {
+		at := s.gates.next(takeover + patience)
+		if at == nil {
+			t.Fatalf("nobody comes to %v: %+v", s.gates.left(), c.enumeration(id))
 		}
-		token := h.admin("ada@example.com")
-		server := serve()
-		c := server.as(token)
-		id := c.enumerate(s.order(steps))
-		for len(s.gates.left()) > 0 {
-			at := s.gates.next(takeover + patience)
-			if at == nil {
-				t.Fatalf("nobody comes to %v: %+v", s.gates.left(), c.enumeration(id))
-			}
-			server.kill()
-			s.gates.open(at...)
-			s.gates.forget()
-			server = serve()
-			c = server.as(token)
+		server.kill()
+		s.gates.open(at...)
+		s.gates.forget()
+		server = serve()
+		c = server.as(token)
+	}
+	e := c.enumerationEnds(id, takeover+2*patience)
+	inventory := c.inventory(id)
+	if e.Status != "finished" || e.Assets != len(inventory) || e.Processed != e.Targets {
+		t.Errorf("%+v, %d assets", e, len(inventory))
+	}
+	s.compare(t, inventory)
+	if n := s.trapped.Load(); n > 0 {
+		t.Errorf("%d connections to what is out of scope", n)
+	}
+	c.refusals(id, "127.2.0.3", "127.1.0.8", "admin.lab.example", "127.200.0.1", fmt.Sprintf("http://127.200.0.1:%d/away", s.ports[web]))
+	var history struct {
+		Data []struct {
+			Status    string
+			New       int `json:"new_assets_discovered"`
+			Processed int `json:"total_targets_processed"`
 		}
-		e := c.enumerationEnds(id, takeover+2*patience)
-		inventory := c.inventory(id)
-		if e.Status != "finished" || e.Assets != len(inventory) || e.Processed != e.Targets {
-			t.Errorf("%+v, %d assets", e, len(inventory))
-		}
-		s.compare(t, inventory)
-		if n := s.trapped.Load(); n > 0 {
-			t.Errorf("%d connections to what is out of scope", n)
-		}
-		c.refusals(id, "127.2.0.3", "127.1.0.8", "admin.lab.example", "127.200.0.1", fmt.Sprintf("http://127.200.0.1:%d/away", s.ports[web]))
-		var history struct {
-			Data []struct {
-				Status    string
-				New       int `json:"new_assets_discovered"`
-				Processed int `json:"total_targets_processed"`
-			}
-		}
-		c.call("GET", "/v1/asset/enumerate/"+id+"/history", nil, &history)
-		if h := history.Data; len(h) != 1 || h[0].New != len(inventory) || h[0].Processed != e.Processed || h[0].Status != "finished" {
-			t.Errorf("%+v", h)
-		}
-	})
+	}
+	c.call("GET", "/v1/asset/enumerate/"+id+"/history", nil, &history)
+	if h := history.Data; len(h) != 1 || h[0].New != len(inventory) || h[0].Processed != e.Processed || h[0].Status != "finished" {
+		t.Errorf("%+v", h)
+	}
 }
 
 // refusals looks for events that say that something was not dialled.
