@@ -119,7 +119,6 @@ require (
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/nicholas-fedor/shoutrrr v0.13.2 // indirect
 	github.com/nwaples/rardecode/v2 v2.0.0-beta.4.0.20241112120701-034e449c6e78 // indirect
-	github.com/openai/openai-go/v3 v3.95.0 // indirect
 	github.com/openrdap/rdap v0.10.2 // indirect
 	github.com/owenrumney/go-sarif/v3 v3.3.1 // indirect
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect

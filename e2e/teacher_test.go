@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,11 +65,7 @@ func (s *teacher) forget() {
 func (s *teacher) counted() (asked int, paid map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	paid = map[string]int{}
-	for at, n := range s.paid {
-		paid[at] = n
-	}
-	return s.asked, paid
+	return s.asked, maps.Clone(s.paid)
 }
 
 func (s *teacher) answer(w http.ResponseWriter, r *http.Request) {

@@ -186,7 +186,7 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 			c.Steps = discover.Steps
 		}
 		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(s discover.Step) bool { return s == discover.HTTPScreenshot })
-	} else if err := os.MkdirAll(f.screenshots, 0o755); err != nil {
+	} else if err := os.MkdirAll(f.screenshots, 0o750); err != nil {
 		return in, c, err
 	}
 	excluded, err := newExclusion(f.exclude)
@@ -291,7 +291,7 @@ func (s *assetSink) write(a discover.Asset) error {
 	s.count++
 	if s.folder != "" && len(a.Screenshot) > 0 {
 		name := fmt.Sprintf("%s-%d.png", strings.Map(inFileName, a.Host), a.Port)
-		if err := os.WriteFile(filepath.Join(s.folder, name), a.Screenshot, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(s.folder, name), a.Screenshot, 0o600); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -149,13 +150,11 @@ func (h *house) pools(p *person) map[string][]string {
 			"total_scan", "total_result", "rescan_count", "scan_time_elapsed", "scan_id", "id", "type",
 		},
 	}
-	for name, values := range map[string][]string{
+	maps.Copy(pools, map[string][]string{
 		"asset_id": ids("/v1/asset/enumerate/contents?limit=50", "id"), "enumerate_id": {"furnished"}, "enumeration_id": {"furnished"},
 		"ip": {"192.0.2.0/28", "10.0.0.1", "2001:db8::/32"}, "technologies": {"nginx", "PHP", "nginx:1.18.0"}, "title": {"log in", "é", "<b>"}, "cname": {"edge.example.net", "*.example.net"},
 		"status_code": {"200", "404"}, "favicon": {"7"}, "from": {"2026-01-02"}, "custom_filter": {`status_code >= 300`, `host ~ example && !(tls = expired)`, `(`},
-	} {
-		pools[name] = values
-	}
+	})
 	pools["asset sort"] = []string{"created_at", "updated_at", "host", "port", "status_code", "content_length", "title", "ip", "technologies", "last_seen", "is_new"}
 	pools["scan_ids"], pools["vuln_hash"] = pools["scan_id"], pools["hash"]
 	return pools

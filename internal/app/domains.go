@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -56,7 +57,7 @@ func (c Config) readSources() (s sources, err error) {
 	for _, entry := range c.SourceKeys {
 		name, key, ok := strings.Cut(entry, "=")
 		if !ok || key == "" {
-			return s, fmt.Errorf("source_keys: write NAME=KEY")
+			return s, errors.New("source_keys: write NAME=KEY")
 		}
 		if err := related.CheckKey(name); err != nil {
 			return s, fmt.Errorf("source_keys: %w", err)

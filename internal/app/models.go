@@ -73,13 +73,13 @@ func (l LLM) price() (*llm.Price, error) {
 		return nil, nil
 	}
 	parts := strings.Split(l.Price, ",")
-	micros := make([]int64, len(parts))
-	for i, part := range parts {
+	micros := make([]int64, 0, 4)
+	for _, part := range parts {
 		dollars, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || !(dollars >= 0 && dollars <= 1e6) || len(parts) < 2 || len(parts) > 4 {
 			return nil, fmt.Errorf("llm_price %q: must be INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]] in US dollars, such as 3,15", l.Price)
 		}
-		micros[i] = int64(math.Ceil(dollars * 1e6))
+		micros = append(micros, int64(math.Ceil(dollars*1e6)))
 	}
 	for len(micros) < 4 {
 		micros = append(micros, micros[0])

@@ -105,7 +105,8 @@ func (f *facet) order() {
 		merged = append(append(merged, rest[:at]...), k.id)
 		rest = rest[at:]
 	}
-	f.sorted = append(merged, rest...)
+	merged = append(merged, rest...)
+	f.sorted = merged
 	f.rank = slices.Grow(f.rank[:0], len(f.sorted))[:len(f.sorted)]
 	for place, id := range f.sorted {
 		f.rank[id] = uint32(place)

@@ -86,7 +86,7 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, seen []discove
 		case g.old == nil:
 			g.no, g.row.doc = uint32(no), rev
 			g.firstRun, g.run, g.createdAt, g.since, g.seenAt = s.Run, s.Run, db.At(s.At), db.At(s.At), db.At(s.At)
-			g.row.labels = joined(autoLabels(g.seen))
+			g.labels = joined(autoLabels(g.seen))
 			news = append(news, g)
 			no++
 		case g.old.run > s.Run: // another run has looked since
@@ -182,7 +182,7 @@ func (as *Assets) match(ctx context.Context, tx *db.Tx, s Seen, sights []*sight)
 // follow takes over what the row has from before.
 func (s *sight) follow(seen Seen) {
 	old := s.old
-	s.no, s.firstRun, s.run, s.createdAt, s.seenAt, s.since, s.row.doc, s.row.labels = old.no, old.firstRun, seen.Run, old.createdAt, db.At(seen.At), old.since, old.doc, old.labels
+	s.no, s.firstRun, s.run, s.createdAt, s.seenAt, s.since, s.row.doc, s.labels = old.no, old.firstRun, seen.Run, old.createdAt, db.At(seen.At), old.since, old.doc, old.labels
 	if s.screenshot == "" {
 		s.screenshot = old.screenshot // pictures come when they are ready
 	}
@@ -263,7 +263,7 @@ func (as *Assets) recall(ctx context.Context, tx *db.Tx, s Seen, g *sight) error
 	// A label that somebody took off does not come back while its reason is the same.
 	had := autoLabels(was)
 	added := slices.DeleteFunc(autoLabels(g.seen), func(label string) bool { return slices.Contains(had, label) })
-	g.row.labels = joined(slices.Concat(words(g.old.labels), added))
+	g.labels = joined(slices.Concat(words(g.old.labels), added))
 	return nil
 }
 
@@ -277,8 +277,8 @@ func (as *Assets) supersede(ctx context.Context, tx *db.Tx, s Seen, g *sight) er
 	if g.screenshot != g.old.screenshot {
 		fields = append(fields, changedField("screenshot", g.old.screenshot, g.screenshot))
 	}
-	if g.row.labels != g.old.labels {
-		fields = append(fields, changedField("labels", words(g.old.labels), words(g.row.labels)))
+	if g.labels != g.old.labels {
+		fields = append(fields, changedField("labels", words(g.old.labels), words(g.labels)))
 	}
 	if err := keep(ctx, tx, s.TeamID, []uint32{g.no}, g.since, g.rev); err != nil {
 		return err

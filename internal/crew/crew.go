@@ -6,7 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -43,8 +43,7 @@ type Agent struct {
 
 // Hash names what the agent is told and may do: the same as long as that stays.
 func (a Agent) Hash() string {
-	text, _ := json.Marshal([]any{a.Name, a.Description, a.WhenToUse, a.SystemContext, a.NativeTools}) // texts always can
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Name, a.Description, a.WhenToUse, a.SystemContext, a.NativeTools))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -98,10 +98,12 @@ func New(d *db.DB, q *queue.Queue, c Config) *Domains {
 	return &Domains{Config: c, db: d, queue: q}
 }
 
-// ProofType and Evidence are documents of discovery that doors show as they are.
+// The documents of discovery that doors show as they are.
 type (
+	// ProofType is a way to prove that one owns a domain.
 	ProofType = discover.ProofType
-	Evidence  = discover.Evidence
+	// Evidence is what speaks for an association.
+	Evidence = discover.Evidence
 )
 
 // Add notes that the caller's team says a domain is its own, to be proved by a TXT record

@@ -18,7 +18,7 @@ type Filter struct {
 	Search       string   // a part of the name, or the id
 	Internal     *bool
 	Having       *asset.Filter // that have an asset which it picks
-	Since, Until time.Time // when it was made; zero is open
+	Since, Until time.Time     // when it was made; zero is open
 }
 
 // Sortable are the fields of an order, as page.Sorts wants them.

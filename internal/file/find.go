@@ -3,9 +3,9 @@ package file
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/account"
@@ -36,12 +36,6 @@ type Page struct {
 	Files []File
 	Next  string // empty: this is the last
 	Total int    // that the filter picks, on every page
-}
-
-// place is where a page ended: the last file's value of the sort, and its key.
-type place struct {
-	Value json.RawMessage `json:"v"`
-	Key   string          `json:"k"`
 }
 
 // FindAll lists files of the caller's.
@@ -108,40 +102,35 @@ func (f Filter) where(d *db.DB, c account.Caller) *db.Where {
 	return &w
 }
 
+// cursorOf is a file's place in an order: the value it is ordered by, and its key.
 func cursorOf(f File, column string) string {
-	var value any = f.Key
+	value := f.Key
 	switch column {
 	case "modified_at":
-		value = f.LastModified.UnixMicro()
+		value = strconv.FormatInt(f.LastModified.UnixMicro(), 10)
 	case "size":
-		value = f.Size
+		value = strconv.FormatInt(f.Size, 10)
 	case "base_name":
 		value = f.BaseName
 	}
-	text, _ := json.Marshal(value) // a number or a string
-	doc, _ := json.Marshal(place{text, f.Key})
-	return base64.RawURLEncoding.EncodeToString(doc)
+	return base64.RawURLEncoding.EncodeToString([]byte(value + "\x00" + f.Key)) // neither can hold a NUL
 }
 
 func readCursor(cursor, column string) (value any, key string, err error) {
 	refusal := errs.Field("cursor", "cursor must be next_cursor of the page before, in the same order.")
 	doc, err := base64.RawURLEncoding.DecodeString(cursor)
-	var at place
-	if err != nil || json.Unmarshal(doc, &at) != nil || at.Key == "" {
+	text, key, ok := strings.Cut(string(doc), "\x00")
+	if err != nil || !ok || key == "" {
 		return nil, "", refusal
 	}
-	if column == "modified_at" || column == "size" {
-		var n int64
-		if json.Unmarshal(at.Value, &n) != nil {
-			return nil, "", refusal
-		}
-		return n, db.Clean(at.Key), nil
+	if column != "modified_at" && column != "size" {
+		return db.Clean(text), db.Clean(key), nil
 	}
-	var s string
-	if json.Unmarshal(at.Value, &s) != nil {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
 		return nil, "", refusal
 	}
-	return db.Clean(s), db.Clean(at.Key), nil
+	return n, db.Clean(key), nil
 }
 
 // Open opens a file of the caller's; who gets it closes it.

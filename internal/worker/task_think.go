@@ -83,12 +83,8 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	if err != nil {
 		return err
 	}
-	e := ending{status: task.Completed, outcome: outcome, opening: strings.TrimSpace(outcome.Summary), requests: outcome.Requests - elsewhere}
-	if elsewhere > 0 {
-		e.opening += fmt.Sprintf("\nCalls of tools that were brought: %d.", elsewhere)
-	}
-	e.opening = strings.TrimSpace(e.opening + "\n" + missingWords(brought.Missing))
-	e.opening += gap + unstaffed
+	e := ending{status: task.Completed, outcome: outcome, requests: outcome.Requests - elsewhere}
+	e.opening = opening(outcome.Summary, elsewhere, missingWords(brought.Missing)) + gap + unstaffed
 	if len(missing) > 0 {
 		e.opening += "\nThere is no secret named " + strings.Join(missing, ", ") + "."
 	}
@@ -103,6 +99,16 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		e.opening = strings.TrimSpace(fmt.Sprintf("The run was stopped (%s). %s", outcome.Code, e.opening))
 	}
 	return w.finish(kept, run, e)
+}
+
+// opening is what a summary begins with: the model's words, how many calls of tools from
+// elsewhere there were, and which of these tools were missing.
+func opening(said string, elsewhere int, missing string) string {
+	said = strings.TrimSpace(said)
+	if elsewhere > 0 {
+		said += fmt.Sprintf("\nCalls of tools that were brought: %d.", elsewhere)
+	}
+	return strings.TrimSpace(said + "\n" + missing)
 }
 
 // loop runs the loop, and ends what people want to end within it.

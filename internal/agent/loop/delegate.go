@@ -25,19 +25,23 @@ type job struct {
 
 // delegateTo is the tool delegate, for those who may be delegated to by name.
 func delegateTo(agents []Agent) llm.Tool {
-	words := "Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each."
+	var words strings.Builder
+	words.WriteString("Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each.")
 	properties := `"title":{"type":"string"},"instruction":{"type":"string","minLength":1}`
 	if len(agents) > 0 {
-		words += " A part may be given to one of these, by name:"
+		words.WriteString(" A part may be given to one of these, by name:")
 		var names []string
 		for _, a := range agents {
 			names = append(names, a.Name)
-			words += fmt.Sprintf("\n- %s: %s", plain(a.Name), orElse(plain(a.WhenToUse), "no word on when"))
+			fmt.Fprintf(&words, "\n- %s: %s", plain(a.Name), orElse(plain(a.WhenToUse), "no word on when"))
 		}
-		list, _ := json.Marshal(names) // strings always can
+		list, err := json.Marshal(names)
+		if err != nil { // strings always can
+			list = []byte("[]")
+		}
 		properties += `,"agent":{"type":"string","enum":` + string(list) + `}`
 	}
-	return llm.Tool{Name: toolDelegate, Description: words, Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
+	return llm.Tool{Name: toolDelegate, Description: words.String(), Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
 		`"items":{"type":"object","properties":{` + properties + `},"required":["instruction"]}}},"required":["tasks"]}`)}
 }
 

@@ -84,10 +84,11 @@ func (u unfolding) follow(ref string) (int, error) {
 		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 		switch in := at.(type) {
 		case map[string]any:
-			found := false
-			if at, found = in[name]; !found {
+			next, found := in[name]
+			if !found {
 				return 0, errFarRefer
 			}
+			at = next
 		case []any:
 			i, err := strconv.Atoi(name)
 			if err != nil || i < 0 || i >= len(in) {

@@ -24,15 +24,15 @@ type MCPServerRequest struct {
 
 // MCPServerPatch is the body of PATCH /api/v1/mcp/servers/{mcp_server_id}.
 type MCPServerPatch struct {
-	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$"`
-	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000"`
+	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$" doc:"Its tools are called name_tool."`
+	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000" doc:"The streamable-HTTP endpoint."`
 	Headers      *map[string]string `json:"headers,omitempty" doc:"In the place of all that were there."`
 	BearerToken  *string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Empty: none."`
 	Enabled      *bool              `json:"enabled,omitempty" doc:"Whether tasks may use it."`
-	Shared       *bool              `json:"shared,omitempty"`
-	ReadOnly     *bool              `json:"read_only,omitempty"`
+	Shared       *bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it."`
+	ReadOnly     *bool              `json:"read_only,omitempty" doc:"Whether only tools are offered that the server marks as read-only."`
 	EnabledTools *[]string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"An empty list: all."`
-	TrustedTools *[]string          `json:"trusted_tools,omitempty" maxItems:"200"`
+	TrustedTools *[]string          `json:"trusted_tools,omitempty" maxItems:"200" doc:"Names of tools that may be called without asking a person."`
 }
 
 // MCPTool is a tool of a connected server.
@@ -55,22 +55,22 @@ type MCPTool struct {
 // MCPServer is a connected server of the Model Context Protocol.
 type MCPServer struct {
 	ID           string            `json:"id"`
-	Name         string            `json:"name"`
-	URL          string            `json:"url"`
-	Headers      map[string]string `json:"headers"`
+	Name         string            `json:"name" doc:"Its tools are called name_tool."`
+	URL          string            `json:"url" doc:"The streamable-HTTP endpoint."`
+	Headers      map[string]string `json:"headers" doc:"Of every request; {{$NAME}} is a secret."`
 	MaskedToken  string            `json:"masked_token" doc:"The bearer token's beginning and end, or its secret; empty: none."`
-	Enabled      bool              `json:"enabled"`
-	Shared       bool              `json:"shared"`
+	Enabled      bool              `json:"enabled" doc:"Whether tasks may use it."`
+	Shared       bool              `json:"shared" doc:"Whether everybody's tasks in the team may use it."`
 	IsOwner      bool              `json:"is_owner" doc:"It is yours; only its owner changes it."`
-	ReadOnly     bool              `json:"read_only"`
+	ReadOnly     bool              `json:"read_only" doc:"Whether only tools are offered that the server marks as read-only."`
 	EnabledTools []string          `json:"enabled_tools" doc:"Empty: all."`
-	TrustedTools []string          `json:"trusted_tools"`
+	TrustedTools []string          `json:"trusted_tools" doc:"Names of tools that may be called without asking a person."`
 	Status       string            `json:"status" enum:"connected,changed,failed" doc:"What came of the last attempt to reach it; changed: tools are not as they were accepted."`
 	ErrorCode    string            `json:"error_code" doc:"Why it could not be asked, for programs; empty otherwise."`
 	Error        string            `json:"error" doc:"Why it could not be asked; empty otherwise."`
 	Tools        []MCPTool         `json:"tools" doc:"What it offers; of GET, what was accepted."`
 	MoreTools    int               `json:"more_tools" doc:"How many more it offers at least, which were not looked at."`
-	CheckedAt    time.Time         `json:"checked_at"`
+	CheckedAt    time.Time         `json:"checked_at" doc:"When it was last asked."`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
 }

@@ -18,7 +18,7 @@ type ToolRequest struct {
 	WhenToUse    string            `json:"when_to_use,omitempty" maxLength:"2000" doc:"When a model should use it."`
 	InputSchema  map[string]any    `json:"input_schema,omitempty" doc:"JSON Schema of the arguments: an object. Arguments are checked against it before each call."`
 	Timeout      int64             `json:"timeout,omitempty" minimum:"1000" maximum:"300000" doc:"How long a call may take, in milliseconds; 30,000 when absent."`
-	Method       string            `json:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE"`
+	Method       string            `json:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"The HTTP method."`
 	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"Scheme and host are written out; in path and query {{name}} is an argument and {{$NAME}} a secret of yours."`
 	Headers      map[string]string `json:"headers,omitempty" doc:"Placeholders may stand in the values. Credentials must be secrets."`
 	Query        map[string]string `json:"query,omitempty" doc:"Added to the query of the URL. A field that is nothing but an argument is left out when it is not given."`
@@ -30,39 +30,39 @@ type ToolRequest struct {
 
 // ToolPatch is the body of PATCH /api/v1/tools/{tool_id}.
 type ToolPatch struct {
-	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_-]*$"`
-	Description  *string            `json:"description,omitempty" minLength:"1" maxLength:"2000"`
-	WhenToUse    *string            `json:"when_to_use,omitempty" maxLength:"2000"`
-	InputSchema  *map[string]any    `json:"input_schema,omitempty"`
-	Timeout      *int64             `json:"timeout,omitempty" minimum:"1000" maximum:"300000"`
-	Method       *string            `json:"method,omitempty" enum:"GET,HEAD,POST,PUT,PATCH,DELETE"`
-	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000"`
+	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_-]*$" doc:"What models call it."`
+	Description  *string            `json:"description,omitempty" minLength:"1" maxLength:"2000" doc:"What it does, for models and people."`
+	WhenToUse    *string            `json:"when_to_use,omitempty" maxLength:"2000" doc:"When a model should use it."`
+	InputSchema  *map[string]any    `json:"input_schema,omitempty" doc:"JSON Schema of the arguments."`
+	Timeout      *int64             `json:"timeout,omitempty" minimum:"1000" maximum:"300000" doc:"How long a call may take, in milliseconds."`
+	Method       *string            `json:"method,omitempty" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"The HTTP method."`
+	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000" doc:"Where the request goes; {{name}} is an argument and {{$NAME}} a secret."`
 	Headers      *map[string]string `json:"headers,omitempty" doc:"In the place of all that were there; so are query and input_schema."`
-	Query        *map[string]string `json:"query,omitempty"`
+	Query        *map[string]string `json:"query,omitempty" doc:"Added to the query of the URL."`
 	Body         json.RawMessage    `json:"body,omitempty" doc:"null: none."`
-	ResponsePath *string            `json:"response_path,omitempty" maxLength:"500"`
+	ResponsePath *string            `json:"response_path,omitempty" maxLength:"500" doc:"A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; empty: all of it."`
 	Enabled      *bool              `json:"enabled,omitempty" doc:"Whether tasks may use it."`
-	Shared       *bool              `json:"shared,omitempty"`
-	Trusted      *bool              `json:"trusted,omitempty"`
+	Shared       *bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it."`
+	Trusted      *bool              `json:"trusted,omitempty" doc:"Whether requests other than GET and HEAD are sent without asking a person."`
 }
 
 // Tool is an HTTP tool that somebody described.
 type Tool struct {
 	ID           string            `json:"id"`
-	Name         string            `json:"name"`
-	Description  string            `json:"description"`
-	WhenToUse    string            `json:"when_to_use"`
-	InputSchema  any               `json:"input_schema"`
+	Name         string            `json:"name" doc:"What models call it."`
+	Description  string            `json:"description" doc:"What it does, for models and people."`
+	WhenToUse    string            `json:"when_to_use" doc:"When a model should use it."`
+	InputSchema  any               `json:"input_schema" doc:"JSON Schema of the arguments."`
 	Timeout      int64             `json:"timeout" doc:"In milliseconds."`
-	Method       string            `json:"method"`
-	URL          string            `json:"url"`
-	Headers      map[string]string `json:"headers"`
-	Query        map[string]string `json:"query"`
+	Method       string            `json:"method" doc:"The HTTP method."`
+	URL          string            `json:"url" doc:"Where the request goes; {{name}} is an argument and {{$NAME}} a secret."`
+	Headers      map[string]string `json:"headers" doc:"The headers of the request."`
+	Query        map[string]string `json:"query" doc:"Added to the query of the URL."`
 	Body         any               `json:"body" doc:"null: none."`
-	ResponsePath string            `json:"response_path"`
-	Enabled      bool              `json:"enabled"`
-	Shared       bool              `json:"shared"`
-	Trusted      bool              `json:"trusted"`
+	ResponsePath string            `json:"response_path" doc:"A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; empty: all of it."`
+	Enabled      bool              `json:"enabled" doc:"Whether tasks may use it."`
+	Shared       bool              `json:"shared" doc:"Whether everybody's tasks in the team may use it."`
+	Trusted      bool              `json:"trusted" doc:"Whether requests other than GET and HEAD are sent without asking a person."`
 	IsOwner      bool              `json:"is_owner" doc:"It is yours; only its owner changes it."`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`

@@ -1,6 +1,7 @@
 package agentapi
 
 import (
+	"maps"
 	"reflect"
 
 	"github.com/vedette-sec/vedette/internal/account"
@@ -57,6 +58,14 @@ func words[S ~string](values []S) (out []string) {
 // fieldWords describe fields: by name where a name means the same everywhere, and by
 // schema where it does not.
 func fieldWords() map[string]string {
+	all := taskWords()
+	maps.Copy(all, logWords())
+	maps.Copy(all, otherWords())
+	return all
+}
+
+// taskWords are those of tasks and what belongs to them.
+func taskWords() map[string]string {
 	return map[string]string{
 		"id":                  "A uuid.",
 		"task_id":             "The task's id.",
@@ -102,7 +111,12 @@ func fieldWords() map[string]string {
 		"default_available":   "Whether every task may use it.",
 		"created_by_agent":    "As in the request.",
 		"Secret.name":         "What tasks call it by.",
+	}
+}
 
+// logWords are those of the log of what agents did.
+func logWords() map[string]string {
+	return map[string]string{
 		"AgentLogEvent.id":             "What it is called in this log.",
 		"AgentLogEvent.sequence":       "Its place in the task's journal.",
 		"AgentLogEvent.event_type":     "What began: model_call, tool_call, question, branch_start, verdict or note.",
@@ -147,7 +161,12 @@ func fieldWords() map[string]string {
 		"tool_time_ms":         "How long tools took, in milliseconds.",
 		"llm_time_ms":          "How long models took, in milliseconds.",
 		"cost_by_model":        "What each model cost, in US dollars.",
+	}
+}
 
+// otherWords are those of models, usage, keys and what an operator sees.
+func otherWords() map[string]string {
+	return map[string]string{
 		"StoredKey.provider_key":  "The key as it is kept.",
 		"StoredKey.validation":    "What the provider said of it.",
 		"KeyValidation.valid":     "Whether the provider took the key.",

@@ -44,7 +44,7 @@ type GroupRequest struct {
 
 // GroupPatch changes a group.
 type GroupPatch struct {
-	Filters AssetFilters `json:"filters,omitempty" doc:"Which assets."`
+	Filters AssetFilters `json:"filters,omitzero" doc:"Which assets."`
 	Name    string       `json:"name,omitempty" maxLength:"200" doc:"What it is called; empty: as before."`
 }
 

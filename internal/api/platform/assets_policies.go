@@ -55,7 +55,7 @@ type PolicyRequest struct {
 
 // PolicyPatch changes a policy.
 type PolicyPatch struct {
-	Filters        AssetFilters `json:"policies,omitempty" doc:"Which assets it is about."`
+	Filters        AssetFilters `json:"policies,omitzero" doc:"Which assets it is about."`
 	Name           string       `json:"name,omitempty" maxLength:"200" doc:"What it is called."`
 	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"What it does."`
 	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Where it alerts."`

@@ -96,7 +96,7 @@ type EnumerateRequest struct {
 	Name           string                `json:"name,omitempty" maxLength:"200" doc:"Its name; the first thing it looks at without it."`
 	Steps          []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping" doc:"What is done; all without any."`
 	Ports          string                `json:"enumeration_ports,omitempty" maxLength:"500000" doc:"Ports and ranges separated by commas, top-100, top-1000 or full; top-100 without it."`
-	Config         EnumerationLaunchOpts `json:"enumeration_config,omitempty" doc:"Further options."`
+	Config         EnumerationLaunchOpts `json:"enumeration_config,omitzero" doc:"Further options."`
 	AlertConfigIDs []string              `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Configurations for alerts."`
 	NoGlobalAlerts bool                  `json:"disable_global_alert_config,omitempty" doc:"Leave out the team's global configurations for alerts."`
 	ExcludeTargets []string              `json:"exclude_targets,omitempty" maxItems:"10000" doc:"Hosts with *, addresses and ranges to leave out."`
@@ -133,7 +133,7 @@ type EnumerationConfig struct {
 	Inputs             []string              `json:"enrichment_inputs,omitempty" maxItems:"50000" doc:"Hosts, addresses, ranges and URLs to look at."`
 	Steps              []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping" doc:"What is done; all without any."`
 	Ports              *string               `json:"enum_ports,omitempty" maxLength:"500000" doc:"Ports and ranges separated by commas, top-100, top-1000 or full."`
-	Launch             EnumerationLaunchOpts `json:"enumeration_config,omitempty" doc:"Further options."`
+	Launch             EnumerationLaunchOpts `json:"enumeration_config,omitzero" doc:"Further options."`
 	AlertConfigIDs     []string              `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Configurations for alerts."`
 	SubfinderConfigIDs []string              `json:"subfinder_config_ids,omitempty" maxItems:"100" doc:"Configurations with keys of sources, besides the team's global ones."`
 	Exclusions         []string              `json:"exclusions,omitempty" maxItems:"10000" doc:"Patterns of what is left out; those that begin with + say what alone is taken in."`
