@@ -150,17 +150,34 @@ func (c *compiler) step(templates []*syntax.Template) (programs []*program.Progr
 // starter catalogue. It tells of each that cannot run why not; the error is about the
 // paths themselves.
 func Templates(ctx context.Context, paths ...string) (programs []*program.Program, problems []error, err error) {
-	s, err := Select(ctx, load.Options{Paths: paths, IgnoredToo: true, Allow: AllTemplates()}, program.Options{})
+	plain, err := Select(ctx, load.Options{Paths: paths, IgnoredToo: true, Allow: AllTemplates()}, program.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, r := range slices.Concat(s.Refused, s.Unsupported) {
+	for _, r := range slices.Concat(plain.Refused, plain.Unsupported) {
 		problems = append(problems, r.Err)
 	}
-	for _, skip := range s.Skipped {
+	fuzzing := false
+	for _, skip := range plain.Skipped {
+		if skip.Reason == load.SkippedFuzzing {
+			fuzzing = true
+			continue
+		}
 		problems = append(problems, errs.New(errs.Invalid, syntax.CodeUnsupported, "%s: skipped: %s", skip.Path, skip.Reason))
 	}
-	return s.Programs, problems, nil
+	if !fuzzing {
+		return plain.Programs, problems, nil
+	}
+	allow := AllTemplates()
+	allow.DAST = true
+	s, err := Select(ctx, load.Options{Paths: paths, IgnoredToo: true, Allow: allow}, program.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	again := func(p *program.Program) bool { // global matchers run in both kinds of scans
+		return slices.ContainsFunc(plain.Programs, func(q *program.Program) bool { return q.Path == p.Path })
+	}
+	return slices.Concat(plain.Programs, slices.DeleteFunc(s.Programs, again)), problems, nil
 }
 
 // AllTemplates allows everything but fuzzing alone.
