@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 )
@@ -29,47 +30,50 @@ type say struct {
 	pattern          *regexp.Regexp
 }
 
-// says are in order: the first that matches counts.
-var says = []say{
-	{"ssh", "", regexp.MustCompile(`^SSH-[0-9.]+-(?P<product>OpenSSH|dropbear|libssh|Cisco|ROSSSH|mod_sftp|[A-Za-z.]+)[-_ ]?(?P<version>[0-9][^\s]*)?`)},
-	{"ssh", "", regexp.MustCompile(`^SSH-[0-9.]+-`)},
-	{"vnc", "", regexp.MustCompile(`^RFB (?P<version>\d{3}\.\d{3})\n`)},
-	{"rsync", "", regexp.MustCompile(`^@RSYNCD: (?P<version>[\d.]+)`)},
-	{"redis", "Redis", regexp.MustCompile(`(?s)^\$\d+\r\n.*redis_version:(?P<version>[^\r\n]{1,40})`)},
-	{"redis", "Redis", regexp.MustCompile(`^(?:-NOAUTH |-DENIED |-ERR (?:wrong number of arguments for|unknown command|operation not permitted|Client sent)|\+PONG|-LOADING|-MISCONF)`)},
-	{"memcached", "memcached", regexp.MustCompile(`^VERSION (?P<version>[^\r\n]{1,40})\r\n`)},
-	{"memcached", "memcached", regexp.MustCompile(`^ERROR\r\n`)},
-	{"zookeeper", "ZooKeeper", regexp.MustCompile(`^Zookeeper version: (?P<version>[0-9][^-,\s]*)`)},
-	{"zookeeper", "ZooKeeper", regexp.MustCompile(`^srvr is not executed because it is not in the whitelist`)},
-	{"imap", "", regexp.MustCompile(`(?i)^\* (?:OK|PREAUTH|BYE)\b.*?(?P<product>Dovecot|Courier-IMAP|Cyrus IMAP|Microsoft Exchange)?(?: v?(?P<version>\d[\w.-]*))?`)},
-	{"pop3", "", regexp.MustCompile(`(?i)^\+OK\b.*?(?P<product>Dovecot|Courier|Cyrus POP3|Microsoft Exchange)?(?: v?(?P<version>\d[\w.-]*))?`)},
-	{"smtp", "", regexp.MustCompile(`(?i)^[245]\d\d[ -].*\bE?SMTP\b.*?(?P<product>Postfix|Exim|Sendmail|OpenSMTPD|Microsoft ESMTP MAIL Service|Haraka)[ /]*(?:Version: ?)?(?P<version>\d[\w.+-]*)?`)},
-	{"smtp", "", regexp.MustCompile(`(?i)^[245]\d\d[ -].*\bE?SMTP\b`)},
-	{"ftp", "", regexp.MustCompile(`(?i)^220[ -].*?(?P<product>vsFTPd|ProFTPD|Pure-FTPd|FileZilla Server|Microsoft FTP Service|pyftpdlib)[ /]*(?:version )?(?P<version>\d[\w.-]*)?`)},
-	{"ftp", "", regexp.MustCompile(`(?i)^220[ -].*\bftp\b`)},
-	{"nntp", "", regexp.MustCompile(`(?i)^20[01] .*(?:nntp|news|InterNetNews)`)},
-	{"irc", "", regexp.MustCompile(`^:\S{1,200} (?:NOTICE|4\d\d) `)},
-	{"irc", "", regexp.MustCompile(`^(?:NOTICE (?:AUTH|\*) :|ERROR :Closing Link)`)},
-	{"rtsp", "", regexp.MustCompile(`(?is)^RTSP/1\.\d \d{3}(?:.*\r\nServer: (?P<product>[^\r\n/]{1,60})(?:/(?P<version>[^\r\n ]{1,40}))?)?`)},
-	{"sip", "", regexp.MustCompile(`(?is)^SIP/2\.0 \d{3}(?:.*\r\n(?:Server|User-Agent): (?P<product>[^\r\n/]{1,60})(?:/(?P<version>[^\r\n ]{1,40}))?)?`)},
-	{"http", "", regexp.MustCompile(`(?is)^(?:HTTP/[0-9.]+ \d{3}|ICY \d{3}).*?\nServer: *(?P<product>[^\r\n/(]{1,60})(?:/(?P<version>[^\r\n ]{1,40}))?`)},
-	{"http", "", regexp.MustCompile(`^(?:HTTP/?[0-9.]* +\d{3}|ICY \d{3})`)},
-	{"http", "", regexp.MustCompile(`(?i)^\s*<(?:html|!doctype html)`)},
-	{"postgresql", "PostgreSQL", regexp.MustCompile(`^E.{0,4}SFATAL\x00`)},
-	{"postgresql", "PostgreSQL", regexp.MustCompile(`^E[\x00-\xff]{4}.{0,200}unsupported frontend protocol`)},
-	{"mysql", "MySQL", regexp.MustCompile(`(?s)^.\x00\x00\x00\xff.{2}(?:#\w{5})?Host .* is (?:not allowed to connect|blocked)`)},
-	{"teamspeak", "", regexp.MustCompile(`^TS3\n`)},
-	{"xmpp", "", regexp.MustCompile(`^<\?xml[^>]*>\s*<stream:`)},
-	{"perforce", "", regexp.MustCompile(`^info server version`)},
-	{"finger", "", regexp.MustCompile(`^Login:? +(?:Name|[a-z])`)},
-	{"svn", "", regexp.MustCompile(`^\( success \( \d `)},
-	{"git", "", regexp.MustCompile(`^[0-9a-f]{4}ERR `)},
-	{"adb", "", regexp.MustCompile(`^(?:CNXN|AUTH)[\x00-\xff]{4}`)},
-}
+// says are in order: the first that matches counts. They are made by whoever asks first,
+// not in each start of the program.
+var says = sync.OnceValue(func() []say {
+	return []say{
+		{"ssh", "", regexp.MustCompile(`^SSH-[0-9.]+-(?P<product>OpenSSH|dropbear|libssh|Cisco|ROSSSH|mod_sftp|[A-Za-z.]+)[-_ ]?(?P<version>[0-9][^\s]*)?`)},
+		{"ssh", "", regexp.MustCompile(`^SSH-[0-9.]+-`)},
+		{"vnc", "", regexp.MustCompile(`^RFB (?P<version>\d{3}\.\d{3})\n`)},
+		{"rsync", "", regexp.MustCompile(`^@RSYNCD: (?P<version>[\d.]+)`)},
+		{"redis", "Redis", regexp.MustCompile(`(?s)^\$\d+\r\n.*redis_version:(?P<version>[^\r\n]{1,40})`)},
+		{"redis", "Redis", regexp.MustCompile(`^(?:-NOAUTH |-DENIED |-ERR (?:wrong number of arguments for|unknown command|operation not permitted|Client sent)|\+PONG|-LOADING|-MISCONF)`)},
+		{"memcached", "memcached", regexp.MustCompile(`^VERSION (?P<version>[^\r\n]{1,40})\r\n`)},
+		{"memcached", "memcached", regexp.MustCompile(`^ERROR\r\n`)},
+		{"zookeeper", "ZooKeeper", regexp.MustCompile(`^Zookeeper version: (?P<version>[0-9][^-,\s]*)`)},
+		{"zookeeper", "ZooKeeper", regexp.MustCompile(`^srvr is not executed because it is not in the whitelist`)},
+		{"imap", "", regexp.MustCompile(`(?i)^\* (?:OK|PREAUTH|BYE)\b.*?(?P<product>Dovecot|Courier-IMAP|Cyrus IMAP|Microsoft Exchange)?(?: v?(?P<version>\d[\w.-]*))?`)},
+		{"pop3", "", regexp.MustCompile(`(?i)^\+OK\b.*?(?P<product>Dovecot|Courier|Cyrus POP3|Microsoft Exchange)?(?: v?(?P<version>\d[\w.-]*))?`)},
+		{"smtp", "", regexp.MustCompile(`(?i)^[245]\d\d[ -].*\bE?SMTP\b.*?(?P<product>Postfix|Exim|Sendmail|OpenSMTPD|Microsoft ESMTP MAIL Service|Haraka)[ /]*(?:Version: ?)?(?P<version>\d[\w.+-]*)?`)},
+		{"smtp", "", regexp.MustCompile(`(?i)^[245]\d\d[ -].*\bE?SMTP\b`)},
+		{"ftp", "", regexp.MustCompile(`(?i)^220[ -].*?(?P<product>vsFTPd|ProFTPD|Pure-FTPd|FileZilla Server|Microsoft FTP Service|pyftpdlib)[ /]*(?:version )?(?P<version>\d[\w.-]*)?`)},
+		{"ftp", "", regexp.MustCompile(`(?i)^220[ -].*\bftp\b`)},
+		{"nntp", "", regexp.MustCompile(`(?i)^20[01] .*(?:nntp|news|InterNetNews)`)},
+		{"irc", "", regexp.MustCompile(`^:\S{1,200} (?:NOTICE|4\d\d) `)},
+		{"irc", "", regexp.MustCompile(`^(?:NOTICE (?:AUTH|\*) :|ERROR :Closing Link)`)},
+		{"rtsp", "", regexp.MustCompile(`(?is)^RTSP/1\.\d \d{3}(?:.*\r\nServer: (?P<product>[^\r\n/]{1,60})(?:/(?P<version>[^\r\n ]{1,40}))?)?`)},
+		{"sip", "", regexp.MustCompile(`(?is)^SIP/2\.0 \d{3}(?:.*\r\n(?:Server|User-Agent): (?P<product>[^\r\n/]{1,60})(?:/(?P<version>[^\r\n ]{1,40}))?)?`)},
+		{"http", "", regexp.MustCompile(`(?is)^(?:HTTP/[0-9.]+ \d{3}|ICY \d{3}).*?\nServer: *(?P<product>[^\r\n/(]{1,60})(?:/(?P<version>[^\r\n ]{1,40}))?`)},
+		{"http", "", regexp.MustCompile(`^(?:HTTP/?[0-9.]* +\d{3}|ICY \d{3})`)},
+		{"http", "", regexp.MustCompile(`(?i)^\s*<(?:html|!doctype html)`)},
+		{"postgresql", "PostgreSQL", regexp.MustCompile(`^E.{0,4}SFATAL\x00`)},
+		{"postgresql", "PostgreSQL", regexp.MustCompile(`^E[\x00-\xff]{4}.{0,200}unsupported frontend protocol`)},
+		{"mysql", "MySQL", regexp.MustCompile(`(?s)^.\x00\x00\x00\xff.{2}(?:#\w{5})?Host .* is (?:not allowed to connect|blocked)`)},
+		{"teamspeak", "", regexp.MustCompile(`^TS3\n`)},
+		{"xmpp", "", regexp.MustCompile(`^<\?xml[^>]*>\s*<stream:`)},
+		{"perforce", "", regexp.MustCompile(`^info server version`)},
+		{"finger", "", regexp.MustCompile(`^Login:? +(?:Name|[a-z])`)},
+		{"svn", "", regexp.MustCompile(`^\( success \( \d `)},
+		{"git", "", regexp.MustCompile(`^[0-9a-f]{4}ERR `)},
+		{"adb", "", regexp.MustCompile(`^(?:CNXN|AUTH)[\x00-\xff]{4}`)},
+	}
+})
 
 // readText tells services that speak in text.
 func readText(b []byte, _ uint16) (Result, bool) {
-	for _, s := range says {
+	for _, s := range says() {
 		m := s.pattern.FindSubmatch(b)
 		if m == nil {
 			continue
