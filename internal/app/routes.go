@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,9 +31,13 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), queueMetrics{a.queue})
 
 	mux := http.NewServeMux()
-	mux.Handle(agentapi.Prefix, agent)
+	surfaces := map[string]http.Handler{agentapi.Prefix: agent}
 	for _, prefix := range platform.Prefixes {
-		mux.Handle(prefix, plat)
+		surfaces[prefix] = plat
+	}
+	for prefix, surface := range surfaces {
+		mux.Handle(prefix, surface)
+		mux.Handle(strings.TrimSuffix(prefix, "/"), surface)
 	}
 	mux.Handle(mcp.Path, mcp.New(kit, mcp.Deps{Tasks: a.Tasks, Scans: a.Scans, Findings: a.Findings, Assets: a.assets, Enumerations: a.enumerations, Catalog: a.catalog}))
 	var specs []docs.Spec
@@ -39,7 +45,7 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 		path string
 		api  *rest.API
 	}{{"/api/openapi", agent}, {"/v1/openapi", plat}} {
-		path, api := surface.path, surface.api
+		base, api := surface.path, surface.api
 		asJSON, err := api.ContractJSON()
 		if err != nil {
 			return nil, err
@@ -48,9 +54,9 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 		if err != nil {
 			return nil, err
 		}
-		mux.Handle("GET "+path+".json", document("application/json", asJSON))
-		mux.Handle("GET "+path+".yaml", document("application/yaml", asYAML))
-		specs = append(specs, docs.Spec{Name: api.Name, URL: path + ".json", JSON: asJSON})
+		mux.Handle("GET "+base+".json", document("application/json", asJSON))
+		mux.Handle("GET "+base+".yaml", document("application/yaml", asYAML))
+		specs = append(specs, docs.Spec{Name: api.Name, URL: base + ".json", JSON: asJSON})
 	}
 	page, err := docs.Handler("Vedette", specs...)
 	if err != nil {
@@ -61,7 +67,23 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", console.New(a.Accounts, a.logger))
-	return mux, nil
+	return asWritten(mux, surfaces), nil
+}
+
+// asWritten hands paths with empty or dot segments to their surface, which answers in its
+// own shape. The mux would redirect them, in HTML: an empty id would lose its request.
+func asWritten(mux *http.ServeMux, surfaces map[string]http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Clean(r.URL.Path) != strings.TrimSuffix(r.URL.Path, "/") {
+			for prefix, surface := range surfaces {
+				if strings.HasPrefix(r.URL.Path, prefix) {
+					surface.ServeHTTP(w, r)
+					return
+				}
+			}
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // Servers are the addresses in the contracts: production and development where the
