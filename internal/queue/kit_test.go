@@ -36,6 +36,17 @@ func open(t testing.TB, d *db.DB, workers int) *Queue {
 	return q
 }
 
+// patient opens a queue with leases of production: for tests of jobs that run once, which
+// a slow machine must not make look silent.
+func patient(t testing.TB, d *db.DB, workers int) *Queue {
+	t.Helper()
+	q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
 // start starts q until the end of the test.
 func start(t testing.TB, q *Queue) {
 	t.Helper()

@@ -56,11 +56,7 @@ func TestEachJobRunsOnceOnTwoNodes(t *testing.T) {
 		done := make(chan struct{}, jobs)
 		var queues []*Queue
 		for node := range 2 {
-			// Leases of production: a slow machine must not make a node look silent here.
-			q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: 8})
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := patient(t, d, 8)
 			Handle(q, Handler[note]{Work: func(_ context.Context, job Job[note]) error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -109,7 +105,7 @@ func TestEachJobRunsOnceOnTwoNodes(t *testing.T) {
 func TestParallelInserts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		q := open(t, d, 4)
+		q := patient(t, d, 4)
 		ran := make(chan int, 200)
 		Handle(q, Handler[note]{Work: func(_ context.Context, job Job[note]) error { ran <- job.Args.N; return nil }})
 		start(t, q)
