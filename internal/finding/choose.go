@@ -258,14 +258,13 @@ func (r reader) fill(ctx context.Context, numbers []uint32) (p piece, done int) 
 	defer rows.Close()
 	var d Document
 	for rows.Next() && len(p.bytes) < pieceBytes {
-		no, err := d.read(rows)
-		if err != nil {
+		if err := d.read(rows); err != nil {
 			return piece{err: err}, 0
 		}
-		for done < asked && numbers[done] > no { // deleted meanwhile
+		for done < asked && numbers[done] > d.no { // deleted meanwhile
 			done++
 		}
-		if done == asked || numbers[done] != no { // not picked
+		if done == asked || numbers[done] != d.no { // not picked
 			continue
 		}
 		if p.bytes, err = r.encode(p.bytes, &d); err != nil {
@@ -286,7 +285,7 @@ func (r reader) fill(ctx context.Context, numbers []uint32) (p piece, done int) 
 // query asks for the first of the numbers: for all between two where that is hardly more,
 // else for each by its number.
 func (r reader) query(numbers []uint32) (query string, args []any, asked int) {
-	query = `SELECT ` + documentColumns + tables + ` WHERE f.team_id = ? AND f.no `
+	query = `SELECT ` + documentColumns + `, d.exchange` + tables + ` WHERE f.team_id = ? AND f.no `
 	if span := int(numbers[0]-numbers[len(numbers)-1]) + 1; span <= 2*len(numbers) {
 		return query + `BETWEEN ? AND ? ORDER BY f.no DESC`, []any{r.teamID, numbers[len(numbers)-1], numbers[0]}, len(numbers)
 	}

@@ -14,6 +14,7 @@ import (
 // Document is a finding as it is stored, its event not decoded: what an export writes a
 // million of. Its raw values are good until the next document is read.
 type Document struct {
+	version
 	ID, ScanID, Hash string
 	Severity         string // one of Severities
 	Status           Status
@@ -37,17 +38,17 @@ type Document struct {
 	shown, exchange Object
 }
 
-const documentColumns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.host, f.port, f.tags, f.labels,
-	f.is_internal, f.is_regression, f.created_at, f.updated_at, d.event, d.exchange`
+const documentColumns = `f.no, f.rev, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.host, f.port, f.tags, f.labels,
+	f.is_internal, f.is_regression, f.created_at, f.updated_at, d.event`
 
-// read takes a row of documentColumns in, in the memory of the document before, and
-// returns the finding's number.
-func (d *Document) read(r db.Row) (no uint32, err error) {
+// read takes a row of documentColumns in, and the exchange or a NULL behind them, in the
+// memory of the document before.
+func (d *Document) read(r db.Row) error {
 	var created, updated int64
 	var event, exchange sql.RawBytes
-	if err := r.Scan(&no, &d.ID, &d.ScanID, &d.Hash, &d.Severity, &d.Status, &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
+	if err := r.Scan(&d.no, &d.rev, &d.ID, &d.ScanID, &d.Hash, &d.Severity, &d.Status, &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
 		&d.IsInternal, &d.IsRegression, &created, &updated, &event, &exchange); err != nil {
-		return no, err
+		return err
 	}
 	d.CreatedAt, d.UpdatedAt = time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC()
 	d.shown = Raw(event).Members(d.shown)
@@ -56,7 +57,7 @@ func (d *Document) read(r db.Row) (no uint32, err error) {
 	d.Info = d.Event.Get("info").Members(d.Info)
 	d.Target, d.TemplateURL = d.shown.Get("target"), d.shown.Get("template_url")
 	d.Request, d.Response, d.TemplateEncoded = d.exchange.Get("request"), d.exchange.Get("response"), d.exchange.Get("template_encoded")
-	return no, nil
+	return nil
 }
 
 // eventKeys are the members of the specification's VulnerabilityEvent that are copied;
@@ -69,6 +70,26 @@ var eventKeys = []string{
 // AppendJSON appends the finding as the specification's "Scan vulnerability", the same
 // that a request for this one finding answers. What is stored as JSON is copied.
 func (d *Document) AppendJSON(dst []byte) []byte {
+	w := d.appendFields(dst)
+	w.key("event")
+	d.appendEvent(&w)
+	return append(w.dst, '}')
+}
+
+// AppendResult appends the finding as lists of the platform show it: its event in an
+// array.
+func (d *Document) AppendResult(dst []byte) []byte {
+	w := d.appendFields(dst)
+	w.key("event")
+	w.dst = append(w.dst, '[')
+	d.appendEvent(&w)
+	w.dst = append(w.dst, ']')
+	w.text("result_type", "matched")
+	return append(w.dst, '}')
+}
+
+// appendFields begins an object with all but the event.
+func (d *Document) appendFields(dst []byte) writer {
 	id := appendText(nil, d.ID)
 	w := writer{dst: append(dst, '{')}
 	w.value("id", id)
@@ -93,9 +114,7 @@ func (d *Document) AppendJSON(dst []byte) []byte {
 	}
 	w.text("created_at", d.CreatedAt.Format(time.RFC3339Nano))
 	w.text("updated_at", d.UpdatedAt.Format(time.RFC3339Nano))
-	w.key("event")
-	d.appendEvent(&w)
-	return append(w.dst, '}')
+	return w
 }
 
 func (d *Document) appendEvent(w *writer) {

@@ -31,8 +31,8 @@ func (fs *Findings) byID(ctx context.Context, q db.Querier, teamID, id string) (
 
 // Page is a part of a list.
 type Page struct {
-	Findings []Finding
-	Total    int // that the filter picks
+	Results []Raw // findings as lists show them, see Document.AppendResult
+	Total   int   // that the filter picks
 	// End is behind the number of every finding that the list could have had. As Before of
 	// the filter of the pages that follow, it keeps what arrives meanwhile from shifting
 	// them, in any order.
@@ -42,41 +42,77 @@ type Page struct {
 	Next int64
 }
 
-// FindAll lists findings of the caller's team, and how many the filter picks in all; see
-// FindPage.
+// FindAll lists findings of the caller's team, decoded, and how many the filter picks in
+// all; see FindPage.
 func (fs *Findings) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Finding, total int, err error) {
-	p, err := fs.FindPage(ctx, f, sorts, w)
-	return p.Findings, p.Total, err
+	v, err := fs.view(ctx, f, sorts, w)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, err = fs.load(ctx, v.teamID, v.numbers())
+	return found, v.Total, err
 }
 
 // FindPage lists findings of the caller's team. Sorts come from page.Sorts with Sortable;
 // without any, the newest come first. The events of a list have no request and response:
-// a page of them could be 100 MB.
-func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (p Page, err error) {
+// a page of them could be 100 MB. It costs two queries: one asks whether the index is up
+// to date, the other reads what was not shown lately.
+func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (Page, error) {
+	v, err := fs.view(ctx, f, sorts, w)
+	if err == nil {
+		v.Results, err = fs.results(ctx, v)
+	}
+	return v.Page, err
+}
+
+// view is a page before anything of it is read.
+type view struct {
+	Page
+	teamID string
+	shown  []version
+}
+
+// version is a finding at a revision.
+type version struct {
+	no  uint32
+	rev int64
+}
+
+func (v view) numbers() []uint32 {
+	out := make([]uint32, len(v.shown))
+	for i, one := range v.shown {
+		out[i] = one.no
+	}
+	return out
+}
+
+// view has the index pick a page.
+func (fs *Findings) view(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (v view, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
-		return p, err
+		return v, err
 	}
 	ids, err := fs.numbers(ctx, fs.db, c.TeamID, f.IDs)
 	if err != nil {
-		return p, err
+		return v, err
 	}
 	g, err := fs.current(ctx, c.TeamID)
 	if err != nil {
-		return p, err
+		return v, err
 	}
+	defer g.RUnlock()
 	set := g.pick(f, ids)
-	p.Total, p.End = int(set.GetCardinality()), max(int64(len(g.rows)), 1)
-	shown := g.window(set, sorts, w)
-	g.RUnlock()
-	if n := len(shown); n > 0 && len(sorts) == 0 && w.Offset+n < p.Total {
-		p.Next = int64(shown[n-1])
+	v.teamID, v.Total, v.End = c.TeamID, int(set.GetCardinality()), max(int64(len(g.rows)), 1)
+	for _, no := range g.window(set, sorts, w) {
+		v.shown = append(v.shown, version{no, g.rows[no].rev})
+	}
+	if n := len(v.shown); n > 0 && len(sorts) == 0 && w.Offset+n < v.Total {
+		v.Next = int64(v.shown[n-1].no)
 	}
 	if f.Before > 0 {
-		p.End = min(p.End, f.Before)
+		v.End = min(v.End, f.Before)
 	}
-	p.Findings, err = fs.load(ctx, c.TeamID, shown)
-	return p, err
+	return v, nil
 }
 
 // load reads findings by their numbers, in that order. One that was deleted meanwhile is

@@ -92,6 +92,8 @@ type Findings struct {
 
 	mu      sync.Mutex
 	indexes map[string]*guarded // by team
+
+	shelf shelf
 }
 
 // New makes the slice.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -190,6 +191,13 @@ func TestIndexIsTheDatabase(t *testing.T) {
 					got, total, err := fs.FindAll(r.alice, f, sorts, w)
 					if err != nil || total != len(want) || !slices.Equal(idsOf(got), idsOf(want[min(w.Offset, len(want)):min(w.Offset+w.Limit, len(want))])) {
 						rt.Fatalf("%+v %+v %+v: %d of %d, want %d; %v", f, sorts, w, len(got), total, len(want), err)
+					}
+				}
+				for _, fs := range []*Findings{r.Findings, other} { // what the shelf had before this step must not be shown
+					got, err := fs.FindPage(r.alice, f, sorts, w)
+					fresh, freshErr := New(d, nil).FindPage(r.alice, f, sorts, w)
+					if err != nil || freshErr != nil || !reflect.DeepEqual(got.Results, fresh.Results) || got.Total != len(want) {
+						rt.Fatalf("%+v: %s of %d, want %s of %d; %v, %v", f, got.Results, got.Total, fresh.Results, len(want), err, freshErr)
 					}
 				}
 				if got, want := r.encoded(rt, f), idsOf(plainly(all, f, nil)); !slices.Equal(got, want) {

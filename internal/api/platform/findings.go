@@ -204,11 +204,36 @@ func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 // ResultList is a page of findings.
 type ResultList struct {
 	Listing
-	Data    []VulnerabilityResult `json:"data" doc:"The page."`
-	Stats   ResultStats           `json:"stats" doc:"Counts."`
-	Filters map[string]string     `json:"filters" doc:"The filters that were applied."`
-	Before  int64                 `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
-	Next    int64                 `json:"next,omitempty" doc:"Of a list that is not sorted: sent as before, without an offset, it asks for what follows this page, whatever arrived or was deleted meanwhile. Absent when nothing follows."`
+	Data    Results           `json:"data" doc:"The page."`
+	Stats   ResultStats       `json:"stats" doc:"Counts."`
+	Filters map[string]string `json:"filters" doc:"The filters that were applied."`
+	Before  int64             `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
+	Next    int64             `json:"next,omitempty" doc:"Of a list that is not sorted: sent as before, without an offset, it asks for what follows this page, whatever arrived or was deleted meanwhile. Absent when nothing follows."`
+}
+
+// Results are findings as lists show them, each a VulnerabilityResult that is written
+// already.
+type Results []finding.Raw
+
+// Schema implements huma.SchemaProvider.
+func (Results) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[[]VulnerabilityResult]())
+}
+
+// MarshalJSON implements json.Marshaler.
+func (rs Results) MarshalJSON() ([]byte, error) {
+	size := 2
+	for _, r := range rs {
+		size += len(r) + 1
+	}
+	out := append(make([]byte, 0, size), '[')
+	for i, r := range rs {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, r...)
+	}
+	return append(out, ']'), nil
 }
 
 // ResultStats counts findings.
@@ -230,11 +255,8 @@ func (s surface) listResults(ctx context.Context, in *ResultQuery) (*struct{ Bod
 		return nil, err
 	}
 	list := ResultList{
-		Listing: listing(in.Window, len(p.Findings), p.Total, "Findings."), Data: make([]VulnerabilityResult, len(p.Findings)), Stats: ResultStats{p.Total},
+		Listing: listing(in.Window, len(p.Results), p.Total, "Findings."), Data: p.Results, Stats: ResultStats{p.Total},
 		Filters: in.applied(), Before: p.End, Next: p.Next,
-	}
-	for i, one := range p.Findings {
-		list.Data[i] = resultOf(one)
 	}
 	return &struct{ Body ResultList }{list}, nil
 }
