@@ -46,15 +46,52 @@ func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 		if err := c.hold(ctx, tx, caller.TeamID); err != nil {
 			return err
 		}
-		var has int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM template WHERE scope = ?`, caller.TeamID).Scan(&has); err != nil {
+		return add(ctx, tx, row{Template: t, userID: caller.UserID, requests: requests})
+	})
+}
+
+// add stores one more template of a team.
+func add(ctx context.Context, tx *db.Tx, r row) error {
+	var has int
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM template WHERE scope = ?`, r.Scope).Scan(&has); err != nil {
+		return err
+	}
+	if has >= maxOwn {
+		return errs.New(errs.Forbidden, "too_many_templates", "A team can keep %d templates.", maxOwn)
+	}
+	return insert(ctx, tx, []row{r})
+}
+
+// Keep stores a template that was made for a team, by its file: a second time it is the
+// same row with the new text, as long as no person has changed it. Invalid for what Create
+// would refuse.
+func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate) (Template, error) {
+	t, requests, err := c.judgeOwn(n)
+	if err != nil {
+		return Template{}, err
+	}
+	err = c.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := c.hold(ctx, tx, teamID); err != nil {
 			return err
 		}
-		if has >= maxOwn {
-			return errs.New(errs.Forbidden, "too_many_templates", "A team can keep %d templates.", maxOwn)
+		old, err := c.one(ctx, tx, "t.scope = ? AND t.path = ?", teamID, t.Path)
+		switch {
+		case errs.Is(err, errs.NotFound):
+			now := db.At(c.Now())
+			t.Scope, t.ID, t.CreatedAt, t.UpdatedAt = teamID, ids.New(), now.Time, now.Time
+			return add(ctx, tx, row{Template: t, userID: userID, requests: requests})
+		case err != nil:
+			return err
+		case old.Digest == t.Digest || old.UpdatedAt.After(old.CreatedAt):
+			t = old
+			return nil
 		}
-		return insert(ctx, tx, []row{{Template: t, userID: caller.UserID, requests: requests}})
+		t.Scope, t.ID, t.CreatedAt, t.UpdatedAt = teamID, old.ID, old.CreatedAt, old.UpdatedAt
+		_, err = tx.Exec(ctx, `UPDATE template SET written_id = ?, name = ?, type = ?, info = ?, digest = ?, requests = ?, raw = ? WHERE scope = ? AND id = ?`,
+			t.WrittenID, db.Clean(t.Info.Name), t.Type, db.Doc(t.Info), t.Digest, requests, t.Raw, t.Scope, t.ID)
+		return err
 	})
+	return t, err
 }
 
 // judgeOwn reads what a team sent.

@@ -64,6 +64,7 @@ type Issue struct {
 	Note         string       `json:"note,omitempty"`
 	CreatedAt    time.Time    `json:"created_at"`
 	UpdatedAt    time.Time    `json:"updated_at"`
+	Retest       *Retest      `json:"retest,omitempty"`
 
 	Event engine.Event `json:"-"` // what the engine saw first
 	Proof *Proof       `json:"-"` // how to show it again; nil: as TemplateID says
@@ -100,6 +101,16 @@ type Evidence struct {
 	Verdict   string `json:"verdict,omitempty"`
 	Confirmed int    `json:"confirmed,omitempty"`
 	Tried     int    `json:"tried,omitempty"`
+	// Means is what shows a confirmed finding again without a model; nil in older ones.
+	Means *Means `json:"means,omitempty"`
+}
+
+// Means is the template that shows a finding again, so that a retest costs no call of a model.
+type Means struct {
+	TemplateID string `json:"template_id,omitempty" doc:"Of the catalogue or of the team; absent: nothing shows it again."`
+	Compiled   bool   `json:"compiled" doc:"The template was made of this finding, tried, and is kept among the team's."`
+	Reason     string `json:"reason,omitempty" doc:"Why it was not compiled."`
+	Digest     string `json:"digest,omitempty" doc:"SHA-256 of the compiled template's text."`
 }
 
 // maxEvidence is how much of a response an issue keeps, in bytes.
@@ -160,6 +171,19 @@ func (r *Run) Propose(ctx context.Context, i Issue) (id string, err error) {
 	return id, err
 }
 
+// Name is one for the template of an issue: the same finding has the same in every task.
+func (i Issue) Name() string { return "finding-" + hash(i.Event)[:16] }
+
+// Means is what shows the issue again; nil when it was not confirmed, or by an earlier release.
+func (i Issue) Means() *Means {
+	for _, e := range slices.Backward(i.Evidence) {
+		if e.Means != nil {
+			return e.Means
+		}
+	}
+	return nil
+}
+
 // Unchecked lists what this task found and has not verified yet.
 func (r *Run) Unchecked(ctx context.Context) ([]Issue, error) {
 	return r.tasks.issues(ctx, r.tasks.db, "task_id = ? AND verification = ?", r.Task.ID, Pending)
@@ -179,12 +203,19 @@ func (r *Run) Issue(ctx context.Context, id string) (Issue, error) {
 	return found[0], nil
 }
 
-// Confirm reports an issue: independent requests showed it again, confirmed of tried
-// times, the last of them in again.
-func (r *Run) Confirm(ctx context.Context, i Issue, again engine.Event, confirmed, tried int) error {
+// Confirmation is how an issue was shown again: by independent requests, Confirmed of
+// Tried times.
+type Confirmation struct {
+	Last             engine.Event // of these requests
+	Confirmed, Tried int
+	Means            *Means // what shows it again later
+}
+
+// Confirm reports an issue.
+func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	now := db.At(r.tasks.now())
-	proof := evidence("verification", again, now.Time)
-	proof.Verdict, proof.Confirmed, proof.Tried = "confirmed", confirmed, tried
+	proof := evidence("verification", c.Last, now.Time)
+	proof.Verdict, proof.Confirmed, proof.Tried, proof.Means = "confirmed", c.Confirmed, c.Tried, c.Means
 	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, judged = ?, updated_at = ? WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Judged), now, i.ID, Pending)
@@ -299,7 +330,7 @@ func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]I
 // private.
 const issueSeen = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
-const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, proof, judged, note, created_at, updated_at`
+const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, proof, judged, retest, note, created_at, updated_at`
 
 func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...any) ([]Issue, error) {
 	rows, err := q.Query(ctx, `SELECT `+issueColumns+` FROM issue WHERE `+cond+` ORDER BY id`, args...)
@@ -311,10 +342,11 @@ func scanIssue(r db.Row) (i Issue, err error) {
 	var event db.JSON[engine.Event]
 	var again db.JSON[*Proof]
 	var judged db.JSON[loop.Judgement]
+	var retest db.JSON[*Retest]
 	var created, updated db.Time
 	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation, &i.TemplateID,
-		&i.Target, &i.MatchedAt, &proof, &event, &again, &judged, &i.Note, &created, &updated)
-	i.Evidence, i.Event, i.Proof, i.Judged = proof.V, event.V, again.V, judged.V
+		&i.Target, &i.MatchedAt, &proof, &event, &again, &judged, &retest, &i.Note, &created, &updated)
+	i.Evidence, i.Event, i.Proof, i.Judged, i.Retest = proof.V, event.V, again.V, judged.V, retest.V
 	i.CreatedAt, i.UpdatedAt = created.Time, updated.Time
 	return i, err
 }

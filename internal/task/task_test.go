@@ -97,7 +97,7 @@ func verified(t *testing.T, run *Run, at string) {
 		t.Fatal(err)
 	}
 	for _, i := range unchecked {
-		if err := run.Confirm(t.Context(), i, event(at), 1, 1); err != nil {
+		if err := run.Confirm(t.Context(), i, Confirmation{Last: event(at), Confirmed: 1, Tried: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@
 package toolbox
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,9 @@ type Config struct {
 	Secrets  map[string]string  // of the task, by name
 	// Templates are what a language model may choose from.
 	Templates Templates
+	// Keep stores a template that was made of a finding among those of the task's team; nil
+	// where the team is not to know it.
+	Keep      func(ctx context.Context, filename, text string) (task.Means, error)
 	Inventory Inventory
 	Attached  Attached
 	Logger    *slog.Logger

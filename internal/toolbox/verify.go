@@ -101,7 +101,11 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	case alike:
 		return v.Run.Doubt(ctx, issue, everywhere)
 	}
-	return v.Run.Confirm(ctx, issue, again, 1, 1)
+	means := v.distilled(ctx, issue, again)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // as above
+	}
+	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: means})
 }
 
 // everywhere reports whether a finding that is about one path shows at a path beside it

@@ -22,7 +22,7 @@ func (k *Kit) verifyIssue() action[idArgs] {
 	return action[idArgs]{
 		name: "verify_issue", repeatable: true,
 		schema:   `{"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "description": "of an issue"}}}`,
-		requests: func(idArgs) int { return times + 1 },
+		requests: func(idArgs) int { return times + 1 + distillCost },
 		call: func(ctx context.Context, a idArgs, _ func(string)) (loop.Result, error) {
 			issue, err := k.Run.Issue(ctx, a.ID)
 			if err != nil {
@@ -84,10 +84,16 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgemen
 	if err != nil {
 		return j, err
 	}
+	var means *task.Means
+	if j.Verdict == loop.Confirmed {
+		if means = k.distilled(ctx, issue, last); ctx.Err() != nil {
+			return j, context.Cause(ctx)
+		}
+	}
 	j.Requests = int(k.scope.sent.Load() - before)
 	issue.Judged = j
 	if j.Verdict == loop.Confirmed {
-		return j, k.Run.Confirm(ctx, issue, last, j.Confirmed, j.Tried)
+		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: means})
 	}
 	return j, k.Run.Doubt(ctx, issue, strings.TrimRight(j.Reason, "."))
 }

@@ -114,12 +114,30 @@ func (w worker) planOf(ctx context.Context, run *task.Run) (plan agent.Plan, err
 	return plan, run.SetPlan(ctx, plan)
 }
 
-// kit makes the tools of a task within its scope: what the plan names, what the request
-// says, what the team leaves out and what the operator denies.
+// kit makes the tools of a task within its scope.
 func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, secrets map[string]string) (*toolbox.Kit, error) {
-	rules, err := w.Exclusions.Of(ctx, run.Task.TeamID)
+	boundary, err := w.boundary(ctx, run.Task, plan)
 	if err != nil {
 		return nil, err
+	}
+	boundary.OnDenied = w.denials(ctx, run)
+	c := toolbox.Config{
+		Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Keep: w.keeper(run.Task), Inventory: w.inventoryOf(run.Task), Secrets: secrets, Logger: w.Logger,
+	}
+	for i, t := range w.Templates {
+		if toolbox.Within(boundary.Doc, t) {
+			c.Programs = append(c.Programs, w.programs[i])
+		}
+	}
+	return toolbox.New(c)
+}
+
+// boundary is the scope of a task: what the plan names, what the request says, what the
+// team leaves out and what the operator denies.
+func (w worker) boundary(ctx context.Context, t task.Task, plan agent.Plan) (b toolbox.Boundary, err error) {
+	rules, err := w.Exclusions.Of(ctx, t.TeamID)
+	if err != nil {
+		return b, err
 	}
 	var left []string
 	for _, rule := range rules {
@@ -127,21 +145,12 @@ func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, secrets
 			left = append(left, rule.Value)
 		}
 	}
-	team, err := exclusion.ParsePatterns(left)
-	if err != nil {
-		return nil, err
+	b = toolbox.Boundary{Plan: plan, Deny: w.Deny}
+	if t.Options.Scope != nil {
+		b.Doc = *t.Options.Scope
 	}
-	boundary := toolbox.Boundary{Plan: plan, Team: team, Deny: w.Deny, OnDenied: w.denials(ctx, run)}
-	if run.Task.Options.Scope != nil {
-		boundary.Doc = *run.Task.Options.Scope
-	}
-	c := toolbox.Config{Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Inventory: w.inventoryOf(run.Task), Secrets: secrets, Logger: w.Logger}
-	for i, t := range w.Templates {
-		if toolbox.Within(boundary.Doc, t) {
-			c.Programs = append(c.Programs, w.programs[i])
-		}
-	}
-	return toolbox.New(c)
+	b.Team, err = exclusion.ParsePatterns(left)
+	return b, err
 }
 
 // maxDenials is how many attempts to leave the scope one run tells of.

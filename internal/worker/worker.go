@@ -90,6 +90,7 @@ func Register(q *queue.Queue, d Deps) error {
 	w.handleTickets(q)
 	w.handleExports(q)
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
+	queue.Handle(q, queue.Handler[task.RetestArgs]{Work: w.retestIssue, GiveUp: w.giveUpRetestIssue})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
 		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)
 	}})

@@ -57,6 +57,7 @@ type office struct {
 	secrets      *secret.Secrets
 	files        *file.Files
 	crew         *crew.Crew
+	catalog      *catalog.Catalog
 	ctx          context.Context // with a caller
 }
 
@@ -119,7 +120,7 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, scans, findings, settings, assets, enumerations, notice.New(d, q), extensions, secrets, files, members, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+	return office{tasks, scans, findings, settings, assets, enumerations, notice.New(d, q), extensions, secrets, files, members, templatesKept, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 
 // loopback is a guard that lets tests speak to their own servers.

@@ -59,6 +59,14 @@ func (s surface) issues() {
 		return &one{issue}, err
 	})
 
+	retest := op("retest-issue", http.MethodPost, path+"/{id}/retest", tag, "Look at an issue again, by the template that shows it")
+	retest.DefaultStatus, retest.Errors = http.StatusAccepted, []int{404, 409}
+	retest.Description = "No language model is asked. What is not shown any more becomes fixed; what was fixed and is shown becomes open. `retest` of the issue says how far it is."
+	rest.Register(s.API, retest, func(ctx context.Context, in *IssuePath) (*one, error) {
+		issue, err := s.Tasks.AskRetest(ctx, in.ID)
+		return &one{issue}, err
+	})
+
 	patch := op("update-issue", http.MethodPatch, path+"/{id}", tag, "Change an issue; a refreshed artifact shows it")
 	patch.Errors = []int{404}
 	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
