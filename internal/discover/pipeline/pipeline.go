@@ -36,6 +36,7 @@ type Config struct {
 	Rate     int                                 // connections a second of port scans; 0: no limit
 	Timeout  time.Duration                       // of one exchange with a service; 0: the probe's own
 	Workers  int                                 // assets looked at at once; 0: the probe's own
+	Stay     bool                                // redirects of web servers are told, and not followed
 	Chromium string                              // the browser of screenshots; "": one in PATH
 
 	Resolvers     []string            // as names.Config; none: the system's
@@ -211,7 +212,7 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 			steps = append(slices.Clone(steps), discover.PortScan)
 		}
 		report, err := probe.Hosts(ctx, probe.Config{
-			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Rate: p.Rate, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Chromium: p.Chromium,
+			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Rate: p.Rate, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Chromium: p.Chromium, Stay: p.Stay,
 			OnDenied: func(d probe.Denial) { p.deny(d.Addr, d.Why, max(1, d.Count)) },
 		}, batch, func(a discover.Asset) {
 			if ctx.Err() != nil {

@@ -43,6 +43,8 @@ type Config struct {
 	Workers int
 	// Timeout bounds one exchange with a service; 0 is ten seconds.
 	Timeout time.Duration
+	// Stay describes the answers of web servers that redirect, and does not follow them.
+	Stay bool
 	// Fetch gets revocation lists and OCSP answers from the URLs that certificates name:
 	// a client of netguard.Guard. nil: only stapled answers tell of a revocation.
 	Fetch *http.Client

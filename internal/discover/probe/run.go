@@ -71,7 +71,7 @@ func newRun(cfg Config, emit func(discover.Asset)) (*run, error) {
 	if r.Fingerprints == nil {
 		r.Fingerprints = &Fingerprints{}
 	}
-	r.client = &web.Client{Dial: r.dialTCP, Timeout: r.Timeout, Apps: &r.Fingerprints.apps}
+	r.client = &web.Client{Dial: r.dialTCP, Timeout: r.Timeout, Apps: &r.Fingerprints.apps, Stay: r.Stay}
 	r.looker = &handshake.Looker{Timeout: r.Timeout, Now: r.Now, Roots: r.Roots, Fetch: r.Fetch}
 	var err error
 	r.ports, err = port.Parse(spec)

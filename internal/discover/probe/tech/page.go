@@ -31,16 +31,11 @@ func (s *set) match(fields map[string][]string, body []byte) map[string]string {
 }
 
 // keyed holds patterns against the values of their keys.
-func keyed(patterns map[string][]*pattern, values map[string]string) round {
+func keyed(groups keys, values map[string]string) round {
 	r := round{}
 	for key, value := range values {
-		list := patterns[key]
-		if len(list) == 0 {
-			continue
-		}
-		folded := fold(value)
-		for _, p := range list {
-			r.hold(p, value, folded)
+		if g := groups[key]; g != nil {
+			g.hold(value, r)
 		}
 	}
 	return r
@@ -74,6 +69,9 @@ func (s *set) elements(page []byte, t tally) {
 			return
 		}
 		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		if raw := tokens.Raw(); len(raw) < 2 || raw[1] != 's' && raw[1] != 'm' { // to ask for the name allocates
 			continue
 		}
 		tag, more := tokens.TagName()

@@ -31,9 +31,9 @@ type set struct {
 	apps    map[string]*app
 	html    group // the page as a whole
 	scripts group // the sources of scripts
-	headers map[string][]*pattern
-	cookies map[string][]*pattern
-	meta    map[string][]*pattern // by the name of the element
+	headers keys
+	cookies keys
+	meta    keys // by the name of the element
 }
 
 // app is a technology.
@@ -53,8 +53,18 @@ type pattern struct {
 // group are patterns that are all for the same text.
 type group struct {
 	patterns []*pattern
-	needles  *needles
-	rest     []int // the patterns that have none
+	needles  *needles // nil: none
+	rest     []int    // the patterns that have none
+}
+
+// keys are groups, each for the value of a key.
+type keys map[string]*group
+
+func (k keys) add(key string, p *pattern) {
+	if k[key] == nil {
+		k[key] = &group{}
+	}
+	k[key].patterns = append(k[key].patterns, p)
 }
 
 // document is the form of the library's data, as far as it is used here.
@@ -79,7 +89,7 @@ func load() (*set, error) {
 	if err := json.Unmarshal([]byte(wappalyzer.GetFingerprints()), &d); err != nil {
 		return nil, fmt.Errorf("the fingerprints of technologies: %w", err)
 	}
-	s := &set{apps: map[string]*app{}, headers: map[string][]*pattern{}, cookies: map[string][]*pattern{}, meta: map[string][]*pattern{}}
+	s := &set{apps: map[string]*app{}, headers: keys{}, cookies: keys{}, meta: keys{}}
 	categories := wappalyzer.GetCategoriesMapping()
 	for _, name := range slices.Sorted(maps.Keys(d.Apps)) {
 		f := d.Apps[name]
@@ -97,19 +107,24 @@ func load() (*set, error) {
 			s.scripts.patterns = append(s.scripts.patterns, newPattern(name, text))
 		}
 		for key, text := range f.Headers {
-			s.headers[key] = append(s.headers[key], newPattern(name, text))
+			s.headers.add(key, newPattern(name, text))
 		}
 		for key, text := range f.Cookies {
-			s.cookies[key] = append(s.cookies[key], newPattern(name, text))
+			s.cookies.add(key, newPattern(name, text))
 		}
 		for key, texts := range f.Meta {
 			for _, text := range texts {
-				s.meta[key] = append(s.meta[key], newPattern(name, text))
+				s.meta.add(key, newPattern(name, text))
 			}
 		}
 	}
 	s.html.index()
 	s.scripts.index()
+	for _, k := range []keys{s.headers, s.cookies, s.meta} {
+		for _, g := range k {
+			g.index()
+		}
+	}
 	return s, nil
 }
 
@@ -136,8 +151,17 @@ func (p *pattern) possible(folded string) bool {
 	return true
 }
 
+// worthIndex is how many patterns a group has for which needles are worth their memory.
+const worthIndex = 16
+
 // index makes the needles of the patterns.
 func (g *group) index() {
+	if len(g.patterns) < worthIndex {
+		for i := range g.patterns {
+			g.rest = append(g.rest, i)
+		}
+		return
+	}
 	all := make([][][]string, len(g.patterns))
 	for i, p := range g.patterns {
 		all[i] = p.needs
@@ -221,14 +245,21 @@ func (r round) hold(p *pattern, text, folded string) {
 // match holds a group's patterns against a text.
 func (g *group) match(text string) round {
 	r := round{}
+	g.hold(text, r)
+	return r
+}
+
+// hold adds to a round what a group's patterns see in a text.
+func (g *group) hold(text string, r round) {
 	folded := fold(text)
-	for id := range g.needles.in(folded) {
-		r.hold(g.patterns[id], text, folded)
+	if g.needles != nil {
+		for id := range g.needles.in(folded) {
+			r.hold(g.patterns[id], text, folded)
+		}
 	}
 	for _, id := range g.rest {
 		r.hold(g.patterns[id], text, folded)
 	}
-	return r
 }
 
 // tally is what all places together told.

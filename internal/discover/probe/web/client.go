@@ -3,6 +3,7 @@
 package web
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
@@ -23,6 +25,10 @@ type Client struct {
 	Timeout time.Duration
 	// Apps names technologies; nil names none.
 	Apps *tech.Fingerprints
+	// Stay keeps a visit at its first answer, where that redirects.
+	Stay bool
+
+	buffers sync.Pool // of *bufio.Reader
 }
 
 const agent = "Mozilla/5.0 (compatible; Vedette)"
@@ -89,7 +95,13 @@ func (k *keeper) ask(ctx context.Context, u *url.URL) (*Answer, error) {
 	// The answer may begin before the request is taken whole: what counts is the answer.
 	_, _ = conn.Write([]byte("GET " + requestPath(u) + " HTTP/1.1\r\nHost: " + hostField(u) +
 		"\r\nUser-Agent: " + agent + "\r\nAccept: text/html,*/*;q=0.8\r\n\r\n"))
-	a, err := readAnswer(conn, "GET")
+	buffer, ok := k.buffers.Get().(*bufio.Reader)
+	if !ok {
+		buffer = bufio.NewReader(nil)
+	}
+	a, err := readAnswer(conn, buffer, "GET")
+	buffer.Reset(nil)
+	k.buffers.Put(buffer)
 	if err != nil || !a.ended {
 		k.close()
 	}

@@ -8,26 +8,33 @@ import (
 // edge is a network in front of servers, and by what it is known.
 type edge struct {
 	name   string
-	fields []string // header fields "name" or "name: part of the value", in lower case
-	cnames []string // endings of canonical names
-	ranges []string // networks that it publishes as its own
+	fields []string       // header fields "name" or "name: part of the value", in lower case
+	cnames []string       // endings of canonical names
+	ranges []netip.Prefix // networks that it publishes as its own
+}
+
+func prefixes(texts ...string) (list []netip.Prefix) {
+	for _, text := range texts {
+		list = append(list, netip.MustParsePrefix(text))
+	}
+	return list
 }
 
 // cdns are content delivery networks.
 var cdns = []edge{
-	{"cloudflare", []string{"cf-ray", "server: cloudflare"}, []string{".cdn.cloudflare.net"}, []string{
+	{"cloudflare", []string{"cf-ray", "server: cloudflare"}, []string{".cdn.cloudflare.net"}, prefixes(
 		"173.245.48.0/20", "103.21.244.0/22", "103.22.200.0/22", "103.31.4.0/22", "141.101.64.0/18", "108.162.192.0/18",
 		"190.93.240.0/20", "188.114.96.0/20", "197.234.240.0/22", "198.41.128.0/17", "162.158.0.0/15", "104.16.0.0/13",
 		"104.24.0.0/14", "172.64.0.0/13", "131.0.72.0/22",
 		"2400:cb00::/32", "2606:4700::/32", "2803:f800::/32", "2405:b500::/32", "2405:8100::/32", "2a06:98c0::/29", "2c0f:f248::/32",
-	}},
+	)},
 	{"cloudfront", []string{"x-amz-cf-id", "via: (cloudfront)"}, []string{".cloudfront.net"}, nil},
-	{"fastly", []string{"x-fastly-request-id", "fastly-io-info", "x-served-by: cache-"}, []string{".fastly.net", ".fastlylb.net"}, []string{
+	{"fastly", []string{"x-fastly-request-id", "fastly-io-info", "x-served-by: cache-"}, []string{".fastly.net", ".fastlylb.net"}, prefixes(
 		"23.235.32.0/20", "43.249.72.0/22", "103.244.50.0/24", "103.245.222.0/23", "103.245.224.0/24", "104.156.80.0/20",
 		"140.248.64.0/18", "140.248.128.0/17", "146.75.0.0/17", "151.101.0.0/16", "157.52.64.0/18", "167.82.0.0/17",
 		"167.82.128.0/20", "167.82.160.0/20", "167.82.224.0/20", "172.111.64.0/18", "185.31.16.0/22", "199.27.72.0/21",
 		"199.232.0.0/16", "2a04:4e40::/32", "2a04:4e42::/32",
-	}},
+	)},
 	{"akamai", []string{"server: akamai", "x-akamai-transformed", "akamai-grn"},
 		[]string{".akamaiedge.net", ".akamai.net", ".edgekey.net", ".edgesuite.net", ".akamaized.net"}, nil},
 	{"azure", []string{"x-azure-ref", "x-msedge-ref"}, []string{".azureedge.net", ".azurefd.net", ".t-msedge.net"}, nil},
@@ -103,8 +110,7 @@ func (e *edge) inNames(names []string) bool {
 }
 
 func (e *edge) inRanges(addrs []netip.Addr) bool {
-	for _, r := range e.ranges {
-		p := netip.MustParsePrefix(r)
+	for _, p := range e.ranges {
 		for _, a := range addrs {
 			if p.Contains(a.Unmap()) {
 				return true

@@ -57,6 +57,9 @@ type pageReader struct {
 }
 
 func (r *pageReader) token(kind html.TokenType) {
+	if kind != html.TextToken && !r.matters() {
+		return
+	}
 	switch kind {
 	case html.TextToken:
 		if r.inTitle && r.title.Len() < 4*maxTitle {
@@ -84,6 +87,13 @@ func (r *pageReader) token(kind html.TokenType) {
 			r.element(tag, r.attributes())
 		}
 	}
+}
+
+// matters reports whether the tag at hand may be one that is looked at, by its first
+// letter: to ask for its name allocates, and most tags of a page are others.
+func (r *pageReader) matters() bool {
+	name := bytes.TrimLeft(r.tokens.Raw(), "</")
+	return len(name) > 0 && strings.IndexByte("abfilst", name[0]|0x20) >= 0
 }
 
 // attributes reads the few attributes that matter here.
@@ -194,8 +204,11 @@ func toUTF8(body []byte, contentType string) []byte {
 	case err == nil && parameters["charset"] != "":
 		name = parameters["charset"]
 	default:
-		if m := metaCharset.FindSubmatch(body[:min(len(body), 4096)]); m != nil {
-			name = string(m[1])
+		start := body[:min(len(body), 4096)]
+		if bytes.Contains(bytes.ToLower(start), []byte("charset")) { // expressions are dear
+			if m := metaCharset.FindSubmatch(start); m != nil {
+				name = string(m[1])
+			}
 		}
 		if strings.HasPrefix(strings.ToLower(name), "utf-16") { // it could not be read if it were
 			name = ""
@@ -225,6 +238,7 @@ func toUTF8(body []byte, contentType string) []byte {
 // control characters and those that turn the direction of writing.
 func Clean(s string, n int) string {
 	var b strings.Builder
+	b.Grow(min(len(s), n))
 	space := false
 	for _, c := range s {
 		switch {

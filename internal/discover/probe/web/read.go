@@ -19,6 +19,7 @@ const (
 	maxHead   = 256 << 10 // bytes of status line and header fields
 	maxFields = 2000      // header fields that are kept
 	maxBody   = 1 << 20   // bytes of a body, before and after it is unpacked
+	likely    = 32 << 10  // bytes of a body that room is made for when it is announced
 	maxInform = 8         // 1xx answers before the real one
 )
 
@@ -54,11 +55,11 @@ func (a *Answer) Get(name string) string {
 	return ""
 }
 
-// readAnswer reads one response to a request without a body. When the error is not nil
+// readAnswer reads one response to a request without a body, through a buffer. When the error is not nil
 // there is nothing worth keeping; a body that breaks off is not an error.
-func readAnswer(r io.Reader, method string) (*Answer, error) {
+func readAnswer(r io.Reader, br *bufio.Reader, method string) (*Answer, error) {
 	limited := &io.LimitedReader{R: r, N: maxHead}
-	br := bufio.NewReaderSize(limited, 4096)
+	br.Reset(limited)
 	a, err := readHead(br, limited)
 	if err != nil {
 		return nil, err
@@ -162,7 +163,10 @@ func (a *Answer) readBody(br *bufio.Reader) {
 		a.Length = length
 		body, whole = io.LimitReader(br, length), func() bool { return br.Buffered() == 0 }
 	}
-	raw, err := io.ReadAll(io.LimitReader(body, maxBody+1))
+	var read bytes.Buffer
+	read.Grow(int(min(max(a.Length, 0), likely)) + bytes.MinRead)
+	_, err := read.ReadFrom(io.LimitReader(body, maxBody+1))
+	raw := read.Bytes()
 	switch {
 	case len(raw) > maxBody:
 		raw, a.Cut = raw[:maxBody], "the body is longer than a mebibyte"

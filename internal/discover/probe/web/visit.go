@@ -115,6 +115,8 @@ func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, er
 			}
 		}
 		switch {
+		case k.Stay:
+			return last, nil
 		case next == nil:
 			v.notef("the redirect does not lead to a web address")
 			return last, nil
