@@ -120,7 +120,7 @@ bench-oracle: ## the same beside nuclei and ffuf: requests, CPU, memory, finding
 	@oracle/run bench
 
 check: fmt-check vet house test race drift lint ## all that CI runs
-	@scripts/fuzz 3s
+	@scripts/fuzz 2s
 
 clean: ## remove what was built (not ./data)
 	rm -rf bin
