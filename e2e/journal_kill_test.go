@@ -257,6 +257,7 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "ID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+	{regexp.MustCompile(`"digest":"[0-9a-f]{64}"`), "DIGEST"}, // of a template that names the site
 	{regexp.MustCompile(`Date: [A-Z][a-z]{2}, [^\\]+ GMT`), "DATE"},
 }
 

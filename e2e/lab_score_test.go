@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,6 +24,8 @@ type labResult struct {
 	Seconds  float64        `json:"seconds"`
 	Cost     float64        `json:"cost"` // of the language model, in US dollars
 	Summary  string         `json:"summary,omitempty"`
+
+	Templates map[string]int `json:"templates"` // findings by what shows them again
 }
 
 // labRun is all applications, once.
@@ -164,7 +167,28 @@ func (l labReport) print(to io.Writer) error {
 		}
 		fmt.Fprintln(to)
 	}
+	if err := l.printTemplates(to); err != nil {
+		return err
+	}
 	return l.printNames(to)
+}
+
+// printTemplates lists how many findings of the last run became templates, and why the
+// others did not.
+func (l labReport) printTemplates(to io.Writer) error {
+	counts := map[string]int{}
+	for _, r := range l.Runs[len(l.Runs)-1] {
+		for why, n := range r.Templates {
+			counts[why] += n
+		}
+	}
+	fmt.Fprintln(to, "\nfindings that are shown again by a template:")
+	for _, why := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] }) {
+		if _, err := fmt.Fprintf(to, "%4d  %s\n", counts[why], why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printNames lists what was missed, with how often it was found where that differs, and

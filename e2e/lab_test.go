@@ -56,9 +56,46 @@ func (c caller) examine(a apps.App, cwes map[string][]string, within time.Durati
 		findings[i] = apps.Finding{URL: issue.MatchedAt, CWEs: cwes[issue.Template], Title: issue.Title}
 	}
 	r := score(a, findings)
+	r.Templates = c.templates(id)
 	r.Status, r.Summary, r.Requests, r.Seconds, r.Cost = d.Task.Status, d.Task.Summary, s.Requests(), took.Seconds(), c.cost(id)
 	return r
 }
+
+// templates counts the findings of a task by what shows them again: a template of their
+// own, the one that found them, or for a reason nothing.
+func (c caller) templates(id string) map[string]int {
+	c.t.Helper()
+	var list struct {
+		Issues []struct {
+			Evidence []struct {
+				Means *struct {
+					Template string `json:"template_id"`
+					Compiled bool
+					Reason   string
+				}
+			}
+		}
+	}
+	c.call("GET", "/api/v1/issues?per_page=200&task_id="+id, nil, &list)
+	counts := map[string]int{}
+	for _, i := range list.Issues {
+		m := i.Evidence[len(i.Evidence)-1].Means
+		switch {
+		case m == nil:
+			counts["nothing is said"]++
+		case m.Compiled:
+			counts[compiled]++
+		case m.Template != "":
+			counts["not compiled: "+m.Reason]++
+		default:
+			counts["no template: "+m.Reason]++
+		}
+	}
+	return counts
+}
+
+// compiled is a finding that became a template.
+const compiled = "compiled"
 
 // cost is what the language model of a task cost; a task without one is in no list.
 func (c caller) cost(id string) float64 {
@@ -85,8 +122,12 @@ func TestLab(t *testing.T) {
 	c := newHouse(t, "sqlite").open()
 	cwes := classes(t)
 	var got bytes.Buffer
+	shown := map[string]int{}
 	for _, a := range apps.All() {
 		r := c.examine(a, cwes, patience)
+		for why, n := range r.Templates {
+			shown[why] += n
+		}
 		if r.Status != "completed" {
 			t.Errorf("the task on %s is %s: %s", a.Name, r.Status, r.Summary)
 		}
@@ -100,6 +141,15 @@ func TestLab(t *testing.T) {
 			}
 			fmt.Fprintf(&got, "%-7s %-8s %s\n", word, w.CWE, w.ID)
 		}
+	}
+	for why, n := range shown {
+		if !strings.HasPrefix(why, "not compiled: ") && why != compiled {
+			t.Errorf("%d findings: %s", n, why)
+		}
+		t.Logf("%d findings: %s", n, why)
+	}
+	if shown[compiled] == 0 {
+		t.Error("no finding became a template")
 	}
 	if *updateLab {
 		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
