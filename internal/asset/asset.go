@@ -141,6 +141,10 @@ func words(column string) []string {
 	return strings.Split(column, "\n")
 }
 
+// enrolled is the condition on a row, a, that its enumeration is there: it may be one that
+// is being deleted.
+const enrolled = ` AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id)`
+
 // shownColumns are what of a row and its document, a and d, an Asset is made of: the
 // document has the rest. They are in the order of index.scan.
 const shownColumns = `a.no, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot, d.doc`

@@ -57,6 +57,7 @@ type Filter struct {
 	Since, Until                                       time.Time // created
 	Unseen                                             time.Time // not seen since; zero: all
 	Custom                                             *Condition
+	FirstRun                                           int64    // of Enumerations, seen first in this run of theirs; 0: any
 	Before                                             int64    // numbers below; 0: all
 	And                                                []Filter // and what these pick
 }

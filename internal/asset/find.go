@@ -141,7 +141,7 @@ func (as *Assets) load(ctx context.Context, g *guarded, teamID string, numbers [
 	out := make([]Asset, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
 		rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-			WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
+			WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`+enrolled, append([]any{teamID}, anys(part)...)...)
 		g.RLock()
 		found, err := db.Collect(rows, err, g.scan)
 		g.RUnlock()

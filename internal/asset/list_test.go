@@ -198,6 +198,11 @@ func TestLists(t *testing.T) {
 		run := int64(0)
 		rapid.Check(t, func(t *rapid.T) {
 			r.tx(t, func(tx *db.Tx) error { return r.DeleteEnumerations(t.Context(), tx, r.team, []string{"e", "f"}) })
+			for _, id := range []string{"e", "f"} { // which are enrolled again: nothing of them may be left
+				if err := r.Purge(t.Context(), r.team, id); err != nil {
+					t.Fatal(err)
+				}
+			}
 			r.enroll(t, "e", "f")
 			type moment struct {
 				at  time.Time

@@ -37,9 +37,9 @@ func (as *Assets) listPast(ctx context.Context, teamID string, q Query) (p Page,
 		args := append([]any{teamID, db.At(x.at)}, anys(part)...)
 		args = append(args, append([]any{teamID, db.At(x.at), db.At(x.at)}, anys(part)...)...)
 		rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-			WHERE a.team_id = ? AND a.since <= ? AND a.no IN (`+marks(len(part))+`)
+			WHERE a.team_id = ? AND a.since <= ? AND a.no IN (`+marks(len(part))+`)`+enrolled+`
 			UNION ALL SELECT `+shownColumns+` FROM asset_past a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-			WHERE a.team_id = ? AND a.since <= ? AND a.until > ? AND a.no IN (`+marks(len(part))+`)`, args...)
+			WHERE a.team_id = ? AND a.since <= ? AND a.until > ? AND a.no IN (`+marks(len(part))+`)`+enrolled, args...)
 		found, err := db.Collect(rows, err, x.scan)
 		if err != nil {
 			return p, err
@@ -93,13 +93,13 @@ func (as *Assets) makePast(ctx context.Context, x *pastIndex) error {
 		of = ` AND enumeration_id = ?`
 		args, past = append(args, x.enumeration), append(past, x.enumeration)
 	}
+	if err := as.readRuns(ctx, x.index, x.teamID, x.at); err != nil {
+		return err
+	}
 	if err := x.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset`+where+of, args...); err != nil {
 		return err
 	}
 	if err := x.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset_past`+where+` AND until > ?`+of, past...); err != nil {
-		return err
-	}
-	if err := as.readRuns(ctx, x.index, x.teamID, x.at); err != nil {
 		return err
 	}
 	x.tidy()

@@ -34,6 +34,13 @@ func (x *index) pick(f Filter) set {
 			s.and(x.among(field.name, field.of, field.wanted, field.values))
 		}
 	}
+	if f.FirstRun > 0 {
+		births := make([]string, len(f.Enumerations))
+		for i, id := range f.Enumerations {
+			births[i] = bornIn(id, f.FirstRun)
+		}
+		s.and(x.among("born", x.born, births, (*facet).exactly))
+	}
 	x.pickFlags(s, f)
 	if f.Search != "" {
 		s.and(x.search(f.Search))

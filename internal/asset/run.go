@@ -142,38 +142,3 @@ func total(ctx context.Context, q db.Querier, enumerationID string) (t Totals, e
 	err = q.QueryRow(ctx, `SELECT coalesce(max(r.changed), 0) FROM asset_run r JOIN asset_enumeration e ON e.id = r.enumeration_id AND e.run = r.run WHERE e.id = ?`, enumerationID).Scan(&t.Changed)
 	return t, err
 }
-
-// DeleteEnumerations deletes enumerations of a team with all that is known of their
-// assets, in the transaction that deletes them elsewhere. An id that is not the team's is
-// passed over. Nothing can be added to them afterwards.
-func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID string, ids []string) error {
-	_, _, rev, err := as.number(ctx, tx, teamID, 0)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		mine, err := tx.Exec(ctx, `DELETE FROM asset_enumeration WHERE id = ? AND team_id = ?`, id, teamID)
-		if err != nil {
-			return err
-		}
-		if mine == 0 {
-			continue
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO asset_gone (team_id, rev, no, enumeration_id, at) VALUES (?, ?, 0, ?, ?) ON CONFLICT DO NOTHING`, teamID, rev, id, db.At(as.now())); err != nil {
-			return err
-		}
-		const its = ` WHERE team_id = ? AND no IN (SELECT no FROM asset WHERE enumeration_id = ? UNION SELECT no FROM asset_past WHERE team_id = ? AND enumeration_id = ?)`
-		for _, table := range []string{"asset_doc", "asset_change"} {
-			if _, err := tx.Exec(ctx, `DELETE FROM `+table+its, teamID, id, teamID, id); err != nil {
-				return err
-			}
-		}
-		for _, table := range []string{"asset_past", "asset", "asset_run"} {
-			if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = ? AND enumeration_id = ?`, teamID, id); err != nil {
-				return err
-			}
-		}
-	}
-	_, err = tx.Exec(ctx, `DELETE FROM asset_gone WHERE team_id = ? AND at < ?`, teamID, db.At(as.now().Add(-staleAfter)))
-	return err
-}

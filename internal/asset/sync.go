@@ -93,10 +93,10 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 	if err != nil {
 		return err
 	}
-	if err := g.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
+	if err := as.readRuns(ctx, g.index, teamID, time.Time{}); err != nil {
 		return err
 	}
-	if err := as.readRuns(ctx, g.index, teamID, time.Time{}); err != nil {
+	if err := g.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
 		return err
 	}
 	g.tidy()
@@ -106,7 +106,8 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 	return nil
 }
 
-// read puts the rows that a query of rowColumns finds into an index.
+// read puts the rows that a query of rowColumns finds into an index that knows its runs.
+// Those of an enumeration that it does not know are being deleted.
 func (x *index) read(ctx context.Context, d *db.DB, query string, args ...any) error {
 	rows, err := d.Query(ctx, query, args...)
 	if err != nil {
@@ -119,7 +120,9 @@ func (x *index) read(ctx context.Context, d *db.DB, query string, args ...any) e
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		x.put(&r)
+		if _, enrolled := x.runs[r.enumeration]; enrolled {
+			x.put(&r)
+		}
 	}
 	return rows.Err()
 }

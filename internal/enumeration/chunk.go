@@ -264,16 +264,7 @@ type TidyArgs struct {
 // Kind implements queue.Args.
 func (TidyArgs) Kind() string { return "enumeration.tidy" }
 
-// tidyRows is how many rows one transaction deletes.
-const tidyRows = 5_000
-
 // Tidy forgets the hosts of a run that has ended: its inventory has them.
 func (es *Enumerations) Tidy(ctx context.Context, a TidyArgs) error {
-	for {
-		n, err := es.db.Exec(ctx, `DELETE FROM enumeration_name WHERE enumeration_id = ? AND run = ? AND host IN
-			(SELECT host FROM enumeration_name WHERE enumeration_id = ? AND run = ? LIMIT ?)`, a.EnumerationID, a.Run, a.EnumerationID, a.Run, tidyRows)
-		if err != nil || n == 0 {
-			return err
-		}
-	}
+	return es.empty(ctx, "enumeration_name", "host", "enumeration_id = ? AND run = ?", a.EnumerationID, a.Run)
 }

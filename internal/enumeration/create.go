@@ -211,6 +211,9 @@ func (es *Enumerations) end(ctx context.Context, tx *db.Tx, id string, run int64
 	if _, err := es.queue.Insert(ctx, tx, TidyArgs{id, run}); err != nil {
 		return 0, err
 	}
+	if err := es.orderScan(ctx, tx, id, run, to); err != nil {
+		return 0, err
+	}
 	_, err = es.queue.Insert(ctx, tx, ToldArgs{id, run, to})
 	return run, err
 }

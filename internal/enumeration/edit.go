@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/asset"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/schedule"
 )
 
@@ -25,49 +23,11 @@ func (es *Enumerations) Rename(ctx context.Context, id, name string) error {
 }
 
 func (es *Enumerations) rename(ctx context.Context, tx *db.Tx, e Enumeration, name string) error {
-	n, err := tx.Exec(ctx, `UPDATE enumeration SET name = ?, updated_at = ? WHERE id = ?`, name, db.At(es.now()), e.ID)
+	n, err := tx.Exec(ctx, `UPDATE enumeration SET name = ?, updated_at = ? WHERE id = ? AND status <> ?`, name, db.At(es.now()), e.ID, deleted)
 	if err != nil || n == 0 { // it was deleted meanwhile
 		return err
 	}
 	return es.assets.Enroll(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: name, SourceType: string(e.Type)})
-}
-
-// MaxDelete is how many enumerations one call deletes.
-const MaxDelete = 1000
-
-// Delete deletes enumerations of the caller's team with their assets, after stopping those
-// at work. One id that is not the team's, and nothing is deleted. param is the field that
-// names them.
-func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
-	c, err := account.Writer(ctx)
-	if err != nil {
-		return err
-	}
-	if len(ids) == 0 || len(ids) > MaxDelete {
-		return errs.Field(param, "%s must name 1 to %d enumerations.", param, MaxDelete)
-	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
-	return es.db.Tx(ctx, func(tx *db.Tx) error {
-		for _, id := range ids {
-			n, err := tx.Exec(ctx, `UPDATE enumeration SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return errs.Missing("enumeration")
-			}
-			if _, err := es.stop(ctx, tx, id); err != nil {
-				return err
-			}
-			if err := es.notices().Delete(ctx, tx, noticeKind, id); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `DELETE FROM enumeration WHERE id = ?`, id); err != nil {
-				return err
-			}
-		}
-		return es.assets.DeleteEnumerations(ctx, tx, c.TeamID, ids)
-	})
 }
 
 // ConfigUpdate is what was sent of a configuration: nil means "leave it".
@@ -102,7 +62,7 @@ func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUp
 		c.Ports = *up.Ports
 	}
 	if up.FollowRedirect != nil {
-		c.FollowRedirect = *up.FollowRedirect
+		c.FollowRedirect = up.FollowRedirect
 	}
 	if up.AutomaticScans != nil {
 		c.AutomaticScans = *up.AutomaticScans

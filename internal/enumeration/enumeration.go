@@ -94,8 +94,8 @@ type Config struct {
 	NoGlobalAlerts     bool            `json:"disable_global_alert_config,omitempty"`
 	Steps              []discover.Step `json:"steps,omitempty"` // none: all
 	Ports              string          `json:"enumeration_ports,omitempty"`
-	FollowRedirect     bool            `json:"follow_redirect,omitempty"`
-	Exclusions         []string        `json:"exclusions,omitempty"` // patterns; one that begins with + allows
+	FollowRedirect     *bool           `json:"follow_redirects,omitempty"` // nil: as true
+	Exclusions         []string        `json:"exclusions,omitempty"`       // patterns; one that begins with + allows
 	AutomaticScans     bool            `json:"automatic_vuln_scans,omitempty"`
 	AgentID            string          `json:"agent_id,omitempty"`
 	AgentTags          []string        `json:"agent_tags,omitempty"`

@@ -48,7 +48,7 @@ func (es *Enumerations) Find(ctx context.Context, id string) (Enumeration, error
 	if err != nil {
 		return Enumeration{}, err
 	}
-	e, err := enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.team_id = ?`, db.Clean(id), c.TeamID))
+	e, err := enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.team_id = ? AND e.status <> ?`, db.Clean(id), c.TeamID, deleted))
 	if db.IsNoRows(err) {
 		return e, errs.Missing("enumeration")
 	}
@@ -104,6 +104,7 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 	}
 	var where db.Where
 	where.And("e.team_id = ?", c.TeamID)
+	where.And("e.status <> ?", deleted)
 	if len(f.Statuses) > 0 {
 		db.In(&where, "e.status", f.Statuses)
 	}

@@ -40,6 +40,10 @@ func (c Config) StepNames() (names []string) {
 	return names
 }
 
+// FollowsRedirects reports whether redirects of web servers are followed within the scope:
+// unless it was said that they are not.
+func (c Config) FollowsRedirects() bool { return c.FollowRedirect == nil || *c.FollowRedirect }
+
 // Coverage is what an enumeration covers: nothing else may be dialled.
 type Coverage struct {
 	Domains  []string // with all below them

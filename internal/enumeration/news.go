@@ -33,7 +33,7 @@ const maxFallen = 20
 // FindNews is an enumeration with the numbers of a run and its state then, for a worker.
 // ok is false when the enumeration is gone.
 func (es *Enumerations) FindNews(ctx context.Context, a ToldArgs) (n News, ok bool, err error) {
-	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ?`, a.EnumerationID))
+	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, deleted))
 	if db.IsNoRows(err) {
 		return n, false, nil
 	}

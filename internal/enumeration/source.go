@@ -15,13 +15,14 @@ import (
 const (
 	EventDenied = "denied" // the scope refused a dial
 	EventSource = "source" // a source told far less than it used to
+	EventScan   = "scan"   // a scan of what was found first was made, or was not
 )
 
 // Event is something that happened in a run that people should know.
 type Event struct {
 	Run     int64
 	Kind    string
-	Subject string // what was dialled, or the source
+	Subject string // what was dialled, the source, or the scan's id
 	Detail  string
 	Times   int
 	At      time.Time
@@ -53,8 +54,8 @@ func (es *Enumerations) addSources(ctx context.Context, tx *db.Tx, id string, ru
 	return nil
 }
 
-// addEvents adds events to a run. When it has as many as are kept, only what is known
-// already is counted on.
+// addEvents adds events to a run. When it has as many as are kept, of refused dials only
+// those that are known already are counted on.
 func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run int64, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -69,7 +70,7 @@ func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run
 		if err != nil {
 			return err
 		}
-		if known > 0 || kept >= maxEvents {
+		if known > 0 || kept >= maxEvents && e.Kind == EventDenied {
 			continue
 		}
 		kept++

@@ -18,6 +18,9 @@ type NewScan struct {
 	Config       Config
 	ScheduleOnly bool // it is kept and not launched
 	Automatic    bool
+	// With, when set, runs in the transaction that makes the scan, and is given its id: an
+	// error of it is Create's, and there is no scan.
+	With func(ctx context.Context, tx *db.Tx, id string) error
 }
 
 // BeginArgs is the job that cuts a run into chunks.
@@ -51,8 +54,16 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 		IsAutomatic: n.Automatic, IsInternal: allInternal(n.Config.Targets),
 	}
 	err = ss.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := ss.insert(ctx, tx, &s); err != nil || n.ScheduleOnly {
+		if err := ss.insert(ctx, tx, &s); err != nil {
 			return err
+		}
+		if n.With != nil {
+			if err := n.With(ctx, tx, s.ID); err != nil {
+				return err
+			}
+		}
+		if n.ScheduleOnly {
+			return nil
 		}
 		return ss.launch(ctx, tx, s.ID)
 	})

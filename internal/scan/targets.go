@@ -38,6 +38,9 @@ func checkTargets(targets []string) error {
 	return nil
 }
 
+// Takes reports whether a target by itself is one that a scan can be pointed at.
+func Takes(target string) bool { return checkTargets([]string{target}) == nil }
+
 // checkTarget refuses what the engine cannot test, and what no scope can hold.
 func checkTarget(text string) error {
 	if _, err := engine.ParseTarget(text); err != nil {

@@ -59,6 +59,10 @@ func CheckEnumeration(settings *setting.Settings) enumeration.Check {
 	}
 }
 
+// purgeAttempts is how often the deletion of an enumeration's rows is begun anew: it goes on
+// where it was, and what it leaves nobody else deletes.
+const purgeAttempts = 100
+
 // handleEnumerations tells the queue who plans enumerations and works on their chunks.
 func (w worker) handleEnumerations(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[enumeration.BeginArgs]{
@@ -81,7 +85,11 @@ func (w worker) handleEnumerations(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[enumeration.TidyArgs]{Work: func(ctx context.Context, job queue.Job[enumeration.TidyArgs]) error {
 		return w.Enumerations.Tidy(ctx, job.Args)
 	}})
+	queue.Handle(q, queue.Handler[enumeration.PurgeArgs]{MaxAttempts: purgeAttempts, Work: func(ctx context.Context, job queue.Job[enumeration.PurgeArgs]) error {
+		return w.Enumerations.Purge(ctx, job.Args)
+	}})
 	queue.Handle(q, queue.Handler[enumeration.ToldArgs]{Quick: true, Work: w.tellOfEnumeration})
+	queue.Handle(q, queue.Handler[enumeration.ScanArgs]{Work: w.scanWhatIsNew})
 }
 
 // runDiscovery works on one chunk. What it finds is stored while it works, and its end is
@@ -159,6 +167,7 @@ func (w worker) pipelineFor(ctx context.Context, chunk *enumeration.Chunk, hosts
 		Covers: targets, Domains: covers.Domains, Deny: slices.Concat(w.Deny, chunk.Excluded.Denied()), Excludes: excludes(chunk.Excluded),
 		Steps: chunk.Config.Steps, Ports: chunk.Config.Ports, Resolvers: w.Discovery.Resolvers, Keys: keys, Sources: w.Discovery.Sources,
 		OriginZone: w.Discovery.OriginZone, RangesURL: w.Discovery.RangesURL, Client: w.client, Fingerprints: w.fingerprints,
+		Stay: !chunk.Config.FollowsRedirects(),
 	}
 	return pipeline.New(c)
 }

@@ -135,7 +135,7 @@ func (s surface) createEnumeration(ctx context.Context, in *struct{ Body Enumera
 	}
 	b := in.Body
 	c := enumeration.Config{
-		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps), Ports: b.Ports, FollowRedirect: value(b.Config.FollowRedirect),
+		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps), Ports: b.Ports, FollowRedirect: b.Config.FollowRedirect,
 		AlertConfigIDs: b.AlertConfigIDs, NoGlobalAlerts: b.NoGlobalAlerts, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), AutomaticScans: b.AutomaticScans,
 		AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior, AgentDiscover: b.AgentDiscover,
 	}
@@ -201,7 +201,7 @@ func (s surface) enumerationConfigs() {
 			found, err := s.Enumerations.Find(ctx, in.ID)
 			c := found.Config
 			out := EnumerationConfig{
-				Name: &found.Name, RootDomains: orEmpty(c.RootDomains), Inputs: orEmpty(c.Inputs), Ports: &c.Ports, Launch: EnumerationLaunchOpts{&c.FollowRedirect, &c.Ports},
+				Name: &found.Name, RootDomains: orEmpty(c.RootDomains), Inputs: orEmpty(c.Inputs), Ports: &c.Ports, Launch: EnumerationLaunchOpts{new(c.FollowsRedirects()), &c.Ports},
 				AlertConfigIDs: orEmpty(c.AlertConfigIDs), SubfinderConfigIDs: orEmpty(c.SubfinderConfigIDs), Exclusions: orEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
 			}
 			out.Steps = c.StepNames()

@@ -101,7 +101,7 @@ type EnumerateRequest struct {
 	NoGlobalAlerts bool                  `json:"disable_global_alert_config,omitempty" doc:"Leave out the team's global configurations for alerts."`
 	ExcludeTargets []string              `json:"exclude_targets,omitempty" maxItems:"10000" doc:"Hosts with *, addresses and ranges to leave out."`
 	Exclusions     []string              `json:"exclusions,omitempty" maxItems:"10000" doc:"The same; entries that begin with + say what alone is taken in."`
-	AutomaticScans bool                  `json:"automatic_vuln_scans,omitempty" doc:"Scan what is found first, when a run has ended."`
+	AutomaticScans bool                  `json:"automatic_vuln_scans,omitempty" doc:"Scan what a run saw first, when it has ended: with the recommended templates, and with the exclusions and alerting configurations of the enumeration. An event of the run names the scan."`
 	PerDomain      bool                  `json:"per_domain_enumeration,omitempty" doc:"Make an enumeration for each of root_domains."`
 	AgentID        string                `json:"agent_id,omitempty" maxLength:"200" doc:"Kept and shown."`
 	AgentTags      []string              `json:"agent_tags,omitempty" maxItems:"100" doc:"Kept and shown."`
@@ -112,7 +112,7 @@ type EnumerateRequest struct {
 
 // EnumerationLaunchOpts are further options of an enumeration.
 type EnumerationLaunchOpts struct {
-	FollowRedirect *bool   `json:"follow-redirect,omitempty" doc:"Kept and shown: redirects within the scope are followed, and the chain is told."`
+	FollowRedirect *bool   `json:"follow-redirect,omitempty" doc:"Whether redirects within the scope are followed, as they are without it. false: the answer that redirects is described, with redirect_location."`
 	Ports          *string `json:"ports,omitempty" maxLength:"500000" doc:"As enumeration_ports, which wins."`
 }
 
@@ -137,7 +137,7 @@ type EnumerationConfig struct {
 	AlertConfigIDs     []string              `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Configurations for alerts."`
 	SubfinderConfigIDs []string              `json:"subfinder_config_ids,omitempty" maxItems:"100" doc:"Configurations with keys of sources, besides the team's global ones."`
 	Exclusions         []string              `json:"exclusions,omitempty" maxItems:"10000" doc:"Patterns of what is left out; those that begin with + say what alone is taken in."`
-	AutomaticScans     *bool                 `json:"automatic_vuln_scans,omitempty" doc:"Scan what is found first, when a run has ended."`
+	AutomaticScans     *bool                 `json:"automatic_vuln_scans,omitempty" doc:"Scan what a run saw first, when it has ended: with the recommended templates, and with the exclusions and alerting configurations of the enumeration. An event of the run names the scan."`
 }
 
 // EnumerationDeletion names enumerations to delete. The key of their ids is not a mistake:
@@ -232,8 +232,8 @@ type EnumerationEvents struct {
 // EnumerationEvent is something that happened in a run that people should know.
 type EnumerationEvent struct {
 	Run     int64     `json:"run" doc:"The number of the run, from 1."`
-	Kind    string    `json:"kind" enum:"denied,source" doc:"denied: the scope refused a connection; source: a source told far less than it used to."`
-	Subject string    `json:"subject" doc:"What was to be dialled, or the source."`
+	Kind    string    `json:"kind" enum:"denied,source,scan" doc:"denied: the scope refused a connection; source: a source told far less than it used to; scan: what was found first is scanned, as automatic_vuln_scans asks for, or could not be."`
+	Subject string    `json:"subject" doc:"What was to be dialled, the source, or the id of the scan."`
 	Detail  string    `json:"detail" doc:"Why, in words."`
 	Times   int       `json:"times" doc:"How often."`
 	At      time.Time `json:"at" doc:"When it was noted first."`

@@ -218,6 +218,11 @@ func TestRedirectsAreFollowedAndCounted(t *testing.T) {
 	if len(v.Denied) != 1 || v.Denied[0].URL != "http://outside.test:81/" || v.Denied[0].Why == "" {
 		t.Errorf("denied %v", v.Denied)
 	}
+	stays := client()
+	stays.Stay = true
+	if v, err = stays.Visit(t.Context(), u); err != nil || !slices.Equal(v.Asset.Chain, []string{"301"}) || v.Asset.StatusCode != 301 || v.Asset.Redirect != u.String()+"b" || len(v.Denied) != 0 {
+		t.Errorf("%+v %v", v, err)
+	}
 }
 
 // TestOneConnectionForAPageAndItsIcon: it is kept when the end of the answer is certain,

@@ -1,0 +1,8 @@
+-- +goose Up
+-- To find the pictures that no asset has any more.
+CREATE INDEX asset_picture ON asset (screenshot) WHERE screenshot <> '';
+CREATE INDEX asset_past_picture ON asset_past (screenshot) WHERE screenshot <> '';
+
+-- +goose Down
+DROP INDEX asset_past_picture;
+DROP INDEX asset_picture;
