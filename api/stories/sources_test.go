@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 )
@@ -37,6 +39,37 @@ func sources() http.Handler {
 	})
 	mux.HandleFunc("/wikidata", say(`{"head":{"vars":[]},"results":{"bindings":[{"company":{"value":"http://www.wikidata.org/entity/Q1"},"companyLabel":{"value":"Acme"},"other":{"value":"http://www.wikidata.org/entity/Q2"},"otherLabel":{"value":"Acme Robots"},"website":{"value":"https://www.acme-robots.de/"},"down":{"value":"true"},"kind":{"value":"subsidiary"},"start":{"value":"2015-03-01T00:00:00Z"}}]}}`))
 	return mux
+}
+
+// startRegistry serves routes over WHOIS on loopback until the test ends, as registries of
+// routes do, and gives its address. AS64500 is said to announce that address, private
+// networks, and more than anybody can look at.
+func startRegistry(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+				question, _ := bufio.NewReader(conn).ReadString('\n')
+				answer := "%  No entries found for the selected source(s).\r\n"
+				if question == "-K -i origin AS64500\r\n" {
+					answer = "route:      127.0.0.1/32\r\norigin:     AS64500\r\n\r\nroute:      10.20.0.0/24\norigin:     AS64500\n\nroute6:     2a00::/32\norigin:     AS64500\n\nroute:      127.0.0.9/32\norigin:     AS64501\n\n"
+				}
+				_, _ = io.WriteString(conn, answer)
+			}()
+		}
+	}()
+	return l.Addr().String()
 }
 
 // records is a name server that knows the TXT records which a story has set.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -105,6 +106,11 @@ func tell(t *testing.T, engine string, a *txtar.Archive) {
 
 // prepare starts what a story needs around the server.
 func (s *story) prepare(words []string) {
+	if words[0] == "registry" {
+		s.values["registry"] = startRegistry(s.t)
+		_, s.values["registry.port"], _ = net.SplitHostPort(s.values["registry"])
+		return
+	}
 	handlers := map[string]func() http.Handler{
 		"site": func() http.Handler { return weaksite.New(1) },
 		"wall": weaksite.Wall,

@@ -93,7 +93,7 @@ func Options() []Option {
 		{Key: "resolvers", Default: []string{}, Help: "name server (host:port or an address) that enumerations ask; repeatable; none: the system's"},
 		{Key: "name_sources", Default: []string{}, Help: "passive source of names that enumerations ask; repeatable; none: all"},
 		{Key: "origin_zone", Default: "origin.asn.cymru.com", Help: "DNS zone that tells whose addresses are; empty: nobody is asked"},
-		{Key: "ranges_url", Default: "", Help: "URL that tells the ranges an autonomous system announces, %s is its number; empty: nobody is asked"},
+		{Key: "ranges_url", Default: "https://stat.ripe.net/data/announced-prefixes/data.json?resource=%s", Help: "URL that tells the ranges an autonomous system announces, %s is its number; or a registry of routes, as whois://whois.radb.net; empty: nobody is asked"},
 		{Key: "internal_api_key", Default: "", Help: "what X-Internal-API-Key must carry; empty: the internal endpoints are closed", Secret: true},
 		{Key: "region_services", Default: []string{}, Help: "another region's deployment as NAME=URL; repeatable", Secret: true},
 		{Key: "region_service_keys", Default: []string{}, Help: "its service key as NAME=KEY, where it differs from ours; repeatable", Secret: true},

@@ -183,6 +183,7 @@ func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
 // Report is what a chunk tells at its end.
 type Report struct {
 	Sources []discover.SourceReport
+	More    []Work   // chunks of names that the run needs besides
 	Denied  []Denial // some of the refused dials
 	Denials int      // all of them
 }
@@ -207,8 +208,29 @@ func (c *Chunk) Finish(ctx context.Context, r Report) error {
 		if err := c.es.addEvents(ctx, tx, c.EnumerationID, c.Run, events); err != nil {
 			return err
 		}
+		if err := c.add(ctx, tx, r.More); err != nil {
+			return err
+		}
 		return c.close(ctx, tx, chunkDone, r.Denials)
 	})
+}
+
+// add adds chunks of names to the run.
+func (c *Chunk) add(ctx context.Context, tx *db.Tx, works []Work) error {
+	if len(works) == 0 {
+		return nil
+	}
+	var next int
+	if err := tx.QueryRow(ctx, `UPDATE enumeration_run SET chunk = chunk + ?, open_chunk = open_chunk + ? WHERE enumeration_id = ? AND run = ? RETURNING chunk`,
+		len(works), len(works), c.EnumerationID, c.Run).Scan(&next); err != nil {
+		return err
+	}
+	for i, w := range works {
+		if err := c.es.addChunk(ctx, tx, ChunkArgs{c.EnumerationID, c.Run, next - len(works) + i}, Names, w, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Chunk) close(ctx context.Context, tx *db.Tx, state string, denials int) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -308,6 +309,48 @@ func TestCutCoversEveryAddressOnce(t *testing.T) {
 			t.Fatalf("%d of %d addresses", len(got), len(want))
 		}
 	})
+}
+
+// TestAnnounced: what an autonomous system is said to announce is looked at once, within the
+// bound, and nothing that may not be; the rest is named.
+func TestAnnounced(t *testing.T) {
+	public := func(a netip.Addr) bool { return !a.IsPrivate() && !a.IsLoopback() }
+	parse := func(texts ...string) (out []netip.Prefix) {
+		for _, text := range texts {
+			out = append(out, netip.MustParsePrefix(text))
+		}
+		return out
+	}
+	works, left := Announced("AS64500", parse("198.51.0.0/16", "192.0.2.0/24", "192.0.2.128/25", "10.0.0.0/24", "2001:db8::/32", "2001:db9::/120", "192.0.2.0/24"), public)
+	n, seen := 0, map[netip.Addr]bool{}
+	for _, w := range works {
+		for _, p := range w.Prefixes {
+			for a := p.Addr(); p.Contains(a); a = a.Next() {
+				n++
+				seen[a] = true
+			}
+		}
+		if w.Network != "AS64500" {
+			t.Errorf("%+v", w)
+		}
+	}
+	if n != 512 || len(seen) != n {
+		t.Errorf("%d addresses, %d different ones", n, len(seen))
+	}
+	for _, name := range []string{"198.51.0.0/16", "2001:db8::/32", "10.0.0.0/24"} {
+		if !strings.Contains(left, name) {
+			t.Errorf("it is not said that %s is left out: %s", name, left)
+		}
+	}
+	if _, left := Announced("AS64500", parse("192.0.2.0/24"), public); left != "" {
+		t.Error(left)
+	}
+	const none = -1
+	for text, want := range map[string]int{"AS64500": 64500, " asn 64500": 64500, "as0064500": 64500, "AS4294967295": 4294967295, "AS0": 0, "AS4294967296": 0, "AS": none, "as-set": none, "64500": none, "AS-1": none, "asn1.example.com": none} {
+		if got, ok := network(text); ok != (want != none) || ok && int(got) != want {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
 }
 
 // TestMoves: only the moves of the drawing in docs/states.md are allowed.

@@ -3,6 +3,7 @@ package enumeration
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/discover"
@@ -15,6 +16,7 @@ const (
 	MaxDomains   = 1_000
 	MaxInputs    = 50_000
 	MaxAddresses = 1 << 20 // that ranges count out to
+	MaxNetworks  = 100     // autonomous systems
 	maxName      = 200
 )
 
@@ -49,6 +51,7 @@ type Coverage struct {
 	Domains  []string // with all below them
 	Hosts    []Found  // that were named one by one
 	Prefixes []netip.Prefix
+	Networks []string // autonomous systems, as AS64500: what they announce when a run begins
 }
 
 // Targets are what netguard lets a scope of the coverage dial.
@@ -68,6 +71,12 @@ func (c Coverage) Targets() (out []netguard.Target) {
 // Coverage is what a configuration covers. An error is the caller's.
 func (c Config) Coverage() (out Coverage, err error) {
 	for _, text := range c.RootDomains {
+		if number, ok := network(text); ok {
+			if err := out.addNetwork(number, "root_domains"); err != nil {
+				return out, err
+			}
+			continue
+		}
 		domain, err := rootDomain(text)
 		if err != nil {
 			return out, err
@@ -79,9 +88,15 @@ func (c Config) Coverage() (out Coverage, err error) {
 	hosts := map[string]int{}
 	var addresses uint64
 	for _, text := range c.Inputs {
+		if number, ok := network(text); ok {
+			if err := out.addNetwork(number, "enrichment_inputs"); err != nil {
+				return out, err
+			}
+			continue
+		}
 		t, err := netguard.ParseTarget(text)
 		if err != nil || t.Subdomains {
-			return out, errs.Field("enrichment_inputs", "enrichment_inputs: %.100q is not a host, an address, a range or a URL.", text)
+			return out, errs.Field("enrichment_inputs", "enrichment_inputs: %.100q is not a host, an address, a range, a URL or an AS number.", text)
 		}
 		if p := t.Prefix; p.IsValid() {
 			bits := p.Addr().BitLen() - p.Bits()
@@ -112,6 +127,32 @@ func (c Config) Coverage() (out Coverage, err error) {
 	return out, nil
 }
 
+// network reads the number of an autonomous system, as AS64500 or ASN 64500; 0 is one that
+// there cannot be. ok is false for a text that means something else.
+func network(text string) (number uint32, ok bool) {
+	digits, ok := strings.CutPrefix(strings.ToUpper(strings.TrimSpace(text)), "AS")
+	digits = strings.TrimSpace(strings.TrimPrefix(digits, "N"))
+	if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil {
+		n = 0
+	}
+	return uint32(n), true
+}
+
+// addNetwork adds an autonomous system that a field names.
+func (c *Coverage) addNetwork(number uint32, param string) error {
+	if number == 0 {
+		return errs.Field(param, "%s: an AS number is between 1 and 4294967295.", param)
+	}
+	if as := "AS" + strconv.FormatUint(uint64(number), 10); !slices.Contains(c.Networks, as) {
+		c.Networks = append(c.Networks, as)
+	}
+	return nil
+}
+
 // rootDomain is a domain below which names are looked for.
 func rootDomain(text string) (string, error) {
 	t, err := netguard.ParseTarget(strings.TrimPrefix(strings.TrimSpace(text), "*."))
@@ -138,7 +179,7 @@ func (c Coverage) internal() bool {
 			return false
 		}
 	}
-	return len(c.Domains) == 0 && len(c.Hosts)+len(c.Prefixes) > 0
+	return len(c.Domains)+len(c.Networks) == 0 && len(c.Hosts)+len(c.Prefixes) > 0
 }
 
 // check refuses a configuration that names nothing to look at, or too much.
@@ -156,15 +197,21 @@ func (c Config) check() (Coverage, error) {
 			return Coverage{}, errs.Field("steps", "steps: %.40q is not known.", s)
 		}
 	}
-	return c.Coverage()
+	covers, err := c.Coverage()
+	if err == nil && len(covers.Networks) > MaxNetworks {
+		err = errs.Field("enrichment_inputs", "enrichment_inputs: there are more than %d AS numbers.", MaxNetworks)
+	}
+	return covers, err
 }
 
-// SourceCloud is the source of hosts that a cloud's inventory named: no domain and no range
-// of the input needs to cover them.
-const SourceCloud = "cloud"
+// The sources of hosts that no domain and no range of the input needs to cover: a cloud's
+// inventory, and the ranges of an autonomous system.
+const (
+	SourceCloud   = "cloud"
+	SourceNetwork = "asn"
+)
 
-// Led reports whether a cloud's inventory named the host: the enumeration covers it for
-// that.
+// Led reports whether one of these named the host: the enumeration covers it for that.
 func (f Found) Led() bool {
-	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool { return s.Source == SourceCloud })
+	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool { return s.Source == SourceCloud || s.Source == SourceNetwork })
 }

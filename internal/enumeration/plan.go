@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
@@ -30,8 +31,9 @@ type Work struct {
 	Domain   string         `json:"domain,omitempty"`
 	Hosts    []Found        `json:"hosts,omitempty"`
 	Prefixes []netip.Prefix `json:"prefixes,omitempty"`
-	Cloud    string         `json:"cloud,omitempty"` // the id of a configuration
-	Known    bool           `json:"known,omitempty"` // what earlier runs saw
+	Cloud    string         `json:"cloud,omitempty"`   // the id of a configuration
+	Network  string         `json:"network,omitempty"` // an autonomous system; with prefixes: that announces them
+	Known    bool           `json:"known,omitempty"`   // what earlier runs saw
 }
 
 // The bounds of one chunk: what a worker that dies can lose.
@@ -50,19 +52,9 @@ func cut(c Config, covers Coverage, rescan bool) (out []Work) {
 	for part := range slices.Chunk(covers.Hosts, workHosts) {
 		out = append(out, Work{Hosts: part})
 	}
-	var small []netip.Prefix
-	room := 0
-	for _, p := range apart(covers.Prefixes) {
-		for _, block := range blocks(p) {
-			size := 1 << (block.Addr().BitLen() - block.Bits())
-			if room+size > workBlock || len(small) == workBlocks {
-				out, small, room = append(out, Work{Prefixes: small}), nil, 0
-			}
-			small, room = append(small, block), room+size
-		}
-	}
-	if len(small) > 0 {
-		out = append(out, Work{Prefixes: small})
+	out = append(out, ranges(apart(covers.Prefixes), "")...)
+	for _, as := range covers.Networks {
+		out = append(out, Work{Network: as})
 	}
 	for _, id := range c.CloudConfigIDs {
 		out = append(out, Work{Cloud: id})
@@ -70,9 +62,83 @@ func cut(c Config, covers Coverage, rescan bool) (out []Work) {
 	if rescan {
 		out = append(out, Work{Known: true})
 	}
-	return slices.DeleteFunc(out, func(w Work) bool {
-		return w.Domain == "" && len(w.Hosts)+len(w.Prefixes) == 0 && w.Cloud == "" && !w.Known
-	})
+	return out
+}
+
+// ranges are the chunks that look at ranges which do not overlap, none in more than a block.
+func ranges(prefixes []netip.Prefix, network string) (out []Work) {
+	var small []netip.Prefix
+	room := 0
+	for _, p := range prefixes {
+		for _, block := range blocks(p) {
+			size := 1 << (block.Addr().BitLen() - block.Bits())
+			if len(small) > 0 && (room+size > workBlock || len(small) == workBlocks) {
+				out, small, room = append(out, Work{Prefixes: small, Network: network}), nil, 0
+			}
+			small, room = append(small, block), room+size
+		}
+	}
+	if len(small) > 0 {
+		out = append(out, Work{Prefixes: small, Network: network})
+	}
+	return out
+}
+
+// maxAnnounced is how many addresses of one autonomous system a run looks at.
+const maxAnnounced = 1 << 16
+
+// Announced are the chunks that look at what an autonomous system announces, as far as it
+// may be looked at and is not too much, the smaller ranges first; and in words what is left
+// out, "" when nothing is. Whoever tells what is announced may lie: allowed decides on each
+// address.
+func Announced(as string, prefixes []netip.Prefix, allowed func(netip.Addr) bool) (works []Work, leftOut string) {
+	announced := apart(prefixes)
+	size := func(p netip.Prefix) int { return p.Addr().BitLen() - p.Bits() }
+	slices.SortStableFunc(announced, func(a, b netip.Prefix) int { return size(a) - size(b) })
+	var taken, large, refused []netip.Prefix
+	room := maxAnnounced
+	for _, p := range announced {
+		switch {
+		case size(p) > 16 || 1<<size(p) > room:
+			large = append(large, p)
+		case !all(p, allowed):
+			refused = append(refused, p)
+		default:
+			room -= 1 << size(p)
+			taken = append(taken, p)
+		}
+	}
+	var words []string
+	if len(large) > 0 {
+		words = append(words, fmt.Sprintf("%d ranges are left out, since a run looks at %d addresses of a network at most: %s. Name those that matter as inputs.", len(large), maxAnnounced, some(large)))
+	}
+	if len(refused) > 0 {
+		words = append(words, fmt.Sprintf("%d ranges are left out, since they are not of the public internet: %s.", len(refused), some(refused)))
+	}
+	return ranges(taken, as), strings.Join(words, " ")
+}
+
+// all reports whether something holds for every address of a range.
+func all(p netip.Prefix, holds func(netip.Addr) bool) bool {
+	for a := p.Addr(); p.Contains(a); a = a.Next() {
+		if !holds(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// some names the first of several ranges.
+func some(prefixes []netip.Prefix) string {
+	const most = 10
+	var words []string
+	for _, p := range prefixes[:min(len(prefixes), most)] {
+		words = append(words, p.String())
+	}
+	if len(prefixes) > most {
+		words = append(words, "…")
+	}
+	return strings.Join(words, ", ")
 }
 
 // apart leaves out ranges that lie in another.

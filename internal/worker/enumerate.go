@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/asset"
@@ -110,21 +111,24 @@ func (w worker) discover(ctx, kept context.Context, chunk *enumeration.Chunk) er
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var reports []discover.SourceReport
+	var end enumeration.Report
 	work := chunk.Work
 	if work.Cloud != "" {
-		work.Hosts, reports = w.inventory(ctx, chunk.TeamID, work.Cloud)
+		work.Hosts, end.Sources = w.inventory(ctx, chunk.TeamID, work.Cloud)
 	}
 	p, err := w.pipelineFor(ctx, chunk, slices.Concat(work.Hosts, chunk.Hosts))
 	if err != nil {
 		return queue.Abandon(err)
 	}
-	if chunk.Stage == enumeration.Hosts {
+	switch {
+	case chunk.Stage == enumeration.Hosts:
 		err = lookAt(ctx, kept, p, chunk)
-	} else {
+	case work.Network != "" && len(work.Prefixes) == 0:
+		end = w.announced(ctx, p, work.Network)
+	default:
 		var told []discover.SourceReport
 		told, err = w.findNames(ctx, kept, p, chunk, work)
-		reports = append(reports, told...)
+		end.Sources = append(end.Sources, told...)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -132,7 +136,6 @@ func (w worker) discover(ctx, kept context.Context, chunk *enumeration.Chunk) er
 	if err != nil {
 		return err
 	}
-	end := enumeration.Report{Sources: reports}
 	denied, total := p.Denied()
 	end.Denials = total
 	for _, d := range denied {
@@ -141,8 +144,21 @@ func (w worker) discover(ctx, kept context.Context, chunk *enumeration.Chunk) er
 	return chunk.Finish(kept, end)
 }
 
+// announced asks for the ranges of an autonomous system, and cuts them into chunks.
+func (w worker) announced(ctx context.Context, p *pipeline.Pipeline, as string) enumeration.Report {
+	prefixes, told := p.Network(ctx, as)
+	works, leftOut := enumeration.Announced(as, prefixes, func(a netip.Addr) bool { return w.Discovery.Guard.Check(a) == nil })
+	if leftOut != "" {
+		told.Detail = strings.TrimSpace(told.Detail + " " + leftOut)
+		if told.State == discover.SourceOK {
+			told.State = discover.SourceLimited
+		}
+	}
+	return enumeration.Report{Sources: []discover.SourceReport{told}, More: works}
+}
+
 // pipelineFor makes a pipeline that reaches what the chunk's enumeration covers and, of
-// what it was led to by a cloud or a network, these hosts.
+// what it was led to by a cloud or a network, these hosts and the chunk's own ranges.
 func (w worker) pipelineFor(ctx context.Context, chunk *enumeration.Chunk, hosts []enumeration.Found) (*pipeline.Pipeline, error) {
 	covers, err := chunk.Config.Coverage()
 	if err != nil {
@@ -159,6 +175,11 @@ func (w worker) pipelineFor(ctx context.Context, chunk *enumeration.Chunk, hosts
 		}
 		targets = append(targets, t)
 	}
+	if chunk.Work.Network != "" {
+		for _, p := range chunk.Work.Prefixes {
+			targets = append(targets, netguard.Target{Prefix: p})
+		}
+	}
 	keys, err := w.keysOf(ctx, chunk)
 	if err != nil {
 		return nil, err
@@ -166,7 +187,7 @@ func (w worker) pipelineFor(ctx context.Context, chunk *enumeration.Chunk, hosts
 	c := pipeline.Config{
 		Covers: targets, Domains: covers.Domains, Deny: slices.Concat(w.Deny, chunk.Excluded.Denied()), Excludes: excludes(chunk.Excluded),
 		Steps: chunk.Config.Steps, Ports: chunk.Config.Ports, Resolvers: w.Discovery.Resolvers, Keys: keys, Sources: w.Discovery.Sources,
-		OriginZone: w.Discovery.OriginZone, RangesURL: w.Discovery.RangesURL, Client: w.client, Fingerprints: w.fingerprints,
+		OriginZone: w.Discovery.OriginZone, RangesURL: w.Discovery.RangesURL, RangesDial: w.Discovery.Guard.Dial, Client: w.client, Fingerprints: w.fingerprints,
 		Stay: !chunk.Config.FollowsRedirects(),
 	}
 	return pipeline.New(c)
@@ -217,6 +238,9 @@ func (w worker) findNames(ctx, kept context.Context, p *pipeline.Pipeline, chunk
 		return err
 	}
 	emit := func(n discover.Name) error {
+		if _, err := netip.ParseAddr(n.Host); err == nil && work.Network != "" {
+			n.Sources = append(n.Sources, discover.SourceRef{Source: enumeration.SourceNetwork, Metadata: map[string]string{"asn": work.Network}})
+		}
 		found = append(found, enumeration.Found{Name: n, Ports: ports[n.Host]})
 		if len(found) < enumeration.ChunkHosts {
 			return nil
@@ -230,7 +254,7 @@ func (w worker) findNames(ctx, kept context.Context, p *pipeline.Pipeline, chunk
 	case len(work.Prefixes) > 0:
 		report, err = p.Ranges(ctx, work.Prefixes, emit)
 	case work.Known:
-		report, err = p.Known(ctx, "known", w.known(ctx, chunk), emit)
+		report, err = p.Known(ctx, "known", w.known(ctx, p, chunk), emit)
 	case len(work.Hosts) > 0:
 		report, err = p.Known(ctx, aboutOf(work), func(yield func(discover.Name) bool) {
 			for _, h := range work.Hosts {
@@ -255,8 +279,8 @@ func aboutOf(work enumeration.Work) string {
 }
 
 // known are the hosts that an enumeration saw before: a run looks at them again, whoever
-// still names them.
-func (w worker) known(ctx context.Context, chunk *enumeration.Chunk) iter.Seq[discover.Name] {
+// still names them. What only a cloud or a network led to is covered while that names it.
+func (w worker) known(ctx context.Context, p *pipeline.Pipeline, chunk *enumeration.Chunk) iter.Seq[discover.Name] {
 	q := asset.Selection{Filter: asset.Filter{Enumerations: []string{chunk.EnumerationID}}, Kinds: []string{"hosts"}}
 	return func(yield func(discover.Name) bool) {
 		last := ""
@@ -268,7 +292,9 @@ func (w worker) known(ctx context.Context, chunk *enumeration.Chunk) iter.Seq[di
 			if host == last {
 				continue
 			}
-			last = host
+			if last = host; !p.Covers(host) {
+				continue
+			}
 			if !yield(discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "known"}}}) {
 				return
 			}

@@ -22,7 +22,7 @@ type EnumerateData struct {
 	RootDomains     []string             `json:"root_domains" doc:"The domains whose names it looks for."`
 	DomainNames     []string             `json:"domain_names" doc:"The same."`
 	Exclusions      []string             `json:"exclusions" doc:"Patterns of what it leaves out; those that begin with + say what alone it takes in."`
-	InputCount      int                  `json:"enrichment_hosts_count" doc:"How many hosts, addresses, ranges and URLs it was given."`
+	InputCount      int                  `json:"enrichment_hosts_count" doc:"How many hosts, addresses, ranges, URLs and AS numbers it was given."`
 	IsRescan        bool                 `json:"is_rescan" doc:"Whether it was launched again."`
 	RescanCount     int                  `json:"rescan_count" doc:"How often it was launched again."`
 	CloudConfigIDs  []string             `json:"cloudlist_config_ids" doc:"Configurations of clouds whose inventory it takes."`
@@ -91,7 +91,7 @@ type EnumerateOne struct {
 // EnumerateRequest is the body of POST /v1/asset/enumerate.
 type EnumerateRequest struct {
 	RootDomains    []string              `json:"root_domains,omitempty" maxItems:"1000" doc:"Domains whose names are looked for."`
-	Inputs         []string              `json:"enrichment_inputs,omitempty" maxItems:"50000" doc:"Hosts, addresses, ranges and URLs to look at."`
+	Inputs         []string              `json:"enrichment_inputs,omitempty" maxItems:"50000" doc:"Hosts, addresses, ranges, URLs and numbers of autonomous systems (AS64500) to look at."`
 	CloudConfigIDs []string              `json:"cloudlist_config_ids,omitempty" maxItems:"100" doc:"Configurations of clouds whose inventory is taken."`
 	Name           string                `json:"name,omitempty" maxLength:"200" doc:"Its name; the first thing it looks at without it."`
 	Steps          []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping" doc:"What is done; all without any."`
@@ -130,7 +130,7 @@ type EnumerateMade struct {
 type EnumerationConfig struct {
 	Name               *string               `json:"name,omitempty" maxLength:"200" doc:"Its name."`
 	RootDomains        []string              `json:"root_domains,omitempty" maxItems:"1000" doc:"Domains whose names are looked for."`
-	Inputs             []string              `json:"enrichment_inputs,omitempty" maxItems:"50000" doc:"Hosts, addresses, ranges and URLs to look at."`
+	Inputs             []string              `json:"enrichment_inputs,omitempty" maxItems:"50000" doc:"Hosts, addresses, ranges, URLs and numbers of autonomous systems (AS64500) to look at."`
 	Steps              []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping" doc:"What is done; all without any."`
 	Ports              *string               `json:"enum_ports,omitempty" maxLength:"500000" doc:"Ports and ranges separated by commas, top-100, top-1000 or full."`
 	Launch             EnumerationLaunchOpts `json:"enumeration_config,omitzero" doc:"Further options."`

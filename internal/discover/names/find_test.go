@@ -1,6 +1,7 @@
 package names_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -274,6 +275,50 @@ func TestRangesAndTheirNames(t *testing.T) {
 	slices.Sort(got)
 	if len(got) != 8 || got[1] != "127.1.0.1[mail.lab.test]" {
 		t.Errorf("the names of 127.1.0.0/29: %v", got)
+	}
+}
+
+// TestRoutesOfARegistry reads what registries of routes answer, and what they say instead.
+func TestRoutesOfARegistry(t *testing.T) {
+	many := strings.Repeat("route: 192.0.2.0/24\norigin: AS64500\n\n", 1000)
+	for name, c := range map[string]struct {
+		answer string
+		want   string
+		state  discover.SourceState
+	}{
+		"routes": {"% a registry\r\n\r\nroute:  192.0.2.0/24 # ours\r\ndescr:  route: 10.0.0.0/8\r\norigin: as64500\r\n\r\nroute6: 2001:DB8::1/32\norigin:AS64500\n\nroute: 198.51.100.0/24\norigin: AS645000\n",
+			"[192.0.2.0/24 2001:db8::/32]", discover.SourceOK},
+		"often":   {many, "[192.0.2.0/24]", discover.SourceOK},
+		"nothing": {"%ERROR:101: no entries found\n%\n% No entries found in source RADB.\n", "[]", discover.SourceEmpty},
+		"denied":  {"%ERROR:201: access denied for 192.0.2.1\n", "[]", discover.SourceLimited},
+		"broken":  {"%ERROR:306: connections exhausted \x1b[31m\n", "[]", discover.SourceFailed},
+		"silence": {"", "[]", discover.SourceFailed},
+		"garbage": {"route: \x00\xff\norigin: AS64500\n\nroute\n:::\norigin\n", "[]", discover.SourceEmpty},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			defer l.Close()
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			if question, _ := bufio.NewReader(conn).ReadString('\n'); question != "-K -i origin AS64500\r\n" {
+				t.Errorf("asked %q", question)
+			}
+			_, _ = io.WriteString(conn, c.answer)
+		}()
+		cfg := names.Config{RangesURL: "whois://" + l.Addr().String(), RangesDial: (&net.Dialer{}).DialContext}
+		found, report := names.Ranges(t.Context(), cfg, "AS64500")
+		if fmt.Sprint(found) != c.want || report.State != c.state || report.Count != len(found) || strings.Contains(report.Detail, "\x1b") {
+			t.Errorf("%s: %v %+v", name, found, report)
+		}
+	}
+	if _, report := names.Ranges(t.Context(), names.Config{RangesURL: "whois://127.0.0.1", RangesDial: (&netguard.Guard{}).Dial}, "AS64500"); report.State != discover.SourceBlocked {
+		t.Errorf("a private registry: %+v", report)
 	}
 }
 

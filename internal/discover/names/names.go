@@ -73,11 +73,17 @@ type Config struct {
 	// Team Cymru's origin.asn.cymru.com does; "" switches Origin off.
 	OriginZone string
 	// RangesURL tells the ranges that an autonomous system announces, as RIPEstat's
-	// announced-prefixes does; %s stands for the number. "" switches Ranges off.
+	// announced-prefixes does, where %s stands for the number; or it is a registry of
+	// routes, as whois://whois.radb.net. "" switches Ranges off.
 	RangesURL string
+	// RangesDial reaches a registry of routes, as a guard's Dial does; nil: none is asked.
+	RangesDial Dialer
 	// Log hears of what went wrong with a resolver or a source; nil is silent.
 	Log *slog.Logger
 }
+
+// Dialer connects to host:port.
+type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Report is what a run did.
 type Report struct {

@@ -2,14 +2,9 @@ package names
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
-	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/miekg/dns"
 
@@ -113,57 +108,3 @@ func (c *client) pipes(ctx context.Context, name string) ([]string, error) {
 }
 
 func isDigits(s string) bool { return s != "" && len(s) <= 10 && strings.Trim(s, "0123456789") == "" }
-
-// maxPrefixes bounds the ranges of one autonomous system.
-const maxPrefixes = 20_000
-
-// Ranges are the networks that an autonomous system (AS64500, or 64500) announces, as
-// Config.RangesURL tells: JSON of the form {"data":{"prefixes":[{"prefix":"192.0.2.0/24"}]}}.
-// The report says how that source behaved; without a URL or a client it is skipped.
-func Ranges(ctx context.Context, cfg Config, asn string) ([]netip.Prefix, discover.SourceReport) {
-	report := discover.SourceReport{Source: "ranges", About: asn, State: discover.SourceSkipped}
-	number := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(asn)), "AS")
-	switch {
-	case cfg.RangesURL == "" || cfg.Client == nil:
-		report.Detail = "no source of ranges is configured"
-		return nil, report
-	case !isDigits(number):
-		report.Detail = "that is no number of an autonomous system"
-		return nil, report
-	}
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, orElse(cfg.SourceTimeout, 2*time.Minute))
-	defer cancel()
-	w := &witness{next: cfg.Client.Transport}
-	client := *cfg.Client
-	client.Transport = w
-	found, err := announced(ctx, &client, strings.ReplaceAll(cfg.RangesURL, "%s", url.QueryEscape("AS"+number)))
-	report.Count, report.Took = len(found), time.Since(begun)
-	report.State, report.Detail = w.judge(err, len(found), false)
-	report.Detail = harmless(report.Detail, nil)
-	return found, report
-}
-
-// announced reads the ranges at a URL.
-func announced(ctx context.Context, client *http.Client, from string) ([]netip.Prefix, error) {
-	body, err := get(ctx, client, from, "")
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	var answer struct {
-		Data struct {
-			Prefixes []struct{ Prefix string }
-		}
-	}
-	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("its answer cannot be read: %w", err)
-	}
-	var found []netip.Prefix
-	for _, p := range answer.Data.Prefixes {
-		if prefix, err := netip.ParsePrefix(p.Prefix); err == nil && len(found) < maxPrefixes {
-			found = append(found, prefix.Masked())
-		}
-	}
-	return found, nil
-}

@@ -48,6 +48,7 @@ type Config struct {
 	QueryRate     int                 // questions a second; 0: no limit
 	OriginZone    string              // that tells the networks of addresses; "": nobody is asked
 	RangesURL     string              // that tells the ranges of a network; "": nobody is asked
+	RangesDial    names.Dialer        // the way to it where it is a registry; nil: none is asked
 	Fingerprints  *probe.Fingerprints // of technologies, read once and shared; nil: the pipeline's own
 	Client        *http.Client        // the way to sources and to what certificates name; nil: none are asked
 }
@@ -96,7 +97,7 @@ func New(c Config) (*Pipeline, error) {
 	}
 	p.names = names.Config{
 		Resolvers: c.Resolvers, Client: c.Client, Keys: c.Keys, Sources: c.Sources, SourceTimeout: c.SourceTimeout, Domains: c.Domains, Allow: p.allows,
-		Words: c.Words, MaxCandidates: c.MaxCandidates, Rate: c.QueryRate, OriginZone: c.OriginZone, RangesURL: c.RangesURL,
+		Words: c.Words, MaxCandidates: c.MaxCandidates, Rate: c.QueryRate, OriginZone: c.OriginZone, RangesURL: c.RangesURL, RangesDial: c.RangesDial,
 	}
 	return p, nil
 }
@@ -128,6 +129,9 @@ func (p *Pipeline) allows(host string) bool {
 	}
 	return p.scope.AllowsURL(&url.URL{Scheme: "http", Host: net.JoinHostPort(host, "80")})
 }
+
+// Covers reports whether a host is in scope and not left out.
+func (p *Pipeline) Covers(host string) bool { return p.allows(host) }
 
 // why is the reason for which a host is not allowed.
 func (p *Pipeline) why(host string) string {

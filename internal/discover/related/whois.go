@@ -2,13 +2,12 @@ package related
 
 import (
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"net"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/whois"
 )
 
 // The bounds of WHOIS.
@@ -16,9 +15,6 @@ const (
 	maxWhois = 256 << 10 // bytes of one answer
 	maxHops  = 5         // servers that are asked for one domain
 )
-
-// whoisPort is where WHOIS is (RFC 3912).
-const whoisPort = "43"
 
 // askWhois asks for a registration, from the root server on: each server may name a
 // nearer one. Of what several say, the nearest comes first. nil without an error: it is not
@@ -63,9 +59,9 @@ func (p place) referral(to string) string {
 	}
 	host, port, err := net.SplitHostPort(to)
 	if err != nil {
-		host, port = to, whoisPort
+		host, port = to, whois.Port
 	}
-	if port != whoisPort && !p.owns(host) {
+	if port != whois.Port && !p.owns(host) {
 		return ""
 	}
 	return net.JoinHostPort(host, port)
@@ -101,41 +97,12 @@ func (p place) whois(ctx context.Context, server, domain string) (string, error)
 	if host, _, _ := net.SplitHostPort(server); server == p.base || p.owns(host) {
 		dial = p.dial
 	}
-	conn, err := dial(ctx, "tcp", server)
-	if err != nil {
-		return "", err
+	text, err := whois.Ask(ctx, dial, server, question(server, domain), maxWhois)
+	switch {
+	case errors.Is(err, whois.ErrNothing):
+		err = said(discover.SourceFailed, "It answered nothing.")
+	case errors.Is(err, whois.ErrCut): // what matters stands at the beginning
+		err = nil
 	}
-	defer conn.Close()
-	// The end of ctx ends a read, by a deadline and also when it comes early.
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if _, err := fmt.Fprintf(conn, "%s\r\n", question(server, domain)); err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(conn, maxWhois))
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if err != nil && len(text) == 0 { // some servers reset the connection behind their last byte
-		return "", err
-	}
-	if len(text) == 0 {
-		return "", said(discover.SourceFailed, "It answered nothing.")
-	}
-	return latin(text), nil
-}
-
-// latin is a text in UTF-8: what is not is taken for Latin-1, as old servers write.
-func latin(text []byte) string {
-	if utf8.Valid(text) {
-		return string(text)
-	}
-	runes := make([]rune, len(text))
-	for i, b := range text {
-		runes[i] = rune(b)
-	}
-	return string(runes)
+	return text, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/vedette-sec/vedette/internal/discover/whois"
 )
 
 // TestWhoisFormats reads answers in the formats of many registries: testdata/whois.
@@ -78,7 +79,7 @@ func FuzzWhois(f *testing.F) {
 	}
 	f.Add("a:b\n\tc\n[d]e\n::\n[\n]\n: :\nrefer: whois://x:1/y\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		record := readWhois(latin([]byte(text)))
+		record := readWhois(whois.Text([]byte(text)))
 		_ = record.trouble()
 		r := record.registration("acme.com")
 		if len(r.nameServers) > maxNameServers || len(r.mail) > maxNameServers || len(r.org) > maxText+10 {
