@@ -2,9 +2,11 @@ package finding
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/vedette-sec/vedette/internal/db"
 )
 
@@ -20,6 +22,36 @@ type guarded struct {
 	sync.RWMutex
 	*index
 	used time.Time // guarded by Findings.mu
+
+	memo   sync.Mutex
+	picked map[string]*roaring.Bitmap // by filter, since the last change; guarded by memo
+}
+
+// maxPicked is how many filters an index remembers. A set of a million has 125 KB at most.
+const maxPicked = 64
+
+// pick is the findings that a filter picks, not to be changed; ids are the numbers of
+// Filter.IDs. Pages of one list, and lists that are asked for again, are picked once. The
+// caller has the index locked for reading.
+func (g *guarded) pick(f Filter, ids []uint32) *roaring.Bitmap {
+	key, err := json.Marshal(f)
+	if err != nil || len(f.IDs) > 0 { // a year beyond 9999 has no spelling in JSON
+		return g.index.pick(f, ids)
+	}
+	g.memo.Lock()
+	set := g.picked[string(key)]
+	g.memo.Unlock()
+	if set != nil {
+		return set
+	}
+	set = g.index.pick(f, ids)
+	g.memo.Lock()
+	defer g.memo.Unlock()
+	if g.picked == nil || len(g.picked) >= maxPicked {
+		g.picked = map[string]*roaring.Bitmap{}
+	}
+	g.picked[string(key)] = set
+	return set
 }
 
 // current gives a team's index, up to date with what was committed before the call, and
@@ -100,6 +132,7 @@ func (fs *Findings) catchUp(ctx context.Context, g *guarded, teamID string, rev 
 		g.drop(no)
 	}
 	g.tidy()
+	g.picked = nil
 	g.rev, g.synced = rev, fs.now()
 	return nil
 }

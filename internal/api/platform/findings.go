@@ -3,7 +3,9 @@ package platform
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -220,20 +222,31 @@ func (Results) Schema(r huma.Registry) *huma.Schema {
 	return huma.SchemaFromType(r, reflect.TypeFor[[]VulnerabilityResult]())
 }
 
-// MarshalJSON implements json.Marshaler.
-func (rs Results) MarshalJSON() ([]byte, error) {
-	size := 2
-	for _, r := range rs {
-		size += len(r) + 1
+// WriteTo writes the page as JSON, its findings as they are; see io.WriterTo.
+func (l ResultList) WriteTo(w io.Writer) (int64, error) {
+	head := l
+	head.Data = nil // written behind the rest
+	rest, err := json.Marshal(struct {
+		ResultList
+		Data *struct{} `json:"data,omitempty"`
+	}{ResultList: head})
+	if err != nil {
+		return 0, err
 	}
-	out := append(make([]byte, 0, size), '[')
-	for i, r := range rs {
+	const data = `,"data":[`
+	size := len(rest) + len(data) + len("]}\n")
+	for _, r := range l.Data {
+		size += len(r) + len(",")
+	}
+	out := append(append(make([]byte, 0, size), rest[:len(rest)-1]...), data...)
+	for i, r := range l.Data {
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = append(out, r...)
 	}
-	return append(out, ']'), nil
+	n, err := w.Write(append(out, "]}\n"...))
+	return int64(n), err
 }
 
 // ResultStats counts findings.
