@@ -194,7 +194,7 @@ func (e *Engine) again(ctx context.Context, target string, p *program.Program, e
 	}
 	var found []Event
 	s := session{
-		seat: &seat{engine: e, target: t, address: address, send: e.sendAlone, gate: e.gate, fresh: fresh, change: change},
+		seat: &seat{engine: e, target: t, address: address, send: e.sendAlone, gate: e.gate, hands: e.hands(), fresh: fresh, change: change},
 		jar:  web.NewJar(), tell: func(events []Event) { found = append(found, events...) },
 	}
 	if s.bound = p.Bind(program.Vars{}); ev.origin != nil && ev.origin.bound.Program == p {

@@ -78,6 +78,9 @@ func (e *Engine) giveBack(hostPort string) {
 	}
 }
 
+// hands are places for as many payload tuples of one target as requests may be in flight.
+func (e *Engine) hands() chan struct{} { return make(chan struct{}, e.cfg.PerHost) }
+
 // enter waits for a place among the requests to a host, and until the next may go. It
 // fails when the host was given up. leave must follow when it does not fail.
 func (h *host) enter(ctx context.Context) error {

@@ -22,7 +22,8 @@ type seat struct {
 	target  Target
 	address web.Address // where the target answers
 	send    sender
-	gate    gateFunc // for the requests that follow redirects
+	gate    gateFunc      // for the requests that follow redirects
+	hands   chan struct{} // a place for each payload tuple under way
 
 	frequency *fuzz.Frequency // of the scan; nil outside of one
 

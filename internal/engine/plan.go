@@ -69,7 +69,8 @@ func newPlan(programs []*program.Bound, runs func(i int) bool, rootTarget bool) 
 	for i := range p.probes {
 		p.probes[i].split(programs)
 	}
-	return &p.plan
+	made := p.plan // on its own: the keys of all requests are not needed any more
+	return &made
 }
 
 // alonePlan is the plan of programs that need no target.

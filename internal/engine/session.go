@@ -220,7 +220,8 @@ func (s *session) block(ctx context.Context, j int) (gate bool, err error) {
 }
 
 // abreast makes the requests of several payload tuples at the same time, and takes what
-// came of them in the order of the tuples. Each tuple has cookies of its own.
+// came of them in the order of the tuples. Each tuple has cookies of its own. On one
+// target there are no more tuples under way than requests may be.
 func (s *session) abreast(ctx context.Context, j int) (gate bool, err error) {
 	b := &s.bound.Blocks[j]
 	width := b.Threads
@@ -241,7 +242,16 @@ func (s *session) abreast(ctx context.Context, j int) (gate bool, err error) {
 			case <-ctx.Done():
 				return
 			}
-			workers.Go(func() { one <- s.tuple(ctx, j, t) })
+			select {
+			case s.hands <- struct{}{}:
+			case <-ctx.Done():
+				one <- turn{err: ctx.Err()}
+				return
+			}
+			workers.Go(func() {
+				one <- s.tuple(ctx, j, t)
+				<-s.hands
+			})
 		}
 	})
 	for one := range turns {

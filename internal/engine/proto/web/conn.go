@@ -15,7 +15,7 @@ import (
 
 // Bounds of reading that are not for choosing.
 const (
-	bufferSize   = 16 << 10 // of a connection's reading buffer, to begin with
+	bufferSize   = 8 << 10  // of a connection's reading buffer, to begin with
 	bigWrite     = 64 << 10 // what a socket may not take at once, so that answers must be read meanwhile
 	maxInterim   = 32       // interim answers (1xx) before the real one
 	maxDuplicate = 8        // further status lines directly after the first
