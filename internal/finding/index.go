@@ -28,12 +28,13 @@ type index struct {
 	at     []int64             // the revision of each entry of recent
 }
 
-// entry is what the index knows of one finding: positions in the facets.
+// entry is what the index knows of one finding: positions in the facets, and of sets of
+// words. It points at nothing: the garbage collector need not look at a million of them.
 type entry struct {
 	live                                         bool
 	internal, regression, ticket                 bool
 	severity, status, scan, host, port, template uint32
-	tags, labels, categories                     []uint32
+	tags, labels, categories                     uint32
 	rev, createdAt                               int64
 }
 
@@ -42,7 +43,9 @@ func newIndex() *index {
 	for _, f := range x.facets() {
 		f.ids = map[string]uint32{}
 	}
-	x.tag.sets, x.label.sets, x.category.sets = map[string][]uint32{}, map[string][]uint32{}, map[string][]uint32{}
+	for _, f := range []*facet{&x.tag, &x.label, &x.category} {
+		f.sets, f.members = map[string]uint32{"": 0}, [][]uint32{nil}
+	}
 	for _, severity := range Severities { // in this order, whichever comes first
 		x.severity.id(severity)
 	}
@@ -58,8 +61,11 @@ type facet struct {
 	ids    map[string]uint32 // the position of each value
 	values []string
 	bits   []*roaring.Bitmap
-	sorted []uint32            // positions by value; nil: to be made
-	sets   map[string][]uint32 // for a facet of words: joined words → positions
+	sorted []uint32 // positions by value; nil: to be made
+
+	// Of a facet of words:
+	sets    map[string]uint32 // joined words → a place in members
+	members [][]uint32        // the positions of the words of each set; the first has none
 }
 
 // id is the position of a value, which is added if need be.
@@ -80,20 +86,18 @@ func (f *facet) id(value string) uint32 {
 
 func (f *facet) compare(id uint32, value string) int { return strings.Compare(f.values[id], value) }
 
-// set is the positions of words joined by commas. Equal columns share one slice.
-func (f *facet) set(column string) []uint32 {
-	if column == "" {
-		return nil
-	}
-	if ids, ok := f.sets[column]; ok {
-		return ids
+// set is the place in members of words joined by commas.
+func (f *facet) set(column string) uint32 {
+	if set, ok := f.sets[column]; ok {
+		return set
 	}
 	var ids []uint32
 	for _, word := range split(column) {
 		ids = append(ids, f.id(strings.ToLower(word)))
 	}
-	f.sets[strings.Clone(column)] = ids
-	return ids
+	set := uint32(len(f.members))
+	f.sets[strings.Clone(column)], f.members = set, append(f.members, ids)
+	return set
 }
 
 // order makes the positions by value. It writes: the caller holds the index alone.
@@ -182,13 +186,13 @@ func (x *index) each(e *entry, do func(*roaring.Bitmap)) {
 	do(x.host.bits[e.host])
 	do(x.port.bits[e.port])
 	do(x.template.bits[e.template])
-	for _, id := range e.tags {
+	for _, id := range x.tag.members[e.tags] {
 		do(x.tag.bits[id])
 	}
-	for _, id := range e.labels {
+	for _, id := range x.label.members[e.labels] {
 		do(x.label.bits[id])
 	}
-	for _, id := range e.categories {
+	for _, id := range x.category.members[e.categories] {
 		do(x.category.bits[id])
 	}
 	if e.internal {
