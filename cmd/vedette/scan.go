@@ -88,6 +88,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // what reading the templates took
 	releaseImage()
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {

@@ -127,7 +127,10 @@ func (m *memory) value(name string, round int) (any, bool) {
 	}
 	stem := strings.TrimRight(name, "0123456789")
 	list, ok := m.values[stem].([]string)
-	if n, err := strconv.Atoi(name[len(stem):]); ok && err == nil && n < len(list) {
+	if !ok || stem == name {
+		return nil, false
+	}
+	if n, err := strconv.Atoi(name[len(stem):]); err == nil && n < len(list) {
 		return list[n], true
 	}
 	return nil, false
@@ -149,7 +152,7 @@ func (m *memory) ofBlock(name string) (facts dsl.Lookup, field string) {
 // block's second entry.
 func (m *memory) history(name string) (any, bool) {
 	at := strings.LastIndexByte(name, '_')
-	if at < 1 {
+	if at < 1 || at == len(name)-1 || name[at+1]-'0' > 9 {
 		return nil, false
 	}
 	n, err := strconv.Atoi(name[at+1:])

@@ -147,6 +147,9 @@ func (p *scanner) braces(rest string) (*hole, int) {
 	}
 	inner := rest[2 : 2+first]
 	if name := strings.TrimSpace(inner); isName(name) {
+		if h := common[name]; h != nil && !p.plain {
+			return h, first + 4
+		}
 		return &hole{name: name, only: p.plain}, first + 4
 	}
 	if strings.HasPrefix(inner, "interactsh-url") && markerForm.MatchString(inner) {
@@ -162,6 +165,9 @@ func (p *scanner) braces(rest string) (*hole, int) {
 	}
 	return nil, 0
 }
+
+// common are the placeholders that nearly all texts begin with, shared by them.
+var common = map[string]*hole{"BaseURL": {name: "BaseURL"}, "RootURL": {name: "RootURL"}, "Hostname": {name: "Hostname"}}
 
 // closing is where the first }} stands after the {{ that begins here; -1 when there is
 // none.

@@ -153,6 +153,15 @@ func (t Text) Bind(known Lookup) Text {
 	return out
 }
 
+// Opening is the text with another one in place of the placeholder that it begins with,
+// when that is the one of this name.
+func (t Text) Opening(name string, with Text) Text {
+	if len(t.parts) == 0 || t.parts[0].hole == nil || t.parts[0].hole.name != name {
+		return t
+	}
+	return Text{parts: slices.Concat(with.parts, t.parts[1:]), unresolved: t.unresolved || with.unresolved}
+}
+
 func (t *Text) append(p part) {
 	if n := len(t.parts); n > 0 && p.hole == nil && t.parts[n-1].hole == nil && t.parts[n-1].data == p.data {
 		t.parts[n-1].text += p.text

@@ -171,7 +171,7 @@ func (b *Bound) knows(block *Block) func(name string) bool {
 
 // bind puts fixed values into the texts of an entry.
 func (e *Entry) bind(fixed dsl.Lookup) {
-	e.path, e.rooted, e.raw, e.body = e.path.Bind(fixed), e.rooted.Bind(fixed), e.raw.Bind(fixed), e.body.Bind(fixed)
+	e.path, e.raw, e.body = e.path.Bind(fixed), e.raw.Bind(fixed), e.body.Bind(fixed)
 	e.headers = slices.Clone(e.headers)
 	for i := range e.headers {
 		e.headers[i].value = e.headers[i].value.Bind(fixed)

@@ -214,10 +214,6 @@ func (c *compiler) entries(s *syntax.HTTP) []Entry {
 		e := shared
 		path, e.port = web.CutPort(path)
 		e.path, e.trim = dsl.Parse(path), trims(path)
-		e.rooted = e.path
-		if rest, ok := strings.CutPrefix(path, "{{BaseURL}}"); ok {
-			e.rooted = dsl.Parse("{{RootURL}}" + rest)
-		}
 		all = append(all, e.closed())
 	}
 	if len(all) > 0 {

@@ -19,7 +19,7 @@ func (b *Bound) Key(block, entry int, rootTarget bool) string {
 	k := keyWriter{bound: b}
 	path, raw, noAccept := e.path, e.raw, e.isRaw
 	if rootTarget && !e.isRaw {
-		path = e.rooted
+		path = path.Opening("BaseURL", rootURL)
 	}
 	if target, ok := e.plainGet(); ok && rootTarget {
 		path, raw, noAccept = dsl.Parse("{{RootURL}}"+target).Bind(b.fixed(&b.Blocks[block])), dsl.Text{}, false

@@ -76,7 +76,6 @@ type Entry struct {
 
 	method  string
 	path    dsl.Text // of a path request
-	rooted  dsl.Text // path on targets that have no path: {{RootURL}} where {{BaseURL}} stood
 	port    string   // replaces the target's; "" for none
 	trim    bool     // one slash at the end of the target's path is left out
 	raw     dsl.Text // of a raw request
