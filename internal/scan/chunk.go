@@ -54,7 +54,7 @@ func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 			return err
 		}
 		var templates db.JSON[[]string]
-		if err := tx.QueryRow(ctx, `SELECT templates, team_id FROM scan_run WHERE scan_id = ? AND run = ?`, a.ScanID, a.Run).Scan(&templates, &c.TeamID); err != nil {
+		if err := tx.QueryRow(ctx, `SELECT p.templates, s.team_id FROM scan_plan p JOIN scan s ON s.id = p.scan_id WHERE p.scan_id = ? AND p.run = ?`, a.ScanID, a.Run).Scan(&templates, &c.TeamID); err != nil {
 			return err
 		}
 		if first < 0 || last > len(templates.V) || first > last {
@@ -179,8 +179,8 @@ func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error 
 	}
 	var targets, templates db.JSON[[]string]
 	var first, last int
-	err := tx.QueryRow(ctx, `SELECT c.targets, r.templates, c.first_template, c.last_template, c.cells, c.done FROM scan_chunk c
-		JOIN scan_run r ON r.scan_id = c.scan_id AND r.run = c.run WHERE c.scan_id = ? AND c.run = ? AND c.n = ? AND c.state IN ('waiting', 'running')`,
+	err := tx.QueryRow(ctx, `SELECT c.targets, p.templates, c.first_template, c.last_template, c.cells, c.done FROM scan_chunk c
+		JOIN scan_plan p ON p.scan_id = c.scan_id AND p.run = c.run WHERE c.scan_id = ? AND c.run = ? AND c.n = ? AND c.state IN ('waiting', 'running')`,
 		a.ScanID, a.Run, a.N).Scan(&targets, &templates, &first, &last, &c.cells, &c.reported)
 	if db.IsNoRows(err) {
 		return nil

@@ -87,9 +87,10 @@ func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l 
 	}
 	var templates db.JSON[[]string]
 	var ended db.Time
-	err = ss.db.QueryRow(ctx, `SELECT templates, coalesce(ended_at, started_at, created_at) FROM scan_run WHERE scan_id = ? AND run = ?`, id, run).Scan(&templates, &ended)
+	err = ss.db.QueryRow(ctx, `SELECT p.templates, coalesce(r.ended_at, r.started_at, r.created_at) FROM scan_run r
+		JOIN scan_plan p ON p.scan_id = r.scan_id AND p.run = r.run WHERE r.scan_id = ? AND r.run = ?`, id, run).Scan(&templates, &ended)
 	if db.IsNoRows(err) {
-		return run, nil // it was never launched
+		return run, nil // it was never launched, or is not planned yet
 	}
 	if err != nil {
 		return run, err

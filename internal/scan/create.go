@@ -131,8 +131,7 @@ func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO scan_run (scan_id, run, team_id, job_id, status, templates, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		id, run, teamID, job, Queued, db.Doc([]string{}), now)
+	_, err = tx.Exec(ctx, `INSERT INTO scan_run (scan_id, run, team_id, job_id, status, created_at) VALUES (?, ?, ?, ?, ?, ?)`, id, run, teamID, job, Queued, now)
 	return err
 }
 

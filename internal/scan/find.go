@@ -3,6 +3,8 @@ package scan
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
@@ -116,15 +118,38 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 	if len(sorts) == 0 {
 		sorts = []page.Sort{{Column: "s.created_at", Desc: true}}
 	}
+	// Ids alone are sorted: the rows of a page are read after it is known.
+	from := ` FROM scan s`
+	if slices.ContainsFunc(sorts, func(one page.Sort) bool { return strings.Contains(one.Column, "r.") }) {
+		from = tables
+	}
 	limit, args := db.Limit(w)
-	rows, err := ss.db.Query(ctx, `SELECT `+columns+tables+where.String()+db.OrderBy(sorts, tie)+limit, append(where.Args, args...)...)
-	if scans, err = db.Collect(rows, err, scanRow); err != nil || len(scans) == 0 {
-		return scans, total, err
+	rows, err := ss.db.Query(ctx, `SELECT s.id`+from+where.String()+db.OrderBy(sorts, tie)+limit, append(where.Args, args...)...)
+	ids, err := db.Collect(rows, err, func(r db.Row) (id string, err error) { return id, r.Scan(&id) })
+	if err != nil || len(ids) == 0 {
+		return []Scan{}, total, err
+	}
+	if scans, err = ss.inOrder(ctx, ids); err != nil {
+		return nil, 0, err
 	}
 	if err := ss.configs(ctx, scans); err != nil {
 		return nil, 0, err
 	}
 	return scans, total, ss.complete(ctx, scans)
+}
+
+// inOrder reads scans by their ids. One that was deleted meanwhile is not there.
+func (ss *Scans) inOrder(ctx context.Context, ids []string) ([]Scan, error) {
+	var w db.Where
+	db.In(&w, "s.id", ids)
+	rows, err := ss.db.Query(ctx, `SELECT `+columns+tables+w.String(), w.Args...)
+	scans, err := db.Collect(rows, err, scanRow)
+	at := make(map[string]int, len(ids))
+	for i, id := range ids {
+		at[id] = i
+	}
+	slices.SortFunc(scans, func(a, b Scan) int { return at[a.ID] - at[b.ID] })
+	return scans, err
 }
 
 // configs reads the configurations of the scans of a page, without targets.

@@ -144,8 +144,11 @@ func (ss *Scans) write(ctx context.Context, a BeginArgs, targets []string, templ
 			}
 			requests += p.requests
 		}
-		_, err = tx.Exec(ctx, `UPDATE scan_run SET status = ?, templates = ?, total_target = ?, total_template = ?, total_cell = ?, total_request = ?, open_chunk = ?, started_at = ? WHERE scan_id = ? AND run = ?`,
-			Running, db.Doc(ids), len(targets), len(ids), len(targets)*len(ids), requests, len(pieces), now, a.ScanID, a.Run)
+		if _, err := tx.Exec(ctx, `INSERT INTO scan_plan (scan_id, run, templates) VALUES (?, ?, ?)`, a.ScanID, a.Run, db.Doc(ids)); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE scan_run SET status = ?, total_target = ?, total_template = ?, total_cell = ?, total_request = ?, open_chunk = ?, started_at = ? WHERE scan_id = ? AND run = ?`,
+			Running, len(targets), len(ids), len(targets)*len(ids), requests, len(pieces), now, a.ScanID, a.Run)
 		if err == nil {
 			_, err = ss.queue.Insert(ctx, tx, ToldArgs{a.ScanID, a.Run, Running})
 		}
