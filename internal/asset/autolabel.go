@@ -11,19 +11,20 @@ import (
 // autoLabels are the labels that an asset gets by what it looks like. They are guesses by
 // plain rules, for people to find things by; whoever takes one off is not contradicted.
 func autoLabels(a discover.Asset) (out []string) {
-	host, title, body := strings.ToLower(a.Host), strings.ToLower(a.Title), strings.ToLower(a.Body)
+	host, title, body := partsOf(a.Host), strings.ToLower(a.Title), strings.ToLower(a.Body)
+	titled := func(re *regexp.Regexp) bool { return title != "" && re.MatchString(title) }
 	for _, rule := range [...]struct {
 		label string
 		is    bool
 	}{
-		{"api", apiHost.MatchString(host) || strings.Contains(title, "swagger") || strings.HasPrefix(strings.ToLower(header(a, "Content-Type")), "application/json")},
-		{"admin panel", adminTitle.MatchString(title) || adminHost.MatchString(host)},
+		{"api", host.has(apiParts) || strings.Contains(title, "swagger") || strings.HasPrefix(strings.ToLower(header(a, "Content-Type")), "application/json")},
+		{"admin panel", host.has(adminParts) || titled(adminTitle)},
 		{"ci tool", hasTechnology(a, "jenkins", "gitlab", "teamcity", "drone", "gocd", "bamboo", "argo cd", "buildkite")},
-		{"default page", defaultTitle.MatchString(title)},
-		{"login page", loginTitle.MatchString(title) || strings.Contains(body, `type="password"`) || strings.Contains(body, "type='password'")},
+		{"default page", titled(defaultTitle)},
+		{"login page", titled(loginTitle) || strings.Contains(body, `type="password"`) || strings.Contains(body, "type='password'")},
 		{"mail server", slices.Contains([]string{"smtp", "smtps", "imap", "imaps", "pop3", "pop3s", "submission"}, a.Service)},
-		{"staging", stagingHost.MatchString(host)},
-		{"vpn", vpnHost.MatchString(host)},
+		{"staging", host.has(stagingParts)},
+		{"vpn", host.has(vpnParts)},
 	} {
 		if rule.is {
 			out = append(out, rule.label)
@@ -32,12 +33,32 @@ func autoLabels(a discover.Asset) (out []string) {
 	return out
 }
 
-// Parts of host names stand between dots, dashes and digits.
+// hostParts are the parts of a host name between dots and dashes, without the digits at
+// their ends.
+type hostParts []string
+
+func partsOf(host string) hostParts {
+	parts := strings.FieldsFunc(strings.ToLower(host), func(c rune) bool { return c == '.' || c == '-' })
+	for i, part := range parts {
+		parts[i] = strings.TrimRight(part, "0123456789")
+	}
+	return parts
+}
+
+func (p hostParts) has(words []string) bool {
+	return slices.ContainsFunc(p, func(part string) bool { return slices.Contains(words, part) })
+}
+
+// The parts of host names that say what a host is for.
 var (
-	apiHost      = regexp.MustCompile(`(^|[.-])(api|apis|graphql|rest)[0-9]*([.-]|$)`)
-	adminHost    = regexp.MustCompile(`(^|[.-])(admin|administrator|cpanel)[0-9]*([.-]|$)`)
-	stagingHost  = regexp.MustCompile(`(^|[.-])(dev|develop|development|stage|staging|stg|test|testing|uat|qa|preprod|sandbox)[0-9]*([.-]|$)`)
-	vpnHost      = regexp.MustCompile(`(^|[.-])(vpn|sslvpn|remote)[0-9]*([.-]|$)`)
+	apiParts     = []string{"api", "apis", "graphql", "rest"}
+	adminParts   = []string{"admin", "administrator", "cpanel"}
+	stagingParts = []string{"dev", "develop", "development", "stage", "staging", "stg", "test", "testing", "uat", "qa", "preprod", "sandbox"}
+	vpnParts     = []string{"vpn", "sslvpn", "remote"}
+)
+
+// What titles say.
+var (
 	adminTitle   = regexp.MustCompile(`\b(admin|administration|dashboard|control panel|console)\b`)
 	loginTitle   = regexp.MustCompile(`\b(log ?in|log ?on|sign ?in|authentication)\b`)
 	defaultTitle = regexp.MustCompile(`welcome to nginx|apache2? .*default page|iis windows server|test page for`)

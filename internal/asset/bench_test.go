@@ -7,10 +7,13 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/page"
@@ -47,8 +50,8 @@ func manyOf(from, to int) (out []discover.Asset) {
 	return out
 }
 
-// BenchmarkObserve stores assets of some 700 bytes, 500 a transaction: the first run of an
-// enumeration, and one that sees the same again.
+// BenchmarkObserve stores assets of some 700 bytes, 500 a transaction, by four workers as an
+// enumeration has them: its first run, and one that sees the same again.
 func BenchmarkObserve(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
@@ -56,12 +59,34 @@ func BenchmarkObserve(b *testing.B) {
 			r.enroll(b, "e")
 			const each = 500
 			run := func(b *testing.B, run int64) {
-				n := 0
-				for b.Loop() {
-					r.observe(b, "e", run, manyOf(n, n+each)...)
-					n += each
+				var next atomic.Int64
+				used := cpuTime(b)
+				b.ResetTimer()
+				var workers sync.WaitGroup
+				for range 4 {
+					workers.Go(func() {
+						for {
+							n := int(next.Add(1)) - 1
+							if n >= b.N {
+								return
+							}
+							ready, err := r.Prepare(b.Context(), Seen{TeamID: r.team, EnumerationID: "e", Run: run, At: r.clock, Assets: manyOf(n*each, (n+1)*each)})
+							if err == nil {
+								err = r.db.Tx(b.Context(), func(tx *db.Tx) error {
+									_, err := r.Store(b.Context(), tx, ready)
+									return err
+								})
+							}
+							if err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
 				}
-				b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "assets/s")
+				workers.Wait()
+				b.ReportMetric(float64(b.N*each)/b.Elapsed().Seconds(), "assets/s")
+				b.ReportMetric(float64((cpuTime(b)-used).Microseconds())/float64(b.N*each), "cpu-us/asset")
 			}
 			b.Run("new", func(b *testing.B) { run(b, 1) })
 			b.Run("again", func(b *testing.B) { run(b, 2) })

@@ -29,24 +29,46 @@ type Observed struct {
 }
 
 const (
-	maxBriefs  = 100
-	batch      = 250 // rows that one statement reads
-	insertRows = 12  // rows that one statement writes: binding costs SQLite's driver the square of the values
+	maxBriefs = 100
+	batch     = 250 // rows that one statement reads
 )
 
-// Observe stores what a run saw, in the caller's transaction. Rows are keyed by
+// Prepared is what a run saw, ready to be stored once.
+type Prepared struct {
+	seen   Seen // without assets
+	sights []*sight
+}
+
+// Prepare makes what a run saw ready to be stored: pictures are on disk, documents are
+// written. It needs no transaction, and takes most of the time.
+func (as *Assets) Prepare(ctx context.Context, s Seen) (Prepared, error) {
+	s.At = s.At.UTC().Truncate(time.Microsecond)
+	sights, err := as.sights(ctx, s, s.Assets)
+	s.Assets = nil
+	return Prepared{s, sights}, err
+}
+
+// Store stores what a run saw, in the caller's transaction. Rows are keyed by
 // enumeration, host, port and protocol: seen again, an asset's row says so, and what
 // changed of it is kept; seen twice alike in one run, nothing changes. What a policy
 // deletes is not stored. Callers keep transactions short: some hundred assets each.
-func (as *Assets) Observe(ctx context.Context, tx *db.Tx, s Seen) (Observed, error) {
+func (as *Assets) Store(ctx context.Context, tx *db.Tx, p Prepared) (Observed, error) {
 	var all Observed
-	s.At = s.At.UTC().Truncate(time.Microsecond)
-	for part := range slices.Chunk(s.Assets, batch) {
-		if err := as.observe(ctx, tx, s, part, &all); err != nil {
+	for part := range slices.Chunk(p.sights, batch) {
+		if err := as.observe(ctx, tx, p.seen, part, &all); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
+}
+
+// Observe is Prepare and Store in one.
+func (as *Assets) Observe(ctx context.Context, tx *db.Tx, s Seen) (Observed, error) {
+	p, err := as.Prepare(ctx, s)
+	if err != nil {
+		return Observed{}, err
+	}
+	return as.Store(ctx, tx, p)
 }
 
 // sight is an observation on its way to its row.
@@ -63,11 +85,7 @@ func (s *sight) version() bool {
 	return s.old != nil && (s.facts != s.old.facts || s.labels != s.old.labels || s.old.missing || s.screenshot != s.old.screenshot)
 }
 
-func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, seen []discover.Asset, all *Observed) error {
-	sights, err := as.sights(ctx, s, seen)
-	if err != nil {
-		return err
-	}
+func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, sights []*sight, all *Observed) error {
 	teamNo, no, rev, err := as.number(ctx, tx, s.TeamID, int64(len(sights)))
 	if err != nil {
 		return err
@@ -75,7 +93,7 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, seen []discove
 	if err := as.begin(ctx, tx, s, rev); err != nil {
 		return err
 	}
-	if err := as.match(ctx, tx, s, sights); err != nil {
+	if err := findOld(ctx, tx, s, sights); err != nil {
 		return err
 	}
 	var news []*sight
@@ -158,17 +176,22 @@ func (as *Assets) sights(ctx context.Context, s Seen, seen []discover.Asset) ([]
 	return out, nil
 }
 
-// match finds what is there of what was seen.
-func (as *Assets) match(ctx context.Context, tx *db.Tx, s Seen, sights []*sight) error {
-	byHash := make(map[string]*sight, len(sights))
-	hashes := make([]string, len(sights))
-	for i, g := range sights {
-		byHash[g.hash], hashes[i] = g, g.hash
+// findOld finds what is there of what was seen.
+func findOld(ctx context.Context, tx *db.Tx, s Seen, sights []*sight) error {
+	if len(sights) == 0 {
+		return nil
 	}
-	var w db.Where
-	w.And("enumeration_id = ?", s.EnumerationID)
-	db.In(&w, "hash", hashes)
-	rows, err := tx.Query(ctx, `SELECT `+rowColumns+` FROM asset`+w.String(), w.Args...)
+	byHash := make(map[string]*sight, len(sights))
+	var args []any
+	for _, g := range sights {
+		byHash[g.hash] = g
+		args = append(args, s.EnumerationID, g.hash)
+	}
+	// A join with both parts of the key: a list of hashes beside one enumeration leads
+	// PostgreSQL, while it has no statistics, to walk all of the enumeration.
+	columns := "a." + strings.Join(strings.Fields(rowColumns), " a.")
+	rows, err := tx.Query(ctx, `WITH wanted (enumeration_id, hash) AS (VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(sights)-1)+`)
+		SELECT `+columns+` FROM wanted w JOIN asset a ON a.enumeration_id = w.enumeration_id AND a.hash = w.hash`, args...)
 	olds, err := db.Collect(rows, err, func(r db.Row) (*row, error) {
 		old := new(row)
 		return old, r.Scan(old.dest()...)
@@ -197,22 +220,15 @@ func (s *sight) brief(teamNo int64) Brief {
 
 // insert writes new rows with their documents.
 func (as *Assets) insert(ctx context.Context, tx *db.Tx, teamID string, fresh []*sight) error {
-	for part := range slices.Chunk(fresh, insertRows) {
-		var args, docs []any
-		for _, g := range part {
-			values := g.values()
-			args = append(append(args, teamID), values...)
-			docs = append(docs, teamID, g.no, g.row.doc, g.doc)
-		}
-		one := "(" + marks(len(args)/len(part)) + ")"
-		if _, err := tx.Exec(ctx, `INSERT INTO asset (team_id, `+rowColumns+`) VALUES `+one+strings.Repeat(", "+one, len(part)-1), args...); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO asset_doc (team_id, no, rev, doc) VALUES (?, ?, ?, ?)`+strings.Repeat(", (?, ?, ?, ?)", len(part)-1), docs...); err != nil {
-			return err
-		}
+	rows, docs := make([][]any, len(fresh)), make([][]any, len(fresh))
+	for i, g := range fresh {
+		rows[i] = append([]any{teamID}, g.values()...)
+		docs[i] = []any{teamID, g.no, g.row.doc, g.doc}
 	}
-	return nil
+	if err := tx.Insert(ctx, `asset (team_id, `+rowColumns+`)`, rows); err != nil {
+		return err
+	}
+	return tx.Insert(ctx, `asset_doc (team_id, no, rev, doc)`, docs)
 }
 
 // change writes rows of which something changed; those that become another version are
@@ -298,8 +314,12 @@ func touch(ctx context.Context, tx *db.Tx, s Seen, numbers []uint32, rev int64) 
 	if len(numbers) == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, `UPDATE asset SET run = ?, seen_at = ?, rev = ? WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
-		append([]any{s.Run, db.At(s.At), rev, s.TeamID}, anys(numbers)...)...)
+	args := []any{s.Run, db.At(s.At), rev}
+	for _, no := range numbers {
+		args = append(args, s.TeamID, no)
+	}
+	// Both parts of the key, as where rows are looked for.
+	_, err := tx.Exec(ctx, `UPDATE asset SET run = ?, seen_at = ?, rev = ? WHERE (team_id, no) IN (VALUES (?, CAST(? AS BIGINT))`+strings.Repeat(", (?, ?)", len(numbers)-1)+`)`, args...)
 	return err
 }
 

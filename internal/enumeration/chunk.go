@@ -170,8 +170,12 @@ func (c *Chunk) handOn(ctx context.Context, tx *db.Tx, found []Found) error {
 
 // Saw stores assets that the chunk saw. Seen before in this run, they are not stored again.
 func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
+	ready, err := c.es.assets.Prepare(ctx, asset.Seen{TeamID: c.TeamID, EnumerationID: c.EnumerationID, Run: c.Run, At: c.es.now(), Assets: assets})
+	if err != nil {
+		return err
+	}
 	return c.write(ctx, func(tx *db.Tx) error {
-		seen, err := c.es.assets.Observe(ctx, tx, asset.Seen{TeamID: c.TeamID, EnumerationID: c.EnumerationID, Run: c.Run, At: c.es.now(), Assets: assets})
+		seen, err := c.es.assets.Store(ctx, tx, ready)
 		if err != nil || seen.New == 0 {
 			return err
 		}

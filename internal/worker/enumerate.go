@@ -304,7 +304,7 @@ func (w worker) known(ctx context.Context, p *pipeline.Pipeline, chunk *enumerat
 
 // The bounds of what waits to be stored: what a transaction holds.
 const (
-	storeAssets = 50
+	storeAssets = 250
 	storeBytes  = 2 << 20
 )
 
