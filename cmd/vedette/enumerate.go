@@ -169,7 +169,7 @@ func tellEnumeration(talk io.Writer, r pipeline.Report) {
 // config reads the arguments and the flags.
 func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Config, err error) {
 	c = pipeline.Config{
-		Ports: f.ports, UDP: f.udp, Rate: f.rate, QueryRate: f.queryRate, Timeout: f.timeout, Resolvers: f.resolvers, Sources: f.sources, OriginZone: f.originZone,
+		Ports: f.ports, UDP: f.udp, Pace: discover.NewPace(f.rate), QueryPace: discover.NewPace(f.queryRate), Timeout: f.timeout, Resolvers: f.resolvers, Sources: f.sources, OriginZone: f.originZone,
 	}
 	if err := f.readTargets(args, &in, &c); err != nil {
 		return in, c, err

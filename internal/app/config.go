@@ -31,6 +31,8 @@ type Config struct {
 	NameSources    []string      `koanf:"name_sources"`
 	OriginZone     string        `koanf:"origin_zone"`
 	RangesURL      string        `koanf:"ranges_url"`
+	PortRate       int           `koanf:"port_rate"`
+	QueryRate      int           `koanf:"query_rate"`
 	InternalKey    string        `koanf:"internal_api_key"`
 	RegionServices []string      `koanf:"region_services"`
 	RegionKeys     []string      `koanf:"region_service_keys"`
@@ -94,6 +96,8 @@ func Options() []Option {
 		{Key: "name_sources", Default: []string{}, Help: "passive source of names that enumerations ask; repeatable; none: all"},
 		{Key: "origin_zone", Default: "origin.asn.cymru.com", Help: "DNS zone that tells whose addresses are; empty: nobody is asked"},
 		{Key: "ranges_url", Default: "https://stat.ripe.net/data/announced-prefixes/data.json?resource=%s", Help: "URL that tells the ranges an autonomous system announces, %s is its number; or a registry of routes, as whois://whois.radb.net; empty: nobody is asked"},
+		{Key: "port_rate", Default: 0, Help: "connections a second of all port scans of this process together; 0: no limit"},
+		{Key: "query_rate", Default: 0, Help: "questions a second to name servers of all enumerations of this process together; 0: no limit"},
 		{Key: "internal_api_key", Default: "", Help: "what X-Internal-API-Key must carry; empty: the internal endpoints are closed", Secret: true},
 		{Key: "region_services", Default: []string{}, Help: "another region's deployment as NAME=URL; repeatable", Secret: true},
 		{Key: "region_service_keys", Default: []string{}, Help: "its service key as NAME=KEY, where it differs from ours; repeatable", Secret: true},

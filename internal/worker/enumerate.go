@@ -29,6 +29,8 @@ type Discovery struct {
 	Sources    []string        // passive sources to ask; none: all
 	OriginZone string          // that tells the networks of addresses; "": nobody is asked
 	RangesURL  string          // that tells the ranges of a network; "": nobody is asked
+	Ports      *discover.Pace  // of the connections of all port scans; nil: no limit
+	Queries    *discover.Pace  // of all questions to name servers; nil: no limit
 	Guard      *netguard.Guard // the way to sources and clouds
 }
 
@@ -187,7 +189,7 @@ func (w worker) pipelineFor(ctx context.Context, chunk *enumeration.Chunk, hosts
 	c := pipeline.Config{
 		Covers: targets, Domains: covers.Domains, Deny: slices.Concat(w.Deny, chunk.Excluded.Denied()), Excludes: excludes(chunk.Excluded),
 		Steps: chunk.Config.Steps, Ports: chunk.Config.Ports, Resolvers: w.Discovery.Resolvers, Keys: keys, Sources: w.Discovery.Sources,
-		OriginZone: w.Discovery.OriginZone, RangesURL: w.Discovery.RangesURL, RangesDial: w.Discovery.Guard.Dial, Client: w.client, Fingerprints: w.fingerprints,
+		OriginZone: w.Discovery.OriginZone, RangesURL: w.Discovery.RangesURL, RangesDial: w.Discovery.Guard.Dial, Pace: w.Discovery.Ports, QueryPace: w.Discovery.Queries, Client: w.client, Fingerprints: w.fingerprints, Cameras: w.cameras,
 		Stay: !chunk.Config.FollowsRedirects(),
 	}
 	return pipeline.New(c)

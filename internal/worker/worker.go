@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/asset"
@@ -70,11 +71,12 @@ type worker struct {
 	turns        *turns
 	client       *http.Client // of the sources of enumerations
 	fingerprints *probe.Fingerprints
+	cameras      *probe.Cameras
 }
 
 // Register tells the queue who does which job. It fails when a template does not compile.
 func Register(q *queue.Queue, d Deps) error {
-	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}}
+	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2))}
 	for _, t := range d.Templates {
 		p, err := program.Compile(t)
 		if err != nil {

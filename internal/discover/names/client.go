@@ -2,13 +2,11 @@ package names
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/miekg/dns"
-	"golang.org/x/time/rate"
 )
 
 // maxTCP is how many questions may be asked over TCP at a time: their answers are large.
@@ -18,7 +16,6 @@ const maxTCP = 64
 type client struct {
 	cfg   Config
 	pool  pool
-	pace  *rate.Limiter // nil: as fast as it goes
 	tcp   chan struct{}
 	ended sync.WaitGroup // readers of sockets, and the clock
 	stop  context.CancelFunc
@@ -32,9 +29,6 @@ const tick = 20 * time.Millisecond
 func newClient(ctx context.Context, cfg Config) (*client, error) {
 	c := &client{cfg: cfg, tcp: make(chan struct{}, maxTCP)}
 	c.pool.widest = max(cfg.Window/len(cfg.Resolvers), leastWindow)
-	if cfg.Rate > 0 {
-		c.pace = rate.NewLimiter(rate.Limit(cfg.Rate), max(1, cfg.Rate/50))
-	}
 	var failed error
 	for _, address := range cfg.Resolvers {
 		s := &server{address: address, limit: min(firstWindow, c.pool.widest), since: time.Now()}
@@ -102,10 +96,8 @@ func (c *client) ask(ctx context.Context, host string, kind uint16) (answer, err
 	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true, replies: make(chan delivery, 2*(1+c.cfg.Retries))}
 	defer q.forget()
 	for q.next = range 1 + c.cfg.Retries {
-		if c.pace != nil {
-			if err := c.pace.Wait(ctx); err != nil {
-				return answer{}, errors.Join(ctx.Err(), err)
-			}
+		if err := c.cfg.Pace.Wait(ctx); err != nil {
+			return answer{}, err
 		}
 		done := q.try(ctx)
 		if err := ctx.Err(); err != nil {

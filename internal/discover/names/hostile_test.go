@@ -203,7 +203,7 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 
 func TestRateHolds(t *testing.T) {
 	_, s, cfg := lab(t)
-	cfg.Rate = 200
+	cfg.Pace = discover.NewPace(200)
 	begun := time.Now()
 	var hosts []string
 	for i := range 60 {

@@ -59,8 +59,8 @@ type Config struct {
 	// MaxCandidates bounds the names that are made up for one domain by each of brute
 	// force and permutation; 0 is 2,000,000.
 	MaxCandidates int
-	// Rate bounds the questions a second to all resolvers together; 0 does not.
-	Rate int
+	// Pace bounds the questions to all resolvers together; nil does not.
+	Pace *discover.Pace
 	// Window bounds the questions in flight; 0 is 2,000. What is really in flight adapts
 	// to what the resolvers bear.
 	Window int

@@ -33,11 +33,12 @@ type Config struct {
 	Steps    []discover.Step                     // none: all
 	Ports    string                              // as port.Parse reads it; "" is top-100
 	UDP      bool                                // the common services over UDP, too
-	Rate     int                                 // connections a second of port scans; 0: no limit
+	Pace     *discover.Pace                      // of the connections of port scans; nil: no limit
 	Timeout  time.Duration                       // of one exchange with a service; 0: the probe's own
 	Workers  int                                 // assets looked at at once; 0: the probe's own
 	Stay     bool                                // redirects of web servers are told, and not followed
 	Chromium string                              // the browser of screenshots; "": one in PATH
+	Cameras  *probe.Cameras                      // places for browsers, shared; nil: no bound
 
 	Resolvers     []string            // as names.Config; none: the system's
 	Keys          map[string][]string // of sources, by name
@@ -45,7 +46,7 @@ type Config struct {
 	SourceTimeout time.Duration       // of one source
 	Words         []string            // to try besides those that are built in
 	MaxCandidates int                 // names that are made up at most; 0: the default of names
-	QueryRate     int                 // questions a second; 0: no limit
+	QueryPace     *discover.Pace      // of questions to name servers; nil: no limit
 	OriginZone    string              // that tells the networks of addresses; "": nobody is asked
 	RangesURL     string              // that tells the ranges of a network; "": nobody is asked
 	RangesDial    names.Dialer        // the way to it where it is a registry; nil: none is asked
@@ -97,7 +98,7 @@ func New(c Config) (*Pipeline, error) {
 	}
 	p.names = names.Config{
 		Resolvers: c.Resolvers, Client: c.Client, Keys: c.Keys, Sources: c.Sources, SourceTimeout: c.SourceTimeout, Domains: c.Domains, Allow: p.allows,
-		Words: c.Words, MaxCandidates: c.MaxCandidates, Rate: c.QueryRate, OriginZone: c.OriginZone, RangesURL: c.RangesURL, RangesDial: c.RangesDial,
+		Words: c.Words, MaxCandidates: c.MaxCandidates, Pace: c.QueryPace, OriginZone: c.OriginZone, RangesURL: c.RangesURL, RangesDial: c.RangesDial,
 	}
 	return p, nil
 }
@@ -216,7 +217,7 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 			steps = append(slices.Clone(steps), discover.PortScan)
 		}
 		report, err := probe.Hosts(ctx, probe.Config{
-			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Rate: p.Rate, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Chromium: p.Chromium, Stay: p.Stay,
+			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Pace: p.Pace, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Chromium: p.Chromium, Cameras: p.Cameras, Stay: p.Stay,
 			OnDenied: func(d probe.Denial) { p.deny(d.Addr, d.Why, max(1, d.Count)) },
 		}, batch, func(a discover.Asset) {
 			if ctx.Err() != nil {

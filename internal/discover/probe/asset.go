@@ -271,12 +271,20 @@ type camera struct {
 }
 
 func (c *camera) open(ctx context.Context, r *run) (*shot.Browser, error) {
-	c.once.Do(func() { c.browser, c.err = shot.Start(ctx, r.Chromium, r.dialTCP) })
+	c.once.Do(func() {
+		if c.err = r.Cameras.take(ctx); c.err != nil {
+			return
+		}
+		if c.browser, c.err = shot.Start(ctx, r.Chromium, r.dialTCP); c.err != nil {
+			r.Cameras.free()
+		}
+	})
 	return c.browser, c.err
 }
 
-func (c *camera) close() {
-	if c.browser != nil {
+func (c *camera) close(r *run) {
+	if c.browser != nil && c.err == nil {
 		c.browser.Close()
+		r.Cameras.free()
 	}
 }

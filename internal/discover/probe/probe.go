@@ -37,8 +37,8 @@ type Config struct {
 	// Thorough tries all ports also of addresses on which nothing answers. Without it,
 	// those that were named as an address are left after their likeliest ports.
 	Thorough bool
-	// Rate is the most connections per second of the port scan; 0 is no limit.
-	Rate int
+	// Pace bounds the connections of the port scan; nil does not.
+	Pace *discover.Pace
 	// Workers is how many assets are looked at at once; 0 is 64.
 	Workers int
 	// Timeout bounds one exchange with a service; 0 is ten seconds.
@@ -54,6 +54,8 @@ type Config struct {
 	Fingerprints *Fingerprints
 	// Chromium is the browser of screenshots; "" looks for one in PATH.
 	Chromium string
+	// Cameras bound the browsers that run at once. Share them among batches; nil: no bound.
+	Cameras *Cameras
 	// Now is the clock against which certificates are judged; nil is time.Now.
 	Now func() time.Time
 }
@@ -61,6 +63,32 @@ type Config struct {
 // Fingerprints are the fingerprints of technologies. The zero value is ready; it reads
 // them, many megabytes, when it is first used.
 type Fingerprints struct{ apps tech.Fingerprints }
+
+// Cameras are places for browsers: one of a batch takes most of a processor, and a batch
+// that finds no place waits for one.
+type Cameras struct{ places chan struct{} }
+
+// NewCameras makes places for so many browsers.
+func NewCameras(n int) *Cameras { return &Cameras{make(chan struct{}, n)} }
+
+// take waits for a place, or for the end of ctx.
+func (c *Cameras) take(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	select {
+	case c.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Cameras) free() {
+	if c != nil {
+		<-c.places
+	}
+}
 
 // Denial is something that the guard refused.
 type Denial struct {

@@ -90,7 +90,7 @@ func (r *run) wantsWeb() bool {
 
 // look looks at the batch: first all ports, then what is behind them.
 func (r *run) look(ctx context.Context, names []discover.Name) error {
-	defer r.camera.close()
+	defer r.camera.close(r)
 	list := r.enter(names)
 	if r.wants(discover.PortScan, discover.TLSScan) || r.wantsWeb() {
 		if err := r.scan(ctx); err != nil {
@@ -156,7 +156,7 @@ func (r *run) scan(ctx context.Context) error {
 		targets = append(targets, t)
 	}
 	slices.SortFunc(targets, func(a, b port.Target) int { return a.Addr.Compare(b.Addr) })
-	cfg := port.Config{Dial: r.Dial, Rate: r.Rate}
+	cfg := port.Config{Dial: r.Dial, Pace: r.Pace}
 	if r.Admit != nil {
 		cfg.Admit = r.admitted
 	}

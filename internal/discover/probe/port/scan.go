@@ -14,6 +14,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
 )
 
 // Target is an address to be scanned.
@@ -32,8 +34,8 @@ type Config struct {
 	Admit func(name string, to netip.AddrPort) error
 	// Dial connects to host:port, where host is the target's name, or its address.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Rate is the most connections per second over all hosts; 0 is as fast as answers come.
-	Rate int
+	// Pace bounds the connections over all hosts; nil is as fast as answers come.
+	Pace *discover.Pace
 	// Flying is the most connections under way; 0 is what the process's limit of open
 	// files allows, at most 8192.
 	Flying int
@@ -114,9 +116,7 @@ type scan struct {
 	due     deadlines
 	flying  int
 	window  window
-	strain  int // times in a row that the system had no socket for us
-	started time.Time
-	sent    int           // connections begun
+	strain  int           // times in a row that the system had no socket for us
 	lag     time.Duration // that the loop itself was late, over all: nobody's answer is late for it
 	now     time.Time
 }
@@ -125,7 +125,7 @@ type scan struct {
 // The error is that of ctx, or of a system without sockets; the results say what was
 // known by then.
 func Scan(ctx context.Context, cfg Config, targets []Target, ports []uint16) ([]Result, error) {
-	s := &scan{Config: cfg, started: time.Now(), now: time.Now()}
+	s := &scan{Config: cfg, now: time.Now()}
 	most := min(descriptors(), maxFlying)
 	if cfg.Admit == nil {
 		most = min(most, maxDialling)
@@ -218,13 +218,8 @@ func (s *scan) run(ctx context.Context) error {
 	}
 }
 
-// early is how long the next connection must wait for the rate's sake.
-func (s *scan) early() time.Duration {
-	if s.Rate <= 0 {
-		return 0
-	}
-	return s.started.Add(time.Duration(s.sent) * time.Second / time.Duration(s.Rate)).Sub(s.now)
-}
+// early is how long the next connection must wait for the pace's sake.
+func (s *scan) early() time.Duration { return s.Pace.Early(s.now) }
 
 // pause is how long the loop may sleep: not at all when it could send.
 func (s *scan) pause() time.Duration {
@@ -258,7 +253,7 @@ func (s *scan) launch() {
 			return
 		}
 	}
-	s.sent++
+	s.Pace.Take(s.now)
 	slot := s.slot()
 	f := &s.flights[slot]
 	began := time.Now()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/probe/port"
 	"github.com/vedette-sec/vedette/internal/netguard"
 )
@@ -218,7 +219,7 @@ func TestScanEndsWithItsContext(t *testing.T) {
 
 func TestRateIsHeld(t *testing.T) {
 	start := time.Now()
-	_, err := port.Scan(t.Context(), port.Config{Admit: everything, Rate: 1000}, []port.Target{{Addr: netip.MustParseAddr("127.21.0.4")}}, span(1, 301))
+	_, err := port.Scan(t.Context(), port.Config{Admit: everything, Pace: discover.NewPace(1000)}, []port.Target{{Addr: netip.MustParseAddr("127.21.0.4")}}, span(1, 301))
 	if took := time.Since(start); err != nil || took < 250*time.Millisecond {
 		t.Errorf("301 connections at 1000 a second took %s: %v", took, err)
 	}
