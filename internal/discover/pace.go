@@ -1,0 +1,68 @@
+package discover
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Pace bounds how often something is done in a second, by all who share it. A nil Pace
+// bounds nothing.
+type Pace struct {
+	gap time.Duration
+
+	mu   sync.Mutex
+	next time.Time // when the turn comes that nobody has taken
+}
+
+// slack is for how long turns that nobody took may be made up for.
+const slack = 20 * time.Millisecond
+
+// NewPace makes a pace of so many a second; nil, no bound, for 0 and less.
+func NewPace(perSecond int) *Pace {
+	if perSecond <= 0 {
+		return nil
+	}
+	return &Pace{gap: time.Second / time.Duration(perSecond)}
+}
+
+// Early is how long it is until the next turn.
+func (p *Pace) Early(now time.Time) time.Duration {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, p.next.Sub(now))
+}
+
+// Take takes the next turn, and says how long it is until it comes.
+func (p *Pace) Take(now time.Time) time.Duration {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if missed := now.Add(-slack); p.next.Before(missed) {
+		p.next = missed
+	}
+	wait := p.next.Sub(now)
+	p.next = p.next.Add(p.gap)
+	return max(0, wait)
+}
+
+// Wait takes the next turn and waits for it, or for the end of ctx, which it returns.
+func (p *Pace) Wait(ctx context.Context) error {
+	wait := p.Take(time.Now())
+	if wait == 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
