@@ -104,17 +104,19 @@ func openSQLite(path string) (*DB, error) {
 	}
 	// busy_timeout comes first: every later pragma may have to wait for another process.
 	// synchronous(FULL): an acknowledged write is on disk, also after a power cut.
-	pragmas := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)", "cache_size(-16000)"}
+	pragmas := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)"}
 	dsn := func(extra ...string) string {
 		q := url.Values{"_pragma": append(pragmas, extra...), "_txlock": {"immediate"}}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 	}
-	write, err := sql.Open("sqlite", dsn())
+	// The writer meets keys in no order: it keeps more pages, and writes those that change
+	// again and again home less often.
+	write, err := sql.Open("sqlite", dsn("cache_size(-64000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", dsn("query_only(1)"))
+	read, err := sql.Open("sqlite", dsn("cache_size(-16000)", "query_only(1)"))
 	if err != nil {
 		return nil, err
 	}

@@ -46,12 +46,8 @@ func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 	return all, nil
 }
 
-// batch is how many rows one statement reads. One that writes has fewer: binding costs
-// SQLite's driver the square of the values.
-const (
-	batch      = 250
-	insertRows = 20
-)
+// batch is how many rows one statement reads.
+const batch = 250
 
 // known is what is on disk of a finding that is seen again.
 type known struct {
@@ -99,12 +95,7 @@ func (fs *Findings) add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 	for i := range rows {
 		rows[i].no, rows[i].rev = no+int64(i), rev+int64(i)
 	}
-	for part := range slices.Chunk(rows, insertRows) {
-		if err := insert(ctx, tx, from, part); err != nil {
-			return added, err
-		}
-	}
-	return added, nil
+	return added, insert(ctx, tx, from, rows)
 }
 
 // number gives out the next n numbers and m revisions of a team, and holds the team's
@@ -198,23 +189,23 @@ func (fs *Findings) row(from Origin, s Sighting) (r row, err error) {
 	return r, err
 }
 
-const rowValues = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
 func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
-	var args, docs []any
+	findings, docs := make([][]any, len(rows)), make([][]any, len(rows))
 	totals := map[string]int64{}
-	for _, r := range rows {
-		args = append(args, from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.name, r.host, r.port,
-			r.categories, r.tags, r.isInternal, r.isTicket, r.createdAt, r.createdAt, r.seenAt)
-		docs = append(docs, from.TeamID, r.no, r.event, r.exchange)
+	for i, r := range rows {
+		findings[i] = []any{
+			from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.name, r.host, r.port,
+			r.categories, r.tags, r.isInternal, r.isTicket, r.createdAt, r.createdAt, r.seenAt,
+		}
+		docs[i] = []any{from.TeamID, r.no, r.event, r.exchange}
 		totals[r.severity]++
 	}
-	more := strings.Repeat(", "+rowValues, len(rows)-1)
-	if _, err := tx.Exec(ctx, `INSERT INTO finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, name, host, port,
-		categories, tags, is_internal, is_ticket, created_at, updated_at, seen_at) VALUES `+rowValues+more, args...); err != nil {
-		return err
+	err := tx.Insert(ctx, `finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, name, host, port,
+		categories, tags, is_internal, is_ticket, created_at, updated_at, seen_at)`, findings)
+	if err == nil {
+		err = tx.Insert(ctx, `finding_doc (team_id, no, event, exchange)`, docs)
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO finding_doc (team_id, no, event, exchange) VALUES (?, ?, ?, ?)`+strings.Repeat(", (?, ?, ?, ?)", len(rows)-1), docs...); err != nil {
+	if err != nil {
 		return err
 	}
 	return tally(ctx, tx, from.ScanID, totals)
