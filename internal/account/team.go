@@ -19,6 +19,9 @@ type Team struct {
 	WebhookURL  string    `json:"webhook_url"`
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
+
+	// DefaultCap is the spending cap of members without one of their own; nil: none.
+	DefaultCap *float64 `json:"default_spending_cap_usd" doc:"Of members without one of their own, in US dollars; null: none."`
 }
 
 // TeamUpdate is what was sent of a team: nil means "leave it".
@@ -47,14 +50,18 @@ func (a *Accounts) FindTeam(ctx context.Context) (Team, error) {
 
 func (a *Accounts) teamByID(ctx context.Context, q db.Querier, id string) (t Team, err error) {
 	var created, updated db.Time
-	err = q.QueryRow(ctx, `SELECT t.id, t.name, t.plan, t.webhook_url, t.created_at, t.updated_at, u.email,
+	var cents *int64
+	err = q.QueryRow(ctx, `SELECT t.id, t.name, t.plan, t.webhook_url, t.created_at, t.updated_at, u.email, t.default_spending_cap_cents,
 		(SELECT count(*) FROM member m WHERE m.team_id = t.id)
 		FROM team t JOIN user_account u ON u.id = t.owner_id WHERE t.id = ?`, id).
-		Scan(&t.ID, &t.Name, &t.Plan, &t.WebhookURL, &created, &updated, &t.OwnerEmail, &t.MemberCount)
+		Scan(&t.ID, &t.Name, &t.Plan, &t.WebhookURL, &created, &updated, &t.OwnerEmail, &cents, &t.MemberCount)
 	if db.IsNoRows(err) {
 		return t, errs.Missing("team")
 	}
 	t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
+	if cents != nil {
+		t.DefaultCap = new(float64(*cents) / 100)
+	}
 	return t, err
 }
 

@@ -90,7 +90,7 @@ func (k *Kit) compile(ctx context.Context, issue task.Issue, last engine.Event) 
 
 // left is how many requests the budget of a call leaves.
 func (k *Kit) left(ctx context.Context) int {
-	return loop.Allowance(ctx)
+	return int(min(int64(loop.Allowance(ctx)), k.scope.left()))
 }
 
 // placed reports whether an issue is about one page or parameter, not about a target.

@@ -57,7 +57,7 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 		return agent.Result{}, nil
 	}
 	alive := slices.DeleteFunc(probed.Hosts, func(h host) bool { return !h.Alive })
-	before := x.scope.sent.Load()
+	before, keep := x.scope.sent.Load(), x.scope.left()/4*3
 	sites := make([]walked, len(alive))
 	var mu sync.Mutex
 	done := 0
@@ -68,7 +68,7 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 	}
 	for i, h := range alive {
 		group.Go(func() error {
-			sites[i] = x.walk(ctx, h.Target)
+			sites[i] = x.walk(ctx, h.Target, keep)
 			mu.Lock()
 			defer mu.Unlock()
 			done++
@@ -103,8 +103,9 @@ type walked struct {
 }
 
 // walk reads the pages of one target, the nearest first. A target without a scheme is
-// tried with the likelier one, then with the other.
-func (x explore) walk(ctx context.Context, target string) walked {
+// tried with the likelier one, then with the other. keep is how many requests of the
+// budget are left alone.
+func (x explore) walk(ctx context.Context, target string, keep int64) walked {
 	s := walked{places: map[string]string{}, seen: map[string]bool{}}
 	parsed, err := engine.ParseTarget(target)
 	if err != nil {
@@ -126,7 +127,7 @@ func (x explore) walk(ctx context.Context, target string) walked {
 			break
 		}
 	}
-	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil; reads++ {
+	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil && x.scope.left() > keep; reads++ {
 		next := s.queue[0]
 		s.queue = s.queue[1:]
 		s.read(ctx, x, next)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -86,7 +87,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 
 // carryOut runs the passes and adds up what they did.
 func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass) (agent.Result, error) {
-	before := s.scope.sent.Load()
+	before, left := s.scope.sent.Load(), s.scope.left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}
 	requests := 0
 	var err error
@@ -94,9 +95,13 @@ func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, te
 		if len(p.targets) == 0 || len(p.programs) == 0 || err != nil {
 			continue
 		}
+		most := 0
+		if left < math.MaxInt64 { // a fifth is kept for verifying
+			most = int(max(1, left*4/5-(s.scope.sent.Load()-before)))
+		}
 		var report *engine.Report
 		report, err = s.engine.Run(ctx, engine.Scan{
-			Targets: p.targets, Programs: p.programs, OnEvent: p.event,
+			Targets: p.targets, Programs: p.programs, OnEvent: p.event, MaxRequests: most,
 			OnProgress: func(now engine.Progress) {
 				emit(agent.Update{Text: fmt.Sprintf("%d requests, %d matches", requests+now.Requests, out.Matches+now.Matched), Done: now.Done, Total: now.Total})
 			},

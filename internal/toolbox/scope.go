@@ -29,7 +29,12 @@ type Boundary struct {
 	// OnDenied is told of each attempt to leave the scope, from any goroutine; nil drops it.
 	OnDenied func(Denial)
 	Now      func() time.Time // time.Now when nil
+	Budget
 }
+
+// Budget is how many requests may be sent to targets, of which Sent were by earlier runs;
+// 0 is no bound.
+type Budget struct{ Requests, Sent int64 }
 
 // Denial is an attempt to leave the scope. No packet left for Place.
 type Denial struct {
@@ -43,6 +48,7 @@ type scope struct {
 	net   *netguard.Scope
 	names []string // host:port, or hosts, that are in scope
 	sent  atomic.Int64
+	spent atomic.Bool // Requests kept something from being sent
 }
 
 // newScope fails with Invalid when something is named that cannot be a target.
@@ -132,11 +138,28 @@ func (s *scope) refusesAddr(addr string) string {
 
 // Allow decides on a request of the engine before it is sent, and counts it.
 func (s *scope) Allow(u *url.URL) bool {
-	if s.allows("", u) != nil {
-		return false
+	return s.allows("", u) == nil && s.take() == nil
+}
+
+// errSpent is why a request is not sent that would be one too many.
+var errSpent = errs.New(errs.Forbidden, "request_budget_reached", "The budget of requests is used up.")
+
+// take counts a request that is about to be sent, or says that there may be none.
+func (s *scope) take() error {
+	if n := s.sent.Add(1); s.Requests > 0 && n+s.Sent > s.Requests {
+		s.sent.Add(-1)
+		s.spent.Store(true)
+		return errSpent
 	}
-	s.sent.Add(1)
-	return true
+	return nil
+}
+
+// left is how many requests may still be sent.
+func (s *scope) left() int64 {
+	if s.Requests == 0 {
+		return math.MaxInt64
+	}
+	return max(0, s.Requests-s.Sent-s.sent.Load())
 }
 
 // allows says why a request over HTTP is not in scope, as far as that is known without

@@ -70,6 +70,9 @@ func New(c Config) (*Kit, error) {
 // Scope is the scope in words, for people and models.
 func (k *Kit) Scope() string { return k.scope.words() }
 
+// Spent reports whether the budget of requests kept something from being sent.
+func (k *Kit) Spent() bool { return k.scope.spent.Load() }
+
 // Close ends what the tools hold open.
 func (k *Kit) Close() {
 	k.engine.Close()

@@ -89,7 +89,9 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 		req.Header.Set(name, value)
 	}
 	client := &http.Client{Transport: w.transport, Jar: w.jar(r.Session), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	w.scope.sent.Add(1)
+	if err := w.scope.take(); err != nil {
+		return nil, err
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err

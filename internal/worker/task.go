@@ -73,7 +73,11 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	if len(plan.Steps()) == 0 {
 		return run.Finish(kept, task.Outcome{Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Words())})
 	}
-	kit, err := w.kit(ctx, run, plan, nil)
+	budget, err := requestBudget(ctx, run)
+	if err != nil {
+		return err
+	}
+	kit, err := w.kit(ctx, run, plan, budget, nil)
 	if e := errs.From(err); e != nil && e.Kind != errs.Internal { // the instruction names what cannot be tested
 		return run.Finish(kept, task.Outcome{Status: task.Failed, Summary: e.Message})
 	}
@@ -87,6 +91,9 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	}
 	if outcome.Status == agent.Aborted {
 		return context.Cause(ctx)
+	}
+	if kit.Spent() {
+		gap = strings.TrimSpace(gap + " The budget of requests was used up: what could not be tested any more was left out.")
 	}
 	status := task.Completed
 	if outcome.Status == agent.Failed {
@@ -115,12 +122,13 @@ func (w worker) planOf(ctx context.Context, run *task.Run) (plan agent.Plan, err
 }
 
 // kit makes the tools of a task within its scope.
-func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, secrets map[string]string) (*toolbox.Kit, error) {
+func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, budget toolbox.Budget, secrets map[string]string) (*toolbox.Kit, error) {
 	boundary, err := w.boundary(ctx, run.Task, plan)
 	if err != nil {
 		return nil, err
 	}
 	boundary.OnDenied = w.denials(ctx, run)
+	boundary.Budget = budget
 	c := toolbox.Config{
 		Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Keep: w.keeper(run.Task), Inventory: w.inventoryOf(run.Task), Secrets: secrets, Logger: w.Logger,
 	}
@@ -198,6 +206,26 @@ func (w worker) progress(ctx context.Context, run *task.Run) func(agent.Update) 
 	}
 }
 
+// requestBudget is how many requests a run of the built-in planner may send. The loop of
+// a language model keeps its own account.
+func requestBudget(ctx context.Context, run *task.Run) (b toolbox.Budget, err error) {
+	if run.Task.Options.Budget == nil {
+		return b, nil
+	}
+	steps, err := run.Steps().Finished(ctx)
+	return toolbox.Budget{Requests: run.Task.Options.Budget.Requests, Sent: sent(steps)}, err
+}
+
+// sent is how many requests steps sent to targets.
+func sent(steps []agent.Done) (sum int64) {
+	for _, step := range steps {
+		var output struct{ Requests int64 }
+		_ = json.Unmarshal(step.Output, &output) // a step that failed has no output
+		sum += output.Requests
+	}
+	return sum
+}
+
 // ending is how a stream ends, as far as its worker knows.
 type ending struct {
 	status   task.Status
@@ -217,11 +245,7 @@ func (w worker) finish(ctx context.Context, run *task.Run, e ending) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range steps {
-		var sent struct{ Requests int }
-		_ = json.Unmarshal(step.Output, &sent) // a step that failed has no output
-		e.requests += sent.Requests
-	}
+	e.requests += int(sent(steps))
 	denied, err := run.Denials(ctx)
 	if err != nil {
 		return err

@@ -215,3 +215,25 @@ func TestPlannersFindingsBecomeTemplates(t *testing.T) {
 		}
 	})
 }
+
+// TestPlannerKeepsToTheBudgetOfRequests holds that no more leaves than was allowed, and
+// that the summary says so.
+func TestPlannerKeepsToTheBudgetOfRequests(t *testing.T) {
+	var asked atomic.Int64
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		fmt.Fprintf(w, `<a href="/p%d?a=1">on</a>`, asked.Load())
+	}))
+	defer site.Close()
+	o := open(t, dbtest.Open(t, "sqlite"))
+	for _, most := range []int64{1, 60} {
+		asked.Store(0)
+		made, err := o.tasks.Create(o.ctx, task.NewTask{Instruction: "Run a full security check of " + site.URL, Options: task.Options{Budget: &task.Budget{Requests: most}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made = o.end(t, made); asked.Load() > most || asked.Load() < most/2 || !strings.Contains(made.Summary, "The budget of requests was used up") {
+			t.Errorf("%d of %d requests: %s", asked.Load(), most, made.Summary)
+		}
+	}
+}

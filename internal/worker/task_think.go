@@ -31,7 +31,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	if err != nil {
 		return err
 	}
-	kit, err := w.kit(ctx, run, thread(streams), secrets)
+	kit, err := w.kit(ctx, run, thread(streams), toolbox.Budget{}, secrets)
 	if e := errs.From(err); e != nil && e.Kind != errs.Internal {
 		return run.Finish(kept, task.Outcome{Status: task.Failed, Summary: e.Message})
 	}
