@@ -157,8 +157,7 @@ func (a *App) join(ctx context.Context) error {
 	}
 	if err := worker.Register(a.queue, worker.Deps{
 		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
-			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks,
-			Ports: discover.NewPace(a.config.PortRate), Queries: discover.NewPace(a.config.QueryRate),
+			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks, Ports: discover.NewPace(a.config.PortRate), Queries: discover.NewPace(a.config.QueryRate),
 		},
 		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
 	}); err != nil {

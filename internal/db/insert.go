@@ -27,23 +27,25 @@ func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
 func (t *Tx) insert(ctx context.Context, into string, n int, rows [][]any) error {
 	one := "(?" + strings.Repeat(", ?", len(rows[0])-1) + ")"
 	text := t.dialect.rebind("INSERT INTO " + into + " VALUES " + one + strings.Repeat(", "+one, n-1))
-	exec := func(args []any) error {
-		_, err := t.SQL.ExecContext(ctx, text, args...)
-		return err
-	}
 	if t.dialect.insertPrepared && len(rows) > n {
-		statement, err := t.SQL.PrepareContext(ctx, text)
-		if err != nil {
-			return err
-		}
-		defer statement.Close()
-		exec = func(args []any) error {
-			_, err := statement.ExecContext(ctx, args...)
-			return err
-		}
+		return t.insertPrepared(ctx, text, n, rows)
 	}
 	for part := range slices.Chunk(rows, n) {
-		if err := exec(slices.Concat(part...)); err != nil {
+		if _, err := t.SQL.ExecContext(ctx, text, slices.Concat(part...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tx) insertPrepared(ctx context.Context, text string, n int, rows [][]any) error {
+	statement, err := t.SQL.PrepareContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	for ; len(rows) > 0; rows = rows[n:] {
+		if _, err := statement.ExecContext(ctx, slices.Concat(rows[:n]...)...); err != nil {
 			return err
 		}
 	}

@@ -85,46 +85,63 @@ func (c Config) Coverage() (out Coverage, err error) {
 			out.Domains = append(out.Domains, domain)
 		}
 	}
-	hosts := map[string]int{}
-	var addresses uint64
+	in := inputs{Coverage: &out, hosts: map[string]int{}}
 	for _, text := range c.Inputs {
-		if number, ok := network(text); ok {
-			if err := out.addNetwork(number, "enrichment_inputs"); err != nil {
-				return out, err
-			}
-			continue
-		}
-		t, err := netguard.ParseTarget(text)
-		if err != nil || t.Subdomains {
-			return out, errs.Field("enrichment_inputs", "enrichment_inputs: %.100q is not a host, an address, a range, a URL or an AS number.", text)
-		}
-		if p := t.Prefix; p.IsValid() {
-			bits := p.Addr().BitLen() - p.Bits()
-			if bits > 20 {
-				return out, errs.Field("enrichment_inputs", "enrichment_inputs: %s is too large a range (at most %d addresses).", p, MaxAddresses)
-			}
-			if addresses += 1 << bits; addresses > MaxAddresses {
-				return out, errs.Field("enrichment_inputs", "enrichment_inputs: the ranges have more than %d addresses.", MaxAddresses)
-			}
-			if bits > 0 {
-				out.Prefixes = append(out.Prefixes, p)
-				continue
-			}
-			t.Host = p.Addr().String()
-		}
-		at, known := hosts[t.Host]
-		if !known {
-			at = len(out.Hosts)
-			hosts[t.Host] = at
-			out.Hosts = append(out.Hosts, Found{Name: discover.Name{Host: t.Host, Sources: []discover.SourceRef{{Source: "input"}}}})
-		}
-		for _, port := range t.Ports {
-			if !slices.Contains(out.Hosts[at].Ports, port) {
-				out.Hosts[at].Ports = append(out.Hosts[at].Ports, port)
-			}
+		if err := in.add(text); err != nil {
+			return out, err
 		}
 	}
 	return out, nil
+}
+
+// inputs adds inputs to a coverage.
+type inputs struct {
+	*Coverage
+
+	hosts     map[string]int // places in Hosts
+	addresses uint64         // that ranges count out to
+}
+
+func (in *inputs) add(text string) error {
+	const field = "enrichment_inputs"
+	if number, ok := network(text); ok {
+		return in.addNetwork(number, field)
+	}
+	t, err := netguard.ParseTarget(text)
+	if err != nil || t.Subdomains {
+		return errs.Field(field, "enrichment_inputs: %.100q is not a host, an address, a range, a URL or an AS number.", text)
+	}
+	if p := t.Prefix; p.IsValid() {
+		bits := p.Addr().BitLen() - p.Bits()
+		if bits > 20 {
+			return errs.Field(field, "enrichment_inputs: %s is too large a range (at most %d addresses).", p, MaxAddresses)
+		}
+		if in.addresses += 1 << bits; in.addresses > MaxAddresses {
+			return errs.Field(field, "enrichment_inputs: the ranges have more than %d addresses.", MaxAddresses)
+		}
+		if bits > 0 {
+			in.Prefixes = append(in.Prefixes, p)
+			return nil
+		}
+		t.Host = p.Addr().String()
+	}
+	in.addHost(t)
+	return nil
+}
+
+// addHost adds a host with its ports.
+func (in *inputs) addHost(t netguard.Target) {
+	at, known := in.hosts[t.Host]
+	if !known {
+		at = len(in.Hosts)
+		in.hosts[t.Host] = at
+		in.Hosts = append(in.Hosts, Found{Name: discover.Name{Host: t.Host, Sources: []discover.SourceRef{{Source: "input"}}}})
+	}
+	for _, port := range t.Ports {
+		if !slices.Contains(in.Hosts[at].Ports, port) {
+			in.Hosts[at].Ports = append(in.Hosts[at].Ports, port)
+		}
+	}
 }
 
 // network reads the number of an autonomous system, as AS64500 or ASN 64500; 0 is one that
