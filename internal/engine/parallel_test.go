@@ -67,3 +67,29 @@ func TestParallel(t *testing.T) {
 		t.Errorf("%d cells are tested", n)
 	}
 }
+
+// A race with threads sends so many at the same moment, and the rest after them.
+func TestRaceInThreads(t *testing.T) {
+	t.Parallel()
+	var now, most atomic.Int32
+	var pair sync.WaitGroup // the first two wait for each other
+	pair.Add(2)
+	var count atomic.Int32
+	target := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/race" {
+			return
+		}
+		most.Store(max(most.Load(), now.Add(1)))
+		defer now.Add(-1)
+		if count.Add(1) <= 2 {
+			pair.Done()
+			pair.Wait()
+		}
+	})
+	raw := `"GET /race HTTP/1.1\nHost: {{Hostname}}\n\n"`
+	race := template(t, "race", fmt.Sprintf("  - race: true\n    threads: 2\n    raw: [%s, %s, %s]\n    matchers: [{type: status, status: [200]}]\n", raw, raw, raw))
+	_, events, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{race}})
+	if len(events) != 3 || most.Load() != 2 {
+		t.Errorf("%d findings, %d at a time", len(events), most.Load())
+	}
+}

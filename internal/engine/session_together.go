@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -85,7 +86,7 @@ func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []pro
 		all[i] = reqs[i].Request
 	}
 	if b.Pipeline == nil {
-		return s.engine.client.Race(ctx, all), ctx.Err()
+		return s.race(ctx, b, all), ctx.Err()
 	}
 	results := make([]web.Result, len(all))
 	lines := make(chan struct{}, b.Pipeline.Connections)
@@ -100,4 +101,17 @@ func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []pro
 	}
 	over.Wait()
 	return results, ctx.Err()
+}
+
+// race sends requests at the same moment; where a block names a number of threads, so many
+// at a time, and the next when those are answered.
+func (s *session) race(ctx context.Context, b *program.Block, all []web.Request) (results []web.Result) {
+	width := max(1, len(all))
+	if b.Gate && b.Threads > 0 {
+		width = b.Threads
+	}
+	for some := range slices.Chunk(all, width) {
+		results = append(results, s.engine.client.Race(ctx, some)...)
+	}
+	return results
 }

@@ -10,10 +10,11 @@ import (
 var numberedName = regexp.MustCompile(`\b([a-zA-Z_]+)_(\d+)\b`)
 
 // extractor puts something into the answers that the extractor finds.
-// An extractor without a number feeds on every answer.
+// An extractor without a number feeds on every answer; one that shows what the steps
+// before it led to, on the last.
 func (s *solver) extractor(x *Extractor) bool {
 	counted := s.counted
-	s.counted = false
+	s.counted = s.steps && !x.Internal
 	defer func() { s.counted = counted }()
 	part, number := splitPart(x.Part)
 	value := s.values[x.Name]

@@ -17,6 +17,7 @@ type solver struct {
 	omit    int  // the need that is left out, from 1; 0: none
 	needs   int  // seen so far
 	counted bool // the block speaks of numbered answers
+	steps   bool // the block has internal extractors: its requests follow from each other
 }
 
 // solve makes an answer for every entry of the block that satisfies its matchers and
@@ -25,6 +26,7 @@ type solver struct {
 func solve(t *Template, b *Block, entries, variant, omit int) (answers []Answer, needs int, ok bool) {
 	s := &solver{answers: make([]Answer, entries), values: map[string]string{}, variant: variant, omit: omit}
 	s.counted = numbered(b)
+	s.steps = slices.ContainsFunc(b.Extractors, func(x Extractor) bool { return x.Internal })
 	s.known = t.names()
 	ok = s.matchers(b)
 	for i := range b.Extractors {

@@ -177,7 +177,7 @@ func (e *Entry) asksRoot() bool {
 		if err != nil {
 			return false
 		}
-		text = relative(m.target)
+		text = relative(m.target, "")
 	}
 	rest, _, _ := strings.Cut(baseForm.ReplaceAllString(text, ""), "?")
 	return rest == "" || rest == "/"

@@ -162,15 +162,24 @@ func (n notes) serverName(host string) string {
 	return name
 }
 
-// relative is what a request target written as a URL asks its host for.
-func relative(target string) string {
+// relative is what a request target written as a URL asks its host for. A host without a
+// dot or a port counts as none: the whole is a path then, as scanners know it
+// ("http://2852039166/x" of those who look for open proxies), unless it is the host of the
+// target itself.
+func relative(target, own string) string {
 	for _, scheme := range []string{"http://", "https://"} {
-		if rest, ok := strings.CutPrefix(target, scheme); ok {
-			if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-				return rest[i:]
-			}
-			return ""
+		rest, ok := strings.CutPrefix(target, scheme)
+		if !ok {
+			continue
 		}
+		host, path := rest, ""
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			host, path = rest[:i], rest[i:]
+		}
+		if host != "" && host != "localhost" && host != own && !strings.ContainsAny(host, ".:{") {
+			return "/" + target
+		}
+		return path
 	}
 	return target
 }
@@ -179,7 +188,7 @@ func relative(target string) string {
 // both, the target's first. Nothing, and a lone slash, mean the target's own path. What
 // the two paths have in common at the joint is not said twice.
 func merge(base web.Address, target string, automerge bool) (path, query string) {
-	target, _, _ = strings.Cut(relative(target), "#")
+	target, _, _ = strings.Cut(relative(target, base.Host), "#")
 	own, params, _ := strings.Cut(target, "?")
 	if target == "/" || target == "" {
 		own = ""
@@ -195,7 +204,7 @@ func merge(base web.Address, target string, automerge bool) (path, query string)
 // mergeLoose is merge for a request that is sent byte by byte: without a leading slash,
 // and on a target without a path, its own path stays as it was written.
 func mergeLoose(base web.Address, target string, automerge bool) string {
-	target = relative(target)
+	target = relative(target, base.Host)
 	target, fragment, marked := strings.Cut(target, "#")
 	if marked {
 		fragment = "#" + fragment

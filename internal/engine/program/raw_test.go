@@ -31,8 +31,11 @@ func TestMerge(t *testing.T) {
 		{"", "//dir/f", "//dir/f", "//dir/f"},
 		{"", "/p/..;/q", "/p/..;/q", "/p/..;/q"},
 		{"", "/%zz#frag", "/%zz", "/%zz#frag"},
-		{"/app", "http://elsewhere/x?y=1", "/app/x?y=1", "/app/x?y=1"},
-		{"/app", "https://elsewhere", "/app", "/app"},
+		{"/app", "http://else.where/x?y=1", "/app/x?y=1", "/app/x?y=1"},
+		{"/app", "https://else.where", "/app", "/app"},
+		{"", "http://2852039166/x?y=1", "/http://2852039166/x?y=1", "/http://2852039166/x?y=1"},
+		{"", "http://localhost/x", "/x", "/x"},
+		{"", "http://h/x", "/x", "/x"},
 		{"", "/?a", "/?a", "/?a"},
 	} {
 		base, err := web.ParseAddress("http://h" + c.base)

@@ -7,6 +7,7 @@ package workflow
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,17 +157,32 @@ func (r *run) step(ctx context.Context, s *step, values map[string]any) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	values = with(values, found)
 	for i := range s.branches {
 		b := &s.branches[i]
-		if !slices.ContainsFunc(found, b.holds) {
-			continue
-		}
-		for j := range b.steps {
-			r.group.Go(func() error { return r.step(ctx, &b.steps[j], values) })
+		for _, values := range b.starts(values, found) {
+			for j := range b.steps {
+				r.group.Go(func() error { return r.step(ctx, &b.steps[j], values) })
+			}
 		}
 	}
 	return nil
+}
+
+// starts are the values that the steps of a branch begin with. One that waits for no name
+// begins once, with what all responses gave; others begin with each response that they wait
+// for, with its values and those of the responses before it, unless that is nothing new.
+func (b *branch) starts(values map[string]any, found []Outcome) (all []map[string]any) {
+	if len(b.names) == 0 {
+		return []map[string]any{with(values, found)}
+	}
+	for i := range found {
+		values = with(values, found[i:i+1])
+		same := func(earlier map[string]any) bool { return reflect.DeepEqual(earlier, values) }
+		if b.holds(found[i]) && !slices.ContainsFunc(all, same) {
+			all = append(all, values)
+		}
+	}
+	return all
 }
 
 func (r *run) programs(ctx context.Context, s *step, values map[string]any) ([]Outcome, error) {
@@ -184,9 +200,6 @@ func (r *run) programs(ctx context.Context, s *step, values map[string]any) ([]O
 
 // holds says whether a response has the names that the branch waits for.
 func (b *branch) holds(found Outcome) bool {
-	if len(b.names) == 0 {
-		return true
-	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(found.Names, func(n string) bool { return strings.EqualFold(n, name) })
 	}
