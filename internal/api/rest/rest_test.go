@@ -348,6 +348,52 @@ func TestStreamOutlivesTheBodysDeadline(t *testing.T) {
 	}
 }
 
+// TestBodyIsBoundNotTheWork: what bounds how a body is sent does not end the work with it,
+// while it is read or afterwards.
+func TestBodyIsBoundNotTheWork(t *testing.T) {
+	const bound = 50 * time.Millisecond
+	work := func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(3 * bound):
+			return nil
+		}
+	}
+	ended := make(chan error, 1)
+	server := httptest.NewServer(BoundBody(bound, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stream := newStream(r.Body, http.NewResponseController(w), bound)
+		_, err := io.CopyN(io.Discard, &stream, 1)
+		if err == nil {
+			err = work(r.Context())
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, &stream)
+		}
+		if err == nil {
+			err = work(r.Context())
+		}
+		ended <- err
+	})))
+	defer server.Close()
+	post := func(body io.Reader) error {
+		resp, err := http.Post(server.URL, "text/plain", body)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return <-ended
+	}
+	if err := post(io.LimitReader(endless{}, 5<<20)); err != nil {
+		t.Errorf("a body that came at once: %v", err)
+	}
+	silent, sender := io.Pipe()
+	defer sender.Close()
+	go func() { _, _ = sender.Write([]byte("begun")) }()
+	if err := post(silent); !errs.Is(err, errs.Invalid) {
+		t.Errorf("a sender that pauses: %v", err)
+	}
+}
+
 func TestChunkedBodyBeyondTheLimit(t *testing.T) {
 	s := open(t, Config{MaxBody: 2000}, registerPost)
 	server := httptest.NewServer(BoundBody(time.Second, s))

@@ -23,26 +23,32 @@ const (
 type Stream struct {
 	body    io.Reader
 	control *http.ResponseController
+	pause   time.Duration
 	read    int64
+	until   time.Time // when the sender has paused too long
+	left    time.Time // when the last read was over
 }
 
 // Resolve implements huma.Resolver.
 func (s *Stream) Resolve(ctx huma.Context) []error {
 	r, w := humachi.Unwrap(ctx)
-	s.body, s.control = http.MaxBytesReader(w, r.Body, maxStream), http.NewResponseController(w)
-	s.extend()
+	*s = newStream(http.MaxBytesReader(w, r.Body, maxStream), http.NewResponseController(w), streamPause)
 	return nil
 }
 
-func (s *Stream) extend() {
-	_ = s.control.SetReadDeadline(time.Now().Add(streamPause)) // a test's recorder has none
+func newStream(body io.Reader, control *http.ResponseController, pause time.Duration) Stream {
+	now := time.Now()
+	return Stream{body: body, control: control, pause: pause, until: now.Add(pause), left: now}
 }
 
 // Read implements io.Reader. Its errors, but for io.EOF, are the caller's.
 func (s *Stream) Read(p []byte) (int, error) {
+	s.until = s.until.Add(time.Since(s.left)) // between reads the sender waits for us
+	_ = s.control.SetReadDeadline(s.until)    // a test's recorder has none
 	n, err := s.body.Read(p)
+	s.left = time.Now()
 	if before := s.read / streamRefill; (s.read+int64(n))/streamRefill > before {
-		s.extend()
+		s.until = s.left.Add(s.pause)
 	}
 	s.read += int64(n)
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
