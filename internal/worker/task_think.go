@@ -44,6 +44,11 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		return err
 	}
 	kit.Attached = attached
+	entries, err := run.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	kit.Resume(entries)
 	tools, err := kit.Actions()
 	if err != nil {
 		return err
