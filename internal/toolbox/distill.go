@@ -240,8 +240,8 @@ func sparing(method string) []func(*distill.Request) bool {
 		func(r *distill.Request) bool { had := len(r.Headers) > 0; r.Headers = nil; return had },
 		func(r *distill.Request) bool { had := r.Body != ""; r.Body = ""; return had },
 		func(r *distill.Request) bool {
-			had := false
-			r.Target, _, had = strings.Cut(r.Target, "?")
+			path, _, had := strings.Cut(r.Target, "?")
+			r.Target = path
 			return had
 		},
 	}

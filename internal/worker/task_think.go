@@ -39,16 +39,10 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		return err
 	}
 	defer kit.Close()
-	attached, gap, err := w.attach(ctx, t)
+	gap, err := w.equip(ctx, run, kit)
 	if err != nil {
 		return err
 	}
-	kit.Attached = attached
-	entries, err := run.Entries(ctx)
-	if err != nil {
-		return err
-	}
-	kit.Resume(entries)
 	tools, err := kit.Actions()
 	if err != nil {
 		return err
@@ -69,7 +63,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	if err != nil {
 		return err
 	}
-	c.Attachments = attached.Previews()
+	c.Attachments = kit.Attached.Previews()
 	c.Ledger = w.Models.Ledger(w.account(t, chosen))
 	for _, s := range streams[:t.Turn] {
 		c.Earlier = append(c.Earlier, loop.Exchange{Instruction: s.Instruction, Answer: s.Summary})
@@ -104,6 +98,17 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		e.opening = strings.TrimSpace(fmt.Sprintf("The run was stopped (%s). %s", outcome.Code, e.opening))
 	}
 	return w.finish(kept, run, e)
+}
+
+// equip gives a kit what a task has from before: the files that are attached to it, and the
+// sessions of its earlier calls. gap says which files are missing.
+func (w worker) equip(ctx context.Context, run *task.Run, kit *toolbox.Kit) (gap string, err error) {
+	if kit.Attached, gap, err = w.attach(ctx, run.Task); err != nil {
+		return gap, err
+	}
+	entries, err := run.Entries(ctx)
+	kit.Resume(entries)
+	return gap, err
 }
 
 // opening is what a summary begins with: the model's words, how many calls of tools from

@@ -5,6 +5,7 @@ package distill
 import (
 	"cmp"
 	"errors"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -121,7 +122,7 @@ func (t Template) Clone() Template {
 
 // plain reports whether a request needs no more than its path to be written.
 func (r Request) plain() bool {
-	return r.Method == "GET" && len(r.Headers) == 0 && r.Body == "" && clean.MatchString(r.Target)
+	return r.Method == http.MethodGet && len(r.Headers) == 0 && r.Body == "" && clean.MatchString(r.Target)
 }
 
 // clean are paths that are sent as they are written, whoever reads them.

@@ -97,7 +97,9 @@ func quoted(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always can be
+	if err := e.Encode(s); err != nil {
+		panic("distill: " + err.Error()) // a string always can be
+	}
 	// YAML takes these for the ends of lines, and the first for nothing at all.
 	return strings.NewReplacer("\ufeff", `\ufeff`, "\u0085", `\u0085`, "\x7f", `\u007f`).Replace(strings.TrimSuffix(b.String(), "\n"))
 }
