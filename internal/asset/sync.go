@@ -72,6 +72,7 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 	if g.rev >= rev {
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx) // a client that leaves must not have the next one begin anew
 	if as.now().Sub(g.synced) > staleAfter/2 {
 		g.index = newIndex()
 	}
@@ -109,22 +110,13 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 // read puts the rows that a query of rowColumns finds into an index that knows its runs.
 // Those of an enumeration that it does not know are being deleted.
 func (x *index) read(ctx context.Context, d *db.DB, query string, args ...any) error {
-	rows, err := d.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var r row
-	dest := r.dest()
-	for rows.Next() {
-		if err := rows.Scan(dest...); err != nil {
-			return err
+	return db.Each(ctx, d, query, args, func(from db.Row) (r row, err error) { return r, from.Scan(r.dest()...) }, func(part []row) {
+		for i := range part {
+			if _, enrolled := x.runs[part[i].enumeration]; enrolled {
+				x.put(&part[i])
+			}
 		}
-		if _, enrolled := x.runs[r.enumeration]; enrolled {
-			x.put(&r)
-		}
-	}
-	return rows.Err()
+	})
 }
 
 // readRuns learns which runs are the latest, of all that had begun at a moment; the zero

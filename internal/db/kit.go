@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/page"
+	"golang.org/x/sync/errgroup"
 )
 
 // Clean makes text that both engines store alike: NUL and invalid UTF-8 (which
@@ -179,6 +181,47 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Row) (T, error)) ([]T, 
 		out = append(out, v)
 	}
 	return out, rows.Err()
+}
+
+// atATime is how many values Each hands on.
+const atATime = 1000
+
+// Each reads all rows of a query with scan in one goroutine, and takes them, some at a
+// time, in the caller's: for what takes as long to put somewhere as to read.
+func Each[T any](ctx context.Context, q Querier, query string, args []any, scan func(Row) (T, error), take func([]T)) error {
+	work, ctx := errgroup.WithContext(ctx)
+	parts := make(chan []T, 4)
+	work.Go(func() error {
+		defer close(parts)
+		rows, err := q.Query(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for more := true; more; {
+			var part []T
+			for len(part) < atATime {
+				if more = rows.Next(); !more {
+					break
+				}
+				v, err := scan(rows)
+				if err != nil {
+					return err
+				}
+				part = append(part, v)
+			}
+			select {
+			case parts <- part:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return rows.Err()
+	})
+	for part := range parts {
+		take(part)
+	}
+	return work.Wait()
 }
 
 // Row is one row to scan, whether it was asked for alone or is one of many.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/vedette-sec/vedette/internal/db"
-	"golang.org/x/sync/errgroup"
 )
 
 // An index that nobody asked for this long is forgotten, and one that was not brought up
@@ -125,48 +124,16 @@ func (fs *Findings) catchUp(ctx context.Context, g *guarded, teamID string, rev 
 	return nil
 }
 
-// takeIn puts what was written behind the index's revision in, one goroutine reading and
-// this one putting: the first time, that is all there is.
+// takeIn puts what was written behind the index's revision in.
 func (fs *Findings) takeIn(ctx context.Context, x *index, teamID string) error {
-	work, ctx := errgroup.WithContext(ctx)
-	parts := make(chan []loaded, 4)
-	since := x.rev
-	work.Go(func() error {
-		defer close(parts)
-		rows, err := fs.db.Query(ctx, `SELECT no, rev, created_at, severity, status, scan_id, host, port, template_id, name, tags, labels, categories,
-			is_internal, is_regression, is_ticket FROM finding WHERE team_id = ? AND rev > ? ORDER BY rev`, teamID, since)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for more := true; more; {
-			var part []loaded
-			for len(part) < atATime {
-				if more = rows.Next(); !more {
-					break
-				}
-				var l loaded
-				if err := rows.Scan(&l.no, &l.rev, &l.createdAt, &l.severity, &l.status, &l.scan, &l.host, &l.port, &l.template, &l.name, &l.tags, &l.labels, &l.categories,
-					&l.internal, &l.regression, &l.ticket); err != nil {
-					return err
-				}
-				part = append(part, l)
+	return db.Each(ctx, fs.db, `SELECT no, rev, created_at, severity, status, scan_id, host, port, template_id, name, tags, labels, categories,
+		is_internal, is_regression, is_ticket FROM finding WHERE team_id = ? AND rev > ? ORDER BY rev`, []any{teamID, x.rev},
+		func(r db.Row) (l loaded, err error) {
+			return l, r.Scan(&l.no, &l.rev, &l.createdAt, &l.severity, &l.status, &l.scan, &l.host, &l.port, &l.template, &l.name, &l.tags, &l.labels, &l.categories,
+				&l.internal, &l.regression, &l.ticket)
+		}, func(part []loaded) {
+			for _, l := range part {
+				x.put(l)
 			}
-			select {
-			case parts <- part:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return rows.Err()
-	})
-	for part := range parts {
-		for _, l := range part {
-			x.put(l)
-		}
-	}
-	return work.Wait()
+		})
 }
-
-// atATime is how many findings the reader of takeIn hands on.
-const atATime = 1000
