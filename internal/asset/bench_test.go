@@ -249,3 +249,43 @@ func cpuTime(b *testing.B) time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// BenchmarkPurge deletes an enumeration of 100,000 assets (VEDETTE_BENCH_ASSETS): what its
+// deletion takes, and how long others wait for a part of what follows at most.
+func BenchmarkPurge(b *testing.B) {
+	total := 100_000
+	if os.Getenv("VEDETTE_BENCH_ASSETS") != "" {
+		total = benchTotal()
+	}
+	for _, engine := range dbtest.Engines {
+		b.Run(engine, func(b *testing.B) {
+			r := setUp(b, dbtest.Open(b, engine))
+			var deleted, longest, all time.Duration
+			for i := range b.N {
+				b.StopTimer()
+				id := fmt.Sprint("e", i)
+				r.enroll(b, id)
+				for n := 0; n < total; n += 5000 {
+					r.observe(b, id, 1, manyOf(n, n+5000)...)
+				}
+				b.StartTimer()
+				began := time.Now()
+				r.tx(b, func(tx *db.Tx) error { return r.DeleteEnumerations(b.Context(), tx, r.team, []string{id}) })
+				deleted += time.Since(began)
+				for last, next := int64(-2), int64(-1); next != last; {
+					part := time.Now()
+					var err error
+					last = next
+					if next, err = r.purge(b.Context(), "asset", r.team, id, last); err != nil {
+						b.Fatal(err)
+					}
+					longest = max(longest, time.Since(part))
+				}
+				all += time.Since(began)
+			}
+			b.ReportMetric(float64(deleted.Microseconds())/1000/float64(b.N), "delete-ms")
+			b.ReportMetric(float64(longest.Microseconds())/1000, "longest-part-ms")
+			b.ReportMetric(float64(b.N*total)/all.Seconds(), "assets/s")
+		})
+	}
+}

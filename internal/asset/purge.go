@@ -3,7 +3,6 @@ package asset
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/db"
 )
@@ -34,7 +33,7 @@ func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID stri
 }
 
 // purgeRows is how many assets one transaction deletes.
-const purgeRows = 1000
+const purgeRows = 500
 
 // Purge deletes the rows of an enumeration that DeleteEnumerations has taken out, some at a
 // time: others write in between, and a purge that broke off goes on where it was. It does
@@ -44,33 +43,34 @@ func (as *Assets) Purge(ctx context.Context, teamID, id string) error {
 	if err := as.db.QueryRow(ctx, `SELECT count(*) FROM asset_enumeration WHERE id = ?`, id).Scan(&there); err != nil || there > 0 {
 		return err
 	}
-	// Those of which only the past is left come last.
-	for _, of := range []string{`asset WHERE enumeration_id = ?`, `asset_past WHERE enumeration_id = ? AND team_id = ?`} {
-		for {
-			n, err := as.purge(ctx, of, teamID, id)
+	for _, table := range []string{"asset", "asset_past"} { // those of which only the past is left come last
+		for last := int64(-1); ; {
+			next, err := as.purge(ctx, table, teamID, id, last)
 			if err != nil {
 				return err
 			}
-			if n == 0 {
+			if next == last {
 				break
 			}
+			last = next
 		}
 	}
 	_, err := as.db.Exec(ctx, `DELETE FROM asset_run WHERE team_id = ? AND enumeration_id = ?`, teamID, id)
 	return err
 }
 
-// purge deletes some of the assets that a table names, and says how many it did. of is the
-// table, with a condition on the enumeration, and perhaps on the team.
-func (as *Assets) purge(ctx context.Context, of, teamID, id string) (n int, err error) {
-	args := []any{id, teamID}[:strings.Count(of, "?")]
+// purge deletes the next of the assets that a table names, and gives the number of the last;
+// that which it was given when there are no more. In the order of their numbers they lie
+// side by side.
+func (as *Assets) purge(ctx context.Context, table, teamID, id string, after int64) (last int64, err error) {
+	last = after
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT DISTINCT no FROM (SELECT no FROM `+of+` LIMIT ?) AS part`, append(args, purgeRows)...)
+		rows, err := tx.Query(ctx, `SELECT DISTINCT no FROM `+table+` WHERE team_id = ? AND enumeration_id = ? AND no > ? ORDER BY no LIMIT ?`, teamID, id, after, purgeRows)
 		numbers, err := db.Collect(rows, err, func(r db.Row) (no uint32, err error) { return no, r.Scan(&no) })
-		if err != nil {
+		if err != nil || len(numbers) == 0 {
 			return err
 		}
-		n = len(numbers)
+		last = int64(numbers[len(numbers)-1])
 		for part := range slices.Chunk(numbers, batch) {
 			args := append([]any{teamID}, anys(part)...)
 			for _, table := range []string{"asset_doc", "asset_change", "asset_past", "asset"} {
@@ -81,5 +81,5 @@ func (as *Assets) purge(ctx context.Context, of, teamID, id string) (n int, err 
 		}
 		return nil
 	})
-	return n, err
+	return last, err
 }
