@@ -116,6 +116,15 @@ func TestRun(t *testing.T) {
 			map[string][]workflow.Outcome{"a": {{Names: []string{"x"}}, {Names: []string{"x"}}}}, "a b!",
 		},
 		{
+			"once for each response that says something new", "- template: a\n  matchers: [{name: x, subtemplates: [{template: b}]}]\n",
+			map[string][]workflow.Outcome{"a": {
+				{Names: []string{"x"}, Extracts: []match.Values{{Name: "v", Values: []string{"1"}}}},
+				{Names: []string{"y"}, Extracts: []match.Values{{Name: "v", Values: []string{"2"}}}},
+				{Names: []string{"x"}, Extracts: []match.Values{{Name: "v", Values: []string{"3"}}}},
+			}},
+			"a, b! v=1, b! v=3",
+		},
+		{
 			"matchers before subtemplates", "- template: a\n  matchers: [{name: x, subtemplates: [{template: b}]}]\n  subtemplates: [{template: c}]\n",
 			map[string][]workflow.Outcome{"a": found("x")}, "a b!",
 		},
