@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
@@ -58,11 +59,6 @@ two. The exit code is 3 when something was left untested, and --coverage says wh
 	return cmd
 }
 
-// heapGrowth is by how many percent the heap of a scan may grow before garbage is
-// collected. Nearly all of the heap are templates, which stay; of the rest little is made a
-// request, so that half of Go's own 100 costs little time. GOGC wins over it.
-const heapGrowth = 50
-
 // run scans.
 func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if os.Getenv("GOGC") == "" {
@@ -88,8 +84,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // what reading the templates took
-	releaseImage()
+	settleMemory()
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {
 		return err
@@ -125,6 +120,26 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 		}
 	}
 	return f.verdict(cmd.Context(), report, sink, chosen.Partial(), err)
+}
+
+// Nearly all of the heap of a scan are templates, which stay, and little is made a request:
+// garbage is collected when the heap has grown by heapGrowth percent, half of Go's own 100,
+// or else by heapRoom bytes. GOGC wins over both.
+const (
+	heapGrowth = 50
+	heapRoom   = 12 << 20
+)
+
+// settleMemory gives back what loading the templates took, and bounds the garbage of the scan.
+func settleMemory() {
+	debug.FreeOSMemory()
+	releaseImage()
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	debug.SetGCPercent(max(heapGrowth, int(100*heapRoom/max(1, live[0].Value.Uint64()))))
 }
 
 // engineConfig is how an engine behaves under these flags.
