@@ -64,7 +64,7 @@ type Issue struct {
 	Note         string       `json:"note,omitempty"`
 	CreatedAt    time.Time    `json:"created_at"`
 	UpdatedAt    time.Time    `json:"updated_at"`
-	Retest       *Retest      `json:"retest,omitempty"`
+	Retest       *Retest      `json:"retest,omitempty" doc:"The last look at it after its task; absent: none."`
 
 	Event engine.Event `json:"-"` // what the engine saw first
 	Proof *Proof       `json:"-"` // how to show it again; nil: as TemplateID says
@@ -102,7 +102,7 @@ type Evidence struct {
 	Confirmed int    `json:"confirmed,omitempty"`
 	Tried     int    `json:"tried,omitempty"`
 	// Means is what shows a confirmed finding again without a model; nil in older ones.
-	Means *Means `json:"means,omitempty"`
+	Means *Means `json:"means,omitempty" doc:"What shows a confirmed finding again, without a language model."`
 }
 
 // Means is the template that shows a finding again, so that a retest costs no call of a model.

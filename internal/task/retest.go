@@ -24,10 +24,10 @@ const (
 
 // Retest is the last look at an issue after its task, by its template alone.
 type Retest struct {
-	State   RetestState `json:"state" enum:"queued,matched,not_matched,failed"`
+	State   RetestState `json:"state" enum:"queued,matched,not_matched,failed" doc:"queued, or what it showed; failed: it could not be run."`
 	Note    string      `json:"note,omitempty" doc:"Why it failed."`
-	AskedAt time.Time   `json:"asked_at"`
-	EndedAt *time.Time  `json:"ended_at,omitempty"`
+	AskedAt time.Time   `json:"asked_at" doc:"When it was asked for."`
+	EndedAt *time.Time  `json:"ended_at,omitempty" doc:"When it ended; absent: not yet."`
 }
 
 // RetestArgs is the job that looks at an issue again.

@@ -292,7 +292,7 @@ func (k *Kit) try(ctx context.Context, issue task.Issue, t distill.Template, spa
 // besideOf is a path next to another one that surely does not exist.
 func besideOf(target string) string {
 	p, query, more := strings.Cut(target, "?")
-	p = strings.TrimSuffix(path.Dir(strings.TrimSuffix(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) + path.Ext(p)
+	p = strings.TrimSuffix(path.Dir("/"+strings.Trim(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) + path.Ext(p)
 	if more {
 		p += "?" + query
 	}
@@ -402,17 +402,15 @@ func falsified(target string) (string, bool) {
 			}
 			at += from
 			from = at + len(equals)
-			left := target[:at]
-			number := left[len(strings.TrimRight(left, "0123456789")):]
-			if rest, ok := strings.CutPrefix(target[from:], number); ok && number != "" && number != "0" && !startsWithDigit(rest) {
+			rest := strings.TrimLeft(target[from:], "0123456789")
+			number := strings.TrimSuffix(target[from:], rest)
+			if number != "" && number != "0" && strings.HasSuffix(target[:at], number) {
 				return target[:from] + "0" + rest, true
 			}
 		}
 	}
 	return "", false
 }
-
-func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 // Retest runs what shows an issue again, once, and reports whether it did. why says what
 // kept it from being tested.

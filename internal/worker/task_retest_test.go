@@ -71,7 +71,7 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 			reports(1, "Orders in the open", map[string]any{"url": url + "/admin?verbose=1", "headers": map[string]string{"Authorization": "Bearer {{$TOKEN}}"}, "contains": []string{"of everybody: {{orders}}"}}),
 			reports(2, "It says back", map[string]any{"url": url + "/search?q=<b>x", "contains": []string{"<b>x"}}),
 			reports(3, "No policy", map[string]any{"url": url, "absent": []string{"Content-Security-Policy"}}),
-			reports(4, "The same for all", map[string]any{"url": url + "/any/", "absent": []string{"Content-Security-Policy"}, "contains": []string{"The same for all"}}),
+			reports(4, "The same for all", map[string]any{"url": url + "/any/page", "absent": []string{"Content-Security-Policy"}}),
 			reports(5, "It deletes", map[string]any{"method": "DELETE", "url": url + "/search?q=gone", "contains": []string{"gone"}}),
 		))
 		if _, err := o.secrets.Create(o.ctx, secret.NewSecret{Name: "TOKEN", Value: "tok-en-{{7*7}}-value"}); err != nil {
@@ -91,7 +91,7 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 			found[i.Title] = i
 		}
 		for title, want := range map[string]string{
-			"Orders in the open": "", "It says back": "", "No policy": "", "It deletes": "may change something",
+			"Orders in the open": "", "It says back": "", "No policy": "", "It deletes": "may change something", "The same for all": "matches the control",
 		} {
 			m := found[title].Means()
 			if m == nil || m.Compiled != (want == "") || m.Compiled != (m.TemplateID != "") || !strings.Contains(m.Reason, want) {
