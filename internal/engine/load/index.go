@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -116,10 +117,18 @@ func newEntry(k key, encodes func([]byte) []byte) []byte {
 // write puts a new file in the place of the old one, in one step: with the entries that
 // were used and made, and with others of the old one, as long as they are not more.
 func (x *index) write(path string, used map[key]bool, made map[key][]byte) error {
-	out := head()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file) // it remembers the first error
+	_, _ = out.Write(head())
 	size := 0
 	for k, entry := range made {
-		out = append(out, entry...)
+		_, _ = out.Write(entry)
 		used[k] = true
 		size += len(entry)
 	}
@@ -129,7 +138,7 @@ func (x *index) write(path string, used map[key]bool, made map[key][]byte) error
 			continue
 		}
 		if used[k] {
-			out = append(out, entry...)
+			_, _ = out.Write(entry)
 			size += len(entry)
 			continue
 		}
@@ -140,17 +149,9 @@ func (x *index) write(path string, used map[key]bool, made map[key][]byte) error
 		if size -= len(entry); size < 0 {
 			break
 		}
-		out = append(out, entry...)
+		_, _ = out.Write(entry)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(out)
-	if err = errors.Join(err, file.Close()); err == nil {
+	if err = errors.Join(out.Flush(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
