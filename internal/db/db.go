@@ -109,14 +109,15 @@ func openSQLite(path string) (*DB, error) {
 		q := url.Values{"_pragma": append(pragmas, extra...), "_txlock": {"immediate"}}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 	}
-	// The writer meets keys in no order: it keeps more pages, and writes those that change
-	// again and again home less often.
-	write, err := sql.Open("sqlite", dsn("cache_size(-64000)", "wal_autocheckpoint(8000)"))
+	// A page in a cache takes 8 KB of memory, and the system keeps files in its own. Only the
+	// writer, who meets keys in no order, has many; and writes home less often those that
+	// change again and again.
+	write, err := sql.Open("sqlite", dsn("cache_size(-32000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", dsn("cache_size(-16000)", "query_only(1)"))
+	read, err := sql.Open("sqlite", dsn("cache_size(-4000)", "query_only(1)"))
 	if err != nil {
 		return nil, err
 	}
