@@ -19,13 +19,19 @@ func recommended(t Template) bool {
 }
 
 // choose finds the templates that a scan names: by id, by folder or by tag; by URL, whose
-// last part is an id; or the sets recommended and all. Without any the recommended set is
-// meant. The configurations that apply leave some out. The error names the first template
+// last part is an id; in template sets; or the sets recommended and all. Without any the
+// recommended set is meant. The configurations that apply leave some out. The error names the first template
 // or configuration that nobody knows.
 func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Template, error) {
 	known, err := ss.source.Catalogue(ctx, teamID)
 	if err != nil {
 		return nil, err
+	}
+	configured := Choice{Keeps: func(Template) bool { return true }}
+	if ss.source.Settings != nil {
+		if configured, err = ss.source.Settings(ctx, teamID, c); err != nil {
+			return nil, err
+		}
 	}
 	chosen := map[string]Template{}
 	take := func(ok func(Template) bool) (found bool) {
@@ -56,21 +62,18 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Templat
 		}
 		chosen[t.ID] = t
 	}
+	if configured.InSet != nil {
+		take(configured.InSet)
+	}
 	switch {
 	case c.All:
 		take(func(t Template) bool { return !t.Named })
-	case c.Recommended || len(named) == 0 && len(c.Inline) == 0:
+	case c.Recommended || len(named) == 0 && len(c.Inline) == 0 && configured.InSet == nil:
 		take(recommended)
-	}
-	keeps := func(Template) bool { return true }
-	if ss.source.Settings != nil {
-		if keeps, err = ss.source.Settings(ctx, teamID, c); err != nil {
-			return nil, err
-		}
 	}
 	out := make([]Template, 0, len(chosen))
 	for _, t := range chosen {
-		if keeps(t) {
+		if configured.Keeps(t) {
 			out = append(out, t)
 		}
 	}

@@ -175,6 +175,12 @@ type Template struct {
 // is reports whether an id is the template's.
 func (t Template) is(id string) bool { return t.ID == id || t.WrittenID == id && id != "" }
 
+// Choice is what configurations say of the templates of a scan.
+type Choice struct {
+	Keeps func(Template) bool // leaves a template in
+	InSet func(Template) bool // a template set that the scan names has it; nil: it names none
+}
+
 // Source is where templates come from. Its functions are given by whoever joins the
 // rooms, because the slice may not know the engine.
 type Source struct {
@@ -183,10 +189,10 @@ type Source struct {
 	// Shared finds a template that another team shares with a team, by its link; nil: there
 	// is none such. Its error is NotFound where nothing is shared.
 	Shared func(ctx context.Context, teamID, id string) (Template, error)
-	// Settings checks the configurations that a scan names, and says which templates those
-	// that apply to it leave in; nil: there are none. Its error is Invalid and names the
-	// field where an id is not the team's.
-	Settings func(ctx context.Context, teamID string, c Config) (keeps func(Template) bool, err error)
+	// Settings checks the configurations that a scan names, and says what those that apply
+	// to it choose; nil: there are none. Its error is Invalid and names the field where an id
+	// is not the team's.
+	Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
 	// Compile checks a template that came with a request. Its error is the caller's.
 	Compile func(name string, contents []byte) (Template, error)
 }

@@ -89,6 +89,7 @@ type Filter struct {
 // Applied is a configuration in clear, for the room that puts it to work.
 type Applied struct {
 	ID       string
+	Type     Type
 	Name     string
 	Provider string
 	Text     []byte
@@ -369,10 +370,19 @@ func (s *Settings) guess(doc document) Type {
 // the team does not have, or of another type, is Invalid with param. q is a transaction to
 // read in; nil: none.
 func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Type, ids []string, global bool, param string) ([]Applied, error) {
+	return s.ApplyAny(ctx, q, teamID, []Type{t}, ids, global, param)
+}
+
+// ApplyAny is Apply where ids may be of several types. Those that apply to everything are
+// of the first.
+func (s *Settings) ApplyAny(ctx context.Context, q db.Querier, teamID string, types []Type, ids []string, global bool, param string) ([]Applied, error) {
 	if q == nil {
 		q = s.db
 	}
-	rows, err := q.Query(ctx, `SELECT id, name, provider, sealed, global FROM setting WHERE team_id = ? AND type = ? ORDER BY id`, teamID, t)
+	var w db.Where
+	w.And("team_id = ?", teamID)
+	db.In(&w, "type", types)
+	rows, err := q.Query(ctx, `SELECT id, type, name, provider, sealed, global FROM setting`+w.String()+` ORDER BY id`, w.Args...)
 	missing := map[string]bool{}
 	for _, id := range ids {
 		missing[id] = true
@@ -381,8 +391,8 @@ func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Typ
 		var a Applied
 		var sealed []byte
 		var everywhere bool
-		err := row.Scan(&a.ID, &a.Name, &a.Provider, &sealed, &everywhere)
-		if wanted := missing[a.ID] || global && everywhere; err != nil || !wanted {
+		err := row.Scan(&a.ID, &a.Type, &a.Name, &a.Provider, &sealed, &everywhere)
+		if wanted := missing[a.ID] || global && everywhere && a.Type == types[0]; err != nil || !wanted {
 			return Applied{}, err
 		}
 		delete(missing, a.ID)
@@ -394,7 +404,7 @@ func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Typ
 	}
 	for _, id := range ids {
 		if missing[id] {
-			return nil, errs.Field(param, "%s names a %s configuration that does not exist.", param, t)
+			return nil, errs.Field(param, "%s names a %s configuration that does not exist.", param, types[0])
 		}
 	}
 	return slices.DeleteFunc(out, func(a Applied) bool { return a.ID == "" }), nil

@@ -23,6 +23,7 @@ type options struct {
 	scan    engine.Scan // Vars, Parallel, StopAtFirstMatch
 	perHost bool        // the rate is that of each host
 	choices []choice    // a template must pass all of them
+	sets    []choice    // template sets: the scan tests what one of them has
 	ignored []string    // what changes nothing here
 }
 
@@ -287,7 +288,7 @@ func (o options) keeps(t scan.Template) bool {
 // then those that it names. An id that the team does not have is Invalid.
 func optionsOf(ctx context.Context, settings *setting.Settings, teamID string, c scan.Config) (options, error) {
 	o := options{engine: engine.Config{Retries: 1}}
-	applied, err := settings.Apply(ctx, nil, teamID, setting.Scan, c.ScanConfigIDs, !c.NoGlobalSettings, "scan_config_ids")
+	applied, err := settings.ApplyAny(ctx, nil, teamID, []setting.Type{setting.Scan, setting.Template}, c.ScanConfigIDs, !c.NoGlobalSettings, "scan_config_ids")
 	if err != nil {
 		return o, err
 	}
@@ -295,17 +296,35 @@ func optionsOf(ctx context.Context, settings *setting.Settings, teamID string, c
 		return slices.Index(c.ScanConfigIDs, a.ID) - slices.Index(c.ScanConfigIDs, b.ID)
 	})
 	for _, a := range applied {
-		if err := o.read(a.Text); err != nil {
+		read := o.read
+		if a.Type == setting.Template {
+			read = o.readSet
+		}
+		if err := read(a.Text); err != nil {
 			return o, errs.Field("scan_config_ids", "scan_config_ids: the configuration %.80q cannot be applied: %v.", a.Name, err)
 		}
 	}
 	return o, nil
 }
 
+// readSet takes a template set.
+func (o *options) readSet(text []byte) error {
+	set, err := readTemplateSet(text)
+	o.sets = append(o.sets, set)
+	return err
+}
+
+// inSet reports whether a template set has a template. One that must be named is in those
+// that say its id.
+func (o options) inSet(t scan.Template) bool {
+	return slices.ContainsFunc(o.sets, func(c choice) bool { return c.keeps(t) && (!t.Named || named(c.ids, t)) })
+}
+
 // settingsOf is scan.Source's word on configurations: each that a scan names must be the
-// team's, and those of the engine say which templates they leave in.
-func settingsOf(settings *setting.Settings) func(ctx context.Context, teamID string, c scan.Config) (func(scan.Template) bool, error) {
-	return func(ctx context.Context, teamID string, c scan.Config) (func(scan.Template) bool, error) {
+// team's, those of the engine say which templates they leave in, and template sets which
+// there are.
+func settingsOf(settings *setting.Settings) func(ctx context.Context, teamID string, c scan.Config) (scan.Choice, error) {
+	return func(ctx context.Context, teamID string, c scan.Config) (scan.Choice, error) {
 		for _, named := range []struct {
 			kind  setting.Type
 			ids   []string
@@ -315,10 +334,14 @@ func settingsOf(settings *setting.Settings) func(ctx context.Context, teamID str
 				continue
 			}
 			if _, err := settings.Apply(ctx, nil, teamID, named.kind, named.ids, false, named.param); err != nil {
-				return nil, err
+				return scan.Choice{}, err
 			}
 		}
 		o, err := optionsOf(ctx, settings, teamID, c)
-		return o.keeps, err
+		choice := scan.Choice{Keeps: o.keeps}
+		if len(o.sets) > 0 {
+			choice.InSet = o.inSet
+		}
+		return choice, err
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/errs"
@@ -87,6 +88,24 @@ func TestScanNamesConfigurationsOfItsTeam(t *testing.T) {
 		c.Targets = []string{"example.com"}
 		if _, err := o.scans.Create(o.ctx, scan.NewScan{Config: c, ScheduleOnly: true}); !errs.Is(err, errs.Invalid) || errs.From(err).Param != param {
 			t.Errorf("%s: %v", param, err)
+		}
+	}
+	caller, err := account.From(o.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A template set counts where it is named: that it is global does not make every scan test it.
+	for ids, want := range map[string]bool{o.configure(t, setting.Template, true, "severity: critical"): true, "": false} {
+		c := scan.Config{Targets: []string{"example.com"}}
+		if ids != "" {
+			c.ScanConfigIDs = []string{ids}
+		}
+		choice, err := settingsOf(o.settings)(o.ctx, caller.TeamID, c)
+		if err != nil || (choice.InSet != nil) != want {
+			t.Fatalf("%q: %v, %v", ids, choice.InSet != nil, err)
+		}
+		if want && (!choice.InSet(scan.Template{Severity: "critical"}) || choice.InSet(scan.Template{Severity: "high"}) || choice.InSet(scan.Template{Severity: "critical", Named: true})) {
+			t.Error("a set of critical templates has others")
 		}
 	}
 	nothing := o.configure(t, setting.Scan, false, "tags: no-template-has-this")

@@ -29,7 +29,7 @@ type ScanConfig struct {
 	EarlyTemplates  []string        `json:"early_templates" doc:"Early templates."`
 	TemplateURLs    []string        `json:"template_urls" doc:"Templates by URL."`
 	TemplateIDs     []string        `json:"template_ids" doc:"Private templates."`
-	ScanConfigs     []ScanConfigRef `json:"scan_config_ids" doc:"Configurations of the engine."`
+	ScanConfigs     []ScanConfigRef `json:"scan_config_ids" doc:"Configurations of the engine, and template sets."`
 	ReportConfigs   []ScanConfigRef `json:"report_config_ids" doc:"Configurations for issue trackers."`
 	AlertConfigs    []ScanConfigRef `json:"alerting_config_ids" doc:"Configurations for alerts."`
 	Exclusions      []string        `json:"exclusions" doc:"What is left out; one that begins with + allows."`
@@ -60,7 +60,7 @@ type ScanConfigPatch struct {
 	Targets         []string `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs."`
 	Templates       []string `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder or tag."`
 	EarlyTemplates  []string `json:"early_templates,omitempty" maxItems:"10000" doc:"Early templates."`
-	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100" doc:"Configurations of the engine."`
+	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100" doc:"Configurations of the engine, and template sets."`
 	ReportConfigIDs []string `json:"report_config_ids,omitempty" maxItems:"100" doc:"Configurations for issue trackers."`
 	AlertConfigIDs  []string `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Configurations for alerts."`
 	AgentID         *string  `json:"agent_id,omitempty" maxLength:"200" doc:"Kept and shown."`

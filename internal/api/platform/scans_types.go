@@ -34,7 +34,7 @@ type ScanStatus struct {
 	TemplateIDs     []string       `json:"template_ids" doc:"Private templates that were named."`
 	TemplateURLs    []string       `json:"template_urls" doc:"Templates that were named by URL."`
 	ReportConfigIDs []string       `json:"report_config_ids" doc:"Configurations for issue trackers."`
-	ScanConfigIDs   []string       `json:"scan_config_ids" doc:"Configurations of the engine."`
+	ScanConfigIDs   []string       `json:"scan_config_ids" doc:"Configurations of the engine, and template sets."`
 	AgentID         string         `json:"agent_id,omitempty" doc:"As in the request."`
 	AgentTags       []string       `json:"agent_tags" doc:"As in the request."`
 	AgentNetworks   []string       `json:"agent_networks" doc:"As in the request."`
@@ -90,7 +90,7 @@ type ScanRequest struct {
 	EnumerationIDs   []EnumerationRef `json:"enumeration_ids,omitempty" doc:"Enumerations to take targets from."`
 	ScanAllAssets    bool             `json:"scan_all_assets,omitempty" doc:"Take every asset as a target."`
 	AssetFilters     *AssetFilters    `json:"asset_filters,omitempty" doc:"Take only assets that these mean; by themselves, of all of the team's."`
-	ScanConfigIDs    []string         `json:"scan_config_ids,omitempty" doc:"Configurations of the engine."`
+	ScanConfigIDs    []string         `json:"scan_config_ids,omitempty" doc:"Configurations of the engine, and template sets."`
 	ReportConfigIDs  []string         `json:"reporting_config_ids,omitempty" doc:"Configurations for issue trackers."`
 	AlertConfigIDs   []string         `json:"alerting_config_ids,omitempty" doc:"Configurations for alerts."`
 	ExcludeTargets   []string         `json:"exclude_targets,omitempty" maxItems:"10000" doc:"Hosts with *, addresses and ranges to leave out."`
