@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +74,9 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	if len(plan.Steps()) == 0 {
 		return run.Finish(kept, task.Outcome{Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Words())})
 	}
+	if allowed, err := permitted(kept, run, plan, gap); err != nil || !allowed {
+		return err
+	}
 	budget, err := requestBudget(ctx, run)
 	if err != nil {
 		return err
@@ -100,6 +104,31 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 		status = task.Failed
 	}
 	return w.finish(kept, run, ending{status: status, opening: gap, plan: plan})
+}
+
+// permitted reports whether the mode of a task lets the built-in planner carry a plan out.
+// Where it does not, the stream waits for a person's word, or has ended.
+func permitted(ctx context.Context, run *task.Run, plan agent.Plan, gap string) (bool, error) {
+	o := run.Task.Options
+	words := strings.TrimSpace(gap + "\n" + plan.Words())
+	switch {
+	case loop.Mode(o.Mode) == loop.ModeChat:
+		return false, run.Finish(ctx, task.Outcome{Status: task.Completed, Summary: words + "\n\nNothing was sent: in the mode chat no target is asked, and the built-in planner cannot talk."})
+	case loop.Mode(o.Mode) != loop.ModePlan || o.AutoExecute:
+		return true, nil
+	}
+	ask := loop.Plan{Summary: words}
+	for _, tool := range plan.Steps() {
+		ask.Steps = append(ask.Steps, loop.PlanStep{Title: tool})
+	}
+	reply, answered, err := run.Ask(ctx, "plan", loop.Ask{Kind: loop.AskPlan, Text: words, Plan: &ask})
+	if err != nil || !answered {
+		return false, err
+	}
+	if !reply.Approve {
+		return false, run.Finish(ctx, task.Outcome{Status: task.Completed, Summary: fmt.Sprintf("The run was stopped (%s). The plan was declined, and nothing was sent.", loop.CodePlanDeclined)})
+	}
+	return true, nil
 }
 
 // seconds is a budget's time; 0 is no bound.

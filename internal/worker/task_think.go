@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,11 +94,26 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	case loop.Aborted:
 		return context.Cause(ctx)
 	case loop.Failed:
-		return w.plan(ctx, kept, run, fmt.Sprintf("The language model %s did not finish the work (%s): %s The built-in planner did what follows.", chosen.Name, outcome.Code, sentence(outcome.Summary)))
+		return w.planInstead(ctx, kept, run, chosen, outcome)
 	case loop.Stopped:
+		if c.Mode != loop.ModeChat && lost(outcome) {
+			return w.planInstead(ctx, kept, run, chosen, outcome)
+		}
 		e.opening = strings.TrimSpace(fmt.Sprintf("The run was stopped (%s). %s", outcome.Code, e.opening))
 	}
 	return w.finish(kept, run, e)
+}
+
+// planInstead has the built-in planner do what the model did not.
+func (w worker) planInstead(ctx, kept context.Context, run *task.Run, chosen model.Chosen, o loop.Outcome) error {
+	return w.plan(ctx, kept, run, fmt.Sprintf("The language model %s did not finish the work (%s): %s The built-in planner did what follows.", chosen.Name, o.Code, sentence(o.Summary)))
+}
+
+// lost reports whether a run was stopped because the model did not find its way, before
+// anything was sent to a target.
+func lost(o loop.Outcome) bool {
+	return o.Requests == 0 && len(o.Findings) == 0 &&
+		slices.Contains([]string{loop.CodeTruncated, loop.CodeMalformed, loop.CodeSameCall, loop.CodeAlternating, loop.CodeNoEvidence}, o.Code)
 }
 
 // equip gives a kit what a task has from before: the files that are attached to it, and the

@@ -172,6 +172,18 @@ func TestDeadProviderLeavesTheWorkToThePlanner(t *testing.T) {
 	}
 }
 
+// TestLostModelLeavesTheWorkToThePlanner: a model that does not get as far as a request is
+// as good as none, in a chat excepted.
+func TestLostModelLeavesTheWorkToThePlanner(t *testing.T) {
+	url, _ := shop(t)
+	cut := llm.Reply{Text: "and on and on ", Stop: llm.StopLength}
+	o := openWith(t, dbtest.Open(t, "sqlite"), scripted(cut, cut))
+	done, _ := o.do(t, "check the security headers of "+url, nil)
+	if done.Status != task.Completed || !strings.Contains(done.Summary, "("+loop.CodeTruncated+")") || !strings.Contains(done.Summary, "built-in planner did") || !strings.Contains(done.Summary, "Templates: ") {
+		t.Errorf("%s: %s", done.Status, done.Summary)
+	}
+}
+
 func TestUsageOfAStream(t *testing.T) {
 	entry := func(kind loop.EntryKind, turn int, body any) loop.Entry {
 		text, err := json.Marshal(body)

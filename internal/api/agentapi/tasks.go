@@ -22,7 +22,7 @@ type TaskRequest struct {
 	CompletionDelivery *string      `json:"completion_delivery,omitempty" nullable:"true" enum:"webhook,artifact" doc:"What to do with the completion artifact; without it the results stay in the service."`
 	ResponseFormat     string       `json:"response_format,omitempty" enum:"sse,json" doc:"sse: the answer is the task's stream. json: 202 with the task's ids. Without it, the Accept header decides."`
 	ID                 string       `json:"id,omitempty" format:"uuid" doc:"The new task's id, made by the server when absent; or that of a task of yours that has ended, to continue it."`
-	Mode               string       `json:"mode,omitempty" enum:"agent,chat,plan" doc:"agent: all tools. plan: gather, plan, wait for an approval, then work. chat: only tools that touch no target. The built-in planner always works as an agent."`
+	Mode               string       `json:"mode,omitempty" enum:"agent,chat,plan" doc:"agent: all tools. plan: gather, plan, wait for an approval, then work. chat: only tools that touch no target: without a language model, none."`
 	AutoExecute        bool         `json:"auto_execute,omitempty" doc:"In plan mode, carry the plan out without waiting for an approval."`
 	AskQuestion        bool         `json:"ask_question,omitempty" doc:"Whether the agent may ask you; the task is suspended until you answer."`
 	AgentID            string       `json:"agent_id,omitempty" maxLength:"128" doc:"The agent of yours that does it."`
@@ -96,6 +96,7 @@ func (r TaskRequest) wantsJSON(accept string) bool {
 
 // TaskAccepted is the 202 answer.
 type TaskAccepted struct {
+	ID        string      `json:"id" doc:"The same as task_id."`
 	TaskID    string      `json:"task_id"`
 	StreamID  string      `json:"stream_id"`
 	Status    task.Status `json:"status" doc:"How far the task is."`
@@ -107,7 +108,7 @@ func streamURL(t task.Task) string { return "/api/v1/tasks/" + t.ID + "/stream" 
 
 // accepted is the short document about a task.
 func accepted(t task.Task) TaskAccepted {
-	return TaskAccepted{t.ID, t.StreamID, t.Status, streamURL(t), t.BegunAt}
+	return TaskAccepted{t.ID, t.ID, t.StreamID, t.Status, streamURL(t), t.BegunAt}
 }
 
 func (s surface) tasks() {
