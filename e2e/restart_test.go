@@ -244,7 +244,8 @@ func TestToldToStop(t *testing.T) {
 
 		// It handed the task back, so nobody waits for a lease.
 		c = h.serve().as(token)
-		c.end(id, 8*time.Second)
+		c.stream(id, 8*time.Second, func(e event) bool { return e.Data.Run == 2 })
+		c.end(id, takeover)
 		checkOnce(t, c, id, g.URL, want)
 	})
 }
