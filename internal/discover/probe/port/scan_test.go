@@ -60,6 +60,9 @@ func span(low, high int) []uint16 {
 }
 
 func TestScanFindsWhatIsOpenAndNothingElse(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	for way, cfg := range ways {
 		high := map[string]int{"direct": 60999, "dial": 33999}[way]
 		for _, ip := range []string{"127.21.0.1", "127.0.0.1", "::1"} {
@@ -68,26 +71,18 @@ func TestScanFindsWhatIsOpenAndNothingElse(t *testing.T) {
 				files := openFiles(t)
 				// The ephemeral ports, where a socket may by chance connect to itself.
 				ports := slices.Concat(span(32768, high), want)
+				slices.Sort(ports)
+				ports = slices.Compact(ports)
 				results, err := port.Scan(t.Context(), cfg, []port.Target{{Addr: netip.MustParseAddr(ip)}}, ports)
 				if err != nil {
 					t.Fatal(err)
 				}
 				r := results[0]
-				for _, p := range want {
-					if _, ok := slices.BinarySearch(r.Open, p); !ok {
-						t.Errorf("port %d is open and was not found", p)
-					}
-				}
 				if !r.Alive || r.Tried != len(ports) || r.Note != "" {
 					t.Errorf("%+v", r)
 				}
-				for _, p := range r.Open { // others of this machine may be open: ask again, plainly
-					conn, err := net.Dial("tcp", net.JoinHostPort(ip, strconv.Itoa(int(p))))
-					if err != nil {
-						t.Errorf("port %d is not open: %v", p, err)
-						continue
-					}
-					conn.Close()
+				if !slices.Equal(r.Open, want) {
+					t.Errorf("open are %v, and found were %v", want, r.Open)
 				}
 				for deadline := time.Now().Add(5 * time.Second); openFiles(t) > files; runtime.Gosched() { // the listener hangs up, too
 					if time.Now().After(deadline) {
