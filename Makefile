@@ -12,7 +12,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dat
 
 # Where threads meet: these run a second time under the race detector.
 RACE ?= ./internal/netguard/... ./internal/audit/... ./internal/blob/... ./internal/queue/... ./internal/hook/... \
-        ./internal/engine/... ./internal/discover/... ./internal/agent/... ./internal/model/... \
+        ./internal/engine ./internal/engine/flow ./internal/engine/load ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/model/... \
         ./internal/asset/... ./internal/enumeration/... ./internal/extension/... ./internal/task/... ./internal/worker/...
 # What `make test` hands to go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
 TESTFLAGS ?=
@@ -120,7 +120,7 @@ bench-oracle: ## the same beside nuclei and ffuf: requests, CPU, memory, finding
 	@oracle/run bench
 
 check: fmt-check vet house test race drift lint ## all that CI runs
-	@scripts/fuzz 2s
+	@scripts/fuzz 1s
 
 clean: ## remove what was built (not ./data)
 	rm -rf bin
