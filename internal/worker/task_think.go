@@ -104,9 +104,15 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	return w.finish(kept, run, e)
 }
 
-// planInstead has the built-in planner do what the model did not.
+// planInstead has the built-in planner do what the model did not. What the model said last
+// is told in few words: it may be all that it could say.
 func (w worker) planInstead(ctx, kept context.Context, run *task.Run, chosen model.Chosen, o loop.Outcome) error {
-	return w.plan(ctx, kept, run, fmt.Sprintf("The language model %s did not finish the work (%s): %s The built-in planner did what follows.", chosen.Name, o.Code, sentence(o.Summary)))
+	const most = 300
+	said := o.Summary
+	if len(said) > most {
+		said = strings.ToValidUTF8(said[:most], "") + " …"
+	}
+	return w.plan(ctx, kept, run, fmt.Sprintf("The language model %s did not finish the work (%s): %s The built-in planner did what follows.", chosen.Name, o.Code, sentence(said)))
 }
 
 // lost reports whether a run was stopped because the model did not find its way, before
