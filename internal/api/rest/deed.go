@@ -27,8 +27,9 @@ type Deed struct {
 	Caller    account.Caller
 }
 
-// deedTimeout is how long an answer waits for its deed to be kept.
-const deedTimeout = 10 * time.Second
+// deedTimeout is how long an answer waits for its deed to be kept: as long as a busy disk may
+// take, for the change is made, and 500 would tell its caller that it is not.
+const deedTimeout = 2 * time.Minute
 
 // decided hands on what a request did, before a byte of its answer leaves: who gets the
 // answer can rely on the record. What was refused only for its rate is not handed on, for

@@ -30,11 +30,7 @@ func Ask(ctx context.Context, dial func(ctx context.Context, network, addr strin
 		return "", err
 	}
 	defer conn.Close()
-	// The end of ctx ends a read, by a deadline and also when it comes early.
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends a read
 	defer stop()
 	if _, err := fmt.Fprintf(conn, "%s\r\n", question); err != nil {
 		return "", err
