@@ -83,6 +83,9 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	if err != nil {
 		return err
 	}
+	if outcome.Status == loop.Failed || c.Mode != loop.ModeChat && lost(outcome) {
+		return w.planInstead(ctx, kept, run, chosen, outcome)
+	}
 	e := ending{status: task.Completed, outcome: outcome, requests: outcome.Requests - elsewhere}
 	e.opening = opening(outcome.Summary, elsewhere, missingWords(brought.Missing)) + gap + unstaffed
 	if len(missing) > 0 {
@@ -93,12 +96,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		return run.Suspend(kept, outcome.Pending)
 	case loop.Aborted:
 		return context.Cause(ctx)
-	case loop.Failed:
-		return w.planInstead(ctx, kept, run, chosen, outcome)
 	case loop.Stopped:
-		if c.Mode != loop.ModeChat && lost(outcome) {
-			return w.planInstead(ctx, kept, run, chosen, outcome)
-		}
 		e.opening = strings.TrimSpace(fmt.Sprintf("The run was stopped (%s). %s", outcome.Code, e.opening))
 	}
 	return w.finish(kept, run, e)
