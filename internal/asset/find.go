@@ -167,12 +167,7 @@ func (x *index) scan(r db.Row) (Asset, error) {
 }
 
 func inOrder(found []Asset, numbers []uint32) []Asset {
-	at := make(map[uint32]int, len(numbers))
-	for i, no := range numbers {
-		at[no] = i
-	}
-	slices.SortFunc(found, func(a, b Asset) int { return at[a.no] - at[b.no] })
-	return found
+	return db.InOrder(found, numbers, func(a Asset) uint32 { return a.no })
 }
 
 // EnumerationsWith are the enumerations of the caller's team that have an asset which a

@@ -293,21 +293,15 @@ func known(ctx context.Context, tx *db.Tx, set string) (map[string]Template, err
 	return out, err
 }
 
-// insert writes rows, many with one statement.
 func insert(ctx context.Context, tx *db.Tx, rows []row) error {
-	const values = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	for part := range slices.Chunk(rows, 100) {
-		args := make([]any, 0, 17*len(part))
-		for _, r := range part {
-			args = append(args, r.Scope, r.ID, r.WrittenID, r.userID, db.Clean(r.Path), db.Clean(r.Info.Name), r.Type, db.Doc(r.Info), r.Prompt, r.Digest, r.ReleaseTag, r.IsNew,
-				r.requests, db.Doc(r.files), db.At(r.CreatedAt), db.At(r.UpdatedAt), r.Raw)
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO template (scope, id, written_id, user_id, path, name, type, info, prompt, digest, release_tag, is_new, requests, files, created_at, updated_at, raw)
-			VALUES `+values+strings.Repeat(", "+values, len(part)-1), args...); err != nil {
-			return err
+	values := make([][]any, len(rows))
+	for i, r := range rows {
+		values[i] = []any{
+			r.Scope, r.ID, r.WrittenID, r.userID, db.Clean(r.Path), db.Clean(r.Info.Name), r.Type, db.Doc(r.Info), r.Prompt, r.Digest, r.ReleaseTag, r.IsNew,
+			r.requests, db.Doc(r.files), db.At(r.CreatedAt), db.At(r.UpdatedAt), r.Raw,
 		}
 	}
-	return nil
+	return tx.Insert(ctx, `template (scope, id, written_id, user_id, path, name, type, info, prompt, digest, release_tag, is_new, requests, files, created_at, updated_at, raw)`, values)
 }
 
 // replaceFiles makes the files of a set those that its templates name.
@@ -315,14 +309,9 @@ func replaceFiles(ctx context.Context, tx *db.Tx, set string, files map[string][
 	if _, err := tx.Exec(ctx, `DELETE FROM template_file WHERE scope = ?`, set); err != nil {
 		return err
 	}
-	for part := range slices.Chunk(slices.Sorted(maps.Keys(files)), 100) {
-		var args []any
-		for _, at := range part {
-			args = append(args, set, db.Clean(at), files[at])
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO template_file (scope, path, text) VALUES (?, ?, ?)`+strings.Repeat(", (?, ?, ?)", len(part)-1), args...); err != nil {
-			return err
-		}
+	rows := make([][]any, 0, len(files))
+	for _, at := range slices.Sorted(maps.Keys(files)) {
+		rows = append(rows, []any{set, db.Clean(at), files[at]})
 	}
-	return nil
+	return tx.Insert(ctx, `template_file (scope, path, text)`, rows)
 }

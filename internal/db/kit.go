@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -222,6 +223,16 @@ func Each[T any](ctx context.Context, q Querier, query string, args []any, scan 
 		take(part)
 	}
 	return work.Wait()
+}
+
+// InOrder sorts rows that were read by their keys as the keys stand.
+func InOrder[T any, K comparable](rows []T, keys []K, key func(T) K) []T {
+	at := make(map[K]int, len(keys))
+	for i, k := range keys {
+		at[k] = i
+	}
+	slices.SortFunc(rows, func(a, b T) int { return at[key(a)] - at[key(b)] })
+	return rows
 }
 
 // Row is one row to scan, whether it was asked for alone or is one of many.

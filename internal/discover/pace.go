@@ -53,11 +53,15 @@ func (p *Pace) Take(now time.Time) time.Duration {
 
 // Wait takes the next turn and waits for it, or for the end of ctx, which it returns.
 func (p *Pace) Wait(ctx context.Context) error {
-	wait := p.Take(time.Now())
-	if wait == 0 {
+	return Pause(ctx, p.Take(time.Now()))
+}
+
+// Pause waits for d, or for the end of ctx, which it returns.
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

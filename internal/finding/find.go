@@ -144,12 +144,7 @@ func anys[T any](values []T) []any {
 }
 
 func inOrder(found []Finding, numbers []uint32) []Finding {
-	at := make(map[int64]int, len(numbers))
-	for i, no := range numbers {
-		at[int64(no)] = i
-	}
-	slices.SortFunc(found, func(a, b Finding) int { return at[a.no] - at[b.no] })
-	return found
+	return db.InOrder(found, numbers, func(f Finding) uint32 { return uint32(f.no) })
 }
 
 // numbers are those of findings by their ids; of unknown ids there are none.

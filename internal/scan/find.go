@@ -144,12 +144,7 @@ func (ss *Scans) inOrder(ctx context.Context, ids []string) ([]Scan, error) {
 	db.In(&w, "s.id", ids)
 	rows, err := ss.db.Query(ctx, `SELECT `+columns+tables+w.String(), w.Args...)
 	scans, err := db.Collect(rows, err, scanRow)
-	at := make(map[string]int, len(ids))
-	for i, id := range ids {
-		at[id] = i
-	}
-	slices.SortFunc(scans, func(a, b Scan) int { return at[a.ID] - at[b.ID] })
-	return scans, err
+	return db.InOrder(scans, ids, func(s Scan) string { return s.ID }), err
 }
 
 // configs reads the configurations of the scans of a page, without targets.

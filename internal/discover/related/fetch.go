@@ -125,7 +125,7 @@ func (t patient) RoundTrip(r *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 		_ = resp.Body.Close() // what it says besides does not matter
-		if err := pause(r.Context(), t.wait(try, resp.Header.Get("Retry-After"))); err != nil {
+		if err := discover.Pause(r.Context(), t.wait(try, resp.Header.Get("Retry-After"))); err != nil {
 			return nil, err
 		}
 	}
@@ -138,17 +138,6 @@ func (t patient) wait(try int, wish string) time.Duration {
 		wait = max(wait, time.Duration(min(seconds, int(maxWait.Seconds())))*time.Second)
 	}
 	return min(wait, maxWait)
-}
-
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // cut is a body that ends with errCut where it becomes too long.
