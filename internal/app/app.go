@@ -84,8 +84,7 @@ func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
 	a := &App{config: c, logger: logger, db: database}
 	a.closing, a.close = context.WithCancel(context.Background())
 	if err := a.join(ctx); err != nil {
-		a.close()
-		return nil, errors.Join(err, database.Close())
+		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
@@ -261,10 +260,9 @@ const (
 // answers under way are finished, jobs under way go back to the queue. It closes
 // everything.
 func (a *App) Run(ctx context.Context) error {
-	defer a.Close()
 	if a.config.Role != RoleServer {
 		if err := a.queue.Start(ctx); err != nil {
-			return fmt.Errorf("starting the queue: %w", err)
+			return errors.Join(fmt.Errorf("starting the queue: %w", err), a.Close())
 		}
 		go a.Scans.KeepSchedules(a.closing)
 		go a.enumerations.KeepSchedules(a.closing)
@@ -291,12 +289,7 @@ func (a *App) Run(ctx context.Context) error {
 	if serr := within(ctx, answersTimeout, server.Shutdown); serr != nil {
 		err = errors.Join(err, fmt.Errorf("stopping the server: %w", serr))
 	}
-	if a.config.Role != RoleServer {
-		if qerr := within(ctx, jobsTimeout, a.queue.Stop); qerr != nil {
-			err = errors.Join(err, fmt.Errorf("stopping the queue: %w", qerr))
-		}
-	}
-	return err
+	return errors.Join(err, a.Close())
 }
 
 // within calls fn with a context that ends after a while, although ctx has ended.
@@ -307,9 +300,14 @@ func within(ctx context.Context, limit time.Duration, fn func(context.Context) e
 }
 
 // Close closes what Open opened; Run does it too.
-func (a *App) Close() error {
+func (a *App) Close() (err error) {
 	a.close()
-	return a.db.Close()
+	if a.queue != nil { // also where it runs nothing: it has connections of its own
+		if err = within(context.Background(), jobsTimeout, a.queue.Stop); err != nil {
+			err = fmt.Errorf("stopping the queue: %w", err)
+		}
+	}
+	return errors.Join(err, a.db.Close())
 }
 
 // SetupLink is the one-time link with which the first user is made; empty when there are

@@ -66,10 +66,17 @@ func TestStopIsGraceful(t *testing.T) {
 				t.Fatalf("the stream begins with %q, %v", line, err)
 			}
 
-			// Of this request the server has everything but the end of the body.
+			// Of this request the server has everything but the body, which it has begun to read.
 			half := h.dial(t)
+			answers := bufio.NewReader(half)
 			body := `{"task":"check http://127.0.0.1:9/","response_format":"json"}`
-			fmt.Fprintf(half, "POST /api/v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", ada.token, len(body), body[:20])
+			fmt.Fprintf(half, "POST /api/v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", ada.token, len(body))
+			if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {
+				t.Fatalf("before the body: %q, %v", line, err)
+			}
+			if _, err := answers.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
 			kept := h.dial(t) // a connection that has been used, to ask on while the server stops
 			fmt.Fprint(kept, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
 			if resp, err := http.ReadResponse(bufio.NewReader(kept), nil); err != nil || resp.StatusCode != http.StatusOK {
@@ -88,8 +95,8 @@ func TestStopIsGraceful(t *testing.T) {
 				}
 				return err != nil
 			})
-			fmt.Fprint(half, body[20:])
-			resp, err := http.ReadResponse(bufio.NewReader(half), nil)
+			fmt.Fprint(half, body)
+			resp, err := http.ReadResponse(answers, nil)
 			if err != nil || resp.StatusCode != http.StatusAccepted {
 				t.Errorf("the request under way: %v, %v", resp, err)
 			}
@@ -105,10 +112,16 @@ func TestStopIsGraceful(t *testing.T) {
 	}
 }
 
-// nothingLeft waits until there are no more goroutines than there were.
+// nothingLeft waits until there are no more goroutines than there were, and shows them all when that does not come.
 func nothingLeft(t *testing.T, before int) {
 	t.Helper()
 	http.DefaultClient.CloseIdleConnections()
+	t.Cleanup(func() {
+		if t.Failed() {
+			all := make([]byte, 1<<20)
+			t.Logf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, all[:runtime.Stack(all, true)])
+		}
+	})
 	until(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= before })
 }
 

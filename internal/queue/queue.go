@@ -151,18 +151,27 @@ func (q *Queue) Cancel(ctx context.Context, tx *db.Tx, jobID int64) error {
 	return nil
 }
 
-// Start begins to run jobs, until Stop; the end of ctx does not end it. Without Workers
-// it does nothing.
+// Start begins to run jobs, until Stop; the end of ctx does not end what has begun.
+// Without Workers it does nothing.
 func (q *Queue) Start(ctx context.Context) error {
 	if q.config.Workers == 0 {
 		return nil
 	}
+	starting := ctx
 	ctx = context.WithoutCancel(ctx)
 	if err := q.reap(ctx); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
-	if err := q.river.start(ctx); err != nil {
-		return fmt.Errorf("queue: %w", err)
+	for {
+		err := q.river.start(ctx)
+		if err == nil {
+			break
+		}
+		// River gives a database 10 s to write that a lane exists; a busy one needs more.
+		if !errors.Is(err, context.DeadlineExceeded) || starting.Err() != nil {
+			return fmt.Errorf("queue: %w", err)
+		}
+		q.log.Warn("the database is slow: the queue tries again to start", "error", err)
 	}
 	loopCtx, stop := context.WithCancel(ctx)
 	q.stopLoop, q.loopDone = stop, make(chan struct{})
