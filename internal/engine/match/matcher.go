@@ -156,9 +156,6 @@ func (c *compiler) word(part partRef, text, encoding string, fold bool) word {
 	if decoded := encoding == "hex" && err == nil && len(data) > 0; decoded {
 		text = string(data)
 	} else {
-		if fold {
-			text = strings.ToLower(text) // with the names of its placeholders (4.3)
-		}
 		open = dsl.Parse(text)
 		if constant, ok := open.Const(); ok {
 			text = constant
@@ -259,7 +256,12 @@ func (w *word) match(r *Response, v *view, and bool) bool {
 		return w.in(r, v)
 	}
 	text, err := w.open.Render(r.environment())
-	if open := (*dsl.Unresolved)(nil); err != nil && !errors.As(err, &open) {
+	open := (*dsl.Unresolved)(nil)
+	if w.literal.Fold && errors.As(err, &open) {
+		// The names of the placeholders may be in any case, too (4.3).
+		text, err = dsl.Parse(strings.ToLower(w.literal.Text)).Render(r.environment())
+	}
+	if err != nil && !errors.As(err, &open) {
 		// What cannot be rendered is looked for as it was written, or with and fails.
 		if and {
 			return false

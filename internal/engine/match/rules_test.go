@@ -29,7 +29,7 @@ func rulesResponse() *Response {
 }
 
 // vars are the template's variables.
-var rulesVars = map[string]any{"Hostname": "example.com", "word": "Panel", "server": "overridden", "raw": "text"}
+var rulesVars = map[string]any{"Hostname": "example.com", "word": "Panel", "server": "overridden", "raw": "text", "Engine": "NGINX"}
 
 // tell writes an outcome down.
 func tell(o Outcome) string {
@@ -126,8 +126,8 @@ func TestMatchers(t *testing.T) {
 		{"placeholder of the response, in the request", syntax.Matcher{Type: "word", Part: "server", Words: []string{"{{server}}"}}, true},
 		{"placeholder without value is literal", words("{{x}}"), true},
 		{"the response goes before the variables", syntax.Matcher{Type: "word", Part: "server", Words: []string{"overridden"}}, false},
-		{"placeholders are lower-cased with the word", syntax.Matcher{Type: "word", CaseInsensitive: true, Words: []string{"Admin {{WORD}}"}}, true},
-		{"and their values then", syntax.Matcher{Type: "word", Part: "request", CaseInsensitive: true, Words: []string{"{{Hostname}}"}}, false},
+		{"placeholders may be in any case with the word", syntax.Matcher{Type: "word", CaseInsensitive: true, Words: []string{"Admin {{WORD}}"}}, true},
+		{"but are filled in as they were written", syntax.Matcher{Type: "word", Part: "server", CaseInsensitive: true, Words: []string{"{{Engine}}"}}, true},
 		{"hexadecimal words", syntax.Matcher{Type: "word", Encoding: "hex", Words: []string{"41646d696e"}}, true},
 		{"hexadecimal words that are none", syntax.Matcher{Type: "word", Encoding: "hex", Words: []string{"Admin"}}, true},
 		{"hexadecimal words in any case", syntax.Matcher{Type: "word", Encoding: "hex", CaseInsensitive: true, Words: []string{"61444d494e"}}, true},
