@@ -90,16 +90,23 @@ func (m *memory) carried(round int) dsl.Lookup {
 	return func(name string) (any, bool) {
 		m.mu.Lock()
 		value, ok := m.value(name, round)
-		facts, field := m.ofBlock(name)
 		m.mu.Unlock()
 		if ok {
 			return value, true
 		}
-		if facts != nil {
-			return facts(field)
-		}
+		return m.field(name)
+	}
+}
+
+// field is a field of the last answer to a block, under the block's id.
+func (m *memory) field(name string) (any, bool) {
+	m.mu.Lock()
+	facts, field := m.ofBlock(name)
+	m.mu.Unlock()
+	if facts == nil {
 		return nil, false
 	}
+	return facts(field)
 }
 
 // learned is a value that was extracted or set before, by its name alone.

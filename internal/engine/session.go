@@ -113,7 +113,7 @@ func (s *session) run(ctx context.Context) {
 		return
 	}
 	if s.bound.Flow != nil {
-		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Set: s.memory.set})
+		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.memory.field, Set: s.memory.set})
 		if stopped := (*flow.Error)(nil); errors.As(err, &stopped) {
 			s.note(failed, err.Error())
 		}

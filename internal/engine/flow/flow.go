@@ -52,6 +52,9 @@ type Host struct {
 	// Values gives the template's values as they are now: nil, bool, int, int64, float64,
 	// string, []byte, []string, []any or map[string]any. The map becomes the script's.
 	Values func() map[string]any
+	// Field gives a value that Values does not list, such as http_1_body, when a script
+	// asks for it by its name. It may be nil: then there are no others.
+	Field func(name string) (value any, ok bool)
 	// Set gives a value a name, for the requests that follow. Values are nil, bool, int64,
 	// float64, string, []any and map[string]any.
 	Set func(name string, value any)

@@ -37,6 +37,12 @@ func newWorld(matches ...string) *world {
 		return w.matches[name], nil
 	}
 	w.Values = func() map[string]any { return maps.Clone(w.values) }
+	w.Field = func(name string) (any, bool) {
+		if name == "http_1_body" && len(w.trace) > 0 {
+			return []byte(w.trace[len(w.trace)-1]), true
+		}
+		return nil, false
+	}
 	w.Set = func(name string, value any) {
 		w.trace = append(w.trace, fmt.Sprintf("%s=%v", name, value))
 		w.values[name] = value
@@ -84,6 +90,8 @@ func TestRun(t *testing.T) {
 		{"set('a', 1); set('b', 1.5); set('c', [1,'x']); set('d', null); set('e', {k: true}); set('f', () => 1)", "", false, "a=1 b=1.5 c=[1 x] d=<nil> e=map[k:true] f=<nil>"},
 		{"const d = new Dedupe(); d.Add('b', ['a', 'b'], null); d.Add('a'); set('v', d.Values())", "", false, "v=[b a]"},
 		{"set('n', template.names.length + ':' + template.names.join('/') + template.hasOwnProperty('none') + Array.isArray(template.names))", "", false, "n=2:x/yfalsetrue"},
+		{"let a = template.http_1_body; http(1); set('b', a + template.http_1_body + template['http_1_body'].length + template.http_2_body)", "", false, "http(1) b=undefinedhttp(1)7undefined"},
+		{"http(1); delete template.http_1_body; template.own = ['o']; template.own.push('p'); set('b', template.own.length + '' + ('http_1_body' in template) + Object.keys(template))", "", false, "http(1) b=2falsebytes,names,own,status"},
 		{"set('text', template.bytes + template.status)", "", false, "text=raw200"},
 		{"set('x', 1); set('before', template.x + ''); http(9); set('after', template.x)", "", false, "x=1 before=undefined http(9) after=1"},
 		{"http(1) ? http(2) : http(3)", "", false, "http(1) http(3)"},

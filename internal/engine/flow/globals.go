@@ -72,20 +72,27 @@ func (r *run) refresh() {
 	if !r.program.snapshots {
 		return
 	}
-	values := r.host.Values()
-	for name, v := range values {
-		switch v := v.(type) {
-		case []byte:
-			values[name] = string(v)
-		case []string: // as an array that JavaScript can change
-			list := make([]any, len(v))
-			for i := range v {
-				list[i] = v[i]
-			}
-			values[name] = list
-		}
+	values := map[string]goja.Value{}
+	for name, v := range r.host.Values() {
+		values[name] = r.value(v)
 	}
-	r.define("template", values)
+	r.define("template", r.vm.NewDynamicObject(&template{run: r, values: values}))
+}
+
+// value makes one of the host's values one of the machine's; lists become arrays that
+// JavaScript can change.
+func (r *run) value(v any) goja.Value {
+	switch v := v.(type) {
+	case []byte:
+		return r.vm.ToValue(string(v))
+	case []string:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = v[i]
+		}
+		return r.vm.ToValue(list)
+	}
+	return r.vm.ToValue(v)
 }
 
 // call is a protocol call. What ends the flow ends it past every catch of the script.
