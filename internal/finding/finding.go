@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/shelf"
 )
 
 // Status is what people have decided about a finding (vuln_status).
@@ -93,7 +94,7 @@ type Findings struct {
 	mu      sync.Mutex
 	indexes map[string]*guarded // by team
 
-	shelf shelf
+	shelf shelf.Shelf[slot, int64, Raw]
 }
 
 // New makes the slice.

@@ -3,64 +3,19 @@ package finding
 import (
 	"context"
 	"slices"
-	"sync"
 )
 
-// shelf keeps findings as lists showed them lately, for lists are asked again and again.
-// What stands there is told by its revision: a finding that changed is read anew. It has
-// two boards: when the new one is full, what nobody asked for since the last time goes.
-type shelf struct {
-	mu       sync.Mutex
-	new, old map[slot]result
-	bytes    int // on the new board
-}
-
-// boardBytes bounds one board.
-const boardBytes = 24 << 20
-
+// slot is the place of a finding on the shelf, where it stands at its revision as lists
+// show it.
 type slot struct {
 	teamID string
 	no     uint32
 }
 
-type result struct {
-	rev  int64
-	json Raw
-}
-
-// take gives what stands for versions of a team's findings, in their order; nil where
-// nothing stands.
-func (s *shelf) take(teamID string, shown []version) []Raw {
-	out := make([]Raw, len(shown))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, v := range shown {
-		at := slot{teamID, v.no}
-		r, ok := s.new[at]
-		if !ok {
-			if r, ok = s.old[at]; ok && r.rev == v.rev {
-				s.put(at, r)
-			}
-		}
-		if ok && r.rev == v.rev {
-			out[i] = r.json
-		}
-	}
-	return out
-}
-
-// put needs the lock.
-func (s *shelf) put(at slot, r result) {
-	if s.bytes += len(r.json); s.new == nil || s.bytes > boardBytes {
-		s.new, s.old, s.bytes = map[slot]result{}, s.new, len(r.json)
-	}
-	s.new[at] = r
-}
-
 // results are the findings of a view as lists show them. One that was deleted meanwhile
 // is not there.
 func (fs *Findings) results(ctx context.Context, v view) ([]Raw, error) {
-	out := fs.shelf.take(v.teamID, v.shown)
+	out := fs.shelf.Take(len(v.shown), func(i int) (slot, int64) { return slot{v.teamID, v.shown[i].no}, v.shown[i].rev })
 	var missing []uint32
 	at := map[uint32]int{}
 	for i, one := range v.shown {
@@ -88,11 +43,9 @@ func (fs *Findings) read(ctx context.Context, teamID string, numbers []uint32, e
 		if err := d.read(rows); err != nil {
 			return err
 		}
-		r := result{d.rev, d.AppendResult(nil)}
-		fs.shelf.mu.Lock()
-		fs.shelf.put(slot{teamID, d.no}, r)
-		fs.shelf.mu.Unlock()
-		each(d.no, r.json)
+		written := Raw(d.AppendResult(nil))
+		fs.shelf.Put(slot{teamID, d.no}, d.rev, written)
+		each(d.no, written)
 	}
 	return rows.Err()
 }
