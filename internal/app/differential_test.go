@@ -17,6 +17,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/notice"
+	"github.com/vedette-sec/vedette/internal/page"
 )
 
 // TestDatabasesAnswerAlike asks two houses with the same rows, one on SQLite and one on
@@ -56,7 +58,7 @@ func TestDatabasesAnswerAlike(t *testing.T) {
 	for path, n := range good {
 		t.Logf("%5d good answers of GET %s", n, path)
 	}
-	for _, path := range []string{"/v1/scans", "/v1/scans/results", "/v1/scans/vuln/changelogs", "/v1/scans/history", "/v1/scans/config"} {
+	for _, path := range []string{"/v1/scans", "/v1/scans/results", "/v1/scans/vuln/changelogs", "/v1/scans/history", "/v1/scans/config", "/v1/team/alert_log"} {
 		if good[path] < least {
 			t.Errorf("only %d of %d requests were good ones of %s", good[path], requests, path)
 		}
@@ -106,6 +108,7 @@ func (h *house) furnish(p *person) {
 		must(http.MethodPatch, "/v1/scans/vulns", fmt.Sprintf(`{"vuln_status": %q, "template": ["t%d", "t%d"]}`, status, i, i+1))
 	}
 	h.furnishAssets(*p)
+	h.furnishNotices(*p, scans)
 	ids := h.pools(p)["vuln_id"]
 	for i, id := range ids[:20] {
 		must(http.MethodPatch, "/v1/scans/vulns/labels", fmt.Sprintf(`{"ids": [%q], "type": "append", "labels": [%q, "seen"]}`, id, names[i%len(names)]))
@@ -119,6 +122,26 @@ func (h *house) furnish(p *person) {
 	must(http.MethodPost, "/v1/asset/policy", `{"policy_type": "delete", "policies": {"not_seen_for_days": 3}}`)
 	must(http.MethodPost, "/v1/scans/config/severity", `{"template_id": "t3", "custom_severity": "medium"}`)
 	must(http.MethodPost, "/v1/scans/config/exclude", `{"exclude_type": "scan_target", "values": ["*.example.net", "192.0.2.0/28"]}`)
+}
+
+// furnishNotices has a team be told of some scans.
+func (h *house) furnishNotices(p person, scans []string) {
+	h.t.Helper()
+	ctx, notices := account.WithCaller(context.Background(), p.Caller), notice.New(h.db, h.queue)
+	for i, id := range scans {
+		body, _ := json.Marshal(map[string]string{"scan_name": names[i%len(names)]})
+		one := notice.Notice{TeamID: p.TeamID, Kind: notice.OfScan, Subject: id, Run: 1, Event: []string{"finished", "running"}[i%2], ConfigID: "missing", Provider: "slack", Body: body}
+		if err := notices.Add(ctx, []notice.Notice{one}); err != nil {
+			h.t.Fatal(err)
+		}
+		added, _, err := notices.Find(ctx, notice.Filter{Subject: id}, page.Window{Limit: 1})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if err := notices.End(ctx, nil, added[0].ID, notice.States[i%len(notice.States)], names[i%len(names)]); err != nil {
+			h.t.Fatal(err)
+		}
+	}
 }
 
 // pools are values that parameters may have, by the parameter's name.
@@ -156,7 +179,7 @@ func (h *house) pools(p *person) map[string][]string {
 		"status_code": {"200", "404"}, "favicon": {"7"}, "from": {"2026-01-02"}, "custom_filter": {`status_code >= 300`, `host ~ example && !(tls = expired)`, `(`},
 	})
 	pools["asset sort"] = []string{"created_at", "updated_at", "host", "port", "status_code", "content_length", "title", "ip", "technologies", "last_seen", "is_new"}
-	pools["scan_ids"], pools["vuln_hash"] = pools["scan_id"], pools["hash"]
+	pools["scan_ids"], pools["vuln_hash"], pools["subject_id"], pools["alert_config_id"] = pools["scan_id"], pools["hash"], pools["scan_id"], []string{"missing"}
 	return pools
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/notice"
 )
 
 // deleted is the state of an enumeration whose rows are on their way out: it is found no
@@ -61,7 +62,7 @@ func (es *Enumerations) bury(ctx context.Context, tx *db.Tx, teamID, id string) 
 	if _, err := es.stop(ctx, tx, id); err != nil {
 		return err
 	}
-	if err := es.notices().Delete(ctx, tx, noticeKind, id); err != nil {
+	if err := es.notices().Delete(ctx, tx, notice.OfEnumeration, id); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM enumeration_schedule WHERE enumeration_id = ?`, id); err != nil {

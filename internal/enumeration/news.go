@@ -7,9 +7,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/page"
 )
 
-// noticeKind is what notices about enumerations are of.
-const noticeKind = "enumeration"
-
 // ToldArgs is the job that tells the world that a run is in a new state. It is inserted in
 // the transaction of the change, so that neither is without the other.
 type ToldArgs struct {

@@ -1,5 +1,6 @@
 // Package notice keeps what is to be told in a team's channels: one row for each channel
-// and each thing to tell, sent once, by a job of its own.
+// and each thing to tell, sent by a job of its own. It is sent once, but for one whose
+// process died while it was being sent: that one may have arrived, is sent again, and says so.
 package notice
 
 import (
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/ids"
 	"github.com/vedette-sec/vedette/internal/queue"
@@ -26,8 +26,9 @@ func (Args) Kind() string { return "scan.notice" }
 type Notice struct {
 	ID       string
 	TeamID   string
-	Kind     string // of what it is about: scan or enumeration
-	Subject  string // its id
+	Kind     Kind
+	Subject  string // the id of what it is about; of a policy, that of the one event
+	PolicyID string // of a notice of a policy
 	Run      int64
 	Event    string // such as finished
 	ConfigID string
@@ -37,7 +38,21 @@ type Notice struct {
 	State    State
 	Attempts int
 	Note     string // why it was not sent
+	// MaybeTwice: a process died while it was being sent, and it was sent again.
+	MaybeTwice bool
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
 }
+
+// Kind is what a notice is about.
+type Kind string
+
+// The kinds.
+const (
+	OfScan        Kind = "scan"
+	OfEnumeration Kind = "enumeration"
+	OfPolicy      Kind = "policy"
+)
 
 // State is how far a notice is.
 type State string
@@ -50,6 +65,9 @@ const (
 	Failed  State = "failed"
 	Dropped State = "dropped" // there is nobody to send it to any more
 )
+
+// States are all states.
+var States = []State{Waiting, Sending, Sent, Failed, Dropped}
 
 // maxNote is how many bytes of the reason are kept.
 const maxNote = 500
@@ -64,12 +82,13 @@ type Notices struct {
 // New makes the slice.
 func New(d *db.DB, q *queue.Queue) *Notices { return &Notices{d, q, time.Now} }
 
-const columns = `id, team_id, kind, subject_id, run, event, config_id, channel, provider, state, attempts, note, body`
+const columns = `id, team_id, kind, subject_id, policy_id, run, event, config_id, channel, provider, state, attempts, note, maybe_twice, body, created_at, updated_at`
 
 func row(r db.Row) (n Notice, err error) {
 	var body db.JSON[json.RawMessage]
-	err = r.Scan(&n.ID, &n.TeamID, &n.Kind, &n.Subject, &n.Run, &n.Event, &n.ConfigID, &n.Channel, &n.Provider, &n.State, &n.Attempts, &n.Note, &body)
-	n.Body = body.V
+	var created, updated db.Time
+	err = r.Scan(&n.ID, &n.TeamID, &n.Kind, &n.Subject, &n.PolicyID, &n.Run, &n.Event, &n.ConfigID, &n.Channel, &n.Provider, &n.State, &n.Attempts, &n.Note, &n.MaybeTwice, &body, &created, &updated)
+	n.Body, n.CreatedAt, n.UpdatedAt = body.V, created.Time, updated.Time
 	return n, err
 }
 
@@ -79,9 +98,9 @@ func (ns *Notices) Add(ctx context.Context, notices []Notice) error {
 	return ns.db.Tx(ctx, func(tx *db.Tx) error {
 		for _, n := range notices {
 			id, now := ids.New(), db.At(ns.now())
-			added, err := tx.Exec(ctx, `INSERT INTO notice (id, team_id, kind, subject_id, run, event, config_id, channel, provider, state, body, created_at, updated_at)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-				id, n.TeamID, n.Kind, n.Subject, n.Run, n.Event, n.ConfigID, n.Channel, n.Provider, Waiting, db.Doc(n.Body), now, now)
+			added, err := tx.Exec(ctx, `INSERT INTO notice (id, team_id, kind, subject_id, policy_id, run, event, config_id, channel, provider, state, body, created_at, updated_at)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				id, n.TeamID, n.Kind, n.Subject, n.PolicyID, n.Run, n.Event, n.ConfigID, n.Channel, n.Provider, Waiting, db.Doc(n.Body), now, now)
 			if err != nil {
 				return err
 			}
@@ -96,16 +115,14 @@ func (ns *Notices) Add(ctx context.Context, notices []Notice) error {
 	})
 }
 
-// Start marks a notice as being sent, on disk, before anything leaves: one that is found
-// so was being sent when its process died, perhaps with success, and is given up rather
-// than sent twice. ok is false when there is nothing to send.
+// Start marks a notice as being sent, on disk, before anything leaves. One that is marked
+// already was being sent when its process died: whether it arrived nobody knows, and to be
+// told twice is better than not to be told, so it starts again, and says so for good. ok
+// is false when there is nothing to send.
 func (ns *Notices) Start(ctx context.Context, id string) (n Notice, ok bool, err error) {
 	err = ns.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE notice SET state = ?, note = ?, updated_at = ? WHERE id = ? AND state = ?`,
-			Failed, "The server stopped while it was being sent. It is not sent again, because it may have arrived.", db.At(ns.now()), id, Sending); err != nil {
-			return err
-		}
-		n, err = row(tx.QueryRow(ctx, `UPDATE notice SET state = ?, attempts = attempts + 1, updated_at = ? WHERE id = ? AND state = ? RETURNING `+columns, Sending, db.At(ns.now()), id, Waiting))
+		n, err = row(tx.QueryRow(ctx, `UPDATE notice SET maybe_twice = maybe_twice OR state = ?, state = ?, attempts = attempts + 1, updated_at = ?
+			WHERE id = ? AND state IN (?, ?) RETURNING `+columns, Sending, Sending, db.At(ns.now()), id, Waiting, Sending))
 		if db.IsNoRows(err) {
 			return nil
 		}
@@ -127,17 +144,7 @@ func (ns *Notices) End(ctx context.Context, tx *db.Tx, id string, state State, n
 }
 
 // Delete deletes what was told of something, in the transaction that deletes that.
-func (ns *Notices) Delete(ctx context.Context, tx *db.Tx, kind, subject string) error {
+func (ns *Notices) Delete(ctx context.Context, tx *db.Tx, kind Kind, subject string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM notice WHERE kind = ? AND subject_id = ?`, kind, subject)
 	return err
-}
-
-// FindAll lists what the caller's team was told of something, the oldest first.
-func (ns *Notices) FindAll(ctx context.Context, kind, subject string) ([]Notice, error) {
-	c, err := account.From(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := ns.db.Query(ctx, `SELECT `+columns+` FROM notice WHERE team_id = ? AND kind = ? AND subject_id = ? ORDER BY id`, c.TeamID, kind, subject)
-	return db.Collect(rows, err, row)
 }

@@ -53,7 +53,7 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 			if err := ss.findings.DeleteOfScan(ctx, tx, c.TeamID, id); err != nil {
 				return err
 			}
-			if err := notice.New(ss.db, ss.queue).Delete(ctx, tx, "scan", id); err != nil {
+			if err := notice.New(ss.db, ss.queue).Delete(ctx, tx, notice.OfScan, id); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, `DELETE FROM scan WHERE id = ?`, id); err != nil {

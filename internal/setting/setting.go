@@ -210,6 +210,24 @@ func (s *Settings) Find(ctx context.Context, f Filter, w page.Window) ([]Config,
 	})
 }
 
+// Names are the names of the team's configurations with these ids; one that is gone has none.
+func (s *Settings) Names(ctx context.Context, ids []string) (map[string]string, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var where db.Where
+	where.And("team_id = ?", c.TeamID)
+	db.In(&where, "id", ids)
+	rows, err := s.db.Query(ctx, `SELECT id, name FROM setting`+where.String(), where.Args...)
+	pairs, err := db.Collect(rows, err, func(row db.Row) (pair [2]string, err error) { return pair, row.Scan(&pair[0], &pair[1]) })
+	names := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		names[pair[0]] = pair[1]
+	}
+	return names, err
+}
+
 // ByID is one configuration of the team. NotFound when it has none such.
 func (s *Settings) ByID(ctx context.Context, id string) (Config, error) {
 	c, err := account.From(ctx)

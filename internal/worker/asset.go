@@ -37,7 +37,7 @@ func (w worker) alertOfPolicy(ctx context.Context, job queue.Job[asset.AlertArgs
 	for _, b := range e.Sample {
 		a.Finished.NewAssetsList = append(a.Finished.NewAssetsList, alert.Asset{Host: b.Host, Port: b.Port, IP: []string{}})
 	}
-	if err := w.post(ctx, notice.Notice{TeamID: teamID, Kind: "policy", Subject: e.ID, Run: e.Run}, channels, []alert.Alert{a}); err != nil {
+	if err := w.post(ctx, notice.Notice{TeamID: teamID, Kind: notice.OfPolicy, Subject: e.ID, PolicyID: e.PolicyID, Run: e.Run}, channels, []alert.Alert{a}); err != nil {
 		return err
 	}
 	return w.Assets.EndAlert(ctx, e.ID, "")

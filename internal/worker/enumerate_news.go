@@ -29,7 +29,7 @@ func (w worker) tellOfEnumeration(ctx context.Context, job queue.Job[enumeration
 	if err != nil {
 		return err
 	}
-	return w.post(ctx, notice.Notice{TeamID: news.TeamID, Kind: "enumeration", Subject: news.ID, Run: news.Run}, channels, alerts)
+	return w.post(ctx, notice.Notice{TeamID: news.TeamID, Kind: notice.OfEnumeration, Subject: news.ID, Run: news.Run}, channels, alerts)
 }
 
 // enumerationAlerts are what is to be told of a run in its new state.

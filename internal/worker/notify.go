@@ -49,7 +49,7 @@ func (w worker) tell(ctx context.Context, job queue.Job[scan.ToldArgs]) error {
 	if err != nil {
 		return err
 	}
-	return w.post(ctx, notice.Notice{TeamID: news.TeamID, Kind: "scan", Subject: news.ID, Run: news.Run}, channels, alerts)
+	return w.post(ctx, notice.Notice{TeamID: news.TeamID, Kind: notice.OfScan, Subject: news.ID, Run: news.Run}, channels, alerts)
 }
 
 // post makes a notice of each alert for each channel that wants it. about is what they
@@ -177,8 +177,8 @@ func (w worker) fresh(ctx context.Context, news scan.News) ([]alert.Vuln, error)
 	return out, err
 }
 
-// send sends one notice. It goes on when the node stops: it takes seconds, and a notice
-// that is broken off may have arrived.
+// send sends one notice. It goes on when the node stops: it takes seconds, and one that is
+// broken off may have arrived and is sent again.
 func (w worker) send(ctx context.Context, job queue.Job[notice.Args]) error {
 	ctx = context.WithoutCancel(ctx)
 	n, ok, err := w.Notices.Start(ctx, job.Args.ID)
@@ -197,6 +197,7 @@ func (w worker) send(ctx context.Context, job queue.Job[notice.Args]) error {
 	if err := json.Unmarshal(n.Body, &a); err != nil {
 		return errors.Join(queue.Abandon(err), end(notice.Failed, err.Error()))
 	}
+	a.ID = n.ID
 	err = w.Alerts.Send(ctx, c, a)
 	if err == nil {
 		return end(notice.Sent, "")

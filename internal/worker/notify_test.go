@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
+	"github.com/vedette-sec/vedette/internal/page"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/setting"
 	"github.com/vedette-sec/vedette/internal/weaksite"
@@ -73,7 +74,7 @@ func (o office) settled(t *testing.T, scanID string, n int) (all []notice.Notice
 	t.Helper()
 	until(t, fmt.Sprint(n, " notices"), func() bool {
 		var err error
-		if all, err = o.notices.FindAll(o.ctx, "scan", scanID); err != nil {
+		if all, _, err = o.notices.Find(o.ctx, notice.Filter{Subject: scanID}, page.Window{Limit: 100}); err != nil {
 			t.Fatal(err)
 		}
 		done := 0
@@ -191,15 +192,14 @@ func TestStopIsTold(t *testing.T) {
 	if len(e.heard) != 1 || e.heard[0].Kind != alert.Failed || e.heard[0].ScanID != made.ID || e.heard[0].Failed == nil || e.heard[0].Failed.Reason == "" {
 		t.Errorf("%+v", e.heard)
 	}
-	// A channel that is gone when its turn comes is dropped, one that was being sent when a
-	// process died is not sent again.
+	// A channel that is gone when its turn comes is dropped.
 	if err := o.notices.Add(t.Context(), []notice.Notice{
-		{TeamID: made.TeamID, Kind: "scan", Subject: made.ID, Run: 1, Event: "finished", ConfigID: id, Channel: 7, Provider: "webhook", Body: []byte("{}")},
-		{TeamID: made.TeamID, Kind: "scan", Subject: made.ID, Run: 1, Event: "failed_stopped", ConfigID: id, Provider: "webhook", Body: []byte("{}")}, // is there already
+		{TeamID: made.TeamID, Kind: notice.OfScan, Subject: made.ID, Run: 1, Event: "finished", ConfigID: id, Channel: 7, Provider: "webhook", Body: []byte("{}")},
+		{TeamID: made.TeamID, Kind: notice.OfScan, Subject: made.ID, Run: 1, Event: "failed_stopped", ConfigID: id, Provider: "webhook", Body: []byte("{}")}, // is there already
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if all := o.settled(t, made.ID, 2); len(all) != 2 || all[1].State != notice.Dropped {
+	if all := o.settled(t, made.ID, 2); len(all) != 2 || all[0].State != notice.Dropped {
 		t.Errorf("%+v", all)
 	}
 	if len(e.heard) != 1 {

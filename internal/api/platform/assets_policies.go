@@ -192,7 +192,7 @@ type ActivityEvent struct {
 	SubjectName    string         `json:"subject_name" doc:"The policy's name."`
 	Status         string         `json:"status" enum:"succeeded,failed,pending" doc:"What came of it."`
 	ErrorMessage   string         `json:"error_message,omitempty" doc:"Why it failed."`
-	Channel        string         `json:"channel,omitempty" doc:"Not told; the notices of the configuration are."`
+	Channel        string         `json:"channel,omitempty" doc:"Not told here: the alert log of the team has it, with subject_id of the policy."`
 	Destination    string         `json:"destination,omitempty" doc:"Not told."`
 	AlertConfigID  string         `json:"alert_config_id,omitempty" doc:"Where the alert went."`
 	AssetPolicyID  string         `json:"asset_policy_id" doc:"The policy's id."`

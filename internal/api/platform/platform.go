@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/exclusion"
 	"github.com/vedette-sec/vedette/internal/export"
 	"github.com/vedette-sec/vedette/internal/finding"
+	"github.com/vedette-sec/vedette/internal/notice"
 	"github.com/vedette-sec/vedette/internal/page"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/setting"
@@ -58,6 +59,7 @@ type Deps struct {
 	Catalog *catalog.Catalog
 	Domains *domain.Domains
 	Audit   *audit.Log
+	Notices *notice.Notices
 }
 
 type surface struct {
@@ -76,6 +78,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.teams()
 	s.members()
 	s.auditLog()
+	s.alertLog()
 	s.configs()
 	s.severities()
 	s.domains()

@@ -28,6 +28,7 @@ var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset, SourceDrop}
 // Alert is what happened. Its JSON is what webhooks get; members that do not belong to
 // the kind are null.
 type Alert struct {
+	ID              string     `json:"-"` // the same when it is sent again; empty: a test
 	Kind            Kind       `json:"type"`
 	Message         string     `json:"message"`
 	ScanName        string     `json:"scan_name,omitempty"`

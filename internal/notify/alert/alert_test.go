@@ -22,6 +22,7 @@ import (
 // received is one request that a service got.
 type received struct {
 	path, auth string
+	key        string
 	body       map[string]any
 }
 
@@ -30,7 +31,7 @@ func service(t *testing.T, status int, header http.Header, answer string) (strin
 	t.Helper()
 	got := make(chan received, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		one := received{path: r.URL.Path, auth: r.Header.Get("Authorization")}
+		one := received{path: r.URL.Path, auth: r.Header.Get("Authorization"), key: r.Header.Get("Idempotency-Key")}
 		text, _ := io.ReadAll(r.Body)
 		if err := json.Unmarshal(text, &one.body); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -58,7 +59,7 @@ func channel(t *testing.T, text string) Channel {
 }
 
 var finished = Alert{
-	Kind: Finished, Message: "Scan <!channel> ended", ScanName: "n", ScanID: "s",
+	ID: "7f", Kind: Finished, Message: "Scan <!channel> ended", ScanName: "n", ScanID: "s",
 	Finished: &End{
 		FinishedAt: time.Unix(0, 0).UTC(), ScanTime: "10s", TotalMatches: 5, Severities: map[string]int{"high": 2, "info": 3}, NewVulns: 3,
 		NewVulnsList: []Vuln{{"A [b](http://evil) @everyone", "high", 2}, {"B", "info", 1}},
@@ -69,7 +70,7 @@ func TestEachProviderGetsItsShape(t *testing.T) {
 	url, got := service(t, 200, nil, "ok")
 	for config, check := range map[string]func(received) bool{
 		"slack: {webhook_url: " + url + "/s}": func(r received) bool {
-			return strings.Contains(r.body["text"].(string), "&lt;!channel&gt;") && r.path == "/s"
+			return r.key == "" && strings.Contains(r.body["text"].(string), "&lt;!channel&gt;") && r.path == "/s"
 		},
 		"discord: [{discord_webhook_url: " + url + "/d}]": func(r received) bool {
 			mentions, ok := r.body["allowed_mentions"].(map[string]any)
@@ -84,7 +85,7 @@ func TestEachProviderGetsItsShape(t *testing.T) {
 		},
 		"custom: {url: " + url + "/w, token: abcd}": func(r received) bool {
 			end, ok := r.body["finished"].(map[string]any)
-			return ok && r.auth == "Bearer abcd" && r.body["type"] == "finished" && r.body["running"] == nil && end["total_matches"] == 5.0
+			return ok && r.auth == "Bearer abcd" && r.key == "7f" && r.body["type"] == "finished" && r.body["running"] == nil && end["total_matches"] == 5.0
 		},
 		"webhook: {url: " + url + "/w, username: u, password: p, severity: [high]}": func(r received) bool {
 			end := r.body["finished"].(map[string]any)
@@ -184,7 +185,7 @@ func TestMail(t *testing.T) {
 	}
 	text := <-got
 	head, body, _ := strings.Cut(text[strings.Index(text, "DATA\r\n")+6:], "\r\n\r\n")
-	if strings.Count(text, "RCPT TO") != 2 || strings.Contains(head, "Bcc") || !strings.Contains(head, "Subject: Ended\r\n") || !strings.Contains(body, "2 high, 3 info") {
+	if strings.Count(text, "RCPT TO") != 2 || strings.Contains(head, "Bcc") || !strings.Contains(head, "Subject: Ended\r\n") || !strings.Contains(head, "Message-ID: <7f@example.com>\r\n") || !strings.Contains(body, "2 high, 3 info") {
 		t.Errorf("%s", text)
 	}
 	secure := strings.Replace(config, "smtp_disable_starttls: true", "username: u, password: p4ssword", 1)

@@ -41,7 +41,7 @@ func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	a = a.only(c.Severities)
 	text := clip(a.text(), maxText)
 	post := func(service, url string, body any, secrets ...string) error {
-		return notify.Do(ctx, s.client, notify.Request{Service: service, URL: url, Body: body, Header: c.header(), Secrets: append(secrets, url)}, nil)
+		return notify.Do(ctx, s.client, notify.Request{Service: service, URL: url, Body: body, Header: c.header(a.ID), Secrets: append(secrets, url)}, nil)
 	}
 	switch c.Provider {
 	case "slack":
@@ -64,11 +64,15 @@ func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	return post("The webhook", c.WebhookURL, a, c.Token, c.Password)
 }
 
-// header is what a webhook of a user's own wants besides the body.
-func (c Channel) header() http.Header {
+// header is what a webhook of a user's own wants besides the body. An alert that is sent
+// again has the same Idempotency-Key.
+func (c Channel) header(id string) http.Header {
 	h := http.Header{}
 	if c.Provider != "webhook" {
 		return h
+	}
+	if id != "" {
+		h.Set("Idempotency-Key", id)
 	}
 	for name, value := range c.Headers {
 		h.Set(name, value)
@@ -190,15 +194,27 @@ func message(c Channel, a Alert, text string) string {
 	subject, _, _ := strings.Cut(clip(a.Message, 120), "\n")
 	for _, line := range [][2]string{
 		{"From", c.From}, {"To", strings.Join(c.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", strings.TrimSpace(strings.ReplaceAll(subject, "\r", " ")))},
-		{"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"},
+		{"Message-ID", messageID(c, a)}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"},
 	} {
-		fmt.Fprintf(&b, "%s: %s\r\n", line[0], line[1])
+		if line[1] != "" {
+			fmt.Fprintf(&b, "%s: %s\r\n", line[0], line[1])
+		}
 	}
 	b.WriteString("\r\n")
 	w := quotedprintable.NewWriter(&b)
 	_, _ = w.Write([]byte(text)) // into a strings.Builder, which does not fail
 	_ = w.Close()
 	return b.String()
+}
+
+// messageID is by what mailboxes know an alert that is sent again. The server makes one
+// for a test.
+func messageID(c Channel, a Alert) string {
+	_, domain, _ := strings.Cut(bare(c.From), "@")
+	if a.ID == "" || domain == "" {
+		return ""
+	}
+	return "<" + a.ID + "@" + domain + ">"
 }
 
 // Verify sends a test message to every channel, which is the only way to know that a
