@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type house struct {
 	base string
 	logs *logBuffer
 	stop func() // ends the server and waits for it; may be called twice
+
+	digest *sql.Stmt // see state
 }
 
 // serve runs the real server on a loopback port, without workers, so that tasks stay as
@@ -206,45 +209,68 @@ func (a answer) refusal(platform bool) (message string, err error) {
 	return *doc.Message, nil
 }
 
-// state is a digest of all that a request could have changed.
+// state is a digest of all that a request could have changed. It is asked for so often
+// that it is one statement, which is prepared once.
 func (h *house) state() string {
 	h.t.Helper()
-	var out strings.Builder
-	for _, query := range []string{
-		`SELECT count(*), coalesce(max(title || visibility), ''), coalesce(max(created_at), 0) FROM task`,
-		`SELECT count(*), coalesce(max(status), ''), coalesce(sum(last_seq), 0) FROM task_stream`,
-		`SELECT count(*), coalesce(max(user_id || task_id), ''), coalesce(sum(updated_at), 0) FROM task_memory`,
-		`SELECT count(*), coalesce(max(name || masked), ''), coalesce(sum(updated_at), 0) FROM secret`,
-		`SELECT count(*), coalesce(max(key || etag), ''), coalesce(sum(modified_at), 0) FROM file`,
-		`SELECT count(*), coalesce(max(name || description || system_context), ''), coalesce(sum(updated_at), 0) FROM user_agent`,
-		`SELECT count(*), coalesce(max(name || url || headers || masked || trusted_tools || accepted), ''), coalesce(sum(updated_at), 0) FROM mcp_server`,
-		`SELECT count(*), coalesce(max(name || description || request || input_schema), ''), coalesce(sum(updated_at), 0) FROM http_tool`,
-		`SELECT count(*), coalesce(max(title || severity || status || description || remediation), ''), coalesce(sum(updated_at), 0) FROM issue`,
-		`SELECT count(*), coalesce(max(name || webhook_url), ''), coalesce(sum(updated_at), 0) + coalesce(sum(default_spending_cap_cents), -1) FROM team`,
-		`SELECT count(*), coalesce(max(password_hash), ''), coalesce(sum(spending_cap_cents), -1) FROM user_account`,
-		`SELECT count(*), coalesce(max(name || status), ''), coalesce(sum(updated_at), 0) FROM scan`,
-		`SELECT count(*), coalesce(max(status || labels), ''), coalesce(sum(updated_at), 0) FROM finding`,
-		`SELECT count(*), coalesce(max(custom || template_id), ''), coalesce(sum(updated_at), 0) FROM finding_severity`,
-		`SELECT count(*), coalesce(max(frequency), ''), coalesce(sum(next_run), 0) FROM scan_schedule`,
-		`SELECT count(*), coalesce(max(value), ''), coalesce(sum(id), 0) FROM scan_exclusion`,
-		`SELECT count(*), coalesce(max(digest || path || prompt), ''), coalesce(sum(updated_at), 0) FROM template`,
-		`SELECT count(*), coalesce(max(share_type || ttl || id), ''), coalesce(sum(updated_at), 0) FROM template_share`,
-		`SELECT count(*), coalesce(max(state), ''), coalesce(sum(updated_at), 0) FROM export`,
-		`SELECT count(*), coalesce(max(hash), ''), coalesce(sum(created_at), 0) FROM api_key`,
-		`SELECT count(*), coalesce(max(provider || display_name), ''), coalesce(sum(updated_at), 0) FROM model_key`,
-		`SELECT count(*), coalesce(max(team_id || mode), ''), 0 FROM model_mode`,
-		`SELECT count(*), coalesce(max(team_id || user_id || role), ''), coalesce(sum(created_at), 0) FROM member`,
-		`SELECT count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(created_at), 0) FROM invitation`,
-		`SELECT count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(place), 0) FROM default_member`,
-	} {
-		var count, sum int64
-		var text string
-		if err := h.db.QueryRow(context.Background(), query).Scan(&count, &text, &sum); err != nil {
+	if h.digest == nil {
+		parts := make([]string, len(digests))
+		for i, query := range digests {
+			parts[i] = fmt.Sprintf("SELECT %d, %s", i, query)
+		}
+		var err error
+		if h.digest, err = h.db.Writer().Prepare(strings.Join(parts, " UNION ALL ")); err != nil {
 			h.t.Fatal(err)
 		}
-		fmt.Fprintln(&out, count, text, sum)
 	}
-	return out.String()
+	rows, err := h.digest.Query()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer rows.Close()
+	lines := make([]string, len(digests))
+	for rows.Next() {
+		var at int
+		var count, sum int64
+		var text string
+		if err := rows.Scan(&at, &count, &text, &sum); err != nil {
+			h.t.Fatal(err)
+		}
+		lines[at] = fmt.Sprintln(count, text, sum)
+	}
+	if err := rows.Err(); err != nil {
+		h.t.Fatal(err)
+	}
+	return strings.Join(lines, "")
+}
+
+// digests are a count, a text and a sum of each table that requests change.
+var digests = []string{
+	`count(*), coalesce(max(title || visibility), ''), coalesce(max(created_at), 0) FROM task`,
+	`count(*), coalesce(max(status), ''), coalesce(sum(last_seq), 0) FROM task_stream`,
+	`count(*), coalesce(max(user_id || task_id), ''), coalesce(sum(updated_at), 0) FROM task_memory`,
+	`count(*), coalesce(max(name || masked), ''), coalesce(sum(updated_at), 0) FROM secret`,
+	`count(*), coalesce(max(key || etag), ''), coalesce(sum(modified_at), 0) FROM file`,
+	`count(*), coalesce(max(name || description || system_context), ''), coalesce(sum(updated_at), 0) FROM user_agent`,
+	`count(*), coalesce(max(name || url || headers || masked || trusted_tools || accepted), ''), coalesce(sum(updated_at), 0) FROM mcp_server`,
+	`count(*), coalesce(max(name || description || request || input_schema), ''), coalesce(sum(updated_at), 0) FROM http_tool`,
+	`count(*), coalesce(max(title || severity || status || description || remediation), ''), coalesce(sum(updated_at), 0) FROM issue`,
+	`count(*), coalesce(max(name || webhook_url), ''), coalesce(sum(updated_at), 0) + coalesce(sum(default_spending_cap_cents), -1) FROM team`,
+	`count(*), coalesce(max(password_hash), ''), coalesce(sum(spending_cap_cents), -1) FROM user_account`,
+	`count(*), coalesce(max(name || status), ''), coalesce(sum(updated_at), 0) FROM scan`,
+	`count(*), coalesce(max(status || labels), ''), coalesce(sum(updated_at), 0) FROM finding`,
+	`count(*), coalesce(max(custom || template_id), ''), coalesce(sum(updated_at), 0) FROM finding_severity`,
+	`count(*), coalesce(max(frequency), ''), coalesce(sum(next_run), 0) FROM scan_schedule`,
+	`count(*), coalesce(max(value), ''), coalesce(sum(id), 0) FROM scan_exclusion`,
+	`count(*), coalesce(max(digest || path || prompt), ''), coalesce(sum(updated_at), 0) FROM template`,
+	`count(*), coalesce(max(share_type || ttl || id), ''), coalesce(sum(updated_at), 0) FROM template_share`,
+	`count(*), coalesce(max(state), ''), coalesce(sum(updated_at), 0) FROM export`,
+	`count(*), coalesce(max(hash), ''), coalesce(sum(created_at), 0) FROM api_key`,
+	`count(*), coalesce(max(provider || display_name), ''), coalesce(sum(updated_at), 0) FROM model_key`,
+	`count(*), coalesce(max(team_id || mode), ''), 0 FROM model_mode`,
+	`count(*), coalesce(max(team_id || user_id || role), ''), coalesce(sum(created_at), 0) FROM member`,
+	`count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(created_at), 0) FROM invitation`,
+	`count(*), coalesce(max(team_id || email || role), ''), coalesce(sum(place), 0) FROM default_member`,
 }
 
 // logBuffer keeps log lines; it may be written from many goroutines.
