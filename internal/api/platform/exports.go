@@ -43,9 +43,9 @@ func (s surface) exports() {
 		func(ctx context.Context, in *struct {
 			ScanPath
 			ExportQuery
-			Body ScanExportRequest
+			Body *ScanExportRequest
 		}) (*huma.StreamResponse, error) {
-			return s.exportScan(ctx, in.ID, in.ExportQuery, in.Body)
+			return s.exportScan(ctx, in.ID, in.ExportQuery, value(in.Body))
 		})
 	single := op("export-vulnerability", http.MethodGet, "/v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file", 404)
 	single.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV)}
@@ -92,9 +92,9 @@ func fileResponse(formats ...export.Format) *huma.Response {
 
 func (s surface) exportResults(ctx context.Context, in *struct {
 	ExportQuery
-	Body ExportRequest
+	Body *ExportRequest
 }) (*huma.StreamResponse, error) {
-	f, err := in.Body.filter(time.Now())
+	f, err := value(in.Body).filter(time.Now())
 	if err != nil {
 		return nil, err
 	}
