@@ -21,9 +21,9 @@ func (as *Assets) All(ctx context.Context, q Query) (total int, all iter.Seq2[[]
 	if err != nil {
 		return 0, nil, err
 	}
-	s := g.pick(q.Filter)
+	s := g.picked(q.Filter)
 	total = s.count()
-	numbers := g.window(s, q.Sorts, page.Window{Limit: total})
+	numbers := g.window(s, total, q.Sorts, page.Window{Limit: total})
 	g.RUnlock()
 	return total, func(yield func([]Asset, error) bool) {
 		for part := range slices.Chunk(numbers, batch) {

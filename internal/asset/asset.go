@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/setting"
+	"github.com/vedette-sec/vedette/internal/shelf"
 )
 
 // Asset is one row of the inventory.
@@ -38,7 +39,9 @@ type Asset struct {
 	HasScreenshot  bool
 	discover.Asset // what was observed
 
-	no uint32
+	no       uint32
+	firstRun int64
+	version
 }
 
 // Brief is what names an asset, and little more.
@@ -64,6 +67,8 @@ type Assets struct {
 	mu      sync.Mutex
 	indexes map[string]*guarded // by team
 	past    []*pastIndex        // the latest asked for, the newest last
+
+	shelf shelf.Shelf[slot, version, []byte] // assets as lists write them
 }
 
 // New makes the slice.
@@ -121,14 +126,14 @@ func (r *row) values() []any {
 // marks are the placeholders of a statement for n values.
 func marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// assetOf puts a row and its document together.
-func assetOf(teamNo int64, r row, doc []byte) (Asset, error) {
+// assetOf puts a row and its document together; dress adds the rest.
+func assetOf(r row, doc []byte) (Asset, error) {
 	a := Asset{
-		ID: idOf(teamNo, r.no), EnumerationID: r.enumeration, Hash: r.hash, Labels: words(r.labels), IsMissing: r.missing, IsInternal: r.internal,
-		CreatedAt: r.createdAt.Time, UpdatedAt: r.since.Time, SeenAt: r.seenAt.Time, HasScreenshot: r.screenshot != "", no: r.no,
+		EnumerationID: r.enumeration, Hash: r.hash, Labels: words(r.labels), IsMissing: r.missing, IsInternal: r.internal,
+		CreatedAt: r.createdAt.Time, UpdatedAt: r.since.Time, SeenAt: r.seenAt.Time, HasScreenshot: r.screenshot != "", no: r.no, firstRun: r.firstRun, version: version{rev: r.rev},
 	}
 	if err := json.Unmarshal(doc, &a.Asset); err != nil {
-		return a, fmt.Errorf("asset %d: its document: %w", a.ID, err)
+		return a, fmt.Errorf("asset %d: its document: %w", r.no, err)
 	}
 	return a, nil
 }
@@ -146,5 +151,5 @@ func words(column string) []string {
 const enrolled = ` AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id)`
 
 // shownColumns are what of a row and its document, a and d, an Asset is made of: the
-// document has the rest. They are in the order of index.scan.
-const shownColumns = `a.no, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot, d.doc`
+// document has the rest. They are in the order of shownAsset.
+const shownColumns = `a.no, a.rev, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot, d.doc`

@@ -147,7 +147,8 @@ func BenchmarkPick(b *testing.B) {
 		b.Run(name+"-first", func(b *testing.B) { // as if nobody had asked before
 			used := cpuTime(b)
 			for b.Loop() {
-				x.memory.forget()
+				x.sets.forget()
+				x.pages.forget()
 				for _, f := range x.facets() {
 					f.text.found, f.text.kept = nil, 0
 				}

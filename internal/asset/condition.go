@@ -13,6 +13,7 @@ import (
 // and parentheses. A comparison is FIELD OPERATOR VALUE; a value with spaces or signs
 // stands in double quotes. docs/assets.md has the fields.
 type Condition struct {
+	text  string // of the whole
 	join  string // "&&", "||", "!", or empty: a comparison
 	parts []*Condition
 
@@ -65,8 +66,15 @@ func ParseCondition(text string) (*Condition, error) {
 	if err == nil && p.peek() != "" {
 		err = p.wrong("&& or ||")
 	}
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	c.text = text
+	return c, nil
 }
+
+// MarshalText implements encoding.TextMarshaler: a condition is what was read.
+func (c *Condition) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
 type conditionParser struct {
 	rest   string

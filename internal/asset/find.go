@@ -7,34 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/page"
 )
-
-// Page is a part of a list.
-type Page struct {
-	Assets []Asset
-	Total  int // that the filter picks
-	// End is behind the number of every asset that the list could have had. As Before of
-	// the filter of the pages that follow, it keeps what arrives meanwhile from shifting
-	// them, in any order.
-	End int64
-	// Next is for an unsorted list. As Before, with the offset 0, it asks for what follows
-	// this page, whatever arrived or was deleted meanwhile; 0: nothing follows.
-	Next int64
-}
-
-// Query is a list that is asked for.
-type Query struct {
-	Filter
-	Sorts []page.Sort // from page.Sorts with Sortable; none: the newest first
-	page.Window
-	AsOf time.Time // the list as it was then; zero: as it is
-}
 
 // Find is an asset of the caller's team.
 func (as *Assets) Find(ctx context.Context, id int64) (Asset, error) {
@@ -75,7 +51,7 @@ func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int)
 	if err != nil {
 		return a, false, err
 	}
-	hosts := g.pick(Filter{Hosts: []string{strings.ToLower(clip(host, maxText))}})
+	hosts := g.picked(Filter{Hosts: []string{strings.ToLower(clip(host, maxText))}})
 	best := func(port int) (no uint32, ok bool) {
 		s := slices.Clone(hosts)
 		s.and(g.at(port))
@@ -102,74 +78,6 @@ func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int)
 	return found[0], true, nil
 }
 
-// List lists assets of the caller's team.
-func (as *Assets) List(ctx context.Context, q Query) (p Page, err error) {
-	c, err := account.From(ctx)
-	if err != nil {
-		return p, err
-	}
-	if !q.AsOf.IsZero() {
-		return as.listPast(ctx, c.TeamID, q)
-	}
-	g, err := as.current(ctx, c.TeamID)
-	if err != nil {
-		return p, err
-	}
-	p, shown := g.page(q)
-	g.RUnlock()
-	p.Assets, err = as.load(ctx, g, c.TeamID, shown)
-	return p, err
-}
-
-// page is the numbers that a page shows.
-func (x *index) page(q Query) (p Page, shown []uint32) {
-	s := x.pick(q.Filter)
-	shown = x.window(s, q.Sorts, q.Window)
-	p.Total, p.End = s.count(), max(int64(x.size), 1)
-	if n := len(shown); n > 0 && len(q.Sorts) == 0 && q.Offset+n < p.Total {
-		p.Next = int64(shown[n-1])
-	}
-	if q.Before > 0 {
-		p.End = min(p.End, q.Before)
-	}
-	return p, shown
-}
-
-// load reads assets by their numbers, in that order. One that was deleted meanwhile is
-// not there. The caller does not hold the index.
-func (as *Assets) load(ctx context.Context, g *guarded, teamID string, numbers []uint32) ([]Asset, error) {
-	out := make([]Asset, 0, len(numbers))
-	for part := range slices.Chunk(numbers, batch) {
-		rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-			WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`+enrolled, append([]any{teamID}, anys(part)...)...)
-		g.RLock()
-		found, err := db.Collect(rows, err, g.scan)
-		g.RUnlock()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, inOrder(found, part)...)
-	}
-	return out, nil
-}
-
-// scan reads shownColumns, and adds what the index knows.
-func (x *index) scan(r db.Row) (Asset, error) {
-	var one row
-	var doc []byte
-	if err := r.Scan(&one.no, &one.enumeration, &one.hash, &one.firstRun, &one.createdAt, &one.since, &one.seenAt, &one.missing, &one.internal, &one.labels, &one.screenshot, &doc); err != nil {
-		return Asset{}, err
-	}
-	a, err := assetOf(x.teamNo, one, doc)
-	runs := x.runs[one.enumeration]
-	a.Enumeration, a.SourceType, a.IsNew = runs.name, runs.source, one.firstRun == runs.latest
-	return a, err
-}
-
-func inOrder(found []Asset, numbers []uint32) []Asset {
-	return db.InOrder(found, numbers, func(a Asset) uint32 { return a.no })
-}
-
 // EnumerationsWith are the enumerations of the caller's team that have an asset which a
 // filter picks.
 func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, error) {
@@ -182,7 +90,7 @@ func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, err
 		return nil, err
 	}
 	defer g.RUnlock()
-	s, ids := g.pick(f), []string{}
+	s, ids := g.picked(f), []string{}
 	for id := range g.runs {
 		its := slices.Clone(g.among("enumeration", g.enumeration, []string{id}, (*facet).exactly))
 		if its.and(s); its.count() > 0 {
@@ -199,7 +107,7 @@ func (as *Assets) Totals(ctx context.Context, teamID, enumerationID string) (Tot
 		return Totals{}, err
 	}
 	defer g.RUnlock()
-	return g.totals(g.pick(Filter{Enumerations: []string{enumerationID}})), nil
+	return g.totals(g.picked(Filter{Enumerations: []string{enumerationID}})), nil
 }
 
 // totals counts a set.

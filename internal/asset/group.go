@@ -176,7 +176,7 @@ func (as *Assets) groups(ctx context.Context, where string, args ...any) ([]Grou
 		if err != nil {
 			return nil, err
 		}
-		groups[i].Totals = x.totals(x.pick(f))
+		groups[i].Totals = x.totals(x.picked(f))
 	}
 	return groups, nil
 }
@@ -202,13 +202,19 @@ func (as *Assets) Of(ctx context.Context, id string) (narrow func(Filter) Filter
 	if known {
 		return func(f Filter) Filter { f.Enumerations = []string{id}; return f }, nil
 	}
-	group, err := as.Group(ctx, id)
-	if errs.Is(err, errs.NotFound) {
-		err = errs.Missing("enumeration")
+	saved, err := as.saved(ctx, c.TeamID, id)
+	return func(f Filter) Filter { f.And = append(f.And, saved); return f }, err
+}
+
+// saved is the filter of a group of a team.
+func (as *Assets) saved(ctx context.Context, teamID, id string) (Filter, error) {
+	var filters db.JSON[Filters]
+	err := as.db.QueryRow(ctx, `SELECT filters FROM asset_group WHERE id = ? AND team_id = ?`, db.Clean(id), teamID).Scan(&filters)
+	if db.IsNoRows(err) {
+		return Filter{}, errs.Missing("enumeration")
 	}
 	if err != nil {
-		return nil, err
+		return Filter{}, err
 	}
-	saved, err := group.Filters.Parse(as.now())
-	return func(f Filter) Filter { f.And = append(f.And, saved); return f }, err
+	return filters.V.Parse(as.now())
 }

@@ -19,7 +19,7 @@ type index struct {
 	size                                 int // numbers are below it
 	live                                 set
 	missing, internal, pictured, numeric set // pictured: has a screenshot; numeric: its host is an address
-	run                                  []int64
+	revs, run                            []int64
 	endpoints                            []uint32
 
 	enumeration, host, port, service, status, length, title, webserver, domain, ip, cname *facet
@@ -31,11 +31,13 @@ type index struct {
 	nets    []netValue          // addresses in order, once tidy
 	netsOf  int                 // values of ip whose addresses are in nets
 	hostsOf int                 // values of host whose domains are in below
-	memory  memory
+	sets    memory[set]
+	pages   memory[chosen]
 }
 
 // runs are those of an enumeration, as far as filters ask.
 type runs struct {
+	rev          int64 // of the last change of what is here
 	name, source string
 	latest       int64     // is_new: what it saw first
 	covered      int64     // the latest that looked at everything
@@ -109,7 +111,7 @@ func (x *index) put(r *row) {
 	no := r.no
 	if grow := int(no) + 1 - x.size; grow > 0 {
 		x.size += grow
-		x.run = append(x.run, make([]int64, grow)...)
+		x.revs, x.run = append(x.revs, make([]int64, grow)...), append(x.run, make([]int64, grow)...)
 		x.endpoints = append(x.endpoints, make([]uint32, grow)...)
 	}
 	had := x.live.has(no)
@@ -119,7 +121,7 @@ func (x *index) put(r *row) {
 	x.pictured.put(no, r.screenshot != "")
 	_, err := netip.ParseAddr(r.host)
 	x.numeric.put(no, err == nil)
-	x.run[no], x.endpoints[no] = r.run, uint32(r.endpoints)
+	x.revs[no], x.run[no], x.endpoints[no] = r.rev, r.run, uint32(r.endpoints)
 	x.enumeration.put(no, r.enumeration, had)
 	x.host.put(no, r.host, had)
 	x.port.put(no, number(int64(r.port)), had)
@@ -168,7 +170,8 @@ const maxDots = 32
 
 // tidy makes what reading needs, once what changed is in.
 func (x *index) tidy() {
-	x.memory.forget()
+	x.sets.forget()
+	x.pages.forget()
 	for _, f := range x.facets() {
 		f.order()
 	}

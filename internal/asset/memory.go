@@ -2,44 +2,55 @@ package asset
 
 import "sync"
 
-// memory keeps sets that were dear to find, until something changes: the next page of a
-// list, or the same filter with another beside it, is then joined of what is there.
-type memory struct {
-	mu   sync.Mutex
-	sets map[string]set
-	kept int // bytes
+// memory keeps what was dear to find, until something changes: the next page of a list, or
+// the same filter with another beside it, is then made of what is there. What several ask
+// for at once is found once.
+type memory[T any] struct {
+	mu    sync.Mutex
+	found map[string]*answer[T]
+	kept  int // bytes
 }
 
-// maxMemory is how many bytes of sets are kept; what is more than that, and all before it,
-// is forgotten together.
+type answer[T any] struct {
+	once  sync.Once
+	value T
+}
+
+// maxMemory is how many bytes a memory keeps; what is more than that, and all before it, is
+// forgotten together.
 const maxMemory = 32 << 20
 
-// recall is the set of a name, which is found if need be, and kept if it was dear. Whoever
-// gets it only reads it.
-func (m *memory) recall(name string, find func() (s set, dear bool)) set {
+// recall is what has a name: it is found if need be, and kept if it is said to have any
+// bytes. Whoever gets it only reads it.
+func (m *memory[T]) recall(name string, find func() (value T, bytes int)) T {
 	m.mu.Lock()
-	s, ok := m.sets[name]
+	f := m.found[name]
+	if f == nil {
+		if f = new(answer[T]); m.found == nil {
+			m.found = map[string]*answer[T]{}
+		}
+		m.found[name] = f
+	}
 	m.mu.Unlock()
-	if ok {
-		return s
-	}
-	s, dear := find()
-	if !dear {
-		return s
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sets == nil || m.kept+8*len(s) > maxMemory {
-		m.sets, m.kept = map[string]set{}, 0
-	}
-	m.sets[name] = s
-	m.kept += 8*len(s) + len(name)
-	return s
+	f.once.Do(func() {
+		var bytes int
+		f.value, bytes = find()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		switch m.kept += bytes + len(name); {
+		case bytes == 0:
+			delete(m.found, name)
+			m.kept -= len(name)
+		case m.kept > maxMemory:
+			m.found, m.kept = map[string]*answer[T]{name: f}, bytes+len(name)
+		}
+	})
+	return f.value
 }
 
 // forget drops everything.
-func (m *memory) forget() {
+func (m *memory[T]) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sets, m.kept = nil, 0
+	m.found, m.kept = nil, 0
 }

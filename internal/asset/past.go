@@ -26,27 +26,36 @@ const (
 	pastFor = time.Minute
 )
 
-// listPast is List as of a moment.
-func (as *Assets) listPast(ctx context.Context, teamID string, q Query) (p Page, err error) {
+// viewPast is view as of a moment.
+func (as *Assets) viewPast(ctx context.Context, teamID string, q Query) (v view, err error) {
+	if q.Of != "" {
+		narrow, err := as.Of(ctx, q.Of)
+		if err != nil {
+			return v, err
+		}
+		q.Filter = narrow(q.Filter)
+	}
 	x, err := as.pastOf(ctx, teamID, q)
 	if err != nil {
-		return p, err
+		return v, err
 	}
-	p, shown := x.page(q)
-	for part := range slices.Chunk(shown, batch) {
-		args := append([]any{teamID, db.At(x.at)}, anys(part)...)
-		args = append(args, append([]any{teamID, db.At(x.at), db.At(x.at)}, anys(part)...)...)
-		rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-			WHERE a.team_id = ? AND a.since <= ? AND a.no IN (`+marks(len(part))+`)`+enrolled+`
-			UNION ALL SELECT `+shownColumns+` FROM asset_past a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-			WHERE a.team_id = ? AND a.since <= ? AND a.until > ? AND a.no IN (`+marks(len(part))+`)`+enrolled, args...)
-		found, err := db.Collect(rows, err, x.scan)
-		if err != nil {
-			return p, err
-		}
-		p.Assets = append(p.Assets, inOrder(found, part)...)
-	}
-	return p, nil
+	v = x.view(q)
+	v.teamID = teamID
+	v.load = func(ctx context.Context, numbers []uint32) ([]Asset, error) { return as.readPast(ctx, x, numbers) }
+	return v, nil
+}
+
+// readPast reads assets by their numbers as they were, in any order.
+func (as *Assets) readPast(ctx context.Context, x *pastIndex, numbers []uint32) ([]Asset, error) {
+	args := append([]any{x.teamID, db.At(x.at)}, anys(numbers)...)
+	args = append(args, append([]any{x.teamID, db.At(x.at), db.At(x.at)}, anys(numbers)...)...)
+	rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+		WHERE a.team_id = ? AND a.since <= ? AND a.no IN (`+marks(len(numbers))+`)`+enrolled+`
+		UNION ALL SELECT `+shownColumns+` FROM asset_past a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+		WHERE a.team_id = ? AND a.since <= ? AND a.until > ? AND a.no IN (`+marks(len(numbers))+`)`+enrolled, args...)
+	found, err := db.Collect(rows, err, shownAsset)
+	x.dress(found)
+	return found, err
 }
 
 // pastOf is the index as of a moment: one of the last that were made, or a new one.

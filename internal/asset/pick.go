@@ -2,12 +2,38 @@ package asset
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 )
+
+// maxKey bounds what stands for a filter in a memory: that of thousands of words is not
+// asked for twice.
+const maxKey = 4 << 10
+
+// picked is pick, remembered; the caller only reads it. Pages of one list that say what is
+// the last they want are cut out of one set.
+func (x *index) picked(f Filter) set {
+	last := f.Before
+	f.Before = 0
+	key, err := json.Marshal(f)
+	if err != nil || len(key) > maxKey { // a year beyond 9999 has no spelling in JSON
+		f.Before = last
+		return x.pick(f)
+	}
+	s := x.sets.recall("filter"+string(key), func() (set, int) {
+		s := x.pick(f)
+		return s, s.bytes()
+	})
+	if last > 0 {
+		s = slices.Clone(s)
+		s.before(last)
+	}
+	return s
+}
 
 // pick is the assets that a filter picks.
 func (x *index) pick(f Filter) set {
@@ -58,7 +84,7 @@ func (x *index) pick(f Filter) set {
 // among is the assets with a value of a facet that one of some texts means. The caller
 // only reads it: it is remembered under a name for what the texts mean.
 func (x *index) among(name string, f *facet, texts []string, mean func(*facet, string) []uint32) set {
-	return x.memory.recall(fmt.Sprintf("%s%q", name, texts), func() (set, bool) {
+	return x.sets.recall(fmt.Sprintf("%s%q", name, texts), func() (set, int) {
 		var ids []uint32
 		if len(texts) > 0 {
 			ids = slices.Clip(mean(f, texts[0])) // it may be the facet's own
@@ -97,7 +123,7 @@ func (x *index) pickFlags(s set, f Filter) {
 
 func (x *index) pickTimes(s set, f Filter) {
 	if f.Before > 0 {
-		s.keep(func(no uint32) bool { return int64(no) < f.Before })
+		s.before(f.Before)
 	}
 	if !f.Since.IsZero() || !f.Until.IsZero() {
 		s.and(x.during("created_at", x.created, f.Since, f.Until))
@@ -130,16 +156,16 @@ func (x *index) during(name string, f *facet, from, until time.Time) set {
 // are found again. The caller only reads it.
 func (x *index) ranging(name string, f *facet, low, high string) set {
 	from, until := f.between(low, high)
-	return x.memory.recall(fmt.Sprintf("%s\n%d\n%d", name, from, until), func() (set, bool) { return x.having(f, f.sorted[from:until]) })
+	return x.sets.recall(fmt.Sprintf("%s\n%d\n%d", name, from, until), func() (set, int) { return x.having(f, f.sorted[from:until]) })
 }
 
 // dear is how many looks at an asset a set costs that is worth remembering.
 const dear = 4096
 
-// having is the assets with one of these values of a facet, and whether they were dear to
-// find. What few assets have is taken from the postings; for more, a walk through the
+// having is the assets with one of these values of a facet, and the bytes of the set, if it
+// was dear to find. What few assets have is taken from the postings; for more, a walk through the
 // values of all assets is quicker.
-func (x *index) having(f *facet, ids []uint32) (s set, wasDear bool) {
+func (x *index) having(f *facet, ids []uint32) (s set, bytes int) {
 	s = newSet(x.size)
 	cost := 0
 	for i := 0; i < len(ids) && cost <= x.size; i++ {
@@ -149,7 +175,10 @@ func (x *index) having(f *facet, ids []uint32) (s set, wasDear bool) {
 		for _, id := range ids {
 			f.posts[id].into(s)
 		}
-		return s, cost > dear
+		if cost > dear {
+			bytes = s.bytes()
+		}
+		return s, bytes
 	}
 	wanted := newSet(len(f.values))
 	for _, id := range ids {
@@ -163,7 +192,7 @@ func (x *index) having(f *facet, ids []uint32) (s set, wasDear bool) {
 		}
 		s[i] = found & word
 	}
-	return s, true
+	return s, s.bytes()
 }
 
 // named is the assets with these ids.
@@ -221,14 +250,13 @@ func (x *index) unseen(since time.Time) set {
 // search is what contains a text in something that people look for. The caller only reads
 // it.
 func (x *index) search(text string) set {
-	return x.memory.recall(fmt.Sprintf("search%q", text), func() (set, bool) {
-		s, dear := newSet(x.size), false
+	return x.sets.recall(fmt.Sprintf("search%q", text), func() (set, int) {
+		s := newSet(x.size)
 		for _, f := range []*facet{x.host, x.title, x.ip, x.technology, x.label} {
-			has, wasDear := x.having(f, f.containing(text))
+			has, _ := x.having(f, f.containing(text))
 			s.or(has)
-			dear = dear || wasDear
 		}
-		return s, dear
+		return s, s.bytes()
 	})
 }
 

@@ -36,6 +36,19 @@ func (s *set) put(no uint32, in bool) {
 	}
 }
 
+// bytes is what a set takes in memory.
+func (s set) bytes() int { return 8 * len(s) }
+
+// before removes the numbers that are not below a bound.
+func (s set) before(no int64) {
+	word := no / 64
+	if word >= int64(len(s)) {
+		return
+	}
+	s[word] &= 1<<(no%64) - 1
+	clear(s[word+1:])
+}
+
 // and keeps what other has too.
 func (s set) and(other set) {
 	n := min(len(s), len(other))
@@ -88,15 +101,12 @@ func (s set) keep(holds func(no uint32) bool) {
 	}
 }
 
-func (s set) numbers() []uint32 { return s.appendTo(make([]uint32, 0, s.count()), 0) }
-
-// appendTo appends the numbers, each of them more by base.
-func (s set) appendTo(out []uint32, base uint32) []uint32 {
-	for i, word := range s {
-		for ; word != 0; word &= word - 1 {
-			out = append(out, base+uint32(i*64+bits.TrailingZeros64(word)))
-		}
-	}
+func (s set) numbers() []uint32 {
+	out := make([]uint32, 0, s.count())
+	s.each(func(no uint32) bool {
+		out = append(out, no)
+		return true
+	})
 	return out
 }
 
@@ -119,31 +129,6 @@ func (s set) span(low, high int) []uint32 {
 		out = append(out, no+uint32(word*64))
 		return len(out) < cap(out)
 	})
-	return out
-}
-
-// sample is so many of the total numbers of a set, which has more: one of each stretch
-// of them, from irregular places in it, so that no period in them matters.
-func (s set) sample(size, total int) []uint32 {
-	out := make([]uint32, 0, size)
-	place := func() int {
-		const golden = 0x9e3779b97f4a7c15
-		within, _ := bits.Mul64(uint64(len(out))*golden, uint64(total))
-		return (len(out)*total + int(within)) / size
-	}
-	passed, next := 0, place()
-	for i, word := range s {
-		n := bits.OnesCount64(word)
-		for len(out) < size && next < passed+n {
-			rest := word
-			for range next - passed {
-				rest &= rest - 1
-			}
-			out = append(out, uint32(i*64+bits.TrailingZeros64(rest)))
-			next = place()
-		}
-		passed += n
-	}
 	return out
 }
 

@@ -79,7 +79,7 @@ func (as *Assets) Suggest(ctx context.Context, enumerationID string, threshold f
 	if err != nil {
 		return nil, 0, err
 	}
-	all := g.pick(base)
+	all := g.picked(base)
 	size := all.count()
 	var shown [][]uint32
 	for _, p := range append(g.repeated(all), patterns[:]...) {
@@ -101,7 +101,7 @@ func (as *Assets) Suggest(ctx context.Context, enumerationID string, threshold f
 			ID: digest([]byte(p.category + "\n" + string(raw(p.filters)))), Category: p.category, Title: p.title, Reason: fmt.Sprintf("%d assets (%.1f %%) %s.", n, percent, p.reason), Severity: p.severity,
 			Name: p.title, Type: p.kind, Filters: p.filters, Labels: []string{p.label}, Affected: n, Percentage: percent,
 		})
-		shown = append(shown, g.window(s, nil, page.Window{Limit: samples}))
+		shown = append(shown, g.window(s, n, nil, page.Window{Limit: samples}))
 	}
 	g.RUnlock()
 	for i := range found {

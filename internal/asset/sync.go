@@ -123,11 +123,11 @@ func (x *index) read(ctx context.Context, d *db.DB, query string, args ...any) e
 // time: of all. Enumerations are few.
 func (as *Assets) readRuns(ctx context.Context, x *index, teamID string, until time.Time) error {
 	clear(x.runs)
-	rows, err := as.db.Query(ctx, `SELECT id, name, source FROM asset_enumeration WHERE team_id = ?`, teamID)
+	rows, err := as.db.Query(ctx, `SELECT id, rev, name, source FROM asset_enumeration WHERE team_id = ?`, teamID)
 	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
 		var id string
 		var e runs
-		err := r.Scan(&id, &e.name, &e.source)
+		err := r.Scan(&id, &e.rev, &e.name, &e.source)
 		x.runs[id] = e
 		return struct{}{}, err
 	})

@@ -3,6 +3,7 @@ package asset
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/page"
@@ -39,49 +40,12 @@ func (k *key) at(no uint32) (v int64) {
 	return v
 }
 
-// each notes the values of some assets.
-func (k *key) each(values []int64, numbers []uint32) {
-	if k.facet == nil {
-		for i, no := range numbers {
-			values[i] = k.at(no)
-		}
-		return
-	}
-	of, rank := k.facet.of, k.facet.rank
-	for i, no := range numbers {
-		values[i] = int64(rank[of[no]])
-	}
-	if k.desc {
-		for i := range numbers {
-			values[i] = -values[i]
-		}
-	}
-}
-
 // order is the keys of a list. No two assets are alike in the last.
 type order []key
 
 func (o order) compare(a, b uint32) int {
 	for i := range o {
 		if c := cmp.Compare(o[i].at(a), o[i].at(b)); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
-
-// place is an asset's values of all keys.
-func (o order) place(no uint32) (values []int64) {
-	for i := range o {
-		values = append(values, o[i].at(no))
-	}
-	return values
-}
-
-// against compares an asset to a place.
-func (o order) against(no uint32, place []int64) int {
-	for i := range o {
-		if c := cmp.Compare(o[i].at(no), place[i]); c != 0 {
 			return c
 		}
 	}
@@ -106,9 +70,8 @@ func (x *index) order(sorts []page.Sort) (o order) {
 	return append(o, key{desc: true})
 }
 
-// window is the part of a set that a page shows, in order.
-func (x *index) window(s set, sorts []page.Sort, w page.Window) []uint32 {
-	total := s.count()
+// window is the part of a set, which has total, that a page shows, in order.
+func (x *index) window(s set, total int, sorts []page.Sort, w page.Window) []uint32 {
 	w.Limit = min(w.Limit, total-w.Offset)
 	if w.Limit <= 0 {
 		return nil
@@ -116,10 +79,8 @@ func (x *index) window(s set, sorts []page.Sort, w page.Window) []uint32 {
 	return x.order(sorts).part(s, total, w.Offset, w.Offset+w.Limit)
 }
 
-const (
-	fewEnough = 4096 // assets that are sorted one by one
-	block     = 16   // words of a set that are looked at together: their values stay near
-)
+// fewEnough is how many assets are sorted one by one.
+const fewEnough = 4096
 
 // part is the assets of a set, which has total, from low to high of an order.
 func (o order) part(s set, total, low, high int) []uint32 {
@@ -130,10 +91,10 @@ func (o order) part(s set, total, low, high int) []uint32 {
 		slices.SortFunc(all, o.compare)
 		return all[low:high]
 	case k.facet != nil:
-		if part, ok := o.walk(s, total, low, high); ok {
+		if part, ok := o.walk(s, 0, len(k.facet.sorted), low, high, total/walkShare); ok {
 			return part
 		}
-		return o.sampled(s, total, low, high)
+		return o.counted(s, low, high)
 	case k.in != nil:
 		first, second := slices.Clone(s), slices.Clone(s)
 		first.not(k.in)
@@ -166,19 +127,14 @@ func (o order) rows(group set, total, low, high int) []uint32 {
 // walkShare is the cost, for each asset of a set, at which a walk through values gives up.
 const walkShare = 4
 
-// walk is part by the values of the first key, one after the other. It is what most pages
-// need, which are near the beginning; ok is false when it would cost more than to look at
-// all assets of the set, as it does when they have the last of the values.
-func (o order) walk(s set, total, low, high int) (out []uint32, ok bool) {
-	f, rest := o[0].facet, o[1:]
-	passed, cost := 0, 0
-	for i := range f.sorted {
-		id := f.sorted[i]
-		if o[0].desc {
-			id = f.sorted[len(f.sorted)-1-i]
-		}
-		p := &f.posts[id]
-		if cost += p.cost(); cost > total/walkShare {
+// walk is part by the values of the first key from one place of the order on and before
+// another, one after the other. It is what most pages need, which are near the beginning;
+// ok is false when it would cost more than it may.
+func (o order) walk(s set, from, until, low, high, most int) (out []uint32, ok bool) {
+	rest, passed, cost := o[1:], 0, 0
+	for place := from; place < until && passed < high; place++ {
+		p := o[0].posting(place)
+		if cost += p.cost(); cost > most {
 			return nil, false
 		}
 		if p.many == nil {
@@ -188,70 +144,77 @@ func (o order) walk(s set, total, low, high int) (out []uint32, ok bool) {
 				out = append(out, few[max(low-passed, 0):min(high-passed, len(few))]...)
 			}
 			passed += len(few)
-		} else {
-			group := make(set, len(s))
-			p.into(group)
-			group.and(s)
-			n := group.count()
-			out = append(out, rest.rows(group, n, low-passed, high-passed)...)
-			passed += n
+			continue
 		}
-		if passed >= high {
-			break
-		}
+		group := make(set, len(s))
+		p.into(group)
+		group.and(s)
+		n := group.count()
+		out = append(out, rest.rows(group, n, low-passed, high-passed)...)
+		passed += n
 	}
 	return out, true
 }
 
-// sampled is part, and sorts little more than it returns: a sample says between which two
-// assets the part is, and what is not between them is only counted. When the sample was
-// wrong, wider bounds are taken.
-func (o order) sampled(s set, total, low, high int) []uint32 {
-	sample := s.sample(fewEnough, total)
-	slices.SortFunc(sample, o.compare)
-	share := float64(len(sample)) / float64(total)
-	for wide := 5.0; ; wide *= 4 { // in standard deviations of a place in the sample
-		margin := wide * (math.Sqrt(float64(high)*share) + 1)
-		var from, until []int64
-		if i := float64(low)*share - margin; i >= 0 {
-			from = o.place(sample[int(i)])
+// posting is who has the value at a place of the order.
+func (k *key) posting(place int) *posting {
+	if k.desc {
+		place = len(k.facet.sorted) - 1 - place
+	}
+	return &k.facet.posts[k.facet.sorted[place]]
+}
+
+// stretches is how many parts of an order are counted at once.
+const stretches = 4096
+
+// counted is part, and sorts little more than it returns: how many assets there are on each
+// stretch of the first key's values says on which of them the part is, until it is on few
+// assets, or on few values with many.
+func (o order) counted(s set, low, high int) []uint32 {
+	k := &o[0]
+	from, until := 0, len(k.facet.sorted) // among the values in order
+	for {
+		width := (until - from + stretches - 1) / stretches
+		var counts [stretches]int
+		k.within(s, from, until, func(_ uint32, place int) { counts[(place-from)/width]++ })
+		first, passed := 0, 0
+		for ; passed+counts[first] <= low; first++ {
+			passed += counts[first]
 		}
-		if i := float64(high)*share + margin; i < float64(len(sample)) {
-			until = o.place(sample[int(i)])
+		last, n := first, counts[first]
+		for ; passed+n < high; last++ {
+			n += counts[last+1]
 		}
-		in, before := o.between(s, from, until)
-		if before <= low && before+len(in) >= high {
-			slices.SortFunc(in, o.compare)
-			return slices.Clone(in[low-before : high-before])
+		low, high = low-passed, high-passed
+		same := first == 0 && from+(last+1)*width >= until // between many on either side
+		from, until = from+first*width, min(from+(last+1)*width, until)
+		switch {
+		case width == 1 && n > fewEnough:
+			part, _ := o.walk(s, from, until, low, high, math.MaxInt)
+			return part
+		case n <= max(fewEnough, 2*(high-low)) || same:
+			part := make([]uint32, 0, n)
+			k.within(s, from, until, func(no uint32, _ int) { part = append(part, no) })
+			slices.SortFunc(part, o.compare)
+			return part[low:high]
 		}
 	}
 }
 
-// between is what of a set does not come before one place and not after another, where
-// they are given, and how many come before.
-func (o order) between(s set, from, until []int64) (in []uint32, before int) {
-	first, rest := &o[0], o[1:]
-	least, most := int64(math.MinInt64), int64(math.MaxInt64)
-	if from != nil {
-		least, from = from[0], from[1:]
-	}
-	if until != nil {
-		most, until = until[0], until[1:]
-	}
-	var numbers [block * 64]uint32
-	var values [block * 64]int64
-	for begin := 0; begin < len(s); begin += block {
-		part := s[begin:min(begin+block, len(s))].appendTo(numbers[:0], uint32(begin*64))
-		first.each(values[:], part)
-		for i, no := range part {
-			switch v := values[i]; {
-			case v > most || v == most && until != nil && rest.against(no, until) > 0:
-			case v < least || v == least && from != nil && rest.against(no, from) < 0:
-				before++
-			default:
-				in = append(in, no)
+// within calls do with the assets of a set whose values are from one place of an order on
+// and before another, and with their places.
+func (k *key) within(s set, from, until int, do func(no uint32, place int)) {
+	of, rank, last := k.facet.of, k.facet.rank, len(k.facet.sorted)-1
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			no := uint32(i*64 + bits.TrailingZeros64(word))
+			place := int(rank[of[no]])
+			if k.desc {
+				place = last - place
+			}
+			if place >= from && place < until {
+				do(no, place)
 			}
 		}
 	}
-	return in, before
 }

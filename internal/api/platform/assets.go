@@ -2,9 +2,11 @@ package platform
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -35,18 +37,14 @@ func (s surface) assets() {
 	const enumerations, one = "/v1/asset/enumerate", "/v1/asset/{asset_id}"
 	rest.Register(s.API, op("list-contents", http.MethodGet, enumerations+"/contents", assetTag, "Your team's assets, newest first"),
 		func(ctx context.Context, in *ContentQuery) (*struct{ Body ContentList }, error) {
-			return s.contents(ctx, nil, *in)
+			return s.contents(ctx, "", *in)
 		})
 	rest.Register(s.API, op("list-enumeration-contents", http.MethodGet, enumerations+"/{enumerate_id}/contents", assetTag, "The assets of an enumeration or a group, newest first", 404),
 		func(ctx context.Context, in *struct {
 			EnumerationPath
 			ContentQuery
 		}) (*struct{ Body ContentList }, error) {
-			narrow, err := s.Assets.Of(ctx, in.ID)
-			if err != nil {
-				return nil, err
-			}
-			return s.contents(ctx, narrow, in.ContentQuery)
+			return s.contents(ctx, in.ID, in.ContentQuery)
 		})
 	rest.Register(s.API, op("diff-enumeration", http.MethodGet, enumerations+"/{enumerate_id}/diff", assetTag, "What changed of an enumeration between two moments", 404),
 		func(ctx context.Context, in *struct {
@@ -162,28 +160,42 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 // ContentList is a page of assets.
 type ContentList struct {
 	Listing
-	Before int64                `json:"before" doc:"Given as before with the pages that follow, it keeps what arrives meanwhile from shifting them."`
-	Next   int64                `json:"next,omitempty" doc:"For a list without an order: given as before, with the offset 0, it asks for what follows this page; absent at the end."`
-	Data   []EnumerationContent `json:"data" doc:"The page."`
+	Before int64    `json:"before" doc:"Given as before with the pages that follow, it keeps what arrives meanwhile from shifting them."`
+	Next   int64    `json:"next,omitempty" doc:"For a list without an order: given as before, with the offset 0, it asks for what follows this page; absent at the end."`
+	Data   Contents `json:"data" doc:"The page."`
 }
 
-func (s surface) contents(ctx context.Context, narrow func(asset.Filter) asset.Filter, in ContentQuery) (*struct{ Body ContentList }, error) {
+// Contents are assets as lists show them, each an EnumerationContent that is written
+// already.
+type Contents [][]byte
+
+// Schema implements huma.SchemaProvider.
+func (Contents) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[[]EnumerationContent]())
+}
+
+// WriteTo writes the page as JSON, its assets as they are; see io.WriterTo.
+func (l ContentList) WriteTo(w io.Writer) (int64, error) {
+	head := l
+	head.Data = nil // written behind the rest
+	return writePage(w, struct {
+		ContentList
+		Data *struct{} `json:"data,omitempty"`
+	}{ContentList: head}, l.Data)
+}
+
+// contents is a page of an enumeration or a group, or with an empty id of all.
+func (s surface) contents(ctx context.Context, id string, in ContentQuery) (*struct{ Body ContentList }, error) {
 	q, err := in.query(time.Now())
 	if err != nil {
 		return nil, err
 	}
-	if narrow != nil {
-		q.Filter = narrow(q.Filter)
-	}
-	p, err := s.Assets.List(ctx, q)
+	q.Of = id
+	p, err := s.Assets.Write(ctx, q, func(a asset.Asset) ([]byte, error) { return json.Marshal(contentOf(a, false)) })
 	if err != nil {
 		return nil, err
 	}
-	list := ContentList{listing(Window{Limit: in.Limit, Offset: in.Offset}, len(p.Assets), p.Total, "Assets."), p.End, p.Next, make([]EnumerationContent, len(p.Assets))}
-	for i, a := range p.Assets {
-		list.Data[i] = contentOf(a, false)
-	}
-	return &struct{ Body ContentList }{list}, nil
+	return &struct{ Body ContentList }{ContentList{listing(Window{Limit: in.Limit, Offset: in.Offset}, len(p.Assets), p.Total, "Assets."), p.End, p.Next, p.Assets}}, nil
 }
 
 // findingsAt counts the findings at the host and port of an asset; of a host by itself, all

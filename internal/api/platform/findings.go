@@ -226,20 +226,26 @@ func (Results) Schema(r huma.Registry) *huma.Schema {
 func (l ResultList) WriteTo(w io.Writer) (int64, error) {
 	head := l
 	head.Data = nil // written behind the rest
-	rest, err := json.Marshal(struct {
+	return writePage(w, struct {
 		ResultList
 		Data *struct{} `json:"data,omitempty"`
-	}{ResultList: head})
+	}{ResultList: head}, l.Data)
+}
+
+// writePage writes a page whose rows are written already: head is an object of what it has
+// besides them.
+func writePage[T ~[]byte](w io.Writer, head any, rows []T) (int64, error) {
+	rest, err := json.Marshal(head)
 	if err != nil {
 		return 0, err
 	}
 	const data = `,"data":[`
 	size := len(rest) + len(data) + len("]}\n")
-	for _, r := range l.Data {
+	for _, r := range rows {
 		size += len(r) + len(",")
 	}
 	out := append(append(make([]byte, 0, size), rest[:len(rest)-1]...), data...)
-	for i, r := range l.Data {
+	for i, r := range rows {
 		if i > 0 {
 			out = append(out, ',')
 		}
