@@ -12,6 +12,8 @@ import (
 type facet struct {
 	ids    map[string]uint32 // the position of each value
 	values []string
+	last   uint32           // the position that was asked for last: what was seen together is alike
+	byInt  map[int64]uint32 // of numbers, the same as ids
 	posts  []posting
 	of     []uint32            // by asset: the position of its value
 	words  map[string][]uint32 // lower case: values of which it is a word, where it is not all of it
@@ -25,17 +27,21 @@ type facet struct {
 // A facet's value is as it is stored, or as parts makes words of it, which are searched
 // for in lower case.
 func newFacet(parts func(string) []string) *facet {
-	return &facet{ids: map[string]uint32{}, words: map[string][]uint32{}, parts: parts}
+	return &facet{ids: map[string]uint32{}, byInt: map[int64]uint32{}, words: map[string][]uint32{}, parts: parts}
 }
 
 // id is the position of a value, which is added if need be.
 func (f *facet) id(value string) uint32 {
-	if id, ok := f.ids[value]; ok {
+	if int(f.last) < len(f.values) && f.values[f.last] == value {
+		return f.last
+	}
+	id, ok := f.ids[value]
+	if f.last = id; ok {
 		return id
 	}
 	value = strings.Clone(value)
-	id := uint32(len(f.values))
-	f.ids[value] = id
+	id = uint32(len(f.values))
+	f.ids[value], f.last = id, id
 	f.values, f.posts = append(f.values, value), append(f.posts, posting{})
 	for _, word := range f.parts(value) {
 		if word != value {
@@ -45,12 +51,21 @@ func (f *facet) id(value string) uint32 {
 	return id
 }
 
-// put gives an asset a value, and takes the one that it has.
-func (f *facet) put(no uint32, value string, had bool) {
+// number is id of a number.
+func (f *facet) number(n int64) uint32 {
+	id, ok := f.byInt[n]
+	if !ok {
+		id = f.id(number(n))
+		f.byInt[n] = id
+	}
+	return id
+}
+
+// put gives an asset the value at a position, and takes the one that it has.
+func (f *facet) put(no, id uint32, had bool) {
 	for len(f.of) <= int(no) {
 		f.of = append(f.of, 0)
 	}
-	id := f.id(value)
 	if had {
 		if f.of[no] == id {
 			return

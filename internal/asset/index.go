@@ -26,6 +26,7 @@ type index struct {
 	technology, favicon, label, tls, fault, born                                          *facet
 	created, since, seen                                                                  *facet // moments: those of a batch are one
 
+	births  map[birth]uint32    // the positions of born
 	runs    map[string]runs     // by enumeration
 	below   map[string][]uint32 // by domain: the hosts below it
 	nets    []netValue          // addresses in order, once tidy
@@ -53,7 +54,7 @@ type netValue struct {
 func newIndex() *index {
 	whole := func(value string) []string { return []string{strings.ToLower(value)} }
 	several := func(value string) []string { return words(strings.ToLower(value)) }
-	x := &index{runs: map[string]runs{}, below: map[string][]uint32{}}
+	x := &index{births: map[birth]uint32{}, runs: map[string]runs{}, below: map[string][]uint32{}}
 	for _, f := range []**facet{&x.enumeration, &x.host, &x.port, &x.service, &x.status, &x.length, &x.title, &x.domain, &x.favicon, &x.born, &x.created, &x.since, &x.seen} {
 		*f = newFacet(whole)
 	}
@@ -101,6 +102,12 @@ func number(n int64) string { return fmt.Sprintf("%019d", max(n, 0)) }
 // moment is a time as a value that sorts as it does.
 func moment(t time.Time) string { return number(t.UnixMicro()) }
 
+// birth is the run of an enumeration that saw an asset first.
+type birth struct {
+	enumeration string
+	run         int64
+}
+
 // bornIn is the value of a run of an enumeration.
 func bornIn(enumeration string, run int64) string {
 	return fmt.Sprintf("%s\x00%d", strings.ToLower(enumeration), run)
@@ -122,26 +129,31 @@ func (x *index) put(r *row) {
 	_, err := netip.ParseAddr(r.host)
 	x.numeric.put(no, err == nil)
 	x.revs[no], x.run[no], x.endpoints[no] = r.rev, r.run, uint32(r.endpoints)
-	x.enumeration.put(no, r.enumeration, had)
-	x.host.put(no, r.host, had)
-	x.port.put(no, number(int64(r.port)), had)
-	x.service.put(no, r.service, had)
-	x.status.put(no, number(int64(r.status)), had)
-	x.length.put(no, number(r.length), had)
-	x.title.put(no, r.title, had)
-	x.webserver.put(no, r.webserver, had)
-	x.domain.put(no, r.domain, had)
-	x.ip.put(no, r.ip, had)
-	x.cname.put(no, r.cname, had)
-	x.technology.put(no, r.technologies, had)
-	x.favicon.put(no, r.favicon, had)
-	x.label.put(no, r.labels, had)
-	x.tls.put(no, r.tls, had)
-	x.fault.put(no, r.misconfiguration, had)
-	x.born.put(no, bornIn(r.enumeration, r.firstRun), had)
-	x.created.put(no, moment(r.createdAt.Time), had)
-	x.since.put(no, moment(r.since.Time), had)
-	x.seen.put(no, moment(r.seenAt.Time), had)
+	for _, of := range []struct {
+		facet *facet
+		value string
+	}{
+		{x.enumeration, r.enumeration}, {x.host, r.host}, {x.service, r.service}, {x.title, r.title}, {x.webserver, r.webserver}, {x.domain, r.domain}, {x.ip, r.ip},
+		{x.cname, r.cname}, {x.technology, r.technologies}, {x.favicon, r.favicon}, {x.label, r.labels}, {x.tls, r.tls}, {x.fault, r.misconfiguration},
+	} {
+		of.facet.put(no, of.facet.id(of.value), had)
+	}
+	for _, of := range []struct {
+		facet  *facet
+		number int64
+	}{
+		{x.port, int64(r.port)}, {x.status, int64(r.status)}, {x.length, r.length},
+		{x.created, r.createdAt.UnixMicro()}, {x.since, r.since.UnixMicro()}, {x.seen, r.seenAt.UnixMicro()},
+	} {
+		of.facet.put(no, of.facet.number(of.number), had)
+	}
+	b := birth{r.enumeration, r.firstRun}
+	id, known := x.births[b]
+	if !known {
+		id = x.born.id(bornIn(b.enumeration, b.run))
+		x.births[b] = id
+	}
+	x.born.put(no, id, had)
 }
 
 // drop forgets an asset.

@@ -41,8 +41,34 @@ func (as *Assets) viewPast(ctx context.Context, teamID string, q Query) (v view,
 	}
 	v = x.view(q)
 	v.teamID = teamID
+	if err := as.leaveOut(ctx, x, &v); err != nil {
+		return v, err
+	}
 	v.load = func(ctx context.Context, numbers []uint32) ([]Asset, error) { return as.readPast(ctx, x, numbers) }
 	return v, nil
+}
+
+// leaveOut takes what was deleted with its enumeration since the index was made from a view.
+func (as *Assets) leaveOut(ctx context.Context, x *pastIndex, v *view) error {
+	rows, err := as.db.Query(ctx, `SELECT id FROM asset_enumeration WHERE team_id = ?`, x.teamID)
+	there := map[string]bool{}
+	_, err = db.Collect(rows, err, func(r db.Row) (id string, err error) {
+		err = r.Scan(&id)
+		there[id] = true
+		return id, err
+	})
+	if err != nil {
+		return err
+	}
+	var shown []uint32
+	var versions []version
+	for i, no := range v.shown {
+		if there[x.index.enumeration.values[x.index.enumeration.of[no]]] {
+			shown, versions = append(shown, no), append(versions, v.versions[i])
+		}
+	}
+	v.shown, v.versions = shown, versions
+	return nil
 }
 
 // readPast reads assets by their numbers as they were, in any order.
@@ -105,10 +131,10 @@ func (as *Assets) makePast(ctx context.Context, x *pastIndex) error {
 	if err := as.readRuns(ctx, x.index, x.teamID, x.at); err != nil {
 		return err
 	}
-	if err := x.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset`+where+of, args...); err != nil {
+	if err := x.read(ctx, as.db, `SELECT `+indexColumns+` FROM asset`+where+of, args...); err != nil {
 		return err
 	}
-	if err := x.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset_past`+where+` AND until > ?`+of, past...); err != nil {
+	if err := x.read(ctx, as.db, `SELECT `+indexColumns+` FROM asset_past`+where+` AND until > ?`+of, past...); err != nil {
 		return err
 	}
 	x.tidy()

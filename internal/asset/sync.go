@@ -97,7 +97,7 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 	if err := as.readRuns(ctx, g.index, teamID, time.Time{}); err != nil {
 		return err
 	}
-	if err := g.read(ctx, as.db, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
+	if err := g.read(ctx, as.db, `SELECT `+indexColumns+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
 		return err
 	}
 	g.tidy()
@@ -107,10 +107,10 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 	return nil
 }
 
-// read puts the rows that a query of rowColumns finds into an index that knows its runs.
+// read puts the rows that a query of indexColumns finds into an index that knows its runs.
 // Those of an enumeration that it does not know are being deleted.
 func (x *index) read(ctx context.Context, d *db.DB, query string, args ...any) error {
-	return db.Each(ctx, d, query, args, func(from db.Row) (r row, err error) { return r, from.Scan(r.dest()...) }, func(part []row) {
+	return db.Each(ctx, d, query, args, func(from db.Row) (r row, err error) { return r, from.Scan(r.indexed()...) }, func(part []row) {
 		for i := range part {
 			if _, enrolled := x.runs[part[i].enumeration]; enrolled {
 				x.put(&part[i])

@@ -33,7 +33,7 @@ func TestPart(t *testing.T) {
 			} else {
 				k.facet = newFacet(words)
 				for no := range size {
-					k.facet.put(uint32(no), number(of(no)), false)
+					k.facet.put(uint32(no), k.facet.number(of(no)), false)
 				}
 				k.facet.order()
 			}

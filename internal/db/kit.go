@@ -188,10 +188,11 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Row) (T, error)) ([]T, 
 const atATime = 1000
 
 // Each reads all rows of a query with scan in one goroutine, and takes them, some at a
-// time, in the caller's: for what takes as long to put somewhere as to read.
+// time, in the caller's: for what takes as long to put somewhere as to read. What is taken
+// is written over once take returns.
 func Each[T any](ctx context.Context, q Querier, query string, args []any, scan func(Row) (T, error), take func([]T)) error {
 	work, ctx := errgroup.WithContext(ctx)
-	parts := make(chan []T, 4)
+	parts, used := make(chan []T, 4), make(chan []T, 4)
 	work.Go(func() error {
 		defer close(parts)
 		rows, err := q.Query(ctx, query, args...)
@@ -201,6 +202,10 @@ func Each[T any](ctx context.Context, q Querier, query string, args []any, scan 
 		defer rows.Close()
 		for more := true; more; {
 			var part []T
+			select {
+			case part = <-used:
+			default:
+			}
 			for len(part) < atATime {
 				if more = rows.Next(); !more {
 					break
@@ -221,6 +226,10 @@ func Each[T any](ctx context.Context, q Querier, query string, args []any, scan 
 	})
 	for part := range parts {
 		take(part)
+		select {
+		case used <- part[:0]:
+		default:
+		}
 	}
 	return work.Wait()
 }
