@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/internal/app"
@@ -53,6 +54,8 @@ func serve(cmd *cobra.Command, c app.Config) error {
 		a.Close()
 		return err
 	}
+	debug.FreeOSMemory() // what only the start needed, and here the pages of its code
+	releaseImage()
 	if base == "" {
 		fmt.Fprintln(talk, "vedette works on tasks. Stop it with Ctrl-C.")
 		return a.Run(ctx)

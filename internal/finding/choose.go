@@ -2,10 +2,12 @@ package finding
 
 import (
 	"context"
+	"iter"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
 	"golang.org/x/sync/errgroup"
@@ -14,9 +16,9 @@ import (
 // Selection is the findings that a filter picked at one moment, the newest first. It is
 // made without the index: an export of everything need not bring everything to memory.
 type Selection struct {
-	fs      *Findings
-	teamID  string
-	numbers []uint32 // falling
+	fs     *Findings
+	teamID string
+	picked *roaring.Bitmap // their numbers: a million in a row takes some bytes
 }
 
 // Select picks findings of the caller's team as FindAll does.
@@ -25,7 +27,7 @@ func (fs *Findings) Select(ctx context.Context, f Filter) (*Selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selection{fs: fs, teamID: c.TeamID}
+	s := &Selection{fs, c.TeamID, roaring.New()}
 	if len(f.IDs) == 0 {
 		err = s.add(ctx, f, nil)
 	}
@@ -34,17 +36,21 @@ func (fs *Findings) Select(ctx context.Context, f Filter) (*Selection, error) {
 			err = s.add(ctx, f, part)
 		}
 	}
-	slices.SortFunc(s.numbers, func(a, b uint32) int { return int(int64(b) - int64(a)) })
-	s.numbers = slices.Compact(s.numbers)
+	s.picked.RunOptimize()
 	return s, err
 }
 
 // Len is how many findings there are, unless some are deleted meanwhile.
-func (s *Selection) Len() int { return len(s.numbers) }
+func (s *Selection) Len() int { return int(s.picked.GetCardinality()) }
 
 // First is the first n findings of it.
 func (s *Selection) First(n int) *Selection {
-	return &Selection{s.fs, s.teamID, s.numbers[:min(n, len(s.numbers))]}
+	first := &Selection{s.fs, s.teamID, s.picked.Clone()}
+	if more := s.Len() - n; more > 0 {
+		least, _ := s.picked.Select(uint32(more)) // there are more than that
+		first.picked.RemoveRange(0, uint64(least))
+	}
+	return first
 }
 
 // add picks among all findings, or among those with these ids. Columns that hold one word
@@ -59,7 +65,7 @@ func (s *Selection) add(ctx context.Context, f Filter, ids []string) error {
 	if looks {
 		columns = "no, host, template_id, name, categories, tags, labels"
 	}
-	rows, err := s.fs.db.Query(ctx, `SELECT `+columns+` FROM finding`+w.String()+` ORDER BY no DESC`, w.Args...)
+	rows, err := s.fs.db.Query(ctx, `SELECT `+columns+` FROM finding`+w.String()+` ORDER BY no`, w.Args...)
 	if err != nil {
 		return err
 	}
@@ -78,7 +84,7 @@ func (s *Selection) add(ctx context.Context, f Filter, ids []string) error {
 		if err != nil {
 			return err
 		}
-		s.numbers = append(s.numbers, no)
+		s.picked.Add(no)
 	}
 	return rows.Err()
 }
@@ -87,7 +93,7 @@ func (s *Selection) add(ctx context.Context, f Filter, ids []string) error {
 func (f Filter) where(teamID string) (w db.Where) {
 	w.And("team_id = ?", teamID)
 	for column, values := range map[string][]string{
-		"severity": lower(f.Severities), "status": words(f.Statuses), "scan_id": f.ScanIDs, "host": lower(f.Hosts), "template_id": f.Templates,
+		"severity": f.someSeverities(), "status": words(f.Statuses), "scan_id": f.ScanIDs, "host": lower(f.Hosts), "template_id": f.Templates,
 	} {
 		if len(values) > 0 {
 			for i := range values {
@@ -114,6 +120,18 @@ func (f Filter) where(teamID string) (w db.Where) {
 		w.And("no < ?", f.Before)
 	}
 	return w
+}
+
+// someSeverities are those that a filter names; none where it names all, so that the
+// database need not look at each finding for them.
+func (f Filter) someSeverities() []string {
+	named := lower(f.Severities)
+	for _, severity := range Severities {
+		if !slices.Contains(named, severity) {
+			return named
+		}
+	}
+	return nil
 }
 
 // labelled is what a matcher looks at.
@@ -179,7 +197,7 @@ func (s *Selection) Encode(ctx context.Context, encode func(dst []byte, d *Docum
 	used := make(chan []byte, cap(turns)+2)
 	work.Go(func() error {
 		defer close(turns)
-		for part := range slices.Chunk(s.numbers, pieceRows) {
+		for part := range s.parts() {
 			out := make(chan piece)
 			select {
 			case turns <- out:
@@ -212,6 +230,22 @@ func (s *Selection) Encode(ctx context.Context, encode func(dst []byte, d *Docum
 		return nil
 	})
 	return work.Wait()
+}
+
+// parts are the numbers, the greatest first, as many at a time as one goroutine reads.
+func (s *Selection) parts() iter.Seq[[]uint32] {
+	return func(yield func([]uint32) bool) {
+		numbers := s.picked.ReverseIterator()
+		for numbers.HasNext() {
+			part := make([]uint32, 0, pieceRows)
+			for numbers.HasNext() && len(part) < pieceRows {
+				part = append(part, numbers.Next())
+			}
+			if !yield(part) {
+				return
+			}
+		}
+	}
 }
 
 // reader reads one part of a selection.

@@ -60,7 +60,7 @@ func TestEncodeIsInOrder(t *testing.T) {
 		if _, err := r.Delete(r.alice, Filter{Ports: []int{8003}}); err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range []Filter{{}, {Ports: []int{8001, 8002}}, {Severities: []string{"critical"}}, {Hosts: []string{"h5.example5.com"}}} {
+		for _, f := range []Filter{{}, {Ports: []int{8001, 8002}}, {Severities: []string{"critical"}}, {Severities: append([]string{"HIGH"}, Severities...)}, {Hosts: []string{"h5.example5.com"}}} {
 			all := plainly(r.all(t), f, nil)
 			got := r.encoded(t, f)
 			if f.Ports != nil { // plainly knows no ports
@@ -73,6 +73,9 @@ func TestEncodeIsInOrder(t *testing.T) {
 		s, err := r.Select(r.alice, Filter{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if newest := s.First(pieceRows + 1); newest.Len() != pieceRows+1 || newest.picked.Minimum() <= s.picked.Minimum() || newest.picked.Maximum() != s.picked.Maximum() || s.First(1<<30).Len() != s.Len() {
+			t.Errorf("the first of %d: %d from %d to %d", s.Len(), newest.Len(), newest.picked.Minimum(), newest.picked.Maximum())
 		}
 		stop := errors.New("enough")
 		if err := s.Encode(r.alice, appendLine, func([]byte, int) error { return stop }); !errors.Is(err, stop) {
@@ -99,7 +102,7 @@ func (r room) all(t testing.TB) (out []Finding) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err = r.load(r.alice, r.team, s.numbers)
+	out, err = r.load(r.alice, r.team, s.picked.ToArray())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/db"
@@ -207,8 +206,7 @@ func orEmptyText(value Raw) Raw {
 
 // appendText appends a text as a JSON string.
 func appendText(dst []byte, text string) []byte {
-	plain := func(r rune) bool { return r >= ' ' && r < 0x7f && !strings.ContainsRune(`"\\<>&`, r) }
-	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+	if plain(text) {
 		return append(append(append(dst, '"'), text...), '"')
 	}
 	quoted, err := json.Marshal(text)
@@ -216,4 +214,14 @@ func appendText(dst []byte, text string) []byte {
 		return append(dst, `""`...)
 	}
 	return append(dst, quoted...)
+}
+
+// plain reports whether a text stands in JSON as it is.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }
