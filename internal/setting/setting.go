@@ -138,7 +138,7 @@ func (s *Settings) Create(ctx context.Context, n NewConfig) (Config, error) {
 	}
 	now := db.At(s.now())
 	out := Config{
-		ID: ids.New(), Type: n.Type, Name: n.Name, Text: doc.masked(), Provider: provider, Global: n.Global,
+		ID: ids.New(), Type: n.Type, Name: n.Name, Text: doc.masked(n.Type), Provider: provider, Global: n.Global,
 		CreatedAt: now.Time, UpdatedAt: now.Time,
 	}
 	sealed, err := s.box.Seal(doc.text, out.ID)
@@ -261,7 +261,7 @@ func (s *Settings) scan(row db.Row, c account.Caller) (config Config, doc docume
 		return config, doc, err
 	}
 	doc.encoded = encoded
-	config.Text, config.CreatedAt, config.UpdatedAt = doc.masked(), created.Time, updated.Time
+	config.Text, config.CreatedAt, config.UpdatedAt = doc.masked(config.Type), created.Time, updated.Time
 	config.ReadOnly = c.Role.ReadsOnly()
 	return config, doc, nil
 }
@@ -300,7 +300,7 @@ func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, er
 			return err
 		}
 		now := db.At(s.now())
-		config.Text, config.UpdatedAt = doc.masked(), now.Time
+		config.Text, config.UpdatedAt = doc.masked(config.Type), now.Time
 		out = config
 		_, err = tx.Exec(ctx, `UPDATE setting SET name = ?, provider = ?, sealed = ?, encoded = ?, global = ?, updated_at = ? WHERE id = ?`,
 			config.Name, config.Provider, sealed, doc.encoded, config.Global, now, config.ID)

@@ -80,6 +80,14 @@ func TestSecretsAreSealedAndMasked(t *testing.T) {
 		if err != nil || len(applied) != 1 || !strings.Contains(string(applied[0].Text), "ghp_very_secret") {
 			t.Fatalf("%+v %v", applied, err)
 		}
+		// All values of subfinder are keys.
+		keys := h.create(t, setting.Subfinder, "shodan: [very_secret]\n")
+		if found, err := h.ByID(h.ctx, keys.ID); err != nil || found.Text != keys.Text || strings.Contains(keys.Text, "very_secret") || !strings.Contains(keys.Text, "shodan") {
+			t.Errorf("shown: %s, and then %s %v", keys.Text, found.Text, err)
+		}
+		if _, err := h.Update(h.ctx, keys.ID, setting.Update{Text: &keys.Text}); err != nil {
+			t.Errorf("sent back: %v", err)
+		}
 		// A secret does not follow its address to another place.
 		moved := strings.Replace(c.Text, "git.example.com", "evil.example.com", 1)
 		if _, err := h.Update(h.ctx, c.ID, setting.Update{Text: &moved}); !errs.Is(err, errs.Invalid) || errs.From(err).Param != "config" {

@@ -87,10 +87,11 @@ func plain(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// masked is the text as it may be shown.
-func (d document) masked() string {
+// masked is the text of a configuration of a type as it may be shown. All that those of
+// subfinder have are names of sources and their keys.
+func (d document) masked(t Type) string {
 	text := d.text
-	if root, changed := hide(d.root, false); changed {
+	if root, changed := hide(d.root, t == Subfinder); changed {
 		text = render(root)
 	}
 	if d.encoded {
@@ -252,7 +253,7 @@ func field(n *yaml.Node, key string) *yaml.Node {
 func same(item *yaml.Node, at int, old []*yaml.Node) *yaml.Node {
 	for _, key := range []string{"id", "name", "provider"} {
 		mine := field(item, key)
-		if mine == nil {
+		if mine == nil || mine.Value == Mask {
 			continue
 		}
 		for _, o := range old {
