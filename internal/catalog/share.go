@@ -111,7 +111,9 @@ func (s *Share) apply(up ShareUpdate, now time.Time) (err error) {
 			if err != nil {
 				return errs.Field("emails", "emails: %.80q is no e-mail address.", text)
 			}
-			s.Emails = append(s.Emails, email)
+			if !slices.Contains(s.Emails, email) {
+				s.Emails = append(s.Emails, email)
+			}
 		}
 	}
 	if up.Organizations != nil {
@@ -121,7 +123,9 @@ func (s *Share) apply(up ShareUpdate, now time.Time) (err error) {
 			if text == "" || len(text) > 253 || db.Clean(text) != text {
 				return errs.Field("organizations", "organizations: %.80q is neither the id of a team nor an e-mail domain.", text)
 			}
-			s.Organizations = append(s.Organizations, text)
+			if !slices.Contains(s.Organizations, text) {
+				s.Organizations = append(s.Organizations, text)
+			}
 		}
 	}
 	switch {

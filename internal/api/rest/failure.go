@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/vedette-sec/vedette/internal/errs"
 )
 
@@ -32,19 +33,28 @@ func fromHuma(status int, message string, details []error) *errs.Error {
 		if !ok {
 			continue
 		}
-		problem := d.ErrorDetail()
-		field := fieldOf(problem.Location)
+		field, text := problemOf(d.ErrorDetail())
 		if e.Param == "" {
 			e.Param = field
 		}
 		if len(problems) < 5 {
-			problems = append(problems, strings.TrimSpace(field+": "+problem.Message))
+			problems = append(problems, strings.TrimSpace(field+": "+text))
 		}
 	}
 	if len(problems) > 0 {
 		e.Message = strings.Join(problems, "; ")
 	}
 	return e
+}
+
+// problemOf is which field of a request is wrong, and why. One that is missing is itself the
+// field, not what it is missing in.
+func problemOf(d *huma.ErrorDetail) (field, text string) {
+	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
+	if name, ok := strings.CutPrefix(d.Message, before); ok && strings.HasSuffix(name, after) {
+		return fieldOf(d.Location + "." + strings.TrimSuffix(name, after)), "it is required"
+	}
+	return fieldOf(d.Location), d.Message
 }
 
 // fieldOf is the field's name without huma's prefix for the place it is in.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/ids"
@@ -445,5 +446,16 @@ func TestRefusalNamesEveryFieldAtFault(t *testing.T) {
 	resp, e, _ := s.do(t, "POST", "/things", strings.NewReader(`{"word": "too long", "n": 0}`))
 	if resp.StatusCode != 400 || e.Code != "invalid_request" || e.Param == "" || !strings.Contains(e.Message, "word") || !strings.Contains(e.Message, "n:") {
 		t.Errorf("answers %d %+v", resp.StatusCode, e)
+	}
+}
+
+func TestRefusalNamesTheFieldThatIsMissing(t *testing.T) {
+	missing := &huma.ErrorDetail{Message: fmt.Sprintf(validation.MsgExpectedRequiredProperty, "word"), Location: "body.things[0]"}
+	if e := fromHuma(422, "", []error{missing}); e.Param != "things[0].word" || e.Message != "things[0].word: it is required" {
+		t.Errorf("%+v", e)
+	}
+	missing.Location = "body"
+	if e := fromHuma(422, "", []error{missing}); e.Param != "word" {
+		t.Errorf("%+v", e)
 	}
 }
