@@ -48,7 +48,7 @@ const MaxIDs = 10_000
 // SetStatus decides about the findings that a filter picks, and returns how many had
 // another status. An id in the filter that is not of the caller's team is refused.
 func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed int, err error) {
-	return fs.alter(ctx, f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
+	return fs.alter(ctx, "vuln_ids", f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
 		if old.Status == to {
 			return false, nil
 		}
@@ -80,7 +80,7 @@ const (
 // SetLabels changes the labels of the findings that a filter picks, and returns how many
 // had others.
 func (fs *Findings) SetLabels(ctx context.Context, f Filter, mode LabelMode, labels []string) (changed int, err error) {
-	return fs.alter(ctx, f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
+	return fs.alter(ctx, "ids", f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
 		var to []string
 		switch mode {
 		case AppendLabels:
@@ -104,7 +104,7 @@ func (fs *Findings) SetLabels(ctx context.Context, f Filter, mode LabelMode, lab
 
 // Delete deletes the findings that a filter picks, and returns how many there were.
 func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err error) {
-	return fs.alter(ctx, f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
+	return fs.alter(ctx, "ids", f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
 		if err := fs.remove(ctx, tx, c.TeamID, old.no, rev); err != nil {
 			return false, err
 		}
@@ -153,17 +153,18 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 }
 
 // alter calls do with each finding that a filter picks, all in one transaction, with a
-// revision of its own for each. What is deleted meanwhile is left out.
-func (fs *Findings) alter(ctx context.Context, f Filter, do alteration) (changed int, err error) {
+// revision of its own for each. What is deleted meanwhile is left out. The field in which
+// ids are named is at fault when nothing says which findings are meant.
+func (fs *Findings) alter(ctx context.Context, field string, f Filter, do alteration) (changed int, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if f.picksAll() {
-		return 0, errs.Field("ids", "ids is required, or something else that says which findings are meant.")
+		return 0, errs.Field(field, "%s is required, or something else that says which findings are meant.", field)
 	}
 	if len(f.IDs) > MaxIDs {
-		return 0, errs.Field("ids", "ids must name at most %d findings.", MaxIDs)
+		return 0, errs.Field(field, "%s must name at most %d findings.", field, MaxIDs)
 	}
 	picked, err := fs.picked(ctx, c.TeamID, f)
 	if err != nil {

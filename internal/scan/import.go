@@ -7,8 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/db"
@@ -19,7 +22,7 @@ import (
 )
 
 const (
-	importBatch = 2500    // results in one transaction
+	importBatch = 5000    // results in one transaction
 	importBytes = 8 << 20 // bytes after which a transaction takes no further result
 	maxLine     = 8 << 20 // bytes of one result
 )
@@ -68,12 +71,16 @@ func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Importe
 // own, which are stored, the message tells.
 func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(tx *db.Tx) error) (Imported, error) {
 	done := Imported{ScanID: s.ID}
-	batches := make(chan []finding.Sighting, 1)
+	batches := make(chan finding.Prepared, 1)
 	work, ctx := errgroup.WithContext(ctx)
 	var bad error
 	work.Go(func() error {
 		defer close(batches)
-		bad = readResults(body, func(batch []finding.Sighting) error {
+		bad = readResults(body, func(seen []finding.Sighting) error {
+			batch, err := finding.Prepare(finding.Origin{TeamID: s.TeamID, ScanID: s.ID, Run: s.Run}, seen)
+			if err != nil {
+				return err
+			}
 			select {
 			case batches <- batch:
 				return nil
@@ -96,7 +103,7 @@ func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(
 				if n == 0 {
 					return errs.Missing("scan") // it was deleted meanwhile
 				}
-				added, err := ss.findings.Add(ctx, tx, finding.Origin{TeamID: s.TeamID, ScanID: s.ID, Run: s.Run}, batch)
+				added, err := ss.findings.Store(ctx, tx, batch)
 				tx.AfterCommit(func() { done.Stored, done.Known = done.Stored+added.New, done.Known+added.Again })
 				return err
 			})
@@ -181,10 +188,37 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
+// problem says in words of the caller why a line cannot be read.
+func problem(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		field := strings.TrimPrefix(wrong.Field, "Event.")
+		return fmt.Sprintf("%s is no %s", cmp.Or(field, "it"), jsonKind(wrong.Type))
+	}
+	if wrong, ok := errors.AsType[*time.ParseError](err); ok {
+		return fmt.Sprintf("%q is no time as RFC 3339 has it", clip(wrong.Value, 40))
+	}
+	return err.Error()
+}
+
+// jsonKind is what JSON calls the values of a type.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Slice:
+		return "array"
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "object"
+	}
+	return "number"
+}
+
 func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
 	var r result
 	if err := json.Unmarshal(line, &r); err != nil {
-		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: %s.", n, clip(err.Error(), 200)).At("body")
+		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: %s.", n, clip(problem(err), 200)).At("body")
 	}
 	if r.TemplateID == "" || r.Host == "" && r.MatchedAt == "" {
 		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: it needs template-id, and host or matched-at.", n).At("body")

@@ -31,7 +31,7 @@ var Frequencies = []Frequency{Hourly, Daily, Weekly, Monthly, Custom}
 // Rule says when a schedule comes due.
 type Rule struct {
 	Frequency Frequency
-	StartTime string // HH:MM or HH:MM:SS, in the zone; empty: when it was set
+	StartTime string // HH:MM or HH:MM:SS, in the zone, or HH:MM:SSZ in UTC; empty: when it was set
 	Hours     int    // between launches of an hourly one, 1 to 24
 	Weekdays  []int  // 0 is Sunday
 	Cron      string // minute, hour, day, month, weekday
@@ -49,6 +49,19 @@ func (r Rule) Next(after time.Time) (time.Time, error) {
 	return times.Next(after).UTC(), nil
 }
 
+// clock is a time of day. RFC 3339 writes it with a Z, where no other zone is named.
+func clock(text string, zone *time.Location) (start time.Time, err error) {
+	if utc, ok := strings.CutSuffix(text, "Z"); ok && zone == time.UTC {
+		text = utc
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if start, err = time.Parse(layout, text); err == nil {
+			return start, nil
+		}
+	}
+	return start, errs.Field("start_time", "start_time must be HH:MM or HH:MM:SS; with a Z at its end no other time_zone may be named.")
+}
+
 // times makes what says when a schedule comes due.
 func (r Rule) times() (cron.Schedule, error) {
 	zone, err := time.LoadLocation(r.TimeZone)
@@ -58,10 +71,8 @@ func (r Rule) times() (cron.Schedule, error) {
 	set := r.SetAt.In(zone)
 	start := set
 	if r.StartTime != "" {
-		if start, err = time.Parse("15:04:05", r.StartTime); err != nil {
-			if start, err = time.Parse("15:04", r.StartTime); err != nil {
-				return nil, errs.Field("start_time", "start_time must be HH:MM or HH:MM:SS.")
-			}
+		if start, err = clock(r.StartTime, zone); err != nil {
+			return nil, err
 		}
 	}
 	for _, day := range r.Weekdays {

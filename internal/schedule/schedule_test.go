@@ -16,7 +16,7 @@ func TestScheduleTimes(t *testing.T) {
 		"daily":   {Rule{Frequency: Daily, StartTime: "08:00", TimeZone: "Europe/Berlin"}, "28 07:00, 29 06:00, 30 06:00"},
 		"weekly":  {Rule{Frequency: Weekly}, "3 09:15, 10 09:15, 17 09:15"},
 		"monthly": {Rule{Frequency: Monthly, StartTime: "00:00:00"}, "27 00:00, 27 00:00, 27 00:00"},
-		"custom":  {Rule{Frequency: Custom, Weekdays: []int{0, 6}, StartTime: "12:00"}, "28 12:00, 29 12:00, 4 12:00"},
+		"custom":  {Rule{Frequency: Custom, Weekdays: []int{0, 6}, StartTime: "12:00:00Z"}, "28 12:00, 29 12:00, 4 12:00"},
 		"cron":    {Rule{Frequency: Custom, Cron: "30 4 1,15 * *"}, "1 04:30, 15 04:30, 1 04:30"},
 	} {
 		c.s.SetAt = set

@@ -173,7 +173,7 @@ type ScheduleRequest struct {
 // TimesRequest says when a schedule is to launch.
 type TimesRequest struct {
 	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"How often."`
-	StartTime string `json:"start_time,omitempty" maxLength:"8" doc:"HH:MM or HH:MM:SS, in the zone; the time of the call without it."`
+	StartTime string `json:"start_time,omitempty" maxLength:"9" doc:"HH:MM or HH:MM:SS, in the zone, or HH:MM:SSZ in UTC; the time of the call without it."`
 	Hours     int    `json:"hourly_frequency,omitempty" minimum:"1" maximum:"24" doc:"Hours between launches, for hourly."`
 	Weekdays  []int  `json:"custom_weekdays,omitempty" maxItems:"7" doc:"Days of the week, 0 is Sunday; for custom, and the first for weekly."`
 	Cron      string `json:"cron,omitempty" maxLength:"100" doc:"For custom: minute, hour, day, month, weekday."`
