@@ -214,26 +214,40 @@ func (t *texts) take(values []string) {
 
 // search looks at the values that a match does not know yet.
 func (t *texts) search(m *match, part []byte, holds func(value []byte) bool) {
-	at := uint32(0)
-	if m.n > 0 {
-		at = t.ends[m.n-1]
+	known := m.n
+	for _, ids := range split(len(t.ends)-known, func(from, until int) []uint32 { return t.among(known+from, known+until, part, holds) }) {
+		m.ids = append(m.ids, ids...)
 	}
-	for id := m.n; id < len(t.ends); id++ {
-		next := bytes.Index(t.all[at:], part)
+	m.n = len(t.ends)
+}
+
+// among is the positions of the values that contain a part and hold, from one position on
+// and before another.
+func (t *texts) among(from, until int, part []byte, holds func(value []byte) bool) (ids []uint32) {
+	if from == until {
+		return nil
+	}
+	all := t.all[:t.ends[until-1]]
+	for id, at := from, t.begin(from); id < until; id++ {
+		next := bytes.Index(all[at:], part)
 		if next < 0 {
 			break
 		}
 		for end := at + uint32(next); t.ends[id] <= end; {
 			id++
 		}
-		begin := uint32(0)
-		if id > 0 {
-			begin = t.ends[id-1]
-		}
-		if holds(t.all[begin : t.ends[id]-1]) {
-			m.ids = append(m.ids, uint32(id))
+		if holds(all[t.begin(id) : t.ends[id]-1]) {
+			ids = append(ids, uint32(id))
 		}
 		at = t.ends[id]
 	}
-	m.n = len(t.ends)
+	return ids
+}
+
+// begin is where the value at a position begins.
+func (t *texts) begin(id int) uint32 {
+	if id == 0 {
+		return 0
+	}
+	return t.ends[id-1]
 }

@@ -184,14 +184,16 @@ func (x *index) having(f *facet, ids []uint32) (s set, bytes int) {
 	for _, id := range ids {
 		wanted[id/64] |= 1 << (id % 64)
 	}
-	for i, word := range x.live {
-		of := f.of[i*64 : min(i*64+64, len(f.of))]
-		var found uint64
-		for bit, id := range of {
-			found |= wanted[id/64] >> (id % 64) & 1 << bit
+	splitSet(x.live, func(from, until int) struct{} {
+		for i := from; i < until; i++ {
+			var found uint64
+			for bit, id := range f.of[i*64 : min(i*64+64, len(f.of))] {
+				found |= wanted[id/64] >> (id % 64) & 1 << bit
+			}
+			s[i] = found & x.live[i]
 		}
-		s[i] = found & word
-	}
+		return struct{}{}
+	})
 	return s, s.bytes()
 }
 

@@ -2,7 +2,9 @@ package asset
 
 import (
 	"math/bits"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -99,6 +101,27 @@ func (s set) keep(holds func(no uint32) bool) {
 			}
 		}
 	}
+}
+
+// fewTogether is how many of something are not worth a second processor.
+const fewTogether = 1 << 14
+
+// split has a range of n gone through by all processors at once, each a part of it. What
+// the parts come to is in their order.
+func split[T any](n int, do func(from, until int) T) []T {
+	parts := max(min(runtime.GOMAXPROCS(0), n/fewTogether), 1)
+	out := make([]T, parts)
+	var work sync.WaitGroup
+	for i := range parts {
+		work.Go(func() { out[i] = do(n*i/parts, n*(i+1)/parts) })
+	}
+	work.Wait()
+	return out
+}
+
+// splitSet is split of the words of a set.
+func splitSet[T any](s set, do func(word, words int) T) []T {
+	return split(64*len(s), func(from, until int) T { return do(from/64, until/64) })
 }
 
 func (s set) numbers() []uint32 {

@@ -101,8 +101,9 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 		return err
 	}
 	g.tidy()
-	g.host.text.take(g.host.values) // or the first who searches would wait for it
-	g.title.text.take(g.title.values)
+	for _, f := range []*facet{g.host, g.title, g.ip, g.cname, g.technology, g.label} {
+		f.text.take(f.values) // or the first who searches would wait for it
+	}
 	g.rev, g.synced = rev, as.now()
 	return nil
 }

@@ -174,9 +174,8 @@ func (o order) counted(s set, low, high int) []uint32 {
 	k := &o[0]
 	from, until := 0, len(k.facet.sorted) // among the values in order
 	for {
-		width := (until - from + stretches - 1) / stretches
-		var counts [stretches]int
-		k.within(s, from, until, func(_ uint32, place int) { counts[(place-from)/width]++ })
+		wide := bits.Len(uint(until-from-1) / stretches) // a stretch has 1 << wide values
+		counts := k.count(s, from, until, wide)
 		first, passed := 0, 0
 		for ; passed+counts[first] <= low; first++ {
 			passed += counts[first]
@@ -186,35 +185,57 @@ func (o order) counted(s set, low, high int) []uint32 {
 			n += counts[last+1]
 		}
 		low, high = low-passed, high-passed
-		same := first == 0 && from+(last+1)*width >= until // between many on either side
-		from, until = from+first*width, min(from+(last+1)*width, until)
+		same := first == 0 && from+(last+1)<<wide >= until // between many on either side
+		from, until = from+first<<wide, min(from+(last+1)<<wide, until)
 		switch {
-		case width == 1 && n > fewEnough:
+		case wide == 0 && n > fewEnough:
 			part, _ := o.walk(s, from, until, low, high, math.MaxInt)
 			return part
 		case n <= max(fewEnough, 2*(high-low)) || same:
-			part := make([]uint32, 0, n)
-			k.within(s, from, until, func(no uint32, _ int) { part = append(part, no) })
+			part := k.within(s, from, until)
 			slices.SortFunc(part, o.compare)
 			return part[low:high]
 		}
 	}
 }
 
-// within calls do with the assets of a set whose values are from one place of an order on
-// and before another, and with their places.
-func (k *key) within(s set, from, until int, do func(no uint32, place int)) {
+// places calls do with the assets in some words of a set whose values are from one place of
+// an order on and before another, and with how far from the first.
+func (k *key) places(s set, word, words, from, until int, do func(no uint32, place int)) {
 	of, rank, last := k.facet.of, k.facet.rank, len(k.facet.sorted)-1
-	for i, word := range s {
-		for ; word != 0; word &= word - 1 {
+	for i := word; i < words; i++ {
+		for word := s[i]; word != 0; word &= word - 1 {
 			no := uint32(i*64 + bits.TrailingZeros64(word))
 			place := int(rank[of[no]])
 			if k.desc {
 				place = last - place
 			}
 			if place >= from && place < until {
-				do(no, place)
+				do(no, place-from)
 			}
 		}
 	}
+}
+
+// count is how many assets of a set there are on each stretch of an order between two
+// places.
+func (k *key) count(s set, from, until, wide int) (total [stretches]int) {
+	for _, counts := range splitSet(s, func(word, words int) *[stretches]int {
+		counts := new([stretches]int)
+		k.places(s, word, words, from, until, func(_ uint32, place int) { counts[place>>wide]++ })
+		return counts
+	}) {
+		for i, n := range counts {
+			total[i] += n
+		}
+	}
+	return total
+}
+
+// within is the assets of a set from one place of an order on and before another.
+func (k *key) within(s set, from, until int) []uint32 {
+	return slices.Concat(splitSet(s, func(word, words int) (part []uint32) {
+		k.places(s, word, words, from, until, func(no uint32, _ int) { part = append(part, no) })
+		return part
+	})...)
 }
