@@ -30,13 +30,40 @@ type Origin struct {
 // Added is what became of sightings.
 type Added struct{ New, Again int }
 
-// Add stores sightings in the caller's transaction: what the scan has not seen yet is
+// Prepared is sightings of a scan as they will be stored.
+type Prepared struct {
+	from Origin
+	rows []row
+}
+
+// Prepare does what of storing sightings needs no transaction.
+func Prepare(from Origin, seen []Sighting) (Prepared, error) {
+	p := Prepared{from, make([]row, len(seen))}
+	for i, s := range seen {
+		var err error
+		if p.rows[i], err = rowOf(from, s); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// Add stores sightings; see Store.
+func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sighting) (Added, error) {
+	p, err := Prepare(from, seen)
+	if err != nil {
+		return Added{}, err
+	}
+	return fs.Store(ctx, tx, p)
+}
+
+// Store stores sightings in the caller's transaction: what the scan has not seen yet is
 // new; what it has seen in an earlier run is marked as seen again, and comes back as a
 // regression when it was fixed since; what this run saw already stays as it is.
-func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sighting) (Added, error) {
+func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, error) {
 	var all Added
-	for part := range slices.Chunk(seen, batch) {
-		added, err := fs.add(ctx, tx, from, part)
+	for part := range slices.Chunk(p.rows, batch) {
+		added, err := fs.store(ctx, tx, p.from, part)
 		if err != nil {
 			return all, err
 		}
@@ -58,14 +85,10 @@ type known struct {
 	at     db.Time // of its last change
 }
 
-func (fs *Findings) add(ctx context.Context, tx *db.Tx, from Origin, seen []Sighting) (Added, error) {
+func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []row) (Added, error) {
 	rows := make([]row, 0, len(seen))
 	byID := make(map[string]int, len(seen))
-	for _, s := range seen {
-		r, err := fs.row(from, s)
-		if err != nil {
-			return Added{}, err
-		}
+	for _, r := range seen {
 		if _, twice := byID[r.id]; !twice {
 			byID[r.id] = len(rows)
 			rows = append(rows, r)
@@ -74,6 +97,13 @@ func (fs *Findings) add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 	no, rev, err := fs.number(ctx, tx, from.TeamID, int64(len(rows)), int64(len(rows)))
 	if err != nil {
 		return Added{}, err
+	}
+	now := db.At(fs.now()) // with the team's log in hand, so that times grow as numbers do
+	for i := range rows {
+		rows[i].createdAt = now
+		if rows[i].seenAt.IsZero() {
+			rows[i].seenAt = now
+		}
 	}
 	if err := weigh(ctx, tx, from.TeamID, rows); err != nil {
 		return Added{}, err
@@ -153,7 +183,7 @@ func (fs *Findings) again(ctx context.Context, tx *db.Tx, from Origin, old known
 	return err
 }
 
-// row is a sighting as it is stored.
+// row is a sighting as it is stored. Its numbers and the time come with the transaction.
 type row struct {
 	no, rev                int64
 	id, hash, severity     string
@@ -165,21 +195,17 @@ type row struct {
 	event, exchange        []byte
 }
 
-func (fs *Findings) row(from Origin, s Sighting) (r row, err error) {
+func rowOf(from Origin, s Sighting) (r row, err error) {
 	e := s.Event
 	p := placeOf(e, s.Scheme)
-	now := db.At(fs.now())
 	r = row{
 		hash: p.fingerprint(e), severity: strings.ToLower(string(e.Info.Severity)), templateID: db.Clean(e.TemplateID), name: db.Clean(e.Info.Name),
 		host: db.Clean(p.host), port: p.port, tags: join(e.Info.Tags), categories: join(categoriesOf(e.Type, e.TemplatePath)),
-		isInternal: internal(e.IP, p.host), isTicket: len(e.IssueTrackers) > 0, createdAt: now, seenAt: db.At(e.Timestamp),
+		isInternal: internal(e.IP, p.host), isTicket: len(e.IssueTrackers) > 0, seenAt: db.At(e.Timestamp),
 	}
 	r.id = idOf(from.ScanID, r.hash)
 	if !slices.Contains(Severities, r.severity) {
 		r.severity = "unknown"
-	}
-	if e.Timestamp.IsZero() {
-		r.seenAt = now
 	}
 	if r.exchange, err = json.Marshal(exchange{e.Request, e.Response, s.TemplateEncoded}); err != nil {
 		return r, err
