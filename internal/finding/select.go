@@ -51,8 +51,28 @@ var Sortable = map[string]string{
 	"host": "host", "port": "port", "template_id": "template", "template": "template",
 }
 
-// pick is the findings that a filter picks; ids are the numbers of Filter.IDs.
-func (x *index) pick(f Filter, ids []uint32) *roaring.Bitmap {
+// span is a range of numbers: from the first, before the second.
+type span struct{ From, To uint32 }
+
+// span is the numbers that a filter's times and Before leave. Numbers are given in the
+// order of arrival, so that a time is a range of them.
+func (x *index) span(f Filter) span {
+	s := span{0, uint32(len(x.rows))}
+	if !f.Since.IsZero() {
+		s.From = uint32(x.firstAt(f.Since.UnixMicro()))
+	}
+	if !f.Until.IsZero() {
+		s.To = uint32(x.firstAt(f.Until.UnixMicro()))
+	}
+	if f.Before > 0 {
+		s.To = uint32(min(f.Before, int64(s.To)))
+	}
+	return s
+}
+
+// pick is the findings of a range that a filter picks; ids are the numbers of Filter.IDs.
+// The filter's own times are those of the range.
+func (x *index) pick(f Filter, within span, ids []uint32) *roaring.Bitmap {
 	sets := []*roaring.Bitmap{x.live}
 	one := func(facet *facet, values []string) {
 		if len(values) > 0 {
@@ -91,10 +111,8 @@ func (x *index) pick(f Filter, ids []uint32) *roaring.Bitmap {
 			out.AndNot(set)
 		}
 	}
-	x.between(out, f.Since, f.Until)
-	if f.Before > 0 && f.Before < int64(len(x.rows)) {
-		out.RemoveRange(uint64(f.Before), uint64(len(x.rows)))
-	}
+	out.RemoveRange(0, uint64(within.From))
+	out.RemoveRange(uint64(within.To), uint64(len(x.rows)))
 	if len(f.Domains) > 0 {
 		out = x.narrow(out, x.below(f.Domains), nil)
 	}
@@ -161,18 +179,6 @@ func (x *index) narrow(set *roaring.Bitmap, hosts, templates []uint32) *roaring.
 	return roaring.BitmapOf(kept...)
 }
 
-// between removes what was not found in a time. Numbers are given in the order of
-// arrival, so that a time is a range of them.
-func (x *index) between(set *roaring.Bitmap, since, until time.Time) {
-	end := uint64(len(x.rows))
-	if !since.IsZero() {
-		set.RemoveRange(0, uint64(x.firstAt(since.UnixMicro())))
-	}
-	if !until.IsZero() {
-		set.RemoveRange(uint64(x.firstAt(until.UnixMicro())), end)
-	}
-}
-
 // firstAt is the least number that is not older than a time.
 func (x *index) firstAt(micros int64) int {
 	low, high := 0, len(x.rows)
@@ -202,7 +208,7 @@ func (x *index) window(set *roaring.Bitmap, sorts []page.Sort, w page.Window) []
 	if len(sorts) == 0 || sorts[0].Column == "created_at" {
 		return natural(set, total, w, len(sorts) == 0 || sorts[0].Desc)
 	}
-	if total <= fewEnough {
+	if total <= fewEnough && !x.fewGroups(sorts[0].Column, total) {
 		all := set.ToArray()
 		slices.SortFunc(all, x.comparer(sorts))
 		return all[w.Offset : w.Offset+w.Limit]
@@ -215,6 +221,16 @@ func (x *index) window(set *roaring.Bitmap, sorts []page.Sort, w page.Window) []
 
 // fewEnough is how many findings are sorted one by one.
 const fewEnough = 5000
+
+// fewGroups reports whether a field has so few values that to walk them costs less than to
+// compare so many findings.
+func (x *index) fewGroups(column string, total int) bool {
+	if column == "updated_at" {
+		return false
+	}
+	facet, _ := x.column(column)
+	return 8*len(facet.values) < total
+}
 
 // natural is by number, which is by the time of arrival.
 func natural(set *roaring.Bitmap, total int, w page.Window, desc bool) []uint32 {

@@ -34,9 +34,17 @@ const maxPicked = 64
 // Filter.IDs. Pages of one list, and lists that are asked for again, are picked once. The
 // caller has the index locked for reading.
 func (g *guarded) pick(f Filter, ids []uint32) *roaring.Bitmap {
-	key, err := json.Marshal(f)
-	if err != nil || len(f.IDs) > 0 { // a year beyond 9999 has no spelling in JSON
-		return g.index.pick(f, ids)
+	within := g.span(f)
+	if len(f.IDs) > 0 {
+		return g.index.pick(f, within, ids)
+	}
+	f.Since, f.Until, f.Before = time.Time{}, time.Time{}, 0 // "the last day" is another time, and mostly the same findings
+	key, err := json.Marshal(struct {
+		Filter
+		span
+	}{f, within})
+	if err != nil { // texts and numbers have a spelling
+		return g.index.pick(f, within, ids)
 	}
 	g.memo.Lock()
 	set := g.picked[string(key)]
@@ -44,7 +52,7 @@ func (g *guarded) pick(f Filter, ids []uint32) *roaring.Bitmap {
 	if set != nil {
 		return set
 	}
-	set = g.index.pick(f, ids)
+	set = g.index.pick(f, within, ids)
 	g.memo.Lock()
 	defer g.memo.Unlock()
 	if g.picked == nil || len(g.picked) >= maxPicked {
