@@ -115,17 +115,6 @@ func (r *row) dest() []any {
 	}
 }
 
-// indexColumns are those of a row that an index takes in, in the order of row.indexed.
-const indexColumns = `no, rev, enumeration_id, host, port, first_run, run, created_at, since, seen_at, is_missing, is_internal, status_code, content_length,
-	title, service, webserver, domain, ip, cname, technologies, favicon, labels, tls, misconfiguration, endpoints, screenshot`
-
-func (r *row) indexed() []any {
-	return []any{
-		&r.no, &r.rev, &r.enumeration, &r.host, &r.port, &r.firstRun, &r.run, &r.createdAt, &r.since, &r.seenAt, &r.missing, &r.internal, &r.status, &r.length,
-		&r.title, &r.service, &r.webserver, &r.domain, &r.ip, &r.cname, &r.technologies, &r.favicon, &r.labels, &r.tls, &r.misconfiguration, &r.endpoints, &r.screenshot,
-	}
-}
-
 func (r *row) values() []any {
 	return []any{
 		r.no, r.rev, r.enumeration, r.hash, r.host, r.port, r.protocol, r.firstRun, r.run, r.createdAt, r.since, r.seenAt, r.missing, r.internal,

@@ -136,8 +136,7 @@ func BenchmarkPick(b *testing.B) {
 	}
 	x.runs["e"] = runs{latest: 1}
 	x.tidy()
-	x.host.text.take(x.host.values)
-	x.title.text.take(x.title.values)
+	x.takeTexts()
 	b.Logf("%d assets take %d MB", benchTotal(), (heap()-before)>>20)
 	for name, q := range benchFilters() {
 		f, err := q.Parse(time.Now())

@@ -22,6 +22,10 @@ type Group struct {
 	Totals    Totals // as it is now
 }
 
+// GroupRows is SQL for the id, team_id, name, created_at and updated_at of groups: lists of
+// enumerations have groups beside them.
+const GroupRows = `SELECT id, team_id, name, created_at, updated_at FROM asset_group`
+
 const (
 	maxName   = 200
 	maxGroups = 1000 // of a team; policies too

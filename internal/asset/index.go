@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -184,9 +185,16 @@ const maxDots = 32
 func (x *index) tidy() {
 	x.sets.forget()
 	x.pages.forget()
+	var work sync.WaitGroup
 	for _, f := range x.facets() {
-		f.order()
+		work.Go(f.order)
 	}
+	work.Go(x.tidyDomains)
+	work.Go(x.tidyNets)
+	work.Wait()
+}
+
+func (x *index) tidyDomains() {
 	for ; x.hostsOf < len(x.host.values); x.hostsOf++ {
 		domain := x.host.values[x.hostsOf]
 		if _, err := netip.ParseAddr(domain); err == nil {
@@ -201,6 +209,9 @@ func (x *index) tidy() {
 			domain = parent
 		}
 	}
+}
+
+func (x *index) tidyNets() {
 	if x.netsOf == len(x.ip.values) {
 		return
 	}
@@ -212,6 +223,15 @@ func (x *index) tidy() {
 		}
 	}
 	slices.SortFunc(x.nets, func(a, b netValue) int { return cmp.Or(a.addr.Compare(b.addr), cmp.Compare(a.id, b.id)) })
+}
+
+// takeTexts makes what searches look at, or the first who searches would wait for it.
+func (x *index) takeTexts() {
+	var work sync.WaitGroup
+	for _, f := range []*facet{x.host, x.title, x.ip, x.cname, x.technology, x.label} {
+		work.Go(func() { f.text.take(f.values) })
+	}
+	work.Wait()
 }
 
 // within is the values of ip with an address of a network.

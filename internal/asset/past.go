@@ -131,10 +131,10 @@ func (as *Assets) makePast(ctx context.Context, x *pastIndex) error {
 	if err := as.readRuns(ctx, x.index, x.teamID, x.at); err != nil {
 		return err
 	}
-	if err := x.read(ctx, as.db, `SELECT `+indexColumns+` FROM asset`+where+of, args...); err != nil {
+	if err := x.read(ctx, as.db, `SELECT `+indexed+` FROM asset`+where+of, args...); err != nil {
 		return err
 	}
-	if err := x.read(ctx, as.db, `SELECT `+indexColumns+` FROM asset_past`+where+` AND until > ?`+of, past...); err != nil {
+	if err := x.read(ctx, as.db, `SELECT `+indexed+` FROM asset_past`+where+` AND until > ?`+of, past...); err != nil {
 		return err
 	}
 	x.tidy()

@@ -2,6 +2,7 @@ package asset
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -97,27 +98,31 @@ func (as *Assets) catchUp(ctx context.Context, g *guarded, teamID string, rev in
 	if err := as.readRuns(ctx, g.index, teamID, time.Time{}); err != nil {
 		return err
 	}
-	if err := g.read(ctx, as.db, `SELECT `+indexColumns+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
+	if err := g.read(ctx, as.db, `SELECT `+indexed+` FROM asset WHERE team_id = ? AND rev > ?`, teamID, g.rev); err != nil {
 		return err
 	}
 	g.tidy()
-	for _, f := range []*facet{g.host, g.title, g.ip, g.cname, g.technology, g.label} {
-		f.text.take(f.values) // or the first who searches would wait for it
-	}
+	g.takeTexts()
 	g.rev, g.synced = rev, as.now()
 	return nil
 }
 
-// read puts the rows that a query of indexColumns finds into an index that knows its runs.
+// read puts the rows that a query of indexed finds into an index that knows its runs.
 // Those of an enumeration that it does not know are being deleted.
 func (x *index) read(ctx context.Context, d *db.DB, query string, args ...any) error {
-	return db.Each(ctx, d, query, args, func(from db.Row) (r row, err error) { return r, from.Scan(r.indexed()...) }, func(part []row) {
-		for i := range part {
-			if _, enrolled := x.runs[part[i].enumeration]; enrolled {
-				x.put(&part[i])
+	var wrong error
+	text := func(from db.Row) (text string, err error) { return text, from.Scan(&text) }
+	err := db.Each(ctx, d, query, args, text, func(part []string) {
+		for _, text := range part {
+			r, err := parted(text)
+			if err != nil {
+				wrong = err
+			} else if _, enrolled := x.runs[r.enumeration]; enrolled {
+				x.put(&r)
 			}
 		}
 	})
+	return errors.Join(err, wrong)
 }
 
 // readRuns learns which runs are the latest, of all that had begun at a moment; the zero

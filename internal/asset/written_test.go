@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/page"
 	"pgregory.net/rapid"
@@ -146,6 +147,29 @@ func TestRemembered(t *testing.T) {
 		got, want := asked.page(q), like.page(q)
 		if got.Listed != want.Listed || !slices.Equal(got.shown, want.shown) {
 			t.Fatalf("%s: %+v, want %+v", strconv.Quote(asJSON(t, q)), got, want)
+		}
+	})
+}
+
+// TestHostileRows: no text that was observed parts a row in other places.
+func TestHostileRows(t *testing.T) {
+	const bad = "\n\n a\n\n\nb \n\n"
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		r.enroll(t, "e")
+		a := web("a.example.com"+bad, 443, bad+"title", bad, "x"+bad)
+		a.Protocol, a.Service, a.Webserver, a.Domain, a.Favicon, a.IP, a.CNAME = bad, bad, bad, bad, bad, []string{bad, "192.0.2.1", ""}, []string{"", bad}
+		a.Misconfiguration = []discover.Misconfiguration{{Type: bad}, {Type: ""}}
+		a.TLS.Serial = bad
+		r.observe(t, "e", 1, a, discover.Asset{Host: "b.example.com"})
+		if err := r.SetLabels(r.alice, r.list(t, Query{}).Assets[0].ID, ReplaceLabels, []string{"one", "two"}); err != nil {
+			t.Fatal(err)
+		}
+		for q, want := range map[string]Filters{"host": {Host: "b.example.com"}, "ip": {IP: "192.0.2.1"}, "label": {Labels: "two"}, "title": {Title: "title"}} {
+			other := &room{Assets: New(d, nil, nil, nil), alice: r.alice} // which reads all rows
+			if p := other.list(t, Query{Filter: r.filter(t, want)}); p.Total != 1 {
+				t.Errorf("%s: %d", q, p.Total)
+			}
 		}
 	})
 }
