@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
-	"runtime/metrics"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,9 +60,7 @@ two. The exit code is 3 when something was left untested, and --coverage says wh
 
 // run scans.
 func (f *scanFlags) run(cmd *cobra.Command) (err error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(heapGrowth)
-	}
+	delayed := delayCollection()
 	releaseImage()
 	to, err := f.readTargets(cmd.InOrStdin())
 	if err != nil {
@@ -84,7 +81,9 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	settleMemory()
+	var settled sync.WaitGroup
+	settled.Go(func() { settleMemory(delayed) }) // while the plan is made
+	defer settled.Wait()
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {
 		return err
@@ -120,26 +119,6 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 		}
 	}
 	return f.verdict(cmd.Context(), report, sink, chosen.Partial(), err)
-}
-
-// Nearly all of the heap of a scan are templates, which stay, and little is made a request:
-// garbage is collected when the heap has grown by heapGrowth percent, half of Go's own 100,
-// or else by heapRoom bytes. GOGC wins over both.
-const (
-	heapGrowth = 50
-	heapRoom   = 12 << 20
-)
-
-// settleMemory gives back what loading the templates took, and bounds the garbage of the scan.
-func settleMemory() {
-	debug.FreeOSMemory()
-	releaseImage()
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	debug.SetGCPercent(max(heapGrowth, int(100*heapRoom/max(1, live[0].Value.Uint64()))))
 }
 
 // engineConfig is how an engine behaves under these flags.

@@ -49,6 +49,7 @@ type planner struct {
 	programs   []*program.Bound
 	rootTarget bool
 	byKey      map[string]int
+	key        []byte // of the request at hand
 }
 
 // newPlan joins equal requests, in the order of the programs. rootTarget is for targets
@@ -113,11 +114,11 @@ func (p *planner) session(i int, bound *program.Bound) {
 }
 
 func (p *planner) probeFor(a ask) int {
-	key := p.programs[a.program].Key(a.block, a.entry, p.rootTarget)
-	at, ok := p.byKey[key]
+	p.key = p.programs[a.program].AppendKey(p.key[:0], a.block, a.entry, p.rootTarget)
+	at, ok := p.byKey[string(p.key)]
 	if !ok {
 		at = len(p.probes)
-		p.byKey[key] = at
+		p.byKey[string(p.key)] = at
 		p.probes = append(p.probes, probe{})
 	}
 	return at

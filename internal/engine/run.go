@@ -49,7 +49,7 @@ type run struct {
 	engine    *Engine
 	scan      Scan
 	programs  []*program.Bound
-	keys      []string       // what checkpoints call the programs
+	keys      []string       // what checkpoints call the programs; none where there is no checkpoint
 	plans     map[bool]*plan // by "the target has no path"
 	specific  bool           // some program is path specific
 	frequency fuzz.Frequency
@@ -104,7 +104,7 @@ func (e *Engine) newRun(scan Scan) (*run, error) {
 	for i, p := range scan.Programs {
 		b := p.Bind(vars)
 		r.programs = append(r.programs, b)
-		r.keys = append(r.keys, keyOf(p, vars))
+		r.key(p, vars)
 		r.report.Templates = append(r.report.Templates, p.ID)
 		r.specific = r.specific || p.PathSpecific()
 		alone = alone || p.SelfContained && scan.SelfContained
@@ -121,6 +121,13 @@ func (e *Engine) newRun(scan Scan) (*run, error) {
 		r.saved = newCheckpoint(scan.Checkpoint, r.keys)
 	}
 	return r, nil
+}
+
+// key gives the next program its key, when there is a checkpoint to write or to go on from.
+func (r *run) key(p *program.Program, vars program.Vars) {
+	if r.scan.Checkpoint != nil || r.scan.Done != nil {
+		r.keys = append(r.keys, keyOf(p, vars))
+	}
 }
 
 // visits makes one visit for each distinct target, and one for what is tested without a

@@ -32,7 +32,7 @@ func (r *run) addWorkflows(vars program.Vars) {
 		stand.Plain = false
 		r.workflows[len(r.programs)] = b
 		r.programs = append(r.programs, stand)
-		r.keys = append(r.keys, keyOf(stand.Program, vars))
+		r.key(stand.Program, vars)
 		r.report.Templates = append(r.report.Templates, w.ID)
 	}
 }

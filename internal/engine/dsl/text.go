@@ -98,13 +98,13 @@ func (t Text) String() string {
 
 // Key is a text that two Texts share exactly when they mean the same; it tells an open
 // placeholder from a literal that looks like one.
-func (t Text) Key() string {
-	var b strings.Builder
+func (t Text) Key() string { return string(t.AppendKey(nil)) }
+
+// AppendKey appends the Key to b.
+func (t Text) AppendKey(b []byte) []byte {
 	field := func(kind byte, s string) {
-		b.WriteByte(kind)
-		b.WriteString(strconv.Itoa(len(s)))
-		b.WriteByte(':')
-		b.WriteString(s)
+		b = strconv.AppendInt(append(b, kind), int64(len(s)), 10)
+		b = append(append(b, ':'), s...)
 	}
 	for i := 0; i < len(t.parts); i++ {
 		p := t.parts[i]
@@ -122,7 +122,7 @@ func (t Text) Key() string {
 			field('l', Text{parts: t.parts[begin : i+1]}.String())
 		}
 	}
-	return b.String()
+	return b
 }
 
 // Bind puts in the values that are known now; the rest stays open. Values are inserted

@@ -50,6 +50,9 @@ const (
 	entryHead = sumSize + lenSize + keySize
 )
 
+// usualEntry is about the size of an entry, in bytes: half of them are of files.
+const usualEntry = 900
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // head is what a file of this build's index begins with.
@@ -71,8 +74,9 @@ func head() []byte {
 // readIndex reads the file of an index; one that is missing or not this build's own is
 // empty, one that was cut short has the entries before the cut.
 func readIndex(path string) (*index, error) {
-	x := &index{entries: map[key][]byte{}}
+	x := &index{}
 	data, err := os.ReadFile(path)
+	x.entries = make(map[key][]byte, len(data)/usualEntry)
 	if errors.Is(err, fs.ErrNotExist) {
 		return x, nil
 	}

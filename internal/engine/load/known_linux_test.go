@@ -33,6 +33,7 @@ func TestAFileIsKnownUntilItChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		l.openIndex()
 		l.now = func() time.Time { return time.Now().Add(after) }
 		digest, fileKnown := l.digestOf(l.look(path))
 		if fileKnown && digest != sha256.Sum256(text(want)) {

@@ -95,8 +95,10 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	var reading sync.WaitGroup // of the index, while the files are looked for
+	reading.Go(l.openIndex)
 	files, err := expand(o.Paths, l.roots)
-	if err != nil {
+	if reading.Wait(); err != nil {
 		return nil, err
 	}
 	read, err := l.all(ctx, files, nil, l.filter)
@@ -174,10 +176,15 @@ func newLoader(o Options) (*loader, error) {
 	if l.signers, err = newSigners(o.Certificates); err != nil {
 		return nil, err
 	}
-	if o.Index != "" {
-		l.known, l.broken = readIndex(o.Index)
-	}
 	return l, nil
+}
+
+// openIndex reads the file of the index.
+func (l *loader) openIndex() {
+	if l.Index != "" {
+		l.known, l.broken = readIndex(l.Index)
+		l.used = make(map[key]bool, len(l.known.entries))
+	}
 }
 
 // one is a file and what became of it: a template, a reason to skip it, or an error.
@@ -301,7 +308,8 @@ func (l *loader) indexed(path string, digest [sha256.Size]byte) (*syntax.Templat
 		return nil, false
 	}
 	t, err := refresh(entry)
-	if err != nil || t.Digest != hex.EncodeToString(digest[:]) {
+	var text [2 * sha256.Size]byte
+	if hex.Encode(text[:], digest[:]); err != nil || t.Digest != string(text[:]) {
 		return nil, false
 	}
 	l.hits.Add(1)

@@ -152,7 +152,7 @@ func (b *Bound) fixed(block *Block) dsl.Lookup {
 		if v, ok := b.given(name); ok {
 			return v, true
 		}
-		if b.carries[name] || isURLName(name) || b.Flow != nil {
+		if b.carries[name] || web.IsVariable(name) || b.Flow != nil {
 			return nil, false
 		}
 		for i := len(b.variables) - 1; i >= 0; i-- {
@@ -226,7 +226,7 @@ func (b *Bound) settled(name string, n int) bool {
 	if b.carries[name] {
 		return false
 	}
-	if isURLName(name) {
+	if web.IsVariable(name) {
 		return true
 	}
 	if _, ok := b.given(name); ok {

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,53 +9,68 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// Key is equal for two static entries exactly when they send the same first request to
-// a target; how redirects are followed is not in it. For targets without a path
-// (rootTarget), {{BaseURL}} and {{RootURL}} are the same, and a raw GET that has only
-// headers which a path request sends as well is the same as that.
-func (b *Bound) Key(block, entry int, rootTarget bool) string {
+// AppendKey appends to dst what is equal for two static entries exactly when they send the
+// same first request to a target; how redirects are followed is not in it. For targets
+// without a path (rootTarget), {{BaseURL}} and {{RootURL}} are the same, and a raw GET that
+// has only headers which a path request sends as well is the same as that.
+func (b *Bound) AppendKey(dst []byte, block, entry int, rootTarget bool) []byte {
 	e := &b.Blocks[block].Entries[entry]
-	k := keyWriter{bound: b}
+	k := keyWriter{text: dst, bound: b}
 	path, raw, noAccept := e.path, e.raw, e.isRaw
 	if rootTarget && !e.isRaw {
 		path = path.Opening("BaseURL", rootURL)
 	}
-	if target, ok := e.plainGet(); ok && rootTarget {
-		path, raw, noAccept = dsl.Parse("{{RootURL}}"+target).Bind(b.fixed(&b.Blocks[block])), dsl.Text{}, false
-	}
-	if rootTarget && path.Key() == rootURL.Key() {
-		path = rootSlash
+	if rootTarget && e.isRaw {
+		if target, ok := e.plainGet(); ok {
+			path, raw, noAccept = dsl.Parse("{{RootURL}}"+target).Bind(b.fixed(&b.Blocks[block])), dsl.Text{}, false
+		}
 	}
 	k.field(e.method)
 	k.field(e.port)
-	k.text(path)
-	k.text(raw)
-	k.text(e.body)
+	before := len(k.text)
+	if k.put(path); rootTarget && string(k.text[before:]) == rootURLKey {
+		k.text = k.text[:before]
+		k.put(rootSlash)
+	}
+	k.put(raw)
+	k.put(e.body)
 	how := e.sending
-	k.field(fmt.Sprint(how.maxBody, how.readAll, how.unsafe, how.automerge || !noAccept, noAccept, e.trim && !rootTarget))
+	k.text = strconv.AppendInt(k.text, how.maxBody, 10)
+	k.flags(how.readAll, how.unsafe, how.automerge || !noAccept, noAccept, e.trim && !rootTarget)
 	for _, h := range e.headers {
 		k.field(h.name)
-		k.text(h.value)
+		k.put(h.value)
 	}
-	return k.String()
+	return k.text
 }
 
 var (
 	rootURL   = dsl.Parse("{{RootURL}}")
 	rootSlash = dsl.Parse("{{RootURL}}/")
+
+	rootURLKey = rootURL.Key() + "." // as put writes it
 )
 
 // keyWriter writes fields one after the other so that no two lists read the same.
 type keyWriter struct {
-	strings.Builder
+	text  []byte
 	bound *Bound
 }
 
-func (k *keyWriter) field(s string) { k.WriteString(strconv.Itoa(len(s)) + ":" + s) }
+func (k *keyWriter) field(s string) {
+	k.text = strconv.AppendInt(k.text, int64(len(s)), 10)
+	k.text = append(append(k.text, ':'), s...)
+}
 
-// text writes a text and what its open names stand for.
-func (k *keyWriter) text(t dsl.Text) {
-	k.field(t.Key())
+func (k *keyWriter) flags(all ...bool) {
+	for _, set := range all {
+		k.text = strconv.AppendBool(append(k.text, ' '), set)
+	}
+}
+
+// put writes a text and what its open names stand for. A text's key says where it ends.
+func (k *keyWriter) put(t dsl.Text) {
+	k.text = append(t.AppendKey(k.text), '.')
 	if _, constant := t.Const(); !constant {
 		k.meanings(t.Names(), len(k.bound.variables))
 	}
@@ -69,7 +83,7 @@ func (k *keyWriter) meanings(names []string, n int) {
 			k.field("=" + dsl.String(v))
 			continue
 		}
-		if isURLName(name) {
+		if web.IsVariable(name) {
 			continue
 		}
 		for i := n - 1; i >= 0; i-- {

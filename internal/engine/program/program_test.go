@@ -33,7 +33,7 @@ func compileErr(rest string) (*program.Program, error) {
 // Keys are equal exactly for requests that are equal on the kind of target.
 func TestKey(t *testing.T) {
 	key := func(root bool, block string) string {
-		return compile(t, "http: [{"+block+"}]").Bind(program.Vars{Texts: map[string]string{"v": "x"}}).Key(0, 0, root)
+		return string(compile(t, "http: [{"+block+"}]").Bind(program.Vars{Texts: map[string]string{"v": "x"}}).AppendKey(nil, 0, 0, root))
 	}
 	const base = "path: ['{{BaseURL}}/x']"
 	for _, c := range []struct {

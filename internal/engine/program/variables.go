@@ -84,12 +84,6 @@ func (v *variable) render(env *dsl.Env) any {
 	return text
 }
 
-// isURLName says whether a name is one that the target's URL gives.
-func isURLName(name string) bool {
-	_, known := web.Address{Scheme: "http", Host: "a.example.org", Path: "/"}.Variable(name, false)
-	return known
-}
-
 // Scope says what names mean while one request is made and judged. From the strongest:
 // payload values, the template's constants, the variables of the scan, those of the
 // target's URL, what earlier answers gave, and the template's own variables (template

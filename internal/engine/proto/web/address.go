@@ -215,6 +215,9 @@ func (a Address) Variables(trim bool) map[string]string {
 	return vars
 }
 
+// IsVariable says whether a name is one that some address gives a value.
+func IsVariable(name string) bool { return slices.Contains(variables, name) }
+
 // Variable is one of the names that templates know a target by (template language
 // 1.5). With trim, one slash at the end of the path is left out: what a text that
 // begins with "{{BaseURL}}/" wants. A host that the public suffix list cannot split
