@@ -51,7 +51,7 @@ func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int)
 	if err != nil {
 		return a, false, err
 	}
-	hosts := g.picked(Filter{Hosts: []string{strings.ToLower(clip(host, maxText))}})
+	hosts := g.pick(Filter{Hosts: []string{strings.ToLower(clip(host, maxText))}})
 	best := func(port int) (no uint32, ok bool) {
 		s := slices.Clone(hosts)
 		s.and(g.at(port))
@@ -107,11 +107,23 @@ func (as *Assets) Totals(ctx context.Context, teamID, enumerationID string) (Tot
 		return Totals{}, err
 	}
 	defer g.RUnlock()
-	return g.totals(g.picked(Filter{Enumerations: []string{enumerationID}})), nil
+	return g.totals(Filter{Enumerations: []string{enumerationID}}), nil
 }
 
-// totals counts a set.
-func (x *index) totals(s set) (t Totals) {
+// totals counts what a filter picks.
+func (x *index) totals(f Filter) Totals {
+	name, ok := nameOf(f)
+	if !ok {
+		return x.sum(x.pick(f))
+	}
+	return x.sums.recall(name, func() (Totals, int) {
+		t := x.sum(x.picked(f))
+		return t, 8 * 8
+	})
+}
+
+// sum counts a set.
+func (x *index) sum(s set) (t Totals) {
 	hosts := make([]bool, len(x.host.values))
 	s.each(func(no uint32) bool {
 		if host := x.host.of[no]; !hosts[host] {

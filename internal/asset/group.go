@@ -176,11 +176,11 @@ func (as *Assets) groups(ctx context.Context, where string, args ...any) ([]Grou
 	}
 	defer x.RUnlock()
 	for i := range groups {
-		f, err := groups[i].Filters.Parse(as.now())
+		f, err := groups[i].Filters.Parse(as.minute())
 		if err != nil {
 			return nil, err
 		}
-		groups[i].Totals = x.totals(x.picked(f))
+		groups[i].Totals = x.totals(f)
 	}
 	return groups, nil
 }
@@ -220,5 +220,9 @@ func (as *Assets) saved(ctx context.Context, teamID, id string) (Filter, error) 
 	if err != nil {
 		return Filter{}, err
 	}
-	return filters.V.Parse(as.now())
+	return filters.V.Parse(as.minute())
 }
+
+// minute is the last full one: what ranges of time in groups count from, so that their
+// lists are the same for a while.
+func (as *Assets) minute() time.Time { return as.now().Truncate(time.Minute) }

@@ -35,6 +35,7 @@ type index struct {
 	hostsOf int                 // values of host whose domains are in below
 	sets    memory[set]
 	pages   memory[chosen]
+	sums    memory[Totals]
 }
 
 // runs are those of an enumeration, as far as filters ask.
@@ -185,6 +186,7 @@ const maxDots = 32
 func (x *index) tidy() {
 	x.sets.forget()
 	x.pages.forget()
+	x.sums.forget()
 	var work sync.WaitGroup
 	for _, f := range x.facets() {
 		work.Go(f.order)

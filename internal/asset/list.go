@@ -2,7 +2,6 @@ package asset
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -187,12 +186,10 @@ func (x *index) page(q Query) chosen {
 		p := x.find(q)
 		return p, 4 * len(p.shown)
 	}
-	key, err := json.Marshal(q)
-	if err != nil || len(key) > maxKey {
-		p, _ := find()
-		return p
+	if name, ok := nameOf(q); ok {
+		return x.pages.recall(name, find)
 	}
-	return x.pages.recall(string(key), find)
+	return x.find(q)
 }
 
 func (x *index) find(q Query) (p chosen) {

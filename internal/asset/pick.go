@@ -14,17 +14,23 @@ import (
 // asked for twice.
 const maxKey = 4 << 10
 
+// nameOf is what stands for a filter, or a query, in a memory, if something can.
+func nameOf(asked any) (text string, ok bool) {
+	spelled, err := json.Marshal(asked)
+	return string(spelled), err == nil && len(spelled) <= maxKey // a year beyond 9999 has no spelling in JSON
+}
+
 // picked is pick, remembered; the caller only reads it. Pages of one list that say what is
 // the last they want are cut out of one set.
 func (x *index) picked(f Filter) set {
 	last := f.Before
 	f.Before = 0
-	key, err := json.Marshal(f)
-	if err != nil || len(key) > maxKey { // a year beyond 9999 has no spelling in JSON
+	name, ok := nameOf(f)
+	if !ok {
 		f.Before = last
 		return x.pick(f)
 	}
-	s := x.sets.recall("filter"+string(key), func() (set, int) {
+	s := x.sets.recall("filter"+name, func() (set, int) {
 		s := x.pick(f)
 		return s, s.bytes()
 	})

@@ -149,7 +149,8 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 	} else {
 		out.AsOf = time.Time{}
 	}
-	if out.Filter, err = q.filters().Parse(now); err != nil {
+	// Ranges count from the last full minute: the same list is then the same for a while.
+	if out.Filter, err = q.filters().Parse(now.Truncate(time.Minute)); err != nil {
 		return out, err
 	}
 	out.Before, out.Window = q.Before, page.Window{Offset: q.Offset, Limit: q.Limit}
