@@ -64,7 +64,7 @@ func parseText(s string, plain bool) Text {
 	p := scanner{src: s, plain: plain}
 	p.text.parts = make([]part, 0, min(2*strings.Count(s, "{{")+1, 16))
 	for p.at < len(s) && p.holes < maxHoles {
-		next := strings.IndexAny(s[p.at:], "{§%")
+		next := nextMark(s[p.at:])
 		if next < 0 {
 			break
 		}
@@ -83,6 +83,17 @@ func parseText(s string, plain bool) Text {
 	p.flush(len(s))
 	p.text.unresolved = p.leftover()
 	return p.text
+}
+
+// nextMark is where the next byte is that a placeholder may begin with; -1 for nowhere.
+func nextMark(s string) int {
+	for i := range len(s) {
+		switch s[i] {
+		case '{', '%', "§"[0]:
+			return i
+		}
+	}
+	return -1
 }
 
 // hasMarker says whether a text may have placeholders.
