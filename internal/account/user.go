@@ -106,7 +106,7 @@ const callerQuery = `SELECT u.id, u.email, u.system_admin, m.team_id, m.role, t.
 	WHERE (? = '' OR m.team_id = ?) AND `
 
 func (a *Accounts) caller(ctx context.Context, teamID, cond string, arg any) (c Caller, keyUsed db.Time, err error) {
-	err = a.db.QueryRow(ctx, callerQuery+cond+` ORDER BY m.created_at, m.team_id LIMIT 1`, teamID, teamID, arg).
+	err = a.db.QueryOften(ctx, callerQuery+cond+` ORDER BY m.created_at, m.team_id LIMIT 1`, teamID, teamID, arg).
 		Scan(&c.UserID, &c.Email, &c.SystemAdmin, &c.TeamID, &c.Role, &c.Plan, &keyUsed)
 	return c, keyUsed, err
 }

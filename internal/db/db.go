@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,6 +39,9 @@ type DB struct {
 	file    string // the SQLite file; empty on PostgreSQL
 	write   *sql.DB
 	read    *sql.DB
+
+	preparing sync.Mutex
+	prepared  map[string]*sql.Stmt // by the text of QueryOften; guarded by preparing
 }
 
 // SQLite readers at once; more only queue for the processor.
@@ -50,15 +54,15 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.prepare(ctx); err != nil {
+	if err := d.setUp(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// prepare connects for the first time and migrates. On SQLite one process at a time
+// setUp connects for the first time and migrates. On SQLite one process at a time
 // does it: not every step of making a file waits for another's lock.
-func (d *DB) prepare(ctx context.Context) error {
+func (d *DB) setUp(ctx context.Context) error {
 	if d.file != "" {
 		unlock, err := lockFile(d.file + ".lock")
 		if err != nil {
@@ -163,6 +167,36 @@ func (d *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, e
 // QueryRow reads one row; see Query.
 func (d *DB) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	return d.read.QueryRowContext(ctx, d.Dialect.rebind(query), args...)
+}
+
+// QueryOften is QueryRow for a text that every request brings and that never changes: it
+// stays prepared where the driver would parse it each time.
+func (d *DB) QueryOften(ctx context.Context, query string, args ...any) *sql.Row {
+	if !d.Dialect.prepares {
+		return d.QueryRow(ctx, query, args...)
+	}
+	statement, err := d.prepare(ctx, query) //nolint:sqlclosecheck // it stays
+	if err != nil {
+		return d.QueryRow(ctx, query, args...) // which says what is wrong
+	}
+	return statement.QueryRowContext(ctx, args...)
+}
+
+// prepare is the statement of a text; the first time it is made.
+func (d *DB) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	d.preparing.Lock()
+	defer d.preparing.Unlock()
+	if statement := d.prepared[query]; statement != nil {
+		return statement, nil
+	}
+	statement, err := d.read.PrepareContext(ctx, query) //nolint:sqlclosecheck // it stays
+	if err == nil {
+		if d.prepared == nil {
+			d.prepared = map[string]*sql.Stmt{}
+		}
+		d.prepared[query] = statement
+	}
+	return statement, err
 }
 
 // Speaks is the dialect of the database.

@@ -27,7 +27,7 @@ func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
 func (t *Tx) insert(ctx context.Context, into string, n int, rows [][]any) error {
 	one := "(?" + strings.Repeat(", ?", len(rows[0])-1) + ")"
 	text := t.dialect.rebind("INSERT INTO " + into + " VALUES " + one + strings.Repeat(", "+one, n-1))
-	if t.dialect.insertPrepared && len(rows) > n {
+	if t.dialect.prepares && len(rows) > n {
 		return t.insertPrepared(ctx, text, n, rows)
 	}
 	for part := range slices.Chunk(rows, n) {

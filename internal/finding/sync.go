@@ -67,7 +67,7 @@ func (g *guarded) pick(f Filter, ids []uint32) *roaring.Bitmap {
 func (fs *Findings) current(ctx context.Context, teamID string) (*guarded, error) {
 	g := fs.indexOf(teamID)
 	var rev int64
-	err := fs.db.QueryRow(ctx, `SELECT last_rev FROM finding_log WHERE team_id = ?`, teamID).Scan(&rev)
+	err := fs.db.QueryOften(ctx, `SELECT last_rev FROM finding_log WHERE team_id = ?`, teamID).Scan(&rev)
 	if err != nil && !db.IsNoRows(err) {
 		return nil, err
 	}
