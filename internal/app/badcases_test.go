@@ -146,6 +146,9 @@ func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 		"NUL in a key":        {`{"a\u0000b": 1}`, 400},
 		"a key of 500 KB":     {`{"` + strings.Repeat("k", 500_000) + `": [1,]}`, 400},
 	} {
+		if name == "empty" && op.RequestBody != nil && !op.RequestBody.Required {
+			c.status = 0
+		}
 		if good == nil || string(good) == "null" { // the operation has no body: what comes is not looked at
 			out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body)})
 			continue

@@ -35,7 +35,8 @@ type operation struct {
 		Schema                *schema
 	}
 	RequestBody *struct {
-		Content map[string]struct{ Schema *schema }
+		Required bool
+		Content  map[string]struct{ Schema *schema }
 	}
 	Responses map[string]struct {
 		Description string

@@ -79,10 +79,11 @@ type Type string
 const (
 	Discovery Type = "discovery" // domains, hosts, ranges
 	Cloud     Type = "cloud"     // the inventory of cloud accounts
+	Group     Type = "group"     // none, but a group of assets that is listed beside them
 )
 
 // Types are all types.
-var Types = []Type{Discovery, Cloud}
+var Types = []Type{Discovery, Cloud, Group}
 
 // Config is what an enumeration was asked to do, as it is kept and launched again.
 type Config struct {
@@ -121,6 +122,7 @@ type Enumeration struct {
 	Config     Config // without inputs in a list
 	InputCount int
 	Numbers    Numbers
+	Filters    *asset.Filters     // of a group
 	Totals     asset.Totals       // of its inventory, now
 	Schedule   *schedule.Schedule // nil: none
 }

@@ -28,9 +28,18 @@ var Sortable = map[string]string{
 	"enumeration_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
 }
 
-const columns = `e.id, e.team_id, e.user_id, e.name, e.enum_type, e.status, e.failure_reason, e.run, e.is_internal, e.created_at, e.updated_at, c.config, c.input,
-	coalesce(r.total_name, 0), coalesce(r.done_name, 0), coalesce(r.new_asset, 0), coalesce(r.denial, 0), r.started_at, r.ended_at
+const fields = `e.id, e.team_id, e.user_id, e.name, e.enum_type, e.status, e.failure_reason, e.run, e.is_internal, e.created_at, e.updated_at, coalesce(c.config, '{}'), coalesce(c.input, 0),
+	coalesce(r.total_name, 0), coalesce(r.done_name, 0), coalesce(r.new_asset, 0), coalesce(r.denial, 0), r.started_at, r.ended_at`
+
+const columns = fields + `
 	FROM enumeration e JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
+
+// beside is what is listed: enumerations, and beside them the groups of their assets.
+const beside = ` FROM (SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at FROM enumeration
+	UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at, updated_at FROM (` + asset.GroupRows + `) g) e`
+
+const listed = fields + beside + `
+	LEFT JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
 
 func enumerationRow(r db.Row) (e Enumeration, err error) {
 	var created, updated, started, ended db.Time
@@ -63,6 +72,19 @@ func (es *Enumerations) Find(ctx context.Context, id string) (Enumeration, error
 	return one[0], err
 }
 
+// FindListed is what FindAll lists under an id: an enumeration, or a group.
+func (es *Enumerations) FindListed(ctx context.Context, id string) (Enumeration, error) {
+	e, err := es.Find(ctx, id)
+	if !errs.Is(err, errs.NotFound) {
+		return e, err
+	}
+	g, gerr := es.assets.Group(ctx, id)
+	if errs.Is(gerr, errs.NotFound) {
+		return e, err
+	}
+	return Enumeration{ID: g.ID, Name: g.Name, Type: Group, Status: Finished, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, Filters: &g.Filters, Totals: g.Totals}, gerr
+}
+
 // config is what an enumeration was asked to do, with its inputs.
 func (es *Enumerations) config(ctx context.Context, q db.Querier, id string) (Config, error) {
 	var config db.JSON[Config]
@@ -88,6 +110,14 @@ func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error 
 		if s, ok := schedules[e.ID]; ok {
 			e.Schedule = &s
 		}
+		if e.Type == Group {
+			g, err := es.assets.Group(ctx, e.ID)
+			if err != nil && !errs.Is(err, errs.NotFound) { // it was deleted meanwhile
+				return err
+			}
+			e.Filters, e.Totals = &g.Filters, g.Totals
+			continue
+		}
 		if e.Totals, err = es.assets.Totals(ctx, e.TeamID, e.ID); err != nil {
 			return err
 		}
@@ -95,8 +125,8 @@ func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error 
 	return nil
 }
 
-// FindAll lists enumerations of the caller's team, and how many the filter picks in all.
-// Without sorts the newest come first. The configurations of a list have no inputs.
+// FindAll lists enumerations of the caller's team and its groups of assets, and how many
+// the filter picks in all. Without sorts the newest come first. The configurations of a list have no inputs.
 func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (list []Enumeration, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -126,14 +156,14 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 		db.In(&where, "e.id", ids)
 	}
 	between(&where, "e.created_at", f.Since, f.Until)
-	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM enumeration e`+where.String(), where.Args...).Scan(&total); err != nil {
+	if err := es.db.QueryRow(ctx, `SELECT count(*)`+beside+where.String(), where.Args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 	if len(sorts) == 0 {
 		sorts = []page.Sort{{Column: "e.created_at", Desc: true}}
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT `+columns+where.String()+db.OrderBy(sorts, "e.id DESC")+limit, append(where.Args, args...)...)
+	rows, err := es.db.Query(ctx, `SELECT `+listed+where.String()+db.OrderBy(sorts, "e.id DESC")+limit, append(where.Args, args...)...)
 	if list, err = db.Collect(rows, err, enumerationRow); err != nil {
 		return nil, 0, err
 	}

@@ -29,15 +29,15 @@ type EnumerationName struct {
 
 func (s surface) enumerations() {
 	const path, one = "/v1/asset/enumerate", enumerationPath
-	rest.Register(s.API, op("list-enumerations", http.MethodGet, path, enumerationTag, "Your team's enumerations, newest first"), s.listEnumerations)
+	rest.Register(s.API, op("list-enumerations", http.MethodGet, path, enumerationTag, "Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
 	rest.Register(s.API, op("create-enumeration", http.MethodPost, path, enumerationTag, "Make an enumeration, and launch it"), s.createEnumeration)
 	rest.Register(s.API, op("delete-enumerations", http.MethodDelete, path, enumerationTag, "Delete enumerations with their assets; those at work are stopped", 404, 413, 415),
 		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) (*struct{ Body message }, error) {
 			return said("The enumerations are deleted."), s.Enumerations.Delete(ctx, in.Body.IDs, "asset_ids")
 		})
-	rest.Register(s.API, op("get-enumeration", http.MethodGet, one, enumerationTag, "One enumeration", 404),
+	rest.Register(s.API, op("get-enumeration", http.MethodGet, one, enumerationTag, "One enumeration or group", 404),
 		func(ctx context.Context, in *EnumerationPath) (*struct{ Body EnumerateOne }, error) {
-			found, err := s.Enumerations.Find(ctx, in.ID)
+			found, err := s.Enumerations.FindListed(ctx, in.ID)
 			return &struct{ Body EnumerateOne }{EnumerateOne{"The enumeration.", enumerateDataOf(found, time.Now())}}, err
 		})
 	rest.Register(s.API, op("rename-enumeration", http.MethodPatch, one, enumerationTag, "Give an enumeration another name", 404),
@@ -67,7 +67,7 @@ func (s surface) enumerations() {
 
 func (s surface) listEnumerations(ctx context.Context, in *struct {
 	Search    string `query:"search" maxLength:"200" doc:"A part of the name, or an id."`
-	Types     string `query:"enum_type" maxLength:"200" doc:"Only of these types, separated by commas: discovery, cloud."`
+	Types     string `query:"enum_type" maxLength:"200" doc:"Only of these types, separated by commas: discovery, cloud, group."`
 	Statuses  string `query:"status" maxLength:"200" doc:"Only those in these states, separated by commas."`
 	SortAsc   string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, id, enumeration_type, new_assets, rescan_count, enumeration_time_elapsed."`
 	SortDesc  string `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`

@@ -12,7 +12,7 @@ type EnumerateData struct {
 	Name            string               `json:"name" doc:"Its name."`
 	Status          string               `json:"status" enum:"queued,starting,running,finished,failed,stopped,scheduled" doc:"How far it is."`
 	FailureReason   string               `json:"failure_reason" doc:"Why it failed, or what of it could not be run."`
-	Type            string               `json:"enumeration_type" enum:"discovery,cloud" doc:"What it looks at."`
+	Type            string               `json:"enumeration_type" enum:"discovery,cloud,group" doc:"What it looks at; group: it is a group of assets, which is listed beside enumerations and cannot be run."`
 	Stats           EnumerationStats     `json:"enumeration_stats" doc:"What its inventory has."`
 	CreatedAt       time.Time            `json:"created_at" doc:"When it was made."`
 	UpdatedAt       time.Time            `json:"updated_at" doc:"When it last changed."`
@@ -28,6 +28,7 @@ type EnumerateData struct {
 	CloudConfigIDs  []string             `json:"cloudlist_config_ids" doc:"Configurations of clouds whose inventory it takes."`
 	TotalAssets     int                  `json:"total_assets" doc:"How many assets its inventory has."`
 	NewAssets       int                  `json:"new_assets" doc:"How many the last run saw first."`
+	GroupFilters    *AssetFilters        `json:"asset_group_filters,omitempty" doc:"Of a group: which assets it has."`
 	Schedule        *EnumerationSchedule `json:"schedule,omitempty" doc:"What launches it again and again; absent without one."`
 	IsPublic        bool                 `json:"is_public" doc:"Whether others than the team see it: no."`
 	AgentID         string               `json:"agent_id,omitempty" doc:"As in the request."`
@@ -50,7 +51,7 @@ type EnumerationStats struct {
 	Endpoints int `json:"endpoints" doc:"Endpoints that were found by crawling."`
 	Ports     int `json:"ports" doc:"Open ports."`
 	Assets    int `json:"total_assets" doc:"Assets."`
-	Groups    int `json:"total_asset_groups" doc:"Groups, which are lists of their own: none."`
+	Groups    int `json:"total_asset_groups" doc:"1 for a group."`
 }
 
 func enumerateDataOf(e enumeration.Enumeration, now time.Time) EnumerateData {
@@ -66,6 +67,9 @@ func enumerateDataOf(e enumeration.Enumeration, now time.Time) EnumerateData {
 	}
 	if !n.EndedAt.IsZero() {
 		out.CompletedAt = &n.EndedAt
+	}
+	if e.Type == enumeration.Group {
+		out.GroupFilters, out.Stats.Groups = (*AssetFilters)(e.Filters), 1
 	}
 	if e.Schedule != nil {
 		out.Schedule = &EnumerationSchedule{e.ID, timesOf(*e.Schedule)}
@@ -180,7 +184,7 @@ type EnumerationHistory struct {
 type EnumerationRun struct {
 	ID           string     `json:"enum_id" doc:"The enumeration."`
 	Name         string     `json:"name" doc:"Its name."`
-	Type         string     `json:"enum_type" enum:"discovery,cloud" doc:"What it looks at."`
+	Type         string     `json:"enum_type" enum:"discovery,cloud,group" doc:"What it looks at; group: it is a group of assets, which is listed beside enumerations and cannot be run."`
 	StartedAt    time.Time  `json:"enum_started_at" doc:"When it began; when it was launched, while it waits."`
 	FinishedAt   *time.Time `json:"enum_finished_at" nullable:"true" doc:"When it ended; null while it has not."`
 	Time         string     `json:"enumeration_time" doc:"How long it took, or takes until now, such as 1m3s."`
