@@ -86,8 +86,9 @@ func open(c Config) (*DB, error) {
 		// A process that freezes in a transaction must not keep its locks from the others.
 		config.RuntimeParams["idle_in_transaction_session_timeout"] = "10s"
 		pool := stdlib.OpenDB(*config)
-		pool.SetMaxOpenConns(20)
-		pool.SetMaxIdleConns(10)
+		const most = 20
+		pool.SetMaxOpenConns(most)
+		pool.SetMaxIdleConns(most) // fewer, and under load connections are made and closed all the time
 		pool.SetConnMaxIdleTime(5 * time.Minute)
 		return &DB{Dialect: postgres, URL: c.URL, write: pool, read: pool}, nil
 	case c.URL == "", strings.HasPrefix(c.URL, "sqlite:"):
