@@ -184,7 +184,7 @@ type chosen struct {
 func (x *index) page(q Query) chosen {
 	find := func() (chosen, int) {
 		p := x.find(q)
-		return p, 4 * len(p.shown)
+		return p, 64 + 4*len(p.shown)
 	}
 	if name, ok := nameOf(q); ok {
 		return x.pages.recall(name, find)

@@ -33,19 +33,24 @@ func (m *memory[T]) recall(name string, find func() (value T, bytes int)) T {
 	}
 	m.mu.Unlock()
 	f.once.Do(func() {
-		var bytes int
+		bytes := 0
+		defer func() { m.keep(name, f, bytes) }() // nothing of it, where it panics
 		f.value, bytes = find()
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		switch m.kept += bytes + len(name); {
-		case bytes == 0:
-			delete(m.found, name)
-			m.kept -= len(name)
-		case m.kept > maxMemory:
-			m.found, m.kept = map[string]*answer[T]{name: f}, bytes+len(name)
-		}
 	})
 	return f.value
+}
+
+// keep has an answer that has any bytes stay.
+func (m *memory[T]) keep(name string, f *answer[T], bytes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if bytes == 0 {
+		delete(m.found, name)
+		return
+	}
+	if m.kept += bytes + len(name); m.kept > maxMemory {
+		m.found, m.kept = map[string]*answer[T]{name: f}, bytes+len(name)
+	}
 }
 
 // forget drops everything.

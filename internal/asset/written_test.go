@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,4 +174,45 @@ func TestHostileRows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMemory: what is dear is found once, however many ask; and no more is kept than may be.
+func TestMemory(t *testing.T) {
+	var m memory[int]
+	var found atomic.Int64
+	ask := func(name string, bytes int) int {
+		return m.recall(name, func() (int, int) { found.Add(1); return len(name), bytes })
+	}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if got := ask("dear", 1); got != 4 {
+				t.Errorf("got %d", got)
+			}
+		})
+	}
+	all.Wait()
+	if ask("cheap", 0); ask("cheap", 0) != 5 || found.Load() != 3 || len(m.found) != 1 {
+		t.Errorf("found %d times, %d are kept", found.Load(), len(m.found))
+	}
+	for i := range 100 {
+		if ask(strings.Repeat("x", i+1), maxMemory/10); m.kept > maxMemory || len(m.found) > 11 {
+			t.Fatalf("%d bytes of %d are kept", m.kept, len(m.found))
+		}
+	}
+	found.Store(0)
+	if ask(strings.Repeat("x", 100), 1); found.Load() != 0 {
+		t.Error("what was found last is gone")
+	}
+	m.forget()
+	if ask("dear", 1); found.Load() != 1 || m.kept != 5 {
+		t.Errorf("forgotten, it is found %d times", found.Load())
+	}
+	func() {
+		defer func() { _ = recover() }()
+		m.recall("broken", func() (int, int) { panic("broken") })
+	}()
+	if got := ask("broken", 1); got != 6 {
+		t.Errorf("what broke is remembered as %d", got)
+	}
 }
