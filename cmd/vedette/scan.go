@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,9 +80,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	var settled sync.WaitGroup
-	settled.Go(func() { settleMemory(delayed) }) // while the plan is made
-	defer settled.Wait()
+	settleMemory(delayed)
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {
 		return err
