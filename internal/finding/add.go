@@ -234,11 +234,31 @@ func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
 	if err != nil {
 		return err
 	}
-	return tally(ctx, tx, from.ScanID, totals)
+	return tally(ctx, tx, from.TeamID, from.ScanID, totals)
+}
+
+// Begin notes a new scan, which has found nothing yet, in the transaction that makes it.
+func (fs *Findings) Begin(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
+	return addTotal(ctx, tx, teamID, scanID, 0)
+}
+
+func addTotal(ctx context.Context, tx *db.Tx, teamID, scanID string, n int64) error {
+	_, err := tx.Exec(ctx, `INSERT INTO finding_total (scan_id, team_id, total) VALUES (?, ?, ?)
+		ON CONFLICT (scan_id) DO UPDATE SET total = finding_total.total + excluded.total`, scanID, teamID, n)
+	return err
 }
 
 // tally adds to how many findings a scan has.
-func tally(ctx context.Context, tx *db.Tx, scanID string, totals map[string]int64) error {
+func tally(ctx context.Context, tx *db.Tx, teamID, scanID string, totals map[string]int64) error {
+	sum := int64(0)
+	for _, n := range totals {
+		sum += n
+	}
+	if sum != 0 {
+		if err := addTotal(ctx, tx, teamID, scanID, sum); err != nil {
+			return err
+		}
+	}
 	for _, severity := range Severities {
 		if totals[severity] == 0 {
 			continue

@@ -108,7 +108,7 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 		if err := fs.remove(ctx, tx, c.TeamID, old.no, rev); err != nil {
 			return false, err
 		}
-		return true, tally(ctx, tx, old.ScanID, map[string]int64{old.Severity: -1})
+		return true, tally(ctx, tx, c.TeamID, old.ScanID, map[string]int64{old.Severity: -1})
 	})
 }
 
@@ -145,8 +145,10 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, `DELETE FROM finding_tally WHERE scan_id = ?`, scanID); err != nil {
-		return err
+	for _, table := range []string{"finding_tally", "finding_total"} {
+		if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE scan_id = ?`, scanID); err != nil {
+			return err
+		}
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM finding_gone WHERE team_id = ? AND at < ?`, teamID, db.At(fs.now().Add(-staleDays)))
 	return err

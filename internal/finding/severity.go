@@ -220,7 +220,7 @@ func (fs *Findings) reweigh(ctx context.Context, tx *db.Tx, c account.Caller, te
 	})
 	for scanID, totals := range tallies {
 		if err == nil {
-			err = tally(ctx, tx, scanID, totals)
+			err = tally(ctx, tx, c.TeamID, scanID, totals)
 		}
 	}
 	return err

@@ -103,6 +103,9 @@ func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 		s.ID, s.TeamID, s.UserID, s.Name, s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
 		return err
 	}
+	if err := ss.findings.Begin(ctx, tx, s.TeamID, s.ID); err != nil {
+		return err
+	}
 	targets := s.Config.Targets
 	if targets == nil {
 		targets = []string{}

@@ -25,7 +25,7 @@ var Sortable = map[string]string{
 	"created_at": "s.created_at", "updated_at": "s.updated_at", "name": "s.name", "status": "s.status", "scan_id": "s.id",
 	"completed_at": "coalesce(r.ended_at, 0)", "progress": "coalesce(r.done_cell, 0)", "total_target": "coalesce(r.total_target, 0)",
 	"total_template": "coalesce(r.total_template, 0)", "total_scan": "coalesce(r.total_cell, 0)", "rescan_count": "s.run",
-	"total_result":      "(SELECT coalesce(sum(t.total), 0) FROM finding_tally t WHERE t.scan_id = s.id)",
+	"total_result":      "t.total",
 	"scan_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
 }
 
@@ -114,14 +114,20 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 	if err := ss.db.QueryRow(ctx, `SELECT count(*) FROM scan s`+where.String(), where.Args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
-	tie := "s.id DESC"
+	// Ids alone are sorted: the rows of a page are read after it is known.
+	from, tie := ` FROM scan s`, "s.id DESC"
 	if len(sorts) == 0 {
 		sorts = []page.Sort{{Column: "s.created_at", Desc: true}}
 	}
-	// Ids alone are sorted: the rows of a page are read after it is known.
-	from := ` FROM scan s`
-	if slices.ContainsFunc(sorts, func(one page.Sort) bool { return strings.Contains(one.Column, "r.") }) {
-		from = tables
+	by := func(table string) bool {
+		return slices.ContainsFunc(sorts, func(one page.Sort) bool { return strings.Contains(one.Column, table) })
+	}
+	if by("t.") { // in the order of that table's index, which ends in the scan
+		from, tie = ` FROM finding_total t CROSS JOIN scan s`, "t.scan_id DESC"
+		where.And("t.team_id = ? AND s.id = t.scan_id", c.TeamID)
+	}
+	if by("r.") {
+		from += lastRun
 	}
 	limit, args := db.Limit(w)
 	rows, err := ss.db.Query(ctx, `SELECT s.id`+from+where.String()+db.OrderBy(sorts, tie)+limit, append(where.Args, args...)...)

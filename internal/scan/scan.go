@@ -227,7 +227,10 @@ const columns = `s.id, s.team_id, s.user_id, s.name, s.status, s.failure_reason,
 	coalesce(r.total_target, 0), coalesce(r.total_template, 0), coalesce(r.total_cell, 0), coalesce(r.done_cell, 0), coalesce(r.total_request, 0), coalesce(r.done_request, 0),
 	r.started_at, r.ended_at`
 
-const tables = ` FROM scan s LEFT JOIN scan_run r ON r.scan_id = s.id AND r.run = s.run`
+const (
+	tables  = ` FROM scan s` + lastRun
+	lastRun = ` LEFT JOIN scan_run r ON r.scan_id = s.id AND r.run = s.run`
+)
 
 func scanRow(r db.Row) (s Scan, err error) {
 	var created, updated, started, ended db.Time
