@@ -140,8 +140,8 @@ func (s surface) tasks() {
 		rest.About(ctx, t.ID)
 		if in.Body.wantsJSON(in.Accept) {
 			return &huma.StreamResponse{Body: func(out huma.Context) {
-				out.SetStatus(http.StatusAccepted)
 				out.SetHeader("Content-Type", "application/json")
+				out.SetStatus(http.StatusAccepted)
 				// The answer is written to memory by net/http; a client that has gone loses nothing.
 				_ = json.NewEncoder(out.BodyWriter()).Encode(accepted(t))
 			}}, nil
