@@ -13,9 +13,10 @@ import (
 // index answers lists of one team's assets. It holds what the database holds at revision
 // rev, and nothing that is not there.
 type index struct {
-	rev    int64
-	synced time.Time // when it was last brought up to date
-	teamNo int64
+	rev     int64
+	synced  time.Time // when it was last brought up to date
+	changed time.Time // when something of what is there became as it is, or a run began, last
+	teamNo  int64
 
 	size                                 int // numbers are below it
 	live                                 set
@@ -130,6 +131,9 @@ func (x *index) put(r *row) {
 	x.pictured.put(no, r.screenshot != "")
 	_, err := netip.ParseAddr(r.host)
 	x.numeric.put(no, err == nil)
+	if r.since.After(x.changed) {
+		x.changed = r.since.Time
+	}
 	x.revs[no], x.run[no], x.endpoints[no] = r.rev, r.run, uint32(r.endpoints)
 	for _, of := range []struct {
 		facet *facet

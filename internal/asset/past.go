@@ -2,6 +2,7 @@ package asset
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,10 @@ func (as *Assets) viewPast(ctx context.Context, teamID string, q Query) (v view,
 		if err != nil {
 			return v, err
 		}
-		q.Filter = narrow(q.Filter)
+		q.Filter, q.Of = narrow(q.Filter), ""
+	}
+	if v, still, err := as.viewStill(ctx, teamID, q); still || err != nil {
+		return v, err
 	}
 	x, err := as.pastOf(ctx, teamID, q)
 	if err != nil {
@@ -46,6 +50,57 @@ func (as *Assets) viewPast(ctx context.Context, teamID string, q Query) (v view,
 	}
 	v.load = func(ctx context.Context, numbers []uint32) ([]Asset, error) { return as.readPast(ctx, x, numbers) }
 	return v, nil
+}
+
+// viewStill is viewPast where nothing has changed since the moment: the index that follows
+// the database shows it, if it is there.
+func (as *Assets) viewStill(ctx context.Context, teamID string, q Query) (v view, still bool, err error) {
+	if !as.follows(teamID) {
+		return v, false, nil
+	}
+	g, err := as.current(ctx, teamID)
+	if err != nil {
+		return v, false, err
+	}
+	if still = !g.changed.After(q.AsOf); still {
+		now := q
+		now.AsOf = time.Time{}
+		v = g.view(now)
+	}
+	enumerations := slices.Collect(maps.Keys(g.runs))
+	g.RUnlock()
+	if !still || len(enumerations) == 0 {
+		return v, still, nil
+	}
+	// What was deleted is only there; what is newer than the index does no harm.
+	var where db.Where
+	where.And("team_id = ?", teamID)
+	db.In(&where, "enumeration_id", enumerations)
+	where.And("until > ?", db.At(q.AsOf))
+	var n int
+	if err := as.db.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM asset_past`+where.String()+` LIMIT 1) found`, where.Args...).Scan(&n); err != nil || n > 0 {
+		return v, false, err
+	}
+	v.teamID = teamID
+	v.load = func(ctx context.Context, numbers []uint32) ([]Asset, error) {
+		found, err := as.read(ctx, g, teamID, numbers)
+		if err != nil || !slices.ContainsFunc(found, func(a Asset) bool { return a.UpdatedAt.After(q.AsOf) }) {
+			return found, err
+		}
+		x, err := as.pastOf(ctx, teamID, q) // it changes just now
+		if err != nil {
+			return nil, err
+		}
+		return as.readPast(ctx, x, numbers)
+	}
+	return v, true, nil
+}
+
+// follows reports whether there is an index of a team.
+func (as *Assets) follows(teamID string) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.indexes[teamID] != nil
 }
 
 // leaveOut takes what was deleted with its enumeration since the index was made from a view.

@@ -154,6 +154,9 @@ func (as *Assets) readRuns(ctx context.Context, x *index, teamID string, until t
 			return struct{}{}, nil
 		}
 		e.latest = run
+		if started.After(x.changed) {
+			x.changed = started.Time
+		}
 		if covered && (until.IsZero() || !ended.After(until)) {
 			e.covered, e.coveredAt = run, ended.Time
 		}

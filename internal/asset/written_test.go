@@ -216,3 +216,47 @@ func TestMemory(t *testing.T) {
 		t.Errorf("what broke is remembered as %d", got)
 	}
 }
+
+// TestStill: a list as of a moment is not that of now where a run has begun since, or
+// something was deleted, even if what is there has not changed.
+func TestStill(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		r.enroll(t, "e")
+		a, b := web("a.example.com", 443, "A"), web("b.example.com", 443, "B")
+		r.observe(t, "e", 1, a, b)
+		r.end(t, "e", 1, true)
+		first := r.clock
+		asOf := func(at time.Time) string { return inBrief(r.list(t, Query{AsOf: at}).Assets) }
+		want := inBrief(r.list(t, Query{}).Assets)
+		if got := asOf(first); got != want {
+			t.Errorf("as of now:\n%s\nwant\n%s", got, want)
+		}
+		r.clock = r.clock.Add(time.Hour)
+		r.observe(t, "e", 2, a, b) // as they were
+		if now := inBrief(r.list(t, Query{}).Assets); now == want {
+			t.Error("what was new still is")
+		}
+		if got := asOf(first); got != want {
+			t.Errorf("a run later:\n%s\nwant\n%s", got, want)
+		}
+		second, was := r.clock, r.list(t, Query{}).Assets
+		r.clock = r.clock.Add(time.Hour)
+		r.tx(t, func(tx *db.Tx) error {
+			_, _, rev, err := r.number(t.Context(), tx, r.team, 0)
+			if err != nil {
+				return err
+			}
+			return r.remove(t.Context(), tx, r.team, []uint32{was[0].no}, rev)
+		})
+		if now := r.list(t, Query{}); now.Total != 1 {
+			t.Errorf("after a deletion there are %d", now.Total)
+		}
+		if got := asOf(second); got != inBrief(was) {
+			t.Errorf("before the deletion:\n%s\nwant\n%s", got, inBrief(was))
+		}
+		if got := asOf(r.clock); got != inBrief(was[1:]) {
+			t.Errorf("after the deletion:\n%s", got)
+		}
+	})
+}
