@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 
@@ -50,6 +51,7 @@ func newTask() *cobra.Command {
 type detail struct {
 	raw    json.RawMessage
 	budget bool // the time it was given was used up before everything was done
+	reach  reach
 	Task   struct {
 		ID, Status, Summary string
 	}
@@ -73,10 +75,44 @@ func (d detail) verdict(failOn string) error {
 			return silent{exitFindings}
 		}
 	}
-	if d.budget {
+	switch {
+	case d.budget:
 		return silent{exitBudget}
+	case len(d.reach.refused) > 0 && len(d.reach.refused) >= d.reach.targets:
+		return silent{exitOutOfScope}
+	case len(d.reach.refused) > 0:
+		return silent{exitPartial}
 	}
 	return nil
+}
+
+// reach is how many of the targets that the planner asks first the scope lets it ask.
+type reach struct {
+	asking  bool // they are being asked
+	targets int
+	refused map[string]bool // by host, with its port where it has one
+}
+
+// hear takes what an event says of that.
+func (r *reach) hear(e event) {
+	var said struct {
+		Tool, Place string
+		Total       int
+	}
+	_ = json.Unmarshal(e.Data, &said) // what is of another shape says nothing of targets
+	switch {
+	case said.Tool == "probe":
+		r.asking, r.targets = e.Type != "step-finished", max(r.targets, said.Total)
+	case e.Type == "denied" && r.asking:
+		at := said.Place
+		if u, err := url.Parse(at); err == nil && u.Host != "" {
+			at = u.Host
+		}
+		if r.refused == nil {
+			r.refused = map[string]bool{}
+		}
+		r.refused[at] = true
+	}
 }
 
 // follow runs a task on a server, tells its progress, and returns it as it ended. When
@@ -100,6 +136,7 @@ func follow(ctx context.Context, c client, instruction, delivery string, talk io
 		}
 		id = e.TaskID
 		d.budget = d.budget || usedUp(e)
+		d.reach.hear(e)
 		progress.tell(e)
 	}
 	progress.close()

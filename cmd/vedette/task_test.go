@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// A task of which the scope refused all targets, or some, does not end like one that
+// tested them.
+func TestVerdictOfRefusedTargets(t *testing.T) {
+	const (
+		begin = `{"seq": 1, "tool": "probe"}`
+		done  = `{"seq": 1, "tool": "probe", "done": 2, "total": 2}`
+	)
+	denied := func(host int) event {
+		return event{Type: "denied", Data: fmt.Appendf(nil, `{"place": "http://192.0.2.%d/x", "why": "it is not in scope"}`, host)}
+	}
+	probed := func(refused int) (all []event) {
+		all = append(all, event{Type: "step-started", Data: []byte(begin)})
+		for host := range refused {
+			all = append(all, denied(host), denied(host))
+		}
+		return append(all, event{Type: "progress", Data: []byte(done)}, event{Type: "step-finished", Data: []byte(begin)})
+	}
+	for name, c := range map[string]struct {
+		events []event
+		want   int
+	}{
+		"none":           {probed(0), 0},
+		"some":           {probed(1), exitPartial},
+		"all":            {probed(2), exitOutOfScope},
+		"a page on them": {append(probed(0), denied(9)), 0},
+	} {
+		d := detail{}
+		d.Task.Status = "completed"
+		for _, e := range c.events {
+			d.reach.hear(e)
+		}
+		code := 0
+		if s := (silent{}); errors.As(d.verdict(""), &s) {
+			code = s.code
+		}
+		if code != c.want {
+			t.Errorf("%s: exit code %d, want %d", name, code, c.want)
+		}
+	}
+}
