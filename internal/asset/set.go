@@ -188,6 +188,14 @@ func (p *posting) remove(no uint32) {
 // one.
 const denseFrom = 1 << 14
 
+// size is how many assets there are.
+func (p *posting) size() int {
+	if p.many != nil {
+		return int(p.many.GetCardinality())
+	}
+	return len(p.few)
+}
+
 // cost is how long it takes to put them all into a set, in looks at one asset of a walk
 // through all: each posting is somewhere else in memory.
 func (p *posting) cost() int {
@@ -210,13 +218,14 @@ func (p *posting) into(s set) {
 	})
 }
 
-// within is which of few assets are in a set.
+// within is which of the assets are in a set.
 func (p *posting) within(s set) (out []uint32) {
-	for _, no := range p.few {
+	p.each(func(no uint32) bool {
 		if s.has(no) {
 			out = append(out, no)
 		}
-	}
+		return true
+	})
 	return out
 }
 

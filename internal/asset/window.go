@@ -137,7 +137,7 @@ func (o order) walk(s set, from, until, low, high, most int) (out []uint32, ok b
 		if cost += p.cost(); cost > most {
 			return nil, false
 		}
-		if p.many == nil {
+		if p.size() <= fewEnough {
 			few := p.within(s)
 			if passed+len(few) > low {
 				slices.SortFunc(few, rest.compare)
