@@ -122,7 +122,7 @@ func openSQLite(path string) (*DB, error) {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", dsn("cache_size(-4000)", "query_only(1)"))
+	read, err := sql.Open("sqlite", dsn("cache_size(-2000)", "query_only(1)"))
 	if err != nil {
 		return nil, err
 	}
