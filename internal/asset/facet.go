@@ -144,6 +144,7 @@ type texts struct {
 	mu    sync.Mutex
 	all   []byte
 	ends  []uint32
+	pairs []uint64 // a bit for each two bytes that stand side by side in all
 	found map[string]*match
 	kept  int // positions in found
 }
@@ -206,19 +207,42 @@ func (t *texts) find(values []string, name, part string, holds func(value []byte
 
 // take adds the values that are new to what is searched. The caller holds the lock.
 func (t *texts) take(values []string) {
+	if t.pairs == nil {
+		t.pairs = make([]uint64, 1<<16/64)
+	}
 	for _, value := range values[len(t.ends):] {
-		t.all = append(append(t.all, strings.ToLower(value)...), 0)
+		before := byte(0)
+		for _, c := range []byte(strings.ToLower(value)) {
+			pair := uint16(before)<<8 | uint16(c)
+			t.pairs[pair/64] |= 1 << (pair % 64)
+			t.all, before = append(t.all, c), c
+		}
+		t.all = append(t.all, 0)
 		t.ends = append(t.ends, uint32(len(t.all)))
 	}
+}
+
+// mayHave reports whether any value can contain a part: that it cannot is often known, as
+// of a word among addresses.
+func (t *texts) mayHave(part []byte) bool {
+	for i := 1; i < len(part); i++ {
+		if pair := uint16(part[i-1])<<8 | uint16(part[i]); t.pairs[pair/64]>>(pair%64)&1 == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // search looks at the values that a match does not know yet.
 func (t *texts) search(m *match, part []byte, holds func(value []byte) bool) {
 	known := m.n
+	m.n = len(t.ends)
+	if !t.mayHave(part) {
+		return
+	}
 	for _, ids := range split(len(t.ends)-known, func(from, until int) []uint32 { return t.among(known+from, known+until, part, holds) }) {
 		m.ids = append(m.ids, ids...)
 	}
-	m.n = len(t.ends)
 }
 
 // among is the positions of the values that contain a part and hold, from one position on
