@@ -194,7 +194,7 @@ type piece struct {
 func (s *Selection) Encode(ctx context.Context, encode func(dst []byte, d *Document) ([]byte, error), emit func(part []byte, rows int) error) error {
 	work, ctx := errgroup.WithContext(ctx)
 	turns := make(chan chan piece, max(runtime.GOMAXPROCS(0)-1, 1))
-	used := make(chan []byte, cap(turns)+2)
+	used := make(chan []byte, 2*cap(turns)+2)
 	work.Go(func() error {
 		defer close(turns)
 		for part := range s.parts() {
@@ -253,67 +253,97 @@ type reader struct {
 	*Selection
 	encode func([]byte, *Document) ([]byte, error)
 	out    chan<- piece
-	used   <-chan []byte
+	used   chan []byte
 }
 
 func (r reader) read(ctx context.Context, numbers []uint32) error {
-	atOnce := inAtOnce // findings of the next statement: what it finds and nobody reads is sent for nothing
+	scratch := r.buffer()
+	defer func() { r.giveBack(scratch) }()
+	atOnce := inAtOnce // findings of the next statement, of which one piece is made
 	for len(numbers) > 0 {
-		next := numbers[:min(atOnce, len(numbers))]
-		p, done := r.fill(ctx, next)
-		numbers = numbers[done:]
-		if atOnce *= 4; done < len(next) {
-			atOnce = max(2*done, 1)
+		query, args, asked := r.query(numbers[:min(atOnce, len(numbers))])
+		var ends []int
+		var err error
+		if scratch, ends, err = r.fill(ctx, scratch[:0], numbers[:asked], query, args); err != nil {
+			return r.send(ctx, piece{err: err})
 		}
-		select {
-		case r.out <- p:
-		case <-ctx.Done():
-			return ctx.Err()
+		if len(scratch) >= pieceBytes && asked > 1 {
+			atOnce = asked / 2
+			continue
 		}
-		if p.err != nil {
-			return p.err
+		if err := r.send(ctx, piece{bytes: turned(r.buffer(), scratch, ends), rows: len(ends)}); err != nil {
+			return err
 		}
+		numbers = numbers[asked:]
+		atOnce = max(1, min(pieceRows, asked*(pieceBytes*3/4)/max(len(scratch), 1)))
 	}
 	return nil
 }
 
-// fill encodes findings until there is enough for one piece, and returns how many of the
-// numbers it has dealt with.
-func (r reader) fill(ctx context.Context, numbers []uint32) (p piece, done int) {
+func (r reader) send(ctx context.Context, p piece) error {
 	select {
-	case p.bytes = <-r.used:
+	case r.out <- p:
+		return p.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// buffer is one that nobody uses any more, or a new one.
+func (r reader) buffer() []byte {
+	select {
+	case b := <-r.used:
+		return b
+	default:
+		return nil
+	}
+}
+
+func (r reader) giveBack(b []byte) {
+	select {
+	case r.used <- b[:0]:
 	default:
 	}
-	query, args, asked := r.query(numbers)
+}
+
+// fill encodes the findings of these numbers, the oldest first, for a system reads a file
+// ahead that is read forwards. It stops where there is more than a piece holds. ends are
+// where the findings end.
+func (r reader) fill(ctx context.Context, dst []byte, numbers []uint32, query string, args []any) (filled []byte, ends []int, err error) {
 	rows, err := r.fs.db.Query(ctx, query, args...)
 	if err != nil {
-		return piece{err: err}, 0
+		return dst, nil, err
 	}
 	defer rows.Close()
 	var d Document
-	for rows.Next() && len(p.bytes) < pieceBytes {
+	for i := len(numbers) - 1; rows.Next() && len(dst) < pieceBytes; {
 		if err := d.read(rows); err != nil {
-			return piece{err: err}, 0
+			return dst, nil, err
 		}
-		for done < asked && numbers[done] > d.no { // deleted meanwhile
-			done++
+		for i >= 0 && numbers[i] < d.no { // deleted meanwhile
+			i--
 		}
-		if done == asked || numbers[done] != d.no { // not picked
+		if i < 0 || numbers[i] != d.no { // not picked
 			continue
 		}
-		if p.bytes, err = r.encode(p.bytes, &d); err != nil {
-			return piece{err: err}, 0
+		if dst, err = r.encode(dst, &d); err != nil {
+			return dst, nil, err
 		}
-		p.rows++
-		done++
+		ends = append(ends, len(dst))
 	}
-	if err := rows.Err(); err != nil {
-		return piece{err: err}, 0
+	return dst, ends, rows.Err()
+}
+
+// turned appends what ends at these places, the last first.
+func turned(dst, from []byte, ends []int) []byte {
+	for i := len(ends) - 1; i >= 0; i-- {
+		start := 0
+		if i > 0 {
+			start = ends[i-1]
+		}
+		dst = append(dst, from[start:ends[i]]...)
 	}
-	if len(p.bytes) < pieceBytes {
-		done = asked
-	}
-	return p, done
+	return dst
 }
 
 // query asks for the first of the numbers: for all between two where that is hardly more,
@@ -321,8 +351,8 @@ func (r reader) fill(ctx context.Context, numbers []uint32) (p piece, done int) 
 func (r reader) query(numbers []uint32) (query string, args []any, asked int) {
 	query = `SELECT ` + documentColumns + `, d.exchange` + tables + ` WHERE f.team_id = ? AND f.no `
 	if span := int(numbers[0]-numbers[len(numbers)-1]) + 1; span <= 2*len(numbers) {
-		return query + `BETWEEN ? AND ? ORDER BY f.no DESC`, []any{r.teamID, numbers[len(numbers)-1], numbers[0]}, len(numbers)
+		return query + `BETWEEN ? AND ? ORDER BY f.no`, []any{r.teamID, numbers[len(numbers)-1], numbers[0]}, len(numbers)
 	}
 	numbers = numbers[:min(inAtOnce, len(numbers))]
-	return query + `IN (?` + strings.Repeat(", ?", len(numbers)-1) + `) ORDER BY f.no DESC`, append([]any{r.teamID}, anys(numbers)...), len(numbers)
+	return query + `IN (?` + strings.Repeat(", ?", len(numbers)-1) + `) ORDER BY f.no`, append([]any{r.teamID}, anys(numbers)...), len(numbers)
 }
