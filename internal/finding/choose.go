@@ -336,12 +336,12 @@ func (r reader) fill(ctx context.Context, dst []byte, numbers []uint32, query st
 
 // turned appends what ends at these places, the last first.
 func turned(dst, from []byte, ends []int) []byte {
-	for i := len(ends) - 1; i >= 0; i-- {
+	for i, end := range slices.Backward(ends) {
 		start := 0
 		if i > 0 {
 			start = ends[i-1]
 		}
-		dst = append(dst, from[start:ends[i]]...)
+		dst = append(dst, from[start:end]...)
 	}
 	return dst
 }
