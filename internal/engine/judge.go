@@ -71,7 +71,7 @@ func (s *seat) view(ctx context.Context, x *web.Exchange, body []byte) *match.Re
 			}
 			return x.Named(name)
 		},
-		Env: &dsl.Env{Ctx: ctx, Host: s.engine.world},
+		Ctx: ctx, Host: s.engine.world,
 	}
 }
 

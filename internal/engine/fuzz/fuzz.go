@@ -64,7 +64,7 @@ func (p *Plan) Analyzer() *Analyzer { return p.analyzer }
 // Fits says whether the block's pre-condition holds for a base request. input is what
 // Input gave for it; env is the environment of expressions.
 func (p *Plan) Fits(input dsl.Lookup, env *dsl.Env) bool {
-	return p.condition == nil || p.condition.Eval(&match.Response{Named: input, Env: env}, nil).Matched
+	return p.condition == nil || p.condition.Eval(&match.Response{Named: input, Ctx: env.Ctx, Host: env.Host}, nil).Matched
 }
 
 // Input gives what pre-conditions and payloads know of a base request: path, query,

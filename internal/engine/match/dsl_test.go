@@ -280,7 +280,7 @@ func TestHostileDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		r := &Response{Status: 200, Body: []byte(body), Head: func() []byte { return nil }, Env: &dsl.Env{Ctx: ctx}}
+		r := &Response{Status: 200, Body: []byte(body), Head: func() []byte { return nil }, Ctx: ctx}
 		out := o.Eval(r, nil) // one that does not end is ended by the test's own deadline
 		if v, _ := r.part(partRef{index: viewBody}); strings.Contains(refused, name) && (v.doc.valid || v.doc.html != nil && !strings.Contains(name, "JSON")) {
 			t.Errorf("%s was read", name)
@@ -312,6 +312,6 @@ func FuzzDocument(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		o.Eval(&Response{Body: []byte(body), Head: func() []byte { return nil }, Env: &dsl.Env{Ctx: ctx}}, nil)
+		o.Eval(&Response{Body: []byte(body), Head: func() []byte { return nil }, Ctx: ctx}, nil)
 	})
 }

@@ -255,11 +255,11 @@ func (w *word) match(r *Response, v *view, and bool) bool {
 	if w.open == nil {
 		return w.in(r, v)
 	}
-	text, err := w.open.Render(r.environment())
+	text, err := w.open.Render(&r.environments().text)
 	open := (*dsl.Unresolved)(nil)
 	if w.literal.Fold && errors.As(err, &open) {
 		// The names of the placeholders may be in any case, too (4.3).
-		text, err = dsl.Parse(strings.ToLower(w.literal.Text)).Render(r.environment())
+		text, err = dsl.Parse(strings.ToLower(w.literal.Text)).Render(&r.environments().text)
 	}
 	if err != nil && !errors.As(err, &open) {
 		// What cannot be rendered is looked for as it was written, or with and fails.
@@ -323,10 +323,9 @@ func (m *matcher) holds(r *Response) bool {
 }
 
 func (e *expr) eval(r *Response) (any, error) {
-	r.environment()
 	before := r.work.needles
 	r.work.needles = e.site
-	value, err := e.Eval(&r.exprEnv)
+	value, err := e.Eval(&r.environments().expr)
 	r.work.needles = before // of an expression that asks for what this one extracts
 	return value, err
 }

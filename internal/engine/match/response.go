@@ -10,6 +10,7 @@ package match
 
 import (
 	"bytes"
+	"context"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/needle"
@@ -29,16 +30,17 @@ type Response struct {
 	// the exchange, the history of the block ("body_1"), the variables of the request.
 	Named dsl.Lookup
 
-	// Env gives expressions the world, and its context bounds the judging: what has not
-	// been looked for when it ends is not found. Vars and Needle are not used.
-	Env *dsl.Env
+	// Ctx bounds the judging: what has not been looked for when it ends is not found; nil is
+	// context.Background.
+	Ctx context.Context
+	// Host gives expressions the world, as in dsl.Env.
+	Host *dsl.Host
 
-	views   [numViews]*view  // each made when it is asked for
-	status  any              // Status, as expressions have it
-	named   map[string]*view // of what Named gave
-	env     dsl.Env          // of texts, made when the first asks
-	exprEnv dsl.Env          // of expressions
-	work    work
+	views  [numViews]*view  // each made when it is asked for
+	status any              // Status, as expressions have it
+	named  map[string]*view // of what Named gave
+	envs   *environments    // made when the first text or expression asks
+	work   work
 }
 
 // The parts that every response with a Head has. The expressions' name of PartHeader is

@@ -136,23 +136,22 @@ func (w *work) view(name string, value any) *view {
 
 // context bounds what takes long.
 func (r *Response) context() context.Context {
-	if r.Env != nil && r.Env.Ctx != nil {
-		return r.Env.Ctx
+	if r.Ctx != nil {
+		return r.Ctx
 	}
 	return context.Background()
 }
 
-// environment is what texts see; that of expressions knows needles, too.
-func (r *Response) environment() *dsl.Env {
-	if r.env.Vars == nil {
-		r.env.Ctx, r.env.Vars = r.context(), r.value
-		if r.Env != nil {
-			r.env.Host = r.Env.Host
-		}
-		r.exprEnv = r.env
-		r.exprEnv.Needle = r.needle
+// environments are what texts see, and what expressions see, which know needles, too.
+type environments struct{ text, expr dsl.Env }
+
+func (r *Response) environments() *environments {
+	if r.envs == nil {
+		env := dsl.Env{Ctx: r.context(), Vars: r.value, Host: r.Host}
+		r.envs = &environments{text: env, expr: env}
+		r.envs.expr.Needle = r.needle
 	}
-	return &r.env
+	return r.envs
 }
 
 // needle answers the tests of an expression that the group's pass has answered already.

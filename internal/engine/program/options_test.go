@@ -3,7 +3,6 @@ package program_test
 import (
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -70,7 +69,7 @@ func TestOtherOptions(t *testing.T) {
 	}}
 	b := compileWith(t, left, "http: [{path: ['{{BaseURL}}'], matchers: [{type: status, name: x, status: [200]}, {type: status, name: y, status: [200]}]}]")
 	out := b.Blocks[0].Operators.Eval(&match.Response{
-		Status: 200, Env: &dsl.Env{Ctx: t.Context()}, Head: func() []byte { return []byte("HTTP/1.1 200 OK\r\n\r\n") },
+		Status: 200, Ctx: t.Context(), Head: func() []byte { return []byte("HTTP/1.1 200 OK\r\n\r\n") },
 	}, nil)
 	if asked != "a:x a:y " || len(out.Findings) != 1 || out.Findings[0].Matcher != "y" {
 		t.Errorf("asked for %q, found %+v", asked, out)
