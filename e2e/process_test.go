@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long a test waits for what ought to happen soon, on a loaded machine.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // process is a running vedette.
 type process struct {
