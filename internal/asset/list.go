@@ -49,11 +49,8 @@ func (as *Assets) List(ctx context.Context, q Query) (p Page, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Listed, p.Assets = v.Listed, []Asset{}
-	err = v.each(ctx, v.shown, func(found []Asset) error {
-		p.Assets = append(p.Assets, found...)
-		return nil
-	})
+	p.Listed = v.Listed
+	p.Assets, err = v.all(ctx, v.shown)
 	return p, err
 }
 
@@ -124,6 +121,19 @@ func (v view) each(ctx context.Context, numbers []uint32, take func([]Asset) err
 	return nil
 }
 
+// all is what each hands on, together.
+func (v view) all(ctx context.Context, numbers []uint32) ([]Asset, error) {
+	out := make([]Asset, 0, len(numbers))
+	err := v.each(ctx, numbers, func(found []Asset) error {
+		out = append(out, found...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // view has an index pick a page: the one that follows the database, or one of the past.
 func (as *Assets) view(ctx context.Context, q Query) (v view, err error) {
 	c, err := account.From(ctx)
@@ -153,9 +163,7 @@ func (as *Assets) view(ctx context.Context, q Query) (v view, err error) {
 	defer g.RUnlock()
 	v = g.view(q)
 	v.teamID = c.TeamID
-	v.load = func(ctx context.Context, numbers []uint32) ([]Asset, error) {
-		return as.read(ctx, g, c.TeamID, numbers)
-	}
+	v.load = as.reader(g, c.TeamID)
 	return v, nil
 }
 
@@ -208,15 +216,12 @@ func (x *index) find(q Query) (p chosen) {
 // load reads assets by their numbers, in that order. One that was deleted meanwhile is
 // not there. The caller does not hold the index.
 func (as *Assets) load(ctx context.Context, g *guarded, teamID string, numbers []uint32) ([]Asset, error) {
-	out := make([]Asset, 0, len(numbers))
-	for part := range slices.Chunk(numbers, batch) {
-		found, err := as.read(ctx, g, teamID, part)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, inOrder(found, part)...)
-	}
-	return out, nil
+	return view{load: as.reader(g, teamID)}.all(ctx, numbers)
+}
+
+// reader is read of a team.
+func (as *Assets) reader(g *guarded, teamID string) func(context.Context, []uint32) ([]Asset, error) {
+	return func(ctx context.Context, numbers []uint32) ([]Asset, error) { return as.read(ctx, g, teamID, numbers) }
 }
 
 // read is load of a batch, in any order.
