@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -131,6 +132,32 @@ func TestBudget(t *testing.T) {
 	}
 	if report.Requests != 20 || seen.get("") != 20 || last.Requests != 20 {
 		t.Errorf("%d requests were sent, the report says %d", seen.get(""), report.Requests)
+	}
+}
+
+// A budget goes to payloads in their order, and what was sent is waited for and judged.
+func TestBudgetGoesToPayloadsInOrder(t *testing.T) {
+	var under sync.WaitGroup
+	under.Add(4)
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if n := r.URL.Query().Get("n"); n != "" {
+			under.Done()
+			under.Wait() // the last tuple that is paid for is under way, too
+			fmt.Fprint(w, n)
+		}
+	})
+	many := template(t, "many", `  - path: ["{{BaseURL}}/?n={{n}}"]
+    payloads: {n: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t]}
+    matchers: [{type: status, status: [200]}]
+`)
+	_, events, _ := run(t, newEngine(t, engine.Config{PerHost: 10}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{many}, MaxRequests: 5})
+	var hit []string
+	for _, ev := range events {
+		_, n, _ := strings.Cut(ev.MatchedAt, "n=")
+		hit = append(hit, n)
+	}
+	if got := strings.Join(hit, ""); got != "abcd" {
+		t.Errorf("findings of %q", got)
 	}
 }
 

@@ -24,6 +24,7 @@ type seat struct {
 	send    sender
 	gate    gateFunc      // for the requests that follow redirects
 	hands   chan struct{} // a place for each payload tuple under way
+	budget  *budget       // of the scan; nil outside of one
 
 	frequency *fuzz.Frequency // of the scan; nil outside of one
 

@@ -52,6 +52,7 @@ type run struct {
 	keys      []string       // what checkpoints call the programs; none where there is no checkpoint
 	plans     map[bool]*plan // by "the target has no path"
 	specific  bool           // some program is path specific
+	budget    budget
 	frequency fuzz.Frequency
 	workflows map[int]*boundWorkflow // by the place of their stand-ins among programs
 	globals   []globalAsk
@@ -69,9 +70,6 @@ type run struct {
 
 // counts are the figures of Progress while they change.
 type counts struct{ targetsDone, done, requests, matched, errors atomic.Int64 }
-
-// errBudget is why cells are left over when a scan has sent all that it may send.
-var errBudget = errors.New("the scan has sent as many requests as it may")
 
 // Run tests every target with every program and gives the report, in which every cell
 // has a state: what could not be tested is there with the reason. When ctx ends it
@@ -97,7 +95,7 @@ func (e *Engine) Run(ctx context.Context, scan Scan) (*Report, error) {
 func (e *Engine) newRun(scan Scan) (*run, error) {
 	vars := program.Vars{Texts: scan.Vars, Lists: scan.Lists, StopAtFirstMatch: scan.StopAtFirstMatch}
 	r := &run{
-		engine: e, scan: scan, plans: map[bool]*plan{}, hosts: map[string]*host{}, told: map[string]int{},
+		engine: e, scan: scan, budget: budget{most: int64(scan.MaxRequests)}, plans: map[bool]*plan{}, hosts: map[string]*host{}, told: map[string]int{},
 		report: &Report{Started: time.Now().UTC()}, times: make([]timing, len(scan.Programs)+len(scan.Workflows)),
 	}
 	alone := false
@@ -221,10 +219,10 @@ func (r *run) sent(ctx context.Context) error {
 	if err := r.engine.gate(ctx); err != nil {
 		return err
 	}
-	if n := r.counts.requests.Add(1); r.scan.MaxRequests > 0 && n > int64(r.scan.MaxRequests) {
-		r.counts.requests.Add(-1)
-		return errBudget
+	if err := r.budget.spend(ctx); err != nil {
+		return err
 	}
+	r.counts.requests.Add(1)
 	return nil
 }
 

@@ -115,3 +115,88 @@ func (s *session) race(ctx context.Context, b *program.Block, all []web.Request)
 	}
 	return results
 }
+
+// abreast makes the requests of several payload tuples at the same time, and takes what
+// came of them in the order of the tuples. Each tuple has cookies of its own. On one
+// target there are no more tuples under way than requests may be. A budget goes to the
+// tuples in their order.
+func (s *session) abreast(ctx context.Context, j int) (gate bool, err error) {
+	b := &s.bound.Blocks[j]
+	width := b.Threads
+	if width <= 0 || width > s.engine.cfg.PerHost {
+		width = s.engine.cfg.PerHost
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer stop()
+	turns := make(chan chan turn, width-1)
+	workers.Go(func() {
+		defer close(turns)
+		for t := range b.Tuples() {
+			one := make(chan turn, 1)
+			select {
+			case turns <- one:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case s.hands <- struct{}{}:
+			case <-ctx.Done():
+				one <- turn{err: ctx.Err()}
+				return
+			}
+			ctx, giveBack, err := s.budget.reserve(ctx)
+			if err != nil {
+				<-s.hands
+				one <- unanswered(ctx, err)
+				return
+			}
+			workers.Go(func() {
+				one <- s.tuple(ctx, j, t)
+				giveBack()
+				<-s.hands
+			})
+		}
+	})
+	for one := range turns {
+		got := <-one
+		s.take(got)
+		gate = gate || got.gate
+		switch {
+		case errors.Is(got.err, errBudget): // what is under way has been paid for
+			err = got.err
+		case got.over || got.err != nil:
+			return gate, got.err
+		}
+	}
+	return gate, err
+}
+
+// tuple makes all entries of one payload tuple.
+func (s *session) tuple(ctx context.Context, j, t int) (all turn) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			all.state, all.reason, all.over = failed, broke(cause), true
+		}
+	}()
+	b := &s.bound.Blocks[j]
+	jar := web.NewJar()
+	for k := range b.Entries {
+		if b.Entries[k].Once && t > 0 {
+			continue
+		}
+		got := s.entry(ctx, j, k, t, 0, jar)
+		all.gate, all.matched = all.gate || got.gate, all.matched || got.matched
+		all.events, all.learned = append(all.events, got.events...), append(all.learned, got.learned...)
+		all.found = append(all.found, got.found...)
+		if got.state > all.state {
+			all.state, all.reason = got.state, got.reason
+		}
+		// The other tuples are under way: one that cannot be made costs them nothing.
+		if all.over, all.err = got.over && !got.unmade, got.err; got.over || got.err != nil {
+			break
+		}
+	}
+	return all
+}

@@ -56,13 +56,10 @@ func (s *session) steps(ctx context.Context) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if step.state == overBudget {
-				return nil, errBudget
-			}
 		}
 		return found, nil
 	}
-	// The error has been noted: it is the budget's, or the context has ended.
+	// The error is that of a context that has ended.
 	_ = s.workflow.Run(ctx, &workflow.Host{Run: run, Parallel: s.engine.cfg.PerHost}, nil)
 }
 

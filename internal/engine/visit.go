@@ -48,7 +48,7 @@ func (r *run) newVisit(target Target, wrong error) *visit {
 	report := &TargetReport{Target: target.Input}
 	r.report.Targets = append(r.report.Targets, report)
 	v := &visit{run: r, report: report, wrong: wrong}
-	v.seat = seat{engine: r.engine, target: target, send: r.send, gate: r.sent, hands: r.engine.hands(), frequency: &r.frequency}
+	v.seat = seat{engine: r.engine, target: target, send: r.send, gate: r.sent, hands: r.engine.hands(), budget: &r.budget, frequency: &r.frequency}
 	switch {
 	case wrong != nil:
 	case v.targetless():
