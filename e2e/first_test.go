@@ -83,7 +83,7 @@ func TestSetupLink(t *testing.T) {
 			t.Errorf("the link leads to status %d", status)
 		}
 		// A start in between makes no second way in.
-		first.stop(5 * time.Second)
+		first.stop()
 		second := h.serve()
 		newest := second.hears(`(http://\S+/setup\?token=\S+)`)[1]
 		u, err := url.Parse(newest)
@@ -122,7 +122,7 @@ func TestSetupLink(t *testing.T) {
 		nobody.call("POST", "/api/v1/auth/login", map[string]string{"email": "ada@example.com", "password": form.Get("password")}, &token)
 		second.as(token.AccessToken).call("PATCH", "/api/v1/teams", map[string]string{"name": "blue"}, nil)
 
-		second.stop(5 * time.Second)
+		second.stop()
 		third := h.serve()
 		if status, _ := get(t, third.base+"/readyz"); status != http.StatusOK {
 			t.Errorf("it is not ready: %d", status)
@@ -182,7 +182,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 			c.run(fullCheck(site.URL))
 			_, env := get(t, site.URL+"/.env")
 			stolen := regexp.MustCompile(`DB_PASSWORD=(\S+)`).FindStringSubmatch(env)[1]
-			s.stop(5 * time.Second)
+			s.stop()
 
 			log := s.talk.String()
 			if !strings.Contains(log, "user-master/lookup") || !strings.Contains(log, "webhook") {
@@ -216,7 +216,7 @@ func TestInterruptedScan(t *testing.T) {
 	coverage := t.TempDir() + "/coverage.json"
 	p := launch(t, nil, "scan", "-u", g.URL, "--coverage", coverage, "--rate-limit", "0")
 	g.waitHeld(t)
-	if code := p.interrupt(5 * time.Second); code != 130 {
+	if code := p.interrupt(soon); code != 130 {
 		t.Errorf("an interrupted scan exits with %d", code)
 	}
 	if text := readFile(t, coverage); !strings.Contains(text, `"partial": true`) {
@@ -232,11 +232,11 @@ func TestInterruptedTask(t *testing.T) {
 	p := launch(t, []string{"VEDETTE_TOKEN=" + c.token}, "task", fullCheck(g.URL), "--server", c.base)
 	g.waitHeld(t)
 	p.hears("scan…")
-	if code := p.interrupt(5 * time.Second); code != 130 {
+	if code := p.interrupt(soon); code != 130 {
 		t.Errorf("an interrupted task exits with %d", code)
 	}
 	id := p.hears(`task (\S+) is stopped`)[1]
-	if d := c.end(id, 5*time.Second); d.Task.Status != "aborted" {
+	if d := c.end(id, patience); d.Task.Status != "aborted" {
 		t.Errorf("the task of somebody who left is %s", d.Task.Status)
 	}
 }

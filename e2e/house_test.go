@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 )
 
@@ -26,6 +27,17 @@ type house struct {
 func newHouse(t *testing.T, engine string) house {
 	t.Helper()
 	return house{t, []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0"}}
+}
+
+// data opens the house's database.
+func (h house) data() *db.DB {
+	h.t.Helper()
+	d, err := db.Open(h.t.Context(), db.Config{URL: strings.TrimPrefix(h.env[0], "VEDETTE_DATABASE=")})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { d.Close() })
+	return d
 }
 
 // eachEngine runs fn on a house of each database, in parallel with other tests.

@@ -24,7 +24,7 @@ const (
 	everywhere  = "VEDETTE_KILL_EVERYWHERE"
 	samples     = 4 // on each database
 	killLanes   = 4
-	longestWait = 3 * takeover // a busy disk makes a run of three hundred transactions slow
+	longestWait = 2 * takeover // a busy disk makes a run of three hundred transactions slow
 )
 
 // TestKilledBetweenAnyTwoEntries kills the process with SIGKILL between two entries of the
@@ -107,11 +107,7 @@ func newKilling(t *testing.T, engine string) *killing {
 	l.teacher = newTeacher(t, lessons(l.site.URL))
 	l.token = l.house.admin("ada@example.com")
 	l.serve()
-	var err error
-	if l.db, err = db.Open(t.Context(), db.Config{URL: strings.TrimPrefix(l.house.env[0], "VEDETTE_DATABASE=")}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.db.Close() })
+	l.db = l.house.data()
 	return l
 }
 

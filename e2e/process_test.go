@@ -16,6 +16,10 @@ import (
 // patience is how long a test waits for what ought to happen soon, on a loaded machine.
 const patience = 90 * time.Second
 
+// soon is how long a test waits for what must not wait for a request under way: less than
+// the ten seconds after which that is given up by itself.
+const soon = 9 * time.Second
+
 // process is a running vedette.
 type process struct {
 	t     *testing.T
@@ -72,10 +76,10 @@ func (p *process) signal(s syscall.Signal) {
 }
 
 // stop sends SIGTERM, and returns the exit code.
-func (p *process) stop(within time.Duration) int {
+func (p *process) stop() int {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
-	return p.wait(within)
+	return p.wait(patience)
 }
 
 // wait waits until the process has ended by itself, and returns the exit code.
