@@ -113,7 +113,7 @@ func enumerateAlone(t *testing.T, args ...string) (out, talk string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{"enumerate", "127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "loop-a.lab.example", "www.lab.example",
-		"--exact", "--ports", port, "--timeout", "1s", "--resolvers", resolver, "--no-sources"}, args...)...)
+		"--exact", "--ports", port, "--timeout", "5s", "--resolvers", resolver, "--no-sources"}, args...)...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	err := cmd.Run()

@@ -66,7 +66,7 @@ func TestHangingReceiver(t *testing.T) {
 
 	id := c.hand(nothingToDo, "completion_delivery", "webhook")
 	events := c.stream(id, patience, isFinish)
-	if took := events[len(events)-1].At.Sub(events[0].At); took > 2*time.Second {
+	if took := events[len(events)-1].At.Sub(events[0].At); took > soon { // a task that waited for its receiver would take fifteen seconds
 		t.Errorf("the task took %s to its last event", took)
 	}
 	select {
@@ -84,7 +84,7 @@ func TestHangingReceiver(t *testing.T) {
 	for what, took := range map[string]time.Duration{
 		"by its start and end": d.FinishedAt.Sub(*d.StartedAt), "as it says": time.Duration(d.Duration) * time.Millisecond,
 	} {
-		if took < 14*time.Second || took > 16*time.Second {
+		if took < 14*time.Second || took > 20*time.Second { // a busy machine is late by seconds
 			t.Errorf("%s, the delivery took %s, not 15 s", what, took)
 		}
 	}

@@ -59,7 +59,7 @@ func startRegistry(t *testing.T) string {
 			}
 			go func() {
 				defer conn.Close()
-				_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+				_ = conn.SetDeadline(time.Now().Add(patience))
 				question, _ := bufio.NewReader(conn).ReadString('\n')
 				answer := "%  No entries found for the selected source(s).\r\n"
 				if question == "-K -i origin AS64500\r\n" {

@@ -57,7 +57,7 @@ type story struct {
 }
 
 // patience is how long a story waits for what happens in the background.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 func tell(t *testing.T, engine string, a *txtar.Archive) {
 	s := &story{t: t, values: map[string]string{}, received: make(chan *http.Request, 10), bodies: make(chan []byte, 10)}

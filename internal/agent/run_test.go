@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -162,7 +163,9 @@ func TestStopKeepsWhatThereIsAndRestartGoesOn(t *testing.T) {
 	}
 }
 
-func TestTimeLimitLeavesTimeToVerify(t *testing.T) {
+func TestTimeLimitLeavesTimeToVerify(t *testing.T) { synctest.Test(t, timeLimitLeavesTimeToVerify) }
+
+func timeLimitLeavesTimeToVerify(t *testing.T) {
 	probe, scan, verify := threeTools()
 	now := time.Unix(0, 0)
 	scan.do = func(ctx context.Context, _ Input, _ func(Update)) (Result, error) {

@@ -17,12 +17,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/db/dbtest"
 )
 
+// patience is how long a test waits for what ought to happen soon, on a loaded machine.
+const patience = time.Minute
+
 // until waits for a condition, and fails the test when it does not come.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(15 * time.Second); !holds(); <-tick.C {
+	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
@@ -39,7 +42,7 @@ func (h *house) dial(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -103,7 +106,7 @@ func TestStopIsGraceful(t *testing.T) {
 			half.Close()
 			select {
 			case <-stopped:
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("the server does not stop")
 			}
 			stream.Body.Close()

@@ -98,7 +98,7 @@ func TestFindGuessesAndInventsNothing(t *testing.T) {
 // Each way in which a source behaves has its own state, and no key is told.
 func TestSourcesReportHowTheyBehave(t *testing.T) {
 	_, _, cfg := lab(t)
-	cfg.SourceTimeout = 300 * time.Millisecond
+	cfg.SourceTimeout = 3 * time.Second
 	const key = "s3cretkey"
 	cfg.Keys = map[string][]string{"Chaos": {key}, "virustotal": {key}, "shodan": {key}, "moon": {key}, "netlas": nil}
 	cfg.Allow = func(host string) bool { return host != "secret.lab.test" }
@@ -196,7 +196,7 @@ func TestSourcesGoThroughTheClientAlone(t *testing.T) {
 		t.Errorf("%s was asked past the client", r.URL.Host)
 		return 404, ""
 	})
-	cfg.SourceTimeout = 500 * time.Millisecond
+	cfg.SourceTimeout = 3 * time.Second
 	cfg.Client = &http.Client{Transport: world(func(*http.Request) (int, string) { return 200, "{}" })}
 	_, report := find(t, cfg, "lab.test", discover.DNSPassive, discover.DNSScraping)
 	if len(report.Sources) < 40 {
@@ -214,7 +214,7 @@ func TestSourcesAreGuarded(t *testing.T) {
 	_, _, cfg := lab(t)
 	private := dnstest.Start(t)
 	private.Set("crt.sh", []string{"127.0.0.1"})
-	cfg.Client = (&netguard.Guard{Resolver: private.Resolver()}).Client(time.Second)
+	cfg.Client = (&netguard.Guard{Resolver: private.Resolver()}).Client(time.Minute)
 	cfg.Sources = []string{"crtsh", "nobody"}
 	_, report := find(t, cfg, "lab.test", discover.DNSPassive)
 	if s := sourceOf(t, report, "crtsh"); s.State != discover.SourceBlocked || s.Count != 0 {

@@ -67,7 +67,7 @@ func (w *world) finder(t *testing.T) *Finder {
 	t.Helper()
 	open := &http.Client{Transport: &http.Transport{}}
 	dial := (&net.Dialer{}).DialContext
-	f, err := New(Config{HTTP: refuser(), Dial: refuse, OwnHTTP: open, OwnDial: dial, URLs: w.urls, Keys: w.keys, Timeout: 5 * time.Second, Backoff: time.Millisecond})
+	f, err := New(Config{HTTP: refuser(), Dial: refuse, OwnHTTP: open, OwnDial: dial, URLs: w.urls, Keys: w.keys, Timeout: time.Minute, Backoff: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestAnEndlessSite(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `<a href="%sa/">a</a><a href="%[1]sb/">b</a><a href="http://outside.test/">o</a><a href="/logout">x</a><a href="/delete/1">d</a><a href="javascript:alert(1)">j</a>`, r.URL.Path)
 	}))
 	t.Cleanup(server.Close)
-	client := &web.Client{Timeout: 5 * time.Second, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+	client := &web.Client{Timeout: time.Minute, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	}}
 	at, _ := url.Parse(server.URL + "/")

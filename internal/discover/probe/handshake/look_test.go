@@ -161,7 +161,7 @@ func TestCertificatesAreJudged(t *testing.T) {
 			if c.staple {
 				chain.OCSPStaple, _ = ocsp.CreateResponse(ca.cert, ca.cert, ocsp.Response{Status: ocsp.Revoked, SerialNumber: cert.SerialNumber, ThisUpdate: now, NextUpdate: now.Add(time.Hour), RevokedAt: now}, ca.key)
 			}
-			looker := &handshake.Looker{Timeout: 5 * time.Second, Roots: ca.pool, Fetch: revocations.Client(), Now: func() time.Time { return now }}
+			looker := &handshake.Looker{Timeout: time.Minute, Roots: ca.pool, Fetch: revocations.Client(), Now: func() time.Time { return now }}
 			facts, notes, err := looker.Look(t.Context(), c.host, 443, serve(t, &tls.Config{Certificates: []tls.Certificate{chain}}))
 			if err != nil {
 				t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAServerThatWantsOurCertificate(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS10, tls.VersionTLS12, tls.VersionTLS13} {
 		dial := serve(t, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: version, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool,
 			Certificates: []tls.Certificate{{Certificate: [][]byte{cert.Raw}, PrivateKey: key}}})
-		facts, _, err := (&handshake.Looker{Timeout: 5 * time.Second, Roots: ca.pool}).Look(t.Context(), "good.test", 443, dial)
+		facts, _, err := (&handshake.Looker{Timeout: time.Minute, Roots: ca.pool}).Look(t.Context(), "good.test", 443, dial)
 		if err != nil || facts.SubjectCN != "good.test" || facts.Cipher == "" {
 			t.Errorf("%x: %+v, %v", version, facts, err)
 		}

@@ -84,7 +84,7 @@ func TestScanFindsWhatIsOpenAndNothingElse(t *testing.T) {
 				if !slices.Equal(r.Open, want) {
 					t.Errorf("open are %v, and found were %v", want, r.Open)
 				}
-				for deadline := time.Now().Add(5 * time.Second); openFiles(t) > files; runtime.Gosched() { // the listener hangs up, too
+				for deadline := time.Now().Add(time.Minute); openFiles(t) > files; runtime.Gosched() { // the listener hangs up, too
 					if time.Now().After(deadline) {
 						t.Fatalf("%d files are open, %d were before", openFiles(t), files)
 					}
@@ -202,10 +202,10 @@ func TestScanEndsWithItsContext(t *testing.T) {
 	}
 	start := time.Now()
 	_, err := port.Scan(ctx, port.Config{Dial: dial}, []port.Target{{Addr: netip.MustParseAddr("192.0.2.1"), Thorough: true}}, span(1, 5000))
-	if !errors.Is(err, context.Canceled) || time.Since(start) > 2*time.Second {
+	if !errors.Is(err, context.Canceled) || time.Since(start) > 20*time.Second {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}

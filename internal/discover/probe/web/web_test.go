@@ -54,8 +54,11 @@ func serve(t testing.TB, answer func(conn net.Conn, path string)) *url.URL {
 	return &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
 }
 
-func client() *web.Client {
-	return &web.Client{Timeout: time.Second, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+// client waits longer than a busy machine takes for what these servers do send.
+func client() *web.Client { return patient(time.Minute) }
+
+func patient(timeout time.Duration) *web.Client {
+	return &web.Client{Timeout: timeout, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 		if strings.HasPrefix(addr, "outside.test") {
 			return nil, &netguard.Denied{Addr: addr, Why: "it is not in scope"}
 		}
@@ -118,6 +121,7 @@ func brotlied(s string) string {
 func TestBrokenAndHostileServers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	bomb := gzipped(100 << 20)
+	waiting := map[string]bool{"a slow body": true, "a slow header": true, "a tarpit": true} // only time ends these
 	for name, c := range map[string]struct {
 		answer func(net.Conn, string)
 		status int // 0: no visit
@@ -170,9 +174,13 @@ func TestBrokenAndHostileServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			visitor := client()
+			if waiting[name] {
+				visitor = patient(2 * time.Second)
+			}
 			start := time.Now()
-			v, err := client().Visit(t.Context(), serve(t, c.answer))
-			if took := time.Since(start); took > 15*time.Second {
+			v, err := visitor.Visit(t.Context(), serve(t, c.answer))
+			if took := time.Since(start); took > 50*time.Second {
 				t.Errorf("took %s", took)
 			}
 			if c.status == 0 {
@@ -283,7 +291,7 @@ func TestVisitsLeaveNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before+2; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+2; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
