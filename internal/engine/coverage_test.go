@@ -78,7 +78,7 @@ func quickRun(t *testing.T, programs []*program.Program, change func(*run)) *Rep
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer s.Close()
-	e := New(Config{Timeout: 5 * time.Second})
+	e := New(Config{Timeout: time.Minute})
 	defer e.Close()
 	r, err := e.newRun(Scan{Targets: []string{s.URL}, Programs: programs})
 	if err != nil {

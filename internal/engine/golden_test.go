@@ -247,7 +247,7 @@ func runCase(t *testing.T, o options, site *script, scan engine.Scan, got map[st
 	}
 	defer server.Close()
 	host := strings.TrimPrefix(strings.TrimPrefix(server.URL, "https://"), "http://")
-	e := engine.New(engine.Config{Timeout: 5 * time.Second, PerHost: 2})
+	e := engine.New(engine.Config{Timeout: time.Minute, PerHost: 2})
 	defer e.Close()
 	o.vars["site"] = host
 	scan.Targets, scan.Vars = []string{server.URL + o.path}, o.vars

@@ -32,7 +32,7 @@ func serve(t testing.TB, h http.HandlerFunc) string {
 func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 	t.Helper()
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 5 * time.Second
+		cfg.Timeout = time.Minute
 	}
 	e := engine.New(cfg)
 	t.Cleanup(e.Close)

@@ -12,14 +12,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/program"
 )
 
-// A rate counts over its window: 20 in a tenth of a second are 200 in a second.
+// A rate counts over its window: one in a millisecond is a thousand in a second.
 func TestRateWindow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		cfg              engine.Config
 		shortest, longer time.Duration
 	}{
-		"short":    {engine.Config{RateLimit: 20, RateWindow: 100 * time.Millisecond}, 0, 2 * time.Second},
+		"short":    {engine.Config{RateLimit: 1, RateWindow: time.Millisecond}, 0, 7 * time.Second}, // one in a second would take eight
 		"long":     {engine.Config{RateLimit: 100, RateWindow: 5 * time.Second}, 400 * time.Millisecond, time.Minute},
 		"per host": {engine.Config{HostRate: 100, RateWindow: 5 * time.Second}, 400 * time.Millisecond, time.Minute},
 	} {

@@ -244,6 +244,7 @@ func TestSchemeless(t *testing.T) {
 
 // A body that stops coming is judged as far as it came.
 func TestSlowBody(t *testing.T) {
+	t.Parallel()
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
 			fmt.Fprint(w, "beginning")
@@ -252,19 +253,20 @@ func TestSlowBody(t *testing.T) {
 		}
 	})
 	p := template(t, "slow", "  - path: ['{{BaseURL}}/slow']\n    matchers: [{type: word, words: [beginning]}]\n")
-	_, events, _ := run(t, newEngine(t, engine.Config{Timeout: 100 * time.Millisecond}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
+	_, events, _ := run(t, newEngine(t, engine.Config{Timeout: time.Second}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
 	if len(events) != 1 {
 		t.Errorf("%d events", len(events))
 	}
 }
 
 func TestSilentServerTimesOut(t *testing.T) {
+	t.Parallel()
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/silent" {
 			<-r.Context().Done()
 		}
 	})
-	report, _, _ := run(t, newEngine(t, engine.Config{Timeout: 100 * time.Millisecond}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "silent", "/silent")}})
+	report, _, _ := run(t, newEngine(t, engine.Config{Timeout: time.Second}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "silent", "/silent")}})
 	wantCells(t, report, "silent failed timed out")
 }
 
@@ -300,7 +302,7 @@ func TestNoLeak(t *testing.T) {
 // waitGone waits until no goroutine of the engine and no connection is left.
 func waitGone(t *testing.T, open *atomic.Int32) {
 	t.Helper()
-	deadline := time.Now().Add(3 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		left := engineStacks()
 		if len(left) == 0 && open.Load() == 0 {

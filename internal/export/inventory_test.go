@@ -107,7 +107,7 @@ func TestInventoryInTheBackground(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		done := make(chan error, 1)
 		queue.Handle(r.queue, queue.Handler[RunArgs]{Work: func(ctx context.Context, job queue.Job[RunArgs]) error {

@@ -39,7 +39,7 @@ func (r room) ends(t *testing.T, id string) Export {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); <-tick.C {
 		e, err := r.Find(r.alice, id)
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen before it fails.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 type note struct {
 	N    int

@@ -22,7 +22,7 @@ import (
 // until polls until done says so: nothing in the database announces a state.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(90 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {

@@ -280,7 +280,7 @@ func TestSlowBodyIsNotWaitedFor(t *testing.T) {
 			if line == "POST /things" && (resp.StatusCode != 400 || !strings.Contains(body, "unreadable_body")) {
 				t.Errorf("%s, %s: a slow body answers %d %s", line, length, resp.StatusCode, body)
 			}
-			if _, err := conn.ReadByte(); err == nil || time.Since(began) > 5*time.Second {
+			if _, err := conn.ReadByte(); err == nil || time.Since(began) > 30*time.Second {
 				t.Errorf("%s, %s: the connection is held: %v after %v", line, length, err, time.Since(began))
 			}
 		}
@@ -327,7 +327,8 @@ func (endless) Read(p []byte) (int, error) {
 
 // TestStreamOutlivesTheBodysDeadline: what bounds the body does not end a long answer.
 func TestStreamOutlivesTheBodysDeadline(t *testing.T) {
-	const bound = 50 * time.Millisecond
+	t.Parallel()
+	const bound = time.Second
 	s := open(t, Config{}, func(a *API) {
 		op := get("/long")
 		op.Method = http.MethodPost
@@ -335,7 +336,7 @@ func TestStreamOutlivesTheBodysDeadline(t *testing.T) {
 			return &huma.StreamResponse{Body: func(out huma.Context) {
 				select {
 				case <-ctx.Done():
-				case <-time.After(3 * bound):
+				case <-time.After(bound * 3 / 2):
 					_, _ = out.BodyWriter().Write([]byte("all"))
 				}
 			}}, nil
@@ -352,12 +353,13 @@ func TestStreamOutlivesTheBodysDeadline(t *testing.T) {
 // TestBodyIsBoundNotTheWork: what bounds how a body is sent does not end the work with it,
 // while it is read or afterwards.
 func TestBodyIsBoundNotTheWork(t *testing.T) {
-	const bound = 50 * time.Millisecond
+	t.Parallel()
+	const bound = time.Second
 	work := func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(3 * bound):
+		case <-time.After(bound * 3 / 2):
 			return nil
 		}
 	}
@@ -422,7 +424,7 @@ func (s surface) wire(t *testing.T, request string) (*http.Response, string, *bu
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write([]byte(request)); err != nil {

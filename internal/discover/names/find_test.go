@@ -97,6 +97,7 @@ func TestFindGuessesAndInventsNothing(t *testing.T) {
 
 // Each way in which a source behaves has its own state, and no key is told.
 func TestSourcesReportHowTheyBehave(t *testing.T) {
+	t.Parallel()
 	_, _, cfg := lab(t)
 	cfg.SourceTimeout = 3 * time.Second
 	const key = "s3cretkey"
@@ -227,6 +228,7 @@ func TestSourcesAreGuarded(t *testing.T) {
 
 // Sources that answer anything but what they should end, and take nothing down.
 func TestHostileSources(t *testing.T) {
+	t.Parallel()
 	_, _, cfg := lab(t)
 	cfg.Keys = every()
 	cfg.SourceTimeout = 300 * time.Millisecond

@@ -21,7 +21,7 @@ import (
 func newClient(t testing.TB, cfg web.Config) *web.Client {
 	t.Helper()
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 5 * time.Second
+		cfg.Timeout = time.Minute
 	}
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "ua"
@@ -156,7 +156,7 @@ func zipped(data []byte) []byte {
 // eventually waits until a condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !holds(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !holds(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 64<<10)
 			t.Fatalf("%s did not come about\n%s", what, stacks[:runtime.Stack(stacks, true)])

@@ -287,7 +287,8 @@ func TestReadAllOfAConnectionThatStays(t *testing.T) {
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef")
 		conn.Read(make([]byte, 1)) // until the client ends it
 	})
-	cl := newClient(t, web.Config{Timeout: 400 * time.Millisecond})
+	t.Parallel()
+	cl := newClient(t, web.Config{Timeout: time.Second})
 	x, err := cl.Do(t.Context(), web.Request{Address: address, Raw: []byte("GET / HTTP/1.1\r\n\r\n"), ReadAll: true})
 	if err != nil || string(x.Body) != "abcdef" || x.Truncated {
 		t.Errorf("%v %+v", err, x)

@@ -101,7 +101,7 @@ func TestRace(t *testing.T) {
 			}
 			quiet.Done()
 		}
-		c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := c.Read(buf); err != nil || buf[0] != '\n' {
 			t.Errorf("the last byte: %q %v", buf, err)
 		}
