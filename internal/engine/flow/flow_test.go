@@ -180,6 +180,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		p, err := flow.Compile(source, []string{"http"})
 		if err == nil {
 			w := newWorld()
+			w.Compute = time.Minute // none of these ends by it
 			err = p.Run(t.Context(), &w.Host)
 			if slices.Contains(w.trace, "http(2)") {
 				t.Errorf("%.40s: went on", source)
