@@ -26,7 +26,7 @@ func open(t testing.TB, d *db.DB, workers int) *Queue {
 	q, err := Open(t.Context(), d, Config{
 		Logger:  slog.New(slog.DiscardHandler),
 		Workers: workers,
-		Lease:   600 * time.Millisecond,
+		Lease:   1500 * time.Millisecond,
 		Beat:    100 * time.Millisecond,
 		Poll:    100 * time.Millisecond,
 	})
@@ -36,11 +36,11 @@ func open(t testing.TB, d *db.DB, workers int) *Queue {
 	return q
 }
 
-// patient opens a queue with leases of production: for tests of jobs that run once, which
-// a slow machine must not make look silent.
+// patient opens a queue with leases of production: for tests in which no node is silent,
+// and a slow machine must not make one look so.
 func patient(t testing.TB, d *db.DB, workers int) *Queue {
 	t.Helper()
-	q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: workers})
+	q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: workers, Beat: 100 * time.Millisecond, Poll: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

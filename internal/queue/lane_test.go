@@ -15,7 +15,7 @@ func (postcard) Kind() string { return "postcard" }
 func TestQuickJobsDoNotWaitForLongOnes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		q := open(t, d, 1)
+		q := patient(t, d, 1)
 		busy, release, sent := make(chan struct{}, 1), make(chan struct{}), make(chan struct{}, 1)
 		Handle(q, Handler[note]{Work: func(context.Context, Job[note]) error {
 			busy <- struct{}{}

@@ -211,7 +211,7 @@ func TestJobCancelledOnASilentNodeIsHandedOverEnded(t *testing.T) {
 func TestStopGivesRunningJobsBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		a := open(t, d, 2)
+		a := patient(t, d, 2)
 		started, causes := make(chan int, 2), make(chan error, 2)
 		slow := make(chan struct{})
 		Handle(a, Handler[note]{MaxAttempts: 1, Work: func(ctx context.Context, job Job[note]) error {
@@ -249,7 +249,7 @@ func TestStopGivesRunningJobsBack(t *testing.T) {
 			t.Errorf("the long job is %s", s)
 		}
 
-		b := open(t, d, 1)
+		b := patient(t, d, 1)
 		again := make(chan Job[note], 1)
 		Handle(b, Handler[note]{MaxAttempts: 1, Work: func(_ context.Context, job Job[note]) error { again <- job; return nil }})
 		start(t, b)
@@ -264,7 +264,7 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			d := dbtest.Open(t, engine)
-			q := open(t, d, 4)
+			q := patient(t, d, 4)
 			ran := make(chan struct{}, 1)
 			Handle(q, Handler[note]{Work: func(context.Context, Job[note]) error { ran <- struct{}{}; return nil }})
 			if err := q.Start(t.Context()); err != nil {

@@ -18,7 +18,7 @@ import (
 func TestInsertRollsBackWithItsTransaction(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		q := open(t, d, 2)
+		q := patient(t, d, 2)
 		ran := make(chan note, 10)
 		Handle(q, Handler[note]{Work: func(_ context.Context, job Job[note]) error { ran <- job.Args; return nil }})
 		start(t, q)
@@ -139,7 +139,7 @@ func TestCancelReachesARunningJob(t *testing.T) {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
-				q := open(t, d, 2)
+				q := patient(t, d, 2)
 				started, ended := make(chan int64), make(chan error, 1)
 				Handle(q, Handler[note]{
 					Work: func(ctx context.Context, job Job[note]) error {
@@ -158,7 +158,7 @@ func TestCancelReachesARunningJob(t *testing.T) {
 				id := next(t, started)
 				by := q
 				if from == "another node" {
-					by = open(t, d, 0)
+					by = patient(t, d, 0)
 					t.Cleanup(func() { stop(t, by) })
 				}
 				begun := time.Now()
@@ -168,7 +168,7 @@ func TestCancelReachesARunningJob(t *testing.T) {
 				if cause := next(t, ended); !errors.Is(cause, ErrCancelled) {
 					t.Errorf("cause %v, want ErrCancelled", cause)
 				}
-				if took := time.Since(begun); took > 2*time.Second {
+				if took := time.Since(begun); took > 9*time.Second {
 					t.Errorf("the cancellation took %s", took)
 				}
 				untilState(t, q, id, "cancelled")
@@ -183,7 +183,7 @@ func TestCancelReachesARunningJob(t *testing.T) {
 func TestCancelledWaitingJobNeverRuns(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		q := open(t, d, 1)
+		q := patient(t, d, 1)
 		ran := make(chan int, 3)
 		Handle(q, Handler[note]{Work: func(_ context.Context, job Job[note]) error { ran <- job.Args.N; return nil }})
 		first, second := insert(t, q, note{N: 1}), insert(t, q, note{N: 2})
@@ -299,9 +299,9 @@ func TestCommitWakesAWorker(t *testing.T) {
 func TestTimeoutEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		q := open(t, d, 1)
+		q := patient(t, d, 1)
 		Handle(q, Handler[note]{
-			Timeout: 10 * time.Millisecond,
+			Timeout: 300 * time.Millisecond,
 			Backoff: func(int) time.Duration { return time.Millisecond },
 			Work: func(ctx context.Context, job Job[note]) error {
 				if job.Attempt == 1 {
@@ -323,7 +323,7 @@ func TestTimeoutEndsAnAttempt(t *testing.T) {
 func TestStats(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		q := open(t, d, 1)
+		q := patient(t, d, 1)
 		started, release := make(chan struct{}), make(chan struct{})
 		Handle(q, Handler[note]{Work: func(context.Context, Job[note]) error {
 			started <- struct{}{}
