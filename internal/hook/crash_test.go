@@ -66,7 +66,7 @@ func TestKilledWhileSending(t *testing.T) {
 			}
 			select {
 			case <-arrived:
-			case <-time.After(30 * time.Second):
+			case <-time.After(90 * time.Second):
 				t.Error("the child sent nothing")
 			}
 			_ = cmd.Process.Kill()

@@ -78,7 +78,7 @@ func TestDeliverSendsOnePost(t *testing.T) {
 		})
 		h := open(t, d, nil, "127.0.0.1")
 		id := h.add(t, receiver.URL+"/services/s3cret?token=s3cret")
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for range 3 { // a job that runs again sends nothing again, and waits for nothing
 			if err := h.Deliver(ctx, id); err != nil {
@@ -156,15 +156,15 @@ func TestDeliverRecordsTheAnswer(t *testing.T) {
 				}
 			}).URL, "", hook.Delivered, 200},
 		}
-		start := time.Now()
 		for _, c := range cases {
+			start := time.Now()
 			e := h.deliver(t, c.url)
+			if took := time.Since(start); took > 14*time.Second {
+				t.Errorf("%s took %s: it waited for the timeout", c.what, took)
+			}
 			if e.State != c.state || e.StatusCode != c.status || e.Error != c.words {
 				t.Errorf("%s: %s, %d, %q; want %s, %d, %q", c.what, e.State, e.StatusCode, e.Error, c.state, c.status, c.words)
 			}
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("took %s: something waited for the timeout", took)
 		}
 		if followed.Load() != 0 {
 			t.Error("a redirect was followed")
@@ -175,7 +175,7 @@ func TestDeliverRecordsTheAnswer(t *testing.T) {
 func TestDeliverGivesUpInTime(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := open(t, d, nil, "127.0.0.1")
-		const limit = 300 * time.Millisecond
+		const limit = time.Second
 		h.SetTiming(limit, time.Minute)
 		drip := func(head, drop string) func(net.Conn) {
 			return func(c net.Conn) {
@@ -206,7 +206,7 @@ func TestDeliverGivesUpInTime(t *testing.T) {
 			if e.State == hook.Failed && e.Error != "the receiver did not answer in time" && what != "only 103s" {
 				t.Errorf("%s: %q", what, e.Error)
 			}
-			if took > limit+3*time.Second || e.Duration > limit+time.Second {
+			if took > limit+10*time.Second || e.Duration > limit+10*time.Second {
 				t.Errorf("%s: took %s, recorded %s, want %s", what, took, e.Duration, limit)
 			}
 		}
@@ -223,8 +223,8 @@ func TestDeliverGivesUpAt15Seconds(t *testing.T) {
 	start := time.Now()
 	e := h.deliver(t, raw(t, hang))
 	took := time.Since(start)
-	if e.State != hook.Failed || took < 14*time.Second || took > 16*time.Second || e.Duration < 14*time.Second || e.Duration > 16*time.Second {
-		t.Errorf("%s after %s, recorded %s; want failed after 15 s ± 1", e.State, took, e.Duration)
+	if e.State != hook.Failed || took < 14*time.Second || took > 20*time.Second || e.Duration < 14*time.Second || e.Duration > 20*time.Second {
+		t.Errorf("%s after %s, recorded %s; want failed after 15 s, and what a busy machine is late", e.State, took, e.Duration)
 	}
 }
 

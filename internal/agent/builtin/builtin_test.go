@@ -182,7 +182,7 @@ func TestLongInstructions(t *testing.T) {
 	for _, unit := range []string{"a/", "http://a,", "[", "10.0.0.1, not 10.0.0.2 ", "exclude 10.0.0.1 - ", "\n", "port 1-65535 ", "1 ", "high and ", "not more than "} {
 		start := time.Now()
 		Plan(strings.Repeat(unit, MaxInstruction/len(unit)))
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute { // a quarter of a second on a machine that is idle
 			t.Errorf("%q repeated takes %v", unit, took)
 		}
 	}
