@@ -138,7 +138,7 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 	if err != nil {
 		return err
 	}
-	picked := g.pick(Filter{ScanIDs: []string{scanID}}, nil).ToArray()
+	picked := g.pick(Filter{ScanIDs: []string{scanID}}, nil).set.ToArray()
 	g.RUnlock()
 	for _, no := range picked {
 		if err := fs.remove(ctx, tx, teamID, int64(no), rev); err != nil {
@@ -224,5 +224,5 @@ func (fs *Findings) picked(ctx context.Context, teamID string, f Filter) ([]uint
 		return nil, err
 	}
 	defer g.RUnlock()
-	return g.pick(f, ids).ToArray(), nil
+	return g.pick(f, ids).set.ToArray(), nil
 }

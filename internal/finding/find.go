@@ -101,11 +101,9 @@ func (fs *Findings) view(ctx context.Context, f Filter, sorts []page.Sort, w pag
 		return v, err
 	}
 	defer g.RUnlock()
-	set := g.pick(f, ids)
-	v.teamID, v.Total, v.End = c.TeamID, int(set.GetCardinality()), max(int64(len(g.rows)), 1)
-	for _, no := range g.window(set, sorts, w) {
-		v.shown = append(v.shown, version{no, g.rows[no].rev})
-	}
+	picked := g.pick(f, ids)
+	v.teamID, v.Total, v.End = c.TeamID, int(picked.set.GetCardinality()), max(int64(len(g.rows)), 1)
+	v.shown = g.page(picked, sorts, w)
 	if n := len(v.shown); n > 0 && len(sorts) == 0 && w.Offset+n < v.Total {
 		v.Next = int64(v.shown[n-1].no)
 	}

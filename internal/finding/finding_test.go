@@ -338,19 +338,20 @@ func TestLargeSortsAreTheSmall(t *testing.T) {
 	x := newIndex()
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 3 * fewEnough {
-		x.put(loaded{no: int64(i + 1), rev: int64(i + 1), severity: Severities[random.IntN(6)], status: string(Statuses[random.IntN(7)]), host: fmt.Sprint("h", random.IntN(50)), template: fmt.Sprint("t", random.IntN(20)), port: random.IntN(9)})
+		x.put(loaded{no: int64(i + 1), rev: int64(i + 1), severity: Severities[random.IntN(6)], status: string(Statuses[random.IntN(7)]), host: fmt.Sprint("h", random.IntN(50)), template: fmt.Sprint("t", random.IntN(4000)), port: random.IntN(9)})
 	}
 	for i := range 500 { // changed later
 		x.put(loaded{no: int64(random.IntN(3*fewEnough) + 1), rev: int64(3*fewEnough + 1 + i), severity: "low", status: "open", host: "h", template: "t"})
 	}
 	x.tidy()
-	for _, sorts := range [][]page.Sort{{{Column: "severity", Desc: true}}, {{Column: "severity"}, {Column: "host", Desc: true}}, {{Column: "host"}}, {{Column: "port", Desc: true}, {Column: "severity"}}, {{Column: "updated_at"}}, {{Column: "updated_at", Desc: true}}} {
+	for _, sorts := range [][]page.Sort{{{Column: "severity", Desc: true}}, {{Column: "severity"}, {Column: "host", Desc: true}}, {{Column: "host"}}, {{Column: "port", Desc: true}, {Column: "severity"}}, {{Column: "updated_at"}}, {{Column: "updated_at", Desc: true}}, {{Column: "template"}}, {{Column: "template", Desc: true}, {Column: "host"}}, {{Column: "severity"}, {Column: "template"}}} {
 		set := x.pick(Filter{}, x.span(Filter{}), nil)
 		all := set.ToArray()
 		slices.SortFunc(all, x.comparer(sorts))
-		for _, offset := range []int{0, 77, 4000, len(all) - 10} {
+		l := &list{set: set}
+		for _, offset := range []int{0, 77, 4000, 9000, 12_345, len(all) - 10} {
 			w := page.Window{Offset: offset, Limit: 30}
-			if got := x.window(set, sorts, w); !slices.Equal(got, all[offset:min(offset+30, len(all))]) {
+			if got := x.window(l, sorts, w); !slices.Equal(got, all[offset:min(offset+30, len(all))]) {
 				t.Errorf("%+v from %d: %v, want %v", sorts, offset, got, all[offset:min(offset+30, len(all))])
 			}
 		}

@@ -199,7 +199,7 @@ func (fs *Findings) reweigh(ctx context.Context, tx *db.Tx, c account.Caller, te
 	if err != nil {
 		return err
 	}
-	picked := g.pick(Filter{Templates: []string{templateID}}, nil).ToArray()
+	picked := g.pick(Filter{Templates: []string{templateID}}, nil).set.ToArray()
 	g.RUnlock()
 	tallies := map[string]map[string]int64{}
 	_, err = fs.eachOf(ctx, tx, c, picked, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {

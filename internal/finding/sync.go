@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/vedette-sec/vedette/internal/db"
 )
 
@@ -24,19 +23,19 @@ type guarded struct {
 	used time.Time // guarded by Findings.mu
 
 	memo   sync.Mutex
-	picked map[string]*roaring.Bitmap // by filter, since the last change; guarded by memo
+	picked map[string]*list // by filter, since the last change; guarded by memo
 }
 
 // maxPicked is how many filters an index remembers. A set of a million has 125 KB at most.
 const maxPicked = 64
 
-// pick is the findings that a filter picks, not to be changed; ids are the numbers of
-// Filter.IDs. Pages of one list, and lists that are asked for again, are picked once. The
-// caller has the index locked for reading.
-func (g *guarded) pick(f Filter, ids []uint32) *roaring.Bitmap {
+// pick is the findings that a filter picks; ids are the numbers of Filter.IDs. Pages of
+// one list, and lists that are asked for again, are picked once. The caller has the index
+// locked for reading.
+func (g *guarded) pick(f Filter, ids []uint32) *list {
 	within := g.span(f)
 	if len(f.IDs) > 0 {
-		return g.index.pick(f, within, ids)
+		return &list{set: g.index.pick(f, within, ids)}
 	}
 	f.Since, f.Until, f.Before = time.Time{}, time.Time{}, 0 // "the last day" is another time, and mostly the same findings
 	key, err := json.Marshal(struct {
@@ -44,22 +43,22 @@ func (g *guarded) pick(f Filter, ids []uint32) *roaring.Bitmap {
 		span
 	}{f, within})
 	if err != nil { // texts and numbers have a spelling
-		return g.index.pick(f, within, ids)
+		return &list{set: g.index.pick(f, within, ids)}
 	}
 	g.memo.Lock()
-	set := g.picked[string(key)]
+	picked := g.picked[string(key)]
 	g.memo.Unlock()
-	if set != nil {
-		return set
+	if picked != nil {
+		return picked
 	}
-	set = g.index.pick(f, within, ids)
+	picked = &list{set: g.index.pick(f, within, ids)}
 	g.memo.Lock()
 	defer g.memo.Unlock()
 	if g.picked == nil || len(g.picked) >= maxPicked {
-		g.picked = map[string]*roaring.Bitmap{}
+		g.picked = map[string]*list{}
 	}
-	g.picked[string(key)] = set
-	return set
+	g.picked[string(key)] = picked
+	return picked
 }
 
 // current gives a team's index, up to date with what was committed before the call, and
