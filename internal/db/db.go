@@ -171,16 +171,17 @@ func (d *DB) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 }
 
 // QueryOften is QueryRow for a text that every request brings and that never changes: it
-// stays prepared where the driver would parse it each time.
+// stays prepared where the driver would parse it each time. It should look at a row or two:
+// there it is not broken off when ctx ends, for that takes the driver a goroutine each time.
 func (d *DB) QueryOften(ctx context.Context, query string, args ...any) *sql.Row {
-	if !d.Dialect.prepares {
+	if !d.Dialect.prepares || ctx.Err() != nil {
 		return d.QueryRow(ctx, query, args...)
 	}
 	statement, err := d.prepare(ctx, query) //nolint:sqlclosecheck // it stays
 	if err != nil {
 		return d.QueryRow(ctx, query, args...) // which says what is wrong
 	}
-	return statement.QueryRowContext(ctx, args...)
+	return statement.QueryRowContext(context.WithoutCancel(ctx), args...)
 }
 
 // prepare is the statement of a text; the first time it is made.

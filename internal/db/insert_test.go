@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/db"
@@ -50,6 +51,47 @@ func TestInsert(t *testing.T) {
 		var count, last int
 		if err := d.QueryRow(ctx, `SELECT count(*), max(n) FROM number WHERE name = ?`, "it's?").Scan(&count, &last); err != nil || count != next || last != next-1 {
 			t.Errorf("%d rows up to %d, want %d: %v", count, last, next, err)
+		}
+	})
+}
+
+// TestInsertNew writes rows of which some are there, around what one statement takes: those
+// are left as they are, and are among the places that it gives.
+func TestInsertNew(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := context.Background()
+		if _, err := d.Exec(ctx, `CREATE TABLE number (n BIGINT PRIMARY KEY, name TEXT NOT NULL)`); err != nil {
+			t.Fatal(err)
+		}
+		insert := func(name string, from, to int) (perhaps []int) {
+			t.Helper()
+			var rows [][]any
+			for n := from; n < to; n++ {
+				rows = append(rows, []any{n, name})
+			}
+			if err := d.Tx(ctx, func(tx *db.Tx) (err error) {
+				perhaps, err = tx.InsertNew(ctx, `number (n, name)`, "n", rows)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return perhaps
+		}
+		if perhaps := insert("old", 100, 170); len(perhaps) > 0 {
+			t.Errorf("of new rows, %d may be there", len(perhaps))
+		}
+		perhaps := insert("new", 0, 300)
+		for n := 100; n < 170; n++ {
+			if !slices.Contains(perhaps, n) {
+				t.Errorf("the row at %d was there, and is not among %d", n, perhaps)
+			}
+		}
+		if len(perhaps) > 3*64 {
+			t.Errorf("%d of 300 rows may be there", len(perhaps))
+		}
+		var all, old int
+		if err := d.QueryRow(ctx, `SELECT count(*), sum(CASE WHEN name = 'old' THEN 1 ELSE 0 END) FROM number`).Scan(&all, &old); err != nil || all != 300 || old != 70 {
+			t.Errorf("%d rows, %d as they were, want 300 and 70: %v", all, old, err)
 		}
 	})
 }

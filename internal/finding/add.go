@@ -108,24 +108,32 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	if err := weigh(ctx, tx, from.TeamID, rows); err != nil {
 		return Added{}, err
 	}
-	olds, err := find(ctx, tx, rows)
+	for i := range rows {
+		rows[i].no, rows[i].rev = no+int64(i), rev+int64(i)
+	}
+	perhaps, err := insert(ctx, tx, from, rows)
 	if err != nil {
 		return Added{}, err
 	}
-	added := Added{Again: len(olds)}
+	olds, err := find(ctx, tx, rows, perhaps)
+	if err != nil {
+		return Added{}, err
+	}
+	var added Added
 	for _, old := range olds {
 		i := byID[old.id]
-		if err := fs.again(ctx, tx, from, old, rows[i], rev+int64(i)); err != nil {
+		if old.no == rows[i].no { // it was not known before
+			continue
+		}
+		added.Again++
+		if err := fs.again(ctx, tx, from, old, rows[i], rows[i].rev); err != nil {
 			return added, err
 		}
 		rows[i].id = ""
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.id == "" })
 	added.New = len(rows)
-	for i := range rows {
-		rows[i].no, rows[i].rev = no+int64(i), rev+int64(i)
-	}
-	return added, insert(ctx, tx, from, rows)
+	return added, document(ctx, tx, from, rows)
 }
 
 // number gives out the next n numbers and m revisions of a team, and holds the team's
@@ -151,10 +159,14 @@ func weigh(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
 	return err
 }
 
-func find(ctx context.Context, tx *db.Tx, rows []row) ([]known, error) {
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.id
+// find reads what is on disk under the ids of the rows at these places.
+func find(ctx context.Context, tx *db.Tx, rows []row, at []int) ([]known, error) {
+	if len(at) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(at))
+	for i, place := range at {
+		ids[i] = rows[place].id
 	}
 	var w db.Where
 	db.In(&w, "id", ids)
@@ -215,23 +227,28 @@ func rowOf(from Origin, s Sighting) (r row, err error) {
 	return r, err
 }
 
-func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
-	findings, docs := make([][]any, len(rows)), make([][]any, len(rows))
-	totals := map[string]int64{}
+// insert writes the rows that are not there yet, and gives the places of those that may be.
+func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) (perhaps []int, err error) {
+	values := make([][]any, len(rows))
 	for i, r := range rows {
-		findings[i] = []any{
+		values[i] = []any{
 			from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.name, r.host, r.port,
 			r.categories, r.tags, r.isInternal, r.isTicket, r.createdAt, r.createdAt, r.seenAt,
 		}
-		docs[i] = []any{from.TeamID, r.no, r.event, r.exchange}
+	}
+	return tx.InsertNew(ctx, `finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, name, host, port,
+		categories, tags, is_internal, is_ticket, created_at, updated_at, seen_at)`, "id", values)
+}
+
+// document writes what only the findings themselves show, and counts them.
+func document(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
+	values := make([][]any, len(rows))
+	totals := map[string]int64{}
+	for i, r := range rows {
+		values[i] = []any{from.TeamID, r.no, r.event, r.exchange}
 		totals[r.severity]++
 	}
-	err := tx.Insert(ctx, `finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, name, host, port,
-		categories, tags, is_internal, is_ticket, created_at, updated_at, seen_at)`, findings)
-	if err == nil {
-		err = tx.Insert(ctx, `finding_doc (team_id, no, event, exchange)`, docs)
-	}
-	if err != nil {
+	if err := tx.Insert(ctx, `finding_doc (team_id, no, event, exchange)`, values); err != nil {
 		return err
 	}
 	return tally(ctx, tx, from.TeamID, from.ScanID, totals)

@@ -133,7 +133,7 @@ type result struct {
 	URL             string `json:"url"`
 }
 
-// readResults hands lines on in batches. What did not match, or is an error, is no
+// readResults hands lines on in batches, each good until take returns. What did not match, or is an error, is no
 // finding and is passed over.
 func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 	lines := bufio.NewReaderSize(body, 64<<10)
@@ -160,7 +160,8 @@ func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 			if err := take(batch); err != nil {
 				return err
 			}
-			batch, size = nil, 0
+			clear(batch) // holds on to nothing
+			batch, size = batch[:0], 0
 		}
 		if end {
 			break
