@@ -40,7 +40,7 @@ func (t *Tx) insert(ctx context.Context, into, or string, rows [][]any, done fun
 		text := t.dialect.rebind("INSERT INTO " + into + " VALUES " + one + strings.Repeat(", "+one, n-1) + or)
 		exec := func(args []any) (int64, error) { return affected(t.SQL.ExecContext(ctx, text, args...)) }
 		if t.dialect.prepares && whole > n {
-			statement, err := t.SQL.PrepareContext(ctx, text)
+			statement, err := t.SQL.PrepareContext(ctx, text) //nolint:sqlclosecheck // it is closed below
 			if err != nil {
 				return err
 			}
