@@ -144,12 +144,14 @@ func (all coders) of(t reflect.Type) *coder {
 func structCoder(all coders, t reflect.Type) coder {
 	fields := make([]*coder, t.NumField())
 	for i := range fields {
-		fields[i] = all.of(t.Field(i).Type)
+		if t.Field(i).Type.Kind() != reflect.Func { // those are not kept
+			fields[i] = all.of(t.Field(i).Type)
+		}
 	}
 	return coder{
 		write: func(b []byte, v reflect.Value) []byte {
 			for i, field := range fields {
-				if f := v.Field(i); !f.IsZero() {
+				if f := v.Field(i); field != nil && !f.IsZero() {
 					b = field.write(binary.AppendUvarint(b, uint64(i+1)), f)
 				}
 			}
@@ -157,7 +159,7 @@ func structCoder(all coders, t reflect.Type) coder {
 		},
 		read: func(d *decoder, v reflect.Value) {
 			for i := d.number(); i != 0 && !d.damaged; i = d.number() {
-				if i > uint64(len(fields)) {
+				if i > uint64(len(fields)) || fields[i-1] == nil {
 					d.fail()
 					return
 				}

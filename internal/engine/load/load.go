@@ -331,11 +331,15 @@ func (l *loader) parse(path string, text []byte, digest [sha256.Size]byte) (*syn
 		return t, err
 	}
 	k := l.keyFor(path, digest)
-	entry := newEntry(k, func(b []byte) []byte { return encode(b, t) })
+	entry := newEntry(k, func(b []byte) []byte { return encode(b, seal(t)) })
 	l.mu.Lock()
 	l.made[k] = entry
 	l.mu.Unlock()
-	return t, nil
+	// What was read of the text is let go: the template is the one that the next start has.
+	if t, err = refresh(entry[entryHead:]); err == nil {
+		t.Path = path
+	}
+	return t, err
 }
 
 // refresh decodes a template and gives its random markers new values: they are as new
@@ -359,10 +363,13 @@ func refresh(entry []byte) (*syntax.Template, error) {
 		}
 		renewed = bytes.ReplaceAll(renewed, []byte(c.Value), []byte(fresh))
 	}
-	if renewed == nil {
-		return t, nil
+	if renewed != nil {
+		if t, err = decode(renewed); err != nil {
+			return nil, err
+		}
 	}
-	return decode(renewed)
+	unseal(t)
+	return t, nil
 }
 
 // keep writes the index, when there is something new to keep.

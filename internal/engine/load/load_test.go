@@ -355,7 +355,10 @@ func TestCorpus(t *testing.T) {
 	if got.Indexed != 0 || got.IndexErr != nil || again.Indexed < len(again.Templates) {
 		t.Errorf("%d and %d came from the index: %v", got.Indexed, again.Indexed, got.IndexErr)
 	}
-	same(t, got, again)
+	o.Index = ""
+	plain := loaded(t, o)
+	same(t, plain, again)
+	sameWhenSealed(t, plain, again)
 }
 
 // corpus is the folder of the public templates; the test is skipped where it is not.

@@ -9,6 +9,10 @@ import (
 // and, when one matcher reads such a part; else when all that could report do.
 // Expressions may do without.
 func (o *Operators) Requires(is func(part string) bool) bool {
+	return o.sealed == nil && o.rules().requires(is)
+}
+
+func (o *rules) requires(is func(part string) bool) bool {
 	if len(o.matchers) == 0 {
 		return len(o.extractors) > 0 && !slices.ContainsFunc(o.extractors, func(x extractor) bool {
 			return !is(x.part.name) || len(x.keys)+len(x.exprs) > 0
@@ -24,6 +28,13 @@ func (o *Operators) Requires(is func(part string) bool) bool {
 // ReadsPage says whether the verdict depends on the status or the body: on the page
 // that was asked for, rather than on headers that a server sends with every page.
 func (o *Operators) ReadsPage() bool {
+	if o.sealed != nil {
+		return o.sealed.ReadsPage
+	}
+	return o.rules().readsPage()
+}
+
+func (o *rules) readsPage() bool {
 	if len(o.matchers) > 0 {
 		return slices.ContainsFunc(o.matchers, func(m matcher) bool {
 			return m.kind == kindStatus || m.kind != kindDSL && ofPage(m.part.name) || namesPage(m.exprs)
@@ -53,11 +64,21 @@ func ofPage(name string) bool {
 // NeedsHistory says whether a part or an expression names an earlier request of the
 // block by its number, as in body_2: then the facts of all its answers must be kept, each
 // under its name with the number (2.8).
-func (o *Operators) NeedsHistory() bool { return o.history }
+func (o *Operators) NeedsHistory() bool {
+	if o.sealed != nil {
+		return o.sealed.NeedsHistory
+	}
+	return o.rules().history
+}
 
 // UsesOAST says whether operators wait for an interaction with the out-of-band server
 // (3.11).
-func (o *Operators) UsesOAST() bool { return o.oast }
+func (o *Operators) UsesOAST() bool {
+	if o.sealed != nil {
+		return o.sealed.UsesOAST
+	}
+	return o.rules().oast
+}
 
 // mentions looks through the texts of operators as they were written.
 func mentions(s Spec) (history, oast bool) {

@@ -13,8 +13,10 @@ import (
 // goroutines.
 type Group struct {
 	operators []*Operators
-	bases     []int // of each operators' sites in the group's
-	sites     int
+
+	counted sync.Once
+	bases   []int // of each operators' sites in the group's
+	sites   int
 
 	asked atomic.Int64 // literals looked for one by one because the sets were not made
 	once  sync.Once
@@ -34,14 +36,7 @@ const (
 
 // NewGroup makes a group; operators are known by their index from then on. It does no
 // work: sets are made when they are worth it.
-func NewGroup(operators []*Operators) *Group {
-	g := &Group{operators: operators, bases: make([]int, len(operators))}
-	for i, o := range operators {
-		g.bases[i] = g.sites
-		g.sites += len(o.sites)
-	}
-	return g
-}
+func NewGroup(operators []*Operators) *Group { return &Group{operators: operators} }
 
 // Eval judges one response by all operators, in order. each is told of the outcomes that
 // say anything: operators that neither hold nor have extracted anything are passed over.
@@ -63,20 +58,36 @@ func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, 
 		}
 	}
 	for i, o := range g.operators {
+		if o.refuse(r) {
+			continue
+		}
 		at = i
-		r.work.group, r.work.base = g, g.bases[i]
-		r.begin(o, lookup)
-		if out := o.eval(r); out.Gate || len(out.Internal) > 0 {
+		rules := o.rules()
+		r.work.group, r.work.member = g, i
+		r.begin(rules, lookup)
+		if out := rules.eval(r); out.Gate || len(out.Internal) > 0 {
 			each(i, out)
 		}
 	}
 	r.work.group = nil
 }
 
-// hit knows whether a literal is in a view, if its set was worth a pass.
-func (g *Group) hit(v *view, at int) (hit, known bool) {
+// count numbers the sites of all operators one after the other.
+func (g *Group) count() {
+	g.bases = make([]int, len(g.operators))
+	for i, o := range g.operators {
+		g.bases[i] = g.sites
+		g.sites += len(o.rules().sites)
+	}
+}
+
+// hit knows whether a literal of a member is in a view, if its set was worth a pass.
+func (g *Group) hit(v *view, member int, at site) (hit, known bool) {
 	if v.passedBy != g {
-		if v.tests++; v.tests <= patience || g.sites < minLiterals {
+		if v.tests++; v.tests <= patience {
+			return false, false
+		}
+		if g.counted.Do(g.count); g.sites < minLiterals {
 			return false, false
 		}
 		if !g.made.Load() {
@@ -86,7 +97,7 @@ func (g *Group) hit(v *view, at int) (hit, known bool) {
 			g.once.Do(g.make)
 		}
 	}
-	id := g.ids[at]
+	id := g.ids[g.bases[member]+int(at)]
 	if id < 0 {
 		return false, false
 	}
@@ -103,7 +114,7 @@ func (g *Group) make() {
 	var known [numViews]map[needle.Literal]int32
 	var literals [numViews][]needle.Literal
 	for _, o := range g.operators {
-		for _, s := range o.sites {
+		for _, s := range o.rules().sites {
 			if s.view == viewNamed {
 				g.ids = append(g.ids, -1)
 				continue
@@ -127,7 +138,7 @@ func (g *Group) make() {
 	}
 	at := 0
 	for _, o := range g.operators {
-		for _, s := range o.sites {
+		for _, s := range o.rules().sites {
 			if s.view != viewNamed && g.sets[s.view] == nil {
 				g.ids[at] = -1
 			}

@@ -43,7 +43,7 @@ func TestCheapestFirst(t *testing.T) {
 		{Type: "status", Status: []int{200}},
 	})
 	var order []int
-	for _, m := range o.matchers {
+	for _, m := range o.rules().matchers {
 		order = append(order, m.order)
 	}
 	if !slices.Equal(order, []int{6, 5, 4, 3, 2, 1, 0}) {

@@ -8,9 +8,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Operators are the matchers and extractors of one block, compiled. They are not
-// changed after Compile and are safe for any number of goroutines.
+// Operators are the matchers and extractors of one block. They are not changed after
+// Compile or Later and are safe for any number of goroutines.
 type Operators struct {
+	rules    func() *rules  // compiles them first, when they are Later's
+	sealed   *syntax.Sealed // nil when they are not Later's
+	statuses []int          // when there are some: an answer with any other is a no
+}
+
+// rules are operators, compiled.
+type rules struct {
 	matchers   []matcher // cheapest first
 	extractors []extractor
 	sites      []spot
@@ -43,6 +50,11 @@ type Spec struct {
 	Excluded func(matcher string) bool
 }
 
+// SpecOf is the Spec of operators as they were written.
+func SpecOf(o syntax.Operators) Spec {
+	return Spec{Condition: o.MatchersCondition, Matchers: o.Matchers, Extractors: o.Extractors}
+}
+
 // compiler makes operators.
 type compiler struct {
 	file  string
@@ -53,7 +65,15 @@ type compiler struct {
 // Compile makes operators of what was written. file is for messages. Errors are
 // *errs.Error as of package syntax.
 func Compile(file string, s Spec) (*Operators, error) {
-	o := &Operators{judges: len(s.Matchers) > 0, silent: len(s.Matchers) > 0}
+	c, err := compileRules(file, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Operators{rules: func() *rules { return c }}, nil
+}
+
+func compileRules(file string, s Spec) (*rules, error) {
+	o := &rules{judges: len(s.Matchers) > 0, silent: len(s.Matchers) > 0}
 	switch s.Condition {
 	case "and":
 		o.condition = conditionAnd
@@ -165,12 +185,16 @@ type Outcome struct {
 // Eval judges one response; vars are the variables that words, parts and expressions
 // may name besides what the response and the extractors give.
 func (o *Operators) Eval(r *Response, vars dsl.Lookup) Outcome {
+	if o.refuse(r) {
+		return Outcome{}
+	}
+	rules := o.rules()
 	r.work.group = nil
-	r.begin(o, vars)
-	return o.eval(r)
+	r.begin(rules, vars)
+	return rules.eval(r)
 }
 
-func (o *Operators) eval(r *Response) Outcome {
+func (o *rules) eval(r *Response) Outcome {
 	var names []string
 	out := Outcome{Internal: o.internal(r)}
 	out.Matched, names = o.judge(r)
@@ -207,7 +231,7 @@ func findings(names []string, named []Finding, all []string) []Finding {
 }
 
 // internal are the values of all internal extractors that have a name.
-func (o *Operators) internal(r *Response) []Values {
+func (o *rules) internal(r *Response) []Values {
 	var list []Values
 	for i := range o.extractors {
 		x := &o.extractors[i]
@@ -222,7 +246,7 @@ func (o *Operators) internal(r *Response) []Values {
 }
 
 // visible are the values of the other extractors: all together, and those with a name.
-func (o *Operators) visible(r *Response) (all []string, named []Finding) {
+func (o *rules) visible(r *Response) (all []string, named []Finding) {
 	var together valueSet
 	for i := range o.extractors {
 		x := &o.extractors[i]
@@ -252,7 +276,7 @@ func (o *Operators) visible(r *Response) (all []string, named []Finding) {
 
 // judge asks the matchers, cheapest first. With and it stops at the first no; with or
 // it stops at the first yes, but for matchers that have a name to report.
-func (o *Operators) judge(r *Response) (matched bool, names []string) {
+func (o *rules) judge(r *Response) (matched bool, names []string) {
 	if o.condition == conditionAnd {
 		return every(o.matchers, true, func(m *matcher) bool { return m.match(r) }), nil
 	}

@@ -14,7 +14,7 @@ import (
 // work is what belongs to the operators that judge a response at the moment. It is kept
 // in the response so that thousands of operators share its memory.
 type work struct {
-	operators *Operators
+	operators *rules
 	vars      dsl.Lookup
 
 	// done and taken are the extractors' values so far; each works at most once, and only
@@ -26,11 +26,11 @@ type work struct {
 
 	needles site   // of the first needle of the expression at work
 	group   *Group // nil for operators on their own
-	base    int    // of the operators' sites in the group's
+	member  int    // of the group
 }
 
 // begin sets a response up for other operators.
-func (r *Response) begin(o *Operators, vars dsl.Lookup) {
+func (r *Response) begin(o *rules, vars dsl.Lookup) {
 	w := &r.work
 	n := len(o.extractors)
 	w.operators, w.vars, w.limit, w.needles = o, vars, n, noSite
@@ -175,7 +175,7 @@ func (r *Response) needle(i int) (hit, known bool) {
 // has looks for a literal in a view, or knows already.
 func (r *Response) has(v *view, at site, l needle.Literal) bool {
 	if g := r.work.group; g != nil && at != noSite {
-		if hit, known := g.hit(v, r.work.base+int(at)); known {
+		if hit, known := g.hit(v, r.work.member, at); known {
 			return hit
 		}
 	}

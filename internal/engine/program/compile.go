@@ -45,10 +45,8 @@ func (o Options) Compile(t *syntax.Template) (*Program, error) {
 		return nil, err
 	}
 	for _, b := range t.HTTP {
-		for _, x := range b.Extractors {
-			if x.Internal && x.Name != "" {
-				p.carries[x.Name] = true
-			}
+		for _, name := range b.Internal() {
+			p.carries[name] = name != ""
 		}
 		p.SelfContained = p.SelfContained || b.SelfContained
 	}
@@ -94,11 +92,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 		unchecked: s.SkipVariablesCheck, signed: s.Signature != "", selfmade: s.SelfContained,
 	}
 	var err error
-	b.Operators, err = match.Compile(c.template.Path, match.Spec{
-		Condition: s.MatchersCondition, Matchers: s.Matchers, Extractors: s.Extractors, DefaultPart: match.PartBody,
-		Excluded: c.options.excluded(c.template),
-	})
-	if err != nil {
+	if b.Operators, err = c.operators(s); err != nil {
 		return b, err
 	}
 	b.NeedsTLS, b.Numbered = b.Operators.Requires(web.IsTLSPart), b.Operators.NeedsHistory()
@@ -125,8 +119,23 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 		}
 	}
 	b.Entries = c.entries(s)
-	b.Chained = b.Numbered || len(b.Entries) > 1 && slices.ContainsFunc(s.Extractors, func(x syntax.Extractor) bool { return x.Internal })
+	b.Chained = b.Numbered || len(b.Entries) > 1 && len(s.Internal()) > 0
 	return b, nil
+}
+
+// operators compiles the operators of a block; those that are sealed can wait, unless some
+// matchers are left out.
+func (c *compiler) operators(s *syntax.HTTP) (*match.Operators, error) {
+	written := s.Operators
+	if s.Sealed != nil {
+		if c.options.Excluded == nil {
+			return match.Later(c.template.Path, s.Sealed), nil
+		}
+		written = s.Sealed.Open()
+	}
+	spec := match.SpecOf(written)
+	spec.Excluded = c.options.excluded(c.template)
+	return match.Compile(c.template.Path, spec)
 }
 
 // blockID is what earlier answers are called by: "login_body", "http_1_body".
@@ -180,15 +189,8 @@ func mentions(s *syntax.HTTP, name string) bool {
 			return true
 		}
 	}
-	for _, m := range s.Matchers {
-		if in(m.Part) || in(m.Words...) || in(m.Regex...) || in(m.DSL...) || in(m.XPath...) || in(m.Binary...) {
-			return true
-		}
-	}
-	for _, x := range s.Extractors {
-		if in(x.Part, x.Name) || in(x.Regex...) || in(x.KVal...) || in(x.DSL...) || in(x.JSON...) || in(x.XPath...) {
-			return true
-		}
+	if s.Mentions(name) || s.Sealed != nil && slices.Contains(s.Sealed.Payloads, name) {
+		return true
 	}
 	for _, f := range s.Fuzzing {
 		if in(f.Fuzz.Values...) || slices.ContainsFunc(f.Fuzz.Pairs, func(p syntax.Pair) bool { return in(p.Name, p.Value) }) {
@@ -280,8 +282,8 @@ func (c *compiler) linked() bool {
 			if mentions(s, c.blockID(&c.template.HTTP[before], before)+"_") {
 				return true
 			}
-			for _, x := range c.template.HTTP[before].Extractors {
-				if x.Internal && x.Name != "" && mentions(s, x.Name) {
+			for _, name := range c.template.HTTP[before].Internal() {
+				if name != "" && mentions(s, name) {
 					return true
 				}
 			}

@@ -94,7 +94,7 @@ func (t *Template) Operators() (all []*Operators) {
 	for _, protocol := range t.Protocols {
 		switch protocol {
 		case "http":
-			all = append(all, each(t.HTTP, func(b *HTTP) *Operators { return &b.Operators })...)
+			all = append(all, each(t.HTTP, (*HTTP).operators)...)
 		case "dns":
 			all = append(all, each(t.DNS, func(b *DNS) *Operators { return &b.Operators })...)
 		case "file":
@@ -116,6 +116,27 @@ func (t *Template) Operators() (all []*Operators) {
 		}
 	}
 	return all
+}
+
+// Internal are the names of the block's internal extractors; "" for one without.
+func (b *HTTP) Internal() (names []string) {
+	if b.Sealed != nil {
+		return b.Sealed.Internal
+	}
+	for _, x := range b.Extractors {
+		if x.Internal {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+func (b *HTTP) operators() *Operators {
+	if b.Sealed == nil {
+		return &b.Operators
+	}
+	opened := b.Sealed.Open()
+	return &opened
 }
 
 // PayloadSets are those of all blocks that can have some.

@@ -12,7 +12,10 @@
 // one text is cut into several. The reader goes by these tags alone.
 package syntax
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Template is one template as written. It is not changed after Parse.
 type Template struct {
@@ -81,6 +84,24 @@ type Operators struct {
 	MatchersCondition string      `key:"matchers-condition" known:"and or"` // "and", "or" or "", which is or; any other text is neither
 	Matchers          []Matcher   `key:"matchers"`
 	Extractors        []Extractor `key:"extractors"`
+}
+
+// Mentions says whether a name occurs in what operators look for or at.
+func (o *Operators) Mentions(name string) bool {
+	in := func(texts ...string) bool {
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, name) })
+	}
+	for _, m := range o.Matchers {
+		if in(m.Part) || in(m.Words...) || in(m.Regex...) || in(m.DSL...) || in(m.XPath...) || in(m.Binary...) {
+			return true
+		}
+	}
+	for _, x := range o.Extractors {
+		if in(x.Part, x.Name) || in(x.Regex...) || in(x.KVal...) || in(x.DSL...) || in(x.JSON...) || in(x.XPath...) {
+			return true
+		}
+	}
+	return false
 }
 
 // Matcher is one test of a response.
