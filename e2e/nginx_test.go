@@ -3,6 +3,7 @@ package e2e
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -133,17 +134,33 @@ func runNginx(t *testing.T, nginx, dir, blocks string, addresses []string) bool 
 	return up
 }
 
+// freeAddresses are places on loopback at which nobody listens until the test does: until its
+// end a socket that does not listen holds each, so that nobody else is given its port, which
+// hinders none that asks for it by number, as servers do (SO_REUSEADDR).
 func freeAddresses(t *testing.T, n int) (addresses []string) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
+		addresses = append(addresses, freeAddress(t))
 	}
 	return addresses
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
 }
 
 // relative are the places of findings, without what comes before them in every URL.
