@@ -96,7 +96,7 @@ func (f *File) writeCSV(ctx context.Context, out *outlet) error {
 	if _, err := out.w.Write(append(header, "\r\n"...)); err != nil {
 		return err
 	}
-	return f.selected.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
+	return f.selected.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 		for i, c := range columns {
 			dst = appendCell(dst, Cell(c.text(d)), i)
 		}

@@ -177,10 +177,10 @@ func (o *outlet) part(bytes []byte, findings int) error {
 	return nil
 }
 
-// list writes what append makes of each finding, with commas between.
-func (f *File) list(ctx context.Context, out *outlet, each func(dst []byte, d *finding.Document) ([]byte, error)) error {
+// list writes what each makes of the findings, with commas between.
+func list(ctx context.Context, findings *finding.Selection, out *outlet, each func(dst []byte, d *finding.Document) ([]byte, error)) error {
 	first := true
-	return f.selected.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
+	return findings.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 		return each(append(dst, ",\n"...), d)
 	}, func(part []byte, rows int) error {
 		if first && rows > 0 {
@@ -195,7 +195,7 @@ func (f *File) writeJSON(ctx context.Context, out *outlet) error {
 	if err := out.text("["); err != nil {
 		return err
 	}
-	if err := f.list(ctx, out, func(dst []byte, d *finding.Document) ([]byte, error) { return d.AppendJSON(dst), nil }); err != nil {
+	if err := list(ctx, f.selected, out, func(dst []byte, d *finding.Document) ([]byte, error) { return d.AppendJSON(dst), nil }); err != nil {
 		return err
 	}
 	return out.text("\n]\n")

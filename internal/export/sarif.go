@@ -30,7 +30,7 @@ func (f *File) writeSARIF(ctx context.Context, out *outlet) error {
 		return err
 	}
 	rules := ruleSet{byID: map[string]json.RawMessage{}}
-	err := f.list(ctx, out, func(dst []byte, d *finding.Document) ([]byte, error) {
+	err := list(ctx, f.selected.Brief(), out, func(dst []byte, d *finding.Document) ([]byte, error) {
 		if err := rules.add(d); err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []str
 		return list[:min(len(list), maxSections)]
 	}
 	var mu sync.Mutex
-	err = all.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
+	err = all.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 		name := clip(cmp.Or(d.Info.Get("name").Text(), d.TemplateID), 300)
 		mu.Lock()
 		defer mu.Unlock()

@@ -16,6 +16,7 @@ type Selection struct {
 	fs     *Findings
 	teamID string
 	picked *roaring.Bitmap // their numbers: a million in a row takes some bytes
+	brief  bool            // Encode leaves the exchange out
 }
 
 // Select picks findings of the caller's team as FindAll does.
@@ -24,7 +25,7 @@ func (fs *Findings) Select(ctx context.Context, f Filter) (*Selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selection{fs, c.TeamID, roaring.New()}
+	s := &Selection{fs: fs, teamID: c.TeamID, picked: roaring.New()}
 	if len(f.IDs) == 0 {
 		err = s.add(ctx, f, nil)
 	}
@@ -42,12 +43,20 @@ func (s *Selection) Len() int { return int(s.picked.GetCardinality()) }
 
 // First is the first n findings of it.
 func (s *Selection) First(n int) *Selection {
-	first := &Selection{s.fs, s.teamID, s.picked.Clone()}
+	first := &Selection{fs: s.fs, teamID: s.teamID, picked: s.picked.Clone(), brief: s.brief}
 	if more := s.Len() - n; more > 0 {
 		least, _ := s.picked.Select(uint32(more)) // there are more than that
 		first.picked.RemoveRange(0, uint64(least))
 	}
 	return first
+}
+
+// Brief is the same findings, whose documents have no Request, Response and TemplateEncoded:
+// half of what is stored of most, which who does not show it need not read.
+func (s *Selection) Brief() *Selection {
+	brief := *s
+	brief.brief = true
+	return &brief
 }
 
 // add picks among all findings, or among those with these ids. Columns that hold one word

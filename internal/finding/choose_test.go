@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/db"
@@ -73,6 +74,17 @@ func TestEncodeIsInOrder(t *testing.T) {
 		s, err := r.Select(r.alice, Filter{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, one := range []*Selection{s, s.First(20), s.Brief(), s.Brief().First(20)} {
+			var with atomic.Int64
+			if err := one.Encode(r.alice, func(dst []byte, d *Document) ([]byte, error) {
+				if d.Response != nil {
+					with.Add(1)
+				}
+				return dst, nil
+			}, func([]byte, int) error { return nil }); err != nil || (with.Load() == 0) != one.brief {
+				t.Errorf("of %d findings, %d come with a response, brief: %t; %v", one.Len(), with.Load(), one.brief, err)
+			}
 		}
 		if newest := s.First(pieceRows + 1); newest.Len() != pieceRows+1 || newest.picked.Minimum() <= s.picked.Minimum() || newest.picked.Maximum() != s.picked.Maximum() || s.First(1<<30).Len() != s.Len() {
 			t.Errorf("the first of %d: %d from %d to %d", s.Len(), newest.Len(), newest.picked.Minimum(), newest.picked.Maximum())

@@ -192,7 +192,11 @@ func turned(dst, from []byte, ends []int) []byte {
 // query asks for the first of the numbers: for all between two where that is hardly more,
 // else for each by its number.
 func (r reader) query(numbers []uint32) (query string, args []any, asked int) {
-	query = `SELECT ` + documentColumns + `, d.exchange` + tables + ` WHERE f.team_id = ? AND f.no `
+	exchange := `, d.exchange`
+	if r.brief {
+		exchange = `, NULL`
+	}
+	query = `SELECT ` + documentColumns + exchange + tables + ` WHERE f.team_id = ? AND f.no `
 	if span := int(numbers[0]-numbers[len(numbers)-1]) + 1; span <= 2*len(numbers) {
 		return query + `BETWEEN ? AND ? ORDER BY f.no`, []any{r.teamID, numbers[len(numbers)-1], numbers[0]}, len(numbers)
 	}
