@@ -119,8 +119,6 @@ func TestDeliverRecordsTheAnswer(t *testing.T) {
 		untrusted.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of our hanging up
 		untrusted.StartTLS()
 		t.Cleanup(untrusted.Close)
-		closed := httptest.NewServer(nil)
-		closed.Close()
 		var followed atomic.Int32
 		other := serve(t, func(http.ResponseWriter, *http.Request) { followed.Add(1) })
 		answer := func(status int, location string) string {
@@ -141,7 +139,7 @@ func TestDeliverRecordsTheAnswer(t *testing.T) {
 			{"301 to metadata", answer(301, "http://169.254.169.254/latest/"), "the receiver answered 301; redirects are not followed", hook.Failed, 301},
 			{"307 elsewhere", answer(307, other.URL), "the receiver answered 307; redirects are not followed", hook.Failed, 307},
 			{"308 malformed", answer(308, "::"), "the exchange with the receiver failed", hook.Failed, 0},
-			{"connection refused", closed.URL, "the connection was refused", hook.Failed, 0},
+			{"connection refused", "http://127.0.0.1:1", "the connection was refused", hook.Failed, 0},
 			{"unknown certificate", untrusted.URL, "the certificate is not trusted", hook.Failed, 0},
 			{"not HTTP", raw(t, func(c net.Conn) { asked(c); _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); hang(c) }), "the exchange with the receiver failed", hook.Failed, 0},
 			{"hangs up", raw(t, func(c net.Conn) { asked(c) }), "the exchange with the receiver failed", hook.Failed, 0},

@@ -270,13 +270,15 @@ func nginx(t *testing.T) (plain, secure web.Address) {
 		t.Skip("nginx is not installed")
 	}
 	dir := t.TempDir()
-	ports := [2]string{}
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	var free [2]net.Listener
+	var ports [2]string
+	for i := range free {
+		if free[i], err = net.Listen("tcp", "127.7.0.1:0"); err != nil { // an address of which nobody else is given ports
 			t.Fatal(err)
 		}
-		ports[i] = l.Addr().String()
+		ports[i] = free[i].Addr().String()
+	}
+	for _, l := range free {
 		l.Close()
 	}
 	writeCertificate(t, dir)
