@@ -31,7 +31,7 @@ func BenchmarkInventory(b *testing.B) {
 			s := h.serve(b)
 			for _, n := range []int{1, clients} {
 				for _, query := range contents {
-					b.Run(fmt.Sprintf("%d?%s", n, query), func(b *testing.B) { s.measure(b, n, path+query) })
+					b.Run(fmt.Sprintf("%d?%s", n, query), func(b *testing.B) { s.measure(b, n, 0, path+query) })
 				}
 			}
 		})

@@ -1,6 +1,7 @@
 // Package load measures the finished binary over HTTP, on a database of 1,000,000 findings
 // in 10,000 scans and on one of 1,000,000 assets in one enumeration: lists, at 50 parallel
-// clients and at one, uploads, and the first list after a start.
+// clients and at one, without a pause and at a pace, exports, uploads, and the first list
+// after a start.
 //
 //	make bench BENCH=Platform
 //	make bench BENCH=Inventory
@@ -128,14 +129,15 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// resident is how much memory the server holds, in MB.
-func (s *server) resident(b *testing.B) float64 {
+// memory is what the system says of the server's memory, in MB: VmRSS: what it holds, or
+// VmHWM: the most that it has held.
+func (s *server) memory(b *testing.B, what string) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
 		b.Skip("there is no /proc to read the memory from")
 	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	_, rest, _ := strings.Cut(string(status), what)
 	kilobytes, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 	if err != nil {
 		b.Fatal(err)
@@ -161,6 +163,11 @@ func (s *server) cpu(b *testing.B) float64 {
 
 // ask sends a request and reads the answer, which must be a good one.
 func (s *server) ask(client *http.Client, method, path string, body io.Reader) (bytes int64, err error) {
+	return s.send(client, method, path, "application/octet-stream", body, io.Discard)
+}
+
+// send is ask with a body of a type, and with someone who takes the answer.
+func (s *server) send(client *http.Client, method, path, contentType string, body io.Reader, out io.Writer) (bytes int64, err error) {
 	req, err := http.NewRequest(method, s.base+path, body)
 	if err != nil {
 		return 0, err
@@ -168,7 +175,7 @@ func (s *server) ask(client *http.Client, method, path string, body io.Reader) (
 	req.Header.Set("Authorization", "Bearer "+s.token)
 	req.Header.Set("Accept-Encoding", "identity")
 	if body != nil {
-		req.Header.Set("Content-Type", "application/octet-stream")
+		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -179,5 +186,5 @@ func (s *server) ask(client *http.Client, method, path string, body io.Reader) (
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
 		return 0, fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
 	}
-	return io.Copy(io.Discard, resp.Body)
+	return io.Copy(out, resp.Body)
 }
