@@ -70,25 +70,18 @@ func startNginx(t *testing.T, sites ...site) map[string]string {
 			t.Fatal(err)
 		}
 	}
-	for range 5 {
-		// The ports are free now; should somebody take one first, nginx ends and others are tried.
-		addresses := freeAddresses(t, len(sites))
-		urls, blocks := map[string]string{}, ""
-		for i, s := range sites {
-			urls[s.name] = "http://" + addresses[i]
-			blocks += fmt.Sprintf("server { listen %s; %s }\n", addresses[i], s.config)
-		}
-		if runNginx(t, nginx, dir, blocks, addresses) {
-			return urls
-		}
+	addresses := freeAddresses(t, len(sites))
+	urls, blocks := map[string]string{}, ""
+	for i, s := range sites {
+		urls[s.name] = "http://" + addresses[i]
+		blocks += fmt.Sprintf("server { listen %s; %s }\n", addresses[i], s.config)
 	}
-	t.Fatal("nginx does not start")
-	return nil
+	runNginx(t, nginx, dir, blocks, addresses)
+	return urls
 }
 
-// runNginx starts nginx as a single process, which needs no user to change to, and
-// reports whether it came up.
-func runNginx(t *testing.T, nginx, dir, blocks string, addresses []string) bool {
+// runNginx starts nginx as a single process, which needs no user to change to.
+func runNginx(t *testing.T, nginx, dir, blocks string, addresses []string) {
 	t.Helper()
 	config := "daemon off; master_process off; pid nginx.pid; error_log stderr;\nevents {}\nhttp {\naccess_log off; default_type text/plain;\n" +
 		"types { text/html html; application/zip zip; }\n"
@@ -114,24 +107,20 @@ func runNginx(t *testing.T, nginx, dir, blocks string, addresses []string) bool 
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	up := false
-	until(t, patience, "nginx answers or ends", func() bool {
+	until(t, patience, "nginx answers", func() bool {
 		select {
 		case <-ended:
-			t.Logf("nginx: %s", talk)
-			return true
+			t.Fatalf("nginx: %s", talk)
 		default:
 		}
-		up = !slices.ContainsFunc(addresses, func(address string) bool {
+		return !slices.ContainsFunc(addresses, func(address string) bool {
 			conn, err := net.Dial("tcp", address)
 			if err == nil {
 				conn.Close()
 			}
 			return err != nil
 		})
-		return up
 	})
-	return up
 }
 
 // freeAddresses are places on loopback at which nobody listens until the test does: until its
