@@ -76,6 +76,10 @@ func (d *DB) setUp(ctx context.Context) error {
 	return d.migrate(ctx)
 }
 
+// idleInTransaction is the setting of PostgreSQL that ends a session which does nothing for
+// so long in a transaction.
+const idleInTransaction = "idle_in_transaction_session_timeout"
+
 func open(c Config) (*DB, error) {
 	switch {
 	case strings.HasPrefix(c.URL, "postgres://"), strings.HasPrefix(c.URL, "postgresql://"):
@@ -83,8 +87,11 @@ func open(c Config) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("database URL: %w", err)
 		}
-		// A process that freezes in a transaction must not keep its locks from the others.
-		config.RuntimeParams["idle_in_transaction_session_timeout"] = "10s"
+		// A process that freezes in a transaction must not keep its locks from the others. The
+		// URL may say for how long.
+		if _, said := config.RuntimeParams[idleInTransaction]; !said {
+			config.RuntimeParams[idleInTransaction] = "10s"
+		}
 		pool := stdlib.OpenDB(*config)
 		const most = 20
 		pool.SetMaxOpenConns(most)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +77,33 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	}
+}
+
+// A process that freezes in a transaction loses it after a while, of which the URL may say
+// how long it is.
+func TestFrozenTransactionsEnd(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(dbtest.URL(t, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for said, want := range map[string]string{"": "10s", "1min": "1min"} {
+		q := u.Query()
+		q.Del("idle_in_transaction_session_timeout")
+		if said != "" {
+			q.Set("idle_in_transaction_session_timeout", said)
+		}
+		u.RawQuery = q.Encode()
+		d, err := db.Open(t.Context(), db.Config{URL: u.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := d.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&got); err != nil || got != want {
+			t.Errorf("said %q: %q, %v", said, got, err)
+		}
+		d.Close()
 	}
 }
 

@@ -132,5 +132,9 @@ func withDatabase(admin, name string) string {
 		panic(err) // adminURL has used it already
 	}
 	u.Path = "/" + name
+	// A machine that stands still for a while is no process that froze in a transaction.
+	q := u.Query()
+	q.Set("idle_in_transaction_session_timeout", "60s")
+	u.RawQuery = q.Encode()
 	return u.String()
 }
