@@ -64,11 +64,7 @@ func info(key string) func(*finding.Document) string {
 // classification is a text, a number or the words of the event's classification.
 func classification(key string) func(*finding.Document) string {
 	return func(d *finding.Document) string {
-		all := d.Info.Get("classification")
-		if all == nil {
-			return ""
-		}
-		switch value := all.Members(nil).Get(key); {
+		switch value := d.Classification().Get(key); {
 		case value == nil:
 			return ""
 		case value[0] == '"':

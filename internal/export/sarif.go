@@ -130,7 +130,7 @@ func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
 }
 
 func securitySeverity(d *finding.Document) string {
-	if score := d.Info.Get("classification").Members(nil).Get("cvss-score"); score != nil {
+	if score := d.Classification().Get("cvss-score"); score != nil {
 		if n, err := strconv.ParseFloat(string(score), 64); err == nil && n > 0 && n <= 10 {
 			return strconv.FormatFloat(n, 'f', 1, 64)
 		}

@@ -123,7 +123,7 @@ func (r room) all(t testing.TB) (out []Finding) {
 
 // FuzzMembers holds the members of an object against the library that wrote it.
 func FuzzMembers(f *testing.F) {
-	for _, doc := range []string{`{}`, `{"a":1}`, `{"a":"x\\","b":[1,{"c":"}]"}],"d":null,"e":{"f":[]},"g":-1.5e3}`, `{"\u0000\"":"\"\\\""}`, `{"":{}}`, `[]`, `7`, `{"a":{"b":"]"},"c":true}`} {
+	for _, doc := range []string{`{}`, `{"a":1}`, `{"a":"x\\","b":[1,{"c":"}]"}],"d":null,"e":{"f":[]},"g":-1.5e3}`, `{"\u0000\"":"\"\\\""}`, `{"":{}}`, `[]`, `7`, `{"a":{"b":"]"},"c":true}`, `{"a":["x","\\"y"],"b":[null,"z"],"c":["x",1],"d":[]}`} {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
@@ -142,6 +142,15 @@ func FuzzMembers(f *testing.F) {
 			var want string
 			if m.Value[0] == '"' && (json.Unmarshal(m.Value, &want) != nil || m.Value.Text() != want) {
 				t.Errorf("%s is read as %q", m.Value, m.Value.Text())
+			}
+		}
+		for _, value := range got {
+			var want []string
+			if value[0] != '[' || json.Unmarshal(value, &want) != nil {
+				want = nil
+			}
+			if texts := Raw(value).Texts(); !slices.Equal(texts, want) {
+				t.Errorf("%s has the texts %q, want %q", value, texts, want)
 			}
 		}
 		if again, err := json.Marshal(got); err != nil || !bytes.Equal(again, compact) {

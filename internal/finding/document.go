@@ -35,6 +35,16 @@ type Document struct {
 	Info            Object // of the event
 
 	shown, exchange Object
+	classification  Object
+	classified      bool // classification is read
+}
+
+// Classification is the event's classification: cve-id, cvss-score and such.
+func (d *Document) Classification() Object {
+	if !d.classified {
+		d.classification, d.classified = d.Info.Get("classification").Members(d.classification), true
+	}
+	return d.classification
 }
 
 const documentColumns = `f.no, f.rev, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.host, f.port, f.tags, f.labels,
@@ -54,6 +64,7 @@ func (d *Document) read(r db.Row) error {
 	d.exchange = Raw(exchange).Members(d.exchange)
 	d.Event = d.shown.Get("event").Members(d.Event)
 	d.Info = d.Event.Get("info").Members(d.Info)
+	d.classified = false
 	d.Target, d.TemplateURL = d.shown.Get("target"), d.shown.Get("template_url")
 	d.Request, d.Response, d.TemplateEncoded = d.exchange.Get("request"), d.exchange.Get("response"), d.exchange.Get("template_encoded")
 	return nil

@@ -26,8 +26,19 @@ func (r Raw) Text() string {
 
 // Texts are the texts of an array; nil for any other value.
 func (r Raw) Texts() (out []string) {
-	if len(r) > 2 && r[0] == '[' && json.Unmarshal(r, &out) != nil {
+	if len(r) < 3 || r[0] != '[' {
 		return nil
+	}
+	for at := 1; at < len(r); at++ { // at a value; behind it stands , or ]
+		next := at + end(r[at:])
+		if r[at] != '"' { // no text: a JSON null, if that
+			if json.Unmarshal(r, &out) != nil {
+				return nil
+			}
+			return out
+		}
+		out = append(out, r[at:next].Text())
+		at = next
 	}
 	return out
 }
