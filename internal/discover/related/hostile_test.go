@@ -345,7 +345,7 @@ func TestWhoisThatMisbehaves(t *testing.T) {
 		serve func(net.Conn)
 		state discover.SourceState
 	}{
-		"silent":  {func(net.Conn) {}, discover.SourceTimedOut},
+		"silent":  {func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, discover.SourceTimedOut},
 		"nothing": {func(c net.Conn) { c.Close() }, discover.SourceFailed},
 		"endless": {func(c net.Conn) {
 			defer c.Close()
