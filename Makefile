@@ -14,6 +14,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dat
 RACE ?= ./internal/netguard/... ./internal/audit/... ./internal/blob/... ./internal/queue/... ./internal/hook/... \
         ./internal/engine ./internal/engine/flow ./internal/engine/load ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/model/... \
         ./internal/asset/... ./internal/finding/... ./internal/enumeration/... ./internal/extension/... ./internal/task/... ./internal/worker/...
+# What computes there for long in one thread, and has nothing to be watched.
+UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame)$$
 # What `make test` hands to go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
@@ -52,7 +54,7 @@ test: ## run every test (as root on Debian, installs what it needs when missing)
 # SQLite in Go shares none of our memory between threads, and is five times as slow when it is watched.
 race: ## run the tests of the concurrent rooms under the race detector
 	@scripts/need go postgres nginx cc
-	@CGO_ENABLED=1 scripts/test -race -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) $(RACE)
+	@CGO_ENABLED=1 scripts/test -race -gcflags='modernc.org/...=-race=false' -skip '$(UNWATCHED)' $(TESTFLAGS) $(RACE)
 
 fuzz: ## fuzz every Fuzz target for FUZZTIME each (10s)
 	@scripts/need go
