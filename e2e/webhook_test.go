@@ -84,7 +84,7 @@ func TestHangingReceiver(t *testing.T) {
 	for what, took := range map[string]time.Duration{
 		"by its start and end": d.FinishedAt.Sub(*d.StartedAt), "as it says": time.Duration(d.Duration) * time.Millisecond,
 	} {
-		if took < 14*time.Second || took > 20*time.Second { // a busy machine is late by seconds
+		if took < 14*time.Second || took > time.Minute { // a machine may stand still; internal/hook holds it to the second
 			t.Errorf("%s, the delivery took %s, not 15 s", what, took)
 		}
 	}

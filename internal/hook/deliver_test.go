@@ -218,11 +218,17 @@ func TestDeliverGivesUpAt15Seconds(t *testing.T) {
 		t.Skip("takes 15 seconds")
 	}
 	h := open(t, dbtest.Open(t, "sqlite"), nil, "127.0.0.1")
-	start := time.Now()
-	e := h.deliver(t, raw(t, hang))
-	took := time.Since(start)
-	if e.State != hook.Failed || took < 14*time.Second || took > 20*time.Second || e.Duration < 14*time.Second || e.Duration > 20*time.Second {
-		t.Errorf("%s after %s, recorded %s; want failed after 15 s, and what a busy machine is late", e.State, took, e.Duration)
+	var e hook.Entry
+	var took time.Duration
+	for range 2 { // once more, should the machine have stood still meanwhile
+		start := time.Now()
+		e = h.deliver(t, raw(t, hang))
+		if took = time.Since(start); took < 16*time.Second {
+			break
+		}
+	}
+	if e.State != hook.Failed || took < 14*time.Second || took > 16*time.Second || e.Duration < 14*time.Second || e.Duration > 16*time.Second {
+		t.Errorf("%s after %s, recorded %s; want failed after 15 s ± 1", e.State, took, e.Duration)
 	}
 }
 

@@ -18,23 +18,34 @@ func TestHostileInput(t *testing.T) {
 		"{{ab cd}}", "{{ a", "%7B%7Bx%7D%7D",
 	} {
 		for _, source := range []string{of(unit), of(unit) + "'}}"} {
-			start := time.Now()
-			text := dsl.Parse(source)
-			_, _ = text.Render(env)
-			_, _ = text.Const()
-			if took := time.Since(start); took > patience/5 {
-				t.Errorf("%q over and over takes %v", unit, took)
-			}
+			quick(t, unit, func() {
+				text := dsl.Parse(source)
+				_, _ = text.Render(env)
+				_, _ = text.Const()
+			})
 		}
 	}
 	for _, unit := range []string{"(", "a(", "a.B(", "!", "- ", "a,", "a ? ", "'", "\\", "[", "1", "0x", "a ", "a + ", "md5(", ".", "a.", "'a' in (", "a =~ 'b' || ", "contains(a, 'b') && "} {
 		source := of(unit) + "1"
+		quick(t, unit, func() {
+			if e, err := dsl.Compile(source); err == nil {
+				_, _ = e.Eval(env)
+			}
+		})
+	}
+}
+
+// quick holds that work takes less than a second, in the best of three times: a machine that
+// is busy, or stands still, lets it wait.
+func quick(t *testing.T, unit string, work func()) {
+	t.Helper()
+	var took time.Duration
+	for range 3 {
 		start := time.Now()
-		if e, err := dsl.Compile(source); err == nil {
-			_, _ = e.Eval(env)
-		}
-		if took := time.Since(start); took > patience/5 {
-			t.Errorf("%q over and over takes %v", unit, took)
+		work()
+		if took = time.Since(start); took <= time.Second {
+			return
 		}
 	}
+	t.Errorf("%q over and over takes %v", unit, took)
 }
