@@ -7,29 +7,27 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 )
 
-// loop beats and reaps until ctx ends. One goroutine does both, beating first: a node
-// that was suspended keeps its jobs unless another has taken them meanwhile.
+// loop beats and reaps until ctx ends, for the first time at once. One goroutine does both,
+// beating first: a node that was suspended keeps its jobs unless another has taken them
+// meanwhile.
 func (q *Queue) loop(ctx context.Context) {
 	defer close(q.loopDone)
 	beat := time.NewTicker(q.config.Beat)
 	defer beat.Stop()
 	reapEvery := max(1, int(q.config.Lease/3/q.config.Beat))
-	for n := 1; ; n++ {
+	for n := 0; ; n++ {
+		if err := q.beat(ctx); err != nil && ctx.Err() == nil {
+			// Nothing is lost yet: while the database is away nobody else gets at it either.
+			q.log.Warn("the jobs of this node could not beat", "error", err)
+		} else if n%reapEvery == 0 {
+			if err := q.reap(ctx); err != nil && ctx.Err() == nil {
+				q.log.Warn("could not look for jobs of silent nodes", "error", err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
-		}
-		if err := q.beat(ctx); err != nil && ctx.Err() == nil {
-			// Nothing is lost yet: while the database is away nobody else gets at it either.
-			q.log.Warn("the jobs of this node could not beat", "error", err)
-			continue
-		}
-		if n%reapEvery != 0 {
-			continue
-		}
-		if err := q.reap(ctx); err != nil && ctx.Err() == nil {
-			q.log.Warn("could not look for jobs of silent nodes", "error", err)
 		}
 	}
 }

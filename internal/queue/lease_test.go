@@ -208,6 +208,44 @@ func TestJobCancelledOnASilentNodeIsHandedOverEnded(t *testing.T) {
 	})
 }
 
+// A node starts also while another, which froze in a transaction, holds the lease of its job.
+func TestStartDoesNotWaitForTheFrozen(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "postgres")
+	a, b := open(t, d, 1), open(t, d, 1)
+	started, release := make(chan struct{}, 1), make(chan struct{})
+	Handle(a, Handler[note]{Work: func(context.Context, Job[note]) error { started <- struct{}{}; <-release; return nil }})
+	start(t, a)
+	insert(t, a, note{})
+	next(t, started)
+	silence(a)
+	locked, thaw, ended := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- d.Tx(t.Context(), func(tx *db.Tx) error {
+			_, err := tx.Exec(t.Context(), `SELECT 1 FROM queue_lease FOR UPDATE`)
+			locked <- struct{}{}
+			<-thaw
+			return err
+		})
+	}()
+	next(t, locked)
+	until(t, "the lease has run out", func() (out bool) {
+		err := d.QueryRow(t.Context(), `SELECT beat_at < `+b.river.words().now+` - ? FROM queue_lease`, b.config.Lease.Microseconds()).Scan(&out)
+		return err == nil && out
+	})
+	second := make(chan int, 1)
+	Handle(b, Handler[note]{Work: func(_ context.Context, job Job[note]) error { second <- job.Attempt; return nil }})
+	start(t, b)
+	close(thaw)
+	if err := next(t, ended); err != nil {
+		t.Fatal(err)
+	}
+	if attempt := next(t, second); attempt != 2 {
+		t.Errorf("it took over with attempt %d", attempt)
+	}
+	close(release)
+}
+
 func TestStopGivesRunningJobsBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

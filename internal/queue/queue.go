@@ -159,9 +159,6 @@ func (q *Queue) Start(ctx context.Context) error {
 	}
 	starting := ctx
 	ctx = context.WithoutCancel(ctx)
-	if err := q.reap(ctx); err != nil {
-		return fmt.Errorf("queue: %w", err)
-	}
 	for {
 		err := q.river.start(ctx)
 		if err == nil {
@@ -175,8 +172,8 @@ func (q *Queue) Start(ctx context.Context) error {
 	}
 	loopCtx, stop := context.WithCancel(ctx)
 	q.stopLoop, q.loopDone = stop, make(chan struct{})
-	go q.loop(loopCtx)
 	q.awake.Store(true)
+	go q.loop(loopCtx)
 	q.wake()
 	return nil
 }
