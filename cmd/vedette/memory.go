@@ -15,7 +15,7 @@ import (
 // collected when the heap has grown by heapGrowth percent, half of Go's own, or else by
 // heapRoom bytes.
 const (
-	loadRoom   = 28 << 20
+	loadRoom   = 38 << 20
 	minHeap    = 4 << 20
 	goGrowth   = 100
 	heapGrowth = 50

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,7 +81,9 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	settleMemory(delayed)
+	var settling sync.WaitGroup // while the scan is planned
+	settling.Go(func() { settleMemory(delayed) })
+	defer settling.Wait()
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {
 		return err

@@ -170,6 +170,7 @@ func structCoder(all coders, t reflect.Type) coder {
 }
 
 func listCoder(t reflect.Type, element *coder) coder {
+	none := reflect.MakeSlice(t, 0, 0)
 	return coder{
 		write: func(b []byte, v reflect.Value) []byte {
 			b = binary.AppendUvarint(b, uint64(v.Len()))
@@ -180,10 +181,13 @@ func listCoder(t reflect.Type, element *coder) coder {
 		},
 		read: func(d *decoder, v reflect.Value) {
 			n := d.length()
-			v.Set(reflect.MakeSlice(t, 0, min(n, maxTrust)))
+			v.Set(none)
 			for i := 0; i < n && !d.damaged; i++ {
-				v.Grow(1)
-				v.SetLen(i + 1)
+				if i == v.Len() {
+					more := min(n-i, maxTrust)
+					v.Grow(more)
+					v.SetLen(i + more)
+				}
 				element.read(d, v.Index(i))
 			}
 		},

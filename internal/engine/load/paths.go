@@ -37,21 +37,17 @@ func hasExtension(path string) bool {
 // file that lists such paths, one a line. A relative path is looked for in the working
 // directory, then in the roots. The files come in the order of their paths, each once.
 func expand(paths, roots []string) ([]string, error) {
-	found := map[string]bool{}
+	var files []string
 	for _, path := range paths {
-		if err := expandOne(path, roots, found, true); err != nil {
+		if err := expandOne(path, roots, &files, true); err != nil {
 			return nil, err
 		}
 	}
-	files := make([]string, 0, len(found))
-	for file := range found {
-		files = append(files, file)
-	}
 	slices.Sort(files)
-	return files, nil
+	return slices.Compact(files), nil
 }
 
-func expandOne(path string, roots []string, found map[string]bool, lists bool) error {
+func expandOne(path string, roots []string, found *[]string, lists bool) error {
 	at, info := locate(path, roots)
 	switch {
 	case path == "":
@@ -61,7 +57,7 @@ func expandOne(path string, roots []string, found map[string]bool, lists bool) e
 	case info.IsDir():
 		return walk(at, found)
 	case hasExtension(at):
-		found[at] = true
+		*found = append(*found, at)
 		return nil
 	case !lists:
 		return errs.Field("templates", "%s is no template", path)
@@ -99,7 +95,7 @@ func locate(path string, roots []string) (at string, info fs.FileInfo) {
 	return path, nil
 }
 
-func expandGlob(pattern string, roots []string, found map[string]bool) error {
+func expandGlob(pattern string, roots []string, found *[]string) error {
 	candidates := []string{pattern}
 	if !filepath.IsAbs(pattern) {
 		for _, root := range roots {
@@ -118,7 +114,7 @@ func expandGlob(pattern string, roots []string, found map[string]bool) error {
 			case info.IsDir():
 				err = walk(match, found)
 			case isTemplate(match):
-				found[match] = true
+				*found = append(*found, match)
 			}
 			if err != nil {
 				return errs.Field("templates", "%v", err)
@@ -132,14 +128,14 @@ func expandGlob(pattern string, roots []string, found map[string]bool) error {
 }
 
 // walk finds the templates below a folder.
-func walk(root string, found map[string]bool) error {
+func walk(root string, found *[]string) error {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { //nolint:gosec // the operator names it
 		if err != nil {
 			return err
 		}
 		if !entry.IsDir() {
 			if isTemplate(path) {
-				found[path] = true
+				*found = append(*found, path)
 			}
 			return nil
 		}

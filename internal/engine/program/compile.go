@@ -34,11 +34,13 @@ func (o Options) Compile(t *syntax.Template) (*Program, error) {
 	}
 	p := &Program{
 		ID: t.ID, Path: t.Path, Digest: t.Digest, Info: t.Info, SelfContained: t.SelfContained,
-		constants: make(map[string]string, len(t.Constants)), variables: compileVariables(t.Variables),
-		carries: map[string]bool{},
+		variables: compileVariables(t.Variables),
 	}
-	for _, c := range t.Constants {
-		p.constants[c.Name] = c.Value
+	if len(t.Constants) > 0 {
+		p.constants = make(map[string]string, len(t.Constants))
+		for _, c := range t.Constants {
+			p.constants[c.Name] = c.Value
+		}
 	}
 	c := compiler{options: o, template: t, program: p}
 	if err := c.flow(); err != nil {
@@ -46,6 +48,9 @@ func (o Options) Compile(t *syntax.Template) (*Program, error) {
 	}
 	for _, b := range t.HTTP {
 		for _, name := range b.Internal() {
+			if p.carries == nil {
+				p.carries = map[string]bool{}
+			}
 			p.carries[name] = name != ""
 		}
 		p.SelfContained = p.SelfContained || b.SelfContained
