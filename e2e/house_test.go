@@ -40,6 +40,13 @@ func (h house) data() *db.DB {
 	return d
 }
 
+// impatient is the house with the product's own patience for a process that freezes in a
+// transaction, which is shorter than that of the tests.
+func (h house) impatient() house {
+	h.env[0] = strings.Replace(h.env[0], "idle_in_transaction_session_timeout=60s", "idle_in_transaction_session_timeout=10s", 1)
+	return h
+}
+
 // eachEngine runs fn on a house of each database, in parallel with other tests.
 func eachEngine(t *testing.T, fn func(t *testing.T, h house)) {
 	t.Parallel()

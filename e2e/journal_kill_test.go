@@ -154,7 +154,7 @@ func (l *killing) hand(id string) caller {
 func (l *killing) undisturbed() ended {
 	l.t.Helper()
 	id := ids.New()
-	l.hand(id).end(id, patience)
+	l.hand(id).end(id, longestWait)
 	out := l.ended(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()

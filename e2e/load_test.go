@@ -15,7 +15,7 @@ import (
 // writer: none is refused, none is lost, and each ends with what there is to find.
 func TestManyTasksAtOnce(t *testing.T) {
 	t.Parallel()
-	const tasks, within = 200, 5 * time.Minute
+	const tasks, within = 200, 10 * time.Minute
 	c := newHouse(t, "sqlite").open()
 	site := httptest.NewServer(weaksite.New(1))
 	defer site.Close()

@@ -274,7 +274,7 @@ func TestKilledAfterAbort(t *testing.T) {
 // having heard.
 func TestKilledBeforeItHeardOfAbort(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "postgres")
+	h := newHouse(t, "postgres").impatient()
 	c := h.open("--role", "server")
 	worker := h.work()
 	g := newGate(t, at("/server-status"))

@@ -89,7 +89,7 @@ func TestAbortCutsTheRequests(t *testing.T) {
 // when the first wakes up it changes nothing.
 func TestSilentWorker(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "postgres")
+	h := newHouse(t, "postgres").impatient()
 	c := h.open("--role", "server")
 	silent := h.work()
 	want := undisturbed(t, c)
