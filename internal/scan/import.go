@@ -133,8 +133,8 @@ type result struct {
 	URL             string `json:"url"`
 }
 
-// readResults hands lines on in batches, each good until take returns. What did not match, or is an error, is no
-// finding and is passed over.
+// readResults hands lines on in batches, each good until take returns. What did not match,
+// or is an error, is no finding and is passed over.
 func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 	lines := bufio.NewReaderSize(body, 64<<10)
 	var batch []finding.Sighting
