@@ -129,7 +129,7 @@ func (w *wire) failure(ctx context.Context, err error) error {
 	var own *jsonrpc.Error
 	var timeout net.Error
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTooLarge):
+	case errors.Is(context.Cause(w.broken), errTooLarge): // ctx may hear of it later than the library
 		return refusal(CodeTooLarge, "The server's answer is larger than %d MiB.", maxExchange>>20).Because(err)
 	case errors.Is(cause, context.Canceled):
 		return cause
