@@ -22,9 +22,8 @@ func opened(t *syntax.Template) syntax.Template {
 	whole := *t
 	whole.HTTP = slices.Clone(t.HTTP)
 	for i := range whole.HTTP {
-		if b := &whole.HTTP[i]; b.Sealed != nil {
-			b.Operators, b.Sealed = b.Sealed.Open(), nil
-		}
+		b := &whole.HTTP[i]
+		b.Operators, b.Sealed = *b.Opened(), nil
 	}
 	return whole
 }

@@ -131,14 +131,10 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 // operators compiles the operators of a block; those that are sealed can wait, unless some
 // matchers are left out.
 func (c *compiler) operators(s *syntax.HTTP) (*match.Operators, error) {
-	written := s.Operators
-	if s.Sealed != nil {
-		if c.options.Excluded == nil {
-			return match.Later(c.template.Path, s.Sealed), nil
-		}
-		written = s.Sealed.Open()
+	if s.Sealed != nil && c.options.Excluded == nil {
+		return match.Later(c.template.Path, s.Sealed), nil
 	}
-	spec := match.SpecOf(written)
+	spec := match.SpecOf(*s.Opened())
 	spec.Excluded = c.options.excluded(c.template)
 	return match.Compile(c.template.Path, spec)
 }

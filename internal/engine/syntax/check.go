@@ -94,7 +94,7 @@ func (t *Template) Operators() (all []*Operators) {
 	for _, protocol := range t.Protocols {
 		switch protocol {
 		case "http":
-			all = append(all, each(t.HTTP, (*HTTP).operators)...)
+			all = append(all, each(t.HTTP, (*HTTP).Opened)...)
 		case "dns":
 			all = append(all, each(t.DNS, func(b *DNS) *Operators { return &b.Operators })...)
 		case "file":
@@ -131,7 +131,8 @@ func (b *HTTP) Internal() (names []string) {
 	return names
 }
 
-func (b *HTTP) operators() *Operators {
+// Opened are the operators of the block, read when they are sealed.
+func (b *HTTP) Opened() *Operators {
 	if b.Sealed == nil {
 		return &b.Operators
 	}
