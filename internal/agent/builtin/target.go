@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
@@ -54,6 +55,8 @@ func read(piece string) (reading, bool) {
 		got.targets, got.why = nil, "it holds invisible characters"
 	case defanged:
 		got.targets, got.why = nil, "it is written so that it cannot be followed; write it plainly to have it tested"
+	case strings.ContainsRune(piece, utf8.RuneError): // what stood there is lost (Plan puts it for bytes that are no text)
+		got.targets, got.why = nil, "it holds characters that cannot be read"
 	}
 	return got, true
 }
