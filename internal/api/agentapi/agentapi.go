@@ -63,7 +63,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
 		Tags:  []string{"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
-		About: "Hand over a security task in plain language; follow it, and take its verified findings.",
+		About: "Hand over a security task in plain language; follow it, and take its verified findings. A query parameter that comes several times counts as one with commas.",
 	}, c), d}
 	s.login()
 	s.keys()

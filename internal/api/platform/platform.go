@@ -71,7 +71,7 @@ type surface struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "platform", Title: "Vedette platform API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
-		About: "Templates, scans, assets and findings, as programs use them.",
+		About: "Templates, scans, assets and findings, as programs use them. A query parameter that comes several times counts as one with commas.",
 	}, c), d}
 	s.keys()
 	s.user()

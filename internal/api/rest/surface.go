@@ -140,7 +140,7 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		}}
 	}
-	op.Middlewares = append(huma.Middlewares{a.observe, a.before(op.Before), a.authenticate(op.Auth), a.limit, read}, op.Middlewares...)
+	op.Middlewares = append(huma.Middlewares{a.observe, a.before(op.Before), a.authenticate(op.Auth), a.limit, read, a.gather}, op.Middlewares...)
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)
 	switch op.Auth {
