@@ -37,6 +37,11 @@ type Document struct {
 	shown, exchange Object
 	classification  Object
 	classified      bool // classification is read
+
+	created, updated     int64
+	stored, conversation sql.RawBytes
+	columns              []any // where a row of documentColumns and the exchange goes
+	inEvent, inInfo      inner
 }
 
 // Classification is the event's classification: cve-id, cvss-score and such.
@@ -53,17 +58,21 @@ const documentColumns = `f.no, f.rev, f.id, f.scan_id, f.hash, f.severity, f.sta
 // read takes a row of documentColumns in, and the exchange or a NULL behind them, in the
 // memory of the document before.
 func (d *Document) read(r db.Row) error {
-	var created, updated int64
-	var event, exchange sql.RawBytes
-	if err := r.Scan(&d.no, &d.rev, &d.ID, &d.ScanID, &d.Hash, &d.Severity, &d.Status, &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
-		&d.IsInternal, &d.IsRegression, &created, &updated, &event, &exchange); err != nil {
+	if d.columns == nil {
+		d.columns = []any{
+			&d.no, &d.rev, &d.ID, &d.ScanID, &d.Hash, &d.Severity, (*string)(&d.Status), &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
+			&d.IsInternal, &d.IsRegression, &d.created, &d.updated, &d.stored, &d.conversation,
+		}
+		d.inInfo = inner{key: "info", into: &d.Info}
+		d.inEvent = inner{key: "event", into: &d.Event, next: &d.inInfo}
+	}
+	if err := r.Scan(d.columns...); err != nil {
 		return err
 	}
-	d.CreatedAt, d.UpdatedAt = time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC()
-	d.shown = Raw(event).Members(d.shown)
-	d.exchange = Raw(exchange).Members(d.exchange)
-	d.Event = d.shown.Get("event").Members(d.Event)
-	d.Info = d.Event.Get("info").Members(d.Info)
+	d.CreatedAt, d.UpdatedAt = time.UnixMicro(d.created).UTC(), time.UnixMicro(d.updated).UTC()
+	d.Event, d.Info = d.Event[:0], d.Info[:0]
+	d.shown, _ = Raw(d.stored).members(d.shown, &d.inEvent)
+	d.exchange = Raw(d.conversation).Members(d.exchange)
 	d.classified = false
 	d.Target, d.TemplateURL = d.shown.Get("target"), d.shown.Get("template_url")
 	d.Request, d.Response, d.TemplateEncoded = d.exchange.Get("request"), d.exchange.Get("response"), d.exchange.Get("template_encoded")
@@ -100,10 +109,9 @@ func (d *Document) AppendResult(dst []byte) []byte {
 
 // appendFields begins an object with all but the event.
 func (d *Document) appendFields(dst []byte) writer {
-	id := appendText(nil, d.ID)
 	w := writer{dst: append(dst, '{')}
-	w.value("id", id)
-	w.value("vuln_id", id)
+	w.text("id", d.ID)
+	w.text("vuln_id", d.ID)
 	w.text("vuln_hash", d.Hash)
 	w.text("vuln_status", string(d.Status))
 	w.text("scan_id", d.ScanID)
@@ -114,32 +122,35 @@ func (d *Document) appendFields(dst []byte) writer {
 	w.optional("template_encoded", d.TemplateEncoded)
 	w.value("matcher_status", d.Event.Get("matcher-status"))
 	if d.Port != 0 {
-		w.value("port", strconv.AppendInt(nil, int64(d.Port), 10))
+		w.key("port")
+		w.dst = strconv.AppendInt(w.dst, int64(d.Port), 10)
 	}
 	w.words("labels", d.Labels)
-	w.value("is_regression", strconv.AppendBool(nil, d.IsRegression))
-	w.value("is_internal", strconv.AppendBool(nil, d.IsInternal))
-	for _, key := range []string{"remediation", "description", "impact", "reference"} {
+	w.key("is_regression")
+	w.dst = strconv.AppendBool(w.dst, d.IsRegression)
+	w.key("is_internal")
+	w.dst = strconv.AppendBool(w.dst, d.IsInternal)
+	for _, key := range [...]string{"remediation", "description", "impact", "reference"} {
 		w.optional(key, d.Info.Get(key))
 	}
-	w.text("created_at", d.CreatedAt.Format(time.RFC3339Nano))
-	w.text("updated_at", d.UpdatedAt.Format(time.RFC3339Nano))
+	w.time("created_at", d.CreatedAt)
+	w.time("updated_at", d.UpdatedAt)
 	return w
 }
 
 func (d *Document) appendEvent(w *writer) {
 	w.dst = append(w.dst, '{')
 	for _, m := range d.Event {
-		switch {
-		case m.Key == "info":
+		switch key := string(m.Key); {
+		case key == "info":
 			w.key("info")
 			d.appendInfo(w)
-		case m.Key == "timestamp":
+		case key == "timestamp":
 			if at, err := time.Parse(time.RFC3339Nano, m.Value.Text()); err == nil && !at.IsZero() {
-				w.text("timestamp", at.UTC().Format(time.RFC3339Nano))
+				w.time("timestamp", at)
 			}
-		case slices.Contains(eventKeys, m.Key):
-			w.optional(m.Key, m.Value)
+		case slices.Contains(eventKeys, key):
+			w.optional(key, m.Value)
 		}
 	}
 	w.optional("request", d.Request)
@@ -152,18 +163,18 @@ func (d *Document) appendEvent(w *writer) {
 func (d *Document) appendInfo(w *writer) {
 	w.dst = append(w.dst, '{')
 	for _, m := range d.Info {
-		switch m.Key {
+		switch key := string(m.Key); key {
 		case "severity":
 			w.text("severity", d.Severity)
 		case "author", "tags":
 			if m.Value[0] != '[' { // null
 				m.Value = Raw("[]")
 			}
-			w.value(m.Key, m.Value)
+			w.value(key, m.Value)
 		case "name":
-			w.value(m.Key, m.Value)
+			w.value(key, m.Value)
 		default:
-			w.optional(m.Key, m.Value)
+			w.optional(key, m.Value)
 		}
 	}
 	w.dst = append(w.dst, '}')
@@ -194,6 +205,11 @@ func (w *writer) optional(key string, value Raw) {
 func (w *writer) text(key, value string) {
 	w.key(key)
 	w.dst = appendText(w.dst, value)
+}
+
+func (w *writer) time(key string, at time.Time) {
+	w.key(key)
+	w.dst = append(at.UTC().AppendFormat(append(w.dst, '"'), time.RFC3339Nano), '"')
 }
 
 func (w *writer) words(key, column string) {

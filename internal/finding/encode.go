@@ -5,6 +5,7 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -153,14 +154,13 @@ func (r reader) giveBack(b []byte) {
 // ahead that is read forwards. It stops where there is more than a piece holds. ends are
 // where the findings end.
 func (r reader) fill(ctx context.Context, dst []byte, numbers []uint32, query string, args []any) (filled []byte, ends []int, err error) {
-	rows, err := r.fs.db.Query(ctx, query, args...)
-	if err != nil {
-		return dst, nil, err
-	}
-	defer rows.Close()
 	var d Document
-	for i := len(numbers) - 1; rows.Next() && len(dst) < pieceBytes; {
-		if err := d.read(rows); err != nil {
+	i := len(numbers) - 1
+	for row, err := range r.fs.db.Rows(ctx, query, args...) {
+		if err == nil {
+			err = d.read(row)
+		}
+		if err != nil {
 			return dst, nil, err
 		}
 		for i >= 0 && numbers[i] < d.no { // deleted meanwhile
@@ -172,9 +172,11 @@ func (r reader) fill(ctx context.Context, dst []byte, numbers []uint32, query st
 		if dst, err = r.encode(dst, &d); err != nil {
 			return dst, nil, err
 		}
-		ends = append(ends, len(dst))
+		if ends = append(ends, len(dst)); len(dst) >= pieceBytes {
+			break
+		}
 	}
-	return dst, ends, rows.Err()
+	return dst, ends, nil
 }
 
 // turned appends what ends at these places, the last first.
@@ -190,7 +192,9 @@ func turned(dst, from []byte, ends []int) []byte {
 }
 
 // query asks for the first of the numbers: for all between two where that is hardly more,
-// else for each by its number.
+// else for each by its number. Both tables are told the two and how many rows there can be:
+// PostgreSQL then walks them side by side, and does not look each document up, or begin
+// other processes for what it takes for more than it is.
 func (r reader) query(numbers []uint32) (query string, args []any, asked int) {
 	exchange := `, d.exchange`
 	if r.brief {
@@ -198,7 +202,8 @@ func (r reader) query(numbers []uint32) (query string, args []any, asked int) {
 	}
 	query = `SELECT ` + documentColumns + exchange + tables + ` WHERE f.team_id = ? AND f.no `
 	if span := int(numbers[0]-numbers[len(numbers)-1]) + 1; span <= 2*len(numbers) {
-		return query + `BETWEEN ? AND ? ORDER BY f.no`, []any{r.teamID, numbers[len(numbers)-1], numbers[0]}, len(numbers)
+		from, to := numbers[len(numbers)-1], numbers[0]
+		return query + `BETWEEN ? AND ? AND d.no BETWEEN ? AND ? ORDER BY f.no LIMIT ` + strconv.Itoa(2*pieceRows), []any{r.teamID, from, to, from, to}, len(numbers)
 	}
 	numbers = numbers[:min(inAtOnce, len(numbers))]
 	return query + `IN (?` + strings.Repeat(", ?", len(numbers)-1) + `) ORDER BY f.no`, append([]any{r.teamID}, anys(numbers)...), len(numbers)

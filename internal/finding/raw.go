@@ -10,18 +10,21 @@ import (
 type Raw []byte
 
 // Text is the text that a JSON string says; empty for any other value.
-func (r Raw) Text() string {
+func (r Raw) Text() string { return string(r.said()) }
+
+// said is Text where the string stands, if it is spelled as it is said.
+func (r Raw) said() []byte {
 	if len(r) < 2 || r[0] != '"' {
-		return ""
+		return nil
 	}
 	if bytes.IndexByte(r, '\\') < 0 {
-		return string(r[1 : len(r)-1])
+		return r[1 : len(r)-1]
 	}
 	var text string
 	if json.Unmarshal(r, &text) != nil {
-		return ""
+		return nil
 	}
-	return text
+	return []byte(text)
 }
 
 // Texts are the texts of an array; nil for any other value.
@@ -43,19 +46,20 @@ func (r Raw) Texts() (out []string) {
 	return out
 }
 
-// Object is the members of a JSON object in their order.
+// Object is the members of a JSON object in their order. They are good as long as the
+// Raw that they are of.
 type Object []Member
 
 // Member is one of an object.
 type Member struct {
-	Key   string
+	Key   []byte // as it is said
 	Value Raw
 }
 
 // Get is the value of a member; nil when there is none.
 func (o Object) Get(key string) Raw {
 	for _, m := range o {
-		if m.Key == key {
+		if string(m.Key) == key {
 			return m.Value
 		}
 	}
@@ -65,20 +69,45 @@ func (o Object) Get(key string) Raw {
 // Members reads the members of an object into the memory of into; none of what is no
 // object. Nothing is decoded but keys, so that it costs little more than a copy.
 func (r Raw) Members(into Object) Object {
+	into, _ = r.members(into, nil)
+	return into
+}
+
+// inner is a member whose own members, and those of the next in it, are read on the way
+// past it: the end of an object is found by reading it.
+type inner struct {
+	key  string
+	into *Object
+	next *inner
+}
+
+// members is Members with those of an inner one, for the object that a text of compact JSON
+// begins with, and the length of that.
+func (r Raw) members(into Object, within *inner) (Object, int) {
 	into = into[:0]
 	if len(r) == 0 || r[0] != '{' {
-		return into
+		return into, end(r)
 	}
-	for at := 1; at < len(r) && r[at] == '"'; at++ { // at a key; behind a value stands , or }
-		key := at + end(r[at:])
-		if key >= len(r) || r[key] != ':' {
+	at := 1
+	for at < len(r) && r[at] == '"' { // at a key; behind a value stands , or }
+		colon := at + quoted(r[at:])
+		if colon >= len(r) || r[colon] != ':' {
 			break
 		}
-		value := key + 1 + end(r[key+1:])
-		into = append(into, Member{r[at:key].Text(), r[key+1 : value]})
-		at = value
+		m := Member{Key: r[at:colon].said(), Value: r[colon+1:]}
+		var size int
+		if within != nil && string(m.Key) == within.key {
+			*within.into, size = m.Value.members(*within.into, within.next)
+		} else {
+			size = end(m.Value)
+		}
+		m.Value = m.Value[:size]
+		into = append(into, m)
+		if at = colon + 1 + size; at < len(r) && r[at] == ',' {
+			at++
+		}
 	}
-	return into
+	return into, min(at+1, len(r))
 }
 
 // end is the length of the value that a text of compact JSON begins with.
