@@ -153,6 +153,13 @@ func FuzzMembers(f *testing.F) {
 				t.Errorf("%s has the texts %q, want %q", value, texts, want)
 			}
 		}
+		for key, value := range got {
+			var within Object
+			_, size := Raw(compact).members(nil, &inner{key: key, into: &within})
+			if want := Raw(value).Members(nil); size != len(compact) || fmt.Sprintf("%q", within) != fmt.Sprintf("%q", want) {
+				t.Errorf("%q, %d of %d bytes, are read in %s, want %q", within, size, len(compact), compact, want)
+			}
+		}
 		if again, err := json.Marshal(got); err != nil || !bytes.Equal(again, compact) {
 			t.Errorf("%s has the members %s, %v", compact, again, err)
 		}
