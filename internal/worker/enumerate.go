@@ -43,7 +43,7 @@ func CheckEnumeration(settings *setting.Settings) enumeration.Check {
 	return func(ctx context.Context, teamID string, c enumeration.Config) error {
 		if c.Ports != "" {
 			if _, err := port.Parse(c.Ports); err != nil {
-				return errs.New(errs.Invalid, "invalid_enumeration_ports", "enumeration_ports: %s", errs.From(err).Message).At("enumeration_ports")
+				return errs.New(errs.Invalid, "invalid_enumeration_ports", "%s", errs.From(err).Message).At("enumeration_ports")
 			}
 		}
 		for _, named := range []struct {

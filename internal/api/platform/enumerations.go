@@ -214,15 +214,28 @@ func (s surface) enumerationConfigs() {
 			Body EnumerationConfig
 		}) (*struct{ Body message }, error) {
 			b := in.Body
-			ports := b.Ports
+			ports, portsIn := b.Ports, "enum_ports"
 			if ports == nil {
-				ports = b.Launch.Ports
+				ports, portsIn = b.Launch.Ports, "enumeration_config.ports"
 			}
-			return said("The configuration is changed."), s.Enumerations.UpdateConfig(ctx, in.ID, enumeration.ConfigUpdate{
+			err := s.Enumerations.UpdateConfig(ctx, in.ID, enumeration.ConfigUpdate{
 				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: enumeration.Steps(b.Steps), Ports: ports, FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
 				SubfinderConfigIDs: b.SubfinderConfigIDs, Exclusions: b.Exclusions, AutomaticScans: b.AutomaticScans,
 			}, in.Type == "replace")
+			return said("The configuration is changed."), portsNamed(err, portsIn)
 		})
+}
+
+// portsNamed is err, and where the ports are at fault with the field that a request had them in.
+func portsNamed(err error, field string) error {
+	const made = "enumeration_ports" // as who makes an enumeration calls it
+	e := errs.From(err)
+	if e == nil || e.Param != made {
+		return err
+	}
+	named := *e
+	named.Param = field
+	return &named
 }
 
 func (s surface) enumerationSchedules() {

@@ -71,7 +71,7 @@ type ScanRun struct {
 	Time         string         `json:"time" doc:"When it was launched."`
 	ScanTime     string         `json:"scan_time" doc:"How long it took, such as 1m3s."`
 	Completed    int            `json:"completed_request" doc:"Requests that it sent."`
-	Requests     int            `json:"total_request" doc:"Requests that were planned."`
+	Requests     int            `json:"total_request" doc:"Requests that were planned, or sent when those are more: redirects and second tries are not planned."`
 	Targets      int            `json:"total_target" doc:"Targets."`
 	Templates    int            `json:"total_templates" doc:"Templates."`
 	Results      int            `json:"total_result" doc:"Findings that the scan had at its end."`
@@ -121,7 +121,7 @@ func (s surface) history(ctx context.Context, id string, r HistoryRange, w Windo
 		as := scan.Scan{Numbers: run.Numbers, Severities: run.Severities}
 		out.Data[i] = ScanRun{
 			ScanID: run.ScanID, Name: run.Name, Status: string(run.Status), Time: run.CreatedAt.Format(time.RFC3339Nano), ScanTime: as.Elapsed(time.Now()).Round(time.Millisecond).String(),
-			Completed: run.Numbers.DoneRequests, Requests: run.Numbers.Requests, Targets: run.Numbers.Targets, Templates: run.Numbers.Templates,
+			Completed: run.Numbers.DoneRequests, Requests: max(run.Numbers.Requests, run.Numbers.DoneRequests), Targets: run.Numbers.Targets, Templates: run.Numbers.Templates,
 			Results: as.Results(), Severity: run.Severities, ErrorDetails: run.FailureReason,
 		}
 		if out.Data[i].Severity == nil {
