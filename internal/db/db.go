@@ -217,6 +217,7 @@ type Tx struct {
 	SQL     *sql.Tx
 	Conn    *sql.Conn
 	dialect Dialect
+	before  []func(ctx context.Context) error
 	after   []func()
 }
 
@@ -238,6 +239,10 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 // Speaks is the dialect of the database.
 func (t *Tx) Speaks() Dialect { return t.dialect }
 
+// BeforeCommit runs fn as the last thing of the transaction: for a row that many want, and
+// that is then held for no longer than the commit takes. An error of it is the transaction's.
+func (t *Tx) BeforeCommit(fn func(ctx context.Context) error) { t.before = append(t.before, fn) }
+
 // AfterCommit runs fn once the transaction is on disk, and never if it is not.
 func (t *Tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
@@ -257,6 +262,11 @@ func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	defer stx.Rollback() // does nothing after a commit; undoes everything after a panic
 	if err := fn(tx); err != nil {
 		return err
+	}
+	for _, fn := range tx.before {
+		if err := fn(ctx); err != nil {
+			return err
+		}
 	}
 	if err := stx.Commit(); err != nil {
 		return err

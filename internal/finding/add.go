@@ -259,22 +259,25 @@ func (fs *Findings) Begin(ctx context.Context, tx *db.Tx, teamID, scanID string)
 	return addTotal(ctx, tx, teamID, scanID, 0)
 }
 
+// addTotal says by its revision, the team's last, that the scan's tallies are others.
 func addTotal(ctx context.Context, tx *db.Tx, teamID, scanID string, n int64) error {
-	_, err := tx.Exec(ctx, `INSERT INTO finding_total (scan_id, team_id, total) VALUES (?, ?, ?)
-		ON CONFLICT (scan_id) DO UPDATE SET total = finding_total.total + excluded.total`, scanID, teamID, n)
+	_, err := tx.Exec(ctx, `INSERT INTO finding_total (scan_id, team_id, total, rev) VALUES (?, ?, ?, coalesce((SELECT last_rev FROM finding_log WHERE team_id = ?), 0))
+		ON CONFLICT (scan_id) DO UPDATE SET total = finding_total.total + excluded.total, rev = excluded.rev`, scanID, teamID, n, teamID)
 	return err
 }
 
-// tally adds to how many findings a scan has.
+// tally adds to how many findings a scan has. The caller was given a new revision (number)
+// in this transaction.
 func tally(ctx context.Context, tx *db.Tx, teamID, scanID string, totals map[string]int64) error {
+	if len(totals) == 0 {
+		return nil
+	}
 	sum := int64(0)
 	for _, n := range totals {
 		sum += n
 	}
-	if sum != 0 {
-		if err := addTotal(ctx, tx, teamID, scanID, sum); err != nil {
-			return err
-		}
+	if err := addTotal(ctx, tx, teamID, scanID, sum); err != nil {
+		return err
 	}
 	for _, severity := range Severities {
 		if totals[severity] == 0 {

@@ -78,6 +78,9 @@ func (c *Chunk) hold(ctx context.Context, tx *db.Tx) error {
 	if err == nil && n == 0 {
 		err = ErrLate
 	}
+	if err == nil {
+		changes(tx, c.ScanID)
+	}
 	return err
 }
 

@@ -99,6 +99,7 @@ func checkName(name string) (string, error) {
 func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 	now := db.At(ss.now())
 	s.CreatedAt, s.UpdatedAt = now.Time, now.Time
+	changes(tx, s.ID)
 	if _, err := tx.Exec(ctx, `INSERT INTO scan (id, team_id, user_id, name, status, is_oss, is_automatic, is_internal, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.ID, s.TeamID, s.UserID, s.Name, s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
 		return err
@@ -130,6 +131,7 @@ func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
 	if err != nil {
 		return err
 	}
+	changes(tx, id)
 	job, err := ss.queue.Insert(ctx, tx, BeginArgs{id, run})
 	if err != nil {
 		return err
@@ -206,6 +208,7 @@ func (ss *Scans) end(ctx context.Context, tx *db.Tx, id string, run int64, to St
 	if err != nil {
 		return 0, err
 	}
+	changes(tx, id)
 	tallies, err := ss.findings.Tallies(ctx, tx, []string{id})
 	if err != nil {
 		return 0, err

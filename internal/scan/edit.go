@@ -20,8 +20,11 @@ func (ss *Scans) Rename(ctx context.Context, id, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = ss.db.Exec(ctx, `UPDATE scan SET name = ?, updated_at = ? WHERE id = ?`, name, db.At(ss.now()), id)
-	return err
+	return ss.db.Tx(ctx, func(tx *db.Tx) error {
+		changes(tx, id)
+		_, err := tx.Exec(ctx, `UPDATE scan SET name = ?, updated_at = ? WHERE id = ?`, name, db.At(ss.now()), id)
+		return err
+	})
 }
 
 // MaxDelete is how many scans one call deletes.
@@ -39,6 +42,7 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
+		deletes(tx, c.TeamID)
 		for _, id := range ids {
 			n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 			if err != nil {
@@ -121,6 +125,7 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 		return err
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
+		changes(tx, id)
 		if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ?, updated_at = ? WHERE id = ?`, allInternal(c.Targets), db.At(ss.now()), id); err != nil {
 			return err
 		}

@@ -3,8 +3,6 @@ package scan
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
@@ -12,22 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/errs"
 	"github.com/vedette-sec/vedette/internal/page"
 )
-
-// Filter picks scans of a list.
-type Filter struct {
-	Status   Status // empty: any
-	Search   string // a part of the name or the id
-	Internal *bool
-}
-
-// Sortable are the fields of an order, as page.Sorts wants them.
-var Sortable = map[string]string{
-	"created_at": "s.created_at", "updated_at": "s.updated_at", "name": "s.name", "status": "s.status", "scan_id": "s.id",
-	"completed_at": "coalesce(r.ended_at, 0)", "progress": "coalesce(r.done_cell, 0)", "total_target": "coalesce(r.total_target, 0)",
-	"total_template": "coalesce(r.total_template, 0)", "total_scan": "coalesce(r.total_cell, 0)", "rescan_count": "s.run",
-	"total_result":      "t.total",
-	"scan_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
-}
 
 // Find is a scan of the caller's team, with everything that is known of it.
 func (ss *Scans) Find(ctx context.Context, id string) (Scan, error) {
@@ -92,65 +74,21 @@ func (ss *Scans) complete(ctx context.Context, scans []Scan) error {
 	return nil
 }
 
-// FindAll lists scans of the caller's team, and how many the filter picks in all. Without
-// sorts the newest come first. The configurations of a list have no targets.
-func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (scans []Scan, total int, err error) {
-	c, err := account.From(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	var where db.Where
-	where.And("s.team_id = ?", c.TeamID)
-	if f.Status != "" {
-		where.And("s.status = ?", f.Status)
-	}
-	if f.Internal != nil {
-		where.And("s.is_internal = ?", *f.Internal)
-	}
-	if f.Search != "" {
-		name, arg := ss.db.Dialect.Contains("s.name", f.Search)
-		where.And("("+name+" OR s.id = ?)", arg, db.Clean(f.Search))
-	}
-	if err := ss.db.QueryRow(ctx, `SELECT count(*) FROM scan s`+where.String(), where.Args...).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	// Ids alone are sorted: the rows of a page are read after it is known.
-	from, tie := ` FROM scan s`, "s.id DESC"
-	if len(sorts) == 0 {
-		sorts = []page.Sort{{Column: "s.created_at", Desc: true}}
-	}
-	by := func(table string) bool {
-		return slices.ContainsFunc(sorts, func(one page.Sort) bool { return strings.Contains(one.Column, table) })
-	}
-	if by("t.") { // in the order of that table's index, which ends in the scan
-		from, tie = ` FROM finding_total t CROSS JOIN scan s`, "t.scan_id DESC"
-		where.And("t.team_id = ? AND s.id = t.scan_id", c.TeamID)
-	}
-	if by("r.") {
-		from += lastRun
-	}
-	limit, args := db.Limit(w)
-	rows, err := ss.db.Query(ctx, `SELECT s.id`+from+where.String()+db.OrderBy(sorts, tie)+limit, append(where.Args, args...)...)
-	ids, err := db.Collect(rows, err, func(r db.Row) (id string, err error) { return id, r.Scan(&id) })
-	if err != nil || len(ids) == 0 {
-		return []Scan{}, total, err
-	}
-	if scans, err = ss.inOrder(ctx, ids); err != nil {
-		return nil, 0, err
-	}
-	if err := ss.configs(ctx, scans); err != nil {
-		return nil, 0, err
-	}
-	return scans, total, ss.complete(ctx, scans)
-}
-
-// inOrder reads scans by their ids. One that was deleted meanwhile is not there.
-func (ss *Scans) inOrder(ctx context.Context, ids []string) ([]Scan, error) {
+// read reads scans of a team by their ids, with their configurations but for the targets.
+// One that was deleted meanwhile is not there.
+func (ss *Scans) read(ctx context.Context, teamID string, ids []string) ([]Scan, error) {
 	var w db.Where
 	db.In(&w, "s.id", ids)
+	w.And("s.team_id = ?", teamID)
 	rows, err := ss.db.Query(ctx, `SELECT `+columns+tables+w.String(), w.Args...)
 	scans, err := db.Collect(rows, err, scanRow)
-	return db.InOrder(scans, ids, func(s Scan) string { return s.ID }), err
+	if err != nil {
+		return nil, err
+	}
+	if err := ss.configs(ctx, scans); err != nil {
+		return nil, err
+	}
+	return scans, ss.complete(ctx, scans)
 }
 
 // configs reads the configurations of the scans of a page, without targets.
@@ -243,37 +181,4 @@ func (ss *Scans) FindHistory(ctx context.Context, f HistoryFilter, w page.Window
 		return run, err
 	})
 	return h, err
-}
-
-// Stats is how many scans the caller's team has.
-type Stats struct {
-	Total, Unique, Uploaded, Scheduled int // launches; scans
-	Statuses                           map[Status]int
-}
-
-// FindStats counts the scans of the caller's team.
-func (ss *Scans) FindStats(ctx context.Context) (s Stats, err error) {
-	c, err := account.From(ctx)
-	if err != nil {
-		return s, err
-	}
-	s.Statuses = map[Status]int{}
-	rows, err := ss.db.Query(ctx, `SELECT status, count(*) FROM scan WHERE team_id = ? GROUP BY status`, c.TeamID)
-	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
-		var status Status
-		var n int
-		err := r.Scan(&status, &n)
-		s.Statuses[status] = n
-		s.Unique += n
-		return struct{}{}, err
-	})
-	if err != nil {
-		return s, err
-	}
-	s.Uploaded = s.Statuses[Uploaded]
-	if err := ss.db.QueryRow(ctx, `SELECT count(*) FROM scan_run WHERE team_id = ?`, c.TeamID).Scan(&s.Total); err != nil {
-		return s, err
-	}
-	s.Total += s.Uploaded
-	return s, ss.db.QueryRow(ctx, `SELECT count(*) FROM scan_schedule WHERE team_id = ?`, c.TeamID).Scan(&s.Scheduled)
 }

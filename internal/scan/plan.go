@@ -74,6 +74,7 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	w.And("run = ?", a.Run)
 	db.In(&w, "status", from(Starting))
 	err := ss.db.Tx(ctx, func(tx *db.Tx) error {
+		changes(tx, a.ScanID)
 		return tx.QueryRow(ctx, `UPDATE scan SET status = ?, updated_at = ?`+w.String()+` RETURNING team_id`, append([]any{Starting, db.At(ss.now())}, w.Args...)...).Scan(&teamID)
 	})
 	if db.IsNoRows(err) {
@@ -132,6 +133,7 @@ func (ss *Scans) write(ctx context.Context, a BeginArgs, targets []string, templ
 		if err != nil || n == 0 { // it was stopped meanwhile
 			return err
 		}
+		changes(tx, a.ScanID)
 		requests := 0
 		for i, p := range pieces {
 			job, err := ss.queue.Insert(ctx, tx, ChunkArgs{a.ScanID, a.Run, i})

@@ -15,12 +15,14 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/finding"
 	"github.com/vedette-sec/vedette/internal/queue"
 	"github.com/vedette-sec/vedette/internal/schedule"
+	"github.com/vedette-sec/vedette/internal/shelf"
 )
 
 // Status is how far a scan is.
@@ -205,6 +207,10 @@ type Scans struct {
 	source   Source
 	logger   *slog.Logger
 	now      func() time.Time
+
+	shelf shelf.Shelf[string, version, []byte] // scans as lists show them
+	mu    sync.Mutex
+	rolls map[string]*keeper // by team; guarded by mu
 }
 
 // New makes the slice. logger may be nil.
@@ -212,7 +218,7 @@ func New(d *db.DB, q *queue.Queue, findings *finding.Findings, source Source, lo
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Scans{db: d, queue: q, findings: findings, source: source, logger: logger, now: time.Now}
+	return &Scans{db: d, queue: q, findings: findings, source: source, logger: logger, now: time.Now, rolls: map[string]*keeper{}}
 }
 
 // newID is 20 of [0-9a-v], later ones sort later: uploaders of results check for such.

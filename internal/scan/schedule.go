@@ -9,7 +9,7 @@ import (
 
 // book keeps the schedules of scans.
 func (ss *Scans) book() schedule.Book {
-	return schedule.Book{DB: ss.db, Table: "scan_schedule", Column: "scan_id", Launch: ss.launch, Logger: ss.logger, Now: ss.now}
+	return schedule.Book{DB: ss.db, Table: "scan_schedule", Column: "scan_id", Launch: ss.launch, Change: reschedules, Logger: ss.logger, Now: ss.now}
 }
 
 // SetSchedule gives a scan of the caller's team a schedule, in place of any it has.

@@ -28,6 +28,9 @@ type Book struct {
 	// Launch launches a thing in the transaction that moves its schedule on. A Conflict
 	// says that the thing is at work still: it is left out this time.
 	Launch func(ctx context.Context, tx *db.Tx, id string) error
+	// Change is called in a transaction that is about to change a thing's schedule; nil: the
+	// slice need not know.
+	Change func(ctx context.Context, tx *db.Tx, id string) error
 	Logger *slog.Logger
 	Now    func() time.Time
 }
@@ -42,7 +45,7 @@ func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
 	if s.NextRun, err = s.Next(s.SetAt); err != nil {
 		return s, err
 	}
-	_, err = b.DB.Exec(ctx, `INSERT INTO `+b.Table+` (`+b.Column+`, team_id, user_id, frequency, start_time, hourly_frequency, weekdays, cron, time_zone, set_at, next_run)
+	_, err = b.change(ctx, s.Subject, `INSERT INTO `+b.Table+` (`+b.Column+`, team_id, user_id, frequency, start_time, hourly_frequency, weekdays, cron, time_zone, set_at, next_run)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (`+b.Column+`) DO UPDATE SET user_id = excluded.user_id, frequency = excluded.frequency, start_time = excluded.start_time, hourly_frequency = excluded.hourly_frequency,
 		weekdays = excluded.weekdays, cron = excluded.cron, time_zone = excluded.time_zone, set_at = excluded.set_at, next_run = excluded.next_run`,
@@ -52,11 +55,29 @@ func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
 
 // Drop takes its schedule from a thing; 404 when it has none.
 func (b Book) Drop(ctx context.Context, subject string) error {
-	n, err := b.DB.Exec(ctx, `DELETE FROM `+b.Table+` WHERE `+b.Column+` = ?`, subject)
+	n, err := b.change(ctx, subject, `DELETE FROM `+b.Table+` WHERE `+b.Column+` = ?`, subject)
 	if err == nil && n == 0 {
 		err = errs.Missing("schedule")
 	}
 	return err
+}
+
+// change changes the schedule of a thing by a statement, and gives the rows it touched.
+func (b Book) change(ctx context.Context, id, statement string, args ...any) (n int64, err error) {
+	err = b.DB.Tx(ctx, func(tx *db.Tx) error {
+		n, err = b.changeIn(ctx, tx, id, statement, args...)
+		return err
+	})
+	return n, err
+}
+
+func (b Book) changeIn(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
+	if b.Change != nil {
+		if err := b.Change(ctx, tx, id); err != nil {
+			return 0, err
+		}
+	}
+	return tx.Exec(ctx, statement, args...)
 }
 
 func (b Book) find(ctx context.Context, rest string, args ...any) ([]Schedule, error) {
@@ -125,7 +146,7 @@ func (b Book) Sweep(ctx context.Context) error {
 			return fmt.Errorf("schedule of %s: %w", s.Subject, err)
 		}
 		err = b.DB.Tx(ctx, func(tx *db.Tx) error {
-			n, err := tx.Exec(ctx, `UPDATE `+b.Table+` SET last_run = ?, next_run = ? WHERE `+b.Column+` = ? AND next_run = ?`, db.At(now), db.At(next), s.Subject, db.At(s.NextRun))
+			n, err := b.changeIn(ctx, tx, s.Subject, `UPDATE `+b.Table+` SET last_run = ?, next_run = ? WHERE `+b.Column+` = ? AND next_run = ?`, db.At(now), db.At(next), s.Subject, db.At(s.NextRun))
 			if err != nil || n == 0 {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -88,13 +89,14 @@ func (s surface) listScans(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	found, total, err := s.Scans.FindAll(ctx, scan.Filter{Status: scan.Status(in.Status), Search: in.Search, Internal: in.Internal.ptr()}, sorts, in.page())
+	found, err := s.Scans.FindAll(ctx, scan.Filter{Status: scan.Status(in.Status), Search: in.Search, Internal: in.Internal.ptr()}, sorts, in.page(), writeStatus)
 	if err != nil {
 		return nil, err
 	}
-	list := ScanList{Listing: listing(in.Window, len(found), total, "Scans."), Data: make([]ScanStatus, len(found))}
-	for i, one := range found {
-		list.Data[i] = statusOf(one)
+	now := time.Now()
+	list := ScanList{Listing: listing(in.Window, len(found.Rows), found.Total, "Scans."), Data: make(ScanRows, len(found.Rows))}
+	for i, row := range found.Rows {
+		list.Data[i] = asOf(now, row)
 	}
 	return &struct{ Body ScanList }{list}, nil
 }

@@ -1,8 +1,13 @@
 package platform
 
 import (
+	"bytes"
+	"io"
+	"reflect"
+	"slices"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/scan"
 	"github.com/vedette-sec/vedette/internal/schedule"
 )
@@ -45,7 +50,7 @@ type ScanStatus struct {
 func statusOf(s scan.Scan) ScanStatus {
 	c := s.Config
 	out := ScanStatus{
-		ScanID: s.ID, Name: s.Name, Status: string(s.Status), Progress: s.Progress(), Elapsed: s.Elapsed(time.Now()).Round(time.Millisecond).String(), FailureReason: s.FailureReason,
+		ScanID: s.ID, Name: s.Name, Status: string(s.Status), Progress: s.Progress(), Elapsed: elapsedText(s.Elapsed(time.Now())), FailureReason: s.FailureReason,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, TotalTarget: s.Numbers.Targets, TotalTemplate: s.Numbers.Templates, TotalScan: s.Numbers.Cells, TotalResult: s.Results(),
 		Severity: s.Severities, RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS, IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
 		AssetIDs: []string{}, PublicTemplates: orEmpty(c.Templates), TemplateIDs: []string{}, TemplateURLs: orEmpty(c.TemplateURLs),
@@ -74,8 +79,41 @@ func statusOf(s scan.Scan) ScanStatus {
 // ScanList is a page of scans.
 type ScanList struct {
 	Listing
-	Data []ScanStatus `json:"data" doc:"The page."`
+	Data ScanRows `json:"data" doc:"The page."`
 }
+
+// ScanRows are scans as lists show them, each a ScanStatus that is written already.
+type ScanRows [][]byte
+
+// Schema implements huma.SchemaProvider.
+func (ScanRows) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[[]ScanStatus]())
+}
+
+// WriteTo writes the page as JSON, its scans as they are; see io.WriterTo.
+func (l ScanList) WriteTo(w io.Writer) (int64, error) { return writePage(w, l.Listing, l.Data) }
+
+// writeStatus writes a scan as it stands in an answer.
+func writeStatus(s scan.Scan) ([]byte, error) {
+	var out bytes.Buffer
+	err := huma.DefaultJSONFormat.Marshal(&out, statusOf(s))
+	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
+}
+
+// asOf is a row of a list with how long the scan has taken until now. In a text that JSON
+// quotes, the name of the field stands nowhere but where the field is.
+func asOf(now time.Time, row scan.Row) []byte {
+	const field = `"scan_time_elapsed":"`
+	head, rest, found := bytes.Cut(row.Text, []byte(field))
+	_, rest, closed := bytes.Cut(rest, []byte{'"'})
+	if row.Since.IsZero() || !found || !closed {
+		return row.Text
+	}
+	elapsed := elapsedText(scan.Scan{Numbers: scan.Numbers{StartedAt: row.Since}}.Elapsed(now))
+	return slices.Concat(head, []byte(field+elapsed+`"`), rest)
+}
+
+func elapsedText(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // ScanRequest is the body of POST /v1/scans.
 type ScanRequest struct {

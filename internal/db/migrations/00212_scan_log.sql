@@ -1,0 +1,27 @@
+-- +goose Up
+-- One row a team: the number last given to a change of its scans. Whoever changes a scan
+-- takes one as the last thing of the transaction, so that changes become visible in the
+-- order of their numbers and nobody waits here for more than a commit. Lists come from
+-- memory that follows these numbers (docs/adr/0018-lists-of-scans.md), and from no index.
+CREATE TABLE scan_log (
+	team_id   TEXT PRIMARY KEY REFERENCES team (id) ON DELETE CASCADE,
+	last_rev  BIGINT NOT NULL,
+	last_gone BIGINT NOT NULL DEFAULT 0 -- the last that deleted scans
+);
+ALTER TABLE scan ADD COLUMN rev BIGINT NOT NULL DEFAULT 0;          -- of the team, of the last change to the scan, its runs, or its schedule
+ALTER TABLE finding_total ADD COLUMN rev BIGINT NOT NULL DEFAULT 0; -- of the team's findings (finding_log), of the last change to the scan's tallies
+CREATE INDEX scan_rev ON scan (team_id, rev);
+CREATE INDEX finding_total_rev ON finding_total (team_id, rev);
+DROP INDEX scan_name;
+DROP INDEX scan_updated;
+DROP INDEX finding_total_of_team;
+
+-- +goose Down
+CREATE INDEX finding_total_of_team ON finding_total (team_id, total, scan_id);
+CREATE INDEX scan_updated ON scan (team_id, updated_at, id);
+CREATE INDEX scan_name ON scan (team_id, name, id);
+DROP INDEX finding_total_rev;
+DROP INDEX scan_rev;
+ALTER TABLE finding_total DROP COLUMN rev;
+ALTER TABLE scan DROP COLUMN rev;
+DROP TABLE scan_log;
