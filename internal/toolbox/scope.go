@@ -104,8 +104,8 @@ func excludedTarget(text string) agent.Target {
 	if err != nil {
 		return agent.Target{Raw: raw, Kind: agent.KindHost, Host: raw}
 	}
-	port, _ := strconv.Atoi(u.Port()) // "" is 0: any
-	return agent.Target{Raw: raw, Kind: agent.KindHost, Host: u.Hostname(), Port: port, Path: strings.TrimSuffix(u.EscapedPath(), "/")}
+	port, _ := strconv.Atoi(u.Port()) // "" is 0: any; a host may have capitals behind a %C3%84
+	return agent.Target{Raw: raw, Kind: agent.KindHost, Host: strings.ToLower(u.Hostname()), Port: port, Path: strings.TrimSuffix(u.EscapedPath(), "/")}
 }
 
 // Dial connects to a place in scope; it is what every tool dials with.

@@ -190,7 +190,7 @@ func TestLinksStayOnTheHost(t *testing.T) {
 
 // FuzzExcludedTarget: whatever a request excludes, nothing that it names may be dialled.
 func FuzzExcludedTarget(f *testing.F) {
-	for _, seed := range []string{"127.0.0.1", "127.0.0.1:80", "http://127.0.0.1/x", "10.0.0.0/8", "[::1]:1", "%", "*.example.com", "a b"} {
+	for _, seed := range []string{"127.0.0.1", "127.0.0.1:80", "http://127.0.0.1/x", "10.0.0.0/8", "[::1]:1", "%", "*.example.com", "a b", "%C3%84.example.com"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
