@@ -63,49 +63,69 @@ var Sortable = map[string]string{
 	"scan_time_elapsed": "scan_time_elapsed",
 }
 
-// number is what a field of an order says of a scan, for those that are no texts.
-func (l *line) number(field string) int64 {
+// by compares scans by a field of an order.
+func by(field string) func(a, b *line) int {
+	number := func(of func(*line) int64) func(a, b *line) int {
+		return func(a, b *line) int { return cmp.Compare(of(a), of(b)) }
+	}
 	switch field {
 	case "created_at":
-		return l.createdAt
+		return number(func(l *line) int64 { return l.createdAt })
 	case "updated_at":
-		return l.updatedAt
+		return number(func(l *line) int64 { return l.updatedAt })
 	case "completed_at":
-		return l.endedAt
+		return number(func(l *line) int64 { return l.endedAt })
 	case "progress":
-		return l.done
+		return number(func(l *line) int64 { return l.done })
 	case "total_target":
-		return l.targets
+		return number(func(l *line) int64 { return l.targets })
 	case "total_template":
-		return l.templates
+		return number(func(l *line) int64 { return l.templates })
 	case "total_scan":
-		return l.cells
+		return number(func(l *line) int64 { return l.cells })
 	case "total_result":
-		return l.results
+		return number(func(l *line) int64 { return l.results })
 	case "rescan_count":
-		return l.run
-	default: // scan_time_elapsed, once it is known
-		if l.startedAt == 0 || l.endedAt == 0 {
-			return 0
-		}
-		return l.endedAt - l.startedAt
-	}
-}
-
-func (l *line) compare(other *line, field string) int {
-	switch field {
+		return number(func(l *line) int64 { return l.run })
+	case "scan_time_elapsed":
+		return number((*line).elapsed)
 	case "name":
-		return strings.Compare(l.name, other.name)
+		return func(a, b *line) int { return strings.Compare(a.name, b.name) }
 	case "status":
-		return strings.Compare(string(l.status), string(other.status))
-	case "scan_id":
-		return strings.Compare(l.id, other.id)
+		return func(a, b *line) int { return strings.Compare(string(a.status), string(b.status)) }
+	default:
+		return func(a, b *line) int { return strings.Compare(a.id, b.id) }
 	}
-	return cmp.Compare(l.number(field), other.number(field))
 }
 
-// list is the scans that a filter picks, in an order; equal ones by their ids, the last
-// first. It is remembered, and found once for all who ask meanwhile. Nobody may change it.
+// elapsed is how long the last run took, in microseconds; 0 as long as that is not known.
+func (l *line) elapsed() int64 {
+	if l.startedAt == 0 || l.endedAt == 0 {
+		return 0
+	}
+	return l.endedAt - l.startedAt
+}
+
+// inOrder compares scans by sorts, and equal ones by their ids, the last first.
+func inOrder(sorts []page.Sort) func(a, b *line) int {
+	fields := make([]func(a, b *line) int, len(sorts))
+	for i, s := range sorts {
+		compare := by(s.Column)
+		if fields[i] = compare; s.Desc {
+			fields[i] = func(a, b *line) int { return compare(b, a) }
+		}
+	}
+	return func(a, b *line) int {
+		for _, compare := range fields {
+			if c := compare(a, b); c != 0 {
+				return c
+			}
+		}
+		return strings.Compare(b.id, a.id)
+	}
+}
+
+// list is the scans that a filter picks, in an order, see inOrder. It is remembered, and found once for all who ask meanwhile. Nobody may change it.
 func (r *roll) list(f Filter, sorts []page.Sort) []*line {
 	if f == (Filter{}) && len(sorts) == 0 {
 		return r.lines
@@ -141,18 +161,7 @@ func (r *roll) find(f Filter, sorts []page.Sort) []*line {
 		}
 	}
 	if len(sorts) > 0 {
-		slices.SortFunc(out, func(a, b *line) int {
-			for _, s := range sorts {
-				c := a.compare(b, s.Column)
-				if s.Desc {
-					c = -c
-				}
-				if c != 0 {
-					return c
-				}
-			}
-			return strings.Compare(b.id, a.id)
-		})
+		slices.SortFunc(out, inOrder(sorts))
 	}
 	return out
 }
