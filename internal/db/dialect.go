@@ -13,19 +13,14 @@ type Dialect struct {
 	bytesType string // the column type of raw bytes
 	like      string // LIKE without regard to case
 	forUpdate string // behind a SELECT whose rows will be updated in the same Tx
-
-	// How Insert writes rows: so many a statement, and statements that come again prepared.
-	// SQLite's driver parses a text each time, and binding costs it the square of the values;
-	// PostgreSQL's remembers texts, and waits for an answer to each statement.
-	insertRows int
-	prepares   bool
+	prepares  bool   // a text that comes again is prepared: the driver would parse it each time
 }
 
 var (
-	postgres = Dialect{Name: "postgres", dollar: true, jsonType: "JSONB", bytesType: "BYTEA", like: "ILIKE", forUpdate: " FOR UPDATE", insertRows: 64}
+	postgres = Dialect{Name: "postgres", dollar: true, jsonType: "JSONB", bytesType: "BYTEA", like: "ILIKE", forUpdate: " FOR UPDATE"}
 	// A JSON column on SQLite is TEXT: under a name such as JSONB it would get numeric
 	// affinity, and the document 123 would come back as a number.
-	sqliteDialect = Dialect{Name: "sqlite3", jsonType: "TEXT", bytesType: "BLOB", like: "LIKE", insertRows: 1, prepares: true}
+	sqliteDialect = Dialect{Name: "sqlite3", jsonType: "TEXT", bytesType: "BLOB", like: "LIKE", prepares: true}
 )
 
 // ForUpdate is the suffix that locks the rows of a SELECT until the end of the

@@ -2,65 +2,161 @@ package db
 
 import (
 	"context"
+	"database/sql/driver"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Insert writes rows into a table, as many a statement as the engine takes best: into is the
-// table with its columns, as "asset_doc (team_id, no)", and a row has a value for each.
+// Insert writes rows into a table: into is the table with its columns, as "asset_doc
+// (team_id, no)", and a row has a value for each. PostgreSQL takes them as a COPY, SQLite
+// one by one.
 func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
-	return t.insert(ctx, into, "", rows, func(int, int64) {})
+	if len(rows) == 0 {
+		return nil
+	}
+	if !t.dialect.dollar {
+		return t.insertEach(ctx, into, "", rows, func(int64) {})
+	}
+	table, columns, _ := strings.Cut(strings.TrimSuffix(into, ")"), "(")
+	names := strings.Split(columns, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return t.Conn.Raw(func(conn any) error {
+		_, err := conn.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{strings.TrimSpace(table)}, names, pgx.CopyFromRows(rows)) //nolint:forcetypeassert // its own driver, as open says
+		return err
+	})
 }
 
 // InsertNew is Insert for rows of which some may be there already, by a unique key of the
 // table: those are left as they are. It gives the places of the rows that may be such: all
-// rows of each statement that wrote fewer than it had.
+// rows of each statement that wrote fewer than it had. A value is a text, a whole number, a
+// boolean, bytes, or what a driver.Valuer makes one of these of.
 func (t *Tx) InsertNew(ctx context.Context, into, key string, rows [][]any) (perhaps []int, err error) {
+	or := " ON CONFLICT (" + key + ") DO NOTHING"
 	at := 0
-	err = t.insert(ctx, into, " ON CONFLICT ("+key+") DO NOTHING", rows, func(had int, wrote int64) {
+	done := func(had int, wrote int64) {
 		for i := range had {
 			if wrote < int64(had) {
 				perhaps = append(perhaps, at+i)
 			}
 		}
 		at += had
-	})
-	return perhaps, err
+	}
+	if !t.dialect.dollar {
+		err = t.insertEach(ctx, into, or, rows, func(wrote int64) { done(1, wrote) })
+		return perhaps, err
+	}
+	for part := range slices.Chunk(rows, rowsAtOnce) {
+		text, columns, err := unnested(into, or, part)
+		if err != nil {
+			return nil, err
+		}
+		wrote, err := affected(t.SQL.ExecContext(ctx, text, columns...))
+		if err != nil {
+			return nil, err
+		}
+		done(len(part), wrote)
+	}
+	return perhaps, nil
 }
 
-// insert tells of each statement how many rows it had, and wrote.
-func (t *Tx) insert(ctx context.Context, into, or string, rows [][]any, done func(had int, wrote int64)) error {
-	// Halving, so that there are few texts: an engine that remembers them keeps each.
-	for n := t.dialect.insertRows; len(rows) > 0; n /= 2 {
-		whole := len(rows) / n * n
-		if whole == 0 {
-			continue
+// rowsAtOnce is how many rows a statement of PostgreSQL writes.
+const rowsAtOnce = 250
+
+// unnested is a statement with an array a column: one text for any number of rows, with a
+// value for all of a column where it would be one for each.
+func unnested(into, or string, rows [][]any) (text string, columns []any, err error) {
+	arrays := make([]string, len(rows[0]))
+	columns = make([]any, len(rows[0]))
+	for i := range columns {
+		var kind string
+		if columns[i], kind, err = column(rows, i); err != nil {
+			return "", nil, fmt.Errorf("%s: value %d: %w", into, i, err)
 		}
-		one := "(?" + strings.Repeat(", ?", len(rows[0])-1) + ")"
-		text := t.dialect.rebind("INSERT INTO " + into + " VALUES " + one + strings.Repeat(", "+one, n-1) + or)
-		exec := func(args []any) (int64, error) { return affected(t.SQL.ExecContext(ctx, text, args...)) }
-		if t.dialect.prepares && whole > n {
-			statement, err := t.SQL.PrepareContext(ctx, text) //nolint:sqlclosecheck // it is closed below
-			if err != nil {
-				return err
-			}
-			defer statement.Close()
-			short := context.WithoutCancel(ctx) // a watch over each of many short statements costs more than some of them
-			exec = func(args []any) (int64, error) {
-				if err := ctx.Err(); err != nil {
-					return 0, err
-				}
-				return affected(statement.ExecContext(short, args...))
-			}
+		arrays[i] = "$" + strconv.Itoa(i+1) + "::" + kind + "[]"
+	}
+	return "INSERT INTO " + into + " SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")" + or, columns, nil //nolint:unqueryvet // a column for each that into names
+}
+
+// column is the i-th values of rows as a slice, and PostgreSQL's name of their type.
+func column(rows [][]any, i int) (values any, kind string, err error) {
+	first, err := plain(rows[0][i])
+	if err != nil {
+		return nil, "", err
+	}
+	switch first.(type) {
+	case string:
+		values, err = all[string](rows, i)
+		return values, "text", err
+	case int64:
+		values, err = all[int64](rows, i)
+		return values, "bigint", err
+	case bool:
+		values, err = all[bool](rows, i)
+		return values, "boolean", err
+	case []byte:
+		values, err = all[[]byte](rows, i)
+		return values, "bytea", err
+	}
+	return nil, "", fmt.Errorf("%T is no value of a new row", first)
+}
+
+func all[T any](rows [][]any, i int) ([]T, error) {
+	out := make([]T, len(rows))
+	for k, row := range rows {
+		value, err := plain(row[i])
+		if err != nil {
+			return nil, err
 		}
-		for part := range slices.Chunk(rows[:whole], n) {
-			wrote, err := exec(slices.Concat(part...))
-			if err != nil {
-				return err
-			}
-			done(n, wrote)
+		is, ok := value.(T)
+		if !ok {
+			return nil, fmt.Errorf("%T among %T", value, is)
 		}
-		rows = rows[whole:]
+		out[k] = is
+	}
+	return out, nil
+}
+
+// plain is a value as a driver knows it.
+func plain(value any) (any, error) {
+	switch v := value.(type) {
+	case string, int64, bool, []byte:
+		return v, nil
+	case int:
+		return int64(v), nil
+	}
+	return driver.DefaultParameterConverter.ConvertValue(value)
+}
+
+// insertEach writes rows one by one with a prepared statement: SQLite's driver parses a text
+// each time, and binding costs it the square of the values. It tells of each row whether it
+// wrote one.
+func (t *Tx) insertEach(ctx context.Context, into, or string, rows [][]any, done func(wrote int64)) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	text := "INSERT INTO " + into + " VALUES (?" + strings.Repeat(", ?", len(rows[0])-1) + ")" + or //nolint:gosec // both are the house's own words
+	statement, err := t.SQL.PrepareContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	short := context.WithoutCancel(ctx) // a watch over each of many short statements costs more than some of them
+	for _, row := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		wrote, err := affected(statement.ExecContext(short, row...))
+		if err != nil {
+			return err
+		}
+		done(wrote)
 	}
 	return nil
 }
