@@ -43,7 +43,7 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
 		deletes(tx, c.TeamID)
-		for _, id := range ids {
+		for _, id := range ids { // all before the first one's findings: everybody takes scans before the logs
 			n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 			if err != nil {
 				return err
@@ -51,6 +51,8 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 			if n == 0 {
 				return errs.Missing("scan")
 			}
+		}
+		for _, id := range ids {
 			if _, err := ss.stop(ctx, tx, id); err != nil {
 				return err
 			}

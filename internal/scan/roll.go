@@ -35,7 +35,7 @@ type version struct {
 type line struct {
 	version
 
-	id, name, folded                string // folded: the name in small letters, as far as they are ASCII
+	id, name, folded                string // folded: the name in small letters
 	status                          Status
 	internal, scheduled             bool
 	createdAt, updatedAt            int64
@@ -152,7 +152,7 @@ func (r *roll) list(f Filter, sorts []page.Sort) []*line {
 const maxListed = 1 << 20
 
 func (r *roll) find(f Filter, sorts []page.Sort) []*line {
-	search, id := fold(db.Clean(f.Search)), db.Clean(f.Search)
+	search, id := strings.ToLower(db.Clean(f.Search)), db.Clean(f.Search)
 	out := make([]*line, 0, len(r.lines))
 	for _, l := range r.lines {
 		if (f.Status == "" || l.status == f.Status) && (f.Internal == nil || l.internal == *f.Internal) &&
@@ -164,16 +164,6 @@ func (r *roll) find(f Filter, sorts []page.Sort) []*line {
 		slices.SortFunc(out, inOrder(sorts))
 	}
 	return out
-}
-
-// fold makes ASCII letters small: what db.Dialect.Contains takes for the same.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}, s)
 }
 
 // Stats is how many scans the caller's team has.
@@ -313,7 +303,7 @@ func (ss *Scans) changed(ctx context.Context, teamID string, since int64) ([]*li
 		l := new(line)
 		err := r.Scan(&l.id, &l.rev, &l.name, &l.status, &l.internal, &l.createdAt, &l.updatedAt, &l.run, &l.startedAt, &l.endedAt,
 			&l.targets, &l.templates, &l.cells, &l.done, &l.results, &l.found, &l.scheduled)
-		l.folded = fold(l.name)
+		l.folded = strings.ToLower(l.name)
 		return l, err
 	})
 }
