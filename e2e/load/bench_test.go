@@ -56,17 +56,19 @@ func BenchmarkPlatform(b *testing.B) {
 			}
 			b.Run("start", func(b *testing.B) { h.measureStart(b, "/v1/scans/results?limit=100") })
 			s := h.serve(b)
-			var all []string
-			for _, query := range results {
-				path := "/v1/scans/results?limit=100&" + query
-				all = append(all, path)
-				b.Run("results?"+query, func(b *testing.B) { s.measure(b, clients, 0, path) })
-			}
-			for _, query := range scans() {
-				b.Run("scans?"+query, func(b *testing.B) { s.measure(b, clients, 0, "/v1/scans?limit=100&"+query) })
-			}
-			for _, rate := range rates {
-				b.Run(fmt.Sprintf("results-at-%d-a-second", rate), func(b *testing.B) { s.measure(b, clients, rate, all...) })
+			for _, list := range []struct {
+				name, path string
+				queries    []string
+			}{{"results", "/v1/scans/results", results}, {"scans", "/v1/scans", scans()}} {
+				var all []string
+				for _, query := range list.queries {
+					path := list.path + "?limit=100&" + query
+					all = append(all, path)
+					b.Run(list.name+"?"+query, func(b *testing.B) { s.measure(b, clients, 0, path) })
+				}
+				for _, rate := range rates {
+					b.Run(fmt.Sprintf("%s-at-%d-a-second", list.name, rate), func(b *testing.B) { s.measure(b, clients, rate, all...) })
+				}
 			}
 			b.Run("import", func(b *testing.B) { s.measureImport(b) })
 		})
