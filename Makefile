@@ -13,7 +13,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dat
 # Where threads meet: these run a second time under the race detector.
 RACE ?= ./internal/netguard/... ./internal/audit/... ./internal/blob/... ./internal/queue/... ./internal/hook/... \
         ./internal/engine ./internal/engine/flow ./internal/engine/load ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/model/... \
-        ./internal/asset/... ./internal/finding/... ./internal/enumeration/... ./internal/extension/... ./internal/task/... ./internal/worker/...
+        ./internal/asset/... ./internal/finding/... ./internal/scan/... ./internal/enumeration/... ./internal/extension/... ./internal/task/... ./internal/worker/...
 # What computes there for long in one thread, and has nothing to be watched.
 UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame)$$
 # What `make test` hands to go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
