@@ -64,16 +64,16 @@ type Assets struct {
 	settings *setting.Settings
 	now      func() time.Time
 
-	mu      sync.Mutex
-	indexes map[string]*guarded // by team
-	past    []*pastIndex        // the latest asked for, the newest last
+	mu   sync.Mutex
+	past []*pastIndex // the latest asked for, the newest last; guarded by mu
 
-	shelf shelf.Shelf[slot, version, []byte] // assets as lists write them
+	indexes shelf.Kept[*guarded]
+	shelf   shelf.Shelf[slot, version, []byte] // assets as lists write them
 }
 
 // New makes the slice.
 func New(d *db.DB, q *queue.Queue, blobs *blob.Store, settings *setting.Settings) *Assets {
-	return &Assets{db: d, queue: q, blobs: blobs, settings: settings, now: time.Now, indexes: map[string]*guarded{}}
+	return &Assets{db: d, queue: q, blobs: blobs, settings: settings, now: time.Now}
 }
 
 // An id is the team's own number and the asset's number within the team. It is below

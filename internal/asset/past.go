@@ -98,9 +98,7 @@ func (as *Assets) viewStill(ctx context.Context, teamID string, q Query) (v view
 
 // follows reports whether there is an index of a team.
 func (as *Assets) follows(teamID string) bool {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	return as.indexes[teamID] != nil
+	return as.indexes.Has(teamID)
 }
 
 // leaveOut takes what was deleted with its enumeration since the index was made from a view.

@@ -9,24 +9,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 )
 
-// An index that nobody asked for this long is forgotten, and one that was not brought up
-// to date for half of staleAfter is made anew: what was deleted is remembered so long.
-const (
-	idleAfter  = time.Hour
-	staleAfter = 24 * time.Hour
-)
+// staleAfter is how long it is remembered what was deleted: an index that was not brought up
+// to date for half of it is made anew.
+const staleAfter = 24 * time.Hour
 
 // guarded is an index with its lock.
 type guarded struct {
 	sync.RWMutex
 	*index
-	used time.Time // guarded by Assets.mu
 }
 
 // current gives a team's index, up to date with what was committed before the call, and
 // locked for reading. The caller unlocks it.
 func (as *Assets) current(ctx context.Context, teamID string) (*guarded, error) {
-	g := as.indexOf(teamID)
+	g := as.indexes.Of(teamID, as.now(), func() *guarded { return &guarded{index: newIndex()} })
 	var rev int64
 	err := as.db.QueryRow(ctx, `SELECT last_rev FROM asset_log WHERE team_id = ?`, teamID).Scan(&rev)
 	if err != nil && !db.IsNoRows(err) {
@@ -42,25 +38,6 @@ func (as *Assets) current(ctx context.Context, teamID string) (*guarded, error) 
 	}
 	g.RLock()
 	return g, nil
-}
-
-// indexOf finds or makes a team's index, and forgets those that idle.
-func (as *Assets) indexOf(teamID string) *guarded {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	now := as.now()
-	for team, g := range as.indexes {
-		if now.Sub(g.used) > idleAfter {
-			delete(as.indexes, team)
-		}
-	}
-	g := as.indexes[teamID]
-	if g == nil {
-		g = &guarded{index: newIndex()}
-		as.indexes[teamID] = g
-	}
-	g.used = now
-	return g
 }
 
 // catchUp takes in what was changed up to rev. Whoever writes holds the team's log until

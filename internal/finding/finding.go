@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/db"
@@ -91,15 +90,13 @@ type Findings struct {
 	queue *queue.Queue // nil: nothing is retested
 	now   func() time.Time
 
-	mu      sync.Mutex
-	indexes map[string]*guarded // by team
-
-	shelf shelf.Shelf[slot, int64, Raw]
+	indexes shelf.Kept[*guarded]
+	shelf   shelf.Shelf[slot, int64, Raw]
 }
 
 // New makes the slice.
 func New(d *db.DB, q *queue.Queue) *Findings {
-	return &Findings{db: d, queue: q, now: time.Now, indexes: map[string]*guarded{}}
+	return &Findings{db: d, queue: q, now: time.Now}
 }
 
 const columns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.name, f.host, f.port, f.categories, f.tags, f.labels,

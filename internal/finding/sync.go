@@ -9,18 +9,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/db"
 )
 
-// An index that nobody asked for this long is forgotten, and one that was not brought up
-// to date this long is made anew: what was deleted is remembered a day.
-const (
-	idleAfter = time.Hour
-	staleDays = 24 * time.Hour
-)
+// staleDays is how long it is remembered what was deleted: an index that was not brought up
+// to date this long is made anew.
+const staleDays = 24 * time.Hour
 
 // guarded is an index with its lock.
 type guarded struct {
 	sync.RWMutex
 	*index
-	used time.Time // guarded by Findings.mu
 
 	memo   sync.Mutex
 	picked map[string]*list // by filter, since the last change; guarded by memo
@@ -64,7 +60,7 @@ func (g *guarded) pick(f Filter, ids []uint32) *list {
 // current gives a team's index, up to date with what was committed before the call, and
 // locked for reading. The caller unlocks it.
 func (fs *Findings) current(ctx context.Context, teamID string) (*guarded, error) {
-	g := fs.indexOf(teamID)
+	g := fs.indexes.Of(teamID, fs.now(), func() *guarded { return &guarded{index: newIndex()} })
 	var rev int64
 	err := fs.db.QueryOften(ctx, `SELECT last_rev FROM finding_log WHERE team_id = ?`, teamID).Scan(&rev)
 	if err != nil && !db.IsNoRows(err) {
@@ -80,25 +76,6 @@ func (fs *Findings) current(ctx context.Context, teamID string) (*guarded, error
 	}
 	g.RLock()
 	return g, nil
-}
-
-// indexOf finds or makes a team's index, and forgets those that idle.
-func (fs *Findings) indexOf(teamID string) *guarded {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	now := fs.now()
-	for team, g := range fs.indexes {
-		if now.Sub(g.used) > idleAfter {
-			delete(fs.indexes, team)
-		}
-	}
-	g := fs.indexes[teamID]
-	if g == nil {
-		g = &guarded{index: newIndex()}
-		fs.indexes[teamID] = g
-	}
-	g.used = now
-	return g
 }
 
 // catchUp takes in what was changed up to rev. Whoever writes holds the team's log until

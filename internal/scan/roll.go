@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/db"
 	"github.com/vedette-sec/vedette/internal/page"
@@ -125,7 +124,8 @@ func inOrder(sorts []page.Sort) func(a, b *line) int {
 	}
 }
 
-// list is the scans that a filter picks, in an order, see inOrder. It is remembered, and found once for all who ask meanwhile. Nobody may change it.
+// list is the scans that a filter picks, in an order, see inOrder. It is remembered, and
+// found once for all who ask meanwhile. Nobody may change it.
 func (r *roll) list(f Filter, sorts []page.Sort) []*line {
 	if f == (Filter{}) && len(sorts) == 0 {
 		return r.lines
@@ -187,13 +187,9 @@ func (r *roll) count() Stats {
 	return s
 }
 
-// A roll that nobody asked for this long is forgotten.
-const idleAfter = time.Hour
-
 // keeper has a team's roll.
 type keeper struct {
 	teamID string
-	used   time.Time // guarded by Scans.mu
 
 	mu   sync.Mutex // held while a newer roll is made
 	roll *roll      // nil: there is none yet; guarded by mu
@@ -201,23 +197,9 @@ type keeper struct {
 	reading sync.Mutex // held while scans are read for the shelf
 }
 
-// keeperOf finds or makes what keeps a team's roll, and forgets those that idle.
+// keeperOf finds or makes what keeps a team's roll.
 func (ss *Scans) keeperOf(teamID string) *keeper {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	now := ss.now()
-	for team, k := range ss.rolls {
-		if now.Sub(k.used) > idleAfter {
-			delete(ss.rolls, team)
-		}
-	}
-	k := ss.rolls[teamID]
-	if k == nil {
-		k = &keeper{teamID: teamID}
-		ss.rolls[teamID] = k
-	}
-	k.used = now
-	return k
+	return ss.rolls.Of(teamID, ss.now(), func() *keeper { return &keeper{teamID: teamID} })
 }
 
 // current is the roll with all that was committed before the call. Whoever changes

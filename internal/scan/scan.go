@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/db"
@@ -209,8 +208,7 @@ type Scans struct {
 	now      func() time.Time
 
 	shelf shelf.Shelf[string, version, []byte] // scans as lists show them
-	mu    sync.Mutex
-	rolls map[string]*keeper // by team; guarded by mu
+	rolls shelf.Kept[*keeper]
 }
 
 // New makes the slice. logger may be nil.
@@ -218,7 +216,7 @@ func New(d *db.DB, q *queue.Queue, findings *finding.Findings, source Source, lo
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Scans{db: d, queue: q, findings: findings, source: source, logger: logger, now: time.Now, rolls: map[string]*keeper{}}
+	return &Scans{db: d, queue: q, findings: findings, source: source, logger: logger, now: time.Now}
 }
 
 // newID is 20 of [0-9a-v], later ones sort later: uploaders of results check for such.
