@@ -11,9 +11,9 @@ DATE    := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
 # Where threads meet: these run a second time under the race detector.
-RACE ?= ./internal/netguard/... ./internal/audit/... ./internal/blob/... ./internal/queue/... ./internal/hook/... \
-        ./internal/engine ./internal/engine/flow ./internal/engine/load ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/model/... \
-        ./internal/asset/... ./internal/finding/... ./internal/scan/... ./internal/enumeration/... ./internal/extension/... ./internal/task/... ./internal/worker/...
+RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra/blob/... ./internal/infra/queue/... ./internal/core/hook/... \
+        ./internal/engine ./internal/engine/flow ./internal/engine/templates ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/core/model/... \
+        ./internal/core/asset/... ./internal/core/finding/... ./internal/core/scan/... ./internal/core/enumeration/... ./internal/core/extension/... ./internal/core/task/... ./internal/jobs/...
 # What computes there for long in one thread, and has nothing to be watched.
 UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame)$$
 # What `make test` hands to go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.

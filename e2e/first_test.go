@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
-	"github.com/vedette-sec/vedette/internal/weaksite"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // TestDemo runs what a newcomer types first, and holds what it shows against what is

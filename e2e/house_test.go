@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/db"
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 // house is a place with data where vedette processes live and die.

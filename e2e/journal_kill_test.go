@@ -12,10 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/db"
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
-	"github.com/vedette-sec/vedette/internal/ids"
-	"github.com/vedette-sec/vedette/internal/weaksite"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // Every position of the journal is tried with VEDETTE_KILL_EVERYWHERE=1 (make kill);

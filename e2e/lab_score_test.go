@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/vedette-sec/vedette/internal/weaksite/apps"
+	"github.com/vedette-sec/vedette/lab/apps"
 )
 
 // labResult is what one task made of one application of the lab.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/catalog"
-	"github.com/vedette-sec/vedette/internal/weaksite/apps"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/lab/apps"
 )
 
 var updateLab = flag.Bool("update-lab", false, "write testdata/lab.golden anew")

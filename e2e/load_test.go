@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/weaksite"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // TestManyTasksAtOnce posts 200 tasks in parallel to a server on SQLite, which has one

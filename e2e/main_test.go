@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 // atOnce is how many tests run at once: they wait for leases and deadlines far more than
@@ -57,7 +57,7 @@ func binary(t testing.TB) string {
 // test looks at, and takes its result from the cache while that is unchanged; what a
 // child process reads, it does not see.
 var build = sync.OnceValues(func() (name string, err error) {
-	for _, root := range []string{"../cmd", "../internal", "../go.mod", "../go.sum"} {
+	for _, root := range []string{"../cmd", "../internal", "../lab", "../go.mod", "../go.sum"} {
 		err := filepath.WalkDir(root, func(_ string, _ fs.DirEntry, err error) error { return err })
 		if err != nil {
 			return "", err

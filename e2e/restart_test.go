@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
-	"github.com/vedette-sec/vedette/internal/weaksite"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // takeover is how long a task may take to end after the process that ran it was killed:

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/weaksite"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // scanDoc is a scan as the platform shows it.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/vedette-sec/vedette/internal/weaksite"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // TestScripts runs the stories of testdata/script, which need no server. In them

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 // program finds one of Debian's, or says that a part of the lab is left out.

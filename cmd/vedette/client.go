@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // client speaks to a server's agent-task API, as any program would.

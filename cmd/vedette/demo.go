@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/core/account"
 )
 
 // demoInstruction is the task of the demo; %s is the weak site.

@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 const enumerateLong = `Finds the hosts of domains, addresses and networks and looks at them: names and

@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // Set by the build.

@@ -3,8 +3,8 @@ package main
 import (
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/engine/load"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 // scanFlags are the flags of vedette scan, under the names that users of nuclei know
@@ -18,7 +18,7 @@ type scanFlags struct {
 	templates []string
 	workflows []string
 	folder    string // of templates, where relative paths are looked for
-	load      load.Options
+	load      templates.Options
 	matchers  []string // that are left out
 	validate  bool
 	config    string
@@ -50,7 +50,7 @@ type scanFlags struct {
 func newScanFlags() *scanFlags {
 	return &scanFlags{
 		rate: 150, rateWindow: time.Second, concurrency: 25, atOnce: 50, timeout: 10, retries: 1, raw: true, statsEvery: 5,
-		load: load.Options{Aggression: "low"},
+		load: templates.Options{Aggression: "low"},
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"github.com/vedette-sec/vedette/internal/engine/load"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 // readSettings sets flags from the files of --config and --profile. What the command
@@ -30,7 +30,7 @@ func (f *scanFlags) readSettings(fs *pflag.FlagSet) error {
 
 // apply sets the flags of one file, but for those that are given already.
 func (f *scanFlags) apply(fs *pflag.FlagSet, name string, roots []string, given map[string]bool) error {
-	path, settings, err := load.ReadSettings(name, roots)
+	path, settings, err := templates.ReadSettings(name, roots)
 	if err != nil {
 		return usage(err)
 	}
@@ -73,7 +73,7 @@ func textsOf(data any) (all []string) {
 
 // roots are the folders that templates are in, with their helper files and profiles.
 func (f *scanFlags) roots() []string {
-	roots := load.Roots(slices.Concat(f.templates, f.workflows))
+	roots := templates.Roots(slices.Concat(f.templates, f.workflows))
 	if f.folder != "" && !slices.Contains(roots, f.folder) {
 		roots = append(roots, f.folder)
 	}
@@ -82,7 +82,7 @@ func (f *scanFlags) roots() []string {
 
 // listProfiles are the names of the profiles, one a line.
 func (f *scanFlags) listProfiles() string {
-	names := load.Profiles(f.roots())
+	names := templates.Profiles(f.roots())
 	if len(names) == 0 {
 		return ""
 	}

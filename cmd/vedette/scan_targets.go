@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // maxAddresses is how many addresses all networks among the targets may have together.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/app"
-	"github.com/vedette-sec/vedette/internal/engine/load"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // maxProblems is how many wrong templates are told of one by one.
@@ -55,7 +55,7 @@ func (f *scanFlags) selectTemplates(ctx context.Context) (*app.Selection, error)
 		}
 	}
 	if len(f.workflows) > 0 {
-		o.Paths, o.Filter, o.IgnoredToo = f.workflows, load.Filter{Type: []string{"workflow"}}, true
+		o.Paths, o.Filter, o.IgnoredToo = f.workflows, templates.Filter{Type: []string{"workflow"}}, true
 		more, err := app.Select(ctx, o, f.program)
 		if err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func tellCounts(w io.Writer, what string, counts map[string]int) {
 	parts := make([]string, 0, len(counts))
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		part := fmt.Sprintf("%d %s", counts[name], name)
-		if flag := wantedBy[load.Reason(name)]; flag != "" && what == "skipped" {
+		if flag := wantedBy[templates.Reason(name)]; flag != "" && what == "skipped" {
 			part += " (" + flag + ")"
 		}
 		parts = append(parts, part)
@@ -133,11 +133,11 @@ func tellCounts(w io.Writer, what string, counts map[string]int) {
 }
 
 // wantedBy are the flags that ask for templates which were skipped.
-var wantedBy = map[load.Reason]string{
-	load.SkippedFuzzing:       "see --dast",
-	load.SkippedSelfContained: "see --enable-self-contained",
-	load.SkippedGlobal:        "see --enable-global-matchers",
-	load.SkippedHeadless:      "see --headless",
-	load.SkippedCode:          "see --code",
-	load.SkippedFile:          "see --file",
+var wantedBy = map[templates.Reason]string{
+	templates.SkippedFuzzing:       "see --dast",
+	templates.SkippedSelfContained: "see --enable-self-contained",
+	templates.SkippedGlobal:        "see --enable-global-matchers",
+	templates.SkippedHeadless:      "see --headless",
+	templates.SkippedCode:          "see --code",
+	templates.SkippedFile:          "see --file",
 }

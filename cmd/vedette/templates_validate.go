@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/internal/app"
-	"github.com/vedette-sec/vedette/internal/engine/load"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 func newTemplatesValidate() *cobra.Command {
@@ -24,7 +24,7 @@ are listed too. The exit code is 1 when a template is wrong.`,
 	output := outputFlag(cmd)
 	lenient := cmd.Flags().Bool("no-strict-syntax", false, "pass over unknown keys")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return validate(cmd.Context(), cmd.OutOrStdout(), load.Options{Paths: args, Lenient: *lenient}, *output == "json")
+		return validate(cmd.Context(), cmd.OutOrStdout(), templates.Options{Paths: args, Lenient: *lenient}, *output == "json")
 	}
 	return cmd
 }
@@ -38,7 +38,7 @@ type verdict struct {
 }
 
 // validate checks templates, and fails silently when one of them is wrong.
-func validate(ctx context.Context, out io.Writer, o load.Options, asJSON bool) error {
+func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bool) error {
 	v, err := judge(ctx, o)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ type validation struct {
 }
 
 // judge loads everything twice: fuzzing templates run alone.
-func judge(ctx context.Context, o load.Options) (*validation, error) {
+func judge(ctx context.Context, o templates.Options) (*validation, error) {
 	v := &validation{seen: map[string]bool{}, verdicts: []verdict{}}
 	o.IgnoredToo, o.Allow = true, app.AllTemplates()
 	for _, fuzzing := range []bool{false, true} {
@@ -108,8 +108,8 @@ func (v *validation) take(s *app.Selection) {
 	}
 	for _, skip := range s.Skipped {
 		switch skip.Reason {
-		case load.SkippedFuzzing, load.SkippedNotFuzzing: // the other pass judges it
-		case load.SkippedDuplicate:
+		case templates.SkippedFuzzing, templates.SkippedNotFuzzing: // the other pass judges it
+		case templates.SkippedDuplicate:
 			v.add(verdict{skip.Path, "duplicate", skip.Path + ": another template has its id", "id"})
 		default:
 			v.add(verdict{skip.Path, "skipped", skip.Path + ": skipped: " + string(skip.Reason), ""})

@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"golang.org/x/term"
 )
 

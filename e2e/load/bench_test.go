@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 // clients ask at the same time, each as soon as it has its answer.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 // contents are lists of assets with each filter that is offered, and in each kind of order.

@@ -26,7 +26,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 // folder is where the programs are built to.

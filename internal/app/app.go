@@ -13,36 +13,36 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/asset"
-	"github.com/vedette-sec/vedette/internal/audit"
-	"github.com/vedette-sec/vedette/internal/blob"
-	"github.com/vedette-sec/vedette/internal/catalog"
-	"github.com/vedette-sec/vedette/internal/crew"
-	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/audit"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/secret"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/enumeration"
-	"github.com/vedette-sec/vedette/internal/exclusion"
-	"github.com/vedette-sec/vedette/internal/export"
-	"github.com/vedette-sec/vedette/internal/extension"
-	"github.com/vedette-sec/vedette/internal/file"
-	"github.com/vedette-sec/vedette/internal/finding"
-	"github.com/vedette-sec/vedette/internal/hook"
-	"github.com/vedette-sec/vedette/internal/model"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/notice"
+	"github.com/vedette-sec/vedette/internal/infra/blob"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
+	"github.com/vedette-sec/vedette/internal/jobs"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/notify/tracker"
-	"github.com/vedette-sec/vedette/internal/queue"
-	"github.com/vedette-sec/vedette/internal/scan"
-	"github.com/vedette-sec/vedette/internal/seal"
-	"github.com/vedette-sec/vedette/internal/secret"
-	"github.com/vedette-sec/vedette/internal/setting"
-	"github.com/vedette-sec/vedette/internal/task"
-	"github.com/vedette-sec/vedette/internal/toolbox"
-	"github.com/vedette-sec/vedette/internal/worker"
+	"github.com/vedette-sec/vedette/internal/tools"
 )
 
 // App is the house with its rooms open.
@@ -58,12 +58,12 @@ type App struct {
 	settings     *setting.Settings
 	secrets      *secret.Secrets
 	files        *file.Files
-	crew         *crew.Crew
+	crew         *customagent.Crew
 	extensions   *extension.Extensions
-	tickets      worker.Tickets
+	tickets      jobs.Tickets
 	assets       *asset.Assets
 	enumerations *enumeration.Enumerations
-	related      worker.Related
+	related      jobs.Related
 	exports      *export.Exports
 	audit        *audit.Log
 	catalog      *catalog.Catalog
@@ -118,7 +118,7 @@ func (a *App) join(ctx context.Context) error {
 	if a.extensions, err = a.openExtensions(box, webhooks); err != nil {
 		return err
 	}
-	a.settings = setting.New(a.db, box, worker.Kinds(webhooks))
+	a.settings = setting.New(a.db, box, jobs.Kinds(webhooks))
 	if a.Models, err = a.openModels(box, webhooks); err != nil {
 		return err
 	}
@@ -140,25 +140,25 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.files = file.New(a.db, own)
-	tools, err := toolbox.ActionNames()
+	tools, err := tools.ActionNames()
 	if err != nil {
 		return err
 	}
-	a.crew = crew.New(a.db, tools)
+	a.crew = customagent.New(a.db, tools)
 	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
-	a.enumerations = enumeration.New(a.db, a.queue, a.assets, worker.CheckEnumeration(a.settings), a.logger)
+	a.enumerations = enumeration.New(a.db, a.queue, a.assets, jobs.CheckEnumeration(a.settings), a.logger)
 	a.Findings = finding.New(a.db, a.queue)
-	a.Scans = scan.New(a.db, a.queue, a.Findings, worker.Source(a.catalog, a.settings), a.logger)
+	a.Scans = scan.New(a.db, a.queue, a.Findings, jobs.Source(a.catalog, a.settings), a.logger)
 	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Content: platform.AssetContent}, a.logger)
-	a.tickets = worker.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
+	a.tickets = jobs.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
 	}
-	if err := worker.Register(a.queue, worker.Deps{
-		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: worker.Discovery{
+	if err := jobs.Register(a.queue, jobs.Deps{
+		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: jobs.Discovery{
 			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks, Ports: discover.NewPace(a.config.PortRate), Queries: discover.NewPace(a.config.QueryRate),
 		},
-		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notice.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
+		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notification.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}

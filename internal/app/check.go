@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // The roles of a process.

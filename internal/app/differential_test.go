@@ -14,11 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/db"
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
-	"github.com/vedette-sec/vedette/internal/notice"
-	"github.com/vedette-sec/vedette/internal/page"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // TestDatabasesAnswerAlike asks two houses with the same rows, one on SQLite and one on
@@ -127,18 +127,18 @@ func (h *house) furnish(p *person) {
 // furnishNotices has a team be told of some scans.
 func (h *house) furnishNotices(p person, scans []string) {
 	h.t.Helper()
-	ctx, notices := account.WithCaller(context.Background(), p.Caller), notice.New(h.db, h.queue)
+	ctx, notices := account.WithCaller(context.Background(), p.Caller), notification.New(h.db, h.queue)
 	for i, id := range scans {
 		body, _ := json.Marshal(map[string]string{"scan_name": names[i%len(names)]})
-		one := notice.Notice{TeamID: p.TeamID, Kind: notice.OfScan, Subject: id, Run: 1, Event: []string{"finished", "running"}[i%2], ConfigID: "missing", Provider: "slack", Body: body}
-		if err := notices.Add(ctx, []notice.Notice{one}); err != nil {
+		one := notification.Notice{TeamID: p.TeamID, Kind: notification.OfScan, Subject: id, Run: 1, Event: []string{"finished", "running"}[i%2], ConfigID: "missing", Provider: "slack", Body: body}
+		if err := notices.Add(ctx, []notification.Notice{one}); err != nil {
 			h.t.Fatal(err)
 		}
-		added, _, err := notices.Find(ctx, notice.Filter{Subject: id}, page.Window{Limit: 1})
+		added, _, err := notices.Find(ctx, notification.Filter{Subject: id}, page.Window{Limit: 1})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if err := notices.End(ctx, nil, added[0].ID, notice.States[i%len(notice.States)], names[i%len(names)]); err != nil {
+		if err := notices.End(ctx, nil, added[0].ID, notification.States[i%len(notification.States)], names[i%len(names)]); err != nil {
 			h.t.Fatal(err)
 		}
 	}

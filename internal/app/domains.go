@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/domain"
 	"github.com/vedette-sec/vedette/internal/discover/related"
-	"github.com/vedette-sec/vedette/internal/domain"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/worker"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/jobs"
 )
 
 // What source_urls may name besides the places of related.
@@ -79,10 +79,10 @@ func (s sources) resolver() *net.Resolver {
 
 // openDomains joins the room of domains with those who look for them. What the world names
 // is dialled under the rules for a user's word; what the operator names, wherever it is.
-func (a *App) openDomains(allow []netip.Prefix) (worker.Related, error) {
+func (a *App) openDomains(allow []netip.Prefix) (jobs.Related, error) {
 	s, err := a.config.readSources()
 	if err != nil {
-		return worker.Related{}, err
+		return jobs.Related{}, err
 	}
 	resolver := s.resolver()
 	world := &netguard.Guard{Allow: allow, Resolver: resolver}
@@ -91,10 +91,10 @@ func (a *App) openDomains(allow []netip.Prefix) (worker.Related, error) {
 		HTTP: world.Client(domainTimeout), Dial: world.Dial, OwnHTTP: own.Client(domainTimeout), OwnDial: own.Dial, URLs: s.urls, Keys: s.keys,
 	})
 	if err != nil {
-		return worker.Related{}, err
+		return jobs.Related{}, err
 	}
 	verifier := &related.Verifier{HTTP: world.Client(domainTimeout), Resolver: resolver}
-	return worker.Related{
+	return jobs.Related{
 		Domains: domain.New(a.db, a.queue, domain.Config{Verify: verifier.Verify, Logger: a.logger}),
 		Finder:  finder,
 		Prober:  &related.Prober{HTTP: world.Client(domainTimeout), Resolver: resolver, Origin: s.asn},

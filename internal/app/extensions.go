@@ -1,15 +1,15 @@
 package app
 
 import (
-	"github.com/vedette-sec/vedette/internal/extension"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/seal"
-	"github.com/vedette-sec/vedette/internal/toolbox"
+	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
+	"github.com/vedette-sec/vedette/internal/tools"
 )
 
 // openExtensions opens the room of the tools that people bring.
 func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard) (*extension.Extensions, error) {
-	reserved, err := toolbox.Reserved()
+	reserved, err := tools.Reserved()
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/db"
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/ids"
-	"github.com/vedette-sec/vedette/internal/model"
-	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }

@@ -3,7 +3,7 @@ package app
 import (
 	"os"
 
-	"github.com/vedette-sec/vedette/internal/worker"
+	"github.com/vedette-sec/vedette/internal/jobs"
 )
 
 // SourceKeys reads a file with the keys of sources of names, as a subfinder configuration
@@ -16,5 +16,5 @@ func SourceKeys(file string) (map[string][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return worker.ReadSources(text)
+	return jobs.ReadSources(text)
 }

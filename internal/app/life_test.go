@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 // patience is how long a test waits for what ought to happen soon, on a loaded machine.

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
-	"github.com/vedette-sec/vedette/internal/model"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/seal"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
 // LLM is what an operator can say about the server's language model.

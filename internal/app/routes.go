@@ -17,18 +17,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/api/rest/docs"
-	"github.com/vedette-sec/vedette/internal/exclusion"
-	"github.com/vedette-sec/vedette/internal/hook"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/notice"
-	"github.com/vedette-sec/vedette/internal/queue"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // routes is the front of the house on one page.
 func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard) (http.Handler, error) {
 	servers := Servers(a.config)
 	agent := agentapi.New(kit, servers, agentapi.Deps{Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing})
-	plat := platform.New(kit, servers, platform.Deps{Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db), Enumerations: a.enumerations, Assets: a.assets, Findings: a.Findings, Ticket: a.tickets.File, Exports: a.exports, Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notices: notice.New(a.db, a.queue)})
+	plat := platform.New(kit, servers, platform.Deps{Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db), Enumerations: a.enumerations, Assets: a.assets, Findings: a.Findings, Ticket: a.tickets.File, Exports: a.exports, Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notices: notification.New(a.db, a.queue)})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), queueMetrics{a.queue})
 
 	mux := http.NewServeMux()

@@ -12,13 +12,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/vedette-sec/vedette/internal/catalog/starter"
-	"github.com/vedette-sec/vedette/internal/engine/load"
+	"github.com/vedette-sec/vedette/internal/core/catalog/starter"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/engine/workflow"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/weaksite"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // Selection is what a scan can run, and what became of all other templates.
@@ -26,9 +26,9 @@ type Selection struct {
 	Programs  []*program.Program   // in the order of their paths
 	Workflows []*workflow.Workflow // in the order of their paths
 
-	Refused     []load.Refusal // they are wrong
-	Unsupported []load.Refusal // they are right, and this build cannot run them; Param of the error is what it lacks
-	Skipped     []load.Skip    // they were not asked for
+	Refused     []templates.Refusal // they are wrong
+	Unsupported []templates.Refusal // they are right, and this build cannot run them; Param of the error is what it lacks
+	Skipped     []templates.Skip    // they were not asked for
 
 	IndexErr error // why the next start will be no faster; nothing is lost by it
 }
@@ -46,13 +46,13 @@ func (s *Selection) Partial() bool { return len(s.Refused)+len(s.Unsupported) > 
 // Select loads and compiles templates; without paths, those of the starter catalogue.
 // The error is about the options or the paths: what is wrong with a template is in the
 // selection.
-func Select(ctx context.Context, o load.Options, how program.Options) (*Selection, error) {
+func Select(ctx context.Context, o templates.Options, how program.Options) (*Selection, error) {
 	if len(o.Paths) == 0 {
 		o.FS = starter.FS()
 	} else if cache, err := os.UserCacheDir(); err == nil {
 		o.Index = filepath.Join(cache, "vedette", "templates.index")
 	}
-	loaded, err := load.Load(ctx, o)
+	loaded, err := templates.Load(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func Select(ctx context.Context, o load.Options, how program.Options) (*Selectio
 			s.refuse(t.Path, done.err)
 		}
 	}
-	for _, list := range [][]load.Refusal{s.Refused, s.Unsupported} {
-		slices.SortStableFunc(list, func(a, b load.Refusal) int { return cmp.Compare(a.Path, b.Path) })
+	for _, list := range [][]templates.Refusal{s.Refused, s.Unsupported} {
+		slices.SortStableFunc(list, func(a, b templates.Refusal) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	return s, nil
 }
@@ -85,10 +85,10 @@ func Select(ctx context.Context, o load.Options, how program.Options) (*Selectio
 func (s *Selection) refuse(path string, err error) {
 	var e *errs.Error
 	if errors.As(err, &e) && e.Code == syntax.CodeUnsupported {
-		s.Unsupported = append(s.Unsupported, load.Refusal{Path: path, Err: err})
+		s.Unsupported = append(s.Unsupported, templates.Refusal{Path: path, Err: err})
 		return
 	}
-	s.Refused = append(s.Refused, load.Refusal{Path: path, Err: err})
+	s.Refused = append(s.Refused, templates.Refusal{Path: path, Err: err})
 }
 
 // compiler compiles each template once.
@@ -150,7 +150,7 @@ func (c *compiler) step(templates []*syntax.Template) (programs []*program.Progr
 // starter catalogue. It tells of each that cannot run why not; the error is about the
 // paths themselves.
 func Templates(ctx context.Context, paths ...string) (programs []*program.Program, problems []error, err error) {
-	plain, err := Select(ctx, load.Options{Paths: paths, IgnoredToo: true, Allow: AllTemplates()}, program.Options{})
+	plain, err := Select(ctx, templates.Options{Paths: paths, IgnoredToo: true, Allow: AllTemplates()}, program.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,7 +159,7 @@ func Templates(ctx context.Context, paths ...string) (programs []*program.Progra
 	}
 	fuzzing := false
 	for _, skip := range plain.Skipped {
-		if skip.Reason == load.SkippedFuzzing {
+		if skip.Reason == templates.SkippedFuzzing {
 			fuzzing = true
 			continue
 		}
@@ -170,7 +170,7 @@ func Templates(ctx context.Context, paths ...string) (programs []*program.Progra
 	}
 	allow := AllTemplates()
 	allow.DAST = true
-	s, err := Select(ctx, load.Options{Paths: paths, IgnoredToo: true, Allow: allow}, program.Options{})
+	s, err := Select(ctx, templates.Options{Paths: paths, IgnoredToo: true, Allow: allow}, program.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,8 +181,8 @@ func Templates(ctx context.Context, paths ...string) (programs []*program.Progra
 }
 
 // AllTemplates allows everything but fuzzing alone.
-func AllTemplates() load.Allow {
-	return load.Allow{Headless: true, Code: true, SelfContained: true, GlobalMatchers: true, File: true}
+func AllTemplates() templates.Allow {
+	return templates.Allow{Headless: true, Code: true, SelfContained: true, GlobalMatchers: true, File: true}
 }
 
 // WeakSite is the deliberately weak web site of the demo.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/app"
-	"github.com/vedette-sec/vedette/internal/engine/load"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 // BenchmarkSelect loads and compiles the HTTP templates of the public set, as a scan
@@ -23,7 +23,7 @@ func BenchmarkSelect(b *testing.B) {
 	}
 	b.Setenv("XDG_CACHE_HOME", b.TempDir())
 	load := func() int {
-		s, err := app.Select(b.Context(), load.Options{Paths: []string{folder}}, program.Options{})
+		s, err := app.Select(b.Context(), templates.Options{Paths: []string{folder}}, program.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

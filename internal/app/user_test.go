@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/account"
+	"github.com/vedette-sec/vedette/internal/core/account"
 )
 
 // TestScannersTakeTheProfile: what scanners of others ask for before they keep a key. They

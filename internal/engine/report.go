@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Report says what a scan did: for each target and template, how it ended.

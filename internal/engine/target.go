@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // maxTarget bounds the text of one target.

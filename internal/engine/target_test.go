@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 func TestParseTarget(t *testing.T) {

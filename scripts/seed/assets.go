@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/asset"
-	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
 // seedAssets has one run of one enumeration see assets, as workers hand them on: some

@@ -16,8 +16,8 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/db"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
 func main() {

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/db"
-	"github.com/vedette-sec/vedette/internal/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // node is a JSON document whose strings are templates.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Headers are the templates of header fields, by name.

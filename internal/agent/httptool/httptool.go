@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Template is a request as a person writes it.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 func compiled(t testing.TB, tpl Template) *Request {

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 func TestRefusals(t *testing.T) {

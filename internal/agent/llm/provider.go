@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Provider is who serves models, in the words of the agent API's BYOK operations.

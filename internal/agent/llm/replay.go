@@ -9,7 +9,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // recording is one call, as a line of JSON.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Script says what a model answers that is none: for tests, and for trying things out

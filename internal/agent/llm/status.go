@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 const (

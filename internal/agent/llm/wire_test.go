@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 const secret = "sk-test-0123456789abcdef"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // answerTimeout is the longest that one answer of a model may take, however lively it is.

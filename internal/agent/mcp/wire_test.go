@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // What breaks the wire is what is told, also when the library is told of the end of the

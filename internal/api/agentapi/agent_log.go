@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
 // AgentLog is a page of a task's log.

@@ -7,17 +7,17 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/crew"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/extension"
-	"github.com/vedette-sec/vedette/internal/file"
-	"github.com/vedette-sec/vedette/internal/hook"
-	"github.com/vedette-sec/vedette/internal/model"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/secret"
-	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/secret"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // Prefix is where the surface is mounted.
@@ -45,7 +45,7 @@ type Deps struct {
 	Tasks      *task.Tasks
 	Secrets    *secret.Secrets
 	Files      *file.Files
-	Crew       *crew.Crew
+	Crew       *customagent.Crew
 	Extensions *extension.Extensions
 	Models     *model.Models
 	Hooks      *hook.Hooks

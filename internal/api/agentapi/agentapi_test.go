@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 func TestErrorShape(t *testing.T) {

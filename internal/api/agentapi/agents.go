@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/crew"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // AgentRequest is the body of POST and PATCH /api/v1/agents/user: what is absent stays.
@@ -52,8 +52,8 @@ func (c AgentCode) check() error {
 	return nil
 }
 
-func (r AgentRequest) update() (crew.Update, error) {
-	return crew.Update{
+func (r AgentRequest) update() (customagent.Update, error) {
+	return customagent.Update{
 		Name: r.Name, Description: r.Description, WhenToUse: r.WhenToUse, SystemContext: r.SystemContext, Tags: r.Tags, NativeTools: r.NativeTools,
 	}, r.check()
 }
@@ -80,7 +80,7 @@ type AgentDoc struct {
 	UpdatedAt                   time.Time        `json:"updated_at"`
 }
 
-func agentDoc(a crew.Agent) AgentDoc {
+func agentDoc(a customagent.Agent) AgentDoc {
 	return AgentDoc{
 		ID: a.ID, Name: a.Name, Description: a.Description, Type: "user", WhenToUse: a.WhenToUse, SystemContext: a.SystemContext,
 		Tags: a.Tags, NativeTools: a.NativeTools, ToolsCount: len(a.NativeTools), CustomTools: []map[string]any{}, HasMemory: true,

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/model"
+	"github.com/vedette-sec/vedette/internal/core/model"
 )
 
 // ProviderKey is a key of a provider of models, without its value.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/file"
+	"github.com/vedette-sec/vedette/internal/core/file"
 )
 
 // FileDoc is a file in an answer.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
 // GlobalMemory is what is remembered of the caller in all their tasks.

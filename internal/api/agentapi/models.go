@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/model"
+	"github.com/vedette-sec/vedette/internal/core/model"
 )
 
 // ModelList are the models that a task may name.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"pgregory.net/rapid"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/secret"
+	"github.com/vedette-sec/vedette/internal/core/secret"
 )
 
 // SecretRequest is the body of POST /api/v1/secrets.

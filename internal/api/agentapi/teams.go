@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/hook"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/page"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // TeamAnswer is a team, and what there is to say about its settings.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/extension"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/extension"
 )
 
 // ToolRequest is the body of POST /api/v1/tools.

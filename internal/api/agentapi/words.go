@@ -4,9 +4,9 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/task"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
 // vocabulary is what the contract says of the documents that the slices declare.

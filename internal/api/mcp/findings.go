@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // FindingQuery asks for findings.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/asset"
-	"github.com/vedette-sec/vedette/internal/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
 )
 
 // AssetQuery asks for assets; of the words of a field, parted by commas, one must hold,

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // TestPanicStaysInItsTool: in the library's goroutine it would end the process.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/scan"
+	"github.com/vedette-sec/vedette/internal/core/scan"
 )
 
 // ScanRequest asks for a scan.

@@ -3,9 +3,9 @@ package mcp
 import (
 	"context"
 
-	"github.com/vedette-sec/vedette/internal/catalog"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/ids"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // TemplateQuery asks for templates.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/notice"
-	"github.com/vedette-sec/vedette/internal/page"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // AlertEvent is one alert for one channel. What it shares with an ActivityEvent has the
@@ -34,7 +34,7 @@ type AlertEvent struct {
 	MessagePayload json.RawMessage `json:"message_payload" doc:"What was told: what a webhook gets, before the channel's severities are applied."`
 }
 
-func alertOf(n notice.Notice, names map[string]string) AlertEvent {
+func alertOf(n notification.Notice, names map[string]string) AlertEvent {
 	var told struct {
 		Scan        string `json:"scan_name"`
 		Enumeration string `json:"enumeration_name"`
@@ -46,28 +46,28 @@ func alertOf(n notice.Notice, names map[string]string) AlertEvent {
 		CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, MessagePayload: n.Body,
 	}
 	switch n.Kind {
-	case notice.OfEnumeration:
+	case notification.OfEnumeration:
 		e.SubjectName = told.Enumeration
-	case notice.OfPolicy:
+	case notification.OfPolicy:
 		e.SubjectType, e.SubjectID, e.AssetPolicyID = "asset_policy", n.PolicyID, n.PolicyID
 	}
 	return e
 }
 
 // alertStatus is the surface's word for how far a notice is.
-func alertStatus(state notice.State) string {
+func alertStatus(state notification.State) string {
 	switch state {
-	case notice.Sent:
+	case notification.Sent:
 		return "succeeded"
-	case notice.Failed, notice.Dropped:
+	case notification.Failed, notification.Dropped:
 		return "failed"
 	}
 	return "pending"
 }
 
 // alertStates are the states that the surface has one word for; empty: all.
-func alertStates(status string) (out []notice.State) {
-	for _, state := range notice.States {
+func alertStates(status string) (out []notification.State) {
+	for _, state := range notification.States {
 		if alertStatus(state) == status {
 			out = append(out, state)
 		}
@@ -108,7 +108,7 @@ func (s surface) alertLog() {
 		if err != nil {
 			return nil, err
 		}
-		f := notice.Filter{ConfigID: in.Config, Event: in.Event, Subject: in.Subject, States: alertStates(in.Status), Since: since, Until: until}
+		f := notification.Filter{ConfigID: in.Config, Event: in.Event, Subject: in.Subject, States: alertStates(in.Status), Since: since, Until: until}
 		found, total, err := s.Notices.Find(ctx, f, page.Window{Offset: in.Offset, Limit: in.Limit})
 		if err != nil {
 			return nil, err

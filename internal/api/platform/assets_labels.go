@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset"
 )
 
 // AssetLabels are labels for one asset.

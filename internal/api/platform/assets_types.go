@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset"
 )
 
 // AssetFilters says which assets are meant.

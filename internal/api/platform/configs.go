@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/setting"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 )
 
 // ScanConfiguration is a configuration (specification, Scan configuration).

@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/domain"
+	"github.com/vedette-sec/vedette/internal/core/domain"
 )
 
 const domainTag = "Domains"

@@ -3,7 +3,7 @@ package platform
 import (
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/domain"
+	"github.com/vedette-sec/vedette/internal/core/domain"
 )
 
 // NewDomain says that a domain is the team's.

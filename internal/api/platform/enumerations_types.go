@@ -3,7 +3,7 @@ package platform
 import (
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
 )
 
 // EnumerateData is an enumeration.

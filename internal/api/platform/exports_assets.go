@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/export"
+	"github.com/vedette-sec/vedette/internal/core/export"
 )
 
 // AssetExportQuery says which assets are wanted in a file, and how. raw, the default, is a

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // ChangelogQuery is what a list of changes may be asked for.

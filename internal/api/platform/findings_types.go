@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 
 // VulnerabilityEvent is what was seen (specification, VulnerabilityEvent); its keys are

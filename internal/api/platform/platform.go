@@ -7,21 +7,21 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/asset"
-	"github.com/vedette-sec/vedette/internal/audit"
-	"github.com/vedette-sec/vedette/internal/catalog"
-	"github.com/vedette-sec/vedette/internal/domain"
-	"github.com/vedette-sec/vedette/internal/enumeration"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/exclusion"
-	"github.com/vedette-sec/vedette/internal/export"
-	"github.com/vedette-sec/vedette/internal/finding"
-	"github.com/vedette-sec/vedette/internal/notice"
-	"github.com/vedette-sec/vedette/internal/page"
-	"github.com/vedette-sec/vedette/internal/scan"
-	"github.com/vedette-sec/vedette/internal/setting"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/audit"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/domain"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // Prefixes are where the surface is mounted.
@@ -59,7 +59,7 @@ type Deps struct {
 	Catalog *catalog.Catalog
 	Domains *domain.Domains
 	Audit   *audit.Log
-	Notices *notice.Notices
+	Notices *notification.Notices
 }
 
 type surface struct {

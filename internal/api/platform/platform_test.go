@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/ids"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 func TestBothPrefixesAnswerInShape(t *testing.T) {

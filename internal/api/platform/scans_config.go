@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/scan"
+	"github.com/vedette-sec/vedette/internal/core/scan"
 )
 
 // byURL parts templates that are named by URL from the others.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/exclusion"
-	"github.com/vedette-sec/vedette/internal/schedule"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
 )
 
 func (s surface) schedules() {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/vedette-sec/vedette/internal/scan"
-	"github.com/vedette-sec/vedette/internal/schedule"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
 )
 
 // ScanStatus is a scan (specification, ScanStatusItem).

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 func TestErrorHasTheFullShapeAndNoCause(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/account"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
 )
 
 const (

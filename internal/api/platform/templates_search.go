@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/catalog"
-	"github.com/vedette-sec/vedette/internal/page"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // TemplateOrder is an order of templates.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
-	"github.com/vedette-sec/vedette/internal/account"
-	"github.com/vedette-sec/vedette/internal/errs"
-	"github.com/vedette-sec/vedette/internal/ids"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // RequestIDHeader names the id of a request; error_id and the log carry the same.

@@ -18,8 +18,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/names"
 	"github.com/vedette-sec/vedette/internal/discover/names/dnslab"
-	"github.com/vedette-sec/vedette/internal/netguard"
-	"github.com/vedette-sec/vedette/internal/netguard/dnstest"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard/dnstest"
 )
 
 // world answers requests to every host of the internet.

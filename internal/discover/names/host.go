@@ -3,7 +3,7 @@ package names
 import (
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 const maxHost = 253 // bytes of a name, without the final dot

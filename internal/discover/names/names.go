@@ -23,7 +23,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Config says whom to ask, and how hard. The zero value asks the system's resolvers and

@@ -9,7 +9,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // maxRange bounds the addresses that Reverse asks about: those of an IPv4 /12.

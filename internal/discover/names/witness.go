@@ -14,7 +14,7 @@ import (
 	"unicode"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // The bounds of one source's answers to one question.

@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/names/dnslab"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // lab is a zone, its server, and a configuration that covers it.

@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/probe/handshake"
 	"github.com/vedette-sec/vedette/internal/discover/probe/port"
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // What a zero in Config means, and what a batch may report.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // The bounds of an exchange.

@@ -22,7 +22,7 @@ import (
 	"encoding/pem"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // only asks one place of a world in which the others are off.

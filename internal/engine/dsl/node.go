@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/engine/needle"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
 // node is a part of a compiled expression.
@@ -125,7 +125,7 @@ type chain struct {
 type link struct {
 	op      op
 	x       node
-	pattern *needle.Pattern // of a constant text after =~ and !~
+	pattern *textsearch.Pattern // of a constant text after =~ and !~
 }
 
 // node is the node that does what the chain says, as far as it is not known already.

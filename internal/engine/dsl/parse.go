@@ -1,6 +1,6 @@
 package dsl
 
-import "github.com/vedette-sec/vedette/internal/engine/needle"
+import "github.com/vedette-sec/vedette/internal/engine/textsearch"
 
 // What a caller may hand in.
 const (
@@ -95,7 +95,7 @@ func (p *parser) right(o op, level int) (link, error) {
 	case (o == opMatch || o == opNoMatch) && t.kind == text:
 		if c, ok := x.(constant); ok {
 			source, _ := c.value.(string)
-			if l.pattern, err = needle.Compile(source); err != nil {
+			if l.pattern, err = textsearch.Compile(source); err != nil {
 				return link{}, &SyntaxError{Source: p.src, At: t.at, Reason: err.Error()}
 			}
 		}

@@ -1,7 +1,7 @@
 package dsl
 
 import (
-	"github.com/vedette-sec/vedette/internal/engine/needle"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
 // search is contains, contains_all or contains_any with texts that are known.
@@ -80,7 +80,7 @@ func (n search) eval(env *Env) (any, error) {
 // test is regex, regex_all or regex_any with an expression that is known.
 type test struct {
 	call
-	pattern *needle.Pattern
+	pattern *textsearch.Pattern
 	any     bool
 	first   int
 }
@@ -93,7 +93,7 @@ func (e *Expr) test(c call) (node, bool) {
 	if !ok {
 		return nil, false
 	}
-	p, err := needle.Compile(String(k.value))
+	p, err := textsearch.Compile(String(k.value))
 	if err != nil {
 		return nil, false // which is an error of the evaluation
 	}
@@ -137,9 +137,9 @@ func (n test) eval(env *Env) (any, error) {
 const maxPattern = 16 << 10
 
 // compileRegex compiles a regular expression that is not known before.
-func compileRegex(source string) (*needle.Pattern, error) {
+func compileRegex(source string) (*textsearch.Pattern, error) {
 	if len(source) > maxPattern {
 		return nil, errTooLarge
 	}
-	return needle.Compile(source)
+	return textsearch.Compile(source)
 }

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/needle"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
 // Group is all the operators that wait for one response. When there is much to look for,
@@ -22,7 +22,7 @@ type Group struct {
 	once  sync.Once
 	made  atomic.Bool
 	ids   []int32 // of the literals, in the set of their part, by site; -1 when in none
-	sets  [numViews]*needle.Set
+	sets  [numViews]*textsearch.Set
 }
 
 const (
@@ -111,8 +111,8 @@ func (g *Group) hit(v *view, member int, at site) (hit, known bool) {
 // make makes the sets.
 func (g *Group) make() {
 	g.ids = make([]int32, 0, g.sites)
-	var known [numViews]map[needle.Literal]int32
-	var literals [numViews][]needle.Literal
+	var known [numViews]map[textsearch.Literal]int32
+	var literals [numViews][]textsearch.Literal
 	for _, o := range g.operators {
 		for _, s := range o.rules().sites {
 			if s.view == viewNamed {
@@ -120,7 +120,7 @@ func (g *Group) make() {
 				continue
 			}
 			if known[s.view] == nil {
-				known[s.view] = map[needle.Literal]int32{}
+				known[s.view] = map[textsearch.Literal]int32{}
 			}
 			id, ok := known[s.view][s.literal]
 			if !ok {
@@ -133,7 +133,7 @@ func (g *Group) make() {
 	}
 	for i := range g.sets {
 		if len(literals[i]) >= minLiterals {
-			g.sets[i] = needle.NewSet(literals[i])
+			g.sets[i] = textsearch.NewSet(literals[i])
 		}
 	}
 	at := 0

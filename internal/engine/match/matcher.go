@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/needle"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
 // matcher is one compiled matcher.
@@ -30,7 +30,7 @@ type matcher struct {
 
 // word is a text to look for.
 type word struct {
-	literal needle.Literal
+	literal textsearch.Literal
 	site    site
 	wide    bool      // in any case, with letters outside ASCII
 	open    *dsl.Text // what it is before rendering, while it has placeholders
@@ -38,7 +38,7 @@ type word struct {
 
 // pattern is a regular expression; its needs have the sites from site on.
 type pattern struct {
-	*needle.Pattern
+	*textsearch.Pattern
 	site site
 }
 
@@ -115,7 +115,7 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 			if err != nil {
 				return fault("binary", "%q is not hexadecimal", text)
 			}
-			l := needle.Literal{Text: string(data)}
+			l := textsearch.Literal{Text: string(data)}
 			m.words = append(m.words, word{literal: l, site: c.site(m.part, l)})
 		}
 	case "regex":
@@ -160,7 +160,7 @@ func (c *compiler) word(part partRef, text, encoding string, fold bool) word {
 		if constant, ok := open.Const(); ok {
 			text = constant
 		} else {
-			return word{open: &open, literal: needle.Literal{Text: text, Fold: fold}, site: noSite}
+			return word{open: &open, literal: textsearch.Literal{Text: text, Fold: fold}, site: noSite}
 		}
 	}
 	w := constant(text, fold)
@@ -173,14 +173,14 @@ func (c *compiler) word(part partRef, text, encoding string, fold bool) word {
 // constant is a word without placeholders, which nobody else looks for.
 func constant(text string, fold bool) word {
 	if !fold {
-		return word{literal: needle.Literal{Text: text}, site: noSite}
+		return word{literal: textsearch.Literal{Text: text}, site: noSite}
 	}
-	l, ascii := needle.Fold(text)
+	l, ascii := textsearch.Fold(text)
 	return word{literal: l, wide: !ascii, site: noSite}
 }
 
 func (c *compiler) pattern(part partRef, source string) (pattern, error) {
-	p, err := needle.Compile(source)
+	p, err := textsearch.Compile(source)
 	if err != nil {
 		return pattern{}, err
 	}
@@ -200,9 +200,9 @@ func (c *compiler) expr(source string) (expr, error) {
 		if i == 0 {
 			at = site(len(c.sites))
 		}
-		where := spot{viewNamed, needle.Literal{Text: n.Text, Fold: n.Fold}}
+		where := spot{viewNamed, textsearch.Literal{Text: n.Text, Fold: n.Fold}}
 		if n.Fold {
-			folded, ascii := needle.Fold(n.Text)
+			folded, ascii := textsearch.Fold(n.Text)
 			if where.literal = folded; !ascii {
 				where.literal.Text = ""
 			}

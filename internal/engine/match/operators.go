@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/needle"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
 // Operators are the matchers and extractors of one block. They are not changed after
@@ -132,11 +132,11 @@ func (s site) plus(i int) site {
 // spot is a literal that some operator looks for in a view.
 type spot struct {
 	view    int // viewNamed when no group can know
-	literal needle.Literal
+	literal textsearch.Literal
 }
 
 // site gives literals that are looked for in a part their numbers.
-func (c *compiler) site(part partRef, literals ...needle.Literal) site {
+func (c *compiler) site(part partRef, literals ...textsearch.Literal) site {
 	if len(literals) == 0 || part.index == viewNamed {
 		return noSite
 	}

@@ -13,7 +13,7 @@ import (
 	"context"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/needle"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
 // Response is one answer as matchers and extractors see it.
@@ -114,18 +114,18 @@ func partOf(name string) partRef {
 
 // view is one part, with what was worked out about it so far.
 type view struct {
-	text  *needle.Text // nil when the response has no such part
-	value any          // the text as a string, for expressions; nil until asked for
-	lower []byte       // in lower case by Unicode's rules; nil until asked for
+	text  *textsearch.Text // nil when the response has no such part
+	value any              // the text as a string, for expressions; nil until asked for
+	lower []byte           // in lower case by Unicode's rules; nil until asked for
 	doc   *document
 
-	index    int         // of Response.views
-	tests    int         // how often a literal was looked for, one by one
-	hits     needle.Bits // of the set of the group that passed over it
+	index    int             // of Response.views
+	tests    int             // how often a literal was looked for, one by one
+	hits     textsearch.Bits // of the set of the group that passed over it
 	passedBy *Group
 }
 
-func viewOf(data []byte) *view { return &view{text: needle.NewText(data)} }
+func viewOf(data []byte) *view { return &view{text: textsearch.NewText(data)} }
 
 // part finds a part; the second answer is false when the response has none such.
 func (r *Response) part(ref partRef) (*view, bool) {
@@ -140,16 +140,16 @@ func (r *Response) part(ref partRef) (*view, bool) {
 	r.views[ref.index] = v
 	switch ref.index {
 	case viewBody:
-		v.text = needle.NewText(r.Body)
+		v.text = textsearch.NewText(r.Body)
 	case viewHeader:
-		v.text = needle.NewText(r.Head())
+		v.text = textsearch.NewText(r.Head())
 	case viewAll:
-		v.text = needle.NewText(join(r.Body, r.head()))
+		v.text = textsearch.NewText(join(r.Body, r.head()))
 	case viewResponse:
-		v.text = needle.NewText(join(r.head(), r.Body))
+		v.text = textsearch.NewText(join(r.head(), r.Body))
 	case viewRequest:
 		if r.Raw != nil {
-			v.text = needle.NewText(r.Raw())
+			v.text = textsearch.NewText(r.Raw())
 		}
 	}
 	return v, v.text != nil

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/needle"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
 // work is what belongs to the operators that judge a response at the moment. It is kept
@@ -173,7 +173,7 @@ func (r *Response) needle(i int) (hit, known bool) {
 }
 
 // has looks for a literal in a view, or knows already.
-func (r *Response) has(v *view, at site, l needle.Literal) bool {
+func (r *Response) has(v *view, at site, l textsearch.Literal) bool {
 	if g := r.work.group; g != nil && at != noSite {
 		if hit, known := g.hit(v, r.work.member, at); known {
 			return hit

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // The bounds of a template. The largest public one has 1.3 MB and 60,000 nodes.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // bomb is a list whose elements are ten aliases each, ten deep.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/notify"
 )
 

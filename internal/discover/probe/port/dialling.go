@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 const leastFlying = 128 // connections under way where there are hardly any open files

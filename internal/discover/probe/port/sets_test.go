@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/port"
-	"github.com/vedette-sec/vedette/internal/errs"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 func TestParse(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/shot"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 func TestTheBrowserStaysInScope(t *testing.T) {

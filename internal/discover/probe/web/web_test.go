@@ -20,7 +20,7 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
-	"github.com/vedette-sec/vedette/internal/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // serve answers each connection by its request line, in raw bytes; a channel holds a

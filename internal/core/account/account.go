@@ -1,0 +1,191 @@
+// Package account knows who calls: users, their teams, roles and plans, passwords,
+// bearer tokens and API keys. Every other slice takes the Caller from the context and
+// scopes what it reads and writes by the Caller's team.
+package account
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// Role is what a member may do in a team.
+type Role string
+
+// The roles: an admin changes the team, a member works, a viewer reads; a guest reads
+// what the team works on, and not who is in it or what they did.
+const (
+	Admin  Role = "admin"
+	Member Role = "member"
+	Viewer Role = "viewer"
+	Guest  Role = "guest"
+)
+
+// Roles are all roles, the mightiest first.
+func Roles() []Role { return []Role{Admin, Member, Viewer, Guest} }
+
+// ReadsOnly reports whether the role can change nothing.
+func (r Role) ReadsOnly() bool { return r != Admin && r != Member }
+
+// Plan is what a team may use.
+type Plan string
+
+// The plans this product knows; a self-hosted team has everything unless its operator
+// says otherwise.
+const (
+	Free       Plan = "FREE"
+	Pro        Plan = "PRO"
+	Enterprise Plan = "ENT"
+)
+
+// Caller is who a request speaks for.
+type Caller struct {
+	UserID      string
+	Email       string
+	TeamID      string
+	Role        Role
+	Plan        Plan
+	SystemAdmin bool
+}
+
+type callerKey struct{}
+
+// WithCaller puts the caller into the context.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// From is the caller in the context. Without one it fails as unauthenticated, so that a
+// forgotten check at a door closes the room.
+func From(ctx context.Context) (Caller, error) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	if !ok {
+		return c, errs.New(errs.Unauthenticated, "unauthenticated", "Authentication is required.")
+	}
+	return c, nil
+}
+
+// Insider is From for what is about the team itself: a guest may not see it.
+func Insider(ctx context.Context) (Caller, error) {
+	c, err := From(ctx)
+	if err == nil && c.Role == Guest {
+		err = errs.New(errs.Forbidden, "guest_sees_less", "A guest does not see who is in the team, or what they did.")
+	}
+	return c, err
+}
+
+// Writer is From for what changes something: a viewer or a guest may not.
+func Writer(ctx context.Context) (Caller, error) {
+	c, err := From(ctx)
+	if err == nil && c.Role.ReadsOnly() {
+		err = errs.New(errs.Forbidden, "viewer_is_read_only", "A viewer of the team can read and not change.")
+	}
+	return c, err
+}
+
+// TeamAdmin is From for what only an admin of the team may do.
+func TeamAdmin(ctx context.Context) (Caller, error) {
+	c, err := From(ctx)
+	if err == nil && c.Role != Admin {
+		err = errs.New(errs.Forbidden, "team_admin_required", "Only an admin of the team can do this.")
+	}
+	return c, err
+}
+
+// Config is what the operator says about accounts.
+type Config struct {
+	Region         string // this deployment's region, such as us
+	InternalKey    string // what X-Internal-API-Key must carry; empty: the lookup is closed
+	RegionServices []RegionService
+	RegionTimeout  time.Duration // to wait for the other regions; 3 s when 0
+
+	OIDCIssuer   string // an OpenID issuer whose tokens are accepted too; empty: none
+	OIDCAudience string
+
+	TurnstileSiteKey   string // both set: login and key creation need a challenge token
+	TurnstileSecret    string
+	TurnstileVerifyURL string // Cloudflare's when empty
+
+	TokenTTL time.Duration // of a bearer token; 12 h when 0
+	HTTP     *http.Client  // for the addresses the operator named above
+	Logger   *slog.Logger
+	Now      func() time.Time
+}
+
+// Accounts is the slice.
+type Accounts struct {
+	Config
+	db      *db.DB
+	pepper  []byte // keys the hashes of API keys
+	signing []byte // signs bearer tokens
+	hashing chan struct{}
+	issuer  *oidcIssuer
+}
+
+// Open loads the server's secrets, making them at the first start.
+func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{
+			Timeout:       10 * time.Second,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	if c.RegionTimeout == 0 {
+		c.RegionTimeout = 3 * time.Second
+	}
+	if c.TokenTTL == 0 {
+		c.TokenTTL = 12 * time.Hour
+	}
+	if c.TurnstileVerifyURL == "" {
+		c.TurnstileVerifyURL = turnstileVerifyURL
+	}
+	a := &Accounts{Config: c, db: d, hashing: make(chan struct{}, hashesAtOnce)}
+	if c.OIDCIssuer != "" {
+		a.issuer = &oidcIssuer{url: c.OIDCIssuer, audience: c.OIDCAudience, http: c.HTTP, now: c.Now, algorithms: []string{oidc.RS256, oidc.ES256}}
+	}
+	for name, secret := range map[string]*[]byte{"api_key_pepper": &a.pepper, "jwt_hs256": &a.signing} {
+		var err error
+		if *secret, err = serverSecret(ctx, d, name); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// serverSecret reads a secret that all nodes share, making it when there is none: of
+// several nodes that start at once, the first one's stays.
+func serverSecret(ctx context.Context, d *db.DB, name string) (secret []byte, err error) {
+	err = d.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `INSERT INTO server_secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING`, name, ids.Secret(32)); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT value FROM server_secret WHERE name = ?`, name).Scan(&secret)
+	})
+	return secret, err
+}
+
+// maxEmail is the longest address that SMTP carries (RFC 5321, 4.5.3.1.3).
+const maxEmail = 254
+
+// ParseEmail checks an address (RFC 5322 addr-spec, no display name) and lowers it.
+func ParseEmail(s string) (string, error) {
+	addr, err := mail.ParseAddress(s)
+	if err != nil || addr.Address != s || len(s) > maxEmail || strings.ContainsAny(s, "\x00\r\n\t \"") {
+		return "", errs.New(errs.Invalid, "invalid_email", "email must be an e-mail address.").At("email")
+	}
+	return strings.ToLower(s), nil
+}

@@ -1,0 +1,276 @@
+package asset
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Filters is what a list, a group, a policy or a change of many labels says of the assets
+// it means: AssetFilters of the platform's clients. An empty field says nothing; of the
+// words of a field, parted by commas, one must hold; every field must hold.
+type Filters struct {
+	IsTech         *bool    `json:"is_tech,omitempty" doc:"Whether technologies are known of it."`
+	IsFavicon      *bool    `json:"is_favicon,omitempty" doc:"Whether it has a favicon."`
+	IsScreenshot   *bool    `json:"is_screenshot,omitempty" doc:"Whether it has a screenshot."`
+	IsNew          *bool    `json:"is_new,omitempty" doc:"Whether the latest run of its enumeration saw it first."`
+	IsInternal     *bool    `json:"is_internal,omitempty" doc:"Whether its address is not of the public internet."`
+	OnlyDNS        *bool    `json:"only_dns,omitempty" doc:"true: only names, which are no addresses."`
+	OnlyIP         *bool    `json:"only_ip,omitempty" doc:"true: only assets whose host is an address."`
+	Search         string   `json:"search,omitempty" maxLength:"200" doc:"A part of the host, the title, an address, a technology or a label."`
+	Labels         string   `json:"labels,omitempty" doc:"Labels, separated by commas."`
+	Host           string   `json:"host,omitempty" doc:"Hosts, separated by commas; a * stands for anything."`
+	Port           string   `json:"port,omitempty" doc:"Ports, separated by commas."`
+	StatusCode     string   `json:"status_code,omitempty" doc:"HTTP statuses, separated by commas."`
+	ContentLength  string   `json:"content_length,omitempty" doc:"Lengths of bodies in bytes, separated by commas."`
+	Title          string   `json:"title,omitempty" doc:"Parts of titles, separated by commas."`
+	Domain         []string `json:"domain,omitempty" maxItems:"1000" doc:"Domains: hosts at and below them."`
+	CNAME          string   `json:"cname,omitempty" doc:"Canonical names, separated by commas; a * stands for anything."`
+	Technologies   string   `json:"technologies,omitempty" doc:"Technologies, separated by commas, with their version or without."`
+	IP             string   `json:"ip,omitempty" doc:"Addresses and networks in CIDR notation, separated by commas."`
+	Favicon        string   `json:"favicon,omitempty" doc:"Hashes of favicons, separated by commas."`
+	Time           string   `json:"time,omitempty" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Seen first in this time."`
+	StartDate      string   `json:"start_date,omitempty" doc:"Seen first on this day or later, as 2006-01-02, or at this time, as RFC 3339 has it."`
+	EndDate        string   `json:"end_date,omitempty" doc:"Seen first on this day or before; of a time, before it."`
+	CustomFilter   string   `json:"custom_filter,omitempty" maxLength:"2000" doc:"Conditions in words, such as: status_code >= 400 && !(host ~ \"test\")."`
+	NotSeenForDays int      `json:"not_seen_for_days,omitempty" minimum:"1" maximum:"36500" doc:"Not seen for so many days, although a run of its enumeration looked at everything since."`
+	EnumerationIDs []string `json:"enumeration_ids,omitempty" maxItems:"1000" doc:"Of these enumerations."`
+
+	// A word that is not known must not come to mean all assets.
+	_ struct{} `additionalProperties:"false"`
+}
+
+// Filter is Filters, read.
+type Filter struct {
+	Enumerations                                              []string
+	IDs                                                       []int64
+	Tech, Favicon, Screenshot, New, Internal, OnlyDNS, OnlyIP *bool
+
+	Search                                             string
+	Labels, Hosts, Titles, Domains, CNAMEs, Techs, IPs []string
+	Favicons                                           []string
+	Ports, Statuses, Lengths                           []int64
+	Since, Until                                       time.Time // created
+	Unseen                                             time.Time // not seen since; zero: all
+	Custom                                             *Condition
+	FirstRun                                           int64    // of Enumerations, seen first in this run of theirs; 0: any
+	Before                                             int64    // numbers below; 0: all
+	And                                                []Filter // and what these pick
+}
+
+// maxWords bounds how many words one field may have.
+const maxWords = 1000
+
+// Parse reads filters, at a moment that names of time ranges count from. An error names
+// the parameter.
+func (q Filters) Parse(now time.Time) (f Filter, err error) {
+	f = Filter{
+		Enumerations: q.EnumerationIDs, Tech: q.IsTech, Favicon: q.IsFavicon, Screenshot: q.IsScreenshot, New: q.IsNew, Internal: q.IsInternal,
+		OnlyDNS: q.OnlyDNS, OnlyIP: q.OnlyIP, Search: strings.ToLower(strings.TrimSpace(q.Search)), Domains: domains(q.Domain),
+	}
+	for _, list := range []struct {
+		param, text string
+		to          *[]string
+	}{
+		{"labels", q.Labels, &f.Labels}, {"host", q.Host, &f.Hosts}, {"title", q.Title, &f.Titles}, {"cname", q.CNAME, &f.CNAMEs},
+		{"technologies", q.Technologies, &f.Techs}, {"ip", q.IP, &f.IPs}, {"favicon", q.Favicon, &f.Favicons},
+	} {
+		if *list.to, err = commas(list.param, list.text); err != nil {
+			return f, err
+		}
+	}
+	for _, list := range []struct {
+		param, text string
+		most        int64
+		to          *[]int64
+	}{{"port", q.Port, 65535, &f.Ports}, {"status_code", q.StatusCode, 999, &f.Statuses}, {"content_length", q.ContentLength, 1 << 62, &f.Lengths}} {
+		if *list.to, err = integers(list.param, list.text, list.most); err != nil {
+			return f, err
+		}
+	}
+	for _, text := range f.IPs {
+		if _, err := network(text); err != nil {
+			return f, errs.Field("ip", "ip must be addresses or networks, as 192.0.2.1 or 192.0.2.0/24, and %.40q is neither.", text)
+		}
+	}
+	if len(f.Domains) > maxWords {
+		return f, errs.Field("domain", "domain must name at most %d domains.", maxWords)
+	}
+	if len(q.Search) > 200 {
+		return f, errs.Field("search", "search must have at most 200 bytes.")
+	}
+	if q.NotSeenForDays < 0 || q.NotSeenForDays > 36500 {
+		return f, errs.Field("not_seen_for_days", "not_seen_for_days must be between 1 and 36500.")
+	}
+	if q.NotSeenForDays > 0 {
+		f.Unseen = now.AddDate(0, 0, -q.NotSeenForDays)
+	}
+	if err := f.readTimes(q, now); err != nil {
+		return f, err
+	}
+	f.Custom, err = ParseCondition(q.CustomFilter)
+	return f, err
+}
+
+func (f *Filter) readTimes(q Filters, now time.Time) (err error) {
+	var known bool
+	if f.Since, known = Since(q.Time, now); !known {
+		return errs.Field("time", "time must be one of %s.", strings.Join(TimeRanges, ", "))
+	}
+	start, err := Moment("start_date", q.StartDate, false)
+	if err != nil {
+		return err
+	}
+	if start.After(f.Since) {
+		f.Since = start
+	}
+	if f.Until, err = Moment("end_date", q.EndDate, true); err != nil {
+		return err
+	}
+	if !start.IsZero() && !f.Until.IsZero() && !start.Before(f.Until) {
+		return errs.Field("end_date", "end_date must not be before start_date.")
+	}
+	return nil
+}
+
+// Moment reads a day (2006-01-02) or a time (RFC 3339) of a parameter, in UTC; empty is
+// the zero time. A day at the end of a range means the end of the day.
+func Moment(param, text string, end bool) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		if end {
+			t = t.AddDate(0, 0, 1)
+		}
+		return t, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.Year() < 1970 {
+		return t, errs.Field(param, "%s must be a day, as 2006-01-02, or a time, as 2006-01-02T15:04:05Z.", param)
+	}
+	return t.UTC(), nil
+}
+
+// TimeRanges are the names of time ranges (TimeRangeQueryParameter).
+var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months", "all_time"}
+
+// Since is when a time range begins.
+func Since(name string, now time.Time) (begins time.Time, known bool) {
+	switch name {
+	case "", "all_time":
+		return time.Time{}, true
+	case "last_day":
+		return now.AddDate(0, 0, -1), true
+	case "last_week":
+		return now.AddDate(0, 0, -7), true
+	case "last_month":
+		return now.AddDate(0, -1, 0), true
+	case "last_3_months":
+		return now.AddDate(0, -3, 0), true
+	case "last_6_months":
+		return now.AddDate(0, -6, 0), true
+	case "last_12_months":
+		return now.AddDate(-1, 0, 0), true
+	}
+	return time.Time{}, false
+}
+
+// Empty reports whether filters say nothing.
+func (q Filters) Empty() bool {
+	for _, set := range []bool{
+		q.IsTech != nil, q.IsFavicon != nil, q.IsScreenshot != nil, q.IsNew != nil, q.IsInternal != nil, q.OnlyDNS != nil, q.OnlyIP != nil,
+		len(q.Domain) > 0, len(q.EnumerationIDs) > 0, q.NotSeenForDays > 0, q.Time != "" && q.Time != "all_time",
+	} {
+		if set {
+			return false
+		}
+	}
+	return q.Search+q.Labels+q.Host+q.Port+q.StatusCode+q.ContentLength+q.Title+q.CNAME+q.Technologies+q.IP+q.Favicon+q.StartDate+q.EndDate+q.CustomFilter == ""
+}
+
+// commas is the words of a list in lower case, without empty ones.
+func commas(param, text string) (out []string, err error) {
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.ToLower(strings.TrimSpace(item)); item != "" {
+			out = append(out, item)
+		}
+		if len(out) > maxWords {
+			return nil, errs.Field(param, "%s must have at most %d values.", param, maxWords)
+		}
+	}
+	return out, nil
+}
+
+func integers(param, text string, most int64) (out []int64, err error) {
+	texts, err := commas(param, text)
+	for _, item := range texts {
+		n, err := strconv.ParseInt(item, 10, 64)
+		if err != nil || n < 0 || n > most {
+			return nil, errs.Field(param, "%s must be whole numbers between 0 and %d, separated by commas, and %.40q is not.", param, most, item)
+		}
+		out = append(out, n)
+	}
+	return out, err
+}
+
+func domains(names []string) (out []string) {
+	for _, name := range names {
+		if name = strings.Trim(strings.ToLower(strings.TrimSpace(name)), ".*"); name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// network reads an address, or a network in CIDR notation.
+func network(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		p, err := netip.ParsePrefix(text)
+		return p.Masked(), err
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	a = a.Unmap()
+	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// With is filters with what others say: a word is added to the words of its field, and
+// whatever else is given takes the place of what was there.
+func (q Filters) With(up Filters) Filters {
+	for _, flag := range []struct{ old, up **bool }{
+		{&q.IsTech, &up.IsTech}, {&q.IsFavicon, &up.IsFavicon}, {&q.IsScreenshot, &up.IsScreenshot}, {&q.IsNew, &up.IsNew},
+		{&q.IsInternal, &up.IsInternal}, {&q.OnlyDNS, &up.OnlyDNS}, {&q.OnlyIP, &up.OnlyIP},
+	} {
+		if *flag.up != nil {
+			*flag.old = *flag.up
+		}
+	}
+	for _, list := range []struct{ old, up *string }{
+		{&q.Labels, &up.Labels}, {&q.Host, &up.Host}, {&q.Port, &up.Port}, {&q.StatusCode, &up.StatusCode}, {&q.ContentLength, &up.ContentLength}, {&q.Title, &up.Title},
+		{&q.CNAME, &up.CNAME}, {&q.Technologies, &up.Technologies}, {&q.IP, &up.IP}, {&q.Favicon, &up.Favicon},
+	} {
+		if *list.old != "" && *list.up != "" {
+			*list.old += ","
+		}
+		*list.old += *list.up
+	}
+	for _, text := range []struct{ old, up *string }{
+		{&q.Search, &up.Search}, {&q.Time, &up.Time}, {&q.StartDate, &up.StartDate}, {&q.EndDate, &up.EndDate}, {&q.CustomFilter, &up.CustomFilter},
+	} {
+		if *text.up != "" {
+			*text.old = *text.up
+		}
+	}
+	q.Domain, q.EnumerationIDs = union(q.Domain, up.Domain), union(q.EnumerationIDs, up.EnumerationIDs)
+	if up.NotSeenForDays > 0 {
+		q.NotSeenForDays = up.NotSeenForDays
+	}
+	return q
+}

@@ -1,0 +1,144 @@
+package asset
+
+import (
+	"context"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Enumeration is what the inventory must know of one.
+type Enumeration struct {
+	ID         string // never given again, not even after its deletion
+	TeamID     string
+	Name       string
+	SourceType string // source_type of its assets, such as discovery or cloud
+}
+
+// Enroll makes an enumeration known before anything is seen of it, or gives it another
+// name. What is not enrolled has no lists, and nothing can be added to it.
+func (as *Assets) Enroll(ctx context.Context, tx *db.Tx, e Enumeration) error {
+	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO asset_enumeration (id, team_id, rev, name, source, run) VALUES (?, ?, ?, ?, ?, 0)
+		ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, name = excluded.name, source = excluded.source`, e.ID, e.TeamID, rev, db.Clean(e.Name), db.Clean(e.SourceType))
+	return err
+}
+
+// number gives out the next n numbers and the next revision of a team, and holds the
+// team's log until tx ends. It returns the first number, and the team's own.
+func (as *Assets) number(ctx context.Context, tx *db.Tx, teamID string, n int64) (teamNo, no, rev int64, err error) {
+	err = tx.QueryRow(ctx, `UPDATE asset_log SET last_no = last_no + ?, last_rev = last_rev + 1 WHERE team_id = ? RETURNING team_no, last_no, last_rev`, n, teamID).Scan(&teamNo, &no, &rev)
+	if db.IsNoRows(err) {
+		if err = tx.QueryRow(ctx, `INSERT INTO asset_team (one, last) VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET last = asset_team.last + 1 RETURNING last`).Scan(&teamNo); err != nil {
+			return 0, 0, 0, err
+		}
+		err = tx.QueryRow(ctx, `INSERT INTO asset_log (team_id, team_no, last_no, last_rev) VALUES (?, ?, ?, 1)
+			ON CONFLICT (team_id) DO UPDATE SET last_no = asset_log.last_no + excluded.last_no, last_rev = asset_log.last_rev + excluded.last_rev
+			RETURNING team_no, last_no, last_rev`, teamID, teamNo, n).Scan(&teamNo, &no, &rev)
+	}
+	return teamNo, no - n + 1, rev, err
+}
+
+// begin notes that a run of an enumeration is under way, and refuses one that is not
+// enrolled: it may have been deleted meanwhile.
+func (as *Assets) begin(ctx context.Context, tx *db.Tx, s Seen, rev int64) error {
+	var run int64
+	err := tx.QueryRow(ctx, `SELECT run FROM asset_enumeration WHERE id = ? AND team_id = ?`, s.EnumerationID, s.TeamID).Scan(&run)
+	if db.IsNoRows(err) {
+		return errs.Missing("enumeration")
+	}
+	if err != nil || run >= s.Run {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET run = ?, rev = ? WHERE id = ?`, s.Run, rev, s.EnumerationID); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO asset_run (enumeration_id, run, team_id, started_at) VALUES (?, ?, ?, ?) ON CONFLICT (enumeration_id, run) DO NOTHING`,
+		s.EnumerationID, s.Run, s.TeamID, db.At(s.At))
+	return err
+}
+
+// End is the end of a run.
+type End struct {
+	TeamID        string
+	EnumerationID string
+	Run           int64
+	At            time.Time
+	Covered       bool // it looked at everything: what it did not see is not there any more
+}
+
+// Totals are how much an enumeration has.
+type Totals struct {
+	Assets    int // rows
+	Hosts     int // different hosts
+	Ports     int // open ports
+	HTTP      int // that speak HTTP
+	Endpoints int // that were crawled
+	New       int // that the latest run saw first
+	Changed   int // in the latest run
+	Missing   int // that a later run, which looked at everything, did not see
+}
+
+// EndRun ends a run: what a run that covered everything did not see is marked as missing,
+// and policies about what has not been seen for some time are applied. The alerts that
+// policies ask for are jobs in the same transaction. Ended twice, it is ended once.
+func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (Totals, error) {
+	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
+	if err != nil {
+		return Totals{}, err
+	}
+	if err := as.begin(ctx, tx, Seen{TeamID: e.TeamID, EnumerationID: e.EnumerationID, Run: e.Run, At: e.At}, rev); err != nil {
+		return Totals{}, err
+	}
+	ended, err := tx.Exec(ctx, `UPDATE asset_run SET ended_at = ?, covered = ? WHERE enumeration_id = ? AND run = ? AND ended_at IS NULL`, db.At(e.At), e.Covered, e.EnumerationID, e.Run)
+	if err != nil {
+		return Totals{}, err
+	}
+	if ended > 0 {
+		if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET rev = ? WHERE id = ?`, rev, e.EnumerationID); err != nil {
+			return Totals{}, err
+		}
+		if e.Covered {
+			if err := as.miss(ctx, tx, e, rev); err != nil {
+				return Totals{}, err
+			}
+		}
+		if err := as.endPolicies(ctx, tx, e); err != nil {
+			return Totals{}, err
+		}
+	}
+	return total(ctx, tx, e.EnumerationID)
+}
+
+// miss marks what a run did not see. It is one statement a table, however much it is.
+func (as *Assets) miss(ctx context.Context, tx *db.Tx, e End, rev int64) error {
+	const missed = ` FROM asset WHERE enumeration_id = ? AND run < ? AND NOT is_missing`
+	at := db.At(e.At)
+	if _, err := tx.Exec(ctx, `INSERT INTO asset_change (team_id, rev, no, type, at, actor, fields) SELECT team_id, ?, no, ?, ?, '', ?`+missed,
+		rev, NotSeen, at, []byte(`[{"name":"is_missing","from":false,"to":true}]`), e.EnumerationID, e.Run); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`) SELECT ?, ?, team_id, `+rowColumns+missed, at, rev, e.EnumerationID, e.Run); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `UPDATE asset SET is_missing = ?, since = ?, rev = ? WHERE enumeration_id = ? AND run < ? AND NOT is_missing`, true, at, rev, e.EnumerationID, e.Run)
+	return err
+}
+
+// total counts an enumeration.
+func total(ctx context.Context, q db.Querier, enumerationID string) (t Totals, err error) {
+	err = q.QueryRow(ctx, `SELECT count(*), count(DISTINCT a.host), coalesce(sum(CASE WHEN a.port > 0 THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN a.service IN ('http', 'https') THEN 1 ELSE 0 END), 0), coalesce(sum(a.endpoints), 0),
+		coalesce(sum(CASE WHEN a.first_run = e.run THEN 1 ELSE 0 END), 0), coalesce(sum(CASE WHEN a.is_missing THEN 1 ELSE 0 END), 0)
+		FROM asset a JOIN asset_enumeration e ON e.id = a.enumeration_id WHERE a.enumeration_id = ?`, enumerationID).
+		Scan(&t.Assets, &t.Hosts, &t.Ports, &t.HTTP, &t.Endpoints, &t.New, &t.Missing)
+	if err != nil {
+		return t, err
+	}
+	err = q.QueryRow(ctx, `SELECT coalesce(max(r.changed), 0) FROM asset_run r JOIN asset_enumeration e ON e.id = r.enumeration_id AND e.run = r.run WHERE e.id = ?`, enumerationID).Scan(&t.Changed)
+	return t, err
+}

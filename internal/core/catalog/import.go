@@ -1,0 +1,317 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/core/catalog/starter"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"golang.org/x/sync/errgroup"
+)
+
+// Report is what an import did.
+type Report struct {
+	Set       string
+	Tag       string  // the release
+	Digest    string  // of the set, hex; the same for a folder and for its zip
+	Total     int     // templates in the set now
+	New       int     // that it did not have before
+	Updated   int     // whose text is another
+	Removed   int     // that it has no longer
+	Unchanged bool    // it had this set already: nothing was written
+	Refused   []error // why files that look like templates were left out, by path
+}
+
+// Import replaces the public or the early set by that of a source, in one transaction:
+// when it fails or is interrupted the old set stays. What was known keeps its time and
+// release of arrival. A set without a single good template is refused.
+func (c *Catalog) Import(ctx context.Context, s Source) (Report, error) {
+	set := PublicSet
+	if s.Early {
+		set = EarlySet
+	}
+	if s.From == "" {
+		if err := c.db.QueryRow(ctx, `SELECT source FROM template_scope WHERE scope = ?`, set).Scan(&s.From); err != nil && !db.IsNoRows(err) {
+			return Report{}, err
+		}
+		if s.From == "" {
+			return Report{}, errs.Field("from", "from is required: say where the templates are. The next time it is known.")
+		}
+	}
+	o, err := c.open(ctx, s)
+	if err != nil {
+		return Report{}, err
+	}
+	report, err := c.importFS(ctx, set, s.From, o.tag, o.files)
+	return report, errors.Join(err, o.close())
+}
+
+// starterTag is the release of what comes with the binary.
+const starterTag = "builtin"
+
+// ImportStarter brings the starter set of this binary into the database; it writes nothing
+// when it is there.
+func (c *Catalog) ImportStarter(ctx context.Context) (Report, error) {
+	return c.importFS(ctx, StarterSet, starterTag, starterTag, starter.FS())
+}
+
+func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files fs.FS) (Report, error) {
+	report := Report{Set: set, Tag: tag}
+	found, err := collect(ctx, files)
+	if err != nil {
+		return report, err
+	}
+	report.Digest = found.digest
+	var digest, known string
+	err = c.db.QueryRow(ctx, `SELECT digest, release_tag FROM template_scope WHERE scope = ?`, set).Scan(&digest, &known)
+	if err != nil && !db.IsNoRows(err) {
+		return report, err
+	}
+	if digest == report.Digest && (tag == "" || tag == known) {
+		report.Unchanged, report.Tag = true, known
+		return report, c.db.QueryRow(ctx, `SELECT count(*) FROM template WHERE scope = ?`, set).Scan(&report.Total)
+	}
+	r := reader{judge: c.Judge, files: files, named: map[string][]byte{}}
+	rows, wrong, err := r.all(ctx, found.texts)
+	if err != nil {
+		return report, err
+	}
+	report.Refused, report.Total = slices.Concat(found.refused, wrong), len(rows)
+	if len(rows) == 0 {
+		return report, errs.New(errs.Invalid, "no_templates", "%s has no template that is well-formed. The old set stays.", source).At("from").Because(errors.Join(report.Refused...))
+	}
+	additions := newAdditions(files)
+	err = c.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := c.hold(ctx, tx, set); err != nil {
+			return err
+		}
+		if err := c.replace(ctx, tx, set, rows, additions, &report); err != nil {
+			return err
+		}
+		if err := replaceFiles(ctx, tx, set, r.named); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE template_scope SET digest = ?, source = ?, release_tag = ? WHERE scope = ?`, report.Digest, db.Clean(source), db.Clean(tag), set)
+		return err
+	})
+	return report, err
+}
+
+// newAdditions are the paths that a release says are new in it; nil when it does not say.
+func newAdditions(files fs.FS) map[string]bool {
+	list, err := readBounded(files, ".new-additions", 1<<20)
+	if err != nil {
+		return nil
+	}
+	out := map[string]bool{}
+	for line := range bytes.Lines(list) {
+		out[strings.TrimSpace(string(line))] = true
+	}
+	return out
+}
+
+// row is a template on its way into the database.
+type row struct {
+	Template
+	userID   string
+	requests int
+	files    map[string]string // the names that it uses for files → their paths in the set
+}
+
+// reader judges the templates of a source.
+type reader struct {
+	judge Judge
+	files fs.FS
+
+	mu    sync.Mutex
+	total int               // bytes of named
+	named map[string][]byte // path → text of the files that templates name
+}
+
+// all reads texts on all processors. Of templates with the same id the first stays.
+func (r *reader) all(ctx context.Context, texts []text) (rows []row, refused []error, err error) {
+	read, failed := make([]row, len(texts)), make([]error, len(texts))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, t := range texts {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			read[i], failed[i] = r.one(t)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	seen := map[string]string{}
+	for i, one := range read {
+		if failed[i] == nil && seen[one.ID] != "" {
+			failed[i] = syntax.Fault(one.Path, 1, 0, "id", "%s has this id already", seen[one.ID])
+		}
+		if failed[i] != nil {
+			refused = append(refused, failed[i])
+			continue
+		}
+		seen[one.ID] = one.Path
+		rows = append(rows, one)
+	}
+	return rows, refused, nil
+}
+
+func (r *reader) one(t text) (row, error) {
+	out := row{files: map[string]string{}}
+	parsed, requests, err := r.judge(t.path, t.data, func(name string) ([]byte, error) {
+		at, text, err := r.file(t.path, name)
+		if err == nil {
+			out.files[name] = at
+		}
+		return text, err
+	})
+	if err != nil && parsed == nil { // one that only this build cannot run is kept and shown
+		return out, err
+	}
+	out.requests = requests
+	out.Template = Template{ID: parsed.ID, WrittenID: parsed.ID, Path: t.path, Type: parsed.Type(), Info: parsed.Info, Raw: t.data, Digest: parsed.Digest}
+	return out, nil
+}
+
+// file finds what a template means by the name of a file: from the top of the set, from
+// its own folder, or from those above it.
+func (r *reader) file(template, name string) (at string, text []byte, err error) {
+	for base := path.Dir(template); ; base = path.Dir(base) {
+		for _, at := range []string{path.Join(base, name), path.Clean(name)} {
+			if !fs.ValidPath(at) || at == "." {
+				continue
+			}
+			if text, err := r.read(at); err == nil || !errors.Is(err, fs.ErrNotExist) {
+				return at, text, err
+			}
+		}
+		if base == "." || base == "/" {
+			return "", nil, fmt.Errorf("there is no file %.200s that the template may read", name)
+		}
+	}
+}
+
+func (r *reader) read(at string) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text, ok := r.named[at]; ok {
+		return text, nil
+	}
+	info, err := fs.Stat(r.files, at)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, fs.ErrNotExist
+	}
+	text, err := readBounded(r.files, at, syntax.MaxBytes)
+	if r.total += len(text); err == nil && r.total > maxText {
+		err = errTooLarge
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	r.named[at] = text
+	return text, nil
+}
+
+// replace makes the templates of a set those of rows, and counts what that changes.
+func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row, additions map[string]bool, report *Report) error {
+	now := db.At(c.Now()).Time
+	old, err := known(ctx, tx, set)
+	if err != nil {
+		return err
+	}
+	first := len(old) == 0
+	if _, err := tx.Exec(ctx, `UPDATE template SET is_new = FALSE WHERE scope = ? AND is_new`, set); err != nil {
+		return err
+	}
+	var changed []row
+	var gone []string
+	for i := range rows {
+		one := &rows[i]
+		was, ok := old[one.ID]
+		delete(old, one.ID)
+		one.Scope, one.ReleaseTag, one.CreatedAt, one.UpdatedAt = set, db.Clean(report.Tag), now, now
+		switch {
+		case !ok:
+			report.New++
+			one.IsNew = additions == nil && !first
+		case was.Digest == one.Digest && was.Path == one.Path:
+			one.UpdatedAt = was.UpdatedAt
+		default:
+			report.Updated++
+		}
+		if ok {
+			one.ReleaseTag, one.CreatedAt = was.ReleaseTag, was.CreatedAt
+		}
+		one.IsNew = one.IsNew || additions[one.Path]
+		if !ok || one.UpdatedAt.Equal(now) || one.IsNew {
+			changed = append(changed, *one)
+			if ok {
+				gone = append(gone, one.ID) // for a moment
+			}
+		}
+	}
+	report.Removed = len(old)
+	gone = append(gone, slices.Collect(maps.Keys(old))...)
+	for part := range slices.Chunk(gone, 500) {
+		var w db.Where
+		w.And("scope = ?", set)
+		db.In(&w, "id", part)
+		if _, err := tx.Exec(ctx, `DELETE FROM template`+w.String(), w.Args...); err != nil {
+			return err
+		}
+	}
+	return insert(ctx, tx, changed)
+}
+
+// known are the templates that a set has, by id, as far as replace compares them.
+func known(ctx context.Context, tx *db.Tx, set string) (map[string]Template, error) {
+	out := map[string]Template{}
+	rows, err := tx.Query(ctx, `SELECT id, path, digest, release_tag, created_at, updated_at FROM template WHERE scope = ?`, set)
+	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+		var t Template
+		var created, updated db.Time
+		err := r.Scan(&t.ID, &t.Path, &t.Digest, &t.ReleaseTag, &created, &updated)
+		t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
+		out[t.ID] = t
+		return struct{}{}, err
+	})
+	return out, err
+}
+
+func insert(ctx context.Context, tx *db.Tx, rows []row) error {
+	values := make([][]any, len(rows))
+	for i, r := range rows {
+		values[i] = []any{
+			r.Scope, r.ID, r.WrittenID, r.userID, db.Clean(r.Path), db.Clean(r.Info.Name), r.Type, db.Doc(r.Info), r.Prompt, r.Digest, r.ReleaseTag, r.IsNew,
+			r.requests, db.Doc(r.files), db.At(r.CreatedAt), db.At(r.UpdatedAt), r.Raw,
+		}
+	}
+	return tx.Insert(ctx, `template (scope, id, written_id, user_id, path, name, type, info, prompt, digest, release_tag, is_new, requests, files, created_at, updated_at, raw)`, values)
+}
+
+// replaceFiles makes the files of a set those that its templates name.
+func replaceFiles(ctx context.Context, tx *db.Tx, set string, files map[string][]byte) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM template_file WHERE scope = ?`, set); err != nil {
+		return err
+	}
+	rows := make([][]any, 0, len(files))
+	for _, at := range slices.Sorted(maps.Keys(files)) {
+		rows = append(rows, []any{set, db.Clean(at), files[at]})
+	}
+	return tx.Insert(ctx, `template_file (scope, path, text)`, rows)
+}

@@ -1,0 +1,332 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// ShareType says who may read a shared template, besides the team that shares it.
+type ShareType string
+
+// The types of the specification.
+const (
+	Unlisted     ShareType = "unlisted"     // whoever has the link
+	Organization ShareType = "organization" // the organizations that are named: a team by its id, or an e-mail domain
+	Users        ShareType = "users"        // the users whose e-mail addresses are named
+)
+
+// ShareTypes are all types.
+var ShareTypes = []ShareType{Unlisted, Organization, Users}
+
+// Share is a template under a link.
+type Share struct {
+	ID            string // the link; the id under which strangers know the template
+	TemplateID    string // the team's own id of it
+	Type          ShareType
+	TTL           string // as it was given, such as 1d; empty: for ever
+	Emails        []string
+	Organizations []string
+	ExpiresAt     time.Time // zero: never
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+
+	teamID string
+}
+
+// ShareUpdate is what to change; nil leaves a field as it is.
+type ShareUpdate struct {
+	Type          *ShareType
+	TTL           *string // counted from now
+	Emails        []string
+	Organizations []string
+}
+
+const maxShared = 100 // addresses, and organizations, of one share
+
+// ttlShape is a number and a unit.
+var ttlShape = regexp.MustCompile(`^(\d{1,6})(s|min|h|d|w|m|y)$`)
+
+// Expiry is when a link ends that is made now and lives for ttl: a number of s, min, h, d,
+// w, m (months) or y, such as 1d or 1m. The zero time, never, for none, 0 and never.
+func Expiry(ttl string, now time.Time) (time.Time, error) {
+	if ttl == "" || ttl == "0" || ttl == "never" {
+		return time.Time{}, nil
+	}
+	m := ttlShape.FindStringSubmatch(ttl)
+	if m == nil {
+		return time.Time{}, errs.Field("ttl", "ttl must be a number of s, min, h, d, w, m (months) or y, such as 1d or 1m; or never.")
+	}
+	n, _ := strconv.Atoi(m[1]) // six digits
+	if n == 0 {
+		return time.Time{}, errs.Field("ttl", "ttl must be above 0.")
+	}
+	var end time.Time
+	switch unit := m[2]; unit {
+	case "d":
+		end = now.AddDate(0, 0, n)
+	case "w":
+		end = now.AddDate(0, 0, 7*n)
+	case "m":
+		end = now.AddDate(0, n, 0)
+	case "y":
+		end = now.AddDate(n, 0, 0)
+	default:
+		end = now.Add(time.Duration(n) * map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}[unit])
+	}
+	if end.Year() > 9000 {
+		return time.Time{}, errs.Field("ttl", "ttl must end before the year 9000.")
+	}
+	return end, nil
+}
+
+// apply changes a share, and refuses what cannot be meant.
+func (s *Share) apply(up ShareUpdate, now time.Time) (err error) {
+	if up.Type != nil {
+		s.Type = *up.Type
+	}
+	if !slices.Contains(ShareTypes, s.Type) {
+		return errs.Field("share_type", "share_type must be unlisted, organization or users.")
+	}
+	if up.TTL != nil {
+		if s.ExpiresAt, err = Expiry(*up.TTL, now); err != nil {
+			return err
+		}
+		s.TTL = *up.TTL
+	}
+	if up.Emails != nil {
+		s.Emails = []string{}
+		for _, text := range up.Emails {
+			email, err := account.ParseEmail(text)
+			if err != nil {
+				return errs.Field("emails", "emails: %.80q is no e-mail address.", text)
+			}
+			if !slices.Contains(s.Emails, email) {
+				s.Emails = append(s.Emails, email)
+			}
+		}
+	}
+	if up.Organizations != nil {
+		s.Organizations = []string{}
+		for _, text := range up.Organizations {
+			text = strings.TrimSpace(text)
+			if text == "" || len(text) > 253 || db.Clean(text) != text {
+				return errs.Field("organizations", "organizations: %.80q is neither the id of a team nor an e-mail domain.", text)
+			}
+			if !slices.Contains(s.Organizations, text) {
+				s.Organizations = append(s.Organizations, text)
+			}
+		}
+	}
+	switch {
+	case len(s.Emails) > maxShared:
+		return errs.Field("emails", "emails must be at most %d.", maxShared)
+	case len(s.Organizations) > maxShared:
+		return errs.Field("organizations", "organizations must be at most %d.", maxShared)
+	case s.Type == Users && len(s.Emails) == 0:
+		return errs.Field("emails", "emails is required: share_type users needs somebody to share with.")
+	}
+	return nil
+}
+
+// opens reports whether a share may be read by somebody of a team with these addresses, or
+// with none by a stranger.
+func (s Share) opens(teamID string, emails []string, now time.Time) bool {
+	if !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt) {
+		return false
+	}
+	switch {
+	case s.Type == Unlisted || teamID == s.teamID && teamID != "":
+		return true
+	case s.Type == Users:
+		return slices.ContainsFunc(emails, func(e string) bool { return slices.Contains(s.Emails, e) })
+	}
+	return slices.ContainsFunc(s.Organizations, func(o string) bool {
+		return teamID != "" && o == teamID || slices.ContainsFunc(emails, func(e string) bool {
+			_, domain, ok := strings.Cut(e, "@")
+			return ok && strings.EqualFold(domain, strings.TrimPrefix(o, "@"))
+		})
+	})
+}
+
+// ShareTemplate puts a template of the caller's team under a link. A template that is
+// shared already, and whose link has not ended, is a Conflict.
+func (c *Catalog) ShareTemplate(ctx context.Context, templateID string, up ShareUpdate) (Share, error) {
+	caller, err := account.Writer(ctx)
+	if err != nil {
+		return Share{}, err
+	}
+	now := db.At(c.Now())
+	s := Share{
+		ID: ids.New(), TemplateID: db.Clean(templateID), Emails: []string{}, Organizations: []string{}, CreatedAt: now.Time, UpdatedAt: now.Time, teamID: caller.TeamID,
+	}
+	if err := s.apply(up, now.Time); err != nil {
+		return Share{}, err
+	}
+	return s, c.db.Tx(ctx, func(tx *db.Tx) error {
+		var one int
+		err := tx.QueryRow(ctx, `SELECT 1 FROM template WHERE scope = ? AND id = ?`+tx.Speaks().ForUpdate(), caller.TeamID, s.TemplateID).Scan(&one)
+		if db.IsNoRows(err) {
+			return missing()
+		}
+		if err != nil {
+			return err
+		}
+		// A link that has ended is none: the template gets a new one.
+		if _, err := tx.Exec(ctx, `DELETE FROM template_share WHERE team_id = ? AND template_id = ? AND expires_at <= ?`, caller.TeamID, s.TemplateID, now); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO template_share (id, team_id, template_id, user_id, share_type, ttl, emails, organizations, expires_at, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			s.ID, caller.TeamID, s.TemplateID, caller.UserID, s.Type, s.TTL, db.Doc(s.Emails), db.Doc(s.Organizations), db.At(s.ExpiresAt), now, now)
+		if db.IsDuplicate(err) {
+			return errs.New(errs.Conflict, "template_is_shared", "The template is shared already: change how, or end it first.").At("template_id")
+		}
+		return err
+	})
+}
+
+const shareColumns = `h.id, h.team_id, h.template_id, h.share_type, h.ttl, h.emails, h.organizations, h.expires_at, h.created_at, h.updated_at`
+
+func (s *Share) into() ([]any, func()) {
+	var emails, organizations db.JSON[[]string]
+	var expires, created, updated db.Time
+	return []any{&s.ID, &s.teamID, &s.TemplateID, &s.Type, &s.TTL, &emails, &organizations, &expires, &created, &updated}, func() {
+		s.Emails, s.Organizations, s.ExpiresAt, s.CreatedAt, s.UpdatedAt = emails.V, organizations.V, expires.Time, created.Time, updated.Time
+	}
+}
+
+// share finds a share that has not ended by its link, or by the id of the template that it
+// shares.
+func (c *Catalog) share(ctx context.Context, q db.Querier, cond string, args ...any) (s Share, err error) {
+	into, done := s.into()
+	err = q.QueryRow(ctx, `SELECT `+shareColumns+` FROM template_share h WHERE (h.expires_at IS NULL OR h.expires_at > ?) AND `+cond, append([]any{db.At(c.Now())}, args...)...).Scan(into...)
+	if db.IsNoRows(err) {
+		err = missing()
+	}
+	done()
+	return s, err
+}
+
+// ownShare is a share of the caller's team, by its link or by the id of its template.
+func (c *Catalog) ownShare(ctx context.Context, q db.Querier, id string) (Share, error) {
+	caller, err := account.Writer(ctx)
+	if err != nil {
+		return Share{}, err
+	}
+	id = db.Clean(id)
+	return c.share(ctx, q, `h.team_id = ? AND (h.id = ? OR h.template_id = ?)`+q.Speaks().ForUpdate(), caller.TeamID, id, id)
+}
+
+// UpdateShare changes how a template of the caller's team is shared. NotFound when it is
+// not shared, Invalid for what cannot be meant.
+func (c *Catalog) UpdateShare(ctx context.Context, id string, up ShareUpdate) (s Share, err error) {
+	return s, c.db.Tx(ctx, func(tx *db.Tx) error {
+		if s, err = c.ownShare(ctx, tx, id); err != nil {
+			return err
+		}
+		now := db.At(c.Now())
+		if err := s.apply(up, now.Time); err != nil {
+			return err
+		}
+		s.UpdatedAt = now.Time
+		_, err = tx.Exec(ctx, `UPDATE template_share SET share_type = ?, ttl = ?, emails = ?, organizations = ?, expires_at = ?, updated_at = ? WHERE id = ?`,
+			s.Type, s.TTL, db.Doc(s.Emails), db.Doc(s.Organizations), db.At(s.ExpiresAt), now, s.ID)
+		return err
+	})
+}
+
+// Unshare ends a link of the caller's team; shared again, the template gets another one.
+// NotFound when it is not shared.
+func (c *Catalog) Unshare(ctx context.Context, id string) error {
+	return c.db.Tx(ctx, func(tx *db.Tx) error {
+		s, err := c.ownShare(ctx, tx, id)
+		if err == nil {
+			_, err = tx.Exec(ctx, `DELETE FROM template_share WHERE id = ?`, s.ID)
+		}
+		return err
+	})
+}
+
+// Shared is a template that somebody shares with the caller, by its link; or by the
+// template's own id, unless the link is what opens it. Nobody, who has no caller in the
+// context, may read what is unlisted. NotFound for all else.
+func (c *Catalog) Shared(ctx context.Context, id string) (Share, Template, error) {
+	caller, _ := account.From(ctx) // without one, nobody's
+	var emails []string
+	if caller.Email != "" {
+		emails = []string{caller.Email}
+	}
+	return c.sharedWith(ctx, id, caller.TeamID, emails)
+}
+
+func (c *Catalog) sharedWith(ctx context.Context, id, teamID string, emails []string) (Share, Template, error) {
+	id = db.Clean(id)
+	s, err := c.share(ctx, c.db, `(h.id = ? OR h.template_id = ?)`, id, id)
+	if err != nil {
+		return s, Template{}, err
+	}
+	if byLink := s.ID == id; !s.opens(teamID, emails, c.Now()) || !byLink && s.Type == Unlisted && teamID != s.teamID {
+		return Share{}, Template{}, missing()
+	}
+	t, err := c.one(ctx, c.db, "t.scope = ? AND t.id = ?", s.teamID, s.TemplateID)
+	return s, t, err
+}
+
+// SharedTemplate is a share and what it shares.
+type SharedTemplate struct {
+	Share
+	Template Template
+}
+
+// Shares is a window of what the caller's team shares, and how many there are: by sorts of
+// Sortable, then the newest link first.
+func (c *Catalog) Shares(ctx context.Context, sorts []page.Sort, w page.Window, raw bool) ([]SharedTemplate, int, error) {
+	caller, err := account.From(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	x, err := c.current(ctx, caller.TeamID)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := c.db.Query(ctx, `SELECT `+shareColumns+` FROM template_share h WHERE h.team_id = ? AND (h.expires_at IS NULL OR h.expires_at > ?)`, caller.TeamID, db.At(c.Now()))
+	all, err := db.Collect(rows, err, func(r db.Row) (s Share, err error) {
+		into, done := s.into()
+		err = r.Scan(into...)
+		done()
+		return s, err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	all = slices.DeleteFunc(all, func(s Share) bool { _, ok := x.byID[s.TemplateID]; return !ok })
+	entryOf := func(s Share) *entry { return &x.entries[x.byID[s.TemplateID]] }
+	slices.SortFunc(all, func(a, b Share) int {
+		return cmp.Or(compareAll(sorts, entryOf(a), entryOf(b)), strings.Compare(b.ID, a.ID))
+	})
+	total := len(all)
+	from := min(w.Offset, total)
+	all = all[from:min(total, from+w.Limit)]
+	entries := make([]*entry, len(all))
+	for i, s := range all {
+		entries[i] = entryOf(s)
+	}
+	templates, err := c.fetch(ctx, entries, raw)
+	out := make([]SharedTemplate, 0, len(templates))
+	for _, t := range templates {
+		n := slices.IndexFunc(all, func(s Share) bool { return s.TemplateID == t.ID })
+		out = append(out, SharedTemplate{all[n], t})
+	}
+	return out, total, err
+}

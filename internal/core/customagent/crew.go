@@ -1,0 +1,251 @@
+// Package crew keeps the agents that people describe for their tasks: what such an agent
+// knows and is for, and which tools it has. It is words and names, never code.
+package customagent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// The bounds of an agent, in bytes and counts, and how many a user may have in a team.
+const (
+	maxName    = 128
+	maxWords   = 2000   // of its description, and of when to use it
+	maxContext = 20_000 // bytes
+	maxTags    = 50
+	maxTag     = 64
+	maxAgents  = 1000
+)
+
+// Agent is one that a person described (agent API, Agents). It is its owner's alone.
+type Agent struct {
+	ID            string
+	Name          string
+	Description   string
+	WhenToUse     string   // for an agent that leads others
+	SystemContext string   // what it is told before all instructions, below the product's own rules
+	Tags          []string // for people
+	NativeTools   []string // of the toolbox; empty: all
+	Version       int      // from 1; grows with each change
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+}
+
+// Hash names what the agent is told and may do: the same as long as that stays.
+func (a Agent) Hash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Name, a.Description, a.WhenToUse, a.SystemContext, a.NativeTools))
+	return hex.EncodeToString(sum[:])
+}
+
+// Update is what was sent of an agent: nil leaves it.
+type Update struct {
+	Name          *string
+	Description   *string
+	WhenToUse     *string
+	SystemContext *string
+	Tags          *[]string
+	NativeTools   *[]string
+}
+
+// Crew is the slice.
+type Crew struct {
+	db    *db.DB
+	tools []string
+	now   func() time.Time
+}
+
+// New makes the slice. tools are the names that an agent's tools are chosen from.
+func New(d *db.DB, tools []string) *Crew { return &Crew{db: d, tools: tools, now: time.Now} }
+
+// Create keeps a new agent of the caller's. Invalid names the field at fault; a name that
+// the caller has already is a Conflict.
+func (cr *Crew) Create(ctx context.Context, up Update) (Agent, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Agent{}, err
+	}
+	now := db.At(cr.now())
+	a := Agent{ID: ids.New(), Version: 1, CreatedAt: now.Time, UpdatedAt: now.Time}
+	up.apply(&a)
+	if err := cr.check(a); err != nil {
+		return Agent{}, err
+	}
+	err = cr.db.Tx(ctx, func(tx *db.Tx) error {
+		var kept int
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
+			return err
+		}
+		if kept >= maxAgents {
+			return errs.New(errs.Conflict, "too_many_agents", "There are %d agents; delete one first.", kept)
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags, native_tools, version, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			a.ID, c.TeamID, c.UserID, a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, now)
+		return err
+	})
+	return a, named(err)
+}
+
+// Update changes an agent of the caller's; tasks that have begun go on as they began.
+func (cr *Crew) Update(ctx context.Context, id string, up Update) (a Agent, err error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Agent{}, err
+	}
+	err = cr.db.Tx(ctx, func(tx *db.Tx) error {
+		if a, err = cr.find(ctx, tx, c.TeamID, c.UserID, id); err != nil {
+			return err
+		}
+		up.apply(&a)
+		if err := cr.check(a); err != nil {
+			return err
+		}
+		now := db.At(cr.now())
+		a.Version, a.UpdatedAt = a.Version+1, now.Time
+		_, err := tx.Exec(ctx, `UPDATE user_agent SET name = ?, description = ?, when_to_use = ?, system_context = ?, tags = ?, native_tools = ?, version = ?, updated_at = ? WHERE id = ?`,
+			a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, a.ID)
+		return err
+	})
+	return a, named(err)
+}
+
+func named(err error) error {
+	if db.IsDuplicate(err) {
+		return errs.New(errs.Conflict, "agent_exists", "There is an agent with this name.").At("name")
+	}
+	return err
+}
+
+func (up Update) apply(a *Agent) {
+	for _, field := range []struct {
+		to   *string
+		sent *string
+	}{{&a.Name, up.Name}, {&a.Description, up.Description}, {&a.WhenToUse, up.WhenToUse}, {&a.SystemContext, up.SystemContext}} {
+		if field.sent != nil {
+			*field.to = strings.TrimSpace(db.Clean(*field.sent))
+		}
+	}
+	for _, field := range []struct {
+		to   *[]string
+		sent *[]string
+	}{{&a.Tags, up.Tags}, {&a.NativeTools, up.NativeTools}} {
+		if field.sent != nil {
+			*field.to = *field.sent
+		}
+		if *field.to == nil {
+			*field.to = []string{}
+		}
+	}
+}
+
+func (cr *Crew) check(a Agent) error {
+	if a.Name == "" || len(a.Name) > maxName || strings.ContainsAny(a.Name, "\r\n") {
+		return errs.Field("name", "name must be one line of 1 to %d bytes.", maxName)
+	}
+	for _, text := range []struct {
+		field, text string
+		most        int
+	}{{"description", a.Description, maxWords}, {"when_to_use", a.WhenToUse, maxWords}, {"system_context", a.SystemContext, maxContext}} {
+		if len(text.text) > text.most {
+			return errs.Field(text.field, "%s must have at most %d bytes.", text.field, text.most)
+		}
+	}
+	if len(a.Tags) > maxTags || slices.ContainsFunc(a.Tags, func(tag string) bool { return strings.TrimSpace(tag) == "" || len(tag) > maxTag }) {
+		return errs.Field("tags", "tags must be at most %d, each of 1 to %d bytes.", maxTags, maxTag)
+	}
+	for _, tool := range a.NativeTools {
+		if !slices.Contains(cr.tools, tool) {
+			return errs.Field("native_tools", "native_tools: there is no tool %.60q. The tools are: %s.", tool, strings.Join(cr.tools, ", "))
+		}
+	}
+	return nil
+}
+
+// Delete forgets an agent of the caller's.
+func (cr *Crew) Delete(ctx context.Context, id string) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := cr.db.Exec(ctx, `DELETE FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), c.TeamID, c.UserID)
+	if err == nil && n == 0 {
+		err = errs.Missing("agent")
+	}
+	return err
+}
+
+// Find is an agent of the caller's.
+func (cr *Crew) Find(ctx context.Context, id string) (Agent, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Agent{}, err
+	}
+	return cr.find(ctx, cr.db, c.TeamID, c.UserID, id)
+}
+
+// FindAll lists the caller's agents by name.
+func (cr *Crew) FindAll(ctx context.Context) ([]Agent, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := cr.db.Query(ctx, `SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
+	return db.Collect(rows, err, scan)
+}
+
+// Check fails with Invalid, naming the field, when one of agents is none of the caller's.
+func (cr *Crew) Check(ctx context.Context, field string, agents ...string) error {
+	for _, id := range agents {
+		if _, err := cr.Find(ctx, id); errs.Is(err, errs.NotFound) {
+			return errs.Field(field, "%s: you have no agent with the id %.60q.", field, id)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForTask gives those of a user's agents that a task names, each once; missing are the
+// ids that are no longer there.
+func (cr *Crew) ForTask(ctx context.Context, teamID, userID string, agents ...string) (found []Agent, missing []string, err error) {
+	for _, id := range agents {
+		a, err := cr.find(ctx, cr.db, teamID, userID, id)
+		switch {
+		case errs.Is(err, errs.NotFound):
+			missing = append(missing, id)
+		case err != nil:
+			return nil, nil, err
+		case !slices.ContainsFunc(found, func(other Agent) bool { return other.ID == a.ID }):
+			found = append(found, a)
+		}
+	}
+	return found, missing, nil
+}
+
+func (cr *Crew) find(ctx context.Context, q db.Querier, teamID, userID, id string) (Agent, error) {
+	a, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), teamID, userID))
+	if db.IsNoRows(err) {
+		return Agent{}, errs.Missing("agent")
+	}
+	return a, err
+}
+
+const columns = `id, name, description, when_to_use, system_context, tags, native_tools, version, created_at, updated_at`
+
+func scan(r db.Row) (a Agent, err error) {
+	var tags, tools db.JSON[[]string]
+	var created, updated db.Time
+	err = r.Scan(&a.ID, &a.Name, &a.Description, &a.WhenToUse, &a.SystemContext, &tags, &tools, &a.Version, &created, &updated)
+	a.Tags, a.NativeTools, a.CreatedAt, a.UpdatedAt = tags.V, tools.V, created.Time, updated.Time
+	return a, err
+}

@@ -1,0 +1,116 @@
+package enumeration
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// deleted is the state of an enumeration whose rows are on their way out: it is found no
+// more, and no other state can be reached from it.
+const deleted Status = "deleted"
+
+// PurgeArgs is the job that deletes the rows of an enumeration that was deleted. It is
+// inserted in the transaction of its deletion.
+type PurgeArgs struct {
+	EnumerationID string `json:"enumeration_id"`
+	TeamID        string `json:"team_id"`
+}
+
+// Kind implements queue.Args.
+func (PurgeArgs) Kind() string { return "enumeration.purge" }
+
+// MaxDelete is how many enumerations one call deletes.
+const MaxDelete = 1000
+
+// Delete deletes enumerations of the caller's team with their assets, after stopping those
+// at work. One id that is not the team's, and nothing is deleted. param is the field that
+// names them. When it returns they are gone for everybody; their rows go in the background,
+// however many they are.
+func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 || len(ids) > MaxDelete {
+		return errs.Field(param, "%s must name 1 to %d enumerations.", param, MaxDelete)
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
+	return es.db.Tx(ctx, func(tx *db.Tx) error {
+		for _, id := range ids {
+			n, err := tx.Exec(ctx, `UPDATE enumeration SET updated_at = updated_at WHERE id = ? AND team_id = ? AND status <> ?`, db.Clean(id), c.TeamID, deleted)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return errs.Missing("enumeration")
+			}
+			if err := es.bury(ctx, tx, c.TeamID, id); err != nil {
+				return err
+			}
+		}
+		return es.assets.DeleteEnumerations(ctx, tx, c.TeamID, ids)
+	})
+}
+
+// bury stops an enumeration, and leaves of it what Purge deletes.
+func (es *Enumerations) bury(ctx context.Context, tx *db.Tx, teamID, id string) error {
+	if _, err := es.stop(ctx, tx, id); err != nil {
+		return err
+	}
+	if err := es.notices().Delete(ctx, tx, notification.OfEnumeration, id); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM enumeration_schedule WHERE enumeration_id = ?`, id); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE enumeration SET status = ? WHERE id = ?`, deleted, id); err != nil {
+		return err
+	}
+	_, err := es.queue.Insert(ctx, tx, PurgeArgs{id, teamID})
+	return err
+}
+
+// Purge deletes what is left of an enumeration that was deleted, in parts: a purge that
+// broke off goes on where it was. It leaves any other as it is.
+func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
+	if err := es.assets.Purge(ctx, a.TeamID, a.EnumerationID); err != nil {
+		return err
+	}
+	var status Status
+	err := es.db.QueryRow(ctx, `SELECT status FROM enumeration WHERE id = ?`, a.EnumerationID).Scan(&status)
+	if db.IsNoRows(err) || err == nil && status != deleted {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, rows := range []struct{ table, key string }{
+		{"enumeration_name", "run, host"}, {"enumeration_chunk", "run, n"}, {"enumeration_event", "run, kind, subject, detail"}, {"enumeration_source", "run, source, about"},
+	} {
+		if err := es.empty(ctx, rows.table, rows.key, "enumeration_id = ?", a.EnumerationID); err != nil {
+			return err
+		}
+	}
+	_, err = es.db.Exec(ctx, `DELETE FROM enumeration WHERE id = ? AND status = ?`, a.EnumerationID, deleted)
+	return err
+}
+
+// tidyRows is how many rows one transaction deletes.
+const tidyRows = 5_000
+
+// empty deletes the rows of a table for which a condition holds, some at a time. key is
+// what tells them apart.
+func (es *Enumerations) empty(ctx context.Context, table, key, where string, args ...any) error {
+	for {
+		n, err := es.db.Exec(ctx, `DELETE FROM `+table+` WHERE `+where+` AND (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE `+where+` LIMIT ?)`,
+			append(slices.Concat(args, args), tidyRows)...)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package enumeration
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// Rename gives an enumeration of the caller's team another name.
+func (es *Enumerations) Rename(ctx context.Context, id, name string) error {
+	e, err := es.own(ctx, id)
+	if err != nil {
+		return err
+	}
+	if name, err = checkName(name); err != nil {
+		return err
+	}
+	return es.db.Tx(ctx, func(tx *db.Tx) error { return es.rename(ctx, tx, e, name) })
+}
+
+func (es *Enumerations) rename(ctx context.Context, tx *db.Tx, e Enumeration, name string) error {
+	n, err := tx.Exec(ctx, `UPDATE enumeration SET name = ?, updated_at = ? WHERE id = ? AND status <> ?`, name, db.At(es.now()), e.ID, deleted)
+	if err != nil || n == 0 { // it was deleted meanwhile
+		return err
+	}
+	return es.assets.Enroll(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: name, SourceType: string(e.Type)})
+}
+
+// ConfigUpdate is what was sent of a configuration: nil means "leave it".
+type ConfigUpdate struct {
+	Name               *string
+	RootDomains        []string
+	Inputs             []string
+	Steps              []discover.Step
+	Ports              *string
+	FollowRedirect     *bool
+	AlertConfigIDs     []string
+	SubfinderConfigIDs []string
+	Exclusions         []string
+	AutomaticScans     *bool
+}
+
+// UpdateConfig changes what an enumeration of the caller's team will do when it is
+// launched next: lists are added to, or replaced.
+func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
+	e, err := es.own(ctx, id)
+	if err != nil {
+		return err
+	}
+	c, name := e.Config, e.Name
+	change(&c.RootDomains, up.RootDomains, replace)
+	change(&c.Inputs, up.Inputs, replace)
+	change(&c.Steps, up.Steps, replace)
+	change(&c.AlertConfigIDs, up.AlertConfigIDs, replace)
+	change(&c.SubfinderConfigIDs, up.SubfinderConfigIDs, replace)
+	change(&c.Exclusions, up.Exclusions, replace)
+	if up.Ports != nil {
+		c.Ports = *up.Ports
+	}
+	if up.FollowRedirect != nil {
+		c.FollowRedirect = up.FollowRedirect
+	}
+	if up.AutomaticScans != nil {
+		c.AutomaticScans = *up.AutomaticScans
+	}
+	if up.Name != nil {
+		if name, err = checkName(*up.Name); err != nil {
+			return err
+		}
+	}
+	covers, err := es.checkConfig(ctx, e.TeamID, c)
+	if err != nil {
+		return err
+	}
+	internal := covers.internal() && e.Type != Cloud
+	return es.db.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE enumeration SET is_internal = ?, updated_at = ? WHERE id = ?`, internal, db.At(es.now()), id); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE enumeration_config SET config = ?, inputs = ?, input = ? WHERE enumeration_id = ?`, db.Doc(c), db.Doc(c.Inputs), len(c.Inputs), id); err != nil {
+			return err
+		}
+		if name == e.Name {
+			return nil
+		}
+		return es.rename(ctx, tx, e, name)
+	})
+}
+
+// change replaces a list by another, or adds what it has not; nil leaves it.
+func change[T comparable](list *[]T, by []T, replace bool) {
+	switch {
+	case by == nil:
+	case replace:
+		*list = by
+	default:
+		for _, value := range by {
+			if !slices.Contains(*list, value) {
+				*list = append(*list, value)
+			}
+		}
+	}
+}
+
+// book keeps the schedules of enumerations.
+func (es *Enumerations) book() schedule.Book {
+	return schedule.Book{DB: es.db, Table: "enumeration_schedule", Column: "enumeration_id", Launch: es.launch, Logger: es.logger, Now: es.now}
+}
+
+// SetSchedule gives an enumeration of the caller's team a schedule, in place of any it has.
+func (es *Enumerations) SetSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
+	if _, err := es.own(ctx, s.Subject); err != nil {
+		return s, err
+	}
+	return es.book().Set(ctx, s)
+}
+
+// DropSchedule takes its schedule from an enumeration of the caller's team; 404 when it
+// has none.
+func (es *Enumerations) DropSchedule(ctx context.Context, id string) error {
+	if _, err := es.own(ctx, id); err != nil {
+		return err
+	}
+	return es.book().Drop(ctx, id)
+}
+
+// FindSchedules lists the schedules of the caller's team, the next to come first.
+func (es *Enumerations) FindSchedules(ctx context.Context) ([]schedule.Schedule, error) {
+	return es.book().FindAll(ctx)
+}
+
+// KeepSchedules launches what comes due until ctx ends. It runs on every node that works.
+func (es *Enumerations) KeepSchedules(ctx context.Context) { es.book().Keep(ctx) }

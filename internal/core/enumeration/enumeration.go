@@ -1,0 +1,182 @@
+// Package enumeration runs discovery: what was asked for, the runs it was launched in, the
+// chunks a run is cut into, and how each source behaved.
+//
+// A run has two stages. A chunk of names looks below one domain, in a block of addresses,
+// among given hosts or in a cloud account, and hands on the hosts it finds; each is taken
+// once, and with some others makes a chunk of hosts, in which it is looked at. A chunk is
+// leased through the queue, and each start of it has a higher token: what an earlier one
+// writes is refused. What a chunk hands on is written while it works, under keys, so that
+// a chunk that runs twice leaves the same rows. The states are drawn in docs/states.md.
+package enumeration
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+)
+
+// Status is how far an enumeration is. Its clients know no published list of these; they
+// are those of scans, as far as they apply.
+type Status string
+
+// The states.
+const (
+	Scheduled Status = "scheduled" // it waits for its schedule, or for somebody to launch it
+	Queued    Status = "queued"    // it was launched and waits for a worker
+	Starting  Status = "starting"  // it is cut into chunks
+	Running   Status = "running"   // its chunks are worked on
+	Finished  Status = "finished"  // every chunk has ended
+	Failed    Status = "failed"    // there was nothing to look at, or no chunk could be run
+	Stopped   Status = "stopped"   // somebody stopped it
+)
+
+// Statuses are all states.
+var Statuses = []Status{Scheduled, Queued, Starting, Running, Finished, Failed, Stopped}
+
+// moves are the allowed changes of state. Starting to Starting is a planner whose process
+// died. A launch of what ended is a new run.
+var moves = map[Status][]Status{
+	Scheduled: {Queued},
+	Queued:    {Starting, Failed, Stopped},
+	Starting:  {Starting, Running, Failed, Stopped},
+	Running:   {Finished, Failed, Stopped},
+	Finished:  {Queued},
+	Failed:    {Queued},
+	Stopped:   {Queued},
+}
+
+// To reports whether an enumeration may go from this state to next.
+func (s Status) To(next Status) bool { return slices.Contains(moves[s], next) }
+
+// Active reports whether an enumeration in this state is being worked on or waits for it.
+func (s Status) Active() bool { return s == Queued || s == Starting || s == Running }
+
+// from are the states from which next may be reached, for the condition of an update.
+func from(next Status) (out []Status) {
+	for _, s := range Statuses {
+		if s.To(next) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Type is what an enumeration looks at.
+type Type string
+
+// The types.
+const (
+	Discovery Type = "discovery" // domains, hosts, ranges
+	Cloud     Type = "cloud"     // the inventory of cloud accounts
+	Group     Type = "group"     // none, but a group of assets that is listed beside them
+)
+
+// Types are all types.
+var Types = []Type{Discovery, Cloud, Group}
+
+// Config is what an enumeration was asked to do, as it is kept and launched again.
+type Config struct {
+	RootDomains        []string        `json:"root_domains,omitempty"`
+	Inputs             []string        `json:"-"` // hosts, addresses, ranges, URLs, as they were given; kept apart
+	CloudConfigIDs     []string        `json:"cloudlist_config_ids,omitempty"`
+	SubfinderConfigIDs []string        `json:"subfinder_config_ids,omitempty"`
+	AlertConfigIDs     []string        `json:"alerting_config_ids,omitempty"`
+	NoGlobalAlerts     bool            `json:"disable_global_alert_config,omitempty"`
+	Steps              []discover.Step `json:"steps,omitempty"` // none: all
+	Ports              string          `json:"enumeration_ports,omitempty"`
+	FollowRedirect     *bool           `json:"follow_redirects,omitempty"` // nil: as true
+	Exclusions         []string        `json:"exclusions,omitempty"`       // patterns; one that begins with + allows
+	AutomaticScans     bool            `json:"automatic_vuln_scans,omitempty"`
+	AgentID            string          `json:"agent_id,omitempty"`
+	AgentTags          []string        `json:"agent_tags,omitempty"`
+	AgentNetworks      []string        `json:"agent_networks,omitempty"`
+	AgentBehavior      string          `json:"agent_behavior,omitempty"`
+	AgentDiscover      bool            `json:"agent_auto_discover,omitempty"`
+}
+
+// Enumeration is one enumeration with the numbers of its last run.
+type Enumeration struct {
+	ID            string
+	TeamID        string
+	UserID        string
+	Name          string
+	Type          Type
+	Status        Status
+	FailureReason string
+	Run           int64 // 0: never launched
+	IsInternal    bool
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+
+	Config     Config // without inputs in a list
+	InputCount int
+	Numbers    Numbers
+	Filters    *asset.Filters     // of a group
+	Totals     asset.Totals       // of its inventory, now
+	Schedule   *schedule.Schedule // nil: none
+}
+
+// Numbers is how far a run is.
+type Numbers struct {
+	Names, DoneNames   int // hosts that were found; that were looked at
+	NewAssets          int // seen for the first time in this run
+	Denials            int // dials that the scope refused
+	StartedAt, EndedAt time.Time
+}
+
+// Rescans is how often the enumeration was launched after the first time.
+func (e Enumeration) Rescans() int { return int(max(0, e.Run-1)) }
+
+// Elapsed is how long a run took, or takes until now.
+func (n Numbers) Elapsed(now time.Time) time.Duration {
+	switch {
+	case n.StartedAt.IsZero():
+		return 0
+	case n.EndedAt.IsZero():
+		return max(0, now.Sub(n.StartedAt))
+	default:
+		return n.EndedAt.Sub(n.StartedAt)
+	}
+}
+
+// Enumerations is the slice.
+type Enumerations struct {
+	db     *db.DB
+	queue  *queue.Queue
+	assets *asset.Assets
+	check  Check
+	logger *slog.Logger
+	now    func() time.Time
+}
+
+// Check refuses a configuration whose ports are none, or that names settings that are not
+// the team's. It is given by whoever joins the rooms, because the slice may not know those
+// that can tell. Its errors are the caller's and name the field.
+type Check func(ctx context.Context, teamID string, c Config) error
+
+// New makes the slice. logger may be nil.
+func New(d *db.DB, q *queue.Queue, assets *asset.Assets, check Check, logger *slog.Logger) *Enumerations {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Enumerations{db: d, queue: q, assets: assets, check: check, logger: logger, now: time.Now}
+}
+
+// newID is 20 of [0-9a-v], later ones sort later, as those of scans.
+func newID(now time.Time) string {
+	var b [12]byte
+	binary.BigEndian.PutUint32(b[:4], uint32(now.Unix()))
+	rand.Read(b[4:]) // never fails since Go 1.24
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}

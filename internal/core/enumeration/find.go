@@ -1,0 +1,226 @@
+package enumeration
+
+import (
+	"context"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Filter picks enumerations of a list.
+type Filter struct {
+	Statuses     []Status // none: any
+	Types        []Type   // none: any
+	Search       string   // a part of the name, or the id
+	Internal     *bool
+	Having       *asset.Filter // that have an asset which it picks
+	Since, Until time.Time     // when it was made; zero is open
+}
+
+// Sortable are the fields of an order, as page.Sorts wants them.
+var Sortable = map[string]string{
+	"created_at": "e.created_at", "updated_at": "e.updated_at", "name": "e.name", "status": "e.status", "id": "e.id", "enumeration_type": "e.enum_type",
+	"completed_at": "coalesce(r.ended_at, 0)", "new_assets": "coalesce(r.new_asset, 0)", "rescan_count": "e.run",
+	"enumeration_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
+}
+
+const fields = `e.id, e.team_id, e.user_id, e.name, e.enum_type, e.status, e.failure_reason, e.run, e.is_internal, e.created_at, e.updated_at, coalesce(c.config, '{}'), coalesce(c.input, 0),
+	coalesce(r.total_name, 0), coalesce(r.done_name, 0), coalesce(r.new_asset, 0), coalesce(r.denial, 0), r.started_at, r.ended_at`
+
+const columns = fields + `
+	FROM enumeration e JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
+
+// beside is what is listed: enumerations, and beside them the groups of their assets.
+const beside = ` FROM (SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at FROM enumeration
+	UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at, updated_at FROM (` + asset.GroupRows + `) g) e`
+
+const listed = fields + beside + `
+	LEFT JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
+
+func enumerationRow(r db.Row) (e Enumeration, err error) {
+	var created, updated, started, ended db.Time
+	var config db.JSON[Config]
+	n := &e.Numbers
+	err = r.Scan(&e.ID, &e.TeamID, &e.UserID, &e.Name, &e.Type, &e.Status, &e.FailureReason, &e.Run, &e.IsInternal, &created, &updated, &config, &e.InputCount,
+		&n.Names, &n.DoneNames, &n.NewAssets, &n.Denials, &started, &ended)
+	e.CreatedAt, e.UpdatedAt, n.StartedAt, n.EndedAt, e.Config = created.Time, updated.Time, started.Time, ended.Time, config.V
+	return e, err
+}
+
+// Find is an enumeration of the caller's team, with everything that is known of it.
+func (es *Enumerations) Find(ctx context.Context, id string) (Enumeration, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Enumeration{}, err
+	}
+	e, err := enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.team_id = ? AND e.status <> ?`, db.Clean(id), c.TeamID, deleted))
+	if db.IsNoRows(err) {
+		return e, errs.Missing("enumeration")
+	}
+	if err != nil {
+		return e, err
+	}
+	if e.Config, err = es.config(ctx, es.db, e.ID); err != nil {
+		return e, err
+	}
+	one := []Enumeration{e}
+	err = es.complete(ctx, one)
+	return one[0], err
+}
+
+// FindListed is what FindAll lists under an id: an enumeration, or a group.
+func (es *Enumerations) FindListed(ctx context.Context, id string) (Enumeration, error) {
+	e, err := es.Find(ctx, id)
+	if !errs.Is(err, errs.NotFound) {
+		return e, err
+	}
+	g, gerr := es.assets.Group(ctx, id)
+	if errs.Is(gerr, errs.NotFound) {
+		return e, err
+	}
+	return Enumeration{ID: g.ID, Name: g.Name, Type: Group, Status: Finished, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, Filters: &g.Filters, Totals: g.Totals}, gerr
+}
+
+// config is what an enumeration was asked to do, with its inputs.
+func (es *Enumerations) config(ctx context.Context, q db.Querier, id string) (Config, error) {
+	var config db.JSON[Config]
+	var inputs db.JSON[[]string]
+	err := q.QueryRow(ctx, `SELECT config, inputs FROM enumeration_config WHERE enumeration_id = ?`, id).Scan(&config, &inputs)
+	config.V.Inputs = inputs.V
+	return config.V, err
+}
+
+// complete adds to enumerations what other tables know: their inventory and their
+// schedules.
+func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error {
+	ids := make([]string, len(list))
+	for i, e := range list {
+		ids[i] = e.ID
+	}
+	schedules, err := es.book().Of(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		e := &list[i]
+		if s, ok := schedules[e.ID]; ok {
+			e.Schedule = &s
+		}
+		if e.Type == Group {
+			g, err := es.assets.Group(ctx, e.ID)
+			if err != nil && !errs.Is(err, errs.NotFound) { // it was deleted meanwhile
+				return err
+			}
+			e.Filters, e.Totals = &g.Filters, g.Totals
+			continue
+		}
+		if e.Totals, err = es.assets.Totals(ctx, e.TeamID, e.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FindAll lists enumerations of the caller's team and its groups of assets, and how many
+// the filter picks in all. Without sorts the newest come first. The configurations of a list have no inputs.
+func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (list []Enumeration, total int, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	var where db.Where
+	where.And("e.team_id = ?", c.TeamID)
+	where.And("e.status <> ?", deleted)
+	if len(f.Statuses) > 0 {
+		db.In(&where, "e.status", f.Statuses)
+	}
+	if len(f.Types) > 0 {
+		db.In(&where, "e.enum_type", f.Types)
+	}
+	if f.Internal != nil {
+		where.And("e.is_internal = ?", *f.Internal)
+	}
+	if f.Search != "" {
+		name, arg := es.db.Dialect.Contains("e.name", f.Search)
+		where.And("("+name+" OR e.id = ?)", arg, db.Clean(f.Search))
+	}
+	if f.Having != nil {
+		ids, err := es.assets.EnumerationsWith(ctx, *f.Having)
+		if err != nil || len(ids) == 0 {
+			return nil, 0, err
+		}
+		db.In(&where, "e.id", ids)
+	}
+	between(&where, "e.created_at", f.Since, f.Until)
+	if err := es.db.QueryRow(ctx, `SELECT count(*)`+beside+where.String(), where.Args...).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	if len(sorts) == 0 {
+		sorts = []page.Sort{{Column: "e.created_at", Desc: true}}
+	}
+	limit, args := db.Limit(w)
+	rows, err := es.db.Query(ctx, `SELECT `+listed+where.String()+db.OrderBy(sorts, "e.id DESC")+limit, append(where.Args, args...)...)
+	if list, err = db.Collect(rows, err, enumerationRow); err != nil {
+		return nil, 0, err
+	}
+	return list, total, es.complete(ctx, list)
+}
+
+func between(w *db.Where, column string, since, until time.Time) {
+	if !since.IsZero() {
+		w.And(column+" >= ?", db.At(since))
+	}
+	if !until.IsZero() {
+		w.And(column+" < ?", db.At(until))
+	}
+}
+
+// Launch is one run of an enumeration, for its history.
+type Launch struct {
+	EnumerationID string
+	Name          string
+	Type          Type
+	Run           int64
+	Status        Status
+	FailureReason string
+	Numbers       Numbers
+	CreatedAt     time.Time
+}
+
+// History is runs of an enumeration, the newest first.
+type History struct {
+	Launches []Launch
+	Total    int // that the filter picks
+	Unique   int // enumerations that those are of
+}
+
+// FindHistory lists the runs of an enumeration of the caller's team that were launched
+// from since on and before until; zero is open.
+func (es *Enumerations) FindHistory(ctx context.Context, id string, since, until time.Time, w page.Window) (h History, err error) {
+	e, err := es.Find(ctx, id)
+	if err != nil {
+		return h, err
+	}
+	var where db.Where
+	where.And("enumeration_id = ?", e.ID)
+	between(&where, "created_at", since, until)
+	if err := es.db.QueryRow(ctx, `SELECT count(*), count(DISTINCT enumeration_id) FROM enumeration_run`+where.String(), where.Args...).Scan(&h.Total, &h.Unique); err != nil {
+		return h, err
+	}
+	limit, args := db.Limit(w)
+	rows, err := es.db.Query(ctx, `SELECT run, status, failure_reason, total_name, done_name, new_asset, denial, created_at, started_at, ended_at FROM enumeration_run`+
+		where.String()+` ORDER BY run DESC`+limit, append(where.Args, args...)...)
+	h.Launches, err = db.Collect(rows, err, func(r db.Row) (Launch, error) {
+		l := Launch{EnumerationID: e.ID, Name: e.Name, Type: e.Type}
+		var created, started, ended db.Time
+		n := &l.Numbers
+		err := r.Scan(&l.Run, &l.Status, &l.FailureReason, &n.Names, &n.DoneNames, &n.NewAssets, &n.Denials, &created, &started, &ended)
+		l.CreatedAt, n.StartedAt, n.EndedAt = created.Time, started.Time, ended.Time
+		return l, err
+	})
+	return h, err
+}

@@ -1,0 +1,52 @@
+package enumeration
+
+import (
+	"context"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// ToldArgs is the job that tells the world that a run is in a new state. It is inserted in
+// the transaction of the change, so that neither is without the other.
+type ToldArgs struct {
+	EnumerationID string `json:"enumeration_id"`
+	Run           int64  `json:"run"`
+	Status        Status `json:"status"` // Running, Finished, Failed or Stopped
+}
+
+// Kind implements queue.Args.
+func (ToldArgs) Kind() string { return "enumeration.told" }
+
+// News is a run as those are told who want to know.
+type News struct {
+	Enumeration         // with its configuration, and the numbers of the run
+	Fallen      []Event // sources that told far less than they used to
+}
+
+// maxFallen is how many sources one alert names.
+const maxFallen = 20
+
+// FindNews is an enumeration with the numbers of a run and its state then, for a worker.
+// ok is false when the enumeration is gone.
+func (es *Enumerations) FindNews(ctx context.Context, a ToldArgs) (n News, ok bool, err error) {
+	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, deleted))
+	if db.IsNoRows(err) {
+		return n, false, nil
+	}
+	if err != nil {
+		return n, false, err
+	}
+	var started, ended db.Time
+	r := &n.Numbers
+	if err := es.db.QueryRow(ctx, `SELECT failure_reason, total_name, done_name, new_asset, denial, started_at, ended_at FROM enumeration_run WHERE enumeration_id = ? AND run = ?`, a.EnumerationID, a.Run).
+		Scan(&n.FailureReason, &r.Names, &r.DoneNames, &r.NewAssets, &r.Denials, &started, &ended); err != nil {
+		return n, false, err
+	}
+	n.Run, n.Status, r.StartedAt, r.EndedAt = a.Run, a.Status, started.Time, ended.Time
+	if n.Totals, err = es.assets.Totals(ctx, n.TeamID, n.ID); err != nil {
+		return n, false, err
+	}
+	n.Fallen, _, err = es.events(ctx, a.EnumerationID, a.Run, EventSource, page.Window{Limit: maxFallen})
+	return n, true, err
+}

@@ -1,0 +1,241 @@
+package enumeration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// ErrLate is what a run or a chunk gets that is no longer the enumeration's: another took
+// over, or the enumeration has ended. Nothing was written.
+var ErrLate = errors.New("this run of the enumeration is no longer the current one")
+
+// ChunkArgs is the job that works on one chunk.
+type ChunkArgs struct {
+	EnumerationID string `json:"enumeration_id"`
+	Run           int64  `json:"run"`
+	N             int    `json:"n"`
+}
+
+// Kind implements queue.Args.
+func (ChunkArgs) Kind() string { return "enumeration.chunk" }
+
+// Work is what a chunk of names looks for hosts in: one of these.
+type Work struct {
+	Domain   string         `json:"domain,omitempty"`
+	Hosts    []Found        `json:"hosts,omitempty"`
+	Prefixes []netip.Prefix `json:"prefixes,omitempty"`
+	Cloud    string         `json:"cloud,omitempty"`   // the id of a configuration
+	Network  string         `json:"network,omitempty"` // an autonomous system; with prefixes: that announces them
+	Known    bool           `json:"known,omitempty"`   // what earlier runs saw
+}
+
+// The bounds of one chunk: what a worker that dies can lose.
+const (
+	workHosts  = 1_000
+	workBlock  = 256 // addresses
+	workBlocks = 64  // ranges smaller than a block
+	ChunkHosts = 100 // that one chunk of hosts looks at
+)
+
+// cut makes the chunks of names of a run.
+func cut(c Config, covers Coverage, rescan bool) (out []Work) {
+	for _, d := range covers.Domains {
+		out = append(out, Work{Domain: d})
+	}
+	for part := range slices.Chunk(covers.Hosts, workHosts) {
+		out = append(out, Work{Hosts: part})
+	}
+	out = append(out, ranges(apart(covers.Prefixes), "")...)
+	for _, as := range covers.Networks {
+		out = append(out, Work{Network: as})
+	}
+	for _, id := range c.CloudConfigIDs {
+		out = append(out, Work{Cloud: id})
+	}
+	if rescan {
+		out = append(out, Work{Known: true})
+	}
+	return out
+}
+
+// ranges are the chunks that look at ranges which do not overlap, none in more than a block.
+func ranges(prefixes []netip.Prefix, network string) (out []Work) {
+	var small []netip.Prefix
+	room := 0
+	for _, p := range prefixes {
+		for _, block := range blocks(p) {
+			size := 1 << (block.Addr().BitLen() - block.Bits())
+			if len(small) > 0 && (room+size > workBlock || len(small) == workBlocks) {
+				out, small, room = append(out, Work{Prefixes: small, Network: network}), nil, 0
+			}
+			small, room = append(small, block), room+size
+		}
+	}
+	if len(small) > 0 {
+		out = append(out, Work{Prefixes: small, Network: network})
+	}
+	return out
+}
+
+// maxAnnounced is how many addresses of one autonomous system a run looks at.
+const maxAnnounced = 1 << 16
+
+// Announced are the chunks that look at what an autonomous system announces, as far as it
+// may be looked at and is not too much, the smaller ranges first; and in words what is left
+// out, "" when nothing is. Whoever tells what is announced may lie: allowed decides on each
+// address.
+func Announced(as string, prefixes []netip.Prefix, allowed func(netip.Addr) bool) (works []Work, leftOut string) {
+	announced := apart(prefixes)
+	size := func(p netip.Prefix) int { return p.Addr().BitLen() - p.Bits() }
+	slices.SortStableFunc(announced, func(a, b netip.Prefix) int { return size(a) - size(b) })
+	var taken, large, refused []netip.Prefix
+	room := maxAnnounced
+	for _, p := range announced {
+		switch {
+		case size(p) > 16 || 1<<size(p) > room:
+			large = append(large, p)
+		case !all(p, allowed):
+			refused = append(refused, p)
+		default:
+			room -= 1 << size(p)
+			taken = append(taken, p)
+		}
+	}
+	var words []string
+	if len(large) > 0 {
+		words = append(words, fmt.Sprintf("%d ranges are left out, since a run looks at %d addresses of a network at most: %s. Name those that matter as inputs.", len(large), maxAnnounced, some(large)))
+	}
+	if len(refused) > 0 {
+		words = append(words, fmt.Sprintf("%d ranges are left out, since they are not of the public internet: %s.", len(refused), some(refused)))
+	}
+	return ranges(taken, as), strings.Join(words, " ")
+}
+
+// all reports whether something holds for every address of a range.
+func all(p netip.Prefix, holds func(netip.Addr) bool) bool {
+	for a := p.Addr(); p.Contains(a); a = a.Next() {
+		if !holds(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// some names the first of several ranges.
+func some(prefixes []netip.Prefix) string {
+	const most = 10
+	var words []string
+	for _, p := range prefixes[:min(len(prefixes), most)] {
+		words = append(words, p.String())
+	}
+	if len(prefixes) > most {
+		words = append(words, "…")
+	}
+	return strings.Join(words, ", ")
+}
+
+// apart leaves out ranges that lie in another.
+func apart(prefixes []netip.Prefix) []netip.Prefix {
+	sorted := slices.Clone(prefixes)
+	slices.SortFunc(sorted, func(a, b netip.Prefix) int {
+		if by := a.Addr().Compare(b.Addr()); by != 0 {
+			return by
+		}
+		return a.Bits() - b.Bits()
+	})
+	var out []netip.Prefix
+	for _, p := range sorted {
+		if len(out) == 0 || !out[len(out)-1].Overlaps(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// blocks cuts a range into ranges of at most workBlock addresses.
+func blocks(p netip.Prefix) (out []netip.Prefix) {
+	bits := p.Addr().BitLen()
+	if bits-p.Bits() <= 8 {
+		return []netip.Prefix{p}
+	}
+	for a := p.Addr(); a.IsValid() && p.Contains(a); {
+		block := netip.PrefixFrom(a, bits-8)
+		out = append(out, block)
+		last := a.AsSlice()
+		last[len(last)-1] = 255
+		end, _ := netip.AddrFromSlice(last) // of the length it came in
+		a = end.Next()
+	}
+	return out
+}
+
+// Begin cuts a run into chunks and hands them to the queue. A run that is not the
+// enumeration's any more, or is cut already, is left as it is.
+func (es *Enumerations) Begin(ctx context.Context, a BeginArgs) error {
+	var w db.Where
+	w.And("id = ?", a.EnumerationID)
+	w.And("run = ?", a.Run)
+	db.In(&w, "status", from(Starting))
+	var teamID string
+	err := es.db.Tx(ctx, func(tx *db.Tx) error {
+		return tx.QueryRow(ctx, `UPDATE enumeration SET status = ?, updated_at = ?`+w.String()+` RETURNING team_id`, append([]any{Starting, db.At(es.now())}, w.Args...)...).Scan(&teamID)
+	})
+	if db.IsNoRows(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	config, err := es.config(ctx, es.db, a.EnumerationID)
+	if err != nil {
+		return err
+	}
+	covers, err := es.checkConfig(ctx, teamID, config)
+	if e := errs.From(err); e != nil && e.Kind == errs.Invalid { // a configuration is gone since
+		return es.db.Tx(ctx, func(tx *db.Tx) error {
+			_, err := es.end(ctx, tx, a.EnumerationID, a.Run, Failed, e.Message)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return es.db.Tx(ctx, func(tx *db.Tx) error { return es.write(ctx, tx, a, cut(config, covers, a.Run > 1)) })
+}
+
+// write stores the first chunks of a run with their jobs, and sets the enumeration running.
+func (es *Enumerations) write(ctx context.Context, tx *db.Tx, a BeginArgs, works []Work) error {
+	now := db.At(es.now())
+	n, err := tx.Exec(ctx, `UPDATE enumeration SET status = ?, updated_at = ? WHERE id = ? AND run = ? AND status = ?`, Running, now, a.EnumerationID, a.Run, Starting)
+	if err != nil || n == 0 { // it was stopped meanwhile
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET status = ?, chunk = ?, open_chunk = ?, started_at = ? WHERE enumeration_id = ? AND run = ?`,
+		Running, len(works), len(works), now, a.EnumerationID, a.Run); err != nil {
+		return err
+	}
+	for i, w := range works {
+		if err := es.addChunk(ctx, tx, ChunkArgs{a.EnumerationID, a.Run, i}, Names, w, 0); err != nil {
+			return fmt.Errorf("chunk %d: %w", i, err)
+		}
+	}
+	_, err = es.queue.Insert(ctx, tx, ToldArgs{a.EnumerationID, a.Run, Running})
+	return err
+}
+
+func (es *Enumerations) addChunk(ctx context.Context, tx *db.Tx, a ChunkArgs, stage Stage, w Work, names int) error {
+	job, err := es.queue.Insert(ctx, tx, a)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO enumeration_chunk (enumeration_id, run, n, job_id, stage, state, input, names) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.EnumerationID, a.Run, a.N, job, stage, chunkWaiting, db.Doc(w), names)
+	return err
+}

@@ -1,0 +1,63 @@
+package enumeration
+
+import (
+	"context"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// ScanArgs is the job that scans what a run saw first. It is inserted in the transaction
+// that ends the run.
+type ScanArgs struct {
+	EnumerationID string `json:"enumeration_id"`
+	Run           int64  `json:"run"`
+}
+
+// Kind implements queue.Args.
+func (ScanArgs) Kind() string { return "enumeration.scan" }
+
+// orderScan asks for a scan of what a run saw first, when it has ended well and its
+// enumeration wants one.
+func (es *Enumerations) orderScan(ctx context.Context, tx *db.Tx, id string, run int64, to Status) error {
+	if to != Finished {
+		return nil
+	}
+	var config db.JSON[Config]
+	if err := tx.QueryRow(ctx, `SELECT config FROM enumeration_config WHERE enumeration_id = ?`, id).Scan(&config); err != nil || !config.V.AutomaticScans {
+		return err
+	}
+	_, err := es.queue.Insert(ctx, tx, ScanArgs{id, run})
+	return err
+}
+
+// FindUnscanned is the enumeration of a run of which no scan was made yet, for a worker. ok
+// is false when there was, or the enumeration is gone.
+func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumeration, ok bool, err error) {
+	e, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ? AND EXISTS (SELECT 1 FROM enumeration_run n WHERE n.enumeration_id = e.id AND n.run = ? AND n.scan_id = '')`,
+		a.EnumerationID, deleted, a.Run))
+	if db.IsNoRows(err) {
+		return e, false, nil
+	}
+	return e, err == nil, err
+}
+
+// NoteScan notes the scan of what a run saw first, in the transaction that makes it, with
+// an event that says so. It is ErrLate when there is one already, or the enumeration is
+// gone: then there must be no second one.
+func (es *Enumerations) NoteScan(ctx context.Context, tx *db.Tx, a ScanArgs, scanID, detail string) error {
+	noted, err := tx.Exec(ctx, `UPDATE enumeration_run SET scan_id = ? WHERE enumeration_id = ? AND run = ? AND scan_id = ''`, scanID, a.EnumerationID, a.Run)
+	if err != nil {
+		return err
+	}
+	if noted == 0 {
+		return ErrLate
+	}
+	return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{{Kind: EventScan, Subject: scanID, Detail: detail, Times: 1}})
+}
+
+// NoteNoScan notes as an event of a run why what it saw first could not be scanned.
+func (es *Enumerations) NoteNoScan(ctx context.Context, a ScanArgs, why string) error {
+	return es.db.Tx(ctx, func(tx *db.Tx) error {
+		return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{{Kind: EventScan, Subject: "automatic_vuln_scans", Detail: why, Times: 1}})
+	})
+}

@@ -1,0 +1,186 @@
+package enumeration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// The kinds of events.
+const (
+	EventDenied = "denied" // the scope refused a dial
+	EventSource = "source" // a source told far less than it used to
+	EventScan   = "scan"   // a scan of what was found first was made, or was not
+)
+
+// Event is something that happened in a run that people should know.
+type Event struct {
+	Run     int64
+	Kind    string
+	Subject string // what was dialled, the source, or the scan's id
+	Detail  string
+	Times   int
+	At      time.Time
+}
+
+// Source is how a source behaved in a run, when it was asked about one thing.
+type Source struct {
+	Run int64
+	discover.SourceReport
+	At time.Time
+}
+
+// The bounds of what a run keeps.
+const (
+	maxEvents = 5_000
+	maxDetail = 500 // bytes
+)
+
+func clip(s string) string { return db.Clean(s[:min(len(s), maxDetail)]) }
+
+func (es *Enumerations) addSources(ctx context.Context, tx *db.Tx, id string, run int64, reports []discover.SourceReport) error {
+	for _, r := range reports {
+		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_source (enumeration_id, run, source, about, state, found, took, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (enumeration_id, run, source, about) DO UPDATE SET state = excluded.state, found = excluded.found, took = excluded.took, detail = excluded.detail, at = excluded.at`,
+			id, run, clip(r.Source), clip(r.About), r.State, r.Count, int64(r.Took), clip(r.Detail), db.At(es.now())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addEvents adds events to a run. When it has as many as are kept, of refused dials only
+// those that are known already are counted on.
+func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run int64, events []Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	var kept int
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM enumeration_event WHERE enumeration_id = ? AND run = ?`, id, run).Scan(&kept); err != nil {
+		return err
+	}
+	for _, e := range events {
+		subject, detail := clip(e.Subject), clip(e.Detail)
+		known, err := tx.Exec(ctx, `UPDATE enumeration_event SET times = times + ? WHERE enumeration_id = ? AND run = ? AND kind = ? AND subject = ? AND detail = ?`, e.Times, id, run, e.Kind, subject, detail)
+		if err != nil {
+			return err
+		}
+		if known > 0 || kept >= maxEvents && e.Kind == EventDenied {
+			continue
+		}
+		kept++
+		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_event (enumeration_id, run, kind, subject, detail, times, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			id, run, e.Kind, subject, detail, e.Times, db.At(es.now())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A source is said to have fallen silent when it tells less than a fifth of the median of
+// its last runs, and those told enough for that to mean something.
+const (
+	pastRuns  = 5
+	pastLeast = 5
+	fallen    = 5
+)
+
+// judgeSources makes an event of each source that fell far below its own past.
+func (es *Enumerations) judgeSources(ctx context.Context, tx *db.Tx, id string, run int64) error {
+	rows, err := tx.Query(ctx, `SELECT s.source, s.run, sum(s.found) FROM enumeration_source s JOIN enumeration_run r ON r.enumeration_id = s.enumeration_id AND r.run = s.run
+		WHERE s.enumeration_id = ? AND (r.status = ? OR s.run = ?) AND s.run <= ? AND s.state <> ? GROUP BY s.source, s.run ORDER BY s.source, s.run DESC`,
+		id, Finished, run, run, discover.SourceSkipped)
+	now, past := map[string]int{}, map[string][]int{}
+	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+		var source string
+		var in int64
+		var found int
+		err := r.Scan(&source, &in, &found)
+		if in == run {
+			now[source] = found
+		} else if len(past[source]) < pastRuns {
+			past[source] = append(past[source], found)
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return err
+	}
+	var events []Event
+	for source, found := range now {
+		before := past[source]
+		if len(before) == 0 {
+			continue
+		}
+		slices.Sort(before)
+		median := before[len(before)/2]
+		if median < pastLeast || found*fallen >= median {
+			continue
+		}
+		events = append(events, Event{Kind: EventSource, Subject: source, Times: 1, Detail: fmt.Sprintf("It told %d; the median of its last runs is %d.", found, median)})
+	}
+	return es.addEvents(ctx, tx, id, run, events)
+}
+
+// FindSources lists how the sources behaved in a run of an enumeration of the caller's
+// team, and how many reports there are. run 0 is the last.
+func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w page.Window) (sources []Source, total int, err error) {
+	e, err := es.Find(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if run == 0 {
+		run = e.Run
+	}
+	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM enumeration_source WHERE enumeration_id = ? AND run = ?`, e.ID, run).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	limit, args := db.Limit(w)
+	rows, err := es.db.Query(ctx, `SELECT run, source, about, state, found, took, detail, at FROM enumeration_source WHERE enumeration_id = ? AND run = ? ORDER BY about, source`+limit, append([]any{e.ID, run}, args...)...)
+	sources, err = db.Collect(rows, err, func(r db.Row) (s Source, err error) {
+		var at db.Time
+		err = r.Scan(&s.Run, &s.Source, &s.About, &s.State, &s.Count, &s.Took, &s.Detail, &at)
+		s.At = at.Time
+		return s, err
+	})
+	return sources, total, err
+}
+
+// FindEvents lists the events of a run of an enumeration of the caller's team. run 0 is
+// the last.
+func (es *Enumerations) FindEvents(ctx context.Context, id string, run int64, w page.Window) (events []Event, total int, err error) {
+	e, err := es.Find(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if run == 0 {
+		run = e.Run
+	}
+	return es.events(ctx, e.ID, run, "", w)
+}
+
+func (es *Enumerations) events(ctx context.Context, id string, run int64, kind string, w page.Window) (events []Event, total int, err error) {
+	var where db.Where
+	where.And("enumeration_id = ?", id)
+	where.And("run = ?", run)
+	if kind != "" {
+		where.And("kind = ?", kind)
+	}
+	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM enumeration_event`+where.String(), where.Args...).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	limit, args := db.Limit(w)
+	rows, err := es.db.Query(ctx, `SELECT run, kind, subject, detail, times, at FROM enumeration_event`+where.String()+` ORDER BY kind, subject, detail`+limit, append(where.Args, args...)...)
+	events, err = db.Collect(rows, err, func(r db.Row) (e Event, err error) {
+		var at db.Time
+		err = r.Scan(&e.Run, &e.Kind, &e.Subject, &e.Detail, &e.Times, &at)
+		e.At = at.Time
+		return e, err
+	})
+	return events, total, err
+}

@@ -1,0 +1,156 @@
+// Package exclusion keeps what a team leaves out of its scans and enumerations, and the
+// patterns with which that is said.
+package exclusion
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Type is what an exclusion leaves out.
+type Type string
+
+// The types.
+const (
+	Target            Type = "scan_target"        // of scans: a host with *, an address, a range
+	Template          Type = "template"           // an id, exactly
+	EnumerationTarget Type = "enumeration_target" // of enumerations, as of scans
+)
+
+// Rule leaves something out of all later runs, or of those of a scan or an enumeration.
+type Rule struct {
+	ID            int64
+	Type          Type
+	Value         string
+	ScanID        string // empty: all
+	EnumerationID string // empty: all
+	CreatedAt     time.Time
+}
+
+// maxExclusions is how many rules a team may have.
+const maxExclusions = 10_000
+
+// Exclusions is the slice.
+type Exclusions struct {
+	db  *db.DB
+	now func() time.Time
+}
+
+// New makes the slice.
+func New(d *db.DB) *Exclusions { return &Exclusions{d, time.Now} }
+
+// Add adds a rule for each value, and for each scan or enumeration where any is
+// named. A rule that is there already is not added again. Whether the caller's team has
+// those scans and enumerations is for the caller to ask.
+func (es *Exclusions) Add(ctx context.Context, kind Type, values, scanIDs, enumerationIDs []string) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkRules(kind, values); err != nil {
+		return err
+	}
+	scope := func(ids []string) []string {
+		if len(ids) == 0 {
+			return []string{""}
+		}
+		return ids
+	}
+	if len(values)*max(1, len(scanIDs))*max(1, len(enumerationIDs)) > maxExclusions {
+		return errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
+	}
+	var rules []Rule
+	for _, value := range values {
+		for _, scanID := range scope(scanIDs) {
+			for _, enumerationID := range scope(enumerationIDs) {
+				rules = append(rules, Rule{Type: kind, Value: strings.TrimSpace(value), ScanID: scanID, EnumerationID: enumerationID})
+			}
+		}
+	}
+	return es.db.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE team SET updated_at = updated_at WHERE id = ?`, c.TeamID); err != nil { // one at a time
+			return err
+		}
+		var last, count int64
+		if err := tx.QueryRow(ctx, `SELECT coalesce(max(id), 0), count(*) FROM scan_exclusion WHERE team_id = ?`, c.TeamID).Scan(&last, &count); err != nil {
+			return err
+		}
+		for _, rule := range rules {
+			last++
+			if count++; count > maxExclusions {
+				return errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO scan_exclusion (id, team_id, value, exclude_type, scan_id, enumeration_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				last, c.TeamID, rule.Value, rule.Type, rule.ScanID, rule.EnumerationID, db.At(es.now())); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkRules refuses values that are none of their kind.
+func checkRules(kind Type, values []string) error {
+	if len(values) == 0 {
+		return errs.Field("values", "values is required.")
+	}
+	for _, value := range values {
+		if kind != Template {
+			if _, err := parsePattern(value); err != nil {
+				return errs.From(err).At("values")
+			}
+		} else if strings.TrimSpace(value) == "" || len(value) > maxPattern {
+			return errs.Field("values", "values must be ids of templates.")
+		}
+	}
+	return nil
+}
+
+// FindAll lists the rules of the caller's team, the oldest first.
+func (es *Exclusions) FindAll(ctx context.Context) ([]Rule, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return es.Of(ctx, c.TeamID)
+}
+
+// Of are the rules of a team, the oldest first, for those who run things for it.
+func (es *Exclusions) Of(ctx context.Context, teamID string) ([]Rule, error) {
+	rows, err := es.db.Query(ctx, `SELECT id, exclude_type, value, scan_id, enumeration_id, created_at FROM scan_exclusion WHERE team_id = ? ORDER BY id`, teamID)
+	return db.Collect(rows, err, func(r db.Row) (x Rule, err error) {
+		var created db.Time
+		err = r.Scan(&x.ID, &x.Type, &x.Value, &x.ScanID, &x.EnumerationID, &created)
+		x.CreatedAt = created.Time
+		return x, err
+	})
+}
+
+// Delete deletes rules; one that is not the team's, and none is deleted.
+func (es *Exclusions) Delete(ctx context.Context, ids []int64) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 || len(ids) > maxExclusions {
+		return errs.Field("ids", "ids must name 1 to %d exclusions.", maxExclusions)
+	}
+	return es.db.Tx(ctx, func(tx *db.Tx) error {
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+			n, err := tx.Exec(ctx, `DELETE FROM scan_exclusion WHERE team_id = ? AND id = ?`, c.TeamID, id)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return errs.Missing("exclusion")
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,131 @@
+package exclusion
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Patterns decide which targets a scan or an enumeration leaves out. Each is a host, in which * stands for
+// any letters, an address or a range, without regard to case. One that begins with +
+// allows: where there is any, a target must match one of those, and no other.
+type Patterns struct{ allow, deny []pattern }
+
+type pattern struct {
+	text   string // a host with *; empty for a range
+	prefix netip.Prefix
+}
+
+const maxPattern = 255
+
+// ParsePatterns reads patterns. The error names the first that is none.
+func ParsePatterns(texts []string) (p Patterns, err error) {
+	for _, text := range texts {
+		rest, allows := strings.CutPrefix(strings.TrimSpace(text), "+")
+		one, err := parsePattern(rest)
+		if err != nil {
+			return p, err
+		}
+		if allows {
+			p.allow = append(p.allow, one)
+		} else {
+			p.deny = append(p.deny, one)
+		}
+	}
+	return p, nil
+}
+
+func parsePattern(text string) (pattern, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if prefix, err := netip.ParsePrefix(text); err == nil {
+		return pattern{prefix: prefix.Masked()}, nil
+	}
+	if a, err := netip.ParseAddr(text); err == nil {
+		a = a.Unmap()
+		return pattern{prefix: netip.PrefixFrom(a, a.BitLen())}, nil
+	}
+	if text == "" || len(text) > maxPattern || strings.ContainsAny(text, "/ \t\r\n,") {
+		return pattern{}, errs.New(errs.Invalid, "invalid_exclusion", "%.80q is not a host, an address, a range or a pattern with *.", text)
+	}
+	return pattern{text: text}, nil
+}
+
+// Denied are the ranges that no target may be in, wherever a name leads.
+func (p Patterns) Denied() (out []netip.Prefix) {
+	for _, one := range p.deny {
+		if one.text == "" {
+			out = append(out, one.prefix)
+		}
+	}
+	return out
+}
+
+// Excludes reports whether a target is left out.
+func (p Patterns) Excludes(target string) bool {
+	host, withPort := HostOf(target)
+	matches := func(list []pattern) bool {
+		for _, one := range list {
+			if one.matches(host) || one.matches(withPort) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(p.allow) > 0 && !matches(p.allow) || matches(p.deny)
+}
+
+func (p pattern) matches(host string) bool {
+	if p.text != "" {
+		return glob(p.text, host)
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && p.prefix.Contains(a.Unmap())
+}
+
+// glob matches text against a pattern in which * stands for any letters. Its time is at
+// most the product of the lengths.
+func glob(pattern, text string) bool {
+	star, mark := -1, 0
+	p, t := 0, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// HostOf is the host of a target, and with its port where it names one; lower case.
+func HostOf(target string) (host, withPort string) {
+	s := strings.ToLower(strings.TrimSpace(target))
+	if a, err := netip.ParseAddr(s); err == nil {
+		return a.Unmap().String(), a.Unmap().String()
+	}
+	if !strings.Contains(s, "://") {
+		s = "//" + s
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return "", ""
+	}
+	host = u.Hostname()
+	if a, err := netip.ParseAddr(host); err == nil {
+		host = a.Unmap().String()
+	}
+	if u.Port() == "" {
+		return host, host
+	}
+	return host, host + ":" + u.Port()
+}

@@ -1,0 +1,202 @@
+// Package export writes findings into files: JSON for programs, CSV for spreadsheets,
+// SARIF for code scanning, PDF for people; and assets: JSON, CSV, and lines for the next
+// program. A file is streamed to whoever asks, or made in
+// the background and kept for some days.
+//
+// What targets sent stands in these files. Each format has one place that keeps it data:
+// JSON is copied as it was encoded, a cell of CSV passes through Cell, SARIF through its
+// library and reference, a line of PDF through the typesetter.
+package export
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+)
+
+// Format is a kind of file.
+type Format string
+
+// The formats.
+const (
+	JSON  Format = "json"  // an array of the specification's "Scan vulnerability", or of EnumerationContent
+	CSV   Format = "csv"   // RFC 4180, one finding or asset a record, with a header
+	PDF   Format = "pdf"   // a report of findings
+	SARIF Format = "sarif" // SARIF 2.1.0, of findings
+	Lines Format = "jsonl" // an EnumerationContent a line
+	Raw   Format = "raw"   // of assets, a host or host:port a line
+)
+
+// ContentType is the media type of a format.
+func (f Format) ContentType() string {
+	switch f {
+	case CSV:
+		return "text/csv; charset=utf-8"
+	case PDF:
+		return "application/pdf"
+	case SARIF:
+		return "application/sarif+json"
+	case Lines:
+		return "application/x-ndjson"
+	case Raw:
+		return "text/plain; charset=utf-8"
+	default:
+		return "application/json"
+	}
+}
+
+// Request says which findings or assets are wanted, and how.
+type Request struct {
+	Format    Format
+	Name      string // what people read as its title; "Findings" when empty
+	ScanID    string // of the scan that it is an export of; empty: across scans
+	Filter    finding.Filter
+	Inventory *Inventory // assets, and no findings
+}
+
+// Sources are what exports are of.
+type Sources struct {
+	Findings *finding.Findings
+	Assets   *asset.Assets
+	Content  func(asset.Asset) any // an asset as JSON has it
+}
+
+// Exports is the slice.
+type Exports struct {
+	db     *db.DB
+	queue  *queue.Queue
+	from   Sources
+	logger *slog.Logger
+	now    func() time.Time
+}
+
+// New makes the slice.
+func New(d *db.DB, q *queue.Queue, from Sources, logger *slog.Logger) *Exports {
+	return &Exports{db: d, queue: q, from: from, logger: logger, now: time.Now}
+}
+
+// File is an export that is ready to be written.
+type File struct {
+	Request
+	FileName string // such as findings-20261121-0930.csv
+	Total    int    // findings or assets that will be in it
+
+	es       *Exports
+	selected *finding.Selection
+	assets   iter.Seq2[[]asset.Asset, error] // of an inventory
+	at       time.Time
+}
+
+// Open picks the findings or assets of a request, of the caller's team.
+func (es *Exports) Open(ctx context.Context, r Request) (*File, error) {
+	if r.Inventory != nil {
+		return es.openInventory(ctx, r)
+	}
+	r.Name = cmp.Or(r.Name, "Findings")
+	switch r.Format {
+	case JSON, CSV, PDF, SARIF:
+	default:
+		return nil, errs.Field("type", "type must be json, csv, pdf or sarif.")
+	}
+	selected, err := es.from.Findings.Select(ctx, r.Filter)
+	if err != nil {
+		return nil, err
+	}
+	at := es.now().UTC()
+	return &File{Request: r, FileName: fileName(r, at), Total: selected.Len(), es: es, selected: selected, at: at}, nil
+}
+
+// fileName is a name that every file system takes.
+func fileName(r Request, at time.Time) string {
+	what, ending := "findings", string(r.Format)
+	switch {
+	case r.Inventory != nil && r.Inventory.EnumerationID != "":
+		what = "enumeration-" + r.Inventory.EnumerationID
+	case r.Inventory != nil:
+		what = "assets"
+	case r.ScanID != "":
+		what = "scan-" + r.ScanID
+	}
+	if r.Format == Raw {
+		ending = "txt"
+	}
+	return fmt.Sprintf("%s-%s.%s", what, at.Format("20060102-1504"), ending)
+}
+
+// Write writes the file, and tells after each piece how many of its findings or assets are
+// written. Memory does not grow with their number, but for 4 bytes each; a PDF holds a bounded number of them.
+// What was written before an error is not a whole file.
+func (f *File) Write(ctx context.Context, w io.Writer, progress func(done int)) error {
+	out := &outlet{w: w, progress: progress}
+	if f.Inventory != nil {
+		return f.writeInventory(out)
+	}
+	switch f.Format {
+	case CSV:
+		return f.writeCSV(ctx, out)
+	case PDF:
+		return f.writePDF(ctx, out)
+	case SARIF:
+		return f.writeSARIF(ctx, out)
+	default:
+		return f.writeJSON(ctx, out)
+	}
+}
+
+// outlet counts what goes through it.
+type outlet struct {
+	w        io.Writer
+	progress func(done int)
+	done     int
+}
+
+func (o *outlet) text(text string) error {
+	_, err := io.WriteString(o.w, text)
+	return err
+}
+
+// part writes what was encoded of some findings.
+func (o *outlet) part(bytes []byte, findings int) error {
+	if _, err := o.w.Write(bytes); err != nil {
+		return err
+	}
+	o.done += findings
+	if o.progress != nil {
+		o.progress(o.done)
+	}
+	return nil
+}
+
+// list writes what each makes of the findings, with commas between.
+func list(ctx context.Context, findings *finding.Selection, out *outlet, each func(dst []byte, d *finding.Document) ([]byte, error)) error {
+	first := true
+	return findings.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
+		return each(append(dst, ",\n"...), d)
+	}, func(part []byte, rows int) error {
+		if first && rows > 0 {
+			part, first = part[1:], false
+		}
+		return out.part(part, rows)
+	})
+}
+
+// writeJSON writes an array with a finding a line.
+func (f *File) writeJSON(ctx context.Context, out *outlet) error {
+	if err := out.text("["); err != nil {
+		return err
+	}
+	if err := list(ctx, f.selected, out, func(dst []byte, d *finding.Document) ([]byte, error) { return d.AppendJSON(dst), nil }); err != nil {
+		return err
+	}
+	return out.text("\n]\n")
+}

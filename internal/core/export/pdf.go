@@ -1,0 +1,166 @@
+package export
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/johnfercher/maroto/v2"
+	"github.com/johnfercher/maroto/v2/pkg/components/page"
+	"github.com/johnfercher/maroto/v2/pkg/config"
+	"github.com/johnfercher/maroto/v2/pkg/core"
+	"github.com/johnfercher/maroto/v2/pkg/core/entity"
+	"github.com/johnfercher/maroto/v2/pkg/props"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+)
+
+const (
+	// maxSections is how many findings a report describes; its summary counts all.
+	maxSections = 2000
+
+	maxProse    = 3000 // bytes of a description, an impact …
+	maxEvidence = 2500 // bytes of a request or a response
+	maxListed   = 20   // extracted results, references
+
+	pageWidth, sideMargin, topMargin, footMargin = 210.0, 20.0, 18.0, 18.0
+	textWidth                                    = pageWidth - 2*sideMargin
+)
+
+// section is what a report says of one finding.
+type section struct {
+	id, name, severity, status, target, at, template, host string
+	cvss, vector, cve, cwe, labels                         string
+	description, impact, remediation                       string
+	references, extracted                                  []string
+	request, response                                      string
+	requestSize, responseSize                              int
+	regression                                             bool
+	seen                                                   time.Time
+}
+
+func sectionOf(d *finding.Document) section {
+	s := section{
+		id: d.ID, name: cmp.Or(clip(info("name")(d), 300), d.TemplateID), severity: d.Severity, status: string(d.Status), target: clip(d.Target.Text(), 500),
+		at: clip(event("matched-at")(d), 500), template: clip(d.TemplateID, 200), host: d.Host,
+		cvss: classification("cvss-score")(d), vector: clip(classification("cvss-metrics")(d), 200), cve: clip(classification("cve-id")(d), 300), cwe: clip(classification("cwe-id")(d), 300),
+		labels: clip(strings.ReplaceAll(d.Labels, ",", ", "), 300), regression: d.IsRegression, seen: d.CreatedAt,
+		description: clip(info("description")(d), maxProse), impact: clip(info("impact")(d), maxProse), remediation: clip(info("remediation")(d), maxProse),
+		references: listed(d.Info.Get("reference").Texts()), extracted: listed(d.Event.Get("extracted-results").Texts()),
+	}
+	s.request, s.requestSize = evidence(d.Request.Text())
+	s.response, s.responseSize = evidence(d.Response.Text())
+	return s
+}
+
+func evidence(text string) (shown string, size int) {
+	return strings.ToValidUTF8(text[:min(len(text), maxEvidence)], ""), len(text)
+}
+
+func listed(texts []string) (out []string) {
+	for _, text := range texts[:min(len(texts), maxListed)] {
+		out = append(out, clip(text, 500))
+	}
+	return out
+}
+
+// report is what a PDF is made of.
+type report struct {
+	name     string
+	at       time.Time
+	totals   totals
+	sections []section // the worst first
+}
+
+// writePDF writes a report. The findings are read twice: all are counted, then the worst
+// are described.
+func (f *File) writePDF(ctx context.Context, out *outlet) error {
+	r := report{name: f.Name, at: f.at}
+	worst, err := r.totals.count(ctx, f.selected)
+	if err != nil {
+		return err
+	}
+	if len(worst) > 0 {
+		described, err := f.es.from.Findings.Select(ctx, finding.Filter{IDs: worst})
+		if err != nil {
+			return err
+		}
+		var mu sync.Mutex
+		if err := described.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
+			s := sectionOf(d)
+			mu.Lock()
+			defer mu.Unlock()
+			r.sections = append(r.sections, s)
+			return dst, nil
+		}, func([]byte, int) error { return nil }); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(r.sections, func(a, b section) int {
+		return cmp.Or(slices.Index(finding.Severities, a.severity)-slices.Index(finding.Severities, b.severity), b.seen.Compare(a.seen), strings.Compare(a.id, b.id))
+	})
+	file, err := r.set(ctx)
+	if err != nil {
+		return err
+	}
+	return out.part(file, f.Total)
+}
+
+// set lays the report out and draws it.
+func (r *report) set(ctx context.Context) ([]byte, error) {
+	t, err := newTypesetter()
+	if err != nil {
+		return nil, err
+	}
+	w := &layout{typesetter: t, report: r}
+	cover, summary := w.cover(), w.summary()
+	var blocks [][]core.Row
+	for i, s := range r.sections {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		blocks = append(blocks, w.section(i+1, s))
+	}
+	last := w.end()
+	footer := w.footer()
+
+	m := maroto.New(w.config())
+	if err := m.RegisterFooter(footer); err != nil {
+		return nil, err
+	}
+	m.AddRows(cover...)
+	m.AddPages(page.New().Add(summary...))
+	for i, block := range blocks {
+		if i == 0 || !m.FitlnCurrentPage(keepTogether) {
+			m.AddPages(page.New())
+		}
+		m.AddRows(block...)
+	}
+	m.AddRows(last...)
+	document, err := m.Generate()
+	if err != nil {
+		return nil, fmt.Errorf("making a PDF: %w", err)
+	}
+	return document.GetBytes(), nil
+}
+
+// keepTogether is how much of a finding, in mm, begins on a page or not at all there.
+const keepTogether = 70
+
+// config is the page, and the fonts in which some text is set.
+func (w *layout) config() *entity.Config {
+	var fonts []*entity.CustomFont
+	for _, f := range w.faces {
+		if f.used {
+			fonts = append(fonts, &entity.CustomFont{Family: f.family, Style: f.style, Bytes: f.bytes})
+		}
+	}
+	return config.NewBuilder().
+		WithLeftMargin(sideMargin).WithRightMargin(sideMargin).WithTopMargin(topMargin).WithBottomMargin(footMargin).
+		WithCustomFonts(fonts).WithDefaultFont(&props.Font{Family: "sans", Size: 10}).WithCompression(true).
+		WithTitle(w.bold.printable(w.report.name), true).WithCreator("Vedette", true).WithCreationDate(w.report.at).
+		WithPageNumber(props.PageNumber{Pattern: "Page {current} of {total}", Place: props.RightBottom, Family: "sans", Size: 8, Color: muted}).Build()
+}

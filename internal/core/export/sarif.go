@@ -1,0 +1,199 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+)
+
+const (
+	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	homePage    = "https://github.com/vedette-sec/vedette"
+
+	maxRules    = 16 << 20 // bytes of all rules: whoever imports results chooses their templates
+	maxRuleText = 4000     // bytes of one text of a rule
+)
+
+// writeSARIF writes a log with one run. The results come first, then the tool with the
+// rules that they name: members of an object have no order, and so no rule needs to be
+// known before its first result.
+func (f *File) writeSARIF(ctx context.Context, out *outlet) error {
+	if err := out.text(`{"$schema":"` + sarifSchema + `","version":"2.1.0","runs":[{"columnKind":"utf16CodeUnits","results":[`); err != nil {
+		return err
+	}
+	rules := ruleSet{byID: map[string]json.RawMessage{}}
+	err := list(ctx, f.selected.Brief(), out, func(dst []byte, d *finding.Document) ([]byte, error) {
+		if err := rules.add(d); err != nil {
+			return nil, err
+		}
+		result, err := json.Marshal(resultOf(d))
+		return append(dst, result...), err
+	})
+	if err != nil {
+		return err
+	}
+	tool, err := json.Marshal(map[string]any{"driver": map[string]any{
+		"name": "Vedette", "informationUri": homePage, "rules": rules.sorted(),
+	}})
+	if err != nil {
+		return err
+	}
+	return out.text("\n],\"tool\":" + string(tool) + "}]}\n")
+}
+
+// ruleSet is the templates of the results, by id.
+type ruleSet struct {
+	mu   sync.Mutex
+	byID map[string]json.RawMessage
+	size int
+}
+
+// add notes the template of a finding. A set that is full takes no more: a result may
+// name a rule that is not described.
+func (r *ruleSet) add(d *finding.Document) error {
+	r.mu.Lock()
+	_, known := r.byID[d.TemplateID]
+	full := r.size >= maxRules
+	r.mu.Unlock()
+	if known || full {
+		return nil
+	}
+	rule, err := json.Marshal(ruleOf(d))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.byID[d.TemplateID]; !known {
+		r.byID[d.TemplateID] = rule
+		r.size += len(rule)
+	}
+	return err
+}
+
+func (r *ruleSet) sorted() []json.RawMessage {
+	out := make([]json.RawMessage, 0, len(r.byID))
+	for _, id := range slices.Sorted(maps.Keys(r.byID)) {
+		out = append(out, r.byID[id])
+	}
+	return out
+}
+
+// levels are the format's words for severities.
+var levels = map[string]string{"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note", "unknown": "note"}
+
+// scores stand in for a CVSS score where a template has none; readers of the format sort
+// by it.
+var scores = map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0", "info": "0.0", "unknown": "0.0"}
+
+// ruleOf describes the template of a finding.
+func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
+	text := func(key string) string { return clip(d.Info.Get(key).Text(), maxRuleText) }
+	name := text("name")
+	if name == "" {
+		name = d.TemplateID
+	}
+	rule := sarif.NewReportingDescriptor().WithID(d.TemplateID).WithName(name).WithShortDescription(message(name)).
+		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(levels[d.Severity]))
+	if description := text("description"); description != "" {
+		rule.WithFullDescription(message(description))
+	}
+	var help []string
+	for _, key := range []string{"impact", "remediation"} {
+		if t := text(key); t != "" {
+			help = append(help, t)
+		}
+	}
+	references := d.Info.Get("reference").Texts()
+	for _, reference := range references[:min(len(references), 20)] {
+		help = append(help, clip(reference, 500))
+	}
+	if len(help) > 0 {
+		rule.WithHelp(message(strings.Join(help, "\n\n")))
+	}
+	for _, reference := range references {
+		if u, err := url.Parse(reference); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
+			rule.WithHelpURI(u.String())
+			break
+		}
+	}
+	properties := sarif.NewPropertyBag().Add("security-severity", securitySeverity(d))
+	tags := append([]string{"security"}, strings.Split(d.Tags, ",")...)
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return tag == "" })
+	slices.Sort(tags)
+	return rule.WithProperties(properties.WithTags(slices.Compact(tags)))
+}
+
+func securitySeverity(d *finding.Document) string {
+	if score := d.Classification().Get("cvss-score"); score != nil {
+		if n, err := strconv.ParseFloat(string(score), 64); err == nil && n > 0 && n <= 10 {
+			return strconv.FormatFloat(n, 'f', 1, 64)
+		}
+	}
+	return scores[d.Severity]
+}
+
+func message(text string) *sarif.MultiformatMessageString {
+	return sarif.NewMultiformatMessageString().WithText(text)
+}
+
+// resultOf is a finding as a result. The library's result without what it leaves empty
+// would be three times as large; what it has and is not here has the format's defaults.
+func resultOf(d *finding.Document) map[string]any {
+	at := d.Event.Get("matched-at").Text()
+	if at == "" {
+		at = d.Host
+	}
+	name := d.Info.Get("name").Text()
+	if name == "" {
+		name = d.TemplateID
+	}
+	said := clip(name, maxRuleText) + " at " + clip(at, maxRuleText)
+	if extracted := d.Event.Get("extracted-results").Texts(); len(extracted) > 0 {
+		said += ": " + clip(strings.Join(extracted, ", "), maxRuleText)
+	}
+	location := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewArtifactLocation().WithURI(reference(at)))
+	out := map[string]any{
+		"ruleId": d.TemplateID, "kind": "fail", "level": levels[d.Severity], "message": map[string]string{"text": said},
+		"locations":           []any{map[string]any{"physicalLocation": location}},
+		"partialFingerprints": map[string]string{"vulnHash/v1": d.Hash},
+		"properties": map[string]any{
+			"vuln_id": d.ID, "scan_id": d.ScanID, "severity": d.Severity, "vuln_status": d.Status, "host": d.Host, "created_at": d.CreatedAt,
+		},
+	}
+	if s := suppression(d.Status); s != nil {
+		out["suppressions"] = []*sarif.Suppression{s}
+	}
+	return out
+}
+
+// suppression is what people decided, where it is that nothing will be done.
+func suppression(status finding.Status) *sarif.Suppression {
+	switch status {
+	case finding.FalsePositive, finding.AcceptedRisk, finding.Duplicate:
+		return sarif.NewSuppression().WithKind("external").WithStatus("accepted").WithJustification(string(status))
+	}
+	return nil
+}
+
+// reference is a text as a URI reference, whatever it holds.
+func reference(text string) string {
+	text = clip(text, maxRuleText)
+	if u, err := url.Parse(text); err == nil && (u.Scheme == "" && u.Opaque == "" && u.Host == "" || u.Host != "") {
+		return u.String()
+	}
+	return url.PathEscape(text)
+}
+
+// clip is the beginning of a text, not cut within a character.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " […]"
+}

@@ -1,0 +1,128 @@
+package export
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/finding"
+)
+
+// totals are the numbers of a report.
+type totals struct {
+	all         int
+	bySeverity  map[string]int
+	byStatus    map[finding.Status]int
+	byHost      tally
+	byTemplate  tally
+	byDay       map[int64]int // days since 1970, in UTC
+	regressions int
+}
+
+// maxDistinct bounds how many hosts and templates are told apart.
+const maxDistinct = 20_000
+
+// tally counts by a name; what is new to a full one is counted as the rest.
+type tally map[string]int
+
+func (t tally) add(name string) {
+	if _, known := t[name]; known || len(t) < maxDistinct {
+		t[name]++
+	}
+}
+
+// most is the n names with the highest counts.
+func (t tally) most(n int) []string {
+	names := slices.SortedFunc(maps.Keys(t), func(a, b string) int { return cmp.Or(t[b]-t[a], strings.Compare(a, b)) })
+	return names[:min(n, len(names))]
+}
+
+// seen is a finding that may be among the worst.
+type seen struct {
+	id string
+	at time.Time
+}
+
+// count takes all findings in, and returns the ids of the worst, the newest first where
+// they are equally bad, as many as a report describes.
+func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []string, err error) {
+	*t = totals{bySeverity: map[string]int{}, byStatus: map[finding.Status]int{}, byHost: tally{}, byTemplate: tally{}, byDay: map[int64]int{}}
+	bad := map[string][]seen{}
+	newest := func(list []seen) []seen {
+		slices.SortFunc(list, func(a, b seen) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.id, b.id)) })
+		return list[:min(len(list), maxSections)]
+	}
+	var mu sync.Mutex
+	err = all.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
+		name := clip(cmp.Or(d.Info.Get("name").Text(), d.TemplateID), 300)
+		mu.Lock()
+		defer mu.Unlock()
+		t.all++
+		t.bySeverity[d.Severity]++
+		t.byStatus[d.Status]++
+		t.byHost.add(d.Host)
+		t.byTemplate.add(name)
+		t.byDay[d.CreatedAt.Unix()/86400]++
+		if d.IsRegression {
+			t.regressions++
+		}
+		bad[d.Severity] = append(bad[d.Severity], seen{d.ID, d.CreatedAt})
+		if len(bad[d.Severity]) >= 2*maxSections {
+			bad[d.Severity] = newest(bad[d.Severity])
+		}
+		return dst, nil
+	}, func([]byte, int) error { return nil })
+	for _, severity := range finding.Severities {
+		for _, s := range newest(bad[severity]) {
+			if len(worst) < maxSections {
+				worst = append(worst, s.id)
+			}
+		}
+	}
+	return worst, err
+}
+
+// bucket is a time and how many findings were first seen in it.
+type bucket struct {
+	label string
+	n     int
+}
+
+// maxBuckets is how many bars a trend has at most.
+const maxBuckets = 31
+
+// trend is the findings by the time at which they were first seen: by day, week or month,
+// whichever is not too fine for the time that they span.
+func (t *totals) trend() (unit string, out []bucket) {
+	if len(t.byDay) == 0 {
+		return "day", nil
+	}
+	days := slices.Sorted(maps.Keys(t.byDay))
+	first, last := days[0], days[len(days)-1]
+	date := func(day int64) time.Time { return time.Unix(day*86400, 0).UTC() }
+	begin := func(day int64) time.Time { return date(day) }
+	next := func(at time.Time) time.Time { return at.AddDate(0, 0, 1) }
+	unit, format := "day", "2 Jan"
+	switch span := last - first; {
+	case span >= 7*maxBuckets:
+		unit, format = "month", "Jan 06"
+		begin = func(day int64) time.Time { at := date(day); return at.AddDate(0, 0, 1-at.Day()) }
+		next = func(at time.Time) time.Time { return at.AddDate(0, 1, 0) }
+	case span >= maxBuckets:
+		unit = "week"
+		begin = func(day int64) time.Time { at := date(day); return at.AddDate(0, 0, -int(at.Weekday()+6)%7) }
+		next = func(at time.Time) time.Time { return at.AddDate(0, 0, 7) }
+	}
+	at := map[time.Time]int{}
+	for _, day := range days {
+		at[begin(day)] += t.byDay[day]
+	}
+	for b := begin(first); !b.After(date(last)); b = next(b) {
+		out = append(out, bucket{b.Format(format), at[b]})
+	}
+	return unit, out[max(0, len(out)-maxBuckets):]
+}

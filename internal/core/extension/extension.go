@@ -1,0 +1,144 @@
+// Package extension keeps the tools that people bring for their tasks: those of servers of
+// the Model Context Protocol that they connected, and HTTP requests that they described.
+// They are their owner's, or with "shared" everybody's in the team, and always work with
+// the owner's secrets.
+package extension
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/secret"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
+)
+
+// Config is what the slice works with.
+type Config struct {
+	Guard    *netguard.Guard // decides where may be dialled
+	Secrets  *secret.Secrets
+	Reserved []string         // names of the tools that every task has
+	Now      func() time.Time // time.Now when nil
+}
+
+// Extensions is the slice.
+type Extensions struct {
+	Config
+	db     *db.DB
+	box    *seal.Box
+	client *http.Client
+}
+
+// MaxTimeout bounds one call of a tool.
+const MaxTimeout = 5 * time.Minute
+
+// How many a person may have in a team.
+const (
+	maxServers = 500
+	maxTools   = 1000
+)
+
+// New makes the slice.
+func New(d *db.DB, box *seal.Box, c Config) *Extensions {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Guard == nil {
+		c.Guard = &netguard.Guard{}
+	}
+	return &Extensions{Config: c, db: d, box: box, client: c.Guard.Client(MaxTimeout)}
+}
+
+// visible picks what a person in a team may see: their own, and what is shared.
+const visible = ` WHERE team_id = ? AND (user_id = ? OR shared)`
+
+// author is the caller, when they may make something: only an admin shares with the team,
+// for what is shared is offered to everybody's tasks.
+func author(ctx context.Context, shared bool) (account.Caller, error) {
+	if shared {
+		return account.TeamAdmin(ctx)
+	}
+	return account.Writer(ctx)
+}
+
+// own refuses a caller who wants to change what is another's: a secret of its owner may
+// stand in it, which somebody else could send elsewhere.
+func own(ctx context.Context, ownerID string) error {
+	c, err := account.Writer(ctx)
+	if err == nil && c.UserID != ownerID {
+		err = errs.New(errs.Forbidden, "not_the_owner", "Only its owner can change this.")
+	}
+	return err
+}
+
+// count fails with Conflict when a person has most rows of a table.
+func count(ctx context.Context, tx *db.Tx, table string, c account.Caller, most int) error {
+	var kept int
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
+		return err
+	}
+	if kept >= most {
+		return errs.New(errs.Conflict, "too_many_tools", "There are %d already; delete one first.", kept)
+	}
+	return nil
+}
+
+// remove deletes a row of the caller's, or for an admin one that is shared.
+func (s *Extensions) remove(ctx context.Context, table, id string, missing error) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	if !ids.IsUUID(id) {
+		return missing
+	}
+	n, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE id = ? AND team_id = ? AND (user_id = ? OR shared AND ?)`, id, c.TeamID, c.UserID, c.Role == account.Admin)
+	if err == nil && n == 0 {
+		err = missing
+	}
+	return err
+}
+
+// words checks a text for people and models.
+func words(field, text string, least, most int) error {
+	if n := len([]rune(strings.TrimSpace(text))); n < least || len([]rune(text)) > most {
+		return errs.Field(field, "%s must have %d to %d characters.", field, least, most)
+	}
+	if db.Clean(text) != text || strings.ContainsFunc(text, func(r rune) bool {
+		return r != '\n' && r != '\t' && r != '\r' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
+	}) {
+		return errs.Field(field, "%s must have no characters that nobody sees.", field)
+	}
+	return nil
+}
+
+// secretsOf gives the named secrets of a person; missing are those that there are not.
+func (s *Extensions) secretsOf(ctx context.Context, teamID, userID string, names []string) (values map[string]string, missing []string, err error) {
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	all, missing, err := s.Secrets.ForTask(ctx, teamID, userID, "", names)
+	values = map[string]string{}
+	for name, value := range all {
+		if slices.Contains(names, name) {
+			values[name] = value
+		}
+	}
+	return values, missing, err
+}
+
+// clip cuts a text to be stored or told.
+func clip(text string, most int) string {
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

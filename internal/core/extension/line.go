@@ -1,0 +1,94 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/agent/mcp"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// line is a task's connection to a server. One that broke is opened anew at the next call;
+// the call that it broke under is not made again.
+type line struct {
+	dial func(ctx context.Context) (*mcp.Session, error)
+
+	mu      sync.Mutex
+	session *mcp.Session // nil: closed, or it broke
+	checked []string     // digests of tools that it was seen to offer
+}
+
+// call calls a tool as it was accepted.
+func (l *line) call(ctx context.Context, t mcp.Tool, args json.RawMessage) (mcp.Answer, error) {
+	session, err := l.open(ctx, t)
+	if err != nil {
+		return mcp.Answer{}, err
+	}
+	answer, err := session.Call(ctx, t.Name, args)
+	if why := (*errs.Error)(nil); errors.As(err, &why) && why.Code != mcp.CodeRefused {
+		l.hangUp(session)
+	}
+	return answer, err
+}
+
+// open gives the session; a new one is asked whether the tool is still the accepted one.
+func (l *line) open(ctx context.Context, t mcp.Tool) (*mcp.Session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session == nil {
+		if _, err := l.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.Contains(l.checked, t.Digest) {
+		return nil, errs.New(errs.Conflict, "tool_changed", "The tool is not as it was accepted any more.")
+	}
+	return l.session, nil
+}
+
+// first connects, and gives what the server offers.
+func (l *line) first(ctx context.Context) ([]mcp.Tool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.connect(ctx)
+}
+
+func (l *line) connect(ctx context.Context) ([]mcp.Tool, error) {
+	session, err := l.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools, _, err := session.Tools(ctx)
+	if err != nil {
+		session.Close()
+		return nil, err
+	}
+	l.session, l.checked = session, nil
+	for _, t := range tools {
+		l.checked = append(l.checked, t.Digest)
+	}
+	return tools, nil
+}
+
+// hangUp closes a session that broke, unless another call has done so.
+func (l *line) hangUp(broken *mcp.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session == broken {
+		l.session.Close()
+		l.session = nil
+	}
+}
+
+// close ends the line for good.
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != nil {
+		l.session.Close()
+		l.session = nil
+	}
+}

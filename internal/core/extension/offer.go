@@ -1,0 +1,254 @@
+package extension
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-sec/vedette/internal/agent/httptool"
+	"github.com/vedette-sec/vedette/internal/agent/mcp"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Offer is one tool that a task may use.
+type Offer struct {
+	Name        string // what the model calls it by
+	Source      string // whose it is, for people: "the MCP server x", "an HTTP tool"
+	Description string // of its author: data
+	Schema      json.RawMessage
+	ReadOnly    bool // it changes nothing, as far as somebody who is trusted says so
+	Repeatable  bool // a second call does no harm; as above
+	Ask         bool // a person is asked before each call
+	Action      string
+	Timeout     time.Duration // of one call
+	// Call makes a call. failed says that whoever was asked says so; an error says why
+	// nobody could be asked.
+	Call func(ctx context.Context, args json.RawMessage) (text string, failed bool, err error)
+}
+
+// Set is what one task may use. Close ends its connections.
+type Set struct {
+	Offers  []Offer
+	Missing []Missing
+	Hidden  []string // values that must be seen in no text: tokens and secrets
+
+	mu    sync.Mutex
+	lines []*line
+}
+
+// Missing says which tools a task has to do without.
+type Missing struct {
+	Source string `json:"source"`          // "the MCP server x", "the HTTP tool y"
+	Tools  int    `json:"tools,omitempty"` // how many; 0: all of it
+	Why    string `json:"why"`
+}
+
+// Bounds of a task's start and of what a model is told of.
+const (
+	joinTimeout = 10 * time.Second
+	maxOffers   = 100
+	maxDials    = 32 // servers that are asked side by side
+)
+
+// ForTask gives the tools of a user's task: their own, and those that the members of the
+// team share. A server that cannot be reached, and a tool that is not as it was accepted,
+// is missing, which is no error. Of two tools with one name, and of a name in taken, the
+// first counts: HTTP tools before servers, the user's own before shared ones.
+func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken []string) (*Set, error) {
+	tools, servers, err := s.usable(ctx, teamID, userID)
+	if err != nil {
+		return nil, err
+	}
+	set := &Set{}
+	var offers []Offer
+	for _, t := range tools {
+		offer, err := s.offerTool(ctx, teamID, t, set)
+		if err != nil {
+			set.Close()
+			return nil, err
+		}
+		offers = append(offers, offer...)
+	}
+	joined := make([][]Offer, len(servers))
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(maxDials)
+	for i, x := range servers {
+		group.Go(func() (err error) {
+			joined[i], err = s.offerServer(ctx, teamID, x, set)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		set.Close()
+		return nil, err
+	}
+	for _, o := range slices.Concat(append([][]Offer{offers}, joined...)...) {
+		switch {
+		case slices.Contains(taken, o.Name) || slices.ContainsFunc(set.Offers, func(other Offer) bool { return other.Name == o.Name }):
+			set.miss(o.Source, 1, "another tool has the name "+o.Name)
+		case len(set.Offers) == maxOffers:
+			set.miss(o.Source, 1, fmt.Sprintf("a task has at most %d tools that were brought", maxOffers))
+		default:
+			set.Offers = append(set.Offers, o)
+		}
+	}
+	slices.SortFunc(set.Missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Why, b.Why)) })
+	return set, nil
+}
+
+// Close ends the connections to servers, side by side.
+func (set *Set) Close() {
+	var group sync.WaitGroup
+	for _, line := range set.lines {
+		group.Go(line.close)
+	}
+	group.Wait()
+}
+
+func (set *Set) miss(source string, tools int, why string) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	i := slices.IndexFunc(set.Missing, func(m Missing) bool { return m.Source == source && m.Why == why })
+	if i < 0 {
+		set.Missing = append(set.Missing, Missing{source, tools, why})
+		return
+	}
+	set.Missing[i].Tools += tools
+}
+
+func (set *Set) join(l *line) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.lines = append(set.lines, l)
+}
+
+func (set *Set) hide(values ...string) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.Hidden = append(set.Hidden, values...)
+}
+
+// usable are the enabled tools and servers of a user's tasks. What somebody shared who is
+// no longer in the team is not among them.
+func (s *Extensions) usable(ctx context.Context, teamID, userID string) (tools []Tool, servers []Server, err error) {
+	const from = visible + ` AND enabled AND EXISTS (SELECT 1 FROM member m WHERE m.team_id = x.team_id AND m.user_id = x.user_id)`
+	rows, err := s.db.Query(ctx, `SELECT `+toolColumns+`, created_at FROM http_tool x`+from, teamID, userID)
+	if tools, err = db.Collect(rows, err, scanTool); err != nil {
+		return nil, nil, err
+	}
+	rows, err = s.db.Query(ctx, `SELECT `+serverColumns+`, created_at FROM mcp_server x`+from, teamID, userID)
+	servers, err = db.Collect(rows, err, scanServer)
+	slices.SortFunc(tools, func(a, b Tool) int { return ownFirst(userID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
+	slices.SortFunc(servers, func(a, b Server) int { return ownFirst(userID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
+	return tools, servers, err
+}
+
+// offerTool makes an HTTP tool ready to be called.
+func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *Set) ([]Offer, error) {
+	source := "the HTTP tool " + t.Name
+	request, err := httptool.Compile(t.Request)
+	if err != nil {
+		set.miss(source, 0, errs.From(err).Message)
+		return nil, nil
+	}
+	secrets, missing, err := s.secretsOf(ctx, teamID, t.OwnerID, request.Secrets())
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 {
+		set.miss(source, 0, "its owner has no secret named "+missing[0])
+		return nil, nil
+	}
+	for _, value := range secrets {
+		set.hide(value)
+	}
+	description := t.Description
+	if t.WhenToUse != "" {
+		description += "\nWhen to use it: " + t.WhenToUse
+	}
+	reads := httptool.ReadsOnly(t.Request.Method)
+	return []Offer{{
+		Name: t.Name, Source: source, Description: description, Schema: t.InputSchema, ReadOnly: reads, Repeatable: reads, Ask: !reads && !t.Trusted,
+		Action: t.Request.Method + " " + clip(request.Sample(), 150), Timeout: t.Timeout,
+		Call: func(ctx context.Context, args json.RawMessage) (string, bool, error) {
+			answer, err := request.Send(ctx, s.client, args, secrets)
+			return answer.Text, answer.Failed, err
+		},
+	}}, nil
+}
+
+// offerServer connects to a server, and offers those of its tools that are as they were
+// accepted.
+func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, set *Set) ([]Offer, error) {
+	source := "the MCP server " + x.Name
+	open := &line{dial: func(ctx context.Context) (*mcp.Session, error) {
+		session, hidden, err := s.dial(ctx, teamID, x)
+		set.hide(hidden...)
+		return session, err
+	}}
+	tools, err := open.first(ctx)
+	set.join(open)
+	review := compare(x.Accepted, tools)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		if review, err = failed(err); err != nil {
+			return nil, err
+		}
+		set.miss(source, 0, review.Fault)
+	}
+	if err := s.record(context.WithoutCancel(ctx), teamID, &x, review); err != nil {
+		return nil, err
+	}
+	var offers []Offer
+	for _, t := range review.Tools {
+		if !x.Offers(t.Tool) {
+			continue
+		}
+		accepted := slices.ContainsFunc(x.Accepted, func(a mcp.Tool) bool { return a.Name == t.Name })
+		switch {
+		case t.State == ToolAccepted:
+			offers = append(offers, offerOf(x, t.Tool, source, open))
+		case accepted || x.EnabledTools != nil: // it was counted on
+			set.miss(source, 1, whyMissing(t))
+		}
+	}
+	return offers, nil
+}
+
+func whyMissing(t ReviewedTool) string {
+	switch t.State {
+	case ToolChanged:
+		return "changed since they were accepted: look at them and accept them again"
+	case ToolNew:
+		return "new, and not accepted yet"
+	case ToolGone:
+		return "not there any more"
+	}
+	return t.Fault
+}
+
+// offerOf is a server's tool. What the server claims of it counts when its owner trusts it.
+func offerOf(x Server, t mcp.Tool, source string, to *line) Offer {
+	trusted := x.Trusts(t)
+	return Offer{
+		Name: x.OfferedAs(t), Source: source, Description: t.Description, Schema: t.Schema,
+		ReadOnly: trusted && t.ReadOnly, Repeatable: trusted && (t.ReadOnly || t.Idempotent), Ask: !trusted,
+		Action: t.Name + " at " + source, Timeout: MaxTimeout,
+		Call: func(ctx context.Context, args json.RawMessage) (string, bool, error) {
+			answer, err := to.call(ctx, t, args)
+			return answer.Text, answer.Failed, err
+		},
+	}
+}

@@ -1,0 +1,269 @@
+package extension
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent/mcp"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// Status is what came of the last attempt to reach a server.
+type Status string
+
+// The states of a server.
+const (
+	Connected Status = "connected" // its tools are those that were accepted
+	Changed   Status = "changed"   // some are not; those are offered to no task
+	Failed    Status = "failed"    // it could not be asked
+)
+
+// Statuses are all of them.
+var Statuses = []Status{Connected, Changed, Failed}
+
+// ServerTool is a tool as a server offers it.
+type ServerTool = mcp.Tool
+
+// Server is a server of the Model Context Protocol that somebody connected.
+type Server struct {
+	ID           string
+	OwnerID      string
+	Name         string // its tools are called name_tool
+	URL          string
+	Headers      map[string]string // templates
+	MaskedToken  string            // empty: none
+	Enabled      bool
+	Shared       bool
+	ReadOnly     bool     // only tools that say that they only read are offered
+	EnabledTools []string // nil: all
+	TrustedTools []string // may be called without asking a person
+	Accepted     []mcp.Tool
+	Status       Status
+	FaultCode    string
+	Fault        string // why it could not be asked
+	CheckedAt    time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+
+	sealed []byte
+}
+
+// NewServer is a server to be connected.
+type NewServer struct {
+	Name, URL    string
+	Headers      map[string]string
+	BearerToken  string // of Authorization; a secret as {{$NAME}}, or the token itself
+	Shared       bool
+	ReadOnly     bool
+	EnabledTools []string
+	TrustedTools []string
+}
+
+// ServerChange is what is to be changed; nil leaves it.
+type ServerChange struct {
+	Name, URL    *string
+	Headers      *map[string]string
+	BearerToken  *string // empty: none
+	Enabled      *bool
+	Shared       *bool
+	ReadOnly     *bool
+	EnabledTools *[]string // an empty list: all
+	TrustedTools *[]string
+}
+
+var errNoServer = errs.New(errs.NotFound, "mcp_server_not_found", "There is no such MCP server.")
+
+// Connect stores a server and connects to it. The tools that it offers now are accepted:
+// review says what they are, or why it could not be asked, which is no error. Invalid names
+// the field at fault; a name that the caller has already is a Conflict.
+func (s *Extensions) Connect(ctx context.Context, n NewServer) (Server, Review, error) {
+	c, err := author(ctx, n.Shared)
+	if err != nil {
+		return Server{}, Review{}, err
+	}
+	now := db.At(s.Now())
+	made := Server{
+		ID: ids.New(), OwnerID: c.UserID, Name: n.Name, URL: n.URL, Headers: n.Headers, Enabled: true, Shared: n.Shared, ReadOnly: n.ReadOnly,
+		EnabledTools: n.EnabledTools, TrustedTools: n.TrustedTools, CreatedAt: now.Time, UpdatedAt: now.Time, CheckedAt: now.Time,
+	}
+	if err := s.check(&made); err != nil {
+		return Server{}, Review{}, err
+	}
+	if err := s.setToken(&made, n.BearerToken); err != nil {
+		return Server{}, Review{}, err
+	}
+	review, err := s.review(ctx, c.TeamID, made)
+	if err != nil {
+		return Server{}, Review{}, err
+	}
+	for i, t := range review.Tools {
+		if t.State == ToolNew {
+			review.Tools[i].State = ToolAccepted
+			made.Accepted = append(made.Accepted, t.Tool)
+		}
+	}
+	review.settle()
+	made.judge(review, now.Time)
+	err = s.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := count(ctx, tx, "mcp_server", c, maxServers); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO mcp_server (team_id, created_at, `+serverColumns+`) VALUES (?, ?`+strings.Repeat(", ?", 18)+`)`,
+			append([]any{c.TeamID, now}, made.values()...)...)
+		return err
+	})
+	return made, review, nameTaken(err)
+}
+
+func nameTaken(err error) error {
+	if db.IsDuplicate(err) {
+		return errs.New(errs.Conflict, "name_taken", "You have one with this name already.").At("name")
+	}
+	return err
+}
+
+const serverColumns = `id, user_id, name, url, headers, sealed, masked, enabled, shared, read_only, enabled_tools, trusted_tools, accepted, status, fault_code, fault, checked_at, updated_at`
+
+// values are those of serverColumns.
+func (x *Server) values() []any {
+	var enabled any
+	if x.EnabledTools != nil {
+		enabled = db.Doc(x.EnabledTools)
+	}
+	var sealed any
+	if x.sealed != nil {
+		sealed = x.sealed
+	}
+	return []any{
+		x.ID, x.OwnerID, x.Name, x.URL, db.Doc(x.Headers), sealed, x.MaskedToken, x.Enabled, x.Shared, x.ReadOnly, enabled, db.Doc(x.TrustedTools),
+		db.Doc(x.Accepted), x.Status, x.FaultCode, x.Fault, db.At(x.CheckedAt), db.At(x.UpdatedAt),
+	}
+}
+
+func scanServer(r db.Row) (x Server, err error) {
+	var headers db.JSON[map[string]string]
+	var enabled, trusted db.JSON[[]string]
+	var accepted db.JSON[[]mcp.Tool]
+	var checked, updated, created db.Time
+	err = r.Scan(&x.ID, &x.OwnerID, &x.Name, &x.URL, &headers, &x.sealed, &x.MaskedToken, &x.Enabled, &x.Shared, &x.ReadOnly, &enabled, &trusted,
+		&accepted, &x.Status, &x.FaultCode, &x.Fault, &checked, &updated, &created)
+	x.Headers, x.EnabledTools, x.TrustedTools, x.Accepted = headers.V, enabled.V, trusted.V, accepted.V
+	x.CheckedAt, x.CreatedAt, x.UpdatedAt = checked.Time, created.Time, updated.Time
+	return x, err
+}
+
+// Servers lists those that the caller may see, by name, their own first.
+func (s *Extensions) Servers(ctx context.Context) ([]Server, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.db.Query(ctx, `SELECT `+serverColumns+`, created_at FROM mcp_server`+visible, c.TeamID, c.UserID)
+	found, err := db.Collect(rows, err, scanServer)
+	slices.SortFunc(found, func(a, b Server) int { return ownFirst(c.UserID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
+	return found, err
+}
+
+// ownFirst orders by whose something is, and then by name: databases sort names their own
+// way.
+func ownFirst(userID, ownerA, ownerB, a, b string) int {
+	if (ownerA == userID) != (ownerB == userID) {
+		if ownerA == userID {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+// Server finds one that the caller may see.
+func (s *Extensions) Server(ctx context.Context, id string) (Server, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Server{}, err
+	}
+	return s.server(ctx, c, id)
+}
+
+func (s *Extensions) server(ctx context.Context, c account.Caller, id string) (Server, error) {
+	if !ids.IsUUID(id) {
+		return Server{}, errNoServer
+	}
+	found, err := scanServer(s.db.QueryRow(ctx, `SELECT `+serverColumns+`, created_at FROM mcp_server`+visible+` AND id = ?`, c.TeamID, c.UserID, id))
+	if db.IsNoRows(err) {
+		err = errNoServer
+	}
+	return found, err
+}
+
+// ownServer finds one that the caller may change.
+func (s *Extensions) ownServer(ctx context.Context, id string) (account.Caller, Server, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return c, Server{}, err
+	}
+	x, err := s.server(ctx, c, id)
+	if err != nil {
+		return c, x, err
+	}
+	return c, x, own(ctx, x.OwnerID)
+}
+
+// UpdateServer changes a server of the caller's. It asks the server nothing; see Validate.
+func (s *Extensions) UpdateServer(ctx context.Context, id string, change ServerChange) (Server, error) {
+	c, x, err := s.ownServer(ctx, id)
+	if err != nil {
+		return Server{}, err
+	}
+	set(&x.Name, change.Name)
+	set(&x.URL, change.URL)
+	set(&x.Headers, change.Headers)
+	set(&x.Enabled, change.Enabled)
+	set(&x.Shared, change.Shared)
+	set(&x.ReadOnly, change.ReadOnly)
+	set(&x.EnabledTools, change.EnabledTools)
+	set(&x.TrustedTools, change.TrustedTools)
+	if _, err := author(ctx, x.Shared); err != nil {
+		return Server{}, err
+	}
+	if err := s.check(&x); err != nil {
+		return Server{}, err
+	}
+	if change.BearerToken != nil {
+		if err := s.setToken(&x, *change.BearerToken); err != nil {
+			return Server{}, err
+		}
+	}
+	x.UpdatedAt = db.At(s.Now()).Time
+	_, err = s.db.Exec(ctx, `UPDATE mcp_server SET name = ?, url = ?, headers = ?, sealed = ?, masked = ?, enabled = ?, shared = ?, read_only = ?, enabled_tools = ?,
+		trusted_tools = ?, updated_at = ? WHERE id = ? AND team_id = ?`, append(slices.Clone(x.values()[2:12]), db.At(x.UpdatedAt), x.ID, c.TeamID)...)
+	return x, nameTaken(err)
+}
+
+func set[T any](field, to *T) {
+	if to != nil {
+		*field = *to
+	}
+}
+
+// DeleteServer forgets a server of the caller's; an admin may forget one that is shared.
+func (s *Extensions) DeleteServer(ctx context.Context, id string) error {
+	return s.remove(ctx, "mcp_server", id, errNoServer)
+}
+
+// OfferedAs is the name under which a tool of the server is offered to models.
+func (x Server) OfferedAs(t ServerTool) string { return mcp.Offered(x.Name, t.Name) }
+
+// Offers reports whether a tool of the server is one that tasks may use.
+func (x Server) Offers(t mcp.Tool) bool {
+	return (x.EnabledTools == nil || slices.Contains(x.EnabledTools, t.Name)) && (!x.ReadOnly || t.ReadOnly)
+}
+
+// Trusts reports whether a tool of the server may be called without asking a person.
+func (x Server) Trusts(t mcp.Tool) bool { return slices.Contains(x.TrustedTools, t.Name) }

@@ -1,0 +1,269 @@
+package extension
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent/httptool"
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// Tool is an HTTP request that somebody described, with places for a model's arguments.
+type Tool struct {
+	ID      string
+	OwnerID string
+	ToolText
+	Enabled   bool
+	Shared    bool
+	Trusted   bool // a request that may change something needs no person's word
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Request is an HTTP request with places for arguments and secrets.
+type Request = httptool.Template
+
+// ToolText is what its owner writes of a tool.
+type ToolText struct {
+	Name        string
+	Description string
+	WhenToUse   string
+	InputSchema json.RawMessage // JSON Schema of an object; what stands in the request is in its properties
+	Timeout     time.Duration   // of one call
+	Request     Request
+}
+
+// NewTool is a tool to be kept.
+type NewTool struct {
+	ToolText
+	Shared, Trusted bool
+}
+
+// ToolChange is what is to be changed; nil leaves it.
+type ToolChange struct {
+	Name, Description, WhenToUse *string
+	InputSchema                  *json.RawMessage
+	Timeout                      *time.Duration
+	Method, URL, ResponsePath    *string
+	Headers, Query               *map[string]string
+	Body                         *json.RawMessage
+	Enabled, Shared, Trusted     *bool
+}
+
+// The bounds of a tool (agent API, Dynamic Tools).
+const (
+	leastTimeout = time.Second
+	usualTimeout = 30 * time.Second
+	maxWords     = 2000 // characters of a description, and of when to use it
+	maxDocument  = 32 << 10
+)
+
+var errNoTool = errs.New(errs.NotFound, "tool_not_found", "There is no such tool.")
+
+// CreateTool keeps a tool. Invalid names the field at fault; a name that the caller has
+// already, or that every task's tools have, is a Conflict.
+func (s *Extensions) CreateTool(ctx context.Context, n NewTool) (Tool, error) {
+	c, err := author(ctx, n.Shared)
+	if err != nil {
+		return Tool{}, err
+	}
+	now := db.At(s.Now())
+	made := Tool{ID: ids.New(), OwnerID: c.UserID, ToolText: n.ToolText, Enabled: true, Shared: n.Shared, Trusted: n.Trusted, CreatedAt: now.Time, UpdatedAt: now.Time}
+	if err := s.checkTool(&made.ToolText); err != nil {
+		return Tool{}, err
+	}
+	err = s.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := count(ctx, tx, "http_tool", c, maxTools); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO http_tool (team_id, created_at, `+toolColumns+`) VALUES (?, ?`+strings.Repeat(", ?", 12)+`)`, append([]any{c.TeamID, now}, made.values()...)...)
+		return err
+	})
+	return made, nameTaken(err)
+}
+
+const toolColumns = `id, user_id, name, description, when_to_use, input_schema, request, timeout_ms, enabled, shared, trusted, updated_at`
+
+// values are those of toolColumns.
+func (t *Tool) values() []any {
+	return []any{
+		t.ID, t.OwnerID, t.Name, t.Description, t.WhenToUse, string(t.InputSchema), db.Doc(t.Request), t.Timeout.Milliseconds(),
+		t.Enabled, t.Shared, t.Trusted, db.At(t.UpdatedAt),
+	}
+}
+
+func scanTool(r db.Row) (t Tool, err error) {
+	var schema string
+	var request db.JSON[httptool.Template]
+	var millis int64
+	var updated, created db.Time
+	err = r.Scan(&t.ID, &t.OwnerID, &t.Name, &t.Description, &t.WhenToUse, &schema, &request, &millis, &t.Enabled, &t.Shared, &t.Trusted, &updated, &created)
+	t.InputSchema, t.Request, t.Timeout = json.RawMessage(schema), request.V, time.Duration(millis)*time.Millisecond
+	t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
+	return t, err
+}
+
+// checkTool refuses what could not work.
+func (s *Extensions) checkTool(t *ToolText) error {
+	if !regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`).MatchString(t.Name) {
+		return errs.Field("name", "name must be small letters, digits, underscores and hyphens, begin with a letter, and have at most 64 characters.")
+	}
+	if slices.Contains(s.Reserved, t.Name) {
+		return errs.New(errs.Conflict, "name_taken", "Every task has a tool named %s.", t.Name).At("name")
+	}
+	if err := words("description", t.Description, 1, maxWords); err != nil {
+		return err
+	}
+	if err := words("when_to_use", t.WhenToUse, 0, maxWords); err != nil {
+		return err
+	}
+	if t.Timeout == 0 {
+		t.Timeout = usualTimeout
+	}
+	if t.Timeout < leastTimeout || t.Timeout > MaxTimeout {
+		return errs.Field("timeout", "timeout must be between %d and %d ms.", leastTimeout.Milliseconds(), MaxTimeout.Milliseconds())
+	}
+	return s.checkRequest(t)
+}
+
+// checkRequest compiles the request, and holds it against the schema of the arguments and
+// against what may be called.
+func (s *Extensions) checkRequest(t *ToolText) error {
+	for field, n := range map[string]int{"input_schema": len(t.InputSchema), "body": len(t.Request.Body), "url": len(t.Request.URL) * maxDocument / maxURL} {
+		if n > maxDocument {
+			return errs.Field(field, "%s is too long.", field)
+		}
+	}
+	for field, values := range map[string]map[string]string{"headers": t.Request.Headers, "query": t.Request.Query} {
+		total := 0
+		for name, value := range values {
+			total += len(name) + len(value)
+			if db.Clean(name) != name || db.Clean(value) != value {
+				return errs.Field(field, "%s must be text.", field)
+			}
+		}
+		if total > maxDocument {
+			return errs.Field(field, "%s is too long.", field)
+		}
+	}
+	compiled, err := httptool.Compile(t.Request)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Guard.CheckURL(compiled.Sample()); err != nil {
+		return errs.From(err).At("url")
+	}
+	properties, err := propertiesOf(t)
+	if err != nil {
+		return err
+	}
+	for _, name := range compiled.Params() {
+		if !slices.Contains(properties, name) {
+			return errs.Field("input_schema", "input_schema: {{%s}} stands in the request, and is no property of the schema.", name)
+		}
+	}
+	return nil
+}
+
+// propertiesOf checks the schema of a tool's arguments, whose default is an object without
+// any, and gives the names of what it describes.
+func propertiesOf(t *ToolText) (names []string, err error) {
+	if raw := bytes.TrimSpace(t.InputSchema); len(raw) == 0 || string(raw) == "null" {
+		t.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	var doc struct {
+		Type       any            `json:"type"`
+		Properties map[string]any `json:"properties"`
+	}
+	if err := json.Unmarshal(t.InputSchema, &doc); err != nil || doc.Type != "object" {
+		return nil, errs.Field("input_schema", `input_schema must be a JSON Schema with "type": "object" and "properties".`)
+	}
+	if err := loop.CheckSchema(t.InputSchema); err != nil {
+		return nil, errs.Field("input_schema", "input_schema: %s", clip(err.Error(), 300))
+	}
+	for name := range doc.Properties {
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// Tools lists those that the caller may see, by name, their own first.
+func (s *Extensions) Tools(ctx context.Context) ([]Tool, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.db.Query(ctx, `SELECT `+toolColumns+`, created_at FROM http_tool`+visible, c.TeamID, c.UserID)
+	found, err := db.Collect(rows, err, scanTool)
+	slices.SortFunc(found, func(a, b Tool) int { return ownFirst(c.UserID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
+	return found, err
+}
+
+// Tool finds one that the caller may see.
+func (s *Extensions) Tool(ctx context.Context, id string) (Tool, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Tool{}, err
+	}
+	if !ids.IsUUID(id) {
+		return Tool{}, errNoTool
+	}
+	found, err := scanTool(s.db.QueryRow(ctx, `SELECT `+toolColumns+`, created_at FROM http_tool`+visible+` AND id = ?`, c.TeamID, c.UserID, id))
+	if db.IsNoRows(err) {
+		err = errNoTool
+	}
+	return found, err
+}
+
+// UpdateTool changes a tool of the caller's.
+func (s *Extensions) UpdateTool(ctx context.Context, id string, change ToolChange) (Tool, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Tool{}, err
+	}
+	t, err := s.Tool(ctx, id)
+	if err != nil {
+		return Tool{}, err
+	}
+	if err := own(ctx, t.OwnerID); err != nil {
+		return Tool{}, err
+	}
+	set(&t.Name, change.Name)
+	set(&t.Description, change.Description)
+	set(&t.WhenToUse, change.WhenToUse)
+	set(&t.InputSchema, change.InputSchema)
+	set(&t.Timeout, change.Timeout)
+	set(&t.Request.Method, change.Method)
+	set(&t.Request.URL, change.URL)
+	set(&t.Request.ResponsePath, change.ResponsePath)
+	set(&t.Request.Headers, change.Headers)
+	set(&t.Request.Query, change.Query)
+	set(&t.Request.Body, change.Body)
+	set(&t.Enabled, change.Enabled)
+	set(&t.Shared, change.Shared)
+	set(&t.Trusted, change.Trusted)
+	if _, err := author(ctx, t.Shared); err != nil {
+		return Tool{}, err
+	}
+	if err := s.checkTool(&t.ToolText); err != nil {
+		return Tool{}, err
+	}
+	t.UpdatedAt = db.At(s.Now()).Time
+	_, err = s.db.Exec(ctx, `UPDATE http_tool SET name = ?, description = ?, when_to_use = ?, input_schema = ?, request = ?, timeout_ms = ?, enabled = ?, shared = ?, trusted = ?,
+		updated_at = ? WHERE id = ? AND team_id = ?`, append(t.values()[2:], t.ID, c.TeamID)...)
+	return t, nameTaken(err)
+}
+
+// DeleteTool forgets a tool of the caller's; an admin may forget one that is shared.
+func (s *Extensions) DeleteTool(ctx context.Context, id string) error {
+	return s.remove(ctx, "http_tool", id, errNoTool)
+}

@@ -1,0 +1,246 @@
+// Package file keeps the files that people give their tasks to read: each is its owner's
+// alone, bounded in size, and never anything but bytes.
+package file
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/blob"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// The bounds of a user's files in a team.
+const (
+	MaxSize  = 32 << 20 // bytes of one
+	maxTotal = 1 << 30  // bytes of all
+	maxFiles = 10_000
+	maxKey   = 512 // bytes
+	maxName  = 255 // bytes of each part of a key
+)
+
+// File is what is known of a file (agent API, Files).
+type File struct {
+	Key          string // directory and name, as its owner chose them: specs/api.yaml
+	BaseName     string
+	Ext          string // in lower case, without the dot; empty: none
+	MIME         string // what its beginning looks like
+	Size         int64  // bytes
+	ETag         string // SHA-256 of its content, in hexadecimal
+	ProjectID    string // empty: none
+	ChatID       string // the task it belongs to, as its owner said; empty: none
+	LastModified time.Time
+
+	digest string // of its blob
+}
+
+// NewFile is a file to be kept, with its content.
+type NewFile struct {
+	Key       string
+	ProjectID string
+	ChatID    string
+	Content   io.Reader
+}
+
+// Files is the slice.
+type Files struct {
+	db    *db.DB
+	blobs *blob.Store
+	now   func() time.Time
+}
+
+// New makes the slice. The store is its own: nobody else's blobs are in it.
+func New(d *db.DB, blobs *blob.Store) *Files { return &Files{db: d, blobs: blobs, now: time.Now} }
+
+// Create keeps a new file of the caller's: when it returns without an error the bytes
+// are on disk. Invalid names the field at fault; a key that is there is a Conflict, and
+// more than a file or all files may hold is TooLarge.
+func (fs *Files) Create(ctx context.Context, n NewFile) (File, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return File{}, err
+	}
+	if err := checkKey("key", n.Key); err != nil {
+		return File{}, err
+	}
+	f, err := fs.take(ctx, n)
+	if err != nil {
+		return File{}, err
+	}
+	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := room(ctx, tx, c, f.Size, 0, 1); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO file (team_id, user_id, key, base_name, ext, mime, size, etag, digest, project_id, chat_id, modified_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			c.TeamID, c.UserID, f.Key, f.BaseName, f.Ext, f.MIME, f.Size, f.ETag, f.digest, f.ProjectID, f.ChatID, db.At(f.LastModified))
+		return err
+	})
+	if db.IsDuplicate(err) {
+		err = errs.New(errs.Conflict, "file_exists", "There is a file with this key; PUT replaces it.").At("key")
+	}
+	if err != nil {
+		return File{}, errors.Join(err, fs.drop(f.digest))
+	}
+	return f, nil
+}
+
+// Replace gives a file of the caller's new content.
+func (fs *Files) Replace(ctx context.Context, key string, content io.Reader) (File, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return File{}, err
+	}
+	if _, err := fs.find(ctx, fs.db, c, key); err != nil { // before all of the content is read
+		return File{}, err
+	}
+	f, err := fs.take(ctx, NewFile{Key: key, Content: content})
+	if err != nil {
+		return File{}, err
+	}
+	var old File
+	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
+		if old, err = fs.find(ctx, tx, c, key); err != nil {
+			return err
+		}
+		if err := room(ctx, tx, c, f.Size, old.Size, 0); err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, `UPDATE file SET mime = ?, size = ?, etag = ?, digest = ?, modified_at = ? WHERE team_id = ? AND user_id = ? AND key = ? AND digest = ?`,
+			f.MIME, f.Size, f.ETag, f.digest, db.At(f.LastModified), c.TeamID, c.UserID, key, old.digest)
+		if err == nil && n == 0 {
+			err = errs.New(errs.Conflict, "file_changed", "The file was changed by somebody else at the same time.").At("key")
+		}
+		return err
+	})
+	if err != nil {
+		return File{}, errors.Join(err, fs.drop(f.digest))
+	}
+	f.ProjectID, f.ChatID = old.ProjectID, old.ChatID
+	return f, fs.drop(old.digest)
+}
+
+// Delete forgets a file of the caller's.
+func (fs *Files) Delete(ctx context.Context, key string) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	var digest string
+	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
+		return tx.QueryRow(ctx, `DELETE FROM file WHERE team_id = ? AND user_id = ? AND key = ? RETURNING digest`, c.TeamID, c.UserID, db.Clean(key)).Scan(&digest)
+	})
+	if db.IsNoRows(err) {
+		return errs.Missing("file")
+	}
+	if err != nil {
+		return err
+	}
+	return fs.drop(digest)
+}
+
+// room refuses what would be too much for a user.
+func room(ctx context.Context, tx *db.Tx, c account.Caller, size, instead int64, more int) error {
+	var total int64
+	var count int
+	if err := tx.QueryRow(ctx, `SELECT coalesce(sum(size), 0), count(*) FROM file WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&total, &count); err != nil {
+		return err
+	}
+	if count+more > maxFiles || total-instead+size > maxTotal {
+		return errs.New(errs.TooLarge, "files_full", "All files of a user may be %d, and have %d bytes together; delete some first.", maxFiles, maxTotal)
+	}
+	return nil
+}
+
+// take puts a file's content on disk. Each file has a blob of its own, which begins with
+// a salt: equal files of two people are two blobs, and can be deleted one by one.
+func (fs *Files) take(ctx context.Context, n NewFile) (File, error) {
+	f := File{Key: n.Key, BaseName: path.Base(n.Key), Ext: extOf(n.Key), ProjectID: n.ProjectID, ChatID: n.ChatID, LastModified: db.At(fs.now()).Time}
+	sum, head := sha256.New(), &beginning{}
+	content := io.TeeReader(&bounded{r: n.Content, left: MaxSize}, io.MultiWriter(sum, head))
+	var salt [saltSize]byte
+	if _, err := rand.Read(salt[:]); err != nil {
+		return File{}, err
+	}
+	digest, size, err := fs.blobs.Put(ctx, io.MultiReader(bytes.NewReader(salt[:]), content))
+	if err != nil {
+		return File{}, err
+	}
+	f.Size, f.digest, f.ETag, f.MIME = size-saltSize, digest.String(), hex.EncodeToString(sum.Sum(nil)), http.DetectContentType(head.text)
+	return f, nil
+}
+
+const saltSize = 16
+
+// drop deletes a blob.
+func (fs *Files) drop(digest string) error {
+	d, err := blob.ParseDigest(digest)
+	if err != nil {
+		return err
+	}
+	return fs.blobs.Delete(d)
+}
+
+// bounded ends with TooLarge where there is more than may be.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errs.New(errs.TooLarge, "file_too_large", "A file may have %d bytes.", MaxSize)
+	}
+	return n, err
+}
+
+// beginning keeps as much as a content's type is known by.
+type beginning struct{ text []byte }
+
+func (b *beginning) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(len(p), 512-len(b.text))]...)
+	return len(p), nil
+}
+
+func extOf(key string) string {
+	ext := strings.ToLower(strings.TrimPrefix(path.Ext(key), "."))
+	if len(ext) > 32 {
+		return ""
+	}
+	return ext
+}
+
+// checkKey refuses what is no key: parts between slashes, each a name that any file
+// system takes and that shows all there is of it.
+func checkKey(field, key string) error {
+	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
+		return errs.Field(field, "%s must have 1 to %d bytes of UTF-8.", field, maxKey)
+	}
+	for part := range strings.SplitSeq(key, "/") {
+		switch {
+		case part == "" || part == "." || part == ".." || len(part) > maxName:
+			return errs.Field(field, "%s must be names between slashes, none of them empty, . or .., and none with more than %d bytes.", field, maxName)
+		case strings.TrimSpace(part) != part || strings.ContainsFunc(part, unfit):
+			return errs.Field(field, "%s must not have control characters, invisible ones, backslashes, quotation marks or blanks at the ends of a name.", field)
+		}
+	}
+	return nil
+}
+
+func unfit(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\\' || r == '"' || r == utf8.RuneError
+}

@@ -1,0 +1,235 @@
+package file
+
+import (
+	"context"
+	"encoding/base64"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/blob"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Filter picks files of a list (agent API, GET /files).
+type Filter struct {
+	Directory string   // those in it and below
+	Search    string   // in the key, whatever the case of ASCII letters
+	Keys      []string // empty: any
+	Exts      []string // without dots; empty: any
+	ProjectID string   // empty: any
+	ChatID    string   // empty: any
+	SortBy    string   // one of Sorts
+	Desc      bool
+	Cursor    string // Page.Next of the page before
+	Limit     int
+}
+
+// Sorts are what a list may be in the order of.
+var Sorts = []string{"last_modified", "base_name", "size", "key"}
+
+// Page is a page of files.
+type Page struct {
+	Files []File
+	Next  string // empty: this is the last
+	Total int    // that the filter picks, on every page
+}
+
+// FindAll lists files of the caller's.
+func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return p, err
+	}
+	w := f.where(fs.db, c)
+	if err := fs.db.QueryRow(ctx, `SELECT count(*) FROM file`+w.String(), w.Args...).Scan(&p.Total); err != nil {
+		return p, err
+	}
+	column, order, than := "modified_at", "ASC", ">"
+	if f.SortBy != "" && f.SortBy != "last_modified" {
+		if !slices.Contains(Sorts, f.SortBy) {
+			return p, errs.Field("sort_by", "sort_by must be one of %s.", strings.Join(Sorts, ", "))
+		}
+		column = f.SortBy
+	}
+	if f.Desc {
+		order, than = "DESC", "<"
+	}
+	if f.Cursor != "" {
+		value, key, err := readCursor(f.Cursor, column)
+		if err != nil {
+			return p, err
+		}
+		w.And("("+column+", key) "+than+" (?, ?)", value, key)
+	}
+	rows, err := fs.db.Query(ctx, `SELECT `+columns+` FROM file`+w.String()+` ORDER BY `+column+" "+order+`, key `+order+` LIMIT ?`, append(w.Args, f.Limit+1)...)
+	if p.Files, err = db.Collect(rows, err, scan); err != nil {
+		return p, err
+	}
+	if len(p.Files) > f.Limit {
+		p.Files = p.Files[:f.Limit]
+		p.Next = cursorOf(p.Files[f.Limit-1], column)
+	}
+	return p, nil
+}
+
+func (f Filter) where(d *db.DB, c account.Caller) *db.Where {
+	var w db.Where
+	w.And("team_id = ?", c.TeamID)
+	w.And("user_id = ?", c.UserID)
+	if dir := strings.Trim(f.Directory, "/"); dir != "" {
+		w.And("substr(key, 1, ?) = ?", len([]rune(dir))+1, db.Clean(dir)+"/")
+	}
+	if f.Search != "" {
+		cond, arg := d.Dialect.Contains("key", f.Search)
+		w.And(cond, arg)
+	}
+	if len(f.Keys) > 0 {
+		db.In(&w, "key", f.Keys)
+	}
+	if len(f.Exts) > 0 {
+		db.In(&w, "ext", f.Exts)
+	}
+	if f.ProjectID != "" {
+		w.And("project_id = ?", f.ProjectID)
+	}
+	if f.ChatID != "" {
+		w.And("chat_id = ?", f.ChatID)
+	}
+	return &w
+}
+
+// cursorOf is a file's place in an order: the value it is ordered by, and its key.
+func cursorOf(f File, column string) string {
+	value := f.Key
+	switch column {
+	case "modified_at":
+		value = strconv.FormatInt(f.LastModified.UnixMicro(), 10)
+	case "size":
+		value = strconv.FormatInt(f.Size, 10)
+	case "base_name":
+		value = f.BaseName
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(value + "\x00" + f.Key)) // neither can hold a NUL
+}
+
+func readCursor(cursor, column string) (value any, key string, err error) {
+	refusal := errs.Field("cursor", "cursor must be next_cursor of the page before, in the same order.")
+	doc, err := base64.RawURLEncoding.DecodeString(cursor)
+	text, key, ok := strings.Cut(string(doc), "\x00")
+	if err != nil || !ok || key == "" {
+		return nil, "", refusal
+	}
+	if column != "modified_at" && column != "size" {
+		return db.Clean(text), db.Clean(key), nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, "", refusal
+	}
+	return n, db.Clean(key), nil
+}
+
+// Open opens a file of the caller's; who gets it closes it.
+func (fs *Files) Open(ctx context.Context, key string) (File, io.ReadCloser, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return File{}, nil, err
+	}
+	f, err := fs.find(ctx, fs.db, c, key)
+	if err != nil {
+		return File{}, nil, err
+	}
+	content, err := fs.content(f)
+	return f, content, err
+}
+
+// Check fails with Invalid, naming the field, when one of keys is no file of the caller's.
+func (fs *Files) Check(ctx context.Context, field string, keys []string) error {
+	c, err := account.From(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if _, err := fs.find(ctx, fs.db, c, key); errs.Is(err, errs.NotFound) {
+			return errs.Field(field, "%s: you have no file with the key %q.", field, clip(key))
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForTask gives those of a user's files that a task names; missing are the keys that are
+// no longer there.
+func (fs *Files) ForTask(ctx context.Context, teamID, userID string, keys []string) (found []File, missing []string, err error) {
+	for _, key := range keys {
+		f, err := fs.find(ctx, fs.db, account.Caller{TeamID: teamID, UserID: userID}, key)
+		switch {
+		case errs.Is(err, errs.NotFound):
+			missing = append(missing, key)
+		case err != nil:
+			return nil, nil, err
+		case !slices.ContainsFunc(found, func(other File) bool { return other.Key == key }):
+			found = append(found, f)
+		}
+	}
+	return found, missing, nil
+}
+
+// Read gives up to n bytes of a file from offset on.
+func (fs *Files) Read(f File, offset int64, n int) ([]byte, error) {
+	content, err := fs.content(f)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	if _, err := content.Seek(saltSize+offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(content, int64(n)))
+}
+
+// content opens a file's blob behind its salt.
+func (fs *Files) content(f File) (io.ReadSeekCloser, error) {
+	d, err := blob.ParseDigest(f.digest)
+	if err != nil {
+		return nil, err
+	}
+	content, _, err := fs.blobs.Get(d)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := content.Seek(saltSize, io.SeekStart); err != nil {
+		content.Close()
+		return nil, err
+	}
+	return content, nil
+}
+
+func (fs *Files) find(ctx context.Context, q db.Querier, c account.Caller, key string) (File, error) {
+	f, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM file WHERE team_id = ? AND user_id = ? AND key = ?`, c.TeamID, c.UserID, db.Clean(key)))
+	if db.IsNoRows(err) {
+		return File{}, errs.Missing("file")
+	}
+	return f, err
+}
+
+const columns = `key, base_name, ext, mime, size, etag, digest, project_id, chat_id, modified_at`
+
+func scan(r db.Row) (f File, err error) {
+	var modified db.Time
+	err = r.Scan(&f.Key, &f.BaseName, &f.Ext, &f.MIME, &f.Size, &f.ETag, &f.digest, &f.ProjectID, &f.ChatID, &modified)
+	f.LastModified = modified.Time
+	return f, err
+}
+
+func clip(s string) string {
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,168 @@
+package finding
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/core/finding/findingtest"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"pgregory.net/rapid"
+)
+
+func appendLine(dst []byte, d *Document) ([]byte, error) { return append(d.AppendJSON(dst), '\n'), nil }
+
+// encoded is the ids of what a filter selects, in the order in which they are written.
+func (r room) encoded(t rapid.TB, f Filter) (ids []string) {
+	t.Helper()
+	s, err := r.Select(r.alice, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	err = s.Encode(r.alice, appendLine, func(part []byte, rows int) error {
+		all += rows
+		for line := range bytes.Lines(part) {
+			var doc struct {
+				ID string `json:"vuln_id"`
+			}
+			if err := json.Unmarshal(line, &doc); err != nil {
+				return err
+			}
+			ids = append(ids, doc.ID)
+		}
+		return nil
+	})
+	if err != nil || all != len(ids) || s.Len() != len(ids) {
+		t.Fatalf("%d of %d findings, %d told; %v", len(ids), s.Len(), all, err)
+	}
+	return ids
+}
+
+// TestEncodeIsInOrder reads enough for several readers, with holes, and ends early.
+func TestEncodeIsInOrder(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		const total = 3*pieceRows + 500
+		r.add(t, "s", 1, sightings(0, total)...)
+		large := findingtest.Event(total)
+		large.Response = strings.Repeat("<", pieceBytes)
+		for i := range 5 { // more than one piece holds
+			large.MatchedAt = fmt.Sprint("https://large.example.com/", i)
+			r.add(t, "s", 1, Sighting{Event: large})
+		}
+		if _, err := r.Delete(r.alice, Filter{Ports: []int{8003}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []Filter{{}, {Ports: []int{8001, 8002}}, {Severities: []string{"critical"}}, {Severities: append([]string{"HIGH"}, Severities...)}, {Hosts: []string{"h5.example5.com"}}} {
+			all := plainly(r.all(t), f, nil)
+			got := r.encoded(t, f)
+			if f.Ports != nil { // plainly knows no ports
+				all = slices.DeleteFunc(all, func(x Finding) bool { return !slices.Contains(f.Ports, x.Port) })
+			}
+			if len(all) == 0 || !slices.Equal(got, idsOf(all)) {
+				t.Errorf("%+v: %d findings, want %d", f, len(got), len(all))
+			}
+		}
+		s, err := r.Select(r.alice, Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range []*Selection{s, s.First(20), s.Brief(), s.Brief().First(20)} {
+			var with atomic.Int64
+			if err := one.Encode(r.alice, func(dst []byte, d *Document) ([]byte, error) {
+				if d.Response != nil {
+					with.Add(1)
+				}
+				return dst, nil
+			}, func([]byte, int) error { return nil }); err != nil || (with.Load() == 0) != one.brief {
+				t.Errorf("of %d findings, %d come with a response, brief: %t; %v", one.Len(), with.Load(), one.brief, err)
+			}
+		}
+		if newest := s.First(pieceRows + 1); newest.Len() != pieceRows+1 || newest.picked.Minimum() <= s.picked.Minimum() || newest.picked.Maximum() != s.picked.Maximum() || s.First(1<<30).Len() != s.Len() {
+			t.Errorf("the first of %d: %d from %d to %d", s.Len(), newest.Len(), newest.picked.Minimum(), newest.picked.Maximum())
+		}
+		stop := errors.New("enough")
+		if err := s.Encode(r.alice, appendLine, func([]byte, int) error { return stop }); !errors.Is(err, stop) {
+			t.Errorf("an error of emit: %v", err)
+		}
+		if err := s.Encode(r.alice, func([]byte, *Document) ([]byte, error) { return nil, stop }, func([]byte, int) error { return nil }); !errors.Is(err, stop) {
+			t.Errorf("an error of encode: %v", err)
+		}
+		ctx, cancel := context.WithCancel(r.alice)
+		err = s.Encode(ctx, appendLine, func([]byte, int) error { cancel(); return nil })
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the end of the context: %v", err)
+		}
+		if s, err := r.Select(r.stranger, Filter{}); err != nil || s.Len() != 0 {
+			t.Errorf("a stranger selects %d findings, %v", s.Len(), err)
+		}
+	})
+}
+
+// all is every finding of the team, in any order.
+func (r room) all(t testing.TB) (out []Finding) {
+	t.Helper()
+	s, err := r.Select(r.alice, Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err = r.load(r.alice, r.team, s.picked.ToArray())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// FuzzMembers holds the members of an object against the library that wrote it.
+func FuzzMembers(f *testing.F) {
+	for _, doc := range []string{`{}`, `{"a":1}`, `{"a":"x\\","b":[1,{"c":"}]"}],"d":null,"e":{"f":[]},"g":-1.5e3}`, `{"\u0000\"":"\"\\\""}`, `{"":{}}`, `[]`, `7`, `{"a":{"b":"]"},"c":true}`, `{"a":["x","\\"y"],"b":[null,"z"],"c":["x",1],"d":[]}`} {
+		f.Add([]byte(doc))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		Raw(doc).Members(nil) // whatever it is
+		var object map[string]json.RawMessage
+		if json.Unmarshal(doc, &object) != nil || object == nil || !utf8.Valid(doc) { // encoding/json writes no other
+			return
+		}
+		compact, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]json.RawMessage{}
+		for _, m := range Raw(compact).Members(nil) {
+			got[string(m.Key)] = json.RawMessage(m.Value)
+			var want string
+			if m.Value[0] == '"' && (json.Unmarshal(m.Value, &want) != nil || m.Value.Text() != want) {
+				t.Errorf("%s is read as %q", m.Value, m.Value.Text())
+			}
+		}
+		for _, value := range got {
+			var want []string
+			if value[0] != '[' || json.Unmarshal(value, &want) != nil {
+				want = nil
+			}
+			if texts := Raw(value).Texts(); !slices.Equal(texts, want) {
+				t.Errorf("%s has the texts %q, want %q", value, texts, want)
+			}
+		}
+		for key, value := range got {
+			var within Object
+			_, size := Raw(compact).members(nil, &inner{key: key, into: &within})
+			if want := Raw(value).Members(nil); size != len(compact) || fmt.Sprintf("%q", within) != fmt.Sprintf("%q", want) {
+				t.Errorf("%q, %d of %d bytes, are read in %s, want %q", within, size, len(compact), compact, want)
+			}
+		}
+		if again, err := json.Marshal(got); err != nil || !bytes.Equal(again, compact) {
+			t.Errorf("%s has the members %s, %v", compact, again, err)
+		}
+	})
+}

@@ -1,0 +1,359 @@
+package finding
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/findingtest"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// room is the slice with a user of one team and a stranger.
+type room struct {
+	*Findings
+	alice, stranger context.Context
+	team            string
+}
+
+func setUp(t testing.TB, d *db.DB) room {
+	t.Helper()
+	accounts, err := account.Open(t.Context(), d, account.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := room{Findings: New(d, nil)}
+	for email, ctx := range map[string]*context.Context{"alice@example.com": &r.alice, "eve@example.com": &r.stranger} {
+		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*ctx = account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: u.Role})
+		if ctx == &r.alice {
+			r.team = u.TeamID
+		}
+	}
+	return r
+}
+
+func (r room) add(t rapid.TB, scan string, run int64, seen ...Sighting) (added Added) {
+	t.Helper()
+	err := r.db.Tx(context.Background(), func(tx *db.Tx) (err error) {
+		added, err = r.Add(context.Background(), tx, Origin{TeamID: r.team, ScanID: scan, Run: run}, seen)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("add: %v", err)
+	}
+	return added
+}
+
+// sighting is the i-th of many different ones.
+func sighting(i int) Sighting { return Sighting{Event: findingtest.Event(i)} }
+
+func sightings(from, to int) (out []Sighting) {
+	for i := from; i < to; i++ {
+		out = append(out, sighting(i))
+	}
+	return out
+}
+
+func (r room) list(t rapid.TB, f Filter, sorts []page.Sort, w page.Window) ([]Finding, int) {
+	t.Helper()
+	found, total, err := r.FindAll(r.alice, f, sorts, w)
+	if err != nil {
+		t.Fatalf("list: %v", err)
+	}
+	return found, total
+}
+
+func TestSeenTwiceIsOneRow(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		if got := r.add(t, "s1", 1, sightings(0, 600)...); got.New != 600 {
+			t.Fatalf("%+v", got)
+		}
+		before, total := r.list(t, Filter{}, nil, page.Window{Limit: 1000})
+		if got := r.add(t, "s1", 1, sightings(300, 700)...); got.New != 100 || got.Again != 300 {
+			t.Errorf("a chunk that ran twice: %+v", got)
+		}
+		if got := r.add(t, "s2", 1, sighting(5)); got.New != 1 {
+			t.Errorf("the same in another scan: %+v", got)
+		}
+		after, again := r.list(t, Filter{ScanIDs: []string{"s1"}}, nil, page.Window{Limit: 1000})
+		if total != 600 || again != 700 || len(before) != 600 || after[100].ID != before[0].ID || !after[100].UpdatedAt.Equal(before[0].UpdatedAt) {
+			t.Errorf("%d, then %d findings", total, again)
+		}
+		tallies, err := r.Tallies(r.alice, d, []string{"s1", "s2", "none"})
+		sum := 0
+		for _, n := range tallies["s1"] {
+			sum += n
+		}
+		if err != nil || sum != 700 || len(tallies) != 2 {
+			t.Errorf("tallies %v, %v", tallies, err)
+		}
+		one, err := r.Find(r.alice, after[0].ID)
+		if err != nil || one.Event.Request == "" || one.Event.Response == "" || after[0].Event.Request != "" || one.Port == 0 || one.Scheme != "https" {
+			t.Errorf("%+v, %v", one, err)
+		}
+		if _, err := r.Find(r.stranger, after[0].ID); !errs.Is(err, errs.NotFound) {
+			t.Errorf("a stranger finds it: %v", err)
+		}
+		if theirs, n, err := r.FindAll(r.stranger, Filter{}, nil, page.Window{Limit: 10}); err != nil || n != 0 || len(theirs) != 0 {
+			t.Errorf("a stranger lists %d, %v", n, err)
+		}
+	})
+}
+
+func TestFixedThatComesBackIsRegression(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		s := sighting(1)
+		r.add(t, "s", 1, s)
+		found, _ := r.list(t, Filter{}, nil, page.Window{Limit: 1})
+		id := found[0].ID
+		if n, err := r.SetStatus(r.alice, Filter{IDs: []string{id}}, Fixed); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		r.add(t, "s", 2, s) // seen before it was fixed, told late
+		if f, err := r.Find(r.alice, id); err != nil || f.Status != Fixed || f.IsRegression {
+			t.Errorf("an old sighting reopened it: %+v, %v", f.Status, err)
+		}
+		s.Event.Timestamp = time.Now().UTC().Add(time.Second)
+		r.add(t, "s", 3, s)
+		f, changes, err := r.Timeline(r.alice, id)
+		var kinds []ChangeType
+		for _, c := range changes {
+			kinds = append(kinds, c.Type)
+		}
+		if err != nil || f.Status != Open || !f.IsRegression || !slices.Equal(kinds, []ChangeType{Detected, Resolved, Reopened}) {
+			t.Errorf("%s, regression %v, %v, %v", f.Status, f.IsRegression, kinds, err)
+		}
+		yes := true
+		if _, n := r.list(t, Filter{Regression: &yes, Statuses: []Status{Open}}, nil, page.Window{Limit: 1}); n != 1 {
+			t.Errorf("%d regressions", n)
+		}
+		logs, err := r.Changes(r.alice, ChangeFilter{Types: []ChangeType{Reopened}}, page.Window{Limit: 10})
+		if err != nil || len(logs) != 1 || logs[0].ID != id || logs[0].Change.From != "fixed" || logs[0].Change.To != "open" {
+			t.Errorf("%+v, %v", logs, err)
+		}
+		if _, err := r.Changes(r.stranger, ChangeFilter{FindingID: id}, page.Window{Limit: 10}); !errs.Is(err, errs.NotFound) {
+			t.Errorf("a stranger reads the changes: %v", err)
+		}
+		history, err := r.History(r.alice, []string{f.Hash, "none"}, 5)
+		if err != nil || len(history) != 1 || !history[f.Hash][0].Matched {
+			t.Errorf("%+v, %v", history, err)
+		}
+	})
+}
+
+// TestIndexIsTheDatabase holds lists against plain Go over all findings, while they come,
+// change and go.
+func TestIndexIsTheDatabase(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rapid.Check(t, func(rt *rapid.T) {
+			if _, err := d.Exec(t.Context(), `DELETE FROM team`); err != nil {
+				rt.Fatal(err)
+			}
+			if _, err := d.Exec(t.Context(), `DELETE FROM finding_tally`); err != nil {
+				rt.Fatal(err)
+			}
+			if _, err := d.Exec(t.Context(), `DELETE FROM user_account`); err != nil {
+				rt.Fatal(err)
+			}
+			r := setUp(t, d)
+			other := New(d, nil) // another process
+			for range rapid.IntRange(1, 6).Draw(rt, "steps") {
+				step(rt, r)
+				all, total := r.list(rt, Filter{}, nil, page.Window{Limit: 1000})
+				if total != len(all) {
+					rt.Fatalf("%d of %d", len(all), total)
+				}
+				f := drawFilter(rt, all)
+				sorts := rapid.SampledFrom([][]page.Sort{nil, {{Column: "severity", Desc: true}}, {{Column: "severity"}, {Column: "host"}}, {{Column: "host"}},
+					{{Column: "updated_at", Desc: true}}, {{Column: "updated_at"}}, {{Column: "template", Desc: true}, {Column: "port"}}, {{Column: "created_at"}}, {{Column: "status"}}}).Draw(rt, "sorts")
+				w := page.Window{Offset: rapid.IntRange(0, 20).Draw(rt, "offset"), Limit: rapid.IntRange(1, 20).Draw(rt, "limit")}
+				want := plainly(all, f, sorts)
+				for _, fs := range []*Findings{r.Findings, other} {
+					got, total, err := fs.FindAll(r.alice, f, sorts, w)
+					if err != nil || total != len(want) || !slices.Equal(idsOf(got), idsOf(want[min(w.Offset, len(want)):min(w.Offset+w.Limit, len(want))])) {
+						rt.Fatalf("%+v %+v %+v: %d of %d, want %d; %v", f, sorts, w, len(got), total, len(want), err)
+					}
+				}
+				for _, fs := range []*Findings{r.Findings, other} { // what the shelf had before this step must not be shown
+					got, err := fs.FindPage(r.alice, f, sorts, w)
+					fresh, freshErr := New(d, nil).FindPage(r.alice, f, sorts, w)
+					if err != nil || freshErr != nil || !reflect.DeepEqual(got.Results, fresh.Results) || got.Total != len(want) {
+						rt.Fatalf("%+v: %s of %d, want %s of %d; %v, %v", f, got.Results, got.Total, fresh.Results, len(want), err, freshErr)
+					}
+				}
+				if got, want := r.encoded(rt, f), idsOf(plainly(all, f, nil)); !slices.Equal(got, want) {
+					rt.Fatalf("%+v: a selection of %q, want %q", f, got, want)
+				}
+			}
+		})
+	})
+}
+
+func idsOf(fs []Finding) (out []string) {
+	for _, f := range fs {
+		out = append(out, f.ID)
+	}
+	return out
+}
+
+func step(t *rapid.T, r room) {
+	from := rapid.IntRange(0, 200).Draw(t, "from")
+	r.add(t, rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "scan"), 1, sightings(from, from+rapid.IntRange(1, 40).Draw(t, "n"))...)
+	some := Filter{Severities: []string{rapid.SampledFrom(Severities).Draw(t, "whose")}, Ports: []int{8000 + rapid.IntRange(0, 10).Draw(t, "port")}}
+	var err error
+	switch rapid.IntRange(0, 3).Draw(t, "change") {
+	case 0:
+		_, err = r.SetStatus(r.alice, some, rapid.SampledFrom(Statuses).Draw(t, "status"))
+	case 1:
+		_, err = r.SetLabels(r.alice, some, AppendLabels, []string{rapid.SampledFrom([]string{"Prod", "dmz"}).Draw(t, "label")})
+	case 2:
+		_, err = r.Delete(r.alice, some)
+	case 3:
+		err = r.db.Tx(r.alice, func(tx *db.Tx) error { return r.DeleteOfScan(r.alice, tx, r.team, "s2") })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func drawFilter(t *rapid.T, all []Finding) (f Filter) {
+	any := func() Finding {
+		if len(all) == 0 {
+			return Finding{}
+		}
+		return rapid.SampledFrom(all).Draw(t, "one")
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "fields") {
+		switch rapid.IntRange(0, 9).Draw(t, "field") {
+		case 0:
+			f.Severities = []string{any().Severity, "LOW"}
+		case 1:
+			f.Statuses = []Status{any().Status}
+		case 2:
+			f.Hosts = []string{strings.ToUpper(any().Host)}
+		case 3:
+			f.Domains = []string{"example3.com", "h5.example5.com"}
+		case 4:
+			f.Search = rapid.SampledFrom([]string{"H5", "cve-2024-1", "kind", "example6", "zz"}).Draw(t, "search")
+		case 5:
+			f.Tags = []string{rapid.SampledFrom([]string{"t1", "all", "T5"}).Draw(t, "tag")}
+		case 6:
+			f.Labels = []string{"prod"}
+		case 7:
+			f.Internal = new(rapid.Bool().Draw(t, "internal"))
+		case 8:
+			f.IDs = []string{any().ID, any().ID}
+		case 9:
+			f.Since = any().CreatedAt
+		}
+	}
+	return f
+}
+
+// plainly is what a filter and sorts mean.
+func plainly(all []Finding, f Filter, sorts []page.Sort) (out []Finding) {
+	has := func(values []string, value string) bool {
+		return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, value) })
+	}
+	hasWord := func(values, of []string) bool {
+		return len(values) == 0 || slices.ContainsFunc(of, func(w string) bool { return has(values, w) })
+	}
+	for _, x := range all {
+		text := strings.ToLower(x.Host + "\n" + x.TemplateID + "\n" + x.Name)
+		below := len(f.Domains) == 0 || slices.ContainsFunc(f.Domains, func(d string) bool { return x.Host == d || strings.HasSuffix(x.Host, "."+d) })
+		if has(f.Severities, x.Severity) && has(words(f.Statuses), string(x.Status)) && has(f.Hosts, x.Host) && below && strings.Contains(text, strings.ToLower(f.Search)) &&
+			hasWord(f.Tags, x.Tags) && hasWord(f.Labels, x.Labels) && (f.Internal == nil || *f.Internal == x.IsInternal) && has(f.IDs, x.ID) && !x.CreatedAt.Before(f.Since) {
+			out = append(out, x)
+		}
+	}
+	key := func(x Finding, column string) string {
+		return map[string]string{
+			"severity": fmt.Sprint(9 - slices.Index(Severities, x.Severity)), "host": x.Host, "template": x.TemplateID, "port": portText(x.Port), "status": string(x.Status),
+			"created_at": fmt.Sprintf("%09d", x.no), "updated_at": fmt.Sprintf("%020d", x.UpdatedAt.UnixNano()),
+		}[column]
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		for _, s := range sorts {
+			c := strings.Compare(key(a, s.Column), key(b, s.Column))
+			if s.Column == "updated_at" && c == 0 {
+				c = cmp.Compare(a.no, b.no)
+			}
+			if s.Desc {
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(b.no, a.no)
+	})
+	return out
+}
+
+func TestStrangersIDChangesNothing(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		r.add(t, "s", 1, sightings(0, 3)...)
+		found, _ := r.list(t, Filter{}, nil, page.Window{Limit: 3})
+		f := Filter{IDs: idsOf(found)}
+		for name, change := range map[string]func(ctx context.Context) error{
+			"status": func(ctx context.Context) error { _, err := r.SetStatus(ctx, f, Fixed); return err },
+			"labels": func(ctx context.Context) error {
+				_, err := r.SetLabels(ctx, f, AppendLabels, []string{"x"})
+				return err
+			},
+			"delete": func(ctx context.Context) error { _, err := r.Delete(ctx, f); return err },
+		} {
+			if err := change(r.stranger); !errs.Is(err, errs.NotFound) {
+				t.Errorf("%s by a stranger: %v", name, err)
+			}
+		}
+		if after, n := r.list(t, Filter{Statuses: []Status{Open}}, nil, page.Window{Limit: 3}); n != 3 || len(after[0].Labels) != 0 {
+			t.Errorf("%d findings are as they were", n)
+		}
+	})
+}
+
+// TestLargeSortsAreTheSmall holds the walk over groups against the plain sort.
+func TestLargeSortsAreTheSmall(t *testing.T) {
+	x := newIndex()
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 3 * fewEnough {
+		x.put(loaded{no: int64(i + 1), rev: int64(i + 1), severity: Severities[random.IntN(6)], status: string(Statuses[random.IntN(7)]), host: fmt.Sprint("h", random.IntN(50)), template: fmt.Sprint("t", random.IntN(4000)), port: random.IntN(9)})
+	}
+	for i := range 500 { // changed later
+		x.put(loaded{no: int64(random.IntN(3*fewEnough) + 1), rev: int64(3*fewEnough + 1 + i), severity: "low", status: "open", host: "h", template: "t"})
+	}
+	x.tidy()
+	for _, sorts := range [][]page.Sort{{{Column: "severity", Desc: true}}, {{Column: "severity"}, {Column: "host", Desc: true}}, {{Column: "host"}}, {{Column: "port", Desc: true}, {Column: "severity"}}, {{Column: "updated_at"}}, {{Column: "updated_at", Desc: true}}, {{Column: "template"}}, {{Column: "template", Desc: true}, {Column: "host"}}, {{Column: "severity"}, {Column: "template"}}} {
+		set := x.pick(Filter{}, x.span(Filter{}), nil)
+		all := set.ToArray()
+		slices.SortFunc(all, x.comparer(sorts))
+		l := &list{set: set}
+		for _, offset := range []int{0, 77, 4000, 9000, 12_345, len(all) - 10} {
+			w := page.Window{Offset: offset, Limit: 30}
+			if got := x.window(l, sorts, w); !slices.Equal(got, all[offset:min(offset+30, len(all))]) {
+				t.Errorf("%+v from %d: %v, want %v", sorts, offset, got, all[offset:min(offset+30, len(all))])
+			}
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package finding
+
+import (
+	"context"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// RetestState is how far one more look at a finding is.
+type RetestState string
+
+// The states of a retest: queued, then matched, not matched or failed for good.
+const (
+	NoRetest     RetestState = "none"
+	RetestQueued RetestState = "queued"
+	Matched      RetestState = "matched"
+	NotMatched   RetestState = "not_matched"
+	RetestFailed RetestState = "failed"
+)
+
+// Retest is one more look at a finding.
+type Retest struct {
+	State   RetestState
+	Note    string // why it failed
+	AskedAt time.Time
+	EndedAt time.Time // zero: not yet
+}
+
+// RetestArgs is the job that looks at a finding again.
+type RetestArgs struct {
+	TeamID    string `json:"team_id"`
+	FindingID string `json:"finding_id"`
+	N         int64  `json:"n"`
+}
+
+// Kind implements queue.Args.
+func (RetestArgs) Kind() string { return "finding.retest" }
+
+// AskRetest has a finding of the caller's team looked at again. While one look waits, a
+// second is the same.
+func (fs *Findings) AskRetest(ctx context.Context, id string) (Finding, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Finding{}, err
+	}
+	f, err := fs.byID(ctx, fs.db, c.TeamID, id)
+	if err != nil {
+		return f, err
+	}
+	return f, fs.db.Tx(ctx, func(tx *db.Tx) error {
+		if _, _, err := fs.number(ctx, tx, c.TeamID, 0, 0); err != nil { // one at a time
+			return err
+		}
+		var n, waiting int64
+		if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0), count(CASE WHEN state = 'queued' THEN 1 END) FROM finding_retest WHERE team_id = ? AND no = ?`, c.TeamID, f.no).Scan(&n, &waiting); err != nil || waiting > 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at) VALUES (?, ?, ?, ?, ?)`, c.TeamID, f.no, n+1, RetestQueued, db.At(fs.now())); err != nil {
+			return err
+		}
+		_, err := fs.queue.Insert(ctx, tx, RetestArgs{c.TeamID, f.ID, n + 1})
+		return err
+	})
+}
+
+// FindRetest is the last look at a finding of the caller's team; State is NoRetest when
+// there was none. The look is read before the finding: one that has ended is never shown
+// with a finding that does not know of it yet.
+func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Finding{}, Retest{}, err
+	}
+	var r Retest
+	var asked, ended db.Time
+	err = fs.db.QueryRow(ctx, `SELECT state, note, asked_at, ended_at FROM finding_retest
+		WHERE team_id = ? AND no = (SELECT no FROM finding WHERE id = ? AND team_id = ?) ORDER BY n DESC LIMIT 1`, c.TeamID, db.Clean(id), c.TeamID).
+		Scan(&r.State, &r.Note, &asked, &ended)
+	r.AskedAt, r.EndedAt = asked.Time, ended.Time
+	if db.IsNoRows(err) {
+		r, err = Retest{State: NoRetest}, nil
+	}
+	if err != nil {
+		return Finding{}, Retest{}, err
+	}
+	f, err := fs.Find(ctx, id)
+	return f, r, err
+}
+
+// ForRetest is the finding that a worker is to look at again.
+func (fs *Findings) ForRetest(ctx context.Context, a RetestArgs) (Finding, error) {
+	return fs.byID(ctx, fs.db, a.TeamID, a.FindingID)
+}
+
+// RetestResult is what a look at a finding showed.
+type RetestResult struct {
+	State RetestState
+	Note  string // why it failed
+}
+
+// EndRetest writes what a look at a finding showed, in the caller's transaction or (tx
+// nil) in one of its own: what is not there any more is fixed, and what was fixed and is
+// there is a regression. A retest that has ended stays as it is, whoever tells of it.
+func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, result RetestResult) error {
+	if tx == nil {
+		return fs.db.Tx(ctx, func(tx *db.Tx) error { return fs.EndRetest(ctx, tx, a, result) })
+	}
+	_, rev, err := fs.number(ctx, tx, a.TeamID, 0, 1)
+	if err != nil {
+		return err
+	}
+	f, err := fs.byID(ctx, tx, a.TeamID, a.FindingID)
+	if errs.Is(err, errs.NotFound) {
+		return nil // it was deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	now := db.At(fs.now())
+	n, err := tx.Exec(ctx, `UPDATE finding_retest SET state = ?, note = ?, ended_at = ? WHERE team_id = ? AND no = ? AND n = ? AND state = ?`,
+		result.State, db.Clean(result.Note), now, a.TeamID, f.no, a.N, RetestQueued)
+	if err != nil || n == 0 {
+		return err
+	}
+	to, kind := f.Status, ChangeType("")
+	switch {
+	case result.State == Matched && f.Status == Fixed:
+		to, kind = Open, Reopened
+	case result.State == NotMatched && f.Status != Fixed:
+		to, kind = Fixed, Resolved
+	}
+	seen := db.At(f.SeenAt)
+	if result.State == Matched {
+		seen = now
+	}
+	if _, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, status = ?, is_regression = (is_regression OR ?), seen_at = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
+		rev, to, kind == Reopened, seen, now, a.TeamID, f.no); err != nil || kind == "" {
+		return err
+	}
+	return record(ctx, tx, a.TeamID, change{no: f.no, seq: rev, kind: kind, field: "vuln_status", from: string(f.Status), to: string(to), at: now})
+}

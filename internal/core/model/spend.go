@@ -1,0 +1,208 @@
+package model
+
+import (
+	"context"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Account is for whom money is set aside.
+type Account struct {
+	TeamID, UserID, TaskID string
+	TaskCap                int64 // what the task may spend, in millionths of a US dollar; 0: no bound
+	BYOK                   bool  // the provider is paid by the team: the operator's cap does not count it
+}
+
+// The codes of a cap that is reached.
+const (
+	CodeMemberCap = "user_spending_cap_reached"
+	CodeBudget    = "budget_reached" // of the task, or of the team with the server's models
+)
+
+// Ledger sets money aside for an account. It implements loop.Ledger; what it does is
+// keyed by task and key, so that doing it twice does it once.
+type Ledger struct {
+	models  *Models
+	account Account
+}
+
+var _ loop.Ledger = Ledger{}
+
+// Ledger is an account's.
+func (s *Models) Ledger(a Account) Ledger { return Ledger{s, a} }
+
+// maxMicros bounds one reservation: a billion US dollars.
+const maxMicros = 1e15
+
+// Reserve sets aside at most micros millionths of a US dollar for the call that key
+// names. It fails with Forbidden, and CodeMemberCap or CodeBudget, when a cap would be
+// crossed; then nothing is set aside. A cap of 0 blocks what costs nothing too. A key
+// that is settled, or has as much set aside, is left as it is.
+func (l Ledger) Reserve(ctx context.Context, key string, micros int64) error {
+	if micros < 0 || micros > maxMicros {
+		return errs.New(errs.Internal, "reservation_out_of_range", "A reservation must be between 0 and %d.", int64(maxMicros))
+	}
+	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
+		totals, err := l.lock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		r, found, err := l.find(ctx, tx, key)
+		if err != nil || found && (r.settled || r.reserved >= micros) {
+			return err
+		}
+		if !found {
+			r.byok = l.account.BYOK
+		}
+		more := micros - r.reserved
+		if err := l.check(ctx, tx, totals, r.byok, more); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO reservation (task_id, key, team_id, user_id, byok, reserved, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (task_id, key) DO UPDATE SET reserved = excluded.reserved`,
+			l.account.TaskID, db.Clean(key), l.account.TeamID, l.account.UserID, r.byok, micros, db.At(l.models.Now())); err != nil {
+			return err
+		}
+		return totals.change(ctx, tx, r.byok, more, 0)
+	})
+}
+
+// Settle turns what is set aside for key into what was spent; the rest is free again. A
+// key that is settled stays as it is, and so is one that nothing was set aside for when
+// micros is 0. More than was set aside is an error of ours: all of it is counted as
+// spent, and the run ends.
+func (l Ledger) Settle(ctx context.Context, key string, micros int64) error {
+	var over bool
+	err := l.models.db.Tx(ctx, func(tx *db.Tx) error {
+		totals, err := l.lock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		r, found, err := l.find(ctx, tx, key)
+		switch {
+		case err != nil || r.settled || !found && micros == 0:
+			return err
+		case !found, micros < 0:
+			return errs.New(errs.Internal, "not_reserved", "Nothing is set aside for %.100q.", key)
+		}
+		over = micros > r.reserved
+		return l.settle(ctx, tx, totals, key, r, min(micros, r.reserved))
+	})
+	if err == nil && over {
+		err = errs.New(errs.Internal, "spent_beyond_reservation", "A call cost more than was set aside for it.")
+	}
+	return err
+}
+
+// Close counts as spent what is still set aside for the account's task, whole: nobody
+// knows what those calls cost. It belongs to the end of a task.
+func (l Ledger) Close(ctx context.Context) error {
+	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
+		totals, err := l.lock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		type open struct {
+			key string
+			reservation
+		}
+		rows, err := tx.Query(ctx, `SELECT key, byok, reserved FROM reservation WHERE task_id = ? AND spent IS NULL`, l.account.TaskID)
+		left, err := db.Collect(rows, err, func(row db.Row) (o open, err error) { return o, row.Scan(&o.key, &o.byok, &o.reserved) })
+		if err != nil {
+			return err
+		}
+		for _, o := range left {
+			if err := l.settle(ctx, tx, totals, o.key, o.reservation, o.reserved); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (l Ledger) settle(ctx context.Context, tx *db.Tx, totals *totals, key string, r reservation, spent int64) error {
+	if _, err := tx.Exec(ctx, `UPDATE reservation SET spent = ?, settled_at = ? WHERE task_id = ? AND key = ?`,
+		spent, db.At(l.models.Now()), l.account.TaskID, db.Clean(key)); err != nil {
+		return err
+	}
+	if err := totals.change(ctx, tx, r.byok, spent-r.reserved, spent); err != nil {
+		return err
+	}
+	return l.models.accounts.Spent(ctx, tx, l.account.UserID, (totals.member.spent+microsPerCent-1)/microsPerCent)
+}
+
+const microsPerCent = 10_000
+
+// reservation is a row of what is set aside.
+type reservation struct {
+	byok     bool
+	reserved int64
+	settled  bool
+}
+
+func (l Ledger) find(ctx context.Context, tx *db.Tx, key string) (r reservation, found bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT byok, reserved, spent IS NOT NULL FROM reservation WHERE task_id = ? AND key = ?`, l.account.TaskID, db.Clean(key)).
+		Scan(&r.byok, &r.reserved, &r.settled)
+	if db.IsNoRows(err) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+// total is what somebody has set aside and spent.
+type total struct {
+	kind, id        string
+	reserved, spent int64
+}
+
+// totals are those that a reservation counts in.
+type totals struct{ team, member, task total }
+
+// lock reads the totals and holds them against others until the end of tx, always in the
+// same order.
+func (l Ledger) lock(ctx context.Context, tx *db.Tx) (*totals, error) {
+	t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
+	for _, one := range []*total{&t.team, &t.member, &t.task} {
+		if err := tx.QueryRow(ctx, `INSERT INTO spending (kind, id, reserved, spent) VALUES (?, ?, 0, 0)
+			ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, one.kind, one.id).Scan(&one.reserved, &one.spent); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// change adds to what is set aside (and spent already) and to what is spent. The team's
+// total is of the server's models alone.
+func (t *totals) change(ctx context.Context, tx *db.Tx, byok bool, reserved, spent int64) error {
+	for _, one := range []*total{&t.team, &t.member, &t.task} {
+		if byok && one == &t.team {
+			continue
+		}
+		one.reserved += reserved
+		one.spent += spent
+		if _, err := tx.Exec(ctx, `UPDATE spending SET reserved = ?, spent = ? WHERE kind = ? AND id = ?`, one.reserved, one.spent, one.kind, one.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses what would cross a cap.
+func (l Ledger) check(ctx context.Context, tx *db.Tx, t *totals, byok bool, more int64) error {
+	cents, err := l.models.accounts.SpendingCap(ctx, tx, l.account.TeamID, l.account.UserID)
+	if err != nil {
+		return err
+	}
+	if cents != nil && (*cents == 0 || t.member.reserved+more > *cents*microsPerCent) {
+		return errs.New(errs.Forbidden, CodeMemberCap, "The member's spending cap of %d.%02d USD does not allow this call.", *cents/100, *cents%100)
+	}
+	if limit := l.account.TaskCap; limit > 0 && t.task.reserved+more > limit {
+		return errs.New(errs.Forbidden, CodeBudget, "The task's budget does not allow this call.")
+	}
+	if limit := l.models.TeamCap; limit > 0 && !byok && t.team.reserved+more > limit {
+		return errs.New(errs.Forbidden, CodeBudget, "The team's budget for the server's models does not allow this call.")
+	}
+	return nil
+}

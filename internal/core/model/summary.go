@@ -1,0 +1,136 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Period is what a summary is cut into.
+type Period string
+
+// The periods. A week begins on a Monday; all are in UTC.
+const (
+	Daily   Period = "day"
+	Weekly  Period = "week"
+	Monthly Period = "month"
+)
+
+// first is the first day of the period that t is in.
+func (p Period) first(t time.Time) time.Time {
+	y, m, d := t.UTC().Date()
+	switch p {
+	case Monthly:
+		d = 1
+	case Weekly:
+		d -= (int(t.UTC().Weekday()) + 6) % 7
+	}
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}
+
+// Sum is what some streams used together.
+type Sum struct {
+	Tasks, Streams int
+	Micros         int64 // millionths of a US dollar
+	Server         int64 // of them with the server's models
+	Steps, Calls   int
+	Agents         int
+	Total          time.Duration
+
+	last string // the task that was counted last
+}
+
+func (s *Sum) add(r Row) {
+	if r.TaskID != s.last { // rows come task by task
+		s.last = r.TaskID
+		s.Tasks++
+	}
+	s.Streams++
+	s.Micros += r.Micros
+	if !r.BYOK {
+		s.Server += r.Micros
+	}
+	s.Steps += r.Steps
+	s.Calls += r.Calls
+	s.Agents += r.Agents
+	s.Total += r.Total
+}
+
+// Share is a part of a summary: of a model, a status, an email address, or of a period,
+// whose name is its first day.
+type Share struct {
+	Name string
+	Sum
+}
+
+// Summary is what was used, together and in parts.
+type Summary struct {
+	All, BYOK         Sum
+	ByModel, ByStatus []Share // by name
+	ByEmail           []Share // the dearest first; only for an admin of several
+	ByPeriod          []Share // the earliest first; without those in which nothing was used
+}
+
+// Summarise sums up what the caller may see of the usage between from and to; zero times
+// are no bounds. A task counts in each part that one of its streams is in.
+func (s *Models) Summarise(ctx context.Context, from, to time.Time, by Period) (Summary, error) {
+	var out Summary
+	if !slices.Contains([]Period{Daily, Weekly, Monthly}, by) {
+		return out, errs.Field("group_by", "group_by must be day, week or month.")
+	}
+	where, err := s.reader(ctx)
+	if err != nil {
+		return out, err
+	}
+	UsageFilter{From: from, To: to}.where(&where, s.db.Speaks())
+	rows, err := s.db.Query(ctx, `SELECT u.task_id, a.email, u.model, u.status, u.byok, u.micros, u.steps, u.tool_calls, u.agent_triggers, u.total_ms, u.created_at`+
+		usageFrom+where.String()+` ORDER BY u.task_id`, where.Args...)
+	if err != nil {
+		return out, err
+	}
+	defer rows.Close()
+	models, statuses, emails, periods := parts{}, parts{}, parts{}, parts{}
+	for rows.Next() {
+		var r Row
+		var ms int64
+		var created db.Time
+		if err := rows.Scan(&r.TaskID, &r.Email, &r.Model, &r.Status, &r.BYOK, &r.Micros, &r.Steps, &r.Calls, &r.Agents, &ms, &created); err != nil {
+			return out, err
+		}
+		r.Total = time.Duration(ms) * time.Millisecond
+		out.All.add(r)
+		if r.BYOK {
+			out.BYOK.add(r)
+		}
+		models.of(r.Model).add(r)
+		statuses.of(r.Status).add(r)
+		emails.of(r.Email).add(r)
+		periods.of(by.first(created.Time).Format(time.DateOnly)).add(r)
+	}
+	out.ByModel, out.ByStatus, out.ByEmail, out.ByPeriod = models.list(), statuses.list(), emails.list(), periods.list()
+	slices.SortStableFunc(out.ByEmail, func(a, b Share) int { return cmp.Compare(b.Micros, a.Micros) })
+	return out, rows.Err()
+}
+
+// parts are sums by name.
+type parts map[string]*Sum
+
+func (p parts) of(name string) *Sum {
+	if p[name] == nil {
+		p[name] = &Sum{}
+	}
+	return p[name]
+}
+
+func (p parts) list() []Share {
+	out := make([]Share, 0, len(p))
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		out = append(out, Share{name, *p[name]})
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package notification
+
+import (
+	"context"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Filter picks notices; what is empty picks all.
+type Filter struct {
+	ConfigID string
+	Event    string
+	Subject  string // the id of a scan, an enumeration or a policy
+	States   []State
+	Since    time.Time // made from then on
+	Until    time.Time // made before then
+}
+
+// Find are the notices of the caller's team that the filter picks, the newest first, and
+// how many there are.
+func (ns *Notices) Find(ctx context.Context, f Filter, window page.Window) (found []Notice, total int, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	var w db.Where
+	w.And("team_id = ?", c.TeamID)
+	if f.ConfigID != "" {
+		w.And("config_id = ?", db.Clean(f.ConfigID))
+	}
+	if f.Event != "" {
+		w.And("event = ?", f.Event)
+	}
+	if f.Subject != "" {
+		w.And("CASE WHEN kind = ? THEN policy_id ELSE subject_id END = ?", OfPolicy, db.Clean(f.Subject))
+	}
+	if len(f.States) > 0 {
+		db.In(&w, "state", f.States)
+	}
+	if !f.Since.IsZero() {
+		w.And("created_at >= ?", db.At(f.Since))
+	}
+	if !f.Until.IsZero() {
+		w.And("created_at < ?", db.At(f.Until))
+	}
+	if err := ns.db.QueryRow(ctx, `SELECT count(*) FROM notice`+w.String(), w.Args...).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	limit, args := db.Limit(window)
+	rows, err := ns.db.Query(ctx, `SELECT `+columns+` FROM notice`+w.String()+` ORDER BY created_at DESC, id DESC`+limit, append(w.Args, args...)...)
+	found, err = db.Collect(rows, err, row)
+	return found, total, err
+}

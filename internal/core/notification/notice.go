@@ -1,0 +1,150 @@
+// Package notice keeps what is to be told in a team's channels: one row for each channel
+// and each thing to tell, sent by a job of its own. It is sent once, but for one whose
+// process died while it was being sent: that one may have arrived, is sent again, and says so.
+package notification
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+)
+
+// Args is the job that sends one notice.
+type Args struct {
+	ID string `json:"notice_id"`
+}
+
+// Kind implements queue.Args. The name is older than this room.
+func (Args) Kind() string { return "scan.notice" }
+
+// Notice is one thing to tell in one channel.
+type Notice struct {
+	ID       string
+	TeamID   string
+	Kind     Kind
+	Subject  string // the id of what it is about; of a policy, that of the one event
+	PolicyID string // of a notice of a policy
+	Run      int64
+	Event    string // such as finished
+	ConfigID string
+	Channel  int // its place in the configuration
+	Provider string
+	Body     json.RawMessage
+	State    State
+	Attempts int
+	Note     string // why it was not sent
+	// MaybeTwice: a process died while it was being sent, and it was sent again.
+	MaybeTwice bool
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// Kind is what a notice is about.
+type Kind string
+
+// The kinds.
+const (
+	OfScan        Kind = "scan"
+	OfEnumeration Kind = "enumeration"
+	OfPolicy      Kind = "policy"
+)
+
+// State is how far a notice is.
+type State string
+
+// The states of a notice. Sending is one whose sender has not come back yet.
+const (
+	Waiting State = "waiting"
+	Sending State = "sending"
+	Sent    State = "sent"
+	Failed  State = "failed"
+	Dropped State = "dropped" // there is nobody to send it to any more
+)
+
+// States are all states.
+var States = []State{Waiting, Sending, Sent, Failed, Dropped}
+
+// maxNote is how many bytes of the reason are kept.
+const maxNote = 500
+
+// Notices is the slice.
+type Notices struct {
+	db    *db.DB
+	queue *queue.Queue
+	now   func() time.Time
+}
+
+// New makes the slice.
+func New(d *db.DB, q *queue.Queue) *Notices { return &Notices{d, q, time.Now} }
+
+const columns = `id, team_id, kind, subject_id, policy_id, run, event, config_id, channel, provider, state, attempts, note, maybe_twice, body, created_at, updated_at`
+
+func row(r db.Row) (n Notice, err error) {
+	var body db.JSON[json.RawMessage]
+	var created, updated db.Time
+	err = r.Scan(&n.ID, &n.TeamID, &n.Kind, &n.Subject, &n.PolicyID, &n.Run, &n.Event, &n.ConfigID, &n.Channel, &n.Provider, &n.State, &n.Attempts, &n.Note, &n.MaybeTwice, &body, &created, &updated)
+	n.Body, n.CreatedAt, n.UpdatedAt = body.V, created.Time, updated.Time
+	return n, err
+}
+
+// Add writes notices, and a job for each, in one transaction. One that is there already
+// stays as it is.
+func (ns *Notices) Add(ctx context.Context, notices []Notice) error {
+	return ns.db.Tx(ctx, func(tx *db.Tx) error {
+		for _, n := range notices {
+			id, now := ids.New(), db.At(ns.now())
+			added, err := tx.Exec(ctx, `INSERT INTO notice (id, team_id, kind, subject_id, policy_id, run, event, config_id, channel, provider, state, body, created_at, updated_at)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				id, n.TeamID, n.Kind, n.Subject, n.PolicyID, n.Run, n.Event, n.ConfigID, n.Channel, n.Provider, Waiting, db.Doc(n.Body), now, now)
+			if err != nil {
+				return err
+			}
+			if added == 0 {
+				continue
+			}
+			if _, err := ns.queue.Insert(ctx, tx, Args{id}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Start marks a notice as being sent, on disk, before anything leaves. One that is marked
+// already was being sent when its process died: whether it arrived nobody knows, and to be
+// told twice is better than not to be told, so it starts again, and says so for good. ok
+// is false when there is nothing to send.
+func (ns *Notices) Start(ctx context.Context, id string) (n Notice, ok bool, err error) {
+	err = ns.db.Tx(ctx, func(tx *db.Tx) error {
+		n, err = row(tx.QueryRow(ctx, `UPDATE notice SET maybe_twice = maybe_twice OR state = ?, state = ?, attempts = attempts + 1, updated_at = ?
+			WHERE id = ? AND state IN (?, ?) RETURNING `+columns, Sending, Sending, db.At(ns.now()), id, Waiting, Sending))
+		if db.IsNoRows(err) {
+			return nil
+		}
+		ok = err == nil
+		return err
+	})
+	return n, ok, err
+}
+
+// End writes what became of a notice that is being sent: Waiting, when it is to be tried
+// again. tx is the caller's transaction; nil: one of its own.
+func (ns *Notices) End(ctx context.Context, tx *db.Tx, id string, state State, note string) error {
+	if tx == nil {
+		return ns.db.Tx(ctx, func(tx *db.Tx) error { return ns.End(ctx, tx, id, state, note) })
+	}
+	note = db.Clean(strings.ToValidUTF8(note[:min(len(note), maxNote)], ""))
+	_, err := tx.Exec(ctx, `UPDATE notice SET state = ?, note = ?, updated_at = ? WHERE id = ? AND state IN ('waiting', 'sending')`, state, note, db.At(ns.now()), id)
+	return err
+}
+
+// Delete deletes what was told of something, in the transaction that deletes that.
+func (ns *Notices) Delete(ctx context.Context, tx *db.Tx, kind Kind, subject string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM notice WHERE kind = ? AND subject_id = ?`, kind, subject)
+	return err
+}

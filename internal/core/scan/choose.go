@@ -1,0 +1,102 @@
+package scan
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// neverRecommended are the tags that the recommended set leaves out.
+var neverRecommended = []string{"tech", "dos", "fuzz", "creds-stuffing", "token-spray", "osint"}
+
+// recommended reports whether a template is in the recommended set: every severity but
+// info, and no tag that is loud or only collects.
+func recommended(t Template) bool {
+	return !t.Named && t.Severity != "info" && !slices.ContainsFunc(neverRecommended, func(tag string) bool { return slices.Contains(t.Tags, tag) })
+}
+
+// choose finds the templates that a scan names: by id, by folder or by tag; by URL, whose
+// last part is an id; in template sets; or the sets recommended and all. Without any the
+// recommended set is meant. The configurations that apply leave some out. The error names the first template
+// or configuration that nobody knows.
+func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Template, error) {
+	known, err := ss.source.Catalogue(ctx, teamID)
+	if err != nil {
+		return nil, err
+	}
+	configured := Choice{Keeps: func(Template) bool { return true }}
+	if ss.source.Settings != nil {
+		if configured, err = ss.source.Settings(ctx, teamID, c); err != nil {
+			return nil, err
+		}
+	}
+	chosen := map[string]Template{}
+	take := func(ok func(Template) bool) (found bool) {
+		for _, t := range known {
+			if ok(t) {
+				chosen[t.ID], found = t, true
+			}
+		}
+		return found
+	}
+	named := slices.Concat(c.Templates, c.EarlyTemplates)
+	for _, u := range c.TemplateURLs {
+		named = append(named, strings.TrimSuffix(path.Base(u), ".yaml"))
+	}
+	for _, name := range named {
+		if !take(func(t Template) bool { return t.is(name) || t.Path == name }) && !take(func(t Template) bool { return inFolder(t, name) || slices.Contains(t.Tags, strings.ToLower(name)) }) {
+			shared, err := ss.shared(ctx, teamID, name)
+			if err != nil {
+				return nil, err
+			}
+			chosen[shared.ID] = shared
+		}
+	}
+	for _, in := range c.Inline {
+		t, err := ss.source.Compile(in.Name, []byte(in.Contents))
+		if err != nil {
+			return nil, errs.Field("private_templates", "private_templates: %s", errs.From(err).Message)
+		}
+		chosen[t.ID] = t
+	}
+	if configured.InSet != nil {
+		take(configured.InSet)
+	}
+	switch {
+	case c.All:
+		take(func(t Template) bool { return !t.Named })
+	case c.Recommended || len(named) == 0 && len(c.Inline) == 0 && configured.InSet == nil:
+		take(recommended)
+	}
+	out := make([]Template, 0, len(chosen))
+	for _, t := range chosen {
+		if configured.Keeps(t) {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b Template) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// shared finds a template that others share with a team.
+func (ss *Scans) shared(ctx context.Context, teamID, name string) (Template, error) {
+	unknown := errs.Field("templates", "templates: there is no template, folder or tag %.80q.", name)
+	if ss.source.Shared == nil {
+		return Template{}, unknown
+	}
+	t, err := ss.source.Shared(ctx, teamID, name)
+	if errs.Is(err, errs.NotFound) {
+		err = unknown
+	}
+	return t, err
+}
+
+// inFolder reports whether a template lies in a folder, named from the top or by itself.
+func inFolder(t Template, name string) bool {
+	name = strings.Trim(strings.ToLower(name), "/")
+	dir := strings.ToLower(path.Dir(t.Path))
+	return name != "" && (dir == name || strings.HasPrefix(dir, name+"/") || strings.HasSuffix(dir, "/"+name) || strings.Contains(dir, "/"+name+"/"))
+}

@@ -1,0 +1,165 @@
+package scan
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// State is how a check ended, as the engine says it.
+type State = engine.State
+
+// Pending is the state of cells whose chunk has not ended.
+const Pending engine.State = "pending"
+
+// States are what a cell of the coverage may be.
+var States = []engine.State{engine.Tested, engine.NotApplicable, engine.Skipped, engine.Denied, engine.Failed, Pending}
+
+// Coverage says of a run what was tested and what was not.
+type Coverage struct {
+	Run     int64
+	Targets int
+	Total   int // cells
+	Counts  map[engine.State]int
+	Cells   []Cell // the page that was asked for
+	Matched int    // cells with a finding
+}
+
+// CoverageFilter picks the cells to show.
+type CoverageFilter struct {
+	Run   int64        // 0: the last
+	State engine.State // empty: those that were not tested, for a reason that matters
+}
+
+// picks reports whether a cell is to be shown. A cell that does not apply is no gap.
+func (f CoverageFilter) picks(c Cell) bool {
+	if f.State != "" {
+		return c.State == f.State
+	}
+	return c.State != engine.Tested && c.State != engine.NotApplicable
+}
+
+// FindCoverage is the coverage of a run of a scan of the caller's team.
+func (ss *Scans) FindCoverage(ctx context.Context, id string, f CoverageFilter, w page.Window) (Coverage, error) {
+	out := Coverage{Counts: map[engine.State]int{}, Cells: []Cell{}}
+	run, err := ss.eachChunk(ctx, id, f.Run, func(l *Ledger, _ time.Time) bool {
+		for state, n := range l.Counts() {
+			out.Counts[state] += n
+			out.Total += n
+		}
+		out.Matched += int(l.matched.GetCardinality())
+		if len(out.Cells) < w.Limit {
+			l.each(func(c Cell) bool {
+				if f.picks(c) {
+					if w.Offset > 0 {
+						w.Offset--
+					} else {
+						out.Cells = append(out.Cells, c)
+					}
+				}
+				return len(out.Cells) < w.Limit
+			})
+		}
+		out.Targets += len(l.targets)
+		return true
+	})
+	out.Run = run
+	return out, err
+}
+
+// eachChunk calls do with the ledger of every chunk of a run (0: the last), in order,
+// until it says stop. A chunk that has not ended is pending throughout.
+func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l *Ledger, ended time.Time) bool) (int64, error) {
+	s, err := ss.Find(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if run == 0 {
+		run = s.Run
+	}
+	if run < 0 || run > s.Run {
+		return 0, errs.Missing("run")
+	}
+	var templates db.JSON[[]string]
+	var ended db.Time
+	err = ss.db.QueryRow(ctx, `SELECT p.templates, coalesce(r.ended_at, r.started_at, r.created_at) FROM scan_run r
+		JOIN scan_plan p ON p.scan_id = r.scan_id AND p.run = r.run WHERE r.scan_id = ? AND r.run = ?`, id, run).Scan(&templates, &ended)
+	if db.IsNoRows(err) {
+		return run, nil // it was never launched, or is not planned yet
+	}
+	if err != nil {
+		return run, err
+	}
+	rows, err := ss.db.Query(ctx, `SELECT targets, first_template, last_template, ledger FROM scan_chunk WHERE scan_id = ? AND run = ? ORDER BY n`, id, run)
+	if err != nil {
+		return run, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var targets db.JSON[[]string]
+		var first, last int
+		var doc []byte
+		if err := rows.Scan(&targets, &first, &last, &doc); err != nil {
+			return run, err
+		}
+		l := NewLedger(targets.V, templates.V[first:last])
+		if doc != nil {
+			if l, err = decodeLedger(doc, l.targets, l.templates); err != nil {
+				return run, err
+			}
+		} else {
+			l.states[Pending] = l.all()
+		}
+		if !do(l, ended.Time) {
+			break
+		}
+	}
+	return run, rows.Err()
+}
+
+// LogLine is what became of one target × template, for the log of a scan.
+type LogLine struct {
+	Cell
+	At time.Time // when the run ended, or as far as it is
+}
+
+// LogFilter picks lines of a scan's log.
+type LogFilter struct {
+	Run      int64 // 0: the last
+	Host     string
+	Template string
+	Search   string
+	Matched  *bool
+	Errors   *bool // only what went wrong, or only what did not
+}
+
+func (f LogFilter) picks(c Cell) bool {
+	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
+	return (f.Host == "" || has(c.Target, f.Host)) && (f.Template == "" || c.Template == f.Template) &&
+		(f.Search == "" || has(c.Target+"\n"+c.Template+"\n"+c.Reason, f.Search)) &&
+		(f.Matched == nil || *f.Matched == c.Matched) && (f.Errors == nil || *f.Errors == c.Failed())
+}
+
+// Failed reports whether a cell was not tested because something went wrong.
+func (c Cell) Failed() bool {
+	return c.State == engine.Failed || c.State == engine.Denied || c.State == engine.Skipped
+}
+
+// EachLogLine calls do with the lines of a scan's log, in order, until it says stop.
+// Cells whose chunk has not ended have none.
+func (ss *Scans) EachLogLine(ctx context.Context, id string, f LogFilter, do func(LogLine) bool) error {
+	_, err := ss.eachChunk(ctx, id, f.Run, func(l *Ledger, ended time.Time) bool {
+		return l.each(func(c Cell) bool {
+			if c.State == Pending || !f.picks(c) {
+				return true
+			}
+			return do(LogLine{c, ended})
+		})
+	})
+	return err
+}

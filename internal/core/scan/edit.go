@@ -1,0 +1,137 @@
+package scan
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Rename gives a scan of the caller's team another name.
+func (ss *Scans) Rename(ctx context.Context, id, name string) error {
+	if _, err := ss.own(ctx, id); err != nil {
+		return err
+	}
+	name, err := checkName(name)
+	if err != nil {
+		return err
+	}
+	return ss.db.Tx(ctx, func(tx *db.Tx) error {
+		changes(tx, id)
+		_, err := tx.Exec(ctx, `UPDATE scan SET name = ?, updated_at = ? WHERE id = ?`, name, db.At(ss.now()), id)
+		return err
+	})
+}
+
+// MaxDelete is how many scans one call deletes.
+const MaxDelete = 1000
+
+// Delete deletes scans of the caller's team with their findings, after stopping those at
+// work. One id that is not the team's, and nothing is deleted.
+func (ss *Scans) Delete(ctx context.Context, ids []string) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 || len(ids) > MaxDelete {
+		return errs.Field("scan_ids", "scan_ids must name 1 to %d scans.", MaxDelete)
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
+	return ss.db.Tx(ctx, func(tx *db.Tx) error {
+		deletes(tx, c.TeamID)
+		for _, id := range ids { // all before the first one's findings: everybody takes scans before the logs
+			n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return errs.Missing("scan")
+			}
+		}
+		for _, id := range ids {
+			if _, err := ss.stop(ctx, tx, id); err != nil {
+				return err
+			}
+			if err := ss.findings.DeleteOfScan(ctx, tx, c.TeamID, id); err != nil {
+				return err
+			}
+			if err := notification.New(ss.db, ss.queue).Delete(ctx, tx, notification.OfScan, id); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `DELETE FROM scan WHERE id = ?`, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ConfigUpdate is what was sent of a configuration: nil means "leave it".
+type ConfigUpdate struct {
+	Targets         []string
+	Templates       []string
+	EarlyTemplates  []string
+	ScanConfigIDs   []string
+	ReportConfigIDs []string
+	AlertConfigIDs  []string
+	AgentID         *string
+	AgentTags       []string
+	AgentNetworks   []string
+	AgentBehavior   *string
+}
+
+// UpdateConfig changes what a scan of the caller's team will do when it is launched next:
+// lists are added to, or replaced.
+func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
+	s, err := ss.own(ctx, id)
+	if err != nil {
+		return err
+	}
+	c := s.Config
+	for _, list := range []struct {
+		to   *[]string
+		from []string
+	}{
+		{&c.Targets, up.Targets}, {&c.Templates, up.Templates}, {&c.EarlyTemplates, up.EarlyTemplates}, {&c.ScanConfigIDs, up.ScanConfigIDs},
+		{&c.ReportConfigIDs, up.ReportConfigIDs}, {&c.AlertConfigIDs, up.AlertConfigIDs}, {&c.AgentTags, up.AgentTags}, {&c.AgentNetworks, up.AgentNetworks},
+	} {
+		switch {
+		case list.from == nil:
+		case replace:
+			*list.to = list.from
+		default:
+			for _, value := range list.from {
+				if !slices.Contains(*list.to, value) {
+					*list.to = append(*list.to, value)
+				}
+			}
+		}
+	}
+	if up.AgentID != nil {
+		c.AgentID = *up.AgentID
+	}
+	if up.AgentBehavior != nil {
+		c.AgentBehavior = *up.AgentBehavior
+	}
+	if len(c.Targets) == 0 && !s.IsOSS {
+		return errs.Field("targets", "targets: a scan needs one.")
+	}
+	if err := ss.check(ctx, s.TeamID, c); err != nil {
+		if e := errs.From(err); e.Param == "reporting_config_ids" { // has another name in this request
+			err = errs.Field("report_config_ids", "%s", strings.Replace(e.Message, e.Param, "report_config_ids", 1))
+		}
+		return err
+	}
+	return ss.db.Tx(ctx, func(tx *db.Tx) error {
+		changes(tx, id)
+		if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ?, updated_at = ? WHERE id = ?`, allInternal(c.Targets), db.At(ss.now()), id); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE scan_config SET config = ?, targets = ? WHERE scan_id = ?`, db.Doc(c), db.Doc(c.Targets), id)
+		return err
+	})
+}

@@ -1,0 +1,39 @@
+package scan
+
+import (
+	"context"
+
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+)
+
+// excluded is what a team's rules leave out of a scan.
+type excluded struct {
+	targets   []string // patterns
+	templates map[string]bool
+}
+
+func (ss *Scans) excluded(ctx context.Context, teamID, scanID string) (excluded, error) {
+	out := excluded{templates: map[string]bool{}}
+	rules, err := exclusion.New(ss.db).Of(ctx, teamID)
+	for _, x := range rules {
+		switch {
+		case x.ScanID != "" && x.ScanID != scanID:
+		case x.Type == exclusion.Target:
+			out.targets = append(out.targets, x.Value)
+		case x.Type == exclusion.Template:
+			out.templates[x.Value] = true
+		}
+	}
+	return out, err
+}
+
+// Excludes reports whether a target or a template is left out of a scan: what a retest
+// asks, too.
+func (ss *Scans) Excludes(ctx context.Context, teamID, scanID, target, template string) (bool, error) {
+	rules, err := ss.excluded(ctx, teamID, scanID)
+	if err != nil {
+		return false, err
+	}
+	patterns, err := exclusion.ParsePatterns(rules.targets)
+	return patterns.Excludes(target) || rules.templates[template], err
+}

@@ -1,0 +1,233 @@
+package scan
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	importBatch = 5000    // results in one transaction
+	importBytes = 8 << 20 // bytes after which a transaction takes no further result
+	maxLine     = 8 << 20 // bytes of one result
+)
+
+// Imported is what became of an upload.
+type Imported struct {
+	ScanID string
+	Stored int // new findings
+	Known  int // that the scan had already
+}
+
+// Import reads results as nuclei writes them, one JSON object a line, into a new scan.
+func (ss *Scans) Import(ctx context.Context, name string, body io.Reader) (Imported, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Imported{}, err
+	}
+	now := ss.now()
+	name, err = checkName(cmp.Or(strings.TrimSpace(name), "Uploaded "+now.UTC().Format("2006-01-02 15:04:05")))
+	if err != nil {
+		return Imported{}, err
+	}
+	s := Scan{ID: newID(now), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Uploaded, IsOSS: true}
+	made := false // with the first results, so that a body without any leaves no scan
+	return ss.take(ctx, s, body, func(tx *db.Tx) error {
+		if made {
+			return nil
+		}
+		tx.AfterCommit(func() { made = true })
+		return ss.insert(ctx, tx, &s)
+	})
+}
+
+// Append reads results into a scan of the caller's team. What the scan has already is
+// known by what was found where, so that an upload may be sent again.
+func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Imported, error) {
+	s, err := ss.own(ctx, id)
+	if err != nil {
+		return Imported{}, err
+	}
+	return ss.take(ctx, s, body, func(*db.Tx) error { return nil })
+}
+
+// take reads a body and stores it, a batch in a transaction: while one is stored, the next
+// is read. A line that is no result is refused by its number; of the batches before its
+// own, which are stored, the message tells.
+func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(tx *db.Tx) error) (Imported, error) {
+	done := Imported{ScanID: s.ID}
+	batches := make(chan finding.Prepared, 1)
+	work, ctx := errgroup.WithContext(ctx)
+	var bad error
+	work.Go(func() error {
+		defer close(batches)
+		bad = readResults(body, func(seen []finding.Sighting) error {
+			batch, err := finding.Prepare(finding.Origin{TeamID: s.TeamID, ScanID: s.ID, Run: s.Run}, seen)
+			if err != nil {
+				return err
+			}
+			select {
+			case batches <- batch:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		return nil
+	})
+	work.Go(func() error {
+		for batch := range batches {
+			err := ss.db.Tx(ctx, func(tx *db.Tx) error {
+				if err := prepare(tx); err != nil {
+					return err
+				}
+				n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = ? WHERE id = ?`, db.At(ss.now()), s.ID)
+				if err != nil {
+					return err
+				}
+				if n == 0 {
+					return errs.Missing("scan") // it was deleted meanwhile
+				}
+				changes(tx, s.ID)
+				added, err := ss.findings.Store(ctx, tx, batch)
+				tx.AfterCommit(func() { done.Stored, done.Known = done.Stored+added.New, done.Known+added.Again })
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	err := work.Wait()
+	if e := errs.From(bad); err == nil && bad != nil {
+		if n := done.Stored + done.Known; n > 0 && e.Kind == errs.Invalid {
+			e = errs.New(errs.Invalid, e.Code, "%s The %d results before it are stored; send the rest, or all again, to scan %s.", e.Message, n, s.ID).At("body")
+		}
+		err = e
+	}
+	return done, err
+}
+
+// result is a line of an upload: the event, and what the house keeps beside it.
+type result struct {
+	engine.Event
+	MatcherStatus   *bool  `json:"matcher-status"`
+	TemplateURL     string `json:"template-url"`
+	TemplateEncoded string `json:"template-encoded"`
+	Scheme          string `json:"scheme"`
+	URL             string `json:"url"`
+}
+
+// readResults hands lines on in batches, each good until take returns. What did not match,
+// or is an error, is no finding and is passed over.
+func readResults(body io.Reader, take func([]finding.Sighting) error) error {
+	lines := bufio.NewReaderSize(body, 64<<10)
+	var batch []finding.Sighting
+	read, size := 0, 0
+	for n := 1; ; n++ {
+		line, err := readLine(lines)
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end {
+			return err
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			s, ok, err := parseResult(line, n)
+			if err != nil {
+				return err
+			}
+			read++
+			if ok {
+				batch = append(batch, s)
+				size += len(line)
+			}
+		}
+		if len(batch) == importBatch || size >= importBytes || end && len(batch) > 0 {
+			if err := take(batch); err != nil {
+				return err
+			}
+			clear(batch) // holds on to nothing
+			batch, size = batch[:0], 0
+		}
+		if end {
+			break
+		}
+	}
+	if read == 0 {
+		return errs.Field("body", "body: there is no result; send one JSON object a line.")
+	}
+	return nil
+}
+
+// readLine reads to the end of a line, bounded. Its slice is good until the next call.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	long := append([]byte{}, line...)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		line, err = r.ReadSlice('\n')
+		if long = append(long, line...); len(long) > maxLine {
+			return nil, errs.New(errs.TooLarge, "result_too_large", "A result is longer than %d bytes.", maxLine).At("body")
+		}
+	}
+	return long, err
+}
+
+// problem says in words of the caller why a line cannot be read.
+func problem(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		field := strings.TrimPrefix(wrong.Field, "Event.")
+		return fmt.Sprintf("%s is no %s", cmp.Or(field, "it"), jsonKind(wrong.Type))
+	}
+	if wrong, ok := errors.AsType[*time.ParseError](err); ok {
+		return fmt.Sprintf("%q is no time as RFC 3339 has it", clip(wrong.Value, 40))
+	}
+	return err.Error()
+}
+
+// jsonKind is what JSON calls the values of a type.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Slice:
+		return "array"
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "object"
+	}
+	return "number"
+}
+
+func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
+	var r result
+	if err := json.Unmarshal(line, &r); err != nil {
+		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: %s.", n, clip(problem(err), 200)).At("body")
+	}
+	if r.TemplateID == "" || r.Host == "" && r.MatchedAt == "" {
+		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: it needs template-id, and host or matched-at.", n).At("body")
+	}
+	if r.MatcherStatus != nil && !*r.MatcherStatus || r.Error != "" {
+		return s, false, nil
+	}
+	r.Event.MatcherStatus = true
+	return finding.Sighting{Event: r.Event, Target: r.URL, Scheme: r.Scheme, TemplateURL: r.TemplateURL, TemplateEncoded: r.TemplateEncoded}, true, nil
+}

@@ -1,0 +1,245 @@
+// Package scan runs targets × templates: what was asked for, the runs it was launched in,
+// the chunks a run is cut into, and the ledger of what was tested and what was not.
+//
+// A run is cut into chunks of bounded cost. A worker leases a chunk through the queue,
+// which gives the chunk of a silent worker to another; each start of a chunk has a higher
+// token, and what an earlier one writes is refused. Findings are keyed, so a chunk that
+// runs twice leaves the same rows. The states are drawn in docs/states.md.
+package scan
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/infra/shelf"
+)
+
+// Status is how far a scan is.
+type Status string
+
+// The states.
+const (
+	Scheduled Status = "scheduled" // it waits for its schedule, or for somebody to launch it
+	Queued    Status = "queued"    // it was launched and waits for a worker
+	Starting  Status = "starting"  // it is cut into chunks
+	Running   Status = "running"   // its chunks are worked on
+	Finished  Status = "finished"  // every chunk has ended
+	Failed    Status = "failed"    // there was nothing to run, or no chunk could be run
+	Stopped   Status = "stopped"   // somebody stopped it
+	Uploaded  Status = "uploaded"  // its results came from elsewhere; nothing runs
+)
+
+// Statuses are all states.
+var Statuses = []Status{Failed, Finished, Queued, Running, Starting, Uploaded, Scheduled, Stopped}
+
+// moves are the allowed changes of state. Starting to Starting is a planner whose process
+// died. A launch of what ended is a new run.
+var moves = map[Status][]Status{
+	Scheduled: {Queued},
+	Queued:    {Starting, Failed, Stopped},
+	Starting:  {Starting, Running, Failed, Stopped},
+	Running:   {Finished, Failed, Stopped},
+	Finished:  {Queued},
+	Failed:    {Queued},
+	Stopped:   {Queued},
+}
+
+// To reports whether a scan may go from this state to next.
+func (s Status) To(next Status) bool { return slices.Contains(moves[s], next) }
+
+// Active reports whether a scan in this state is being worked on or waits for it.
+func (s Status) Active() bool { return s == Queued || s == Starting || s == Running }
+
+// from are the states from which next may be reached, for the condition of an update.
+func from(next Status) (out []Status) {
+	for _, s := range Statuses {
+		if s.To(next) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Config is what a scan was asked to do, as it is kept and launched again.
+type Config struct {
+	Targets          []string `json:"-"` // as they were given; kept apart
+	Templates        []string `json:"templates,omitempty"`
+	EarlyTemplates   []string `json:"early_templates,omitempty"`
+	TemplateURLs     []string `json:"template_urls,omitempty"`
+	Inline           []Inline `json:"private_templates,omitempty"`
+	Recommended      bool     `json:"recommended,omitempty"`
+	All              bool     `json:"all,omitempty"`
+	ScanConfigIDs    []string `json:"scan_config_ids,omitempty"`
+	ReportConfigIDs  []string `json:"report_config_ids,omitempty"`
+	AlertConfigIDs   []string `json:"alerting_config_ids,omitempty"`
+	Exclusions       []string `json:"exclusions,omitempty"` // patterns; one that begins with + allows
+	NoGlobalAlerts   bool     `json:"disable_global_alert_config,omitempty"`
+	NoGlobalReports  bool     `json:"disable_global_report_config,omitempty"`
+	NoGlobalSettings bool     `json:"disable_global_scan_config,omitempty"`
+	AgentID          string   `json:"agent_id,omitempty"`
+	AgentTags        []string `json:"agent_tags,omitempty"`
+	AgentNetworks    []string `json:"agent_networks,omitempty"`
+	AgentBehavior    string   `json:"agent_behavior,omitempty"`
+}
+
+// Inline is a template that came with the request.
+type Inline struct {
+	Name     string `json:"name"`
+	Contents string `json:"contents"`
+}
+
+// Scan is one scan with the numbers of its last run.
+type Scan struct {
+	ID            string
+	TeamID        string
+	UserID        string
+	Name          string
+	Status        Status
+	FailureReason string
+	Run           int64 // 0: never launched
+	IsOSS         bool
+	IsAutomatic   bool
+	IsInternal    bool
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+
+	Config     Config // without targets in a list
+	Numbers    Numbers
+	Severities map[string]int     // how many findings it has, by severity; without zeros
+	Schedule   *schedule.Schedule // nil: none
+}
+
+// Numbers is how far a run is.
+type Numbers struct {
+	Targets, Templates     int
+	Cells, DoneCells       int // targets × templates
+	Requests, DoneRequests int // planned; sent
+	StartedAt, EndedAt     time.Time
+}
+
+// Rescans is how often the scan was launched after the first time.
+func (s Scan) Rescans() int { return int(max(0, s.Run-1)) }
+
+// Results is how many findings the scan has.
+func (s Scan) Results() (n int) {
+	for _, each := range s.Severities {
+		n += each
+	}
+	return n
+}
+
+// Progress is how much of the run is done, 0 to 100; 100 only when all of it is.
+func (s Scan) Progress() int {
+	switch {
+	case s.Status == Finished, s.Status == Uploaded:
+		return 100
+	case s.Numbers.Cells == 0:
+		return 0
+	}
+	return min(99, s.Numbers.DoneCells*100/s.Numbers.Cells)
+}
+
+// Elapsed is how long the run took, or takes until now.
+func (s Scan) Elapsed(now time.Time) time.Duration {
+	switch n := s.Numbers; {
+	case n.StartedAt.IsZero():
+		return 0
+	case n.EndedAt.IsZero():
+		return max(0, now.Sub(n.StartedAt))
+	default:
+		return n.EndedAt.Sub(n.StartedAt)
+	}
+}
+
+// Template is what a scan needs to know of a template to choose and to plan.
+type Template struct {
+	ID        string // the catalogue's
+	WrittenID string // what stands in it, where that is not the same
+	Path      string // its place in the catalogue, as cves/2024/x.yaml
+	Tags      []string
+	Severity  string
+	Type      string // the protocol
+	Requests  int    // on one target
+	Named     bool   // it must be named: the sets recommended and all do not have it
+}
+
+// is reports whether an id is the template's.
+func (t Template) is(id string) bool { return t.ID == id || t.WrittenID == id && id != "" }
+
+// Choice is what configurations say of the templates of a scan.
+type Choice struct {
+	Keeps func(Template) bool // leaves a template in
+	InSet func(Template) bool // a template set that the scan names has it; nil: it names none
+}
+
+// Source is where templates come from. Its functions are given by whoever joins the
+// rooms, because the slice may not know the engine.
+type Source struct {
+	// Catalogue lists the templates that a team may scan with.
+	Catalogue func(ctx context.Context, teamID string) ([]Template, error)
+	// Shared finds a template that another team shares with a team, by its link; nil: there
+	// is none such. Its error is NotFound where nothing is shared.
+	Shared func(ctx context.Context, teamID, id string) (Template, error)
+	// Settings checks the configurations that a scan names, and says what those that apply
+	// to it choose; nil: there are none. Its error is Invalid and names the field where an id
+	// is not the team's.
+	Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
+	// Compile checks a template that came with a request. Its error is the caller's.
+	Compile func(name string, contents []byte) (Template, error)
+}
+
+// Scans is the slice.
+type Scans struct {
+	db       *db.DB
+	queue    *queue.Queue
+	findings *finding.Findings
+	source   Source
+	logger   *slog.Logger
+	now      func() time.Time
+
+	shelf shelf.Shelf[string, version, []byte] // scans as lists show them
+	rolls shelf.Kept[*keeper]
+}
+
+// New makes the slice. logger may be nil.
+func New(d *db.DB, q *queue.Queue, findings *finding.Findings, source Source, logger *slog.Logger) *Scans {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Scans{db: d, queue: q, findings: findings, source: source, logger: logger, now: time.Now}
+}
+
+// newID is 20 of [0-9a-v], later ones sort later: uploaders of results check for such.
+func newID(now time.Time) string {
+	var b [12]byte
+	binary.BigEndian.PutUint32(b[:4], uint32(now.Unix()))
+	rand.Read(b[4:]) // never fails since Go 1.24
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}
+
+const columns = `s.id, s.team_id, s.user_id, s.name, s.status, s.failure_reason, s.run, s.is_oss, s.is_automatic, s.is_internal, s.created_at, s.updated_at,
+	coalesce(r.total_target, 0), coalesce(r.total_template, 0), coalesce(r.total_cell, 0), coalesce(r.done_cell, 0), coalesce(r.total_request, 0), coalesce(r.done_request, 0),
+	r.started_at, r.ended_at`
+
+const (
+	tables  = ` FROM scan s` + lastRun
+	lastRun = ` LEFT JOIN scan_run r ON r.scan_id = s.id AND r.run = s.run`
+)
+
+func scanRow(r db.Row) (s Scan, err error) {
+	var created, updated, started, ended db.Time
+	err = r.Scan(&s.ID, &s.TeamID, &s.UserID, &s.Name, &s.Status, &s.FailureReason, &s.Run, &s.IsOSS, &s.IsAutomatic, &s.IsInternal, &created, &updated,
+		&s.Numbers.Targets, &s.Numbers.Templates, &s.Numbers.Cells, &s.Numbers.DoneCells, &s.Numbers.Requests, &s.Numbers.DoneRequests, &started, &ended)
+	s.CreatedAt, s.UpdatedAt, s.Numbers.StartedAt, s.Numbers.EndedAt = created.Time, updated.Time, started.Time, ended.Time
+	return s, err
+}

@@ -1,0 +1,100 @@
+package scan
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+)
+
+// The bounds of a scan.
+const (
+	MaxTargets = 100_000 // after ranges are counted out
+	maxName    = 200
+)
+
+// checkTargets refuses what is no target, and too many.
+func checkTargets(targets []string) error {
+	n := 0
+	for _, text := range targets {
+		if p, ok := rangeOf(text); ok {
+			bits := p.Addr().BitLen() - p.Bits()
+			if bits > 16 {
+				return errs.Field("targets", "targets: %s is too large a range (at most 65536 addresses).", p)
+			}
+			n += 1 << bits
+		} else if err := checkTarget(text); err != nil {
+			return errs.New(errs.Invalid, "invalid_targets", "targets: %s", errs.From(err).Message).At("targets")
+		} else {
+			n++
+		}
+		if n > MaxTargets {
+			return errs.Field("targets", "targets must be at most %d, ranges counted out.", MaxTargets)
+		}
+	}
+	return nil
+}
+
+// Takes reports whether a target by itself is one that a scan can be pointed at.
+func Takes(target string) bool { return checkTargets([]string{target}) == nil }
+
+// checkTarget refuses what the engine cannot test, and what no scope can hold.
+func checkTarget(text string) error {
+	if _, err := engine.ParseTarget(text); err != nil {
+		return err
+	}
+	_, err := netguard.ParseTarget(text)
+	return err
+}
+
+// rangeOf reads a target that is a range of addresses.
+func rangeOf(text string) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(strings.TrimSpace(text))
+	if err != nil || p.IsSingleIP() {
+		return p, err == nil
+	}
+	return p.Masked(), true
+}
+
+// expand counts ranges out and leaves out what is excluded; each target once, in order.
+func expand(targets []string, excluded exclusion.Patterns) []string {
+	seen := map[string]bool{}
+	var out []string
+	take := func(text string) {
+		if !seen[text] && !excluded.Excludes(text) {
+			seen[text] = true
+			out = append(out, text)
+		}
+	}
+	for _, text := range targets {
+		p, ok := rangeOf(text)
+		if !ok {
+			take(strings.TrimSpace(text))
+			continue
+		}
+		for a := p.Addr(); p.Contains(a) && len(out) < MaxTargets; a = a.Next() {
+			take(a.String())
+		}
+	}
+	return out
+}
+
+// allInternal reports whether every target is an address that is not of the public
+// internet.
+func allInternal(targets []string) bool {
+	for _, text := range targets {
+		host, _ := exclusion.HostOf(text)
+		if p, ok := rangeOf(text); ok {
+			host = p.Addr().String()
+		}
+		a, err := netip.ParseAddr(host)
+		if host == "localhost" || err == nil && (a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast()) {
+			continue
+		}
+		return false
+	}
+	return len(targets) > 0
+}

@@ -1,0 +1,429 @@
+// Package setting keeps the configurations of a team: how it scans, where it reports and
+// alerts, what it may read from clouds and sources (specification, Scan configuration).
+//
+// A configuration is a YAML text of one of six types. It is checked for what it is when
+// it comes in, sealed at rest, and shown with its secrets masked.
+package setting
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
+)
+
+// Type is what a configuration is about.
+type Type string
+
+// The six types of the specification.
+const (
+	Scan      Type = "scan"
+	Reporting Type = "reporting"
+	Template  Type = "template"
+	Alerting  Type = "alerting"
+	Cloudlist Type = "cloudlist"
+	Subfinder Type = "subfinder"
+)
+
+// Types are all types, in the order of the specification.
+var Types = []Type{Scan, Reporting, Template, Alerting, Cloudlist, Subfinder}
+
+// Kind is what a type of configuration means.
+type Kind struct {
+	// Check reads a text (YAML) and refuses what it cannot mean; it names the provider
+	// where there is one, such as github. The error says what is wrong, in words.
+	Check func(text []byte) (provider string, err error)
+	// Verify tries what the text says against the world with one bounded call that
+	// changes nothing there, and says what came of it. Nil: there is nothing to try.
+	Verify func(ctx context.Context, text []byte) (ok bool, said string)
+}
+
+const (
+	maxText = 1 << 20 // bytes of a configuration
+	maxName = 200     // characters of its name
+	maxKept = 1000    // configurations of a team
+)
+
+// Config is one configuration, as its team sees it.
+type Config struct {
+	ID        string
+	Type      Type
+	Name      string
+	Text      string // secrets masked; in base64 when it came so
+	Provider  string
+	Global    bool // applied to every scan that does not opt out
+	ReadOnly  bool // the caller cannot change it
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// NewConfig is a configuration to be made. Text is YAML, plain or in base64.
+type NewConfig struct {
+	Type   Type
+	Name   string
+	Text   string
+	Global bool
+}
+
+// Update is what to change; nil leaves a field as it is. A masked secret in Text stays
+// what it was.
+type Update struct {
+	Name   *string
+	Text   *string
+	Global *bool
+}
+
+// Filter chooses configurations; zero fields choose all.
+type Filter struct {
+	Type   string // one of Types, or any other word, which no configuration has
+	Search string // a part of the name
+}
+
+// Applied is a configuration in clear, for the room that puts it to work.
+type Applied struct {
+	ID       string
+	Type     Type
+	Name     string
+	Provider string
+	Text     []byte
+}
+
+// Settings is the slice.
+type Settings struct {
+	db    *db.DB
+	box   *seal.Box
+	kinds map[Type]Kind
+	now   func() time.Time
+}
+
+// New makes the slice. A type without a kind takes any YAML.
+func New(d *db.DB, box *seal.Box, kinds map[Type]Kind) *Settings {
+	return &Settings{db: d, box: box, kinds: kinds, now: time.Now}
+}
+
+// notFound is the refusal of an id that the caller's team does not have.
+func notFound() error {
+	return errs.New(errs.NotFound, "config_not_found", "There is no such configuration.")
+}
+
+// Create checks and stores a configuration. Invalid names the field at fault.
+func (s *Settings) Create(ctx context.Context, n NewConfig) (Config, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Config{}, err
+	}
+	if !slices.Contains(Types, n.Type) {
+		return Config{}, errs.Field("config_type", "config_type must be one of %s.", strings.Join(names(), ", "))
+	}
+	if err := checkName(n.Name); err != nil {
+		return Config{}, err
+	}
+	doc, err := read(n.Text)
+	if err != nil {
+		return Config{}, err
+	}
+	if doc.hasMask() {
+		return Config{}, errs.Field("config", "config has %s where a secret should be.", Mask)
+	}
+	provider, err := s.check(n.Type, doc)
+	if err != nil {
+		return Config{}, err
+	}
+	now := db.At(s.now())
+	out := Config{
+		ID: ids.New(), Type: n.Type, Name: n.Name, Text: doc.masked(n.Type), Provider: provider, Global: n.Global,
+		CreatedAt: now.Time, UpdatedAt: now.Time,
+	}
+	sealed, err := s.box.Seal(doc.text, out.ID)
+	if err != nil {
+		return Config{}, err
+	}
+	return out, s.db.Tx(ctx, func(tx *db.Tx) error {
+		var kept int
+		if err := tx.QueryRow(ctx, `SELECT COUNT(*) FROM setting WHERE team_id = ?`, c.TeamID).Scan(&kept); err != nil {
+			return err
+		}
+		if kept >= maxKept {
+			return errs.New(errs.Forbidden, "too_many_configs", "A team can keep %d configurations.", maxKept)
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO setting (id, team_id, type, name, provider, sealed, encoded, global, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			out.ID, c.TeamID, out.Type, out.Name, provider, sealed, doc.encoded, out.Global, now, now)
+		return err
+	})
+}
+
+func names() (out []string) {
+	for _, t := range Types {
+		out = append(out, string(t))
+	}
+	return out
+}
+
+func checkName(name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return errs.Field("name", "name is required.")
+	case len([]rune(name)) > maxName || strings.ContainsRune(name, 0):
+		return errs.Field("name", "name must be text of at most %d characters.", maxName)
+	}
+	return nil
+}
+
+func (s *Settings) check(t Type, doc document) (provider string, err error) {
+	if check := s.kinds[t].Check; check != nil {
+		if provider, err = check(doc.text); err != nil {
+			return "", errs.Field("config", "config is no %s configuration: %v.", t, err).Because(err)
+		}
+	}
+	return provider, nil
+}
+
+const columns = `id, type, name, provider, sealed, encoded, global, created_at, updated_at`
+
+// Find is a window of the team's configurations, oldest first.
+func (s *Settings) Find(ctx context.Context, f Filter, w page.Window) ([]Config, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var where db.Where
+	where.And("team_id = ?", c.TeamID)
+	if f.Type != "" {
+		where.And("type = ?", db.Clean(f.Type))
+	}
+	if f.Search != "" {
+		where.And(s.db.Speaks().Contains("name", f.Search))
+	}
+	limit, args := db.Limit(w)
+	rows, err := s.db.Query(ctx, `SELECT `+columns+` FROM setting`+where.String()+` ORDER BY id`+limit, append(where.Args, args...)...)
+	return db.Collect(rows, err, func(row db.Row) (Config, error) {
+		config, _, err := s.scan(row, c)
+		return config, err
+	})
+}
+
+// Names are the names of the team's configurations with these ids; one that is gone has none.
+func (s *Settings) Names(ctx context.Context, ids []string) (map[string]string, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var where db.Where
+	where.And("team_id = ?", c.TeamID)
+	db.In(&where, "id", ids)
+	rows, err := s.db.Query(ctx, `SELECT id, name FROM setting`+where.String(), where.Args...)
+	pairs, err := db.Collect(rows, err, func(row db.Row) (pair [2]string, err error) { return pair, row.Scan(&pair[0], &pair[1]) })
+	names := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		names[pair[0]] = pair[1]
+	}
+	return names, err
+}
+
+// ByID is one configuration of the team. NotFound when it has none such.
+func (s *Settings) ByID(ctx context.Context, id string) (Config, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return Config{}, err
+	}
+	config, _, err := s.byID(ctx, s.db, c, id, "")
+	return config, err
+}
+
+func (s *Settings) byID(ctx context.Context, q db.Querier, c account.Caller, id, lock string) (Config, document, error) {
+	config, doc, err := s.scan(q.QueryRow(ctx, `SELECT `+columns+` FROM setting WHERE id = ? AND team_id = ?`+lock, db.Clean(id), c.TeamID), c)
+	if db.IsNoRows(err) {
+		err = notFound()
+	}
+	return config, doc, err
+}
+
+func (s *Settings) scan(row db.Row, c account.Caller) (config Config, doc document, err error) {
+	var sealed []byte
+	var encoded bool
+	var created, updated db.Time
+	if err = row.Scan(&config.ID, &config.Type, &config.Name, &config.Provider, &sealed, &encoded, &config.Global, &created, &updated); err != nil {
+		return config, doc, err
+	}
+	text, err := s.box.Open(sealed, config.ID)
+	if err != nil {
+		return config, doc, err
+	}
+	if doc, err = parse(text); err != nil {
+		return config, doc, err
+	}
+	doc.encoded = encoded
+	config.Text, config.CreatedAt, config.UpdatedAt = doc.masked(config.Type), created.Time, updated.Time
+	config.ReadOnly = c.Role.ReadsOnly()
+	return config, doc, nil
+}
+
+// Update changes a configuration. NotFound when the team has none such, Invalid for
+// what Create would refuse.
+func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Config{}, err
+	}
+	if up.Name != nil {
+		if err := checkName(*up.Name); err != nil {
+			return Config{}, err
+		}
+	}
+	var out Config
+	err = s.db.Tx(ctx, func(tx *db.Tx) error {
+		config, doc, err := s.byID(ctx, tx, c, id, tx.Speaks().ForUpdate())
+		if err != nil {
+			return err
+		}
+		if up.Text != nil {
+			if doc, err = s.replace(config.Type, doc, *up.Text, &config); err != nil {
+				return err
+			}
+		}
+		if up.Name != nil {
+			config.Name = *up.Name
+		}
+		if up.Global != nil {
+			config.Global = *up.Global
+		}
+		sealed, err := s.box.Seal(doc.text, config.ID)
+		if err != nil {
+			return err
+		}
+		now := db.At(s.now())
+		config.Text, config.UpdatedAt = doc.masked(config.Type), now.Time
+		out = config
+		_, err = tx.Exec(ctx, `UPDATE setting SET name = ?, provider = ?, sealed = ?, encoded = ?, global = ?, updated_at = ? WHERE id = ?`,
+			config.Name, config.Provider, sealed, doc.encoded, config.Global, now, config.ID)
+		return err
+	})
+	return out, err
+}
+
+// replace reads the text that takes old's place.
+func (s *Settings) replace(t Type, old document, text string, config *Config) (document, error) {
+	doc, err := read(text)
+	if err != nil {
+		return doc, err
+	}
+	if doc, err = doc.keeping(old); err != nil {
+		return doc, err
+	}
+	if doc.hasMask() {
+		return doc, errs.Field("config", "config has %s where no secret was kept for it; a secret is to be said again when the address it goes to changes.", Mask)
+	}
+	config.Provider, err = s.check(t, doc)
+	return doc, err
+}
+
+// Delete removes a configuration. NotFound when the team has none such.
+func (s *Settings) Delete(ctx context.Context, id string) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := s.db.Exec(ctx, `DELETE FROM setting WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
+	if err == nil && n == 0 {
+		err = notFound()
+	}
+	return err
+}
+
+// Verify tries a text of a type as its Kind says, and tells what came of it in words.
+// That it does not work is no error; Invalid is: the text means nothing.
+func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, said string, err error) {
+	if _, err := account.Writer(ctx); err != nil {
+		return false, "", err
+	}
+	if t != "" && !slices.Contains(Types, t) {
+		return false, "", errs.Field("config_type", "config_type must be one of %s.", strings.Join(names(), ", "))
+	}
+	doc, err := read(text)
+	if err != nil {
+		return false, "", err
+	}
+	if doc.hasMask() {
+		return false, "", errs.Field("config", "config has %s where a secret should be.", Mask)
+	}
+	if t == "" {
+		t = s.guess(doc)
+	}
+	if _, err := s.check(t, doc); err != nil {
+		return false, "", err
+	}
+	verify := s.kinds[t].Verify
+	if verify == nil {
+		return true, "The configuration is well formed; it has no credentials to try.", nil
+	}
+	ok, said = verify(ctx, doc.text)
+	return ok, said, nil
+}
+
+// guess finds the type that a text was meant as, for a request that does not name one:
+// the first that can be tried and takes it, else a scan's.
+func (s *Settings) guess(doc document) Type {
+	for _, t := range Types {
+		kind := s.kinds[t]
+		if kind.Verify == nil || kind.Check == nil {
+			continue
+		}
+		if _, err := kind.Check(doc.text); err == nil {
+			return t
+		}
+	}
+	return Scan
+}
+
+// Apply gives the team's configurations of a type in clear, for work that is done for
+// it: those of ids and, when global is set, those that apply to everything. An id that
+// the team does not have, or of another type, is Invalid with param. q is a transaction to
+// read in; nil: none.
+func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Type, ids []string, global bool, param string) ([]Applied, error) {
+	return s.ApplyAny(ctx, q, teamID, []Type{t}, ids, global, param)
+}
+
+// ApplyAny is Apply where ids may be of several types. Those that apply to everything are
+// of the first.
+func (s *Settings) ApplyAny(ctx context.Context, q db.Querier, teamID string, types []Type, ids []string, global bool, param string) ([]Applied, error) {
+	if q == nil {
+		q = s.db
+	}
+	var w db.Where
+	w.And("team_id = ?", teamID)
+	db.In(&w, "type", types)
+	rows, err := q.Query(ctx, `SELECT id, type, name, provider, sealed, global FROM setting`+w.String()+` ORDER BY id`, w.Args...)
+	missing := map[string]bool{}
+	for _, id := range ids {
+		missing[id] = true
+	}
+	out, err := db.Collect(rows, err, func(row db.Row) (Applied, error) {
+		var a Applied
+		var sealed []byte
+		var everywhere bool
+		err := row.Scan(&a.ID, &a.Type, &a.Name, &a.Provider, &sealed, &everywhere)
+		if wanted := missing[a.ID] || global && everywhere && a.Type == types[0]; err != nil || !wanted {
+			return Applied{}, err
+		}
+		delete(missing, a.ID)
+		a.Text, err = s.box.Open(sealed, a.ID)
+		return a, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if missing[id] {
+			return nil, errs.Field(param, "%s names a %s configuration that does not exist.", param, types[0])
+		}
+	}
+	return slices.DeleteFunc(out, func(a Applied) bool { return a.ID == "" }), nil
+}

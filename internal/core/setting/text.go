@@ -1,0 +1,284 @@
+package setting
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"go.yaml.in/yaml/v4"
+)
+
+// Mask stands where a secret would be.
+const Mask = "********"
+
+// maxDepth bounds how deep a configuration nests.
+const maxDepth = 32
+
+// document is the text of a configuration.
+type document struct {
+	text    []byte
+	root    *yaml.Node
+	encoded bool // it came in base64, and is shown so
+}
+
+// read takes a text as it was sent: YAML, plain or in base64.
+func read(sent string) (document, error) {
+	switch {
+	case strings.TrimSpace(sent) == "":
+		return document{}, errs.Field("config", "config is required.")
+	case len(sent) > maxText*4/3:
+		return document{}, errs.Field("config", "config is longer than %d bytes.", maxText)
+	}
+	text, encoded := decode(sent)
+	doc, err := parse(text)
+	if err != nil {
+		return doc, errs.Field("config", "config is not YAML: %v.", err).Because(err)
+	}
+	doc.encoded = encoded
+	return doc, nil
+}
+
+// decode takes the base64 off, where there is some. A plain text is rarely base64 by
+// accident: a mapping has colons, a list hyphens and blanks.
+func decode(sent string) (text []byte, encoded bool) {
+	packed := strings.NewReplacer("\n", "", "\r", "", "=", "").Replace(strings.TrimSpace(sent))
+	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if text, err := alphabet.DecodeString(packed); err == nil && utf8.Valid(text) {
+			return text, true
+		}
+	}
+	return []byte(sent), false
+}
+
+func parse(text []byte) (document, error) {
+	doc := document{text: text}
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return doc, errors.New("it is not text")
+	}
+	var top yaml.Node
+	if err := yaml.Unmarshal(text, &top); err != nil {
+		return doc, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if len(top.Content) != 1 || top.Content[0].Kind == yaml.ScalarNode {
+		return doc, errors.New("it is neither a mapping nor a list")
+	}
+	doc.root = top.Content[0]
+	return doc, plain(doc.root, 0)
+}
+
+// plain refuses aliases, which could make a small text large, and deep nesting.
+func plain(n *yaml.Node, depth int) error {
+	if n.Kind == yaml.AliasNode {
+		return errors.New("aliases are not allowed")
+	}
+	if depth > maxDepth {
+		return errors.New("it nests too deep")
+	}
+	for _, child := range n.Content {
+		if err := plain(child, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// masked is the text of a configuration of a type as it may be shown. All that those of
+// subfinder have are names of sources and their keys.
+func (d document) masked(t Type) string {
+	text := d.text
+	if root, changed := hide(d.root, t == Subfinder); changed {
+		text = render(root)
+	}
+	if d.encoded {
+		return base64.StdEncoding.EncodeToString(text)
+	}
+	return string(text)
+}
+
+func render(root *yaml.Node) []byte {
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(root); err != nil {
+		return []byte(Mask) // never the text itself
+	}
+	return b.Bytes()
+}
+
+// hide gives a copy of the tree without secrets, and whether it had any.
+func hide(n *yaml.Node, secret bool) (*yaml.Node, bool) {
+	out := *n
+	out.Content = slices.Clone(n.Content)
+	hidden := false
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return hideScalar(&out, secret)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			var did bool
+			out.Content[i+1], did = hide(n.Content[i+1], secret || isSecret(n.Content[i].Value))
+			hidden = hidden || did
+		}
+	default:
+		for i, child := range n.Content {
+			var did bool
+			out.Content[i], did = hide(child, secret)
+			hidden = hidden || did
+		}
+	}
+	if hidden {
+		out.HeadComment, out.LineComment, out.FootComment = "", "", "" // people write old keys there
+	}
+	return &out, hidden
+}
+
+func hideScalar(n *yaml.Node, secret bool) (*yaml.Node, bool) {
+	name, _, header := strings.Cut(n.Value, ":")
+	switch {
+	case n.Value == "":
+		return n, false
+	case secret, hasPassword(n.Value):
+		n.Value = Mask
+	case header && isSecret(name) && !strings.ContainsAny(name, " /"):
+		n.Value = name + ": " + Mask // a header line, such as Authorization: …
+	default:
+		return n, false
+	}
+	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
+	return n, true
+}
+
+func hasPassword(value string) bool {
+	if !strings.Contains(value, "@") {
+		return false
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.User == nil {
+		return false
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+// secretWords are parts of names whose values are not shown.
+var secretWords = []string{
+	"token", "secret", "password", "passwd", "apikey", "accesskey", "privatekey", "credential", "webhook", "kubeconfig",
+	"serviceaccount", "connectionstring", "authorization", "cookie", "passphrase", "sessionid", "sas",
+}
+
+// isSecret says whether the value of a key of this name is to be hidden.
+func isSecret(key string) bool {
+	flat := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(key))
+	if flat == "key" || strings.HasSuffix(flat, "key") || flat == "keys" {
+		return true
+	}
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(flat, word) })
+}
+
+// hasMask says whether a mask stands anywhere in the text.
+func (d document) hasMask() bool { return bytes.Contains(d.text, []byte(Mask)) }
+
+// keeping puts the old secrets where the new text has masks.
+func (d document) keeping(old document) (document, error) {
+	if !d.hasMask() {
+		return d, nil
+	}
+	restore(d.root, old.root)
+	out, err := parse(render(d.root))
+	out.encoded = d.encoded
+	return out, err
+}
+
+// restore fills the masks of a tree from the places of the old one: values by their
+// keys, items of lists by their id, name or provider, else by their position.
+func restore(n, old *yaml.Node) {
+	if old == nil || n.Kind != old.Kind {
+		return
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		if strings.HasSuffix(n.Value, Mask) {
+			n.Value, n.Tag, n.Style = old.Value, old.Tag, old.Style
+		}
+	case yaml.MappingNode:
+		if moved(n, old) {
+			return // whoever may change an address must not learn the secret that goes there
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			restore(n.Content[i+1], field(old, n.Content[i].Value))
+		}
+	default:
+		for i, item := range n.Content {
+			restore(item, same(item, i, old.Content))
+		}
+	}
+}
+
+// addressWords are parts of the names of values that say where secrets go.
+var addressWords = []string{"url", "host", "server", "endpoint", "address", "port", "domain"}
+
+// moved says whether an address in a mapping is another than before.
+func moved(n, old *yaml.Node) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := strings.ToLower(n.Content[i].Value), n.Content[i+1]
+		if value.Value == Mask || !slices.ContainsFunc(addressWords, func(word string) bool { return strings.Contains(key, word) }) {
+			continue
+		}
+		if before := field(old, n.Content[i].Value); before == nil || before.Value != value.Value {
+			return true
+		}
+	}
+	return false
+}
+
+// field is the value of a key of a mapping; nil when it has none.
+func field(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// same finds the old item that item was.
+func same(item *yaml.Node, at int, old []*yaml.Node) *yaml.Node {
+	for _, key := range []string{"id", "name", "provider"} {
+		mine := field(item, key)
+		if mine == nil || mine.Value == Mask {
+			continue
+		}
+		for _, o := range old {
+			if theirs := field(o, key); theirs != nil && theirs.Value == mine.Value {
+				return o
+			}
+		}
+		return nil
+	}
+	if at < len(old) {
+		return old[at]
+	}
+	return nil
+}
+
+// Value is what a text of YAML says, as plain values: map[string]any, []any, string, int,
+// float64, bool, nil and those of times. It is for the kinds, which may not know YAML.
+func Value(text []byte) (any, error) {
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	if err := doc.root.Load(&out); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	return out, nil
+}

@@ -1,0 +1,88 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Decision is a person's answer to what a suspended stream asks.
+type Decision struct {
+	Approve  bool
+	Text     string          // the answer to a question, or the reason
+	Metadata json.RawMessage // answers for the tool that asked
+	// Which of several questions is meant; empty: the only one, or the first.
+	Branch string // agent_id or run_id: the branch that asks
+	CallID string // the key of the question
+}
+
+// Approve hands a decision to a suspended stream and gives it back to the workers. Of
+// several at once one succeeds: the stream goes from suspended to resuming only once.
+// Where the stream asks several questions, it goes back to the workers with each answer
+// and is suspended again for the others. It fails with Conflict when nothing waits, and
+// with NotFound when no question is the one that is meant.
+func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, error) {
+	if _, err := account.Writer(ctx); err != nil {
+		return Task{}, err
+	}
+	t, err := ts.Find(ctx, id)
+	if err != nil {
+		return Task{}, err
+	}
+	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
+		var pending db.JSON[[]loop.Waiting]
+		err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, updated_at = ? WHERE id = ? AND status = ? RETURNING pending`,
+			Resuming, db.At(ts.now()), t.StreamID, Suspended).Scan(&pending)
+		if db.IsNoRows(err) {
+			return errs.New(errs.Conflict, "not_suspended", "The task waits for no decision: it is %s.", ts.statusOf(ctx, tx, t.StreamID))
+		}
+		if err != nil {
+			return err
+		}
+		waiting, ok := d.choose(pending.V)
+		if !ok {
+			return errs.New(errs.NotFound, "question_not_found", "The task does not wait for a decision about that.").At("tool_call_id")
+		}
+		entry, err := waiting.Answer(loop.Reply{Approve: d.Approve, Text: d.Text, Metadata: d.Metadata}, ts.now())
+		if err != nil {
+			return fmt.Errorf("the answer to %s: %w", waiting.Key, err)
+		}
+		if _, err := ts.append(ctx, tx, t, entry); err != nil {
+			return err
+		}
+		job, err := ts.queue.Insert(ctx, tx, RunArgs{t.ID, t.StreamID})
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE task_stream SET job_id = ?, pending = NULL WHERE id = ?`, job, t.StreamID); err != nil {
+			return err
+		}
+		return ts.emit(ctx, tx, t.StreamID, EventStatus, StatusData{Status: Resuming})
+	})
+	if err != nil {
+		return Task{}, err
+	}
+	return ts.Find(ctx, id)
+}
+
+func (ts *Tasks) statusOf(ctx context.Context, q db.Querier, streamID string) (status Status) {
+	if q.QueryRow(ctx, `SELECT status FROM task_stream WHERE id = ?`, streamID).Scan(&status) != nil {
+		return "gone"
+	}
+	return status
+}
+
+// choose finds the question that a decision is about.
+func (d Decision) choose(pending []loop.Waiting) (loop.Waiting, bool) {
+	for _, w := range pending {
+		if (d.Branch == "" || d.Branch == w.Branch) && (d.CallID == "" || d.CallID == w.Key) {
+			return w, true
+		}
+	}
+	return loop.Waiting{}, false
+}

@@ -1,0 +1,134 @@
+package task
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// RetestState is how far one more look at an issue is.
+type RetestState string
+
+// The states of a retest: queued, then matched, not matched or failed for good.
+const (
+	RetestQueued RetestState = "queued"
+	Matched      RetestState = "matched"
+	NotMatched   RetestState = "not_matched"
+	RetestFailed RetestState = "failed"
+)
+
+// Retest is the last look at an issue after its task, by its template alone.
+type Retest struct {
+	State   RetestState `json:"state" enum:"queued,matched,not_matched,failed" doc:"queued, or what it showed; failed: it could not be run."`
+	Note    string      `json:"note,omitempty" doc:"Why it failed."`
+	AskedAt time.Time   `json:"asked_at" doc:"When it was asked for."`
+	EndedAt *time.Time  `json:"ended_at,omitempty" doc:"When it ended; absent: not yet."`
+}
+
+// RetestArgs is the job that looks at an issue again.
+type RetestArgs struct {
+	TeamID  string `json:"team_id"`
+	IssueID string `json:"issue_id"`
+}
+
+// Kind implements queue.Args.
+func (RetestArgs) Kind() string { return "task.retest" }
+
+// AskRetest has an issue of the caller's team looked at again by the template that shows
+// it. While one look waits, a second is the same. An issue without such a template is a
+// Conflict.
+func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return Issue{}, err
+	}
+	i, err := ts.FindIssue(ctx, id)
+	if err != nil {
+		return Issue{}, err
+	}
+	if m := i.Means(); m == nil || m.TemplateID == "" {
+		return Issue{}, errs.New(errs.Conflict, "no_template", "There is no template that shows this issue again.")
+	}
+	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
+		if i, err = ts.held(ctx, tx, c.TeamID, i.ID); err != nil || i.Retest != nil && i.Retest.State == RetestQueued {
+			return err
+		}
+		i.Retest = &Retest{State: RetestQueued, AskedAt: db.At(ts.now()).Time}
+		if _, err := tx.Exec(ctx, `UPDATE issue SET retest = ? WHERE id = ?`, db.Doc(i.Retest), i.ID); err != nil {
+			return err
+		}
+		_, err := ts.queue.Insert(ctx, tx, RetestArgs{c.TeamID, i.ID})
+		return err
+	})
+	return i, err
+}
+
+// held is an issue whose row nobody else changes until the end of the transaction.
+func (ts *Tasks) held(ctx context.Context, tx *db.Tx, teamID, id string) (Issue, error) {
+	if _, err := tx.Exec(ctx, `UPDATE issue SET id = id WHERE id = ? AND team_id = ?`, id, teamID); err != nil {
+		return Issue{}, err
+	}
+	found, err := ts.issues(ctx, tx, "id = ? AND team_id = ?", id, teamID)
+	if err == nil && len(found) == 0 {
+		err = errs.Missing("issue")
+	}
+	if err != nil {
+		return Issue{}, err
+	}
+	return found[0], nil
+}
+
+// ForRetest is the issue that a worker is to look at again, its task, and the turns of it.
+// NotFound when it is gone.
+func (ts *Tasks) ForRetest(ctx context.Context, a RetestArgs) (i Issue, t Task, turns []Stream, err error) {
+	found, err := ts.issues(ctx, ts.db, "id = ? AND team_id = ?", a.IssueID, a.TeamID)
+	if err == nil && len(found) == 0 {
+		err = errs.Missing("issue")
+	}
+	if err != nil {
+		return i, t, nil, err
+	}
+	if t, err = ts.byID(ctx, ts.db, found[0].TaskID); err != nil {
+		return i, t, nil, err
+	}
+	turns, err = ts.streams(ctx, t.ID)
+	return found[0], t, turns, err
+}
+
+// Same reports whether an event is the finding of an issue again.
+func (i Issue) Same(e engine.Event) bool { return hash(e) == hash(i.Event) }
+
+// EndRetest writes what a look at an issue showed, in the caller's transaction or (tx nil)
+// in one of its own: what is not there any more is fixed, and what was fixed and is there
+// is open again. A retest that has ended stays as it is, whoever tells of it.
+func (ts *Tasks) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, state RetestState, note string) error {
+	if tx == nil {
+		return ts.db.Tx(ctx, func(tx *db.Tx) error { return ts.EndRetest(ctx, tx, a, state, note) })
+	}
+	i, err := ts.held(ctx, tx, a.TeamID, a.IssueID)
+	switch {
+	case errs.Is(err, errs.NotFound):
+		return nil // it was deleted meanwhile
+	case err != nil, i.Retest == nil, i.Retest.State != RetestQueued:
+		return err
+	}
+	now := db.At(ts.now())
+	i.Retest.State, i.Retest.Note, i.Retest.EndedAt = state, db.Clean(note), &now.Time
+	status, updated := i.Status, i.UpdatedAt
+	switch {
+	case state == Matched && status == Fixed:
+		status = Open
+	case state == NotMatched && slices.Contains([]IssueStatus{Open, Triaged, FixInProgress}, status):
+		status = Fixed
+	}
+	if status != i.Status {
+		updated = now.Time
+	}
+	_, err = tx.Exec(ctx, `UPDATE issue SET retest = ?, status = ?, updated_at = ? WHERE id = ?`, db.Doc(i.Retest), status, db.At(updated), i.ID)
+	return err
+}

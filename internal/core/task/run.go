@@ -1,0 +1,207 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// ErrLate is what a run gets that is no longer the task's: another took over, or the
+// task has ended. Nothing was written.
+var ErrLate = errors.New("this run of the task is no longer the current one")
+
+// Run is a worker's hold on a task. Each start of a task has a higher number, and what
+// a run writes is refused once a later one has begun.
+type Run struct {
+	Task   Task // with the stream that is run
+	tasks  *Tasks
+	number int64
+}
+
+// Start begins, or after a crash or an answer begins again, to run a stream of a task.
+func (ts *Tasks) Start(ctx context.Context, job RunArgs) (*Run, error) {
+	r := &Run{tasks: ts}
+	err := ts.db.Tx(ctx, func(tx *db.Tx) error {
+		now := db.At(ts.now())
+		var w db.Where
+		w.And("id = (SELECT stream_id FROM task WHERE id = ?)", job.TaskID)
+		if job.StreamID != "" {
+			w.And("id = ?", job.StreamID)
+		}
+		db.In(&w, "status", from(Running))
+		var stream string
+		err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, run = run + 1, started_at = coalesce(started_at, ?), updated_at = ?`+w.String()+` RETURNING run, id`,
+			append([]any{Running, now, now}, w.Args...)...).Scan(&r.number, &stream)
+		if db.IsNoRows(err) {
+			return ErrLate
+		}
+		if err != nil {
+			return err
+		}
+		if err := ts.emit(ctx, tx, stream, EventStatus, StatusData{Status: Running, Run: r.number}); err != nil {
+			return err
+		}
+		r.Task, err = ts.byID(ctx, tx, job.TaskID)
+		return err
+	})
+	return r, err
+}
+
+// write runs fn in a transaction that holds the stream, or fails with ErrLate.
+func (r *Run) write(ctx context.Context, fn func(tx *db.Tx) error) error {
+	return r.tasks.db.Tx(ctx, func(tx *db.Tx) error {
+		// The update locks the row, so that no later run begins while fn writes.
+		n, err := tx.Exec(ctx, `UPDATE task_stream SET updated_at = ? WHERE id = ? AND run = ? AND status = ?`, db.At(r.tasks.now()), r.Task.StreamID, r.number, Running)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrLate
+		}
+		return fn(tx)
+	})
+}
+
+// SetModel records what thinks for this stream.
+func (r *Run) SetModel(ctx context.Context, name string) error {
+	return r.write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE task_stream SET model = ? WHERE id = ?`, db.Clean(name), r.Task.StreamID)
+		return err
+	})
+}
+
+// SetPlan records what the planner made of the instruction, and tells the stream.
+func (r *Run) SetPlan(ctx context.Context, plan agent.Plan) error {
+	return r.write(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE task_stream SET plan = ? WHERE id = ?`, db.Doc(plan), r.Task.StreamID); err != nil {
+			return err
+		}
+		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventPlan, plan)
+	})
+}
+
+// Progress tells the stream how far a step is.
+func (r *Run) Progress(ctx context.Context, u agent.Update) error {
+	return r.Tell(ctx, EventProgress, u)
+}
+
+// Tell adds an event to the stream: one that nothing else hangs on.
+func (r *Run) Tell(ctx context.Context, kind string, data any) error {
+	return r.write(ctx, func(tx *db.Tx) error { return r.tasks.emit(ctx, tx, r.Task.StreamID, kind, data) })
+}
+
+// Streams are the turns of the task up to this one, the first one first.
+func (r *Run) Streams(ctx context.Context) ([]Stream, error) { return r.tasks.streams(ctx, r.Task.ID) }
+
+// Denials counts the attempts to leave the scope that this stream was told of.
+func (r *Run) Denials(ctx context.Context) (n int, err error) {
+	err = r.tasks.db.QueryRow(ctx, `SELECT count(*) FROM stream_event WHERE stream_id = ? AND type = ?`, r.Task.StreamID, EventDenied).Scan(&n)
+	return n, err
+}
+
+// Suspend lets go of the stream until Approve has brought an answer to what it waits for:
+// a list of loop.Waiting.
+func (r *Run) Suspend(ctx context.Context, pending json.RawMessage) error {
+	return r.write(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE task_stream SET status = ?, pending = ? WHERE id = ?`, Suspended, db.Doc(pending), r.Task.StreamID); err != nil {
+			return err
+		}
+		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventSuspended, SuspendedData{Suspended, pending})
+	})
+}
+
+// Outcome is how a task ends.
+type Outcome struct {
+	Status  Status
+	Summary string // for people
+}
+
+// Finish ends the task: its state, its artifact and the hand-over to the webhook are one
+// transaction.
+func (r *Run) Finish(ctx context.Context, o Outcome) error {
+	return r.tasks.db.Tx(ctx, func(tx *db.Tx) error { return r.tasks.finish(ctx, tx, r.Task.StreamID, r.number, o) })
+}
+
+// GiveUp ends a stream that the queue will not run again, in the transaction that ends
+// its job. It does nothing when it has ended, or waits for a person.
+func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, job RunArgs, why string) error {
+	var run int64
+	var stream string
+	var status Status
+	err := tx.QueryRow(ctx, `SELECT s.run, s.id, s.status FROM task t JOIN task_stream s ON s.id = t.stream_id WHERE t.id = ? AND (s.id = ? OR ? = '')`,
+		job.TaskID, job.StreamID, job.StreamID).Scan(&run, &stream, &status)
+	if err == nil && status != Suspended {
+		err = ts.finish(ctx, tx, stream, run, Outcome{Status: Failed, Summary: why})
+	}
+	if errors.Is(err, ErrLate) || db.IsNoRows(err) {
+		return nil
+	}
+	return err
+}
+
+func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, streamID string, run int64, o Outcome) error {
+	var w db.Where
+	w.And("id = ?", streamID)
+	w.And("run = ?", run)
+	db.In(&w, "status", from(o.Status))
+	now := db.At(ts.now())
+	var id string
+	err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, summary = ?, completed_at = ?, updated_at = ?`+w.String()+` RETURNING task_id`,
+		append([]any{o.Status, db.Clean(o.Summary), now, now}, w.Args...)...).Scan(&id)
+	if db.IsNoRows(err) {
+		return ErrLate
+	}
+	if err != nil {
+		return err
+	}
+	t, err := ts.byID(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := ts.handOver(ctx, tx, t); err != nil {
+		return err
+	}
+	return ts.emit(ctx, tx, streamID, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
+}
+
+// handOver stores the artifact of a task that asked for one, and for webhook delivery
+// hands the frozen bytes on. A team without a webhook URL gets no push; the stored
+// artifact is the source of truth either way.
+func (ts *Tasks) handOver(ctx context.Context, tx *db.Tx, t Task) error {
+	if t.Delivery == NoDelivery {
+		return nil
+	}
+	doc, err := ts.buildArtifact(ctx, tx, t)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO task_artifact (task_id, body, created_at) VALUES (?, ?, ?)
+		ON CONFLICT (task_id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at`, t.ID, body, db.At(ts.now())); err != nil {
+		return err
+	}
+	if t.Delivery != Webhook {
+		return nil
+	}
+	url, err := ts.accounts.WebhookURL(ctx, tx, t.TeamID)
+	if err != nil || url == "" {
+		return err
+	}
+	doc.Event = hook.TaskCompleted
+	if body, err = json.Marshal(doc); err != nil {
+		return err
+	}
+	delivery, err := ts.hooks.New(ctx, tx, hook.Delivery{TeamID: t.TeamID, Subject: t.ID, Event: doc.Event, URL: url, Body: body})
+	if err != nil {
+		return err
+	}
+	_, err = ts.queue.Insert(ctx, tx, hook.DeliverArgs{DeliveryID: delivery})
+	return err
+}

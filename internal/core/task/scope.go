@@ -1,0 +1,75 @@
+package task
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+)
+
+// Intrusiveness is how far the tools of a task may go without asking.
+type Intrusiveness string
+
+// The degrees. Passive tools read what is known and send nothing to a target; safe ones
+// read from targets, and what changes something there needs a person's approval; with
+// intrusive it needs none.
+const (
+	Passive   Intrusiveness = "passive"
+	Safe      Intrusiveness = "safe"
+	Intrusive Intrusiveness = "intrusive"
+)
+
+// Scope is what a person lets a task touch, besides what its instruction says: it is held
+// to in the dialer of every tool.
+type Scope struct {
+	Hosts         []string      `json:"hosts,omitempty" maxItems:"1000" doc:"Names, *.names, addresses and ranges, each with a port where it has one. With any, they are all that may be reached; without, what the instruction names is."`
+	Exclude       []string      `json:"exclude,omitempty" maxItems:"1000" doc:"Names, addresses, ranges and URLs that are left alone."`
+	Ports         []int         `json:"ports,omitempty" maxItems:"1000" doc:"With any, no other port is reached."`
+	Paths         []string      `json:"paths,omitempty" maxItems:"1000" doc:"With any, what is asked for over HTTP lies under one of them."`
+	Methods       []string      `json:"methods,omitempty" maxItems:"20" doc:"With any, no other method is used over HTTP."`
+	Intrusiveness Intrusiveness `json:"intrusiveness,omitempty" enum:"passive,safe,intrusive" doc:"passive: nothing is sent to targets. safe, which is the default: what changes something needs an approval. intrusive: it needs none."`
+	ExpiresAt     *time.Time    `json:"expires_at,omitempty" doc:"Nothing is sent to targets after this."`
+}
+
+const (
+	maxScopeText   = 2048 // bytes of one of its texts
+	maxScopeMethod = 32
+)
+
+// check refuses a scope that cannot be held to, and names what is wrong with it.
+func (s Scope) check(now time.Time) error {
+	for _, text := range s.Hosts {
+		if _, err := netguard.ParseTarget(text); err != nil {
+			return errs.Field("scope.hosts", "scope.hosts: %s", errs.From(err).Message)
+		}
+	}
+	for _, text := range s.Exclude {
+		if strings.TrimSpace(text) == "" || len(text) > maxScopeText {
+			return errs.Field("scope.exclude", "scope.exclude must hold names, addresses, ranges or URLs.")
+		}
+	}
+	for _, port := range s.Ports {
+		if port < 1 || port > 65535 {
+			return errs.Field("scope.ports", "scope.ports must be between 1 and 65535.")
+		}
+	}
+	for _, path := range s.Paths {
+		if !strings.HasPrefix(path, "/") || len(path) > maxScopeText {
+			return errs.Field("scope.paths", "scope.paths must begin with a slash.")
+		}
+	}
+	for _, method := range s.Methods {
+		if method == "" || len(method) > maxScopeMethod || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
+			return errs.Field("scope.methods", "scope.methods must be methods in capitals, such as GET.")
+		}
+	}
+	if !slices.Contains([]Intrusiveness{"", Passive, Safe, Intrusive}, s.Intrusiveness) {
+		return errs.Field("scope.intrusiveness", "scope.intrusiveness must be passive, safe or intrusive.")
+	}
+	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
+		return errs.Field("scope.expires_at", "scope.expires_at lies in the past.")
+	}
+	return nil
+}

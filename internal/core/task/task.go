@@ -1,0 +1,217 @@
+// Package task keeps agent tasks: what was asked, how far it is, what was found, and
+// the completion artifact that is handed over.
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+)
+
+// Status is where a task is in its life; docs/states.md has the drawing.
+type Status string
+
+// The states of a stream; a task has that of its newest one. The last three are final.
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Suspended Status = "suspended" // waits for a person's word, and holds no worker
+	Resuming  Status = "resuming"  // the word has come, a worker has not yet
+	Completed Status = "completed" // came to its end, whatever it found
+	Failed    Status = "failed"    // could not be done; the summary says why
+	Aborted   Status = "aborted"   // stopped by its user; what was found until then is kept
+)
+
+// moves are the allowed changes of state. Running to Running is a restart after the
+// process under it died.
+var moves = map[Status][]Status{
+	Queued:    {Running, Failed, Aborted},
+	Running:   {Running, Suspended, Completed, Failed, Aborted},
+	Suspended: {Resuming, Failed, Aborted},
+	Resuming:  {Running, Failed, Aborted},
+}
+
+// Statuses are all states, in the order of a task's life.
+var Statuses = []Status{Queued, Running, Suspended, Resuming, Completed, Failed, Aborted}
+
+// Final reports whether a task in this state will not change again.
+func (s Status) Final() bool { return len(moves[s]) == 0 }
+
+// To reports whether a task may go from this state to next.
+func (s Status) To(next Status) bool { return slices.Contains(moves[s], next) }
+
+// from are the states from which next may be reached, for the condition of an update.
+func from(next Status) (out []Status) {
+	for _, s := range Statuses {
+		if s.To(next) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Delivery is what happens with the artifact when a task ends (specification, Events).
+type Delivery string
+
+// The ways of completion delivery; without one the results stay in the service.
+const (
+	NoDelivery Delivery = ""
+	Webhook    Delivery = "webhook"
+	Artifact   Delivery = "artifact"
+)
+
+// Visibility is who may see a task besides its owner (agent API, POST /tasks).
+type Visibility string
+
+// The visibilities. Whoever knows the id of a public or an unlisted task may read what
+// Shared shows of it, without credentials.
+const (
+	Private  Visibility = "private"
+	Team     Visibility = "team"
+	Unlisted Visibility = "unlisted"
+	Public   Visibility = "public"
+)
+
+// Task is the record of one task, with its newest stream.
+type Task struct {
+	ID         string
+	TeamID     string
+	UserID     string
+	Owner      string // email
+	Title      string // one line
+	Visibility Visibility
+	Delivery   Delivery
+	Issues     int // verified ones
+	CreatedAt  time.Time
+
+	Stream
+}
+
+// Stream is one turn of a task: an instruction and what came of it.
+type Stream struct {
+	StreamID    string
+	Turn        int // 0 for the task's first instruction
+	Instruction string
+	Options     Options
+	Status      Status
+	Model       string // what thinks; BuiltinModel: no language model
+	LastSeq     int64  // of its events
+	Plan        json.RawMessage
+	Pending     json.RawMessage // what a suspended one waits for
+	Summary     string
+	BegunAt     time.Time // when it was asked for
+	UpdatedAt   time.Time
+	StartedAt   time.Time // zero: not yet
+	CompletedAt time.Time // zero: not yet
+}
+
+// maxTitle is the longest title, in characters; what is made of an instruction is shorter.
+const maxTitle = 200
+
+// headline is the first line of a text, cut to most characters.
+func headline(text string, most int) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return line
+}
+
+// Options are the further fields of a request. They are kept with the stream and shown.
+type Options struct {
+	Mode          string   `json:"mode,omitempty"`
+	AutoExecute   bool     `json:"auto_execute,omitempty"`
+	AskQuestion   bool     `json:"ask_question,omitempty"`
+	AgentID       string   `json:"agent_id,omitempty"`
+	AgentIDs      []string `json:"agent_ids,omitempty"`
+	MaxSteps      *int     `json:"max_steps,omitempty"`
+	MaxIterations *int     `json:"max_iterations,omitempty"`
+	Isolated      bool     `json:"isolated,omitempty"`
+	Model         string   `json:"model,omitempty"`
+	ProjectID     string   `json:"project_id,omitempty"`
+	FileKeys      []string `json:"file_keys,omitempty"`
+	Secrets       []string `json:"secrets,omitempty"` // names
+	Visibility    string   `json:"visibility,omitempty"`
+	Budget        *Budget  `json:"budget,omitempty"`
+	Scope         *Scope   `json:"scope,omitempty"`
+}
+
+// Budget is what a turn may use at most; zero is no bound of its own.
+type Budget struct {
+	MoneyUSD float64 `json:"money_usd,omitempty" minimum:"0" maximum:"1000000" doc:"Spent on models, in US dollars."`
+	Tokens   int64   `json:"tokens,omitempty" minimum:"0" doc:"Of models, all kinds together."`
+	Requests int64   `json:"requests,omitempty" minimum:"0" doc:"Sent to targets."`
+	Seconds  int64   `json:"seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Of working time; waiting for an answer does not count."`
+}
+
+// BuiltinModel is the model of a task that no language model plans.
+const BuiltinModel = "builtin"
+
+// RunArgs is the job that runs a stream of a task.
+type RunArgs struct {
+	TaskID   string `json:"task_id"`
+	StreamID string `json:"stream_id,omitempty"` // empty in jobs of earlier releases: the newest
+}
+
+// Kind implements queue.Args.
+func (RunArgs) Kind() string { return "task.run" }
+
+// Tasks is the slice.
+type Tasks struct {
+	db       *db.DB
+	queue    *queue.Queue
+	accounts *account.Accounts
+	hooks    *hook.Hooks
+	logger   *slog.Logger
+	now      func() time.Time
+	hub      *hub
+}
+
+// New makes the slice. logger may be nil.
+func New(d *db.DB, q *queue.Queue, accounts *account.Accounts, hooks *hook.Hooks, logger *slog.Logger) *Tasks {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Tasks{db: d, queue: q, accounts: accounts, hooks: hooks, logger: logger, now: time.Now, hub: newHub()}
+}
+
+const streamColumns = `s.id, s.turn, s.instruction, s.options, s.status, s.model, s.last_seq, s.plan, s.pending, s.summary,
+	s.created_at, s.updated_at, s.started_at, s.completed_at`
+
+const taskColumns = `t.id, t.team_id, t.user_id, u.email, t.title, t.visibility, t.completion_delivery, t.created_at,
+	(SELECT count(*) FROM issue i WHERE i.task_id = t.id AND i.verification = 'verified'), ` + streamColumns + `
+	FROM task t JOIN task_stream s ON s.id = t.stream_id JOIN user_account u ON u.id = t.user_id`
+
+func scanTask(r db.Row) (t Task, err error) {
+	var created db.Time
+	head := []any{&t.ID, &t.TeamID, &t.UserID, &t.Owner, &t.Title, &t.Visibility, &t.Delivery, &created, &t.Issues}
+	t.Stream, err = scanStreamAfter(r, head)
+	t.CreatedAt, t.Title = created.Time, headline(t.Title, maxTitle)
+	return t, err
+}
+
+func scanStream(r db.Row) (Stream, error) { return scanStreamAfter(r, nil) }
+
+// scanStreamAfter reads streamColumns behind other columns.
+func scanStreamAfter(r db.Row, head []any) (s Stream, err error) {
+	var options db.JSON[Options]
+	var plan, pending db.JSON[json.RawMessage]
+	var created, updated, started, completed db.Time
+	err = r.Scan(append(head, &s.StreamID, &s.Turn, &s.Instruction, &options, &s.Status, &s.Model, &s.LastSeq, &plan, &pending, &s.Summary,
+		&created, &updated, &started, &completed)...)
+	s.Options, s.Plan, s.Pending = options.V, plan.V, pending.V
+	s.BegunAt, s.UpdatedAt, s.StartedAt, s.CompletedAt = created.Time, updated.Time, started.Time, completed.Time
+	return s, err
+}
+
+func (ts *Tasks) byID(ctx context.Context, q db.Querier, id string) (Task, error) {
+	return scanTask(q.QueryRow(ctx, `SELECT `+taskColumns+` WHERE t.id = ?`, id))
+}

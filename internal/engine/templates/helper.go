@@ -1,0 +1,214 @@
+package templates
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxHelper bounds a file that a template names, in bytes.
+const maxHelper = 64 << 20
+
+// Helpers reads the files that templates name: payloads, scripts, includes. A template
+// is a stranger's text and what it reads is sent to targets, so it may only name files
+// below a root, in its own folder, or (as the public set does with helpers/) in the
+// folders above it; never through a link or a name with a leading dot that leads out of
+// these.
+type Helpers struct {
+	roots []string
+	all   bool // every file may be read
+
+	mu    sync.Mutex
+	texts map[string]*helper // by the file's real path
+}
+
+// helper is a file that is read once.
+type helper struct {
+	once  sync.Once
+	text  string
+	lines []string
+	err   error
+}
+
+// NewHelpers makes a reader of helper files for the given template folders; with all,
+// every file of the machine may be named.
+func NewHelpers(roots []string, all bool) *Helpers {
+	h := &Helpers{all: all, texts: map[string]*helper{}}
+	for _, root := range roots {
+		if root, err := filepath.Abs(root); err == nil {
+			h.roots = append(h.roots, root)
+		}
+	}
+	return h
+}
+
+// Text gives the text of a file that a template names.
+func (h *Helpers) Text(template, name string) (string, error) {
+	f, err := h.open(template, name)
+	if err != nil {
+		return "", err
+	}
+	return f.text, f.err
+}
+
+// Lines gives the lines of a file that a template names, without empty ones; the list
+// is shared and must not be changed.
+func (h *Helpers) Lines(template, name string) ([]string, error) {
+	f, err := h.open(template, name)
+	if err != nil {
+		return nil, err
+	}
+	return f.lines, f.err
+}
+
+func (h *Helpers) open(template, name string) (*helper, error) {
+	path, err := h.find(template, name)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	f := h.texts[path]
+	if f == nil {
+		f = new(helper)
+		h.texts[path] = f
+	}
+	h.mu.Unlock()
+	f.once.Do(func() {
+		if f.text, f.err = readHelper(path); f.err != nil {
+			return
+		}
+		for line := range strings.SplitSeq(f.text, "\n") {
+			if line = strings.TrimSuffix(line, "\r"); line != "" {
+				f.lines = append(f.lines, line)
+			}
+		}
+	})
+	return f, nil
+}
+
+func readHelper(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxHelper+1))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", err
+	}
+	if len(text) > maxHelper {
+		return "", fmt.Errorf("%s is larger than %d bytes", path, maxHelper)
+	}
+	return string(text), nil
+}
+
+// find gives the real path of the file that a template means.
+func (h *Helpers) find(template, name string) (string, error) {
+	name = filepath.FromSlash(name)
+	for _, base := range h.bases(template, name, false) {
+		at := filepath.Join(base.dir, base.name)
+		if filepath.IsAbs(name) {
+			at = name
+		}
+		path, err := filepath.EvalSymlinks(at)
+		if err != nil {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if h.all || inside(base.dir, path) || slices.ContainsFunc(h.roots, func(root string) bool { return inside(root, path) }) {
+			return path, nil
+		}
+	}
+	if h.all {
+		return "", fmt.Errorf("there is no file %s", name)
+	}
+	return "", fmt.Errorf("there is no file %s that the template may read", name)
+}
+
+// base is a folder that a template's file may be in, and the file's name there.
+type base struct{ dir, name string }
+
+// helpersDir is the folder beside the public templates' own that their files are in.
+const helpersDir = "helpers" + string(filepath.Separator)
+
+// bases are the folders that a template's file may be in, nearest first where a name is
+// relative: the roots, the template's own folder, and those above it up to a root. Above
+// a root only what lies in a folder named helpers counts (who names templates/http means
+// templates/helpers, too), unless every name may: a template, which is nobody's secret.
+// Out of all roots, folders above count as long as they are no system's or home's.
+func (h *Helpers) bases(template, name string, everyName bool) []base {
+	own, err := filepath.Abs(filepath.Dir(template))
+	if err != nil {
+		return nil
+	}
+	bases := make([]base, 0, 8)
+	top := ""
+	for _, root := range h.roots {
+		bases = append(bases, base{root, name})
+		if inside(root, own) && len(root) > len(top) {
+			top = root
+		}
+	}
+	bases = append(bases, base{own, name})
+	if filepath.IsAbs(name) || top == "" && hidden(name) {
+		return bases
+	}
+	within := top != ""
+	for dir := own; ; {
+		within = within && dir != top
+		up := filepath.Dir(dir)
+		if up == dir || !within && depth(up) < minDepth {
+			return bases
+		}
+		dir = up
+		switch rest, ok := strings.CutPrefix(name, helpersDir); {
+		case within && dir == top: // it is among the roots
+		case within || top == "" || everyName:
+			bases = append(bases, base{dir, name})
+		case ok:
+			bases = append(bases, base{filepath.Join(dir, helpersDir), rest})
+		}
+	}
+}
+
+// minDepth is how deep a folder above a template lies at least, so that /etc, /home and
+// the like are none.
+const minDepth = 2
+
+func depth(dir string) int {
+	return strings.Count(strings.TrimSuffix(filepath.ToSlash(dir), "/"), "/")
+}
+
+// hidden says whether a part of a name begins with a dot.
+func hidden(name string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		if strings.HasPrefix(part, ".") && part != "." {
+			return true
+		}
+	}
+	return false
+}
+
+// inside says whether a path, real or not, is the folder or lies below it.
+func inside(dir, path string) bool {
+	for _, dir := range []string{dir, realPath(dir)} {
+		if rel, err := filepath.Rel(dir, path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+func realPath(dir string) string {
+	if path, err := filepath.EvalSymlinks(dir); err == nil {
+		return path
+	}
+	return dir
+}

@@ -1,0 +1,165 @@
+package templates
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+)
+
+// The index is one file that keeps templates in their binary form: a head that names the
+// language and the build which wrote it, then entries, each with a checksum and keyed by
+// the digest of the text it was read from. It can be thrown away at any time; what is in
+// it and does not hold is read from the template again.
+
+// edition changes when texts are read differently and no struct shows it.
+const edition = "vedette index 2\n"
+
+// key says from which text, read how, a template was made; or which file has which text.
+type key struct {
+	digest [sha256.Size]byte
+	mode   byte
+}
+
+// The bits of a key's mode.
+const (
+	modeLenient = 1 << iota
+	modeJSON
+	modeFile // of a file, not of a text: what is kept is the digest of its text
+)
+
+// index is what a file of the index held.
+type index struct {
+	entries map[key][]byte // each as it is in the file, from its checksum on
+}
+
+// The parts of an entry: a checksum of all that follows, the length of the binary form,
+// the key, the binary form.
+const (
+	sumSize   = 4
+	lenSize   = 4
+	keySize   = sha256.Size + 1
+	entryHead = sumSize + lenSize + keySize
+)
+
+// usualEntry is about the size of an entry, in bytes: half of them are of files.
+const usualEntry = 900
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// head is what a file of this build's index begins with.
+func head() []byte {
+	h := sha256.New()
+	h.Write([]byte(edition))
+	h.Write(layout[:])
+	if info, ok := debug.ReadBuildInfo(); ok {
+		h.Write([]byte(info.Main.Version + info.GoVersion))
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+				h.Write([]byte(s.Value))
+			}
+		}
+	}
+	return h.Sum([]byte(edition))
+}
+
+// readIndex reads the file of an index; one that is missing or not this build's own is
+// empty, one that was cut short has the entries before the cut.
+func readIndex(path string) (*index, error) {
+	x := &index{}
+	data, err := os.ReadFile(path)
+	x.entries = make(map[key][]byte, len(data)/usualEntry)
+	if errors.Is(err, fs.ErrNotExist) {
+		return x, nil
+	}
+	data, own := bytes.CutPrefix(data, head())
+	for own && len(data) >= entryHead {
+		size := uint64(entryHead) + uint64(binary.LittleEndian.Uint32(data[sumSize:]))
+		if size > uint64(len(data)) {
+			break
+		}
+		var k key
+		copy(k.digest[:], data[sumSize+lenSize:])
+		k.mode = data[entryHead-1]
+		x.entries[k] = data[:size:size]
+		data = data[size:]
+	}
+	return x, err
+}
+
+// get gives the binary form of a template, if the index has it undamaged.
+func (x *index) get(k key) ([]byte, bool) {
+	entry, ok := x.entries[k]
+	if !ok || !sound(entry) {
+		return nil, false
+	}
+	return entry[entryHead:], true
+}
+
+func sound(entry []byte) bool {
+	return binary.LittleEndian.Uint32(entry) == crc32.Checksum(entry[sumSize:], castagnoli)
+}
+
+// newEntry makes an entry of a template's binary form, which encodes appends.
+func newEntry(k key, encodes func([]byte) []byte) []byte {
+	entry := make([]byte, sumSize+lenSize, 1024)
+	entry = append(append(entry, k.digest[:]...), k.mode)
+	entry = encodes(entry)
+	binary.LittleEndian.PutUint32(entry[sumSize:], uint32(len(entry)-entryHead))
+	binary.LittleEndian.PutUint32(entry, crc32.Checksum(entry[sumSize:], castagnoli))
+	return entry
+}
+
+// write puts a new file in the place of the old one, in one step: with the entries that
+// were used and made, and with others of the old one, as long as they are not more.
+func (x *index) write(path string, used map[key]bool, made map[key][]byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file) // it remembers the first error
+	_, _ = out.Write(head())
+	size := 0
+	for k, entry := range made {
+		_, _ = out.Write(entry)
+		used[k] = true
+		size += len(entry)
+	}
+	var others [][]byte
+	for k, entry := range x.entries {
+		if _, replaced := made[k]; replaced || !sound(entry) {
+			continue
+		}
+		if used[k] {
+			_, _ = out.Write(entry)
+			size += len(entry)
+			continue
+		}
+		others = append(others, entry)
+	}
+	slices.SortFunc(others, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
+	for _, entry := range others {
+		if size -= len(entry); size < 0 {
+			break
+		}
+		_, _ = out.Write(entry)
+	}
+	if err = errors.Join(out.Flush(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,384 @@
+// Package load finds templates on disk and reads them, many at once: files, folders and
+// globs in, templates in the order of their paths out, with what was refused and what
+// was skipped and why.
+//
+// A template is read once: its binary form is kept in an index file under the digest of
+// its text, so that the next start takes a fraction of the time. A text is read again
+// unless the system vouches that its file is the one that was read before, so a changed
+// template is never served from the index.
+package templates
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Options say what to load.
+type Options struct {
+	// Paths are files, folders and globs of templates, and text files that list such paths.
+	// A relative one is looked for in the working directory, then in the roots.
+	Paths []string
+	// FS holds further templates, all of its files that can be one; nil for none.
+	FS fs.FS
+	// Roots are the folders of templates: helper files are found below them, and their
+	// .nuclei-ignore files count. Without any, they are the Roots of Paths.
+	Roots []string
+
+	Filter     Filter
+	Allow      Allow
+	IgnoredToo bool // the .nuclei-ignore files do not count
+	Lenient    bool // unknown keys are passed over, includes are followed
+
+	// Aggression is the level of payloads that come in levels: low (also ""), medium, high.
+	Aggression string
+	// Index is the file that keeps what was read; "" keeps nothing.
+	Index string
+	// LocalFiles lets templates name any file of the machine.
+	LocalFiles bool
+	// Certificates, in PEM, are of those whose signatures count.
+	Certificates [][]byte
+	// Workers is how many templates are read at once; 0 is one a processor.
+	Workers int
+}
+
+// Result is what was loaded.
+type Result struct {
+	Templates []*syntax.Template // in the order of their paths, each id once
+	Refused   []Refusal          // in the order of their paths
+	Skipped   []Skip             // in the order of their paths
+	Indexed   int                // how many of all that were read came from the index
+	IndexErr  error              // why the index could not be read or kept; nothing is lost by it
+
+	steps map[stepKey][]*syntax.Template
+}
+
+// Refusal is a template that cannot be used, and why.
+type Refusal struct {
+	Path string
+	Err  error // an *errs.Error as of package syntax
+}
+
+// Skip is a template that was left out, and why.
+type Skip struct {
+	Path   string
+	Reason Reason
+}
+
+// Counts says how many templates were skipped for each reason.
+func (r *Result) Counts() map[Reason]int {
+	counts := map[Reason]int{}
+	for _, s := range r.Skipped {
+		counts[s.Reason]++
+	}
+	return counts
+}
+
+// Load reads templates. The error is about the options or the paths; a template that is
+// wrong is no error but a Refusal.
+func Load(ctx context.Context, o Options) (*Result, error) {
+	l, err := newLoader(o)
+	if err != nil {
+		return nil, err
+	}
+	var reading sync.WaitGroup // of the index, while the files are looked for
+	reading.Go(l.openIndex)
+	files, err := expand(o.Paths, l.roots)
+	if reading.Wait(); err != nil {
+		return nil, err
+	}
+	read, err := l.all(ctx, files, nil, l.filter)
+	if err == nil && o.FS != nil {
+		var more []one
+		if files, err = within(o.FS); err == nil {
+			more, err = l.all(ctx, files, o.FS.Open, l.filter)
+		}
+		read = append(read, more...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := new(Result)
+	seen := map[string]bool{}
+	for _, one := range read {
+		switch {
+		case one.err != nil:
+			r.Refused = append(r.Refused, Refusal{Path: one.path, Err: one.err})
+		case one.skipped != "":
+			r.Skipped = append(r.Skipped, Skip{Path: one.path, Reason: one.skipped})
+		case seen[one.template.ID]:
+			r.Skipped = append(r.Skipped, Skip{Path: one.path, Reason: SkippedDuplicate})
+		default:
+			seen[one.template.ID] = true
+			r.Templates = append(r.Templates, one.template)
+		}
+	}
+	if err := l.workflows(ctx, r); err != nil {
+		return nil, err
+	}
+	r.Indexed, r.IndexErr = int(l.hits.Load()), l.keep()
+	return r, nil
+}
+
+// loader is what one Load works with.
+type loader struct {
+	Options
+	roots   []string
+	filter  *filter
+	signers signers
+	helpers *Helpers
+	known   *index
+	broken  error // why the index could not be read
+	now     func() time.Time
+
+	hits atomic.Int64
+	mu   sync.Mutex
+	used map[key]bool
+	made map[key][]byte
+}
+
+func newLoader(o Options) (*loader, error) {
+	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}, now: time.Now}
+	if len(l.roots) == 0 {
+		l.roots = Roots(o.Paths)
+	}
+	if !slices.Contains([]string{"", "low", "medium", "high"}, o.Aggression) {
+		return nil, errs.Field("fuzz-aggression", "%q is none of low, medium, high", o.Aggression)
+	}
+	if l.Workers <= 0 {
+		l.Workers = runtime.GOMAXPROCS(0)
+	}
+	l.helpers = NewHelpers(l.roots, o.LocalFiles)
+	var ignored Filter
+	var err error
+	if !o.IgnoredToo {
+		if ignored, err = readIgnored(l.roots); err != nil {
+			return nil, err
+		}
+	}
+	if l.filter, err = o.Filter.compile(l.roots, ignored); err != nil {
+		return nil, err
+	}
+	if l.signers, err = newSigners(o.Certificates); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// openIndex reads the file of the index.
+func (l *loader) openIndex() {
+	if l.Index != "" {
+		l.known, l.broken = readIndex(l.Index)
+		l.used = make(map[key]bool, len(l.known.entries))
+	}
+}
+
+// one is a file and what became of it: a template, a reason to skip it, or an error.
+type one struct {
+	path     string
+	template *syntax.Template
+	skipped  Reason
+	err      error
+}
+
+// opener opens a file of some file system; nil is the machine's own.
+type opener func(name string) (fs.File, error)
+
+// all reads files, several at once; the answers are in the order of the files.
+func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]one, error) {
+	read := make([]one, len(files))
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(l.Workers, len(files)) {
+		wait.Go(func() {
+			var text bytes.Buffer // of one template after the other
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(files) {
+					return
+				}
+				read[i] = l.one(ctx, files[i], open, &text, f)
+			}
+		})
+	}
+	wait.Wait()
+	return read, ctx.Err()
+}
+
+// one reads one file; f is nil where everything is wanted.
+func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.Buffer, f *filter) one {
+	result := one{path: path}
+	t, err := l.read(path, open, text)
+	if err != nil {
+		result.err = err
+		return result
+	}
+	if f != nil && !f.wants(ctx, t) {
+		result.skipped = SkippedByFilter
+		return result
+	}
+	imports, err := l.scripts(t)
+	if err == nil {
+		t.Signature.Verified = l.signers.verified(t, text.Bytes(), imports)
+		if result.skipped = l.Allow.gate(t); result.skipped != "" {
+			return result
+		}
+		err = l.payloads(t)
+	}
+	if !l.Allow.GlobalMatchers {
+		for i := range t.HTTP {
+			t.HTTP[i].GlobalMatchers = false
+		}
+	}
+	result.template, result.err = t, err
+	return result
+}
+
+// read makes a template of a file, from the index if it can. text is what was read of it:
+// nothing, when the index knows the file itself.
+func (l *loader) read(path string, open opener, text *bytes.Buffer) (*syntax.Template, error) {
+	text.Reset()
+	var seen sight
+	if open == nil {
+		open = func(name string) (fs.File, error) { return os.Open(name) }
+		seen = l.look(path)
+		if digest, ok := l.digestOf(seen); ok {
+			if t, ok := l.indexed(path, digest); ok {
+				return t, nil
+			}
+		}
+	}
+	if err := readFile(path, open, text); err != nil {
+		return nil, syntax.Fault(path, 1, 0, "", "%v", err)
+	}
+	digest := sha256.Sum256(text.Bytes())
+	l.remember(seen, digest)
+	if t, ok := l.indexed(path, digest); ok {
+		return t, nil
+	}
+	return l.parse(path, text.Bytes(), digest)
+}
+
+// readFile reads a template into a buffer, but not more than a template may have, and a
+// byte.
+func readFile(path string, open opener, into *bytes.Buffer) error {
+	file, err := open(path)
+	if err != nil {
+		return err
+	}
+	_, err = into.ReadFrom(io.LimitReader(file, syntax.MaxBytes+1))
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// keyFor is the key of a text that is read as its file's name and the options say.
+func (l *loader) keyFor(path string, digest [sha256.Size]byte) key {
+	k := key{digest: digest}
+	if l.Lenient {
+		k.mode |= modeLenient
+	}
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		k.mode |= modeJSON
+	}
+	return k
+}
+
+// indexed gives the template of a text that the index has.
+func (l *loader) indexed(path string, digest [sha256.Size]byte) (*syntax.Template, bool) {
+	k := l.keyFor(path, digest)
+	entry, ok := l.known.get(k)
+	if !ok {
+		return nil, false
+	}
+	t, err := refresh(entry)
+	var text [2 * sha256.Size]byte
+	if hex.Encode(text[:], digest[:]); err != nil || t.Digest != string(text[:]) {
+		return nil, false
+	}
+	l.hits.Add(1)
+	l.use(k)
+	t.Path = path
+	return t, true
+}
+
+// parse makes a template of a text, for the index too.
+func (l *loader) parse(path string, text []byte, digest [sha256.Size]byte) (*syntax.Template, error) {
+	included := false
+	read := syntax.Options{Lenient: l.Lenient, Include: func(name string) ([]byte, error) {
+		included = true
+		text, err := l.helpers.Text(path, name)
+		return []byte(text), err
+	}}
+	t, err := read.Parse(path, text)
+	if err != nil || included || l.Index == "" {
+		return t, err
+	}
+	k := l.keyFor(path, digest)
+	entry := newEntry(k, func(b []byte) []byte { return encode(b, seal(t)) })
+	l.mu.Lock()
+	l.made[k] = entry
+	l.mu.Unlock()
+	// What was read of the text is let go: the template is the one that the next start has.
+	if t, err = refresh(entry[entryHead:]); err == nil {
+		t.Path = path
+	}
+	return t, err
+}
+
+// refresh decodes a template and gives its random markers new values: they are as new
+// in each load.
+func refresh(entry []byte) (*syntax.Template, error) {
+	t, err := decode(entry)
+	if err != nil {
+		return nil, err
+	}
+	var renewed []byte
+	for _, c := range t.Constants {
+		if !strings.HasPrefix(c.Name, "{{") {
+			continue
+		}
+		if renewed == nil {
+			renewed = bytes.Clone(entry)
+		}
+		fresh := syntax.Random()
+		if len(fresh) != len(c.Value) {
+			return nil, errDamaged
+		}
+		renewed = bytes.ReplaceAll(renewed, []byte(c.Value), []byte(fresh))
+	}
+	if renewed != nil {
+		if t, err = decode(renewed); err != nil {
+			return nil, err
+		}
+	}
+	unseal(t)
+	return t, nil
+}
+
+// keep writes the index, when there is something new to keep.
+func (l *loader) keep() error {
+	if len(l.made) == 0 || l.Index == "" {
+		return l.broken
+	}
+	if err := l.known.write(l.Index, l.used, l.made); err != nil {
+		return errs.New(errs.Internal, "index_not_kept", "the index of templates could not be kept").Because(err)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package templates
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// What is never a template, wherever it lies below a folder that is looked through.
+var (
+	foreignFiles   = []string{"cves.json", "contributors.json", "TEMPLATES-STATS.json"}
+	foreignFolders = []string{".git", ".github", "helpers", "profiles"}
+)
+
+// isTemplate says whether a file of a folder can be a template; rel is its path below
+// the folder.
+func isTemplate(rel string) bool {
+	base := filepath.Base(rel)
+	if slices.ContainsFunc(foreignFiles, func(name string) bool { return strings.Contains(base, name) }) {
+		return false
+	}
+	return hasExtension(base) && !strings.HasPrefix(base, ".")
+}
+
+func hasExtension(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".yaml" || ext == ".yml" || ext == ".json"
+}
+
+// expand finds the files of templates: path by path a file, a folder, a glob, or a text
+// file that lists such paths, one a line. A relative path is looked for in the working
+// directory, then in the roots. The files come in the order of their paths, each once.
+func expand(paths, roots []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		if err := expandOne(path, roots, &files, true); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+func expandOne(path string, roots []string, found *[]string, lists bool) error {
+	at, info := locate(path, roots)
+	switch {
+	case path == "":
+		return errs.Field("templates", "a path is empty")
+	case info == nil:
+		return expandGlob(path, roots, found)
+	case info.IsDir():
+		return walk(at, found)
+	case hasExtension(at):
+		*found = append(*found, at)
+		return nil
+	case !lists:
+		return errs.Field("templates", "%s is no template", path)
+	}
+	text, err := os.ReadFile(at) //nolint:gosec // the operator names it
+	if err != nil {
+		return errs.Field("templates", "%v", err)
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := expandOne(line, roots, found, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locate finds a path in the working directory or below a root; info is nil when it is
+// in none.
+func locate(path string, roots []string) (at string, info fs.FileInfo) {
+	candidates := []string{path}
+	if !filepath.IsAbs(path) {
+		for _, root := range roots {
+			candidates = append(candidates, filepath.Join(root, path))
+		}
+	}
+	for _, at := range candidates {
+		if info, err := os.Stat(at); err == nil { //nolint:gosec // the operator names it
+			return filepath.Clean(at), info
+		}
+	}
+	return path, nil
+}
+
+func expandGlob(pattern string, roots []string, found *[]string) error {
+	candidates := []string{pattern}
+	if !filepath.IsAbs(pattern) {
+		for _, root := range roots {
+			candidates = append(candidates, filepath.Join(root, pattern))
+		}
+	}
+	for _, one := range candidates {
+		matches, err := filepath.Glob(one)
+		if err != nil {
+			return errs.Field("templates", "%s is no pattern of paths", pattern)
+		}
+		for _, match := range matches {
+			info, err := os.Stat(match) //nolint:gosec // the operator names it
+			switch {
+			case err != nil:
+			case info.IsDir():
+				err = walk(match, found)
+			case isTemplate(match):
+				*found = append(*found, match)
+			}
+			if err != nil {
+				return errs.Field("templates", "%v", err)
+			}
+		}
+		if len(matches) > 0 {
+			return nil
+		}
+	}
+	return errs.Field("templates", "there is no file or folder %s", pattern)
+}
+
+// walk finds the templates below a folder.
+func walk(root string, found *[]string) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { //nolint:gosec // the operator names it
+		if err != nil {
+			return err
+		}
+		if !entry.IsDir() {
+			if isTemplate(path) {
+				*found = append(*found, path)
+			}
+			return nil
+		}
+		if path != root && slices.ContainsFunc(foreignFolders, func(name string) bool { return strings.EqualFold(entry.Name(), name) }) {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		return errs.Field("templates", "%v", err)
+	}
+	return nil
+}
+
+// within finds the templates of a file system, in the order of their paths.
+func within(fsys fs.FS) (files []string, err error) {
+	err = fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && isTemplate(path) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errs.Field("templates", "%v", err)
+	}
+	return files, nil
+}

@@ -1,0 +1,60 @@
+package templates
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// Most templates ask for a page that is not there: the index keeps the operators of the
+// usual ones sealed, so that they are read and compiled only when an answer needs them.
+
+// judges is the coder of operators.
+var judges = coders{}.of(reflect.TypeFor[syntax.Operators]())
+
+// seal gives a template as the index keeps it: with its operators sealed when they are
+// right, judge nothing but the answer to one block's own requests, and nothing but them
+// needs to know what they say.
+func seal(t *syntax.Template) *syntax.Template {
+	if len(t.HTTP) != 1 || len(t.Protocols) != 1 || t.Flow != "" || len(t.Later) > 0 {
+		return t
+	}
+	b := t.HTTP[0]
+	if len(b.Fuzzing) > 0 || b.GlobalMatchers {
+		return t
+	}
+	o, err := match.Compile(t.Path, match.SpecOf(b.Operators))
+	if err != nil {
+		return t // who compiles it says so
+	}
+	if o.Requires(web.IsTLSPart) {
+		return t
+	}
+	sealed := o.Seal()
+	for _, set := range b.Payloads {
+		if b.Mentions(set.Name) {
+			sealed.Payloads = append(sealed.Payloads, set.Name)
+		}
+	}
+	sealed.Text = string(judges.write(nil, reflect.ValueOf(b.Operators)))
+	b.Operators, b.Sealed = syntax.Operators{}, sealed
+	bare := *t
+	bare.HTTP = []syntax.HTTP{b}
+	return &bare
+}
+
+// unseal lets sealed operators be read.
+func unseal(t *syntax.Template) {
+	for i := range t.HTTP {
+		if s := t.HTTP[i].Sealed; s != nil {
+			s.Open = func() (o syntax.Operators) {
+				d := decoder{data: unsafe.Slice(unsafe.StringData(s.Text), len(s.Text))} //nolint:gosec // nobody writes to them
+				judges.read(&d, reflect.ValueOf(&o).Elem())
+				return o
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package templates
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/md5" //nolint:gosec // names a key, protects nothing
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/pem"
+	"slices"
+
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// signers are the public keys whose signatures count, by the fragment that their
+// signatures carry (section 9.5 of the template language).
+type signers map[string]*ecdsa.PublicKey
+
+// newSigners reads certificates in PEM.
+func newSigners(certificates [][]byte) (signers, error) {
+	s := signers{}
+	for _, text := range certificates {
+		block, _ := pem.Decode(text)
+		if block == nil {
+			return nil, errs.Field("certificate", "a certificate must be PEM")
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, errs.Field("certificate", "%v", err)
+		}
+		public, ok := certificate.PublicKey.(*ecdsa.PublicKey)
+		if !ok {
+			return nil, errs.Field("certificate", "the key of a certificate must be one for ECDSA")
+		}
+		point, err := public.Bytes()
+		if err != nil {
+			return nil, errs.Field("certificate", "%v", err)
+		}
+		x := point[1 : 1+len(point)/2]            // after the byte that says "uncompressed"
+		sum := md5.Sum(bytes.TrimLeft(x, "\x00")) //nolint:gosec // as above
+		s[hex.EncodeToString(sum[:])] = public
+	}
+	return s, nil
+}
+
+// verified says whether one of the signers signed the template's text together with the
+// files that it takes in.
+func (s signers) verified(t *syntax.Template, text []byte, imports []string) bool {
+	public := s[t.Signature.Fragment]
+	if public == nil {
+		return false
+	}
+	coded, err := hex.DecodeString(t.Signature.Digest)
+	if err != nil {
+		return false
+	}
+	var signature []byte
+	if gob.NewDecoder(bytes.NewReader(coded)).Decode(&signature) != nil {
+		return false
+	}
+	signed := slices.Clone(syntax.Unsigned(text))
+	for _, file := range imports {
+		signed = append(append(signed, '\n'), file...)
+	}
+	sum := sha256.Sum256(signed)
+	return ecdsa.VerifyASN1(public, sum[:], signature)
+}

@@ -1,0 +1,169 @@
+// Package blob keeps bytes under their digest in a directory: exports, screenshots,
+// files. Identical bytes are stored once; what is visible is complete and on disk.
+package blob
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Store is a directory of blobs. It is safe for use by many goroutines and by several
+// processes on the same directory.
+type Store struct{ dir string }
+
+// abandoned is the age from which a temporary file has certainly lost its writer.
+const abandoned = 24 * time.Hour
+
+// Open makes the directory when it is missing, readable by its owner only, and removes
+// what writers killed long ago have left.
+func Open(dir string) (*Store, error) {
+	s := &Store{dir: dir}
+	if err := os.MkdirAll(s.incoming(), 0o700); err != nil {
+		return nil, fmt.Errorf("opening the blob store: %w", err)
+	}
+	left, err := os.ReadDir(s.incoming())
+	if err != nil {
+		return nil, fmt.Errorf("opening the blob store: %w", err)
+	}
+	for _, entry := range left {
+		info, err := entry.Info()
+		if err != nil || time.Since(info.ModTime()) < abandoned {
+			continue // gone by now, or perhaps still being written
+		}
+		if err := os.Remove(filepath.Join(s.incoming(), entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("opening the blob store: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Put stores all that r gives and returns its digest and its size in bytes. When it
+// returns without an error the bytes are on disk; after an error or a crash nothing of
+// them is visible. A full disk is errs.Unavailable with the code storage_full; an error
+// of r, and the end of ctx between two reads, come back as they are. The caller bounds r.
+func (s *Store) Put(ctx context.Context, r io.Reader) (Digest, int64, error) {
+	d, size, err := s.put(ctx, r)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		err = errs.New(errs.Unavailable, "storage_full", "There is no room left to store this.").Because(err)
+	}
+	return d, size, err
+}
+
+func (s *Store) put(ctx context.Context, r io.Reader) (d Digest, size int64, err error) {
+	tmp, err := os.CreateTemp(s.incoming(), "*")
+	if err != nil {
+		return Digest{}, 0, fmt.Errorf("storing a blob: %w", err)
+	}
+	defer func() {
+		tmp.Close()
+		if err != nil {
+			os.Remove(tmp.Name())
+		}
+	}()
+	hash := sha256.New()
+	if size, err = io.Copy(io.MultiWriter(tmp, hash), &reader{ctx, r}); err != nil {
+		return Digest{}, 0, fmt.Errorf("storing a blob: %w", err)
+	}
+	if err = tmp.Sync(); err != nil {
+		return Digest{}, 0, fmt.Errorf("storing a blob: %w", err)
+	}
+	d = Digest(hash.Sum(nil))
+	if err = s.publish(tmp.Name(), d); err != nil {
+		return Digest{}, 0, fmt.Errorf("storing blob %s: %w", d, err)
+	}
+	return d, size, nil
+}
+
+// publish gives a complete file its name. An older file of that name holds the same
+// bytes, or bytes that the disk has spoilt; either way the new one may replace it.
+func (s *Store) publish(tmp string, d Digest) error {
+	path := s.path(d)
+	shard := filepath.Dir(path)
+	if err := os.Mkdir(shard, 0o700); err == nil {
+		if err := syncDir(s.dir); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(shard)
+}
+
+// Get opens a blob and tells its size in bytes; the caller closes it. An unknown digest
+// is errs.NotFound.
+func (s *Store) Get(d Digest) (io.ReadSeekCloser, int64, error) {
+	f, err := os.Open(s.path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, errs.Missing("blob").Because(err)
+	} else if err != nil {
+		return nil, 0, fmt.Errorf("reading blob %s: %w", d, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("reading blob %s: %w", d, err)
+	}
+	return f, info.Size(), nil
+}
+
+// Has tells whether a blob is there.
+func (s *Store) Has(d Digest) (bool, error) {
+	_, err := os.Stat(s.path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Delete removes a blob; one that is not there is no error. Whoever has it open can
+// read it to its end.
+func (s *Store) Delete(d Digest) error {
+	if err := os.Remove(s.path(d)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting blob %s: %w", d, err)
+	}
+	return nil
+}
+
+func (s *Store) incoming() string { return filepath.Join(s.dir, "incoming") }
+
+// path spreads the blobs over 256 folders, so that none grows beyond what tools like.
+func (s *Store) path(d Digest) string {
+	name := d.String()
+	return filepath.Join(s.dir, name[:2], name)
+}
+
+// syncDir makes the names in a directory last.
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// reader ends with its context.
+type reader struct {
+	ctx context.Context //nolint:containedctx // io.Reader has no other way to be told
+	r   io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}

@@ -1,0 +1,27 @@
+package blob
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Digest is the SHA-256 of a blob. Being bytes and no text, it cannot name any other
+// file than a blob's.
+type Digest [sha256.Size]byte
+
+// String is the digest in 64 lower-case hexadecimal characters.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// ParseDigest reads what String writes, and nothing else: anything but 64 lower-case
+// hexadecimal characters is errs.Invalid for the parameter digest.
+func ParseDigest(text string) (Digest, error) {
+	var d Digest
+	if len(text) == hex.EncodedLen(len(d)) {
+		if _, err := hex.Decode(d[:], []byte(text)); err == nil && d.String() == text {
+			return d, nil
+		}
+	}
+	return Digest{}, errs.Field("digest", "A digest is 64 lower-case hexadecimal characters.")
+}

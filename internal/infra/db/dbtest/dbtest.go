@@ -1,0 +1,140 @@
+// Package dbtest runs a test on each database engine: on SQLite in a temporary file,
+// and on a PostgreSQL server that the tests start themselves (or find by
+// VEDETTE_TEST_POSTGRES, a URL whose user may create databases).
+//
+// A package that uses it hands its TestMain to Main:
+//
+//	func TestMain(m *testing.M) { dbtest.Main(m) }
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// Main runs the package's tests, stops the PostgreSQL server, if one was started, and
+// exits.
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a TestMain that has something of its own to put away before it exits
+// with the code that Run returns.
+func Run(m *testing.M) (code int) {
+	code = m.Run()
+	if server.stop != nil {
+		server.stop()
+	}
+	return code
+}
+
+// Each runs fn once on each engine, in parallel with other tests, on a database of its
+// own with the schema in place.
+func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	for _, engine := range Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			fn(t, Open(t, engine))
+		})
+	}
+}
+
+// Engines are the names of the engines that Each runs on.
+var Engines = []string{"sqlite", "postgres"}
+
+// Open opens a fresh database of the named engine until the end of the test.
+func Open(t testing.TB, engine string) *db.DB {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: URL(t, engine)})
+	if err != nil {
+		t.Fatalf("opening %s: %v", engine, err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// URL makes a fresh, empty-but-migrated database of the named engine and returns its
+// URL, for a test that opens it itself or hands it to the real binary.
+func URL(t testing.TB, engine string) string {
+	t.Helper()
+	if engine == "sqlite" {
+		return "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")
+	}
+	admin := adminURL(t)
+	name := "t_" + ids.Random(12)
+	if err := onServer(admin, fmt.Sprintf(`CREATE DATABASE %q TEMPLATE %q`, name, server.template)); err != nil {
+		t.Fatalf("creating a test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := onServer(admin, fmt.Sprintf(`DROP DATABASE IF EXISTS %q WITH (FORCE)`, name)); err != nil {
+			t.Logf("dropping the test database: %v", err)
+		}
+	})
+	return withDatabase(admin, name)
+}
+
+var server struct {
+	once     sync.Once
+	err      error
+	url      string
+	template string // a migrated database that tests copy
+	stop     func()
+}
+
+// adminURL is the URL of the server's maintenance database; the first call starts the
+// server and makes the template.
+func adminURL(t testing.TB) string {
+	t.Helper()
+	server.once.Do(func() {
+		server.url = os.Getenv("VEDETTE_TEST_POSTGRES")
+		if server.url == "" {
+			server.url, server.stop, server.err = Start()
+			if server.err != nil {
+				return
+			}
+		}
+		server.template = "template_" + ids.Random(12)
+		if server.err = onServer(server.url, fmt.Sprintf(`CREATE DATABASE %q`, server.template)); server.err != nil {
+			return
+		}
+		var d *db.DB
+		if d, server.err = db.Open(context.Background(), db.Config{URL: withDatabase(server.url, server.template)}); server.err == nil {
+			server.err = d.Close()
+		}
+	})
+	if server.err != nil {
+		t.Fatalf("PostgreSQL for the tests: %v", server.err)
+	}
+	return server.url
+}
+
+func onServer(admin, statement string) error {
+	conn, err := sql.Open("pgx", admin)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Exec(statement)
+	return err
+}
+
+func withDatabase(admin, name string) string {
+	u, err := url.Parse(admin)
+	if err != nil {
+		panic(err) // adminURL has used it already
+	}
+	u.Path = "/" + name
+	// A machine that stands still for a while is no process that froze in a transaction.
+	q := u.Query()
+	q.Set("idle_in_transaction_session_timeout", "60s")
+	u.RawQuery = q.Encode()
+	return u.String()
+}

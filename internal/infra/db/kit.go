@@ -1,0 +1,248 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/page"
+	"golang.org/x/sync/errgroup"
+)
+
+// Clean makes text that both engines store alike: NUL and invalid UTF-8 (which
+// PostgreSQL refuses in TEXT) become U+FFFD. Raw bytes belong into a $BYTES column.
+func Clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return s
+}
+
+// Time is a point in time as a column: microseconds since 1970 in a BIGINT, the same
+// on both engines; NULL is the zero time.
+type Time struct{ time.Time }
+
+// At makes a column value of t, cut to the microseconds that will be read back.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
+
+// Value implements driver.Valuer.
+func (t Time) Value() (driver.Value, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return t.UnixMicro(), nil
+}
+
+// Scan implements sql.Scanner.
+func (t *Time) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		t.Time = time.Time{}
+	case int64:
+		t.Time = time.UnixMicro(v).UTC()
+	default:
+		return fmt.Errorf("db.Time: cannot read %T", src)
+	}
+	return nil
+}
+
+// Ptr is nil for the zero time, for a JSON field that is absent until it happens.
+func (t Time) Ptr() *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t.Time
+}
+
+// JSON is a document as a $JSON column; NULL is the zero value of T.
+type JSON[T any] struct{ V T }
+
+// Doc makes a column value of v.
+func Doc[T any](v T) JSON[T] { return JSON[T]{v} }
+
+// Value implements driver.Valuer.
+func (j JSON[T]) Value() (driver.Value, error) {
+	b, err := json.Marshal(j.V)
+	if err != nil {
+		return nil, err
+	}
+	return withoutNUL(string(b)), nil
+}
+
+// withoutNUL replaces the escape of NUL, which JSONB refuses, by U+FFFD. An escaped
+// backslash before the letters u0000 is not that escape.
+func withoutNUL(doc string) string {
+	const escape = `\u0000`
+	if !strings.Contains(doc, escape) {
+		return doc
+	}
+	var b strings.Builder
+	for i := 0; i < len(doc); i++ {
+		switch {
+		case doc[i] != '\\':
+			b.WriteByte(doc[i])
+		case strings.HasPrefix(doc[i:], escape):
+			b.WriteString("\uFFFD")
+			i += len(escape) - 1
+		default:
+			b.WriteString(doc[i : i+2]) // JSON never ends in a lone backslash
+			i++
+		}
+	}
+	return b.String()
+}
+
+// Scan implements sql.Scanner.
+func (j *JSON[T]) Scan(src any) error {
+	var zero T
+	j.V = zero
+	switch v := src.(type) {
+	case nil:
+		return nil
+	case string:
+		return json.Unmarshal([]byte(v), &j.V)
+	case []byte:
+		return json.Unmarshal(v, &j.V)
+	default:
+		return fmt.Errorf("db.JSON: cannot read %T", src)
+	}
+}
+
+// Where gathers the conditions of a query, each with its values.
+type Where struct {
+	conds []string
+	Args  []any
+}
+
+// And adds a condition.
+func (w *Where) And(cond string, args ...any) {
+	w.conds = append(w.conds, cond)
+	w.Args = append(w.Args, args...)
+}
+
+// In adds "column is one of values"; no values match nothing.
+func In[T any](w *Where, column string, values []T) {
+	if len(values) == 0 {
+		w.And("1 = 0")
+		return
+	}
+	w.And(column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")")
+	for _, v := range values {
+		w.Args = append(w.Args, v)
+	}
+}
+
+// String is the WHERE clause with a leading space; empty without conditions.
+func (w *Where) String() string {
+	if len(w.conds) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(w.conds, " AND ")
+}
+
+// OrderBy is the ORDER BY clause of sorts, with tie as the last column so that pages
+// never overlap.
+func OrderBy(sorts []page.Sort, tie string) string {
+	var b strings.Builder
+	b.WriteString(" ORDER BY ")
+	for _, s := range sorts {
+		b.WriteString(s.Column)
+		if s.Desc {
+			b.WriteString(" DESC")
+		}
+		b.WriteString(", ")
+	}
+	return b.String() + tie
+}
+
+// Limit is the LIMIT clause of a window, whose values go behind all others.
+func Limit(w page.Window) (clause string, args []any) {
+	return " LIMIT ? OFFSET ?", []any{w.Limit, w.Offset}
+}
+
+// Collect reads all rows with scan and closes them. It never returns nil rows without
+// an error: an empty list is [] in JSON.
+func Collect[T any](rows *sql.Rows, err error, scan func(Row) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := []T{}
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+// atATime is how many values Each hands on.
+const atATime = 1000
+
+// Each reads all rows of a query with scan in one goroutine, and takes them, some at a
+// time, in the caller's: for what takes as long to put somewhere as to read. What is taken
+// is written over once take returns.
+func Each[T any](ctx context.Context, q Querier, query string, args []any, scan func(Row) (T, error), take func([]T)) error {
+	work, ctx := errgroup.WithContext(ctx)
+	parts, used := make(chan []T, 4), make(chan []T, 4)
+	work.Go(func() error {
+		defer close(parts)
+		rows, err := q.Query(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for more := true; more; {
+			var part []T
+			select {
+			case part = <-used:
+			default:
+			}
+			for len(part) < atATime {
+				if more = rows.Next(); !more {
+					break
+				}
+				v, err := scan(rows)
+				if err != nil {
+					return err
+				}
+				part = append(part, v)
+			}
+			select {
+			case parts <- part:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return rows.Err()
+	})
+	for part := range parts {
+		take(part)
+		select {
+		case used <- part[:0]:
+		default:
+		}
+	}
+	return work.Wait()
+}
+
+// InOrder sorts rows that were read by their keys as the keys stand.
+func InOrder[T any, K comparable](rows []T, keys []K, key func(T) K) []T {
+	at := make(map[K]int, len(keys))
+	for i, k := range keys {
+		at[k] = i
+	}
+	slices.SortFunc(rows, func(a, b T) int { return at[key(a)] - at[key(b)] })
+	return rows
+}
+
+// Row is one row to scan, whether it was asked for alone or is one of many.
+type Row interface{ Scan(dest ...any) error }

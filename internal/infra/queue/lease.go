@@ -1,0 +1,253 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// No write of this package waits longer than this for the database.
+const writeTimeout = 10 * time.Second
+
+// run is a job that this node has claimed and not settled.
+type run struct {
+	ctx       context.Context // the handler's
+	cancel    context.CancelCauseFunc
+	token     int64
+	cancelled bool         // it was cancelled before this run began
+	forsaken  atomic.Bool  // it beats no more and settles nothing
+	wait      atomic.Int64 // nanoseconds before the next attempt, at least
+}
+
+// claim takes waiting jobs and their leases in one transaction, so no job is ever
+// running without a lease.
+func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
+	if params.MaxToLock <= 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var jobs []*rivertype.JobRow
+	var tokens map[int64]int64
+	err := q.db.Tx(ctx, func(tx *db.Tx) error {
+		err := q.river.within(tx, func(exec riverdriver.Executor) (err error) {
+			jobs, err = exec.JobGetAvailable(ctx, params)
+			return err
+		})
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		if jobs, err = q.withoutOwn(ctx, tx, jobs); err != nil || len(jobs) == 0 {
+			return err
+		}
+		tokens, err = q.take(ctx, tx, jobs)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, job := range jobs {
+		r := &run{token: tokens[job.ID], cancelled: cancelAsked(job)}
+		r.ctx, r.cancel = context.WithCancelCause(context.Background())
+		q.runs[job.ID] = r
+	}
+	return jobs, nil
+}
+
+// withoutOwn puts back the jobs that an older run, which lost its lease, still occupies
+// on this node: River knows a job on a node by its id alone.
+func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) ([]*rivertype.JobRow, error) {
+	free := jobs[:0]
+	for _, job := range jobs {
+		if q.runOf(job.ID) == nil {
+			free = append(free, job)
+			continue
+		}
+		later := time.Now().Add(q.config.Beat)
+		if _, err := q.write(ctx, tx, oneState(riverdriver.JobSetStateInterrupted(job.ID, later, job.Attempt-1, nil))); err != nil {
+			return nil, err
+		}
+	}
+	return free, nil
+}
+
+// take leases jobs to this node and returns the new tokens by job.
+func (q *Queue) take(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) (map[int64]int64, error) {
+	row := "(?, ?, 1, " + q.river.words().now + ")"
+	var args []any
+	for _, job := range jobs {
+		args = append(args, job.ID, q.node)
+	}
+	rows, err := tx.Query(ctx, `INSERT INTO queue_lease (job_id, node, token, beat_at) VALUES `+
+		row+strings.Repeat(", "+row, len(jobs)-1)+
+		` ON CONFLICT (job_id) DO UPDATE SET node = excluded.node, token = queue_lease.token + 1, beat_at = excluded.beat_at
+		RETURNING job_id, token`, args...)
+	leases, err := db.Collect(rows, err, scanLease)
+	return byJob(leases), err
+}
+
+type lease struct {
+	jobID, token int64
+	cancelled    bool
+}
+
+func scanLease(row db.Row) (l lease, err error) { return l, row.Scan(&l.jobID, &l.token) }
+
+func byJob(leases []lease) map[int64]int64 {
+	tokens := make(map[int64]int64, len(leases))
+	for _, l := range leases {
+		tokens[l.jobID] = l.token
+	}
+	return tokens
+}
+
+// cancelAsked reports whether a job was cancelled while it ran: River notes it in the
+// metadata of the row.
+func cancelAsked(job *rivertype.JobRow) bool {
+	var metadata struct {
+		At *json.RawMessage `json:"cancel_attempted_at"`
+	}
+	return json.Unmarshal(job.Metadata, &metadata) == nil && metadata.At != nil
+}
+
+func held(ctx context.Context, tx *db.Tx, jobID, token int64) error {
+	var now int64
+	err := tx.QueryRow(ctx, `SELECT token FROM queue_lease WHERE job_id = ?`+tx.Speaks().ForUpdate(), jobID).Scan(&now)
+	if db.IsNoRows(err) || err == nil && now != token {
+		return ErrLeaseLost
+	}
+	return err
+}
+
+// settle writes how runs ended, except for those that lost their lease: whatever they
+// made of the job, another run has it.
+func (q *Queue) settle(ctx context.Context, params *riverdriver.JobSetStateIfRunningManyParams) ([]*rivertype.JobRow, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var jobs []*rivertype.JobRow
+	err := q.db.Tx(ctx, func(tx *db.Tx) error {
+		var w db.Where
+		db.In(&w, "job_id", params.ID)
+		// Every transaction locks leases in the order of their jobs, so none deadlock.
+		rows, err := tx.Query(ctx, `SELECT job_id, token FROM queue_lease`+w.String()+` ORDER BY job_id`+tx.Speaks().ForUpdate(), w.Args...)
+		leases, err := db.Collect(rows, err, scanLease)
+		if err != nil {
+			return err
+		}
+		tokens := byJob(leases)
+		jobs, err = q.write(ctx, tx, filter(params, func(jobID int64) bool {
+			r := q.runOf(jobID)
+			return r != nil && !r.forsaken.Load() && tokens[jobID] == r.token
+		}))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	q.forget(params.ID...)
+	return jobs, nil
+}
+
+func (q *Queue) forget(jobIDs ...int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range jobIDs {
+		if r := q.runs[id]; r != nil {
+			r.cancel(nil)
+			delete(q.runs, id)
+		}
+	}
+}
+
+// write stores the states of jobs whose leases tx holds, and releases the leases.
+func (q *Queue) write(ctx context.Context, tx *db.Tx, params *riverdriver.JobSetStateIfRunningManyParams) (jobs []*rivertype.JobRow, err error) {
+	if len(params.ID) == 0 {
+		return nil, nil
+	}
+	err = q.river.within(tx, func(exec riverdriver.Executor) (err error) {
+		jobs, err = exec.JobSetStateIfRunningMany(ctx, params)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var ended, waiting []int64
+	for _, job := range jobs {
+		switch job.State {
+		case rivertype.JobStateCompleted, rivertype.JobStateCancelled, rivertype.JobStateDiscarded:
+			ended = append(ended, job.ID)
+		default:
+			waiting = append(waiting, job.ID)
+		}
+	}
+	for statement, jobIDs := range map[string][]int64{
+		`DELETE FROM queue_lease`:          ended,
+		`UPDATE queue_lease SET node = ''`: waiting,
+	} {
+		var w db.Where
+		db.In(&w, "job_id", jobIDs)
+		if len(jobIDs) > 0 {
+			if _, err := tx.Exec(ctx, statement+w.String(), w.Args...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return jobs, nil
+}
+
+// discard ends a job for good, and tells the handler in the same transaction.
+func (q *Queue) discard(ctx context.Context, row *rivertype.JobRow, r *run, cause error, tell func(tx *db.Tx) error) error {
+	now := time.Now()
+	report, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: row.Attempt, Error: db.Clean(cause.Error())})
+	if err != nil {
+		return err
+	}
+	return q.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := held(ctx, tx, row.ID, r.token); err != nil {
+			return err
+		}
+		if err := tell(tx); err != nil {
+			return err
+		}
+		_, err := q.write(ctx, tx, oneState(riverdriver.JobSetStateDiscarded(row.ID, now, report, nil)))
+		return err
+	})
+}
+
+func oneState(p *riverdriver.JobSetStateIfRunningParams) *riverdriver.JobSetStateIfRunningManyParams {
+	return &riverdriver.JobSetStateIfRunningManyParams{
+		ID:              []int64{p.ID},
+		Attempt:         []*int{p.Attempt},
+		ErrData:         [][]byte{p.ErrData},
+		FinalizedAt:     []*time.Time{p.FinalizedAt},
+		MetadataDoMerge: []bool{p.MetadataDoMerge},
+		MetadataUpdates: [][]byte{p.MetadataUpdates},
+		ScheduledAt:     []*time.Time{p.ScheduledAt},
+		State:           []rivertype.JobState{p.State},
+	}
+}
+
+func filter(p *riverdriver.JobSetStateIfRunningManyParams, keep func(jobID int64) bool) *riverdriver.JobSetStateIfRunningManyParams {
+	kept := &riverdriver.JobSetStateIfRunningManyParams{Now: p.Now, Schema: p.Schema}
+	for i, id := range p.ID {
+		if keep(id) {
+			kept.ID = append(kept.ID, id)
+			kept.Attempt = append(kept.Attempt, p.Attempt[i])
+			kept.ErrData = append(kept.ErrData, p.ErrData[i])
+			kept.FinalizedAt = append(kept.FinalizedAt, p.FinalizedAt[i])
+			kept.MetadataDoMerge = append(kept.MetadataDoMerge, p.MetadataDoMerge[i])
+			kept.MetadataUpdates = append(kept.MetadataUpdates, p.MetadataUpdates[i])
+			kept.ScheduledAt = append(kept.ScheduledAt, p.ScheduledAt[i])
+			kept.State = append(kept.State, p.State[i])
+		}
+	}
+	return kept
+}

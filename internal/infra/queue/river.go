@@ -1,0 +1,265 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivershared/baseservice"
+	"github.com/riverqueue/river/rivershared/riverpilot"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// backend is River on one of the two databases: an engine of *sql.Tx or of pgx.Tx.
+type backend interface {
+	insert(ctx context.Context, tx *db.Tx, args rawArgs, lane string) (jobID int64, err error)
+	cancel(ctx context.Context, tx *db.Tx, jobID int64) (ended bool, err error)
+	within(tx *db.Tx, fn func(exec riverdriver.Executor) error) error
+	words() words
+	wake()
+	start(ctx context.Context) error
+	stop(ctx context.Context) error
+	stopNow(ctx context.Context) error
+	close()
+}
+
+// words are SQL that the two databases spell differently.
+type words struct {
+	now  string // the database's clock, in microseconds
+	late string // seconds since the oldest scheduled_at of a group
+}
+
+func openBackend(ctx context.Context, q *Queue) (backend, error) {
+	if q.db.URL == "" {
+		return openSQLite(ctx, q)
+	}
+	return openPostgres(ctx, q)
+}
+
+func openSQLite(ctx context.Context, q *Queue) (backend, error) {
+	driver := riversqlite.New(q.db.Writer())
+	lend := func(tx *db.Tx, fn func(*sql.Tx) error) error { return fn(tx.SQL) }
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet(q.log)})
+	if err != nil {
+		return nil, err
+	}
+	err = q.db.Tx(ctx, func(tx *db.Tx) error {
+		// One transaction, so that a second process waits; what speaks against MigrateTx
+		// (enum values that are used where they are added) does not exist on SQLite.
+		_, err := migrator.MigrateTx(ctx, tx.SQL, rivermigrate.DirectionUp, nil) //nolint:staticcheck // see above
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("migrating: %w", err)
+	}
+	return newEngine(q, deaf{driver}, lend, func() {}, words{
+		now:  "CAST(unixepoch('subsec') * 1000000 AS BIGINT)",
+		late: "unixepoch('subsec') - unixepoch(min(scheduled_at), 'subsec')",
+	})
+}
+
+// deaf makes River poll on SQLite. Its listener there would read a table 20 times a
+// second; the Queue wakes the workers of its own process instead, and other processes
+// find the job at their next poll.
+type deaf struct{ riverdriver.Driver[*sql.Tx] }
+
+func (deaf) SupportsListener() bool     { return false }
+func (deaf) SupportsListenNotify() bool { return false }
+
+// River's own connections: one listens, the others elect a leader and clean up. Claims
+// and results go through the db package's pool.
+const riverConns = 3
+
+func openPostgres(ctx context.Context, q *Queue) (_ backend, err error) {
+	config, err := pgxpool.ParseConfig(q.db.URL)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = riverConns
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			pool.Close()
+		}
+	}()
+	driver := riverpgxv5.New(pool)
+	if err := migratePostgres(ctx, q.log, pool, driver); err != nil {
+		return nil, fmt.Errorf("migrating: %w", err)
+	}
+	return newEngine(q, riverdriver.Driver[pgx.Tx](driver), lendPgx, pool.Close, words{
+		now:  "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
+		late: "extract(epoch FROM clock_timestamp() - min(scheduled_at))",
+	})
+}
+
+// migrationLock is the key of the advisory lock under which River's tables are migrated.
+const migrationLock = 0x7665646574746551
+
+func migratePostgres(ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, driver riverdriver.Driver[pgx.Tx]) error {
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet(log)})
+	if err != nil {
+		return err
+	}
+	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		_, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+		_, unlockErr := conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(migrationLock))
+		return errors.Join(err, unlockErr)
+	})
+}
+
+// engine is River over transactions of type TTx.
+type engine[TTx any] struct {
+	client *river.Client[TTx]
+	driver riverdriver.Driver[TTx]
+	lend   func(tx *db.Tx, fn func(TTx) error) error
+	pilot  *pilot
+	sql    words
+	closer func()
+}
+
+// The lanes of a node: quick jobs do not wait behind long ones.
+const (
+	longLane     = river.QueueDefault
+	quickLane    = "quick"
+	quickWorkers = 16
+)
+
+// Under load, claims come in batches this far apart.
+const fetchEvery = 10 * time.Millisecond
+
+func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.Tx, func(TTx) error) error, closer func(), sql words) (backend, error) {
+	e := &engine[TTx]{driver: driver, lend: lend, pilot: &pilot{q: q}, sql: sql, closer: closer}
+	config := &river.Config{
+		ID:                  q.node,
+		Logger:              quiet(q.log),
+		FetchCooldown:       time.Millisecond, // also the span in which River announces only the first insert
+		FetchPollInterval:   q.config.Poll,
+		JobTimeout:          -1, // a Handler has its own
+		SkipUnknownJobCheck: true,
+	}
+	if q.config.Workers > 0 {
+		config.Workers = q.workers
+		config.Queues = map[string]river.QueueConfig{
+			longLane:  {MaxWorkers: q.config.Workers, FetchCooldown: fetchEvery},
+			quickLane: {MaxWorkers: quickWorkers, FetchCooldown: fetchEvery},
+		}
+	}
+	var err error
+	e.client, err = river.NewClient(piloted[TTx]{driver, e.pilot}, config)
+	return e, err
+}
+
+func (e *engine[TTx]) insert(ctx context.Context, tx *db.Tx, args rawArgs, lane string) (jobID int64, err error) {
+	err = e.lend(tx, func(t TTx) error {
+		res, err := e.client.InsertTx(ctx, t, args, &river.InsertOpts{Queue: lane})
+		if err == nil {
+			jobID = res.Job.ID
+		}
+		return err
+	})
+	return jobID, err
+}
+
+func (e *engine[TTx]) cancel(ctx context.Context, tx *db.Tx, jobID int64) (ended bool, err error) {
+	err = e.lend(tx, func(t TTx) error {
+		job, err := e.client.JobCancelTx(ctx, t, jobID)
+		ended = err != nil || job.State != rivertype.JobStateRunning
+		return err
+	})
+	if errors.Is(err, rivertype.ErrNotFound) {
+		err = nil
+	}
+	return ended, err
+}
+
+func (e *engine[TTx]) within(tx *db.Tx, fn func(riverdriver.Executor) error) error {
+	return e.lend(tx, func(t TTx) error { return fn(e.driver.UnwrapExecutor(t)) })
+}
+
+func (e *engine[TTx]) words() words                      { return e.sql }
+func (e *engine[TTx]) start(ctx context.Context) error   { return e.client.Start(ctx) }
+func (e *engine[TTx]) stop(ctx context.Context) error    { return e.client.Stop(ctx) }
+func (e *engine[TTx]) stopNow(ctx context.Context) error { return e.client.StopAndCancel(ctx) }
+func (e *engine[TTx]) close()                            { e.closer() }
+
+func (e *engine[TTx]) wake() {
+	e.pilot.inserted(context.Background(), []*rivertype.JobInsertResult{
+		{Job: &rivertype.JobRow{Queue: longLane}}, {Job: &rivertype.JobRow{Queue: quickLane}},
+	})
+}
+
+// piloted is a driver that brings our pilot along, River's way to let a plugin decide
+// how jobs are claimed and settled.
+type piloted[TTx any] struct {
+	riverdriver.Driver[TTx]
+	pilot *pilot
+}
+
+func (d piloted[TTx]) PluginInit(*baseservice.Archetype) {}
+func (d piloted[TTx]) PluginPilot() riverpilot.Pilot     { return d.pilot }
+
+// pilot leads River's claims and results through the leases.
+type pilot struct {
+	riverpilot.StandardPilot
+	q        *Queue
+	inserted func(context.Context, []*rivertype.JobInsertResult) // wakes this node's workers, where nothing listens
+}
+
+func (p *pilot) PilotInit(_ *baseservice.Archetype, params *riverpilot.PilotInitParams) {
+	p.inserted = params.NotifyNonTxJobInsert
+}
+
+func (p *pilot) JobGetAvailable(ctx context.Context, _ riverdriver.Executor, _ riverpilot.ProducerState, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
+	return p.q.claim(ctx, params)
+}
+
+func (p *pilot) JobSetStateIfRunningMany(ctx context.Context, _ riverdriver.Executor, params *riverdriver.JobSetStateIfRunningManyParams) ([]*rivertype.JobRow, error) {
+	return p.q.settle(ctx, params)
+}
+
+// JobGetStuck finds nothing: leases say which jobs are stuck, not how long they run.
+func (p *pilot) JobGetStuck(context.Context, riverdriver.Executor, *riverdriver.JobGetStuckParams) ([]*rivertype.JobRow, error) {
+	return nil, nil
+}
+
+// quiet passes on River's warnings and errors, and drops the one that is only the echo
+// of a Cancel.
+func quiet(log *slog.Logger) *slog.Logger { return slog.New(quietHandler{log.Handler()}) }
+
+type quietHandler struct{ slog.Handler }
+
+func (h quietHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
+}
+
+func (h quietHandler) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasSuffix(r.Message, "job cancelled remotely") {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quietHandler{h.Handler.WithAttrs(attrs)}
+}
+func (h quietHandler) WithGroup(name string) slog.Handler {
+	return quietHandler{h.Handler.WithGroup(name)}
+}

@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+)
+
+// scanWhatIsNew makes the scan of what a run saw first that its enumeration asks for: in
+// the name of who made the enumeration, with its exclusions, its channels and its agents,
+// and the recommended templates. A run is scanned once, however often its job runs.
+func (w worker) scanWhatIsNew(ctx context.Context, job queue.Job[enumeration.ScanArgs]) error {
+	e, ok, err := w.Enumerations.FindUnscanned(ctx, job.Args)
+	if err != nil || !ok {
+		return err
+	}
+	targets, left, err := w.newTargets(ctx, e, job.Args.Run)
+	if err != nil || len(targets) == 0 {
+		return err
+	}
+	detail := fmt.Sprintf("What this run saw first is scanned; targets: %d.", len(targets))
+	if left > 0 {
+		detail += fmt.Sprintf(" Left out, since a scan has at most %[2]d: %[1]d.", left, scan.MaxTargets)
+	}
+	c := e.Config
+	_, err = w.Scans.Create(account.WithCaller(ctx, account.Caller{UserID: e.UserID, TeamID: e.TeamID, Role: account.Member}), scan.NewScan{
+		Name: fmt.Sprintf("%s, new in run %d", strings.ToValidUTF8(e.Name[:min(len(e.Name), 170)], ""), job.Args.Run), Automatic: true,
+		Config: scan.Config{
+			Targets: targets, Recommended: true, Exclusions: c.Exclusions, AlertConfigIDs: c.AlertConfigIDs, NoGlobalAlerts: c.NoGlobalAlerts,
+			AgentID: c.AgentID, AgentTags: c.AgentTags, AgentNetworks: c.AgentNetworks, AgentBehavior: c.AgentBehavior,
+		},
+		With: func(ctx context.Context, tx *db.Tx, id string) error {
+			return w.Enumerations.NoteScan(ctx, tx, job.Args, id, detail)
+		},
+	})
+	switch refused := errs.From(err); {
+	case errors.Is(err, enumeration.ErrLate):
+		return nil
+	case refused != nil && refused.Kind == errs.Invalid: // such as a configuration that is gone since
+		return w.Enumerations.NoteNoScan(ctx, job.Args, "No scan was made: "+refused.Message)
+	}
+	return err
+}
+
+// newTargets are what a scan of the assets that a run saw first is pointed at, each once,
+// and how many more there are than one scan takes.
+func (w worker) newTargets(ctx context.Context, e enumeration.Enumeration, run int64) (targets []string, left int, err error) {
+	seen := map[string]bool{}
+	first := asset.Selection{Filter: asset.Filter{Enumerations: []string{e.ID}, FirstRun: run}}
+	for target, err := range w.Assets.Targets(ctx, e.TeamID, first) {
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case seen[target] || !scan.Takes(target):
+			continue
+		case len(targets) == scan.MaxTargets:
+			left++
+		default:
+			targets = append(targets, target)
+		}
+		seen[target] = true
+	}
+	return targets, left, nil
+}

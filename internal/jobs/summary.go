@@ -1,0 +1,87 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/core/task"
+)
+
+// summary says in words what a task came to: what was found, what each step did, what
+// could not be confirmed, and what of the instruction was not used or not done.
+func summary(opening string, plan agent.Plan, steps []agent.Done, found []task.Issue) string {
+	var lines []string
+	if opening != "" {
+		lines = append(lines, opening)
+	}
+	bySeverity := map[string]int{}
+	verified := 0
+	doubts := map[string]int{} // by reason
+	var reasons []string
+	for _, i := range found {
+		switch i.Verification {
+		case task.Verified:
+			verified++
+			bySeverity[i.Severity]++
+		case task.Unverified:
+			if doubts[i.Note]++; doubts[i.Note] == 1 {
+				reasons = append(reasons, i.Note)
+			}
+		default:
+			const unchecked = "it was not checked a second time"
+			if doubts[unchecked]++; doubts[unchecked] == 1 {
+				reasons = append(reasons, unchecked)
+			}
+		}
+	}
+	lines = append(lines, counted(verified, bySeverity))
+	for _, step := range steps {
+		if step.Words != "" {
+			lines = append(lines, step.Words)
+		}
+		if step.Status != agent.Completed {
+			lines = append(lines, fmt.Sprintf("The step %s did not come to its end (%s): %s", step.Tool, step.Status, sentence(step.Error)))
+		}
+	}
+	for _, why := range reasons {
+		lines = append(lines, fmt.Sprintf("Not reported, because %s: %d.", why, doubts[why]))
+	}
+	if len(plan.NotUnderstood) > 0 {
+		lines = append(lines, "Of the instruction I did not use: "+strings.Join(plan.NotUnderstood, "; ")+".")
+	}
+	return strings.Join(append(lines, plan.NotDone...), "\n")
+}
+
+// boundaryWords says how many requests left, and that none left the scope.
+func boundaryWords(requests, denied int) string {
+	if denied == 0 {
+		return fmt.Sprintf("Requests sent to targets: %d, all of them in scope.", requests)
+	}
+	return fmt.Sprintf("Requests sent to targets: %d, all of them in scope; attempts to leave it that were refused: %d.", requests, denied)
+}
+
+// counted is the sentence "3 verified findings: 1 high, 2 low".
+func counted(n int, bySeverity map[string]int) string {
+	if n == 0 {
+		return "No verified findings."
+	}
+	var parts []string
+	for _, severity := range task.Severities {
+		if c := bySeverity[severity]; c > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c, severity))
+		}
+	}
+	noun := "findings"
+	if n == 1 {
+		noun = "finding"
+	}
+	return fmt.Sprintf("%d verified %s: %s.", n, noun, strings.Join(parts, ", "))
+}
+
+func sentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,103 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/tools"
+)
+
+// findingsDir is the folder of a team's templates that were made of findings.
+const findingsDir = "findings"
+
+// keeper stores what was made of a task's findings among its team's templates; nil of a
+// private task, which the team does not see.
+func (w worker) keeper(t task.Task) func(context.Context, string, string) (task.Means, error) {
+	if t.Visibility == task.Private {
+		return nil
+	}
+	return func(ctx context.Context, filename, text string) (task.Means, error) {
+		kept, err := w.Catalog.Keep(ctx, t.TeamID, t.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
+		return task.Means{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err
+	}
+}
+
+// retestIssue looks at one issue of a task again: its template, its target, nothing else,
+// and within the scope of its task.
+func (w worker) retestIssue(ctx context.Context, job queue.Job[task.RetestArgs]) error {
+	issue, t, turns, err := w.Tasks.ForRetest(ctx, job.Args)
+	if errs.Is(err, errs.NotFound) {
+		return nil // it was deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	state, note, err := w.lookAgain(ctx, issue, t, turns)
+	if e := errs.From(err); err != nil && e.Kind != errs.Internal {
+		state, note, err = task.RetestFailed, e.Message, nil
+	}
+	if err != nil {
+		return err
+	}
+	return w.Tasks.EndRetest(context.WithoutCancel(ctx), nil, job.Args, state, note)
+}
+
+// lookAgain runs what shows an issue. Secrets are put in where the template still is what
+// was tried.
+func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, turns []task.Stream) (task.RetestState, string, error) {
+	means := issue.Means()
+	p, digest, err := w.shower(ctx, t.TeamID, means)
+	if err != nil || p == nil {
+		return task.RetestFailed, "The template is not in the catalogue any more, or cannot be run.", err
+	}
+	secrets := map[string]string{}
+	if means.Compiled && digest == means.Digest {
+		if secrets, _, err = w.Secrets.ForTask(ctx, t.TeamID, t.UserID, t.Options.ProjectID, t.Options.Secrets); err != nil {
+			return "", "", err
+		}
+	}
+	boundary, err := w.boundary(ctx, t, thread(turns))
+	if err != nil {
+		return "", "", err
+	}
+	kit, err := tools.New(tools.Config{Boundary: boundary, Secrets: secrets, Logger: w.Logger})
+	if err != nil {
+		return "", "", err
+	}
+	defer kit.Close()
+	shown, why, err := kit.Retest(ctx, issue, p)
+	switch {
+	case err != nil:
+		return "", "", err
+	case shown:
+		return task.Matched, "", nil
+	case why != "":
+		return task.RetestFailed, fmt.Sprintf("It could not be tested: %s.", why), nil
+	}
+	return task.NotMatched, "", nil
+}
+
+// shower is the program that shows an issue again, and the digest of its text; nil when it
+// is gone.
+func (w worker) shower(ctx context.Context, teamID string, m *task.Means) (*program.Program, string, error) {
+	texts, err := w.Catalog.Texts(ctx, teamID, []string{m.TemplateID})
+	if err != nil {
+		return nil, "", err
+	}
+	text, ok := texts[m.TemplateID]
+	if !ok {
+		return nil, "", nil
+	}
+	return w.compiled.one(text).Program, text.Digest, nil
+}
+
+func (w worker) giveUpRetestIssue(ctx context.Context, tx *db.Tx, job queue.Job[task.RetestArgs], cause error) error {
+	w.Logger.ErrorContext(ctx, "giving up a retest", "issue_id", job.Args.IssueID, "error", cause)
+	return w.Tasks.EndRetest(ctx, tx, job.Args, task.RetestFailed, "The retest could not be run. The server's log says why.")
+}

@@ -1,0 +1,106 @@
+// Package worker takes jobs from the queue and calls the rooms that do them: the agent's
+// loop with the toolbox for a task, the engine for a part of a scan, the hooks for a
+// delivery. It holds order, and no rules.
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/secret"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/discover/probe"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/notify/alert"
+)
+
+// Deps is what the jobs need.
+type Deps struct {
+	Tasks        *task.Tasks
+	Models       *model.Models
+	Secrets      *secret.Secrets
+	Files        *file.Files
+	Crew         *customagent.Crew
+	Extensions   *extension.Extensions
+	Exclusions   *exclusion.Exclusions
+	Hooks        *hook.Hooks
+	Scans        *scan.Scans
+	Findings     *finding.Findings
+	Exports      *export.Exports
+	Assets       *asset.Assets
+	Enumerations *enumeration.Enumerations
+	Discovery    Discovery
+	Templates    []*syntax.Template // of agent tasks
+	Catalog      *catalog.Catalog   // of scans
+	Settings     *setting.Settings
+	Notices      *notification.Notices
+	Alerts       *alert.Sender
+	Tickets      Tickets
+	Related      Related
+	Backoff      func(attempt int) time.Duration // before notices are tried again; nil: the queue's own
+	Deny         []netip.Prefix                  // networks that are never scanned
+	Logger       *slog.Logger
+}
+
+type worker struct {
+	Deps
+	programs     []*program.Program
+	compiled     *programs
+	turns        *turns
+	client       *http.Client // of the sources of enumerations
+	fingerprints *probe.Fingerprints
+	cameras      *probe.Cameras
+}
+
+// Register tells the queue who does which job. It fails when a template does not compile.
+func Register(q *queue.Queue, d Deps) error {
+	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2))}
+	for _, t := range d.Templates {
+		p, err := program.Compile(t)
+		if err != nil {
+			return fmt.Errorf("template %s: %w", t.ID, err)
+		}
+		w.programs = append(w.programs, p)
+	}
+	w.handleScans(q)
+	w.handleDomains(q)
+	w.handleEnumerations(q)
+	w.handleAssets(q)
+	w.handleNews(q)
+	w.handleTickets(q)
+	w.handleExports(q)
+	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
+	queue.Handle(q, queue.Handler[task.RetestArgs]{Work: w.retestIssue, GiveUp: w.giveUpRetestIssue})
+	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
+		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)
+	}})
+	return nil
+}
+
+// giveUpTask ends a task whose job the queue will not run again.
+func (w worker) giveUpTask(ctx context.Context, tx *db.Tx, job queue.Job[task.RunArgs], cause error) error {
+	w.Logger.ErrorContext(ctx, "giving up a task", "task_id", job.Args.TaskID, "error", cause)
+	return w.Tasks.GiveUp(ctx, tx, job.Args, "The task could not be run. The server's log says why.")
+}

@@ -1,0 +1,256 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/probe/port"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+type discoverArgs struct {
+	Domains []string `json:"domains"`
+	Hosts   []string `json:"hosts"`
+	Ports   []int    `json:"ports"`
+}
+
+const (
+	maxDiscover   = 50 // domains and hosts of one call
+	discoverWait  = 5 * time.Minute
+	discoverEvery = time.Second // how often it is asked how far it is
+	usualPorts    = "top-100"
+)
+
+func (k *Kit) discoverAssets() action[discoverArgs] {
+	return action[discoverArgs]{
+		name: "discover_assets",
+		schema: `{"type": "object", "properties": {"domains": {"type": "array", "maxItems": 50, "items": {"type": "string"}, "description": "below which names are looked for"},
+			"hosts": {"type": "array", "maxItems": 50, "items": {"type": "string"}, "description": "names, addresses and ranges that are looked at"},
+			"ports": {"type": "array", "maxItems": 1000, "items": {"type": "integer", "minimum": 1, "maximum": 65535}, "description": "the usual ones when absent"}}}`,
+		call: func(ctx context.Context, a discoverArgs, say func(string)) (loop.Result, error) {
+			config, err := k.discovery(a, loop.Allowance(ctx) < math.MaxInt)
+			if err != nil {
+				return loop.Result{}, err
+			}
+			made, err := k.Inventory.Create(ctx, enumeration.NewEnumeration{Config: config})
+			if err != nil {
+				return loop.Result{}, err
+			}
+			say("Enumeration " + made.ID + " is launched.")
+			return k.await(ctx, made)
+		},
+	}
+}
+
+// discovery is what an enumeration of a call may do within the scope. A task with a
+// budget of requests only looks for names: nobody knows before how many requests an
+// enumeration sends.
+func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err error) {
+	if n := len(a.Domains) + len(a.Hosts); n == 0 || n > maxDiscover {
+		return c, fmt.Errorf("domains and hosts must be 1 to %d together", maxDiscover)
+	}
+	c = enumeration.Config{RootDomains: a.Domains, Inputs: a.Hosts, Steps: []discover.Step{discover.DNSPassive}, NoGlobalAlerts: true}
+	quiet := k.scope.Doc.Intrusiveness == task.Passive
+	if !quiet {
+		c.Steps = append(c.Steps, discover.DNSResolve)
+	}
+	places, below, err := k.places(a, quiet)
+	if err != nil {
+		return c, err
+	}
+	if len(a.Domains) > 0 && below && !quiet {
+		c.Steps = append(c.Steps, discover.DNSScraping, discover.DNSBruteforce, discover.DNSPermute)
+	}
+	if quiet || counted || !below {
+		if len(a.Hosts) > 0 {
+			return c, errors.New("hosts cannot be looked at here: the task is passive, has a budget of requests, or names a domain whose names are not in scope. Ask for domains alone, or for hosts alone")
+		}
+		return c, nil
+	}
+	ports, err := k.ports(a.Ports, places)
+	if err != nil {
+		return c, err
+	}
+	c.Ports, c.Exclusions = ports, k.exclusions()
+	c.Steps = append(c.Steps, discover.PortScan, discover.TLSScan)
+	if k.anyPage() {
+		c.Steps = append(c.Steps, discover.HTTPProbe)
+	}
+	return c, nil
+}
+
+// places are hosts that stand for all that a call would look at, each of which is in
+// scope. below is false where the names below one of its domains are not. Of a passive
+// task, which has no place that may be dialled, what it names counts.
+func (k *Kit) places(a discoverArgs, quiet bool) (places []string, below bool, err error) {
+	known := k.scope.knows
+	if quiet {
+		b := k.scope.Boundary
+		b.Doc.Intrusiveness = task.Safe
+		open, err := newScope(b)
+		if err != nil {
+			return nil, false, err
+		}
+		known = open.knows
+	}
+	below = true
+	for _, domain := range a.Domains {
+		domain = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(domain), "*."), "."))
+		under := "any." + domain // stands for every name below
+		if !known(under) {
+			below = false
+		} else {
+			places = append(places, under)
+		}
+		if !known(domain) && !known(under) {
+			return nil, false, k.scope.refuse(domain, "it is not in scope")
+		}
+		places = append(places, domain)
+	}
+	for _, host := range a.Hosts {
+		host = strings.ToLower(strings.TrimSpace(host))
+		if p, err := netguard.ParsePrefix(host); err == nil && !p.IsSingleIP() {
+			if !k.scope.covers(p) {
+				return nil, false, k.scope.refuse(host, "it is not in scope as a whole")
+			}
+			host = p.Addr().String()
+		} else if !known(strings.Trim(host, "[]")) {
+			return nil, false, k.scope.refuse(host, "it is not in scope: name a host or a range of the scope, without a port")
+		}
+		places = append(places, strings.Trim(host, "[]"))
+	}
+	return places, below, nil
+}
+
+// covers reports whether a range lies in one that the scope names.
+func (s *scope) covers(p netip.Prefix) bool {
+	return slices.ContainsFunc(s.names, func(text string) bool {
+		whole, err := netguard.ParsePrefix(text)
+		return err == nil && whole.Bits() <= p.Bits() && whole.Contains(p.Addr())
+	})
+}
+
+// ports are those of want, or else the usual ones and those that the scope names, that
+// the scope has open at every place.
+func (k *Kit) ports(want []int, places []string) (string, error) {
+	if len(want) == 0 {
+		usual, err := port.Parse(usualPorts)
+		if err != nil {
+			return "", err
+		}
+		for _, n := range usual {
+			want = append(want, int(n))
+		}
+		want = append(want, k.scope.Doc.Ports...)
+		for _, text := range k.scope.names {
+			if _, text, err := net.SplitHostPort(text); err == nil {
+				n, _ := strconv.Atoi(text) // a name without a number has no such port
+				want = append(want, n)
+			}
+		}
+	}
+	var open []string
+	slices.Sort(want)
+	for _, n := range slices.Compact(want) {
+		closed := n < 1 || n > 65535 || slices.ContainsFunc(places, func(place string) bool {
+			addr := net.JoinHostPort(place, strconv.Itoa(n))
+			return k.scope.refusesAddr(addr) != "" || !k.scope.net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
+		})
+		if !closed {
+			open = append(open, strconv.Itoa(n))
+		}
+	}
+	if len(open) == 0 {
+		return "", errors.New("no port is in scope at all of these hosts: ask for them one by one")
+	}
+	return strings.Join(open, ","), nil
+}
+
+// exclusions are what the task leaves alone, as patterns of an enumeration; paths are for
+// anyPage.
+func (k *Kit) exclusions() (out []string) {
+	for _, x := range k.scope.Plan.Excluded {
+		text := x.Prefix
+		if text == "" {
+			text = x.Host
+			if x.Port != 0 {
+				text = net.JoinHostPort(x.Host, strconv.Itoa(x.Port))
+			}
+		}
+		if _, err := exclusion.ParsePatterns([]string{text}); err == nil {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// anyPage reports whether the pages of a site may be asked for as they come.
+func (k *Kit) anyPage() bool {
+	doc := k.scope.Doc
+	return len(doc.Paths) == 0 && (len(doc.Methods) == 0 || slices.Contains(doc.Methods, http.MethodGet)) &&
+		!slices.ContainsFunc(k.scope.Plan.Excluded, func(x agent.Target) bool { return x.Path != "" })
+}
+
+// await waits for an enumeration, within a bound. One that could outlive its task's
+// scope, or whose task ends before, is stopped.
+func (k *Kit) await(ctx context.Context, e enumeration.Enumeration) (loop.Result, error) {
+	bound := time.NewTimer(discoverWait)
+	defer bound.Stop()
+	expiry := make(<-chan time.Time)
+	if at := k.scope.Doc.ExpiresAt; at != nil {
+		t := time.NewTimer(at.Sub(k.scope.Now()))
+		defer t.Stop()
+		expiry = t.C
+	}
+	tick := time.NewTicker(discoverEvery)
+	defer tick.Stop()
+	stop := func() error { return k.Inventory.Stop(context.WithoutCancel(ctx), e.ID) }
+	for waiting := true; waiting && e.Status.Active(); {
+		var err error
+		select {
+		case <-tick.C:
+			e, err = k.Inventory.Find(ctx, e.ID)
+		case <-bound.C:
+			waiting = false
+			if k.scope.Doc.ExpiresAt != nil {
+				err = stop()
+			}
+		case <-expiry:
+			waiting, err = false, stop()
+		case <-ctx.Done():
+			return loop.Result{}, errors.Join(context.Cause(ctx), stop())
+		}
+		if err != nil {
+			return loop.Result{}, err
+		}
+	}
+	e, err := k.Inventory.Find(ctx, e.ID)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	r, err := k.assetLines(ctx, asset.Query{Filter: asset.Filter{Enumerations: []string{e.ID}}, Window: page.Window{Limit: maxAssets}})
+	head := fmt.Sprintf("Enumeration %s is %s.", e.ID, e.Status)
+	if e.FailureReason != "" {
+		head += " " + e.FailureReason
+	}
+	r.Text = head + "\n" + r.Text
+	return r, err
+}

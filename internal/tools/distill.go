@@ -1,0 +1,440 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/generate"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// distillCost is how many requests it takes at most to try a template.
+const distillCost = 6
+
+// Why a finding has no template of its own.
+var (
+	errPrivate    = errors.New("the task is private, and templates belong to the whole team")
+	errCatalogued = errors.New("the template that found it shows it again on the same target")
+	errMethod     = errors.New("its method may change something each time")
+	errNoBudget   = errors.New("the budget leaves no requests to try one")
+	errNotAgain   = errors.New("what was made of its request and answer did not match again")
+	errControl    = errors.New("what was made of it matches the control request, too")
+	errSeveral    = errors.New("the template that found it looks at more than one answer, and shows it again by itself")
+)
+
+// distilled gives a confirmed issue what shows it again without a model: a template of its own
+// that was tried on the target and on a control, or else the one that found it.
+func (k *Kit) distilled(ctx context.Context, issue task.Issue, last engine.Event) *task.Means {
+	m := &task.Means{}
+	if issue.Proof == nil {
+		m.TemplateID = issue.TemplateID
+	}
+	text, err := k.compile(ctx, issue, last)
+	if err == nil {
+		var kept task.Means
+		if kept, err = k.Keep(ctx, keptAs(issue), text); err == nil {
+			return &kept
+		}
+	}
+	if e := errs.From(err); e.Kind != errs.Internal {
+		m.Reason = e.Message
+	} else {
+		m.Reason = reason(err)
+	}
+	return m
+}
+
+// keptAs is the file of an issue's template: of one that the task wrote by its text, so that
+// it is kept once however often it matched.
+func keptAs(issue task.Issue) string {
+	if issue.Proof != nil && issue.Proof.Template != "" {
+		return fmt.Sprintf("task-%.8x.yaml", sha256.Sum256([]byte(issue.Proof.Template)))
+	}
+	return issue.Name() + ".yaml"
+}
+
+// compile writes the template of an issue, and tries it.
+func (k *Kit) compile(ctx context.Context, issue task.Issue, last engine.Event) (string, error) {
+	switch p := issue.Proof; {
+	case k.Keep == nil:
+		return "", errPrivate
+	case p != nil && p.Template != "":
+		return p.Template, nil // it was tried by verifying
+	case k.left(ctx) < distillCost:
+		return "", errNoBudget
+	case p != nil:
+		t, err := k.proven(issue, last)
+		if err != nil {
+			return "", err
+		}
+		return k.try(ctx, issue, t, sparing(p.Method), nil)
+	case !placed(issue):
+		return "", errCatalogued
+	}
+	return k.narrowed(ctx, issue)
+}
+
+// left is how many requests the budget of a call leaves.
+func (k *Kit) left(ctx context.Context) int {
+	return int(min(int64(loop.Allowance(ctx)), k.scope.left()))
+}
+
+// placed reports whether an issue is about one page or parameter, not about a target.
+func placed(issue task.Issue) bool {
+	u, err := url.Parse(issue.Target)
+	return err == nil && u.Host != "" && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "")
+}
+
+// siteOf is the scheme and host of a URL.
+func siteOf(text string) (site, rest string) {
+	scheme, tail, ok := strings.Cut(text, "://")
+	if !ok {
+		return "", ""
+	}
+	host := tail
+	if i := strings.IndexAny(tail, "/?#"); i >= 0 {
+		host, rest = tail[:i], tail[i:]
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	return scheme + "://" + host, rest
+}
+
+// headed is a template without requests that says of an issue what people read.
+func headed(issue task.Issue, methods ...string) generate.Template {
+	info := syntax.Info{
+		Name: issue.Title, Severity: syntax.Severity(issue.Severity), Description: issue.Description, Remediation: issue.Remediation,
+		Reference: issue.Event.Info.Reference, Classification: issue.Event.Info.Classification, Tags: []string{"finding"},
+	}
+	if slices.ContainsFunc(methods, func(m string) bool { return !reads(m) }) {
+		info.Tags = append(info.Tags, "intrusive")
+	}
+	return generate.Template{ID: issue.Name(), Info: info}
+}
+
+// reads reports whether requests of a method change nothing.
+func reads(method string) bool {
+	return slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions}, method)
+}
+
+// proven makes a template of a proof: its request, and matchers for what it says of the
+// answer and for the answer's status. Secrets stay references.
+func (k *Kit) proven(issue task.Issue, last engine.Event) (generate.Template, error) {
+	p := issue.Proof
+	if !reads(p.Method) && p.Method != http.MethodPost {
+		return generate.Template{}, errMethod
+	}
+	t := headed(issue, p.Method)
+	literal := func(text string) string {
+		return generate.Literal(text, func(name string) bool { _, ok := k.Secrets[name]; return ok })
+	}
+	_, target := siteOf(p.URL)
+	r := generate.Request{Method: p.Method, Target: literal(wire(target)), Body: literal(p.Body)}
+	if r.Method == "" {
+		r.Method = http.MethodGet
+	}
+	for name, value := range p.Headers {
+		if strings.ContainsAny(name+value, "\r\n") {
+			return t, errors.New("a header of its request has several lines")
+		}
+		if !strings.EqualFold(name, "Content-Length") {
+			r.Headers = append(r.Headers, syntax.Pair{Name: http.CanonicalHeaderKey(name), Value: literal(value)})
+		}
+	}
+	slices.SortFunc(r.Headers, func(a, b syntax.Pair) int { return strings.Compare(a.Name, b.Name) })
+	t.Requests, t.MatchersCondition = []generate.Request{r}, "and"
+	t.Matchers = matchers(*p, last.Response, literal)
+	return t, nil
+}
+
+// matchers are what a proof says of an answer, in the template language.
+func matchers(p task.Proof, response string, literal func(string) string) (out []syntax.Matcher) {
+	head, body, _ := strings.Cut(response, "\r\n\r\n")
+	if status := statusOf(head); status > 0 {
+		out = append(out, syntax.Matcher{Type: "status", Status: []int{status}})
+	}
+	inHead := syntax.Matcher{Type: "word", Part: "header", Condition: "and", CaseInsensitive: true}
+	inBody := syntax.Matcher{Type: "word", Part: "body", Condition: "and"}
+	for _, text := range p.Contains {
+		if !strings.Contains(body, text) && strings.Contains(strings.ToLower(head), strings.ToLower(text)) {
+			inHead.Words = append(inHead.Words, literal(text))
+		} else {
+			inBody.Words = append(inBody.Words, literal(text))
+		}
+	}
+	if title := titleOf(body); len(p.Contains) == 0 && title != "" {
+		inBody.Words = append(inBody.Words, literal(title))
+	}
+	for _, m := range []syntax.Matcher{inHead, inBody} {
+		if len(m.Words) > 0 {
+			out = append(out, m)
+		}
+	}
+	if len(p.Absent) > 0 {
+		absent := syntax.Matcher{Type: "word", Part: "all", Negative: true, CaseInsensitive: true, Condition: "or"}
+		for _, text := range p.Absent {
+			absent.Words = append(absent.Words, literal(text))
+		}
+		out = append(out, absent)
+	}
+	return out
+}
+
+// statusOf is the status of an answer's first line; 0 when it has none.
+func statusOf(head string) (status int) {
+	_, rest, _ := strings.Cut(head, " ")
+	_, _ = fmt.Sscanf(rest, "%3d", &status) // without a number it stays 0
+	return status
+}
+
+// titleOf is the title of a page as it is written, when it has no numbers in it, which may
+// change.
+func titleOf(body string) string {
+	from := strings.Index(strings.ToLower(body), "<title>")
+	if from < 0 {
+		return ""
+	}
+	title, _, ok := strings.Cut(body[from:], "</")
+	if !ok || len(title) > maxReason || strings.ContainsAny(title[len("<title>"):], "0123456789\r\n<") || len(title) == len("<title>") {
+		return ""
+	}
+	return title
+}
+
+// wire escapes what cannot stand in the first line of a request.
+func wire(target string) string {
+	var b strings.Builder
+	for i := range len(target) {
+		if c := target[i]; c <= ' ' || c > '~' || c == '"' || c == '<' || c == '>' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// sparing is what may be left out of a request to see whether it is needed: of one that
+// changes something nothing, so that it is not sent more often than it must be.
+func sparing(method string) []func(*generate.Request) bool {
+	if !reads(method) {
+		return nil
+	}
+	return []func(*generate.Request) bool{
+		func(r *generate.Request) bool { had := len(r.Headers) > 0; r.Headers = nil; return had },
+		func(r *generate.Request) bool { had := r.Body != ""; r.Body = ""; return had },
+		func(r *generate.Request) bool {
+			path, _, had := strings.Cut(r.Target, "?")
+			r.Target = path
+			return had
+		},
+	}
+}
+
+// try holds a template against the target and against controls, and gives its text. What
+// it matches without is left out of its request; what it does not match without is a
+// control. One that needs nothing but a path must not match at a path that cannot exist,
+// and none may match the plain request where there is one.
+func (k *Kit) try(ctx context.Context, issue task.Issue, t generate.Template, spare []func(*generate.Request) bool, plain *generate.Template) (string, error) {
+	shown, err := k.shows(ctx, issue, t)
+	if err != nil || !shown {
+		return "", cmp.Or(err, errNotAgain)
+	}
+	needed := false
+	for _, leave := range spare {
+		less := t.Clone()
+		if !leave(&less.Requests[0]) {
+			continue
+		}
+		if shown, err = k.shows(ctx, issue, less); err != nil {
+			return "", err
+		}
+		if shown {
+			t = less
+		} else {
+			needed = true
+		}
+	}
+	switch control := plain; {
+	case needed:
+		return t.Text(), nil
+	case control == nil:
+		beside := t.Clone()
+		for i := range beside.Requests {
+			beside.Requests[i].Target = besideOf(beside.Requests[i].Target)
+		}
+		control = &beside
+		fallthrough
+	default:
+		if shown, err = k.shows(ctx, issue, *control); err != nil || shown {
+			return "", cmp.Or(err, errControl)
+		}
+	}
+	return t.Text(), nil
+}
+
+// besideOf is a path next to another one that surely does not exist.
+func besideOf(target string) string {
+	p, query, more := strings.Cut(target, "?")
+	p = strings.TrimSuffix(path.Dir("/"+strings.Trim(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) + path.Ext(p)
+	if more {
+		p += "?" + query
+	}
+	return p
+}
+
+// shows reports whether a template matches on the site of an issue, the secrets of the
+// task in their places.
+func (k *Kit) shows(ctx context.Context, issue task.Issue, t generate.Template) (bool, error) {
+	var pairs []string
+	for name, value := range k.Secrets {
+		pairs = append(pairs, "{{$"+name+"}}", generate.Literal(value, nil))
+	}
+	p, err := k.Templates.Compile(t.Filled(strings.NewReplacer(pairs...)).Text())
+	if err != nil {
+		return false, err
+	}
+	site, _ := siteOf(issue.MatchedAt)
+	_, shown, err := k.engine.Confirm(ctx, site, p, engine.Event{})
+	return shown, err
+}
+
+// narrowed makes a template of the one that found an issue on a page or in a parameter:
+// the request that was sent there, with the matchers that it met.
+func (k *Kit) narrowed(ctx context.Context, issue task.Issue) (string, error) {
+	raw, err := k.Templates.Text(ctx, issue.TemplateID)
+	if err != nil {
+		return "", err
+	}
+	of, err := syntax.Parse(issue.TemplateID, raw)
+	if err != nil {
+		return "", err
+	}
+	if len(of.HTTP) != 1 || len(of.Protocols) != 1 || of.Flow != "" {
+		return "", errSeveral
+	}
+	site, target := siteOf(issue.Target)
+	_, host, _ := strings.Cut(site, "://")
+	sent, err := generate.Read(issue.Event.Request, host)
+	if err != nil {
+		return "", err
+	}
+	if !reads(sent.Method) && sent.Method != http.MethodPost {
+		return "", errMethod
+	}
+	t := headed(issue, sent.Method)
+	t.Requests = []generate.Request{sent}
+	plain := sent
+	plain.Target = generate.Literal(wire(target), nil)
+	if a := of.HTTP[0].Analyzer; a != nil {
+		return k.compared(ctx, issue, t, plain, a.Name)
+	}
+	t.Operators = met(of.HTTP[0].Operators, issue.Event.MatcherName)
+	if len(t.Matchers) == 0 {
+		return "", errSeveral
+	}
+	if !issue.Event.Fuzzed {
+		return k.try(ctx, issue, t, nil, nil)
+	}
+	control := t.Clone()
+	control.Requests[0] = plain
+	return k.try(ctx, issue, t, nil, &control)
+}
+
+// met are the matchers of a block that made an event with this name, without their names.
+func met(o syntax.Operators, name string) (out syntax.Operators) {
+	out.MatchersCondition = o.MatchersCondition
+	for _, m := range o.Matchers {
+		if m.Internal || o.MatchersCondition != "and" && name != "" && m.Name != name {
+			continue
+		}
+		m.Name = ""
+		out.Matchers = append(out.Matchers, m)
+	}
+	return out
+}
+
+// compared makes a template of a condition in a parameter: the answer with one that holds
+// is that of the plain request, the answer with one that does not is another.
+func (k *Kit) compared(ctx context.Context, issue task.Issue, t generate.Template, plain generate.Request, analyzer string) (string, error) {
+	holds := t.Requests[0]
+	target, ok := falsified(holds.Target)
+	if analyzer != "true_false" || !ok {
+		return "", errSeveral
+	}
+	fails := holds
+	fails.Target = target
+	shape := func(n int) string { return fmt.Sprintf(`replace_regex(body_%d, "[0-9]+", "")`, n) }
+	t.Requests = []generate.Request{plain, holds, fails}
+	t.MatchersCondition = "and"
+	t.Matchers = []syntax.Matcher{{Type: "dsl", Condition: "and", DSL: []string{
+		"status_code_1 == status_code_2 && " + shape(1) + " == " + shape(2),
+		"status_code_1 != status_code_3 || " + shape(1) + " != " + shape(3),
+	}}}
+	control := t.Clone()
+	control.Requests[2] = holds
+	return k.try(ctx, issue, t, nil, &control)
+}
+
+// falsified is a target with a number that equals itself in its query, with one that does not.
+func falsified(target string) (string, bool) {
+	for _, equals := range []string{"=", "%3D", "%3d"} {
+		for from := 0; ; {
+			at := strings.Index(target[from:], equals)
+			if at < 0 {
+				break
+			}
+			at += from
+			from = at + len(equals)
+			rest := strings.TrimLeft(target[from:], "0123456789")
+			number := strings.TrimSuffix(target[from:], rest)
+			if number != "" && number != "0" && strings.HasSuffix(target[:at], number) {
+				return target[:from] + "0" + rest, true
+			}
+		}
+	}
+	return "", false
+}
+
+// Retest runs what shows an issue again, once, and reports whether it did. why says what
+// kept it from being tested.
+func (k *Kit) Retest(ctx context.Context, issue task.Issue, p *program.Program) (shown bool, why string, err error) {
+	compiled := issue.Means().Compiled
+	target := issue.Target
+	if compiled {
+		target, _ = siteOf(issue.MatchedAt)
+	}
+	vars := map[string]string{}
+	for name, value := range k.Secrets {
+		vars["$"+name] = value
+	}
+	report, err := k.engine.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: vars, OnEvent: func(e engine.Event) {
+		shown = shown || compiled || issue.Same(e)
+	}})
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil || shown {
+		return shown, "", err
+	}
+	if state, reason := report.Targets[0].Cell(0); state != engine.Tested {
+		why = fmt.Sprintf("%s, %s", state, reason)
+	}
+	return false, why, nil
+}

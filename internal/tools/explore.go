@@ -1,0 +1,249 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"golang.org/x/sync/errgroup"
+)
+
+type explore struct{ *Kit }
+
+// exploreOutput is what explore leaves for scan.
+type exploreOutput struct {
+	Pages    []string `json:"pages"`    // that answered with success, without their queries and without the targets themselves
+	Places   []string `json:"places"`   // that take parameters, one for each path and set of names
+	Requests int64    `json:"requests"` // sent to targets
+}
+
+const (
+	exploredPages  = 30 // read of one site
+	exploredPlaces = 40 // kept of one site
+	exploredAtOnce = 8  // sites
+)
+
+// The tags of templates that look at more than the targets themselves.
+const (
+	linkedTag = "linked" // at the pages that a site links to
+	injectTag = "inject" // at the parameters of those pages
+)
+
+func (explore) Name() string { return agent.Explore }
+
+// Call reads site by site. It harms nothing when it is called again.
+func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
+	var in agent.Input
+	if err := json.Unmarshal(input, &in); err != nil {
+		return agent.Result{}, err
+	}
+	probed, err := read[probeOutput](in, agent.Probe)
+	if err != nil {
+		return agent.Result{}, fmt.Errorf("it is not known which targets answer: %w", err)
+	}
+	if len(withTag(x.chosen(), linkedTag))+len(withTag(x.chosen(), injectTag)) == 0 {
+		return agent.Result{}, nil
+	}
+	alive := slices.DeleteFunc(probed.Hosts, func(h host) bool { return !h.Alive })
+	before, keep := x.scope.sent.Load(), x.scope.left()/4*3
+	sites := make([]walked, len(alive))
+	var mu sync.Mutex
+	done := 0
+	var group errgroup.Group
+	group.SetLimit(exploredAtOnce)
+	if x.Plan.RateLimit > 0 {
+		group.SetLimit(1)
+	}
+	for i, h := range alive {
+		group.Go(func() error {
+			sites[i] = x.walk(ctx, h.Target, keep)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			emit(agent.Update{Text: h.Target, Done: done, Total: len(alive)})
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return nothing
+	out := exploreOutput{Pages: []string{}, Places: []string{}, Requests: x.scope.sent.Load() - before}
+	for _, s := range sites {
+		out.Pages = append(out.Pages, s.pages...)
+		out.Places = append(out.Places, slices.Sorted(maps.Values(s.places))...)
+	}
+	output, err := json.Marshal(out)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	words := ""
+	if len(out.Pages)+len(out.Places) > 0 {
+		words = fmt.Sprintf("Pages that are linked to: %d, places that take parameters: %d.", len(out.Pages), len(out.Places))
+	}
+	return agent.Result{Output: output, Words: words}, context.Cause(ctx)
+}
+
+// walked is what is known of a site that is walked through.
+type walked struct {
+	start  *url.URL
+	pages  []string
+	places map[string]string // an address by its path and the names of its parameters
+	queue  []*url.URL
+	seen   map[string]bool // paths
+}
+
+// walk reads the pages of one target, the nearest first. A target without a scheme is
+// tried with the likelier one, then with the other. keep is how many requests of the
+// budget are left alone.
+func (x explore) walk(ctx context.Context, target string, keep int64) walked {
+	s := walked{places: map[string]string{}, seen: map[string]bool{}}
+	parsed, err := engine.ParseTarget(target)
+	if err != nil {
+		return s
+	}
+	addresses := []string{parsed.URL()}
+	if !strings.Contains(target, "://") {
+		other := map[bool]string{true: "http://", false: "https://"}[strings.HasPrefix(parsed.URL(), "https://")]
+		addresses = append(addresses, other+target)
+	}
+	for _, text := range addresses {
+		if s.start, err = url.Parse(text); err != nil {
+			return s
+		}
+		s.start.Path = cmp.Or(s.start.Path, "/")
+		s.queue, s.seen[s.start.Path] = nil, true
+		s.note(s.start, s.start)
+		if s.read(ctx, x, s.start) {
+			break
+		}
+	}
+	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil && x.scope.left() > keep; reads++ {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		s.read(ctx, x, next)
+	}
+	return s
+}
+
+// read fetches one page and notes what it leads to. It reports whether a server answered
+// that understands the scheme.
+func (s *walked) read(ctx context.Context, x explore, page *url.URL) bool {
+	x.pause(ctx)
+	answer, err := x.web.send(ctx, webRequest{Method: http.MethodGet, URL: page.String()})
+	if err != nil {
+		return false
+	}
+	if answer.Status/100 == 2 && page.Path != s.start.Path {
+		s.pages = append(s.pages, (&url.URL{Scheme: page.Scheme, Host: page.Host, Path: page.Path}).String())
+	}
+	posted := map[string]bool{}
+	for _, f := range formsOf(page, answer.Body) {
+		if f.posts {
+			posted[f.address.Path] = true
+		} else {
+			s.note(page, f.address)
+		}
+	}
+	for _, link := range links(page, answer) {
+		u, err := url.Parse(link)
+		if err == nil && (!posted[u.Path] || u.RawQuery != "") {
+			s.note(page, u)
+		}
+	}
+	return answer.Status != http.StatusBadRequest
+}
+
+// changing are words in addresses that end a session or change something when followed.
+var changing = regexp.MustCompile(`(?i)(?:^|[/?&=_.-])(?:log-?_?out|log-?_?off|sign-?_?out|delete|remove|destroy|erase|unsubscribe|cancel|reset|drop|purge|revoke|disable|shutdown|restart|uninstall|install|buy|checkout|pay|confirm|approve|add)(?:$|[/?&=_.-])`)
+
+// unread are the ends of files that hold neither links nor anything that a check reads.
+var unread = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|svg|ico|webp|css|woff2?|ttf|eot|mp[34]|webm|avi|pdf|zip|gz|tgz|rar|7z|iso|exe|dmg|docx?|xlsx?|pptx?)$`)
+
+// note keeps an address that was seen on a page: as a place when it takes parameters, and
+// in the queue when its path is new.
+func (s *walked) note(page, u *url.URL) {
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	if u.Host != page.Host || u.Scheme != page.Scheme || changing.MatchString(u.RequestURI()) || unread.MatchString(u.Path) {
+		return
+	}
+	query := u.Query()
+	key := u.Path + "?" + strings.Join(slices.Sorted(maps.Keys(query)), "&")
+	if len(query) > 0 && len(s.places) < exploredPlaces && s.places[key] == "" {
+		s.places[key] = u.String()
+	}
+	if !s.seen[u.Path] && len(s.seen) < maxLinks {
+		s.seen[u.Path] = true
+		s.queue = append(s.queue, u)
+	}
+}
+
+// pause holds to the rate that the plan asks for, when sites are read one by one.
+func (x explore) pause(ctx context.Context) {
+	if x.Plan.RateLimit <= 0 {
+		return
+	}
+	select {
+	case <-time.After(time.Duration(float64(time.Second) / x.Plan.RateLimit)):
+	case <-ctx.Done():
+	}
+}
+
+// form is one of a page: where it is sent to, with the values that it has.
+type form struct {
+	address *url.URL
+	posts   bool
+}
+
+var (
+	formShape  = regexp.MustCompile(`(?is)<form\b([^>]*)>(.*?)(?:</form>|\z)`)
+	fieldShape = regexp.MustCompile(`(?is)<(?:input|textarea|select)\b([^>]*)>(?:\s*<option\b([^>]*)>)?`)
+	attrShape  = regexp.MustCompile(`(?is)([a-z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
+)
+
+// maxFields bounds the forms of a page and the fields of a form.
+const maxFields = 50
+
+// formsOf are the forms of a page. A field without a value is sent as 1.
+func formsOf(page *url.URL, body []byte) (out []form) {
+	for _, m := range formShape.FindAllSubmatch(body, maxFields) {
+		a := attributes(m[1])
+		address, err := page.Parse(a["action"])
+		if err != nil {
+			continue
+		}
+		f := form{address: address, posts: strings.EqualFold(a["method"], http.MethodPost)}
+		query := url.Values{}
+		for _, field := range fieldShape.FindAllSubmatch(m[2], maxFields) {
+			named := attributes(field[1])
+			if named["name"] != "" && !slices.Contains([]string{"submit", "button", "file", "password"}, strings.ToLower(named["type"])) {
+				query.Set(named["name"], cmp.Or(named["value"], attributes(field[2])["value"], "1"))
+			}
+		}
+		if !f.posts {
+			address.RawQuery, address.Fragment = query.Encode(), ""
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// attributes are those of a tag, by their names in lower case.
+func attributes(tag []byte) map[string]string {
+	out := map[string]string{}
+	for _, m := range attrShape.FindAllSubmatch(tag, maxFields) {
+		out[strings.ToLower(string(m[1]))] = html.UnescapeString(string(slices.Concat(m[2], m[3], m[4])))
+	}
+	return out
+}

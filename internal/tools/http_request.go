@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"slices"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/task"
+)
+
+type httpArgs struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	Session string            `json:"session"`
+}
+
+func (k *Kit) httpRequest() action[httpArgs] {
+	return action[httpArgs]{
+		name: "http_request", secrets: true,
+		schema: `{"type": "object", "required": ["url"], "properties": {
+			"method": {"type": "string", "description": "GET when absent"}, "url": {"type": "string"},
+			"headers": {"type": "object", "additionalProperties": {"type": "string"}}, "body": {"type": "string"},
+			"session": {"type": "string", "description": "a name: requests of one session share cookies"}}}`,
+		requests: func(httpArgs) int { return 1 },
+		approval: func(a httpArgs) *loop.Approval { return k.changes(a.Method, a.URL) },
+		call:     k.callHTTP,
+	}
+}
+
+// changes is what a person is asked before a request that may change something.
+func (k *Kit) changes(method, url string) *loop.Approval {
+	if k.scope.Doc.Intrusiveness == task.Intrusive || slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions}, method) {
+		return nil
+	}
+	return &loop.Approval{
+		Action: clip(method+" "+url, maxReason), Reason: "A " + clip(method, 20) + " request may change something at the target.",
+		Risk: "Data may be written or deleted, and messages sent.",
+	}
+}
+
+func (k *Kit) callHTTP(ctx context.Context, a httpArgs, _ func(string)) (loop.Result, error) {
+	answer, err := k.web.send(ctx, webRequest(a))
+	if err != nil {
+		return loop.Result{}, err
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(answer.Body) // never fails
+	return loop.Result{
+		Text: answer.text(maxShown), Requests: 1,
+		Evidence: []string{fmt.Sprintf("http %s %s %d %x", a.Method, a.URL, answer.Status, sum.Sum64())},
+	}, nil
+}

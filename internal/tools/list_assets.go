@@ -1,0 +1,103 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Inventory is what a task's team knows of its assets, and how more is found out. Its
+// functions act for the owner of the task.
+type Inventory struct {
+	List   func(ctx context.Context, q asset.Query) (asset.Page, error)
+	Create func(ctx context.Context, n enumeration.NewEnumeration) (enumeration.Enumeration, error)
+	Find   func(ctx context.Context, enumerationID string) (enumeration.Enumeration, error)
+	Stop   func(ctx context.Context, enumerationID string) error
+}
+
+type assetsArgs struct {
+	Search       string   `json:"search"`
+	Host         string   `json:"host"`
+	Domain       []string `json:"domain"`
+	IP           string   `json:"ip"`
+	Port         string   `json:"port"`
+	StatusCode   string   `json:"status_code"`
+	Technologies string   `json:"technologies"`
+	Labels       string   `json:"labels"`
+	IsNew        *bool    `json:"is_new"`
+	Conditions   string   `json:"conditions"`
+	Enumeration  string   `json:"enumeration_id"`
+	Offset       int      `json:"offset"`
+}
+
+const (
+	maxAssets = 100 // that one call lists
+	maxOffset = 1 << 31
+)
+
+func (k *Kit) listAssets() action[assetsArgs] {
+	return action[assetsArgs]{
+		name: "list_assets", passive: true, repeatable: true,
+		schema: `{"type": "object", "properties": {"search": {"type": "string", "description": "a part of the host, the title, an address, a technology or a label"},
+			"host": {"type": "string", "description": "hosts, separated by commas; a * stands for anything"}, "domain": {"type": "array", "items": {"type": "string"}, "description": "hosts at and below these"},
+			"ip": {"type": "string", "description": "addresses and networks, separated by commas"}, "port": {"type": "string", "description": "ports, separated by commas"},
+			"status_code": {"type": "string", "description": "HTTP statuses, separated by commas"}, "technologies": {"type": "string", "description": "separated by commas, with a version or without"},
+			"labels": {"type": "string", "description": "separated by commas"}, "is_new": {"type": "boolean"}, "conditions": {"type": "string", "description": "such as status_code >= 400 && !(host ~ \"test\")"},
+			"enumeration_id": {"type": "string"}, "offset": {"type": "integer", "minimum": 0}}}`,
+		call: func(ctx context.Context, a assetsArgs, _ func(string)) (loop.Result, error) {
+			if a.Offset < 0 || a.Offset > maxOffset {
+				return loop.Result{}, fmt.Errorf("offset must be between 0 and %d", maxOffset)
+			}
+			filters := asset.Filters{
+				Search: a.Search, Host: a.Host, Domain: a.Domain, IP: a.IP, Port: a.Port, StatusCode: a.StatusCode, Technologies: a.Technologies, Labels: a.Labels, IsNew: a.IsNew, CustomFilter: a.Conditions,
+			}
+			if a.Enumeration != "" {
+				filters.EnumerationIDs = []string{a.Enumeration}
+			}
+			filter, err := filters.Parse(time.Now())
+			if err != nil {
+				return loop.Result{}, err
+			}
+			return k.assetLines(ctx, asset.Query{Filter: filter, Window: page.Window{Offset: a.Offset, Limit: maxAssets}})
+		},
+	}
+}
+
+// assetLines lists a page of assets for a model, one a line.
+func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error) {
+	p, err := k.Inventory.List(ctx, q)
+	if err != nil {
+		return loop.Result{}, err
+	}
+	lines := []string{fmt.Sprintf("%d assets, from %d on:", p.Total, q.Offset)}
+	r := loop.Result{}
+	for _, a := range p.Assets {
+		place := a.Host
+		if a.Port > 0 {
+			place = net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
+		}
+		line := strings.Join([]string{place, strings.Join(a.IP, ","), a.Service, a.URL, status(a.StatusCode), a.Title, a.Webserver, strings.Join(a.Technologies, ",")}, " | ")
+		if a.IsMissing {
+			line += " | not seen any more"
+		}
+		lines = append(lines, line)
+		r.Evidence = append(r.Evidence, "asset "+place)
+	}
+	r.Text = strings.Join(lines, "\n")
+	return r, nil
+}
+
+func status(code int) string {
+	if code == 0 {
+		return ""
+	}
+	return strconv.Itoa(code)
+}

@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// Methods are the HTTP methods that a template's requests use, as written.
+func Methods(t *syntax.Template) (out []string) {
+	add := func(method string) {
+		if method = strings.ToUpper(method); !slices.Contains(out, method) {
+			out = append(out, method)
+		}
+	}
+	for _, block := range t.HTTP {
+		for _, raw := range block.Raw {
+			if first := strings.Fields(withoutNotes(raw)); len(first) > 0 {
+				add(first[0])
+			}
+		}
+		switch {
+		case block.Method != "":
+			add(block.Method)
+		case len(block.Raw) == 0:
+			add(http.MethodGet)
+		}
+	}
+	return out
+}
+
+// withoutNotes is a raw request without the lines that begin with @, which say how it is
+// sent.
+func withoutNotes(raw string) string {
+	for strings.HasPrefix(strings.TrimSpace(raw), "@") {
+		_, rest, more := strings.Cut(strings.TrimSpace(raw), "\n")
+		if !more {
+			return ""
+		}
+		raw = rest
+	}
+	return raw
+}
+
+// readsOnly reports whether a template only reads: GET, HEAD and OPTIONS without payloads
+// and without changes to what a request holds, DNS and TLS.
+func readsOnly(t *syntax.Template) bool {
+	if len(t.TCP)+len(t.Websocket)+len(t.JavaScript)+len(t.Headless)+len(t.Code)+len(t.Workflows) > 0 || t.Flow != "" {
+		return false
+	}
+	for _, block := range t.HTTP {
+		if len(block.Fuzzing) > 0 || len(block.Payloads) > 0 || block.Unsafe || block.Race {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(Methods(t), func(m string) bool {
+		return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, m)
+	})
+}
+
+// Within reports whether the methods of a request's scope let a template be run.
+func Within(doc task.Scope, t *syntax.Template) bool {
+	return len(doc.Methods) == 0 || !slices.ContainsFunc(Methods(t), func(m string) bool { return !slices.Contains(doc.Methods, m) })
+}

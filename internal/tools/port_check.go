@@ -1,0 +1,86 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"golang.org/x/sync/errgroup"
+)
+
+type portsArgs struct {
+	Host  string `json:"host"`
+	Ports []int  `json:"ports"`
+}
+
+const (
+	maxPorts      = 200
+	portsAtOnce   = 16
+	portTimeout   = 3 * time.Second
+	portNotTested = "not tested"
+)
+
+func (k *Kit) portCheck() action[portsArgs] {
+	return action[portsArgs]{
+		name: "port_check", repeatable: true,
+		schema:   `{"type": "object", "required": ["host", "ports"], "properties": {"host": {"type": "string"}, "ports": {"type": "array", "maxItems": 200, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}}}`,
+		requests: func(a portsArgs) int { return len(a.Ports) },
+		call: func(ctx context.Context, a portsArgs, _ func(string)) (loop.Result, error) {
+			if len(a.Ports) == 0 || len(a.Ports) > maxPorts {
+				return loop.Result{}, fmt.Errorf("ports must have 1 to %d entries", maxPorts)
+			}
+			ports := a.Ports[:within(ctx, len(a.Ports))]
+			states := make([]string, len(ports))
+			var group errgroup.Group
+			group.SetLimit(portsAtOnce)
+			for i, port := range ports {
+				group.Go(func() error {
+					states[i] = k.portState(ctx, net.JoinHostPort(a.Host, strconv.Itoa(port)))
+					return nil
+				})
+			}
+			_ = group.Wait() // its functions return nothing
+			if ctx.Err() != nil {
+				return loop.Result{}, context.Cause(ctx)
+			}
+			r := loop.Result{Requests: len(ports)}
+			var lines []string
+			for i, port := range ports {
+				lines = append(lines, fmt.Sprintf("%d: %s", port, states[i]))
+				if states[i] == "open" {
+					r.Evidence = append(r.Evidence, fmt.Sprintf("open %s:%d", a.Host, port))
+				}
+			}
+			for _, port := range a.Ports[len(ports):] {
+				lines = append(lines, fmt.Sprintf("%d: %s", port, portNotTested))
+			}
+			r.Text = strings.Join(lines, "\n")
+			return r, nil
+		},
+	}
+}
+
+func (k *Kit) portState(ctx context.Context, addr string) string {
+	ctx, cancel := context.WithTimeout(ctx, portTimeout)
+	defer cancel()
+	conn, err := k.scope.Dial(ctx, "tcp", addr)
+	if err == nil {
+		_ = conn.Close() // nothing was sent on it
+		k.scope.sent.Add(1)
+		return "open"
+	}
+	if errs.Is(err, errs.Forbidden) {
+		return "refused: " + reason(err)
+	}
+	k.scope.sent.Add(1)
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+		return "no answer"
+	}
+	return "closed"
+}

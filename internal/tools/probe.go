@@ -1,0 +1,103 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"golang.org/x/sync/errgroup"
+)
+
+type probe struct{ *Kit }
+
+// probeOutput is what probe leaves for the other tools.
+type probeOutput struct {
+	Hosts    []host `json:"hosts"`
+	Requests int64  `json:"requests"` // sent to targets
+}
+
+type host struct {
+	Target string `json:"target"`           // as the plan names it
+	Alive  bool   `json:"alive"`            // something answered
+	Reason string `json:"reason,omitempty"` // why not
+	Alike  bool   `json:"alike,omitempty"`  // answers 2xx to every path
+}
+
+// probesAtOnce bounds the connections to targets of which nothing is known yet.
+const probesAtOnce = 32
+
+func (probe) Name() string { return agent.Probe }
+
+// Call asks each target in turn. It harms nothing when it is called again.
+func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
+	before := p.scope.sent.Load()
+	var targets []string
+	for t := range p.Plan.Expand() {
+		targets = append(targets, address(t))
+	}
+	hosts := make([]host, len(targets))
+	var mu sync.Mutex
+	done := 0
+	var group errgroup.Group
+	group.SetLimit(probesAtOnce)
+	for i, target := range targets {
+		group.Go(func() error {
+			hosts[i] = p.ask(ctx, target)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			emit(agent.Update{Text: target, Done: done, Total: len(targets)})
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return nothing
+	output, err := json.Marshal(probeOutput{hosts, p.scope.sent.Load() - before})
+	if err != nil {
+		return agent.Result{}, err
+	}
+	return agent.Result{Output: output, Words: probeWords(hosts)}, context.Cause(ctx)
+}
+
+func (p probe) ask(ctx context.Context, target string) host {
+	if ctx.Err() != nil {
+		return host{Target: target, Reason: "it was not asked in time"}
+	}
+	c, err := p.engine.Canary(ctx, target)
+	if err != nil {
+		return host{Target: target, Reason: reason(err)}
+	}
+	return host{Target: target, Alive: true, Alike: c.AnswersAlike}
+}
+
+// maxNamed is how many targets are named one by one in a sentence.
+const maxNamed = 5
+
+func probeWords(hosts []host) string {
+	alive := 0
+	var silent, walls []string
+	for _, h := range hosts {
+		if !h.Alive {
+			silent = append(silent, fmt.Sprintf("%s was not tested: %s.", h.Target, h.Reason))
+			continue
+		}
+		alive++
+		if h.Alike {
+			walls = append(walls, h.Target+" answers with success to every path, also to ones that cannot exist (a soft 404); what is found at a path there is not reported unless it differs.")
+		}
+	}
+	words := []string{fmt.Sprintf("%d of %d targets answered.", alive, len(hosts))}
+	words = append(words, firstFew(silent, "did not answer")...)
+	words = append(words, firstFew(walls, "answer alike")...)
+	return strings.Join(words, " ")
+}
+
+// firstFew is the first sentences, and how many more there are.
+func firstFew(sentences []string, what string) []string {
+	if len(sentences) <= maxNamed {
+		return sentences
+	}
+	return append(sentences[:maxNamed:maxNamed], fmt.Sprintf("%d more %s.", len(sentences)-maxNamed, what))
+}

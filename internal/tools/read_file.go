@@ -1,0 +1,102 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/file"
+)
+
+// Attached are the files that a task may read.
+type Attached struct {
+	Files []file.File
+	// Read gives up to n bytes of one of them from offset on.
+	Read func(f file.File, offset int64, n int) ([]byte, error)
+}
+
+type fileArgs struct {
+	Key    string `json:"key"`
+	Offset int64  `json:"offset"`
+	Length int    `json:"length"`
+}
+
+// maxPiece is how many bytes of a file one call reads.
+const maxPiece = 32 << 10
+
+func (k *Kit) readFile() action[fileArgs] {
+	return action[fileArgs]{
+		name: "read_file", passive: true, repeatable: true,
+		schema: `{"type": "object", "required": ["key"], "properties": {"key": {"type": "string", "description": "of an attached file"},
+			"offset": {"type": "integer", "minimum": 0, "description": "the byte to begin at; 0 when absent"},
+			"length": {"type": "integer", "minimum": 1, "maximum": 32768, "description": "bytes; 32768 when absent"}}}`,
+		call: func(_ context.Context, a fileArgs, _ func(string)) (loop.Result, error) {
+			i := slices.IndexFunc(k.Attached.Files, func(f file.File) bool { return f.Key == a.Key })
+			if i < 0 {
+				return loop.Result{}, errors.New("no file with this key is attached to this task")
+			}
+			text, err := k.Attached.piece(k.Attached.Files[i], a.Offset, a.Length)
+			return loop.Result{Text: text, Evidence: []string{fmt.Sprintf("file %s %d", a.Key, a.Offset)}}, err
+		},
+	}
+}
+
+// piece is a part of a file as text, with the place it is from.
+func (at Attached) piece(f file.File, offset int64, length int) (string, error) {
+	if length <= 0 || length > maxPiece {
+		length = maxPiece
+	}
+	if offset < 0 || offset > f.Size {
+		return "", fmt.Errorf("the file has %d bytes", f.Size)
+	}
+	data, err := at.Read(f, offset, length)
+	if err != nil {
+		return "", fmt.Errorf("the file cannot be read: %s", reason(err))
+	}
+	if !isProse(data) {
+		return "", fmt.Errorf("the file is no text: %s, %d bytes", f.MIME, f.Size)
+	}
+	end := offset + int64(len(data))
+	words := fmt.Sprintf("%s, bytes %d to %d of %d", f.Key, offset, end, f.Size)
+	if end < f.Size {
+		words += fmt.Sprintf("; go on with offset %d", end)
+	}
+	return words + "\n" + string(data), nil
+}
+
+// isProse says whether bytes can be read: UTF-8 without NUL, but for a character that is
+// cut at the ends.
+func isProse(data []byte) bool {
+	if bytes.IndexByte(data, 0) >= 0 {
+		return false
+	}
+	for range utf8.UTFMax - 1 { // an end without its beginning
+		if len(data) > 0 && !utf8.RuneStart(data[0]) {
+			data = data[1:]
+		}
+	}
+	for range utf8.UTFMax { // a beginning without its end
+		if r, size := utf8.DecodeLastRune(data); r != utf8.RuneError || size != 1 {
+			break
+		}
+		data = data[:len(data)-1]
+	}
+	return utf8.Valid(data)
+}
+
+// Previews are the attached files as a model is shown them when it begins: the beginning
+// of each that is text, less of it the more they are.
+func (at Attached) Previews() (out []loop.Attachment) {
+	for _, f := range at.Files {
+		text, err := at.piece(f, 0, max(256, min(4<<10, maxPiece/len(at.Files))))
+		if err != nil {
+			text = err.Error()
+		}
+		out = append(out, loop.Attachment{Name: f.Key, Text: text})
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package tools
+
+import (
+	"context"
+	"errors"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+type textArgs struct {
+	Targets  []string `json:"targets"`
+	Template string   `json:"template"`
+}
+
+// ownTemplate is where a template comes from that is in no catalogue.
+const ownTemplate = "task.yaml"
+
+// maxTemplate is the longest template text a model may write, in bytes.
+const maxTemplate = 64 << 10
+
+func (k *Kit) runTemplateText() action[textArgs] {
+	return action[textArgs]{
+		name: "run_template_text", repeatable: true,
+		schema:   `{"type": "object", "required": ["targets", "template"], "properties": {"targets": {"type": "array", "maxItems": 100, "items": {"type": "string"}}, "template": {"type": "string", "description": "the YAML text of one template"}}}`,
+		requests: func(a textArgs) int { return runCost * len(a.Targets) },
+		approval: func(a textArgs) *loop.Approval {
+			if k.scope.Doc.Intrusiveness == task.Intrusive {
+				return nil
+			}
+			t, err := syntax.Parse(ownTemplate, []byte(a.Template))
+			if err != nil || !harmful(t.Info.Tags) && readsOnly(t) {
+				return nil // an error is told by the call
+			}
+			return &loop.Approval{
+				Action: "run a template written for this task: " + clip(t.Info.Name, maxReason), Reason: "It sends more than requests that read.",
+				Risk: "Data may be written or deleted, and load may rise.",
+			}
+		},
+		call: func(ctx context.Context, a textArgs, say func(string)) (loop.Result, error) {
+			if len(a.Template) > maxTemplate {
+				return loop.Result{}, errors.New("the template is too long")
+			}
+			t, err := syntax.Parse(ownTemplate, []byte(a.Template))
+			if err != nil {
+				return loop.Result{}, err
+			}
+			if !Within(k.scope.Doc, t) {
+				return loop.Result{}, k.scope.refuse("the template "+t.ID, "it uses methods that are not in scope")
+			}
+			p, err := k.Templates.Compile(a.Template)
+			if err != nil {
+				return loop.Result{}, err
+			}
+			return k.run(ctx, a.Targets, []*program.Program{p}, &task.Proof{Template: a.Template}, say)
+		},
+	}
+}

@@ -1,0 +1,212 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+type runArgs struct {
+	Targets  []string `json:"targets"`
+	IDs      []string `json:"ids"`
+	Tags     []string `json:"tags"`
+	Severity []string `json:"severity"`
+}
+
+const (
+	// maxRun is how many templates one call runs.
+	maxRun = 500
+	// runCost is what a template sends to one target at most, as far as a budget sets it aside.
+	runCost = 20
+)
+
+// harmful are the tags of templates that may change or disturb a target.
+func harmful(tags []string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		return slices.Contains([]string{"intrusive", "dos", "fuzz", "fuzzing", "brute", "brute-force", "bruteforce", "default-login"}, strings.ToLower(tag))
+	})
+}
+
+func (k *Kit) runTemplates() action[runArgs] {
+	return action[runArgs]{
+		name: "run_templates", repeatable: true,
+		schema: `{"type": "object", "required": ["targets"], "properties": {"targets": {"type": "array", "maxItems": 100, "items": {"type": "string"}},
+			"ids": {"type": "array", "items": {"type": "string"}}, "tags": {"type": "array", "items": {"type": "string"}},
+			"severity": {"type": "array", "items": {"type": "string", "enum": ["critical", "high", "medium", "low", "info"]}}}}`,
+		requests: func(a runArgs) int {
+			if len(a.IDs) > 0 {
+				return runCost * len(a.IDs) * len(a.Targets)
+			}
+			return runCost * maxRun * len(a.Targets)
+		},
+		approval: k.approveRun,
+		call: func(ctx context.Context, a runArgs, say func(string)) (loop.Result, error) {
+			chosen, note, err := k.choose(ctx, a)
+			if err != nil {
+				return loop.Result{}, err
+			}
+			r, err := k.run(ctx, a.Targets, chosen, nil, say)
+			r.Text = strings.TrimSpace(note + "\n" + r.Text)
+			return r, err
+		},
+	}
+}
+
+// approveRun asks for a person's word where harmful templates are asked for by name.
+func (k *Kit) approveRun(a runArgs) *loop.Approval {
+	if k.scope.Doc.Intrusiveness == task.Intrusive {
+		return nil
+	}
+	named := harmful(a.Tags)
+	if len(a.IDs) > 0 && !named {
+		known, err := k.Templates.Known(context.Background())
+		named = err != nil || slices.ContainsFunc(known, func(t catalog.Known) bool { return harmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
+	}
+	if !named {
+		return nil
+	}
+	return &loop.Approval{
+		Action: clip("run templates "+strings.Join(slices.Concat(a.IDs, a.Tags), ", ")+" on "+strings.Join(a.Targets, ", "), maxReason),
+		Reason: "Some of these templates try to log in, guess, or send what a target may not expect.",
+		Risk:   "Accounts may be locked, load may rise, and data may change.",
+	}
+}
+
+// choose finds the templates that a call asks for. Those that may do harm are among them
+// only when they are asked for by name.
+func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program, note string, err error) {
+	if len(a.IDs)+len(a.Tags)+len(a.Severity) == 0 {
+		return nil, "", errors.New("say which templates: by ids, tags or severity")
+	}
+	known, err := k.Templates.Known(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	search, left := searchArgs{Tags: a.Tags, Severity: a.Severity}, 0
+	var ids []string
+	for _, t := range known {
+		byName := slices.ContainsFunc(a.IDs, func(id string) bool { return strings.EqualFold(id, t.WrittenID) })
+		bySearch := len(a.IDs) == 0 && search.picks(t)
+		switch {
+		case !byName && !bySearch:
+		case bySearch && harmful(t.Tags) && !harmful(a.Tags), len(ids) == maxRun:
+			left++
+		default:
+			ids = append(ids, t.ID)
+		}
+	}
+	found, err := k.Templates.Find(ctx, ids)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		ok, err := k.mayRun(ctx, id)
+		if err != nil {
+			return nil, "", err
+		}
+		if !ok {
+			left++
+			continue
+		}
+		chosen = append(chosen, found[id])
+	}
+	if left > 0 {
+		note = fmt.Sprintf("%d templates were left out: they may do harm and were not asked for by name, use methods that are not in scope, or are more than %d.", left, maxRun)
+	}
+	return chosen, note, nil
+}
+
+// mayRun reports whether the methods of a template are in scope.
+func (k *Kit) mayRun(ctx context.Context, id string) (bool, error) {
+	if len(k.scope.Doc.Methods) == 0 {
+		return true, nil
+	}
+	text, err := k.Templates.Text(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	t, err := syntax.Parse(id, text)
+	return err == nil && Within(k.scope.Doc, t), nil // what cannot be read is not run
+}
+
+// run runs programs on targets and stores each match at once, not verified yet. proof is
+// how a match of a text that is in no catalogue is shown again.
+func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Program, proof *task.Proof, say func(string)) (loop.Result, error) {
+	if len(targets) == 0 || len(targets) > maxTargets {
+		return loop.Result{}, fmt.Errorf("targets must have 1 to %d entries", maxTargets)
+	}
+	if len(chosen) == 0 {
+		return loop.Result{Text: "There is no such template."}, nil
+	}
+	before := k.scope.sent.Load()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var matches []match
+	scan := engine.Scan{Targets: targets, Programs: chosen, OnEvent: func(e engine.Event) {
+		m, err := k.keep(ctx, targetOf(targets, e), e, proof)
+		if err != nil {
+			stop(fmt.Errorf("storing a finding: %w", err))
+		}
+		matches = append(matches, m)
+	}, OnProgress: func(p engine.Progress) { say(fmt.Sprintf("%d of %d checks, %d requests", p.Done, p.Total, p.Requests)) }}
+	if allowed := loop.Allowance(ctx); allowed < 1<<30 {
+		scan.MaxRequests = max(1, allowed)
+	}
+	report, err := k.engine.Run(ctx, scan)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	r := loop.Result{Requests: int(k.scope.sent.Load() - before)}
+	if report == nil {
+		return r, err
+	}
+	r.Text = scanWords(len(targets), len(chosen), report.Requests, report.Counts())
+	var ids []string
+	for _, m := range matches {
+		r.Text += "\n" + m.words
+		r.Evidence = append(r.Evidence, m.key)
+		ids = append(ids, m.issue)
+	}
+	if len(ids) > 0 {
+		var jerr error
+		if r.Finding, jerr = json.Marshal(candidate{ids}); jerr != nil {
+			return r, jerr
+		}
+	}
+	return r, err
+}
+
+// match is one that is stored.
+type match struct{ issue, key, words string }
+
+func (k *Kit) keep(ctx context.Context, target string, e engine.Event, proof *task.Proof) (match, error) {
+	var id string
+	var err error
+	if proof == nil {
+		id, err = k.Run.Found(ctx, target, e)
+	} else {
+		id, err = k.Run.Propose(ctx, task.Issue{
+			Severity: strings.ToLower(string(e.Info.Severity)), Title: e.Info.Name, Description: e.Info.Description, Remediation: e.Info.Remediation,
+			TemplateID: e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e, Proof: proof,
+		})
+	}
+	words := fmt.Sprintf("match: %s [%s] at %s, issue %s", e.TemplateID, e.Info.Severity, e.MatchedAt, id)
+	if e.MatcherName != "" {
+		words += ", " + e.MatcherName
+	}
+	if len(e.ExtractedResults) > 0 {
+		words += ", extracted " + clip(strings.Join(e.ExtractedResults, ", "), maxReason)
+	}
+	return match{id, "match " + e.TemplateID + " " + e.MatchedAt + " " + e.MatcherName, words}, err
+}

@@ -1,0 +1,118 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+)
+
+type verify struct{ *Kit }
+
+func (verify) Name() string { return agent.Verify }
+
+type verifyOutput struct {
+	Verified   int   `json:"verified"`
+	Unverified int   `json:"unverified"`
+	Requests   int64 `json:"requests"` // sent to targets
+}
+
+// The reasons for which a match is not reported, as they end the sentence "Not
+// reported, because …".
+const (
+	notAgain   = "a second, independent request did not show it again"
+	everywhere = "the host answers the same at a path that cannot exist"
+	anyway     = "the host answers the same without what was sent to it"
+)
+
+// Call looks at each match that has no verdict yet, so that after a restart it goes on
+// where it was.
+func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
+	before := v.scope.sent.Load()
+	issues, err := v.Run.Unchecked(ctx)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	programs := map[string]*program.Program{}
+	for _, p := range v.Programs {
+		programs[p.ID] = p
+	}
+	for i, issue := range issues {
+		if ctx.Err() != nil {
+			break
+		}
+		if err := v.judge(ctx, issue, programs[issue.TemplateID]); err != nil {
+			return agent.Result{}, err
+		}
+		emit(agent.Update{Text: issue.MatchedAt, Done: i + 1, Total: len(issues)})
+	}
+	all, err := v.Run.Issues(context.WithoutCancel(ctx))
+	if err != nil {
+		return agent.Result{}, err
+	}
+	var out verifyOutput
+	for _, issue := range all {
+		switch issue.Verification {
+		case task.Verified:
+			out.Verified++
+		case task.Unverified:
+			out.Unverified++
+		}
+	}
+	out.Requests = v.scope.sent.Load() - before
+	output, err := json.Marshal(out)
+	words := fmt.Sprintf("Of %d matches, %d were shown again by a second, independent request.", len(all), out.Verified)
+	if len(all) == 0 {
+		words = ""
+	}
+	return agent.Result{Output: output, Words: words}, errors.Join(err, context.Cause(ctx))
+}
+
+// judge gives one match its verdict. An error is about the verdict's record only.
+func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program) error {
+	if p == nil {
+		return v.Run.Doubt(ctx, issue, "its template is no longer there")
+	}
+	again, shown, err := v.engine.Confirm(ctx, issue.Target, p, issue.Event)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // interrupted: the match keeps its place for the next run
+	}
+	if err != nil {
+		return v.Run.Doubt(ctx, issue, "the second request failed: "+reason(err))
+	}
+	if !shown {
+		return v.Run.Doubt(ctx, issue, notAgain)
+	}
+	alike, err := v.everywhere(ctx, issue, p)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // as above
+	}
+	if err != nil {
+		return v.Run.Doubt(ctx, issue, "the control request failed: "+reason(err))
+	}
+	switch {
+	case alike && issue.Event.Fuzzed:
+		return v.Run.Doubt(ctx, issue, anyway)
+	case alike:
+		return v.Run.Doubt(ctx, issue, everywhere)
+	}
+	means := v.distilled(ctx, issue, again)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // as above
+	}
+	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: means})
+}
+
+// everywhere reports whether a finding that is about one path shows at a path beside it
+// that cannot exist, and whether one of a payload shows without it.
+func (v verify) everywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
+	if !engine.Controls(p, issue.Event) {
+		return false, nil
+	}
+	return v.engine.Control(ctx, issue.Target, p, issue.Event)
+}

@@ -1,0 +1,192 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// times is how often a finding must show again.
+const times = 3
+
+func (k *Kit) verifyIssue() action[idArgs] {
+	return action[idArgs]{
+		name: "verify_issue", repeatable: true,
+		schema:   `{"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "description": "of an issue"}}}`,
+		requests: func(idArgs) int { return times + 1 + distillCost },
+		call: func(ctx context.Context, a idArgs, _ func(string)) (loop.Result, error) {
+			issue, err := k.Run.Issue(ctx, a.ID)
+			if err != nil {
+				return loop.Result{}, err
+			}
+			j, err := k.judge(ctx, issue, times)
+			return loop.Result{
+				Text: fmt.Sprintf("%s: shown %d of %d times. %s", j.Verdict, j.Confirmed, j.Tried, j.Reason), Requests: j.Requests,
+				Evidence: []string{"verdict " + a.ID + " " + j.Verdict},
+			}, err
+		},
+	}
+}
+
+// Verify judges the issues of a candidate, each by itself, and stores each verdict. What
+// it comes to is confirmed when one of them is.
+func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.Judgement, error) {
+	var c candidate
+	if err := json.Unmarshal(finding, &c); err != nil {
+		return loop.Judgement{}, fmt.Errorf("the finding: %w", err)
+	}
+	sum := loop.Judgement{Verdict: loop.FalsePositive}
+	var lines []string
+	for _, id := range c.Issues {
+		issue, err := k.Run.Issue(ctx, id)
+		if err != nil {
+			return sum, err
+		}
+		j, err := k.judge(ctx, issue, n)
+		if err != nil {
+			return sum, err
+		}
+		sum.Confirmed, sum.Tried, sum.Requests = sum.Confirmed+j.Confirmed, sum.Tried+j.Tried, sum.Requests+j.Requests
+		switch {
+		case j.Verdict == loop.Confirmed, j.Verdict == loop.Inconclusive && sum.Verdict == loop.FalsePositive:
+			sum.Verdict = j.Verdict
+		}
+		lines = append(lines, clip(issue.Title, maxReason)+" at "+clip(issue.MatchedAt, maxReason)+": "+j.Verdict)
+	}
+	evidence, err := json.Marshal(lines)
+	sum.Evidence = evidence
+	return sum, err
+}
+
+// judge shows an issue again n times, from its evidence alone, and stores the verdict.
+// An issue that has one keeps it, with what it cost.
+func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgement, error) {
+	switch {
+	case issue.Judged.Verdict != "":
+		return issue.Judged, nil
+	case issue.Verification == task.Verified:
+		last := issue.Evidence[len(issue.Evidence)-1]
+		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: last.Confirmed, Tried: last.Tried}, nil
+	case issue.Verification == task.Unverified:
+		return loop.Judgement{Verdict: loop.FalsePositive, Reason: issue.Note}, nil
+	}
+	before := k.scope.sent.Load()
+	j, last, err := k.weigh(ctx, issue, n)
+	if err != nil {
+		return j, err
+	}
+	var means *task.Means
+	if j.Verdict == loop.Confirmed {
+		if means = k.distilled(ctx, issue, last); ctx.Err() != nil {
+			return j, context.Cause(ctx)
+		}
+	}
+	j.Requests = int(k.scope.sent.Load() - before)
+	issue.Judged = j
+	if j.Verdict == loop.Confirmed {
+		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: means})
+	}
+	return j, k.Run.Doubt(ctx, issue, strings.TrimRight(j.Reason, "."))
+}
+
+// weigh shows an issue again n times, and says what that comes to and what was seen last.
+// The error is that of ctx.
+func (k *Kit) weigh(ctx context.Context, issue task.Issue, n int) (j loop.Judgement, last engine.Event, err error) {
+	again, control, err := k.means(ctx, issue)
+	if err != nil {
+		return loop.Judgement{Verdict: loop.Inconclusive, Reason: "it could not be looked at again: " + reason(err)}, last, context.Cause(ctx)
+	}
+	for range n {
+		event, shown, err := again(ctx)
+		if ctx.Err() != nil {
+			return j, last, context.Cause(ctx)
+		}
+		j.Tried++
+		switch {
+		case err != nil:
+			j.Reason = reason(err)
+		case shown:
+			j.Confirmed++
+			last = event
+		}
+	}
+	switch {
+	case j.Confirmed == 0 && j.Reason == "":
+		j.Verdict, j.Reason = loop.FalsePositive, notAgain
+	case j.Confirmed < n:
+		j.Verdict = loop.Inconclusive
+		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, n, j.Reason))
+	default:
+		alike, err := control(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return j, last, context.Cause(ctx)
+		case err != nil:
+			j.Verdict, j.Reason = loop.Inconclusive, "the control request failed: "+reason(err)
+		case alike:
+			j.Verdict, j.Reason = loop.FalsePositive, everywhere
+		default:
+			j.Verdict = loop.Confirmed
+		}
+	}
+	return j, last, nil
+}
+
+// means are how an issue is shown again, and how it is seen whether it shows everywhere.
+func (k *Kit) means(ctx context.Context, issue task.Issue) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
+	if p := issue.Proof; p != nil && p.Template == "" {
+		again = func(ctx context.Context) (engine.Event, bool, error) {
+			e, why, err := k.show(ctx, *p, "")
+			return e, why == "", err
+		}
+		return again, func(ctx context.Context) (bool, error) { return k.beside(ctx, *p) }, nil
+	}
+	p, err := k.program(ctx, issue)
+	if err != nil {
+		return nil, nil, err
+	}
+	again = func(ctx context.Context) (engine.Event, bool, error) {
+		return k.engine.Confirm(ctx, issue.Target, p, issue.Event)
+	}
+	return again, func(ctx context.Context) (bool, error) {
+		if !engine.Controls(p, issue.Event) {
+			return false, nil
+		}
+		return k.engine.Control(ctx, issue.Target, p, issue.Event)
+	}, nil
+}
+
+// beside reports whether what a proof finds at a path also shows at one beside it that
+// cannot exist. Of a site's root, and of what an answer lacks, that says nothing.
+func (k *Kit) beside(ctx context.Context, p task.Proof) (bool, error) {
+	u, err := url.Parse(p.URL)
+	if err != nil || len(p.Contains) == 0 || strings.Trim(u.Path, "/") == "" {
+		return false, err
+	}
+	_, why, err := k.show(ctx, p, path.Join(path.Dir(strings.TrimSuffix(u.Path, "/")), ids.Random(12)+path.Ext(u.Path)))
+	return why == "", err
+}
+
+// program is the template that found an issue.
+func (k *Kit) program(ctx context.Context, issue task.Issue) (*program.Program, error) {
+	if issue.Proof != nil {
+		return k.Templates.Compile(issue.Proof.Template)
+	}
+	found, err := k.Templates.Find(ctx, []string{issue.TemplateID})
+	if err != nil {
+		return nil, err
+	}
+	if p := found[issue.TemplateID]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("its template %s is no longer there", issue.TemplateID)
+}

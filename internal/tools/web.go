@@ -1,0 +1,154 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+)
+
+const (
+	webTimeout = 20 * time.Second
+	maxBody    = 512 << 10 // bytes of an answer that are read
+	maxShown   = 64 << 10  // bytes of it that a tool returns
+)
+
+// web speaks HTTP within a scope, one request at a time, following no redirect.
+type web struct {
+	scope     *scope
+	transport *http.Transport
+
+	mu   sync.Mutex
+	jars map[string]http.CookieJar // by session
+}
+
+func newWeb(s *scope) *web {
+	return &web{scope: s, jars: map[string]http.CookieJar{}, transport: &http.Transport{
+		Proxy: nil, DialContext: s.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}, //nolint:gosec // targets are looked at as they are
+		TLSHandshakeTimeout: webTimeout, MaxResponseHeaderBytes: maxBody, IdleConnTimeout: webTimeout, MaxIdleConns: 16,
+	}}
+}
+
+func (w *web) close() { w.transport.CloseIdleConnections() }
+
+// webRequest is one request. A session remembers cookies; without one nothing is.
+type webRequest struct {
+	Method  string
+	URL     string
+	Headers map[string]string
+	Body    string
+	Session string
+}
+
+// webAnswer is what came back.
+type webAnswer struct {
+	Status  int
+	Proto   string
+	Header  http.Header
+	Body    []byte
+	Cut     bool // there was more of it
+	Request string
+}
+
+// send sends one request when it is in scope.
+func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
+	if r.Method == "" {
+		r.Method = http.MethodGet
+	}
+	u, err := url.Parse(r.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("url must begin with http:// or https:// and name a host")
+	}
+	if err := w.scope.allows(r.Method, u); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, webTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, r.Method, u.String(), strings.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("the request: %w", err)
+	}
+	req.Header.Set("User-Agent", "Mozilla/5.0 (compatible; Vedette)")
+	for name, value := range r.Headers {
+		if http.CanonicalHeaderKey(name) == "Host" {
+			req.Host = value
+			continue
+		}
+		req.Header.Set(name, value)
+	}
+	client := &http.Client{Transport: w.transport, Jar: w.jar(r.Session), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if err := w.scope.take(); err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil && len(body) == 0 {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	a := &webAnswer{Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header, Body: body, Request: requestText(req, r.Body)}
+	if len(body) > maxBody {
+		a.Body, a.Cut = body[:maxBody], true
+	}
+	return a, nil
+}
+
+// jar is a session's cookies.
+func (w *web) jar(session string) http.CookieJar {
+	if session == "" {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.jars[session] == nil {
+		w.jars[session], _ = cookiejar.New(nil) // it never fails
+	}
+	return w.jars[session]
+}
+
+func requestText(r *http.Request, body string) string {
+	host := r.Host
+	if host == "" {
+		host = r.URL.Host
+	}
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", r.Method, r.URL.RequestURI(), host, headerText(r.Header), body)
+}
+
+// headerText is a header in the order of its names.
+func headerText(h http.Header) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, value := range h[name] {
+			b.WriteString(name + ": " + value + "\r\n")
+		}
+	}
+	return b.String()
+}
+
+// text is the answer as a person reads it, the body cut to most bytes.
+func (a *webAnswer) text(most int) string {
+	body, cut := a.Body, a.Cut
+	if len(body) > most {
+		body, cut = body[:most], true
+	}
+	text := fmt.Sprintf("%s %d %s\r\n%s\r\n%s", a.Proto, a.Status, http.StatusText(a.Status), headerText(a.Header), bytes.ToValidUTF8(body, []byte("\uFFFD")))
+	if cut {
+		text += "\n… (cut)"
+	}
+	return engine.Clean(text)
+}
