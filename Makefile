@@ -30,7 +30,7 @@ ASSETS    ?= 0
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race fuzz kill bench lab seed lint fmt fmt-check vet house gen drift oracle bench-oracle check clean
+.PHONY: help build run demo test race fuzz kill bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
 
 help: ## print this list
 	@echo "Vedette: make TARGET"
@@ -52,7 +52,7 @@ test: ## run every test (as root on Debian, installs what it needs when missing)
 	@scripts/test $(TESTFLAGS) ./...
 
 # SQLite in Go shares none of our memory between threads, and is five times as slow when it is watched.
-race: ## run the tests of the concurrent rooms under the race detector
+race: ## run the tests of the concurrent packages under the race detector
 	@scripts/need go postgres nginx cc
 	@CGO_ENABLED=1 scripts/test -race -gcflags='modernc.org/...=-race=false' -skip '$(UNWATCHED)' $(TESTFLAGS) $(RACE)
 
@@ -101,8 +101,8 @@ fmt-check:
 vet:
 	go vet ./...
 
-house: ## hold the code against the tables of ARCHITECTURE.md
-	go test -count=1 -run '^TestHouse' .
+architecture: ## check imports and sizes against the tables of ARCHITECTURE.md
+	go test -count=1 -run '^TestArchitecture' .
 
 gen: build ## write api/*.openapi.yaml from the code
 	mkdir -p api
@@ -123,7 +123,7 @@ bench-oracle: ## the same beside nuclei and ffuf: requests, CPU, memory, finding
 	@scripts/need go nginx ffuf
 	@oracle/run bench
 
-check: fmt-check vet house test race drift lint ## all that CI runs
+check: fmt-check vet architecture test race drift lint ## all that CI runs
 
 clean: ## remove what was built (not ./data)
 	rm -rf bin
