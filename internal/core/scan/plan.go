@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -40,7 +41,7 @@ type piece struct {
 
 // cut makes chunks of bounded cost: some targets with all templates or, where those are
 // too many for one target, one target with some.
-func cut(targets []string, templates []Template) (out []piece) {
+func cut(targets []string, templates []catalog.Known) (out []piece) {
 	total := 0
 	for _, t := range templates {
 		total += max(1, t.Requests)
@@ -103,7 +104,7 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	if err != nil {
 		return err
 	}
-	templates = slices.DeleteFunc(templates, func(t Template) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
+	templates = slices.DeleteFunc(templates, func(t catalog.Known) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
 	switch {
 	case len(targets) == 0:
 		return ss.fail(ctx, a, "Every target is excluded.")
@@ -121,7 +122,7 @@ func (ss *Scans) fail(ctx context.Context, a BeginArgs, why string) error {
 }
 
 // write stores the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) write(ctx context.Context, a BeginArgs, targets []string, templates []Template) error {
+func (ss *Scans) write(ctx context.Context, a BeginArgs, targets []string, templates []catalog.Known) error {
 	pieces := cut(targets, templates)
 	ids := make([]string, len(templates))
 	for i, t := range templates {

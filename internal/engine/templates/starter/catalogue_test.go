@@ -4,10 +4,10 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/core/catalog/starter"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/templates/starter"
 )
 
 // templates parses the whole catalogue, in the order of its paths, and refuses ids

@@ -12,6 +12,7 @@ type Allow struct {
 	Headless       bool // templates that drive a browser
 	Code           bool // signed templates that run programs on this machine; allows SelfContained, too
 	DAST           bool // fuzzing templates, and then nothing but these and global matchers
+	Mixed          bool // fuzzing templates beside all others: to check and to list them, no scan runs both
 	SelfContained  bool // templates that do not ask the target
 	GlobalMatchers bool // templates that judge the answers to all others; else they are plain ones
 	File           bool // templates that read files of this machine
@@ -35,14 +36,32 @@ const (
 	SkippedUnsigned      Reason = "unsigned"
 )
 
-// gate says why a template is not run, "" when it is.
-func (a Allow) gate(t *syntax.Template) Reason {
+// AllowAll allows every kind of template at once.
+func AllowAll() Allow {
+	return Allow{Mixed: true, Headless: true, Code: true, SelfContained: true, GlobalMatchers: true, File: true}
+}
+
+// idOf is the id that no two templates of a scan may have in common. Fuzzing templates may
+// share theirs with others: no scan runs both.
+func (a Allow) idOf(t *syntax.Template) string {
+	if a.Mixed && isFuzzing(t) {
+		return "dast " + t.ID // no id has a space
+	}
+	return t.ID
+}
+
+func isFuzzing(t *syntax.Template) bool {
+	return slices.ContainsFunc(t.HTTP, func(b syntax.HTTP) bool { return len(b.Fuzzing) > 0 }) ||
+		slices.ContainsFunc(t.Headless, func(b syntax.Headless) bool { return len(b.Fuzzing) > 0 })
+}
+
+// excludes says why a template does not run; "" when it runs.
+func (a Allow) excludes(t *syntax.Template) Reason {
 	has := func(protocol string) bool { return slices.Contains(t.Protocols, protocol) }
 	http := func(is func(syntax.HTTP) bool) bool { return slices.ContainsFunc(t.HTTP, is) }
-	fuzzing := http(func(b syntax.HTTP) bool { return len(b.Fuzzing) > 0 }) ||
-		slices.ContainsFunc(t.Headless, func(b syntax.Headless) bool { return len(b.Fuzzing) > 0 })
+	fuzzing := isFuzzing(t)
 	switch {
-	case fuzzing && !a.DAST:
+	case fuzzing && !a.DAST && !a.Mixed:
 		return SkippedFuzzing
 	case a.DAST && !fuzzing && !http(func(b syntax.HTTP) bool { return b.GlobalMatchers }):
 		return SkippedNotFuzzing

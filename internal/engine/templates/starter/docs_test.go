@@ -22,10 +22,10 @@ func TestTable(t *testing.T) {
 The %d templates that every Vedette carries in its binary. Each is harmless: it sends
 GET, HEAD or OPTIONS requests and changes nothing. Each has test cases with a server
 that must be found and a look-alike that must not, in
-`+"`internal/catalog/starter/testdata`"+`.
+`+"`internal/engine/templates/starter/testdata`"+`.
 
 This page is written by a test; after a change of the catalogue run
-`+"`go test ./internal/catalog/starter -run TestTable -update`"+`.
+`+"`go test ./internal/engine/templates/starter -run TestTable -update`"+`.
 
 | id | name | severity | tags |
 |---|---|---|---|
