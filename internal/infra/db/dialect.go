@@ -66,5 +66,5 @@ func (d Dialect) rebind(query string) string {
 
 // expand puts the dialect's words into a migration.
 func (d Dialect) expand(script string) string {
-	return strings.NewReplacer("$JSON", d.jsonType, "$BYTES", d.bytesType).Replace(script)
+	return strings.NewReplacer("$JSON", d.jsonType, "$BYTES", d.bytesType).Replace(d.expandLists(script))
 }

@@ -1,0 +1,252 @@
+package list
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// Page answers a list of a team's rows.
+func (x *Index) Page(ctx context.Context, q db.Querier, team string, query Query) (p Page, err error) {
+	p.Numbers, p.End = []int64{}, 1
+	s, err := x.search(ctx, q, team, query)
+	if err != nil || s.team == 0 {
+		return p, err
+	}
+	var last int64
+	err = q.QueryRow(ctx, `SELECT coalesce(max(key), 0) FROM `+x.Name+`_list WHERE key < ? AND key >= ?`, s.high, keyOf(s.team, 0)).Scan(&last)
+	if err != nil {
+		return p, err
+	}
+	if p.End = noOf(last) + 1; query.Before > 0 {
+		p.End = min(p.End, query.Before)
+	}
+	if len(query.Orders) == 0 {
+		err = s.arrival(ctx, &p, query)
+	} else {
+		err = s.ordered(ctx, &p, query)
+	}
+	if err != nil || query.WithoutTotal {
+		return p, err
+	}
+	if p.Total > 0 {
+		return p, nil
+	}
+	p.Total, p.TotalIsEstimate, err = s.total(ctx)
+	if more := query.Offset + len(p.Numbers); len(p.Numbers) > 0 && p.Total < more {
+		p.Total = more // what is on pages is there
+	}
+	return p, err
+}
+
+// arrival fills a page in order of arrival.
+func (s *search) arrival(ctx context.Context, p *Page, query Query) error {
+	skip, want := query.Offset, query.Limit
+	if s.index.exact && (!s.arrays || s.index.text == "") && skip > 0 { // the database passes over them faster
+		hits, err := s.find(ctx, s.low, s.high, query.Oldest, want+1, skip)
+		p.take(hits, 0, want, query.Oldest)
+		return err
+	}
+	var found []hit
+	err := s.each(ctx, s.low, s.high, query.Oldest, want+1, func(hits []hit) bool {
+		n := min(skip, len(hits))
+		skip, found = skip-n, append(found, hits[n:]...)
+		return len(found) <= want
+	})
+	p.take(found, 0, want, query.Oldest)
+	return err
+}
+
+// take puts a part of hits on a page of an unsorted list.
+func (p *Page) take(hits []hit, from, want int, asc bool) {
+	from = min(from, len(hits))
+	shown := hits[from:min(len(hits), from+want)]
+	p.Numbers = numbersOf(shown)
+	if len(shown) > 0 && len(hits) > from+want {
+		if p.Next = noOf(shown[len(shown)-1].key); asc {
+			p.Next++
+		}
+	}
+}
+
+// ordered fills a page in another order.
+func (s *search) ordered(ctx context.Context, p *Page, query Query) error {
+	if s.index.text != "" || !s.index.exact {
+		all, ok, err := s.few(ctx, s.low, s.high)
+		if err != nil {
+			return err
+		}
+		if ok {
+			p.Total = len(all)
+			return s.sortFew(ctx, p, numbersOf(all), query)
+		}
+	}
+	if done, err := s.grouped(ctx, p, query); done || err != nil {
+		return err
+	}
+	return s.walkOrder(ctx, p, query)
+}
+
+// by is the ORDER BY clause: of equal rows the newest comes first.
+func (s *search) by(orders []Order) string {
+	var b strings.Builder
+	b.WriteString(" ORDER BY ")
+	for _, o := range orders {
+		b.WriteString(o.Column + direction(o.Desc) + ", ")
+	}
+	return b.String() + s.x.number() + " DESC"
+}
+
+func (s *search) sortFew(ctx context.Context, p *Page, numbers []int64, query Query) error {
+	cond, arg := among(s.x.number(), s.q, numbers)
+	return s.read(ctx, p, "SELECT "+s.x.number()+" FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND "+cond+s.by(query.Orders)+
+		" LIMIT ? OFFSET ?", s.teamID, arg, query.Limit, query.Offset)
+}
+
+func (s *search) read(ctx context.Context, p *Page, text string, args ...any) error {
+	rows, err := s.q.Query(ctx, text, args...)
+	p.Numbers, err = db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
+	return err
+}
+
+// grouped fills a page group by group, where the order is that of a facet with few values.
+func (s *search) grouped(ctx context.Context, p *Page, query Query) (done bool, err error) {
+	o := query.Orders[0]
+	if o.Facet == "" || len(query.Orders) > 1 {
+		return false, nil
+	}
+	values, err := s.values(ctx, o.Facet, limits.groups+1)
+	if err != nil || len(values) > limits.groups {
+		return false, err
+	}
+	if o.Desc {
+		slices.Reverse(values)
+	}
+	skip := query.Offset
+	for _, value := range values {
+		group := *s
+		one, err := s.resolve(ctx, Has(o.Facet, value))
+		if err != nil {
+			return false, err
+		}
+		group.filter = All(one, s.filter)
+		group.cols, group.index = columns(group.filter), group.narrow(group.filter)
+		if skip > 0 {
+			n, estimate, err := group.total(ctx)
+			if err != nil {
+				return false, err
+			}
+			if estimate && n <= skip { // it is not known where the next group begins
+				p.Numbers = p.Numbers[:0]
+				return false, nil
+			}
+			if n <= skip {
+				skip -= n
+				continue
+			}
+		}
+		var part Page
+		if err := group.arrival(ctx, &part, Query{Offset: skip, Limit: query.Limit - len(p.Numbers)}); err != nil {
+			return false, err
+		}
+		p.Numbers, skip = append(p.Numbers, part.Numbers...), 0
+		if len(p.Numbers) == query.Limit {
+			break
+		}
+	}
+	return true, nil
+}
+
+// walkOrder fills a page from the service's index of an order.
+func (s *search) walkOrder(ctx context.Context, p *Page, query Query) error {
+	text := "SELECT " + s.x.number() + " FROM " + s.x.Table + " WHERE " + s.x.team() + " = ?"
+	args := []any{s.teamID}
+	if s.low > keyOf(s.team, 0) || s.high < keyOf(s.team+1, 0) {
+		text += " AND " + s.x.number() + " >= ? AND " + s.x.number() + " < ?"
+		args = append(args, noOf(s.low), s.high-keyOf(s.team, 0))
+	}
+	text += s.by(query.Orders)
+	if s.index.text == "" && s.index.exact {
+		return s.read(ctx, p, text+" LIMIT ? OFFSET ?", append(args, query.Limit, query.Offset)...)
+	}
+	skip := query.Offset
+	take := func(numbers []int64) bool {
+		n := min(skip, len(numbers))
+		skip, numbers = skip-n, numbers[n:]
+		p.Numbers = append(p.Numbers, numbers[:min(len(numbers), query.Limit-len(p.Numbers))]...)
+		return len(p.Numbers) < query.Limit
+	}
+	if query.Offset+query.Limit <= limits.walkMost/4 {
+		full, err := s.walkEntries(ctx, text, args, take)
+		if err != nil || full {
+			return err
+		}
+		p.Numbers, skip = p.Numbers[:0], query.Offset
+	}
+	all, n, err := s.enumerate(ctx)
+	if err != nil {
+		return err
+	}
+	p.Total = n
+	rows, err := s.q.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var no int64
+		if err := rows.Scan(&no); err != nil {
+			return err
+		}
+		if int(no/64) < len(all) && all[no/64]&(1<<(no%64)) != 0 && !take([]int64{no}) {
+			return nil
+		}
+	}
+	return rows.Err()
+}
+
+// walkEntries checks the entries of the first walkMost rows of an order. full: the page is.
+func (s *search) walkEntries(ctx context.Context, text string, args []any, take func([]int64) bool) (full bool, err error) {
+	rows, err := s.q.Query(ctx, text+" LIMIT ?", append(slices.Clone(args), limits.walkMost)...)
+	numbers, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
+	if err != nil {
+		return false, err
+	}
+	checked := *s
+	checked.index = narrowing{} // it says nothing of these
+	for part := range slices.Chunk(numbers, 1000) {
+		keys := make([]int64, len(part))
+		for i, no := range part {
+			keys[i] = keyOf(s.team, no)
+		}
+		hits, err := s.fetch(ctx, keys)
+		if err != nil {
+			return false, err
+		}
+		if hits, err = checked.pick(ctx, hits); err != nil {
+			return false, err
+		}
+		if !take(numbersOf(hits)) {
+			return true, nil
+		}
+	}
+	return len(numbers) < limits.walkMost, nil
+}
+
+// enumerate is all rows that the filter picks, a bit for each number, and how many.
+func (s *search) enumerate(ctx context.Context) (all []uint64, n int, err error) {
+	err = s.each(ctx, s.low, s.high, false, limits.few, func(hits []hit) bool {
+		for _, h := range hits {
+			no := noOf(h.key)
+			for int64(len(all)) <= no/64 {
+				all = append(all, 0)
+			}
+			all[no/64] |= 1 << (no % 64)
+		}
+		n += len(hits)
+		return true
+	})
+	return all, n, err
+}
