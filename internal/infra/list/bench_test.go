@@ -77,7 +77,9 @@ func some(random *rand.Rand, values ...string) string { return values[random.Int
 // filterAt draws a filter of one to three facets.
 func filterAt(random *rand.Rand) list.Filter {
 	draws := []func() list.Filter{
-		func() list.Filter { return list.Has("severity", some(random, "critical", "high", "low", "info"), "high") },
+		func() list.Filter {
+			return list.Has("severity", some(random, "critical", "high", "low", "info"), "high")
+		},
 		func() list.Filter { return list.Has("tag", "tag"+strconv.Itoa(random.IntN(300))) },
 		func() list.Filter { return list.Has("tag", "scan"+strconv.Itoa(random.IntN(10_000))) },
 		func() list.Filter { return list.Has("tag", "template"+strconv.Itoa(random.IntN(10_000))) },

@@ -225,7 +225,6 @@ func (x *Index) backfillSome(ctx context.Context, tx *db.Tx,
 		if err := x.Put(ctx, tx, team, its); err != nil {
 			return false, err
 		}
-		done = false
 	}
 	return x.noteBackfill(ctx, tx, team, no)
 }
