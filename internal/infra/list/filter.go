@@ -1,6 +1,7 @@
 package list
 
 import (
+	mathbits "math/bits"
 	"strings"
 )
 
@@ -29,7 +30,7 @@ type (
 	column struct {
 		cond string
 		args []any
-		nos  map[int64]bool // that meet it, among those that are looked at
+		nos  bits // that meet it, among those that are looked at
 	}
 )
 
@@ -129,7 +130,31 @@ func (f matching) holds(_ int64, entry string) bool {
 	return false
 }
 
-func (f *column) holds(no int64, _ string) bool { return f.nos[no] }
+func (f *column) holds(no int64, _ string) bool { return f.nos.has(no) }
+
+// bits is a set of numbers, a bit for each.
+type bits []uint64
+
+func (b *bits) add(no int64) {
+	for int64(len(*b)) <= no/64 {
+		*b = append(*b, 0)
+	}
+	(*b)[no/64] |= 1 << (no % 64)
+}
+
+func (b bits) has(no int64) bool { return no/64 < int64(len(b)) && b[no/64]&(1<<(no%64)) != 0 }
+
+// between is the numbers from low on and below high, in order.
+func (b bits) between(low, high int64) (out []int64) {
+	for at := low / 64; at < int64(len(b)) && at*64 < high; at++ {
+		for word := b[at]; word != 0; word &= word - 1 {
+			if no := at*64 + int64(mathbits.TrailingZeros64(word)); no >= low && no < high {
+				out = append(out, no)
+			}
+		}
+	}
+	return out
+}
 
 // line is a value as entries have it: between line feeds.
 func line(facet, value string) string { return "\n" + facet + "=" + value + "\n" }

@@ -101,6 +101,8 @@ type Page struct {
 // limitsOf is up to where a way to answer a list is taken.
 type limitsOf struct {
 	few       int // matches that are fetched and sorted at once
+	known     int // rows that meet one condition whose numbers are fetched
+	together  int // tokens that are looked for at once
 	values    int // tokens that one condition may become
 	looked    int // distinct values that one condition may look at
 	groups    int // values of a facet that orders a list group by group
@@ -110,7 +112,8 @@ type limitsOf struct {
 }
 
 // Tests make them so low that few rows use every way.
-var limits = limitsOf{few: 5000, values: 1000, looked: 50_000, groups: 100, count: 100_000, walkFirst: 4000, walkMost: 8000}
+var limits = limitsOf{few: 5000, known: 50_000, together: 20, values: 2000, looked: 50_000, groups: 100, count: 100_000,
+	walkFirst: 4000, walkMost: 8000}
 
 func (x *Index) team() string {
 	if x.Team == "" {

@@ -23,6 +23,7 @@ func (x *Index) Page(ctx context.Context, q db.Querier, team string, query Query
 	if p.End = noOf(last) + 1; query.Before > 0 {
 		p.End = min(p.End, query.Before)
 	}
+	s.high = keyOf(s.team, p.End) // what arrives now is not counted
 	if len(query.Orders) == 0 {
 		err = s.arrival(ctx, &p, query)
 	} else {
@@ -163,9 +164,9 @@ func (s *search) grouped(ctx context.Context, p *Page, query Query) (done bool, 
 func (s *search) walkOrder(ctx context.Context, p *Page, query Query) error {
 	text := "SELECT " + s.x.number() + " FROM " + s.x.Table + " WHERE " + s.x.team() + " = ?"
 	args := []any{s.teamID}
-	if s.low > keyOf(s.team, 0) || s.high < keyOf(s.team+1, 0) {
+	if !s.whole {
 		text += " AND " + s.x.number() + " >= ? AND " + s.x.number() + " < ?"
-		args = append(args, noOf(s.low), s.high-keyOf(s.team, 0))
+		args = append(args, noOf(s.low), noOf(s.high))
 	}
 	text += s.by(query.Orders)
 	if s.index.text == "" && s.index.exact {
@@ -200,7 +201,7 @@ func (s *search) walkOrder(ctx context.Context, p *Page, query Query) error {
 		if err := rows.Scan(&no); err != nil {
 			return err
 		}
-		if int(no/64) < len(all) && all[no/64]&(1<<(no%64)) != 0 && !take([]int64{no}) {
+		if all.has(no) && !take([]int64{no}) {
 			return nil
 		}
 	}
@@ -235,15 +236,11 @@ func (s *search) walkEntries(ctx context.Context, text string, args []any, take 
 	return len(numbers) < limits.walkMost, nil
 }
 
-// enumerate is all rows that the filter picks, a bit for each number, and how many.
-func (s *search) enumerate(ctx context.Context) (all []uint64, n int, err error) {
+// enumerate is all rows that the filter picks, and how many.
+func (s *search) enumerate(ctx context.Context) (all bits, n int, err error) {
 	err = s.each(ctx, s.low, s.high, false, limits.few, func(hits []hit) bool {
 		for _, h := range hits {
-			no := noOf(h.key)
-			for int64(len(all)) <= no/64 {
-				all = append(all, 0)
-			}
-			all[no/64] |= 1 << (no % 64)
+			all.add(noOf(h.key))
 		}
 		n += len(hits)
 		return true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -19,6 +20,7 @@ type search struct {
 	cols      []*column
 	index     narrowing
 	low, high int64 // keys
+	whole     bool  // the query named no bounds of them
 }
 
 // tokens is a filter of which the index knows all tokens.
@@ -34,6 +36,7 @@ func (x *Index) search(ctx context.Context, q db.Querier, team string, query Que
 		return s, err
 	}
 	s.low, s.high = keyOf(s.team, max(query.From, 0)), keyOf(s.team+1, 0)
+	s.whole = query.From <= 0 && query.Before <= 0
 	if query.Before > 0 && query.Before < 1<<32 {
 		s.high = keyOf(s.team, query.Before)
 	}
@@ -67,6 +70,9 @@ func (s *search) resolve(ctx context.Context, f Filter) (Filter, error) {
 		if err != nil || !ok {
 			return f, err
 		}
+		if len(list) > limits.together {
+			return s.gather(ctx, f, list)
+		}
 		return tokens{f, list}, nil
 	case *column:
 		return s.probe(ctx, &column{cond: f.cond, args: f.args})
@@ -84,22 +90,84 @@ func resolved(ctx context.Context, s *search, f allOf) (out allOf, err error) {
 	return out, nil
 }
 
-// numbered is a filter that a few rows meet, whose numbers are known.
-type numbered struct{ *column }
+// numbered is a filter of which the numbers of all rows that meet it are known.
+type numbered struct{ nos bits }
 
-// probe fetches the rows that meet a column condition, if they are few.
+func (f numbered) holds(no int64, _ string) bool { return f.nos.has(no) }
+
+// gather fetches the rows that have one of many tokens, some tokens at a time: a look at each
+// of a thousand for every row would cost more. Where they are many, the filter stays as it is:
+// a page is soon full.
+func (s *search) gather(ctx context.Context, f matching, list []int64) (Filter, error) {
+	var nos bits
+	n := 0
+	for part := range slices.Chunk(list, limits.together) {
+		one := *s
+		one.index = s.anyToken(part)
+		hits, err := one.some(ctx, s.low, s.high, limits.known+1-n)
+		if err != nil {
+			return nil, err
+		}
+		if n += len(hits); n > limits.known {
+			return f, nil
+		}
+		for _, h := range hits {
+			nos.add(noOf(h.key))
+		}
+	}
+	return numbered{nos}, nil
+}
+
+// probe fetches the rows that meet a column condition, if they are not too many.
 func (s *search) probe(ctx context.Context, f *column) (Filter, error) {
-	rows, err := s.q.Query(ctx, "SELECT "+s.x.number()+" FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND ("+f.cond+") LIMIT ?",
-		append(append([]any{s.teamID}, f.args...), limits.few+1)...)
-	found, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
-	if err != nil || len(found) > limits.few {
+	nos, n, err := s.meeting(ctx, f, limits.known+1)
+	if err != nil || n > limits.known {
 		return f, err
 	}
-	f.nos = map[int64]bool{}
-	for _, no := range found {
-		f.nos[no] = true
+	return numbered{nos}, nil
+}
+
+// meeting is the rows that meet a column condition, up to most, and how many.
+func (s *search) meeting(ctx context.Context, f *column, most int) (nos bits, n int, err error) {
+	text := "SELECT " + s.x.number() + " FROM " + s.x.Table + " WHERE " + s.x.team() + " = ? AND (" + f.cond + ")"
+	args := append([]any{s.teamID}, f.args...)
+	if most > 0 {
+		text, args = text+" LIMIT ?", append(args, most)
 	}
-	return numbered{f}, nil
+	rows, err := s.q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var no int64
+		if err := rows.Scan(&no); err != nil {
+			return nil, 0, err
+		}
+		nos.add(no)
+		n++
+	}
+	return nos, n, rows.Err()
+}
+
+// load fetches all rows that meet the column conditions which a filter demands: after a page
+// was not soon full, there are few where it was looked.
+func (s *search) load(ctx context.Context) (loaded bool, err error) {
+	parts, _ := s.filter.(allOf)
+	parts = slices.Clone(parts)
+	for i, part := range parts {
+		if c, ok := part.(*column); ok {
+			nos, _, err := s.meeting(ctx, c, 0)
+			if err != nil {
+				return false, err
+			}
+			parts[i], loaded = numbered{nos}, true
+		}
+	}
+	if loaded {
+		s.filter, s.cols = parts, columns(parts)
+	}
+	return loaded, nil
 }
 
 // pick keeps the hits that meet the filter, where the index does not know that.
@@ -115,10 +183,12 @@ func (s *search) pick(ctx context.Context, hits []hit) ([]hit, error) {
 		cond, arg := among(s.x.number(), s.q, numbers)
 		rows, err := s.q.Query(ctx, "SELECT "+s.x.number()+" FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND "+cond+" AND ("+c.cond+")",
 			append([]any{s.teamID, arg}, c.args...)...)
-		c.nos = map[int64]bool{}
+		c.nos = nil
 		if _, err = db.Collect(rows, err, func(r db.Row) (no int64, err error) {
 			err = r.Scan(&no)
-			c.nos[no] = true
+			if err == nil {
+				c.nos.add(no)
+			}
 			return no, err
 		}); err != nil {
 			return nil, err
@@ -159,7 +229,8 @@ func (s *search) rows(ctx context.Context) (n int, err error) {
 // few is all rows that the filter picks in a range of keys, the newest first, if the index
 // finds few; ok is false where it finds more.
 func (s *search) few(ctx context.Context, low, high int64) (all []hit, ok bool, err error) {
-	if keys := s.known(low, high); keys != nil {
+	if keys, ok := s.known(low, high); ok && len(keys) <= limits.few {
+		slices.Reverse(keys)
 		if all, err = s.fetch(ctx, keys); err == nil {
 			all, err = s.pick(ctx, all)
 		}
@@ -179,20 +250,39 @@ func (s *search) few(ctx context.Context, low, high int64) (all []hit, ok bool, 
 	return all, true, err
 }
 
-// known is the keys that a condition of the filter leaves, where one leaves few; nil: none does.
-func (s *search) known(low, high int64) []int64 {
+// known is the keys that a condition of the filter leaves, in order; ok: there is such a
+// condition.
+func (s *search) known(low, high int64) (keys []int64, ok bool) {
 	parts, _ := s.filter.(allOf)
 	for _, part := range parts {
-		if n, ok := part.(numbered); ok {
-			keys := []int64{}
-			for no := range n.nos {
-				if key := keyOf(s.team, no); key >= low && key < high {
-					keys = append(keys, key)
-				}
-			}
-			slices.Sort(keys)
-			slices.Reverse(keys)
-			return keys
+		n, is := part.(numbered)
+		if !is {
+			continue
+		}
+		base := keyOf(s.team, 0)
+		its := n.nos.between(low-base, high-base)
+		if !ok || len(its) < len(keys) {
+			keys, ok = its, true
+		}
+	}
+	for i, no := range keys {
+		keys[i] = keyOf(s.team, no)
+	}
+	return keys, ok
+}
+
+// eachKnown is each of rows with known keys.
+func (s *search) eachKnown(ctx context.Context, keys []int64, asc bool, take func([]hit) bool) error {
+	if !asc {
+		slices.Reverse(keys)
+	}
+	for part := range slices.Chunk(keys, max(1, limits.few/5)) {
+		hits, err := s.fetch(ctx, part)
+		if err == nil {
+			hits, err = s.pick(ctx, hits)
+		}
+		if err != nil || !take(hits) {
+			return err
 		}
 	}
 	return nil
@@ -207,14 +297,10 @@ func (s *search) each(ctx context.Context, low, high int64, asc bool, width int,
 		}
 		return take(hits)
 	}
-	if s.known(low, high) != nil {
-		all, _, err := s.few(ctx, low, high)
-		if err == nil {
-			give(all)
-		}
-		return err
+	if keys, ok := s.known(low, high); ok {
+		return s.eachKnown(ctx, keys, asc, take)
 	}
-	probed := !s.arrays || s.index.text == ""
+	probed, looked := !s.arrays || s.index.text == "", 0
 	for step := limits.walkFirst; low < high; {
 		var found []hit
 		var err error
@@ -254,8 +340,18 @@ func (s *search) each(ctx context.Context, low, high int64, asc bool, width int,
 		if low, high = l, h; len(found) == 0 {
 			continue
 		}
+		looked += len(found)
 		if found, err = s.pick(ctx, found); err != nil || !take(found) {
 			return err
+		}
+		if looked > limits.few && len(s.cols) > 0 {
+			if loaded, err := s.load(ctx); loaded || err != nil {
+				keys, _ := s.known(low, high)
+				if err == nil {
+					err = s.eachKnown(ctx, keys, asc, take)
+				}
+				return err
+			}
 		}
 	}
 	return nil
@@ -291,7 +387,7 @@ func numbersOf(hits []hit) []int64 {
 
 // total counts what the filter picks; estimate: there may be more or fewer.
 func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
-	if s.index.text == "" && s.index.exact && s.low == keyOf(s.team, 0) && s.high == keyOf(s.team+1, 0) {
+	if s.index.text == "" && s.index.exact && s.whole {
 		n, err = s.rows(ctx)
 		return n, false, err
 	}
@@ -313,17 +409,21 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 	return min(n, limits.count), n > limits.count, err
 }
 
-// estimate counts by looking at entries, the newest few; of the rest it says nothing.
+// estimate counts by looking at entries from the newest on: of a few parts all, then for as
+// long as a total may take. Then there may be more.
 func (s *search) estimate(ctx context.Context) (n int, estimate bool, err error) {
-	parts := 0
+	parts, began := 0, time.Now()
 	err = s.each(ctx, s.low, s.high, false, limits.few, func(hits []hit) bool {
 		n += len(hits)
 		parts++
-		estimate = parts == 4
+		estimate = parts > 3 && time.Since(began) > countFor
 		return !estimate
 	})
 	return n, estimate, err
 }
+
+// countFor is how long a total may take whose rows must be looked at one by one.
+const countFor = 100 * time.Millisecond
 
 // Count is what a value of a facet is on.
 type Count struct {
