@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
@@ -77,18 +78,22 @@ type validation struct {
 	verdicts []verdict
 }
 
-// judge loads and compiles everything.
+// judge loads everything twice: fuzzing templates run alone.
 func judge(ctx context.Context, o templates.Options) (*validation, error) {
 	v := &validation{seen: map[string]bool{}, verdicts: []verdict{}}
-	o.IgnoredToo, o.Allow = true, templates.AllowAll()
-	s, err := templates.Select(ctx, o, program.Options{})
-	if err == nil {
+	o.IgnoredToo, o.Allow = true, app.AllTemplates()
+	for _, fuzzing := range []bool{false, true} {
+		o.Allow.DAST = fuzzing
+		s, err := app.Select(ctx, o, program.Options{})
+		if err != nil {
+			return nil, err
+		}
 		v.take(s)
 	}
-	return v, err
+	return v, nil
 }
 
-func (v *validation) take(s *templates.Selection) {
+func (v *validation) take(s *app.Selection) {
 	for _, p := range s.Programs {
 		v.add(verdict{Path: p.Path})
 	}
@@ -103,6 +108,7 @@ func (v *validation) take(s *templates.Selection) {
 	}
 	for _, skip := range s.Skipped {
 		switch skip.Reason {
+		case templates.SkippedFuzzing, templates.SkippedNotFuzzing: // the other pass judges it
 		case templates.SkippedDuplicate:
 			v.add(verdict{skip.Path, "duplicate", skip.Path + ": another template has its id", "id"})
 		default:

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -37,7 +36,7 @@ type choice struct {
 }
 
 // keeps reports whether a template is wanted.
-func (c choice) keeps(t catalog.Known) bool {
+func (c choice) keeps(t scan.Template) bool {
 	if shares(c.includeTags, t.Tags) {
 		return true
 	}
@@ -52,7 +51,7 @@ func shares(list, tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(list, strings.ToLower(tag)) })
 }
 
-func named(patterns []string, t catalog.Known) bool {
+func named(patterns []string, t scan.Template) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		for _, id := range []string{t.ID, t.WrittenID} {
 			if ok, err := path.Match(pattern, strings.ToLower(id)); ok && err == nil {
@@ -281,7 +280,7 @@ func (o options) config() engine.Config {
 }
 
 // keeps reports whether all configurations want a template.
-func (o options) keeps(t catalog.Known) bool {
+func (o options) keeps(t scan.Template) bool {
 	return !slices.ContainsFunc(o.choices, func(c choice) bool { return !c.keeps(t) })
 }
 
@@ -317,13 +316,14 @@ func (o *options) readSet(text []byte) error {
 
 // inSet reports whether a template set has a template. One that must be named is in those
 // that say its id.
-func (o options) inSet(t catalog.Known) bool {
+func (o options) inSet(t scan.Template) bool {
 	return slices.ContainsFunc(o.sets, func(c choice) bool { return c.keeps(t) && (!t.Named || named(c.ids, t)) })
 }
 
-// ScanSettings reads the configurations of scans: each that a scan names must be the team's,
-// those of the engine say which templates they leave in, and template sets which there are.
-func ScanSettings(settings *setting.Settings) scan.Settings {
+// settingsOf is scan.Source's word on configurations: each that a scan names must be the
+// team's, those of the engine say which templates they leave in, and template sets which
+// there are.
+func settingsOf(settings *setting.Settings) func(ctx context.Context, teamID string, c scan.Config) (scan.Choice, error) {
 	return func(ctx context.Context, teamID string, c scan.Config) (scan.Choice, error) {
 		for _, named := range []struct {
 			kind  setting.Type

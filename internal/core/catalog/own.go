@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -37,7 +36,7 @@ func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	t, requests, err := checkOwn(n)
+	t, requests, err := c.judgeOwn(n)
 	if err != nil {
 		return Template{}, err
 	}
@@ -67,7 +66,7 @@ func add(ctx context.Context, tx *db.Tx, r row) error {
 // same row with the new text, as long as no person has changed it. Invalid for what Create
 // would refuse.
 func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate) (Template, error) {
-	t, requests, err := checkOwn(n)
+	t, requests, err := c.judgeOwn(n)
 	if err != nil {
 		return Template{}, err
 	}
@@ -95,8 +94,8 @@ func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate
 	return t, err
 }
 
-// checkOwn reads what a team sent.
-func checkOwn(n NewTemplate) (Template, int, error) {
+// judgeOwn reads what a team sent.
+func (c *Catalog) judgeOwn(n NewTemplate) (Template, int, error) {
 	if len(n.Prompt) > maxPrompt {
 		return Template{}, 0, errs.Field("prompt", "prompt must have at most %d bytes.", maxPrompt)
 	}
@@ -107,7 +106,9 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 	if n.Filename != "" && (!fs.ValidPath(n.Filename) || path.Base(n.Filename) != n.Filename || len(n.Filename) > maxPath || !plain(n.Filename)) {
 		return Template{}, 0, errs.Field("filename", "filename must be a name without folders, of at most %d bytes.", maxPath)
 	}
-	parsed, program, err := templates.Compile(cmp.Or(n.Filename, "template.yaml"), []byte(n.Text), noFiles)
+	parsed, requests, err := c.Judge(cmp.Or(n.Filename, "template.yaml"), []byte(n.Text), func(name string) ([]byte, error) {
+		return nil, errors.New("a template of one's own cannot name other files")
+	})
 	if e := errs.From(err); e != nil {
 		if e.Kind != errs.Invalid {
 			return Template{}, 0, err
@@ -117,11 +118,7 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 	return Template{
 		WrittenID: parsed.ID, Path: path.Join(dir, cmp.Or(n.Filename, parsed.ID+".yaml")), Type: parsed.Type(), Info: parsed.Info,
 		Raw: []byte(n.Text), Digest: parsed.Digest, Prompt: db.Clean(n.Prompt),
-	}, program.Requests(), nil
-}
-
-func noFiles(string) ([]byte, error) {
-	return nil, errors.New("a template of one's own cannot name other files")
+	}, requests, nil
 }
 
 // plain reports whether a name has nothing in it that a terminal or a file system would
@@ -168,7 +165,7 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 		return Template{}, err
 	}
 	n.Filename, n.Dir, n.Prompt = cmp.Or(n.Filename, path.Base(old.Path)), cmp.Or(n.Dir, old.Dir()), cmp.Or(n.Prompt, old.Prompt)
-	t, requests, err := checkOwn(n)
+	t, requests, err := c.judgeOwn(n)
 	if err != nil {
 		return Template{}, err
 	}

@@ -2,12 +2,12 @@ package enumeration
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -21,17 +21,7 @@ const (
 	Hosts Stage = "hosts" // it looks at hosts
 )
 
-// The states of a chunk: waiting, running, then one of the others for good.
-const (
-	chunkWaiting = "waiting"
-	chunkRunning = "running"
-	chunkDone    = "done"
-	chunkFailed  = "failed"
-	chunkStopped = "stopped"
-)
-
-// Chunk is a worker's hold on a part of a run. Each start of a chunk has a higher token,
-// and what a chunk writes is refused once a later one has begun or the run has ended.
+// Chunk is a part of a run with a worker's lease on it.
 type Chunk struct {
 	EnumerationID string
 	TeamID        string
@@ -43,43 +33,45 @@ type Chunk struct {
 	Excluded      exclusion.Patterns
 
 	es    *Enumerations
-	n     int
-	token int64
-	names int
+	lease *run.Lease
 }
 
 // StartChunk begins, or after a crash begins again, to work on a chunk.
 func (es *Enumerations) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
-	c := &Chunk{EnumerationID: a.EnumerationID, Run: a.Run, es: es, n: a.N}
-	err := es.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := c.hold(ctx, tx); err != nil {
+	c := &Chunk{EnumerationID: a.EnumerationID, Run: a.Run, es: es}
+	err := es.db.Tx(ctx, func(tx *db.Tx) (err error) {
+		if c.lease, err = es.runs().Take(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N); err != nil {
 			return err
 		}
-		var work db.JSON[Work]
-		err := tx.QueryRow(ctx, `UPDATE enumeration_chunk SET state = ?, token = token + 1 WHERE enumeration_id = ? AND run = ? AND n = ? AND state IN ('waiting', 'running')
-			RETURNING token, stage, input, names`, chunkRunning, a.EnumerationID, a.Run, a.N).Scan(&c.token, &c.Stage, &work, &c.names)
-		if db.IsNoRows(err) {
-			return ErrLate
-		}
-		if err != nil {
-			return err
-		}
-		c.Work = work.V
-		if c.Config, err = es.config(ctx, tx, a.EnumerationID); err != nil || c.Stage == Names {
-			return err
-		}
-		rows, err := tx.Query(ctx, `SELECT name FROM enumeration_name WHERE enumeration_id = ? AND run = ? AND n = ? ORDER BY host`, a.EnumerationID, a.Run, a.N)
-		c.Hosts, err = db.Collect(rows, err, func(r db.Row) (Found, error) {
-			var doc db.JSON[Found]
-			err := r.Scan(&doc)
-			return doc.V, err
-		})
-		return err
+		c.TeamID = c.lease.TeamID
+		return c.read(ctx, tx)
 	})
 	if err == nil {
 		c.Excluded, err = es.excluded(ctx, c)
 	}
 	return c, err
+}
+
+// read reads what a chunk looks at.
+func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
+	var work db.JSON[Work]
+	err := tx.QueryRow(ctx, `SELECT stage, input FROM enumeration_chunk WHERE enumeration_id = ? AND run = ? AND n = ?`,
+		c.EnumerationID, c.Run, c.lease.Chunk).Scan(&c.Stage, &work)
+	if err != nil {
+		return err
+	}
+	c.Work = work.V
+	if c.Config, err = c.es.config(ctx, tx, c.EnumerationID); err != nil || c.Stage == Names {
+		return err
+	}
+	rows, err := tx.Query(ctx, `SELECT name FROM enumeration_name WHERE enumeration_id = ? AND run = ? AND n = ? ORDER BY host`,
+		c.EnumerationID, c.Run, c.lease.Chunk)
+	c.Hosts, err = db.Collect(rows, err, func(r db.Row) (Found, error) {
+		var doc db.JSON[Found]
+		err := r.Scan(&doc)
+		return doc.V, err
+	})
+	return err
 }
 
 // excluded is what a chunk leaves out: by its enumeration's own patterns, and by the
@@ -98,34 +90,6 @@ func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patte
 	return exclusion.ParsePatterns(patterns)
 }
 
-// hold locks the enumeration, or fails with ErrLate when it is not at work in this run.
-func (c *Chunk) hold(ctx context.Context, tx *db.Tx) error {
-	err := tx.QueryRow(ctx, `UPDATE enumeration SET updated_at = ? WHERE id = ? AND run = ? AND status = ? RETURNING team_id`, db.At(c.es.now()), c.EnumerationID, c.Run, Running).Scan(&c.TeamID)
-	if db.IsNoRows(err) {
-		return ErrLate
-	}
-	return err
-}
-
-// write runs fn in a transaction that holds the enumeration and the chunk, or fails with
-// ErrLate.
-func (c *Chunk) write(ctx context.Context, fn func(tx *db.Tx) error) error {
-	return c.es.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := c.hold(ctx, tx); err != nil {
-			return err
-		}
-		var token int64
-		var state string
-		if err := tx.QueryRow(ctx, `SELECT token, state FROM enumeration_chunk WHERE enumeration_id = ? AND run = ? AND n = ?`+tx.Speaks().ForUpdate(), c.EnumerationID, c.Run, c.n).Scan(&token, &state); err != nil {
-			return err
-		}
-		if token != c.token || state != chunkRunning {
-			return ErrLate
-		}
-		return fn(tx)
-	})
-}
-
 // insertRows is how many rows one statement writes.
 const insertRows = 25
 
@@ -134,7 +98,7 @@ const insertRows = 25
 // this chunk runs again. Callers hand on some hundred at a time.
 func (c *Chunk) HandOn(ctx context.Context, found []Found) error {
 	for part := range slices.Chunk(found, ChunkHosts) {
-		if err := c.write(ctx, func(tx *db.Tx) error { return c.handOn(ctx, tx, part) }); err != nil {
+		if err := c.lease.Write(ctx, func(tx *db.Tx) error { return c.handOn(ctx, tx, part) }); err != nil {
 			return err
 		}
 	}
@@ -142,8 +106,8 @@ func (c *Chunk) HandOn(ctx context.Context, found []Found) error {
 }
 
 func (c *Chunk) handOn(ctx context.Context, tx *db.Tx, found []Found) error {
-	var n int
-	if err := tx.QueryRow(ctx, `SELECT chunk FROM enumeration_run WHERE enumeration_id = ? AND run = ?`, c.EnumerationID, c.Run).Scan(&n); err != nil {
+	n, err := c.es.runs().Next(ctx, tx, c.lease.Ref)
+	if err != nil {
 		return err
 	}
 	var fresh int64
@@ -162,10 +126,11 @@ func (c *Chunk) handOn(ctx context.Context, tx *db.Tx, found []Found) error {
 	if fresh == 0 {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET chunk = chunk + 1, open_chunk = open_chunk + 1, total_name = total_name + ? WHERE enumeration_id = ? AND run = ?`, fresh, c.EnumerationID, c.Run); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET total_name = total_name + ? WHERE enumeration_id = ? AND run = ?`,
+		fresh, c.EnumerationID, c.Run); err != nil {
 		return err
 	}
-	return c.es.addChunk(ctx, tx, ChunkArgs{c.EnumerationID, c.Run, n}, Hosts, Work{}, int(fresh))
+	return c.es.runs().Add(ctx, tx, c.lease.Ref, chunkColumns, [][]any{{string(Hosts), db.Doc(Work{}), fresh}})
 }
 
 // Saw stores assets that the chunk saw. Seen before in this run, they are not stored again.
@@ -174,7 +139,7 @@ func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, func(tx *db.Tx) error {
+	return c.lease.Write(ctx, func(tx *db.Tx) error {
 		seen, err := c.es.assets.Store(ctx, tx, ready)
 		if err != nil || seen.New == 0 {
 			return err
@@ -201,7 +166,7 @@ type Denial struct {
 
 // Finish ends the chunk; the last one ends the run.
 func (c *Chunk) Finish(ctx context.Context, r Report) error {
-	return c.write(ctx, func(tx *db.Tx) error {
+	return c.lease.Write(ctx, func(tx *db.Tx) error {
 		if err := c.es.addSources(ctx, tx, c.EnumerationID, c.Run, r.Sources); err != nil {
 			return err
 		}
@@ -212,73 +177,29 @@ func (c *Chunk) Finish(ctx context.Context, r Report) error {
 		if err := c.es.addEvents(ctx, tx, c.EnumerationID, c.Run, events); err != nil {
 			return err
 		}
-		if err := c.add(ctx, tx, r.More); err != nil {
+		if err := c.es.runs().Add(ctx, tx, c.lease.Ref, chunkColumns, nameChunks(r.More)); err != nil {
 			return err
 		}
-		return c.close(ctx, tx, chunkDone, r.Denials)
+		if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET denial = denial + ?, done_name = done_name + ?
+			WHERE enumeration_id = ? AND run = ?`, r.Denials, len(c.Hosts), c.EnumerationID, c.Run); err != nil {
+			return err
+		}
+		last, err := c.lease.Finish(ctx, tx)
+		if err != nil || last == nil {
+			return err
+		}
+		return c.es.end(ctx, tx, c.lease.Ref, *last)
 	})
-}
-
-// add adds chunks of names to the run.
-func (c *Chunk) add(ctx context.Context, tx *db.Tx, works []Work) error {
-	if len(works) == 0 {
-		return nil
-	}
-	var next int
-	if err := tx.QueryRow(ctx, `UPDATE enumeration_run SET chunk = chunk + ?, open_chunk = open_chunk + ? WHERE enumeration_id = ? AND run = ? RETURNING chunk`,
-		len(works), len(works), c.EnumerationID, c.Run).Scan(&next); err != nil {
-		return err
-	}
-	for i, w := range works {
-		if err := c.es.addChunk(ctx, tx, ChunkArgs{c.EnumerationID, c.Run, next - len(works) + i}, Names, w, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *Chunk) close(ctx context.Context, tx *db.Tx, state string, denials int) error {
-	if _, err := tx.Exec(ctx, `UPDATE enumeration_chunk SET state = ? WHERE enumeration_id = ? AND run = ? AND n = ?`, state, c.EnumerationID, c.Run, c.n); err != nil {
-		return err
-	}
-	failed, done := 0, c.names
-	if state == chunkFailed {
-		failed, done = 1, 0
-	}
-	var open, broken, chunks int
-	if err := tx.QueryRow(ctx, `UPDATE enumeration_run SET open_chunk = open_chunk - 1, failed_chunk = failed_chunk + ?, done_name = done_name + ?, denial = denial + ? WHERE enumeration_id = ? AND run = ?
-		RETURNING open_chunk, failed_chunk, chunk`, failed, done, denials, c.EnumerationID, c.Run).Scan(&open, &broken, &chunks); err != nil || open > 0 {
-		return err
-	}
-	to, why := Finished, ""
-	switch {
-	case broken == chunks:
-		to, why = Failed, "No part of the enumeration could be run. The server's log says why."
-	case broken > 0:
-		why = fmt.Sprintf("%d of %d parts of the enumeration could not be run.", broken, chunks)
-	}
-	_, err := c.es.end(ctx, tx, c.EnumerationID, c.Run, to, why)
-	return err
 }
 
 // GiveUpChunk ends a chunk that the queue will not run again, in the transaction that ends
 // its job. It does nothing when the run has ended.
 func (es *Enumerations) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
-	c := &Chunk{EnumerationID: a.EnumerationID, Run: a.Run, es: es, n: a.N}
-	if err := c.hold(ctx, tx); err != nil {
-		if err == ErrLate { //nolint:errorlint // hold gives it bare
-			return nil
-		}
-		return err
+	lease, last, err := es.runs().GiveUp(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N)
+	if err != nil || last == nil {
+		return run.IgnoreLate(err)
 	}
-	err := tx.QueryRow(ctx, `SELECT names FROM enumeration_chunk WHERE enumeration_id = ? AND run = ? AND n = ? AND state IN ('waiting', 'running')`, a.EnumerationID, a.Run, a.N).Scan(&c.names)
-	if db.IsNoRows(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.close(ctx, tx, chunkFailed, 0)
+	return es.end(ctx, tx, lease.Ref, *last)
 }
 
 // TidyArgs is the job that forgets the hosts of a run that has ended.

@@ -3,14 +3,17 @@ package enumeration
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // NewEnumeration is what an enumeration is made from.
@@ -43,7 +46,7 @@ func (es *Enumerations) Create(ctx context.Context, n NewEnumeration) (Enumerati
 	if err != nil {
 		return Enumeration{}, err
 	}
-	e := Enumeration{ID: newID(es.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Type: Discovery, Status: Scheduled, Config: n.Config, IsInternal: covers.internal()}
+	e := Enumeration{ID: run.NewID(es.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Type: Discovery, Status: Scheduled, Config: n.Config, IsInternal: covers.internal()}
 	if len(n.Config.CloudConfigIDs) > 0 {
 		e.Type, e.IsInternal = Cloud, false
 	}
@@ -102,27 +105,21 @@ func (es *Enumerations) insert(ctx context.Context, tx *db.Tx, e Enumeration) er
 	return es.assets.Enroll(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: e.Name, SourceType: string(e.Type)})
 }
 
-// launch begins a new run of an enumeration that is not at work.
+// runs are the runs of enumerations.
+func (es *Enumerations) runs() run.Runs {
+	return run.Runs{
+		DB: es.db, Queue: es.queue, Now: es.now, Noun: "enumeration",
+		Plan: func(r run.Ref) queue.Args { return BeginArgs{r.ID, r.Run} },
+		Work: func(r run.Ref, chunk int) queue.Args { return ChunkArgs{r.ID, r.Run, chunk} },
+	}
+}
+
+// launch begins a new run of an enumeration that is not active.
 func (es *Enumerations) launch(ctx context.Context, tx *db.Tx, id string) error {
-	var w db.Where
-	w.And("id = ?", id)
-	db.In(&w, "status", from(Queued))
-	now := db.At(es.now())
-	var run int64
-	var teamID string
-	err := tx.QueryRow(ctx, `UPDATE enumeration SET status = ?, failure_reason = '', run = run + 1, updated_at = ?`+w.String()+` RETURNING run, team_id`,
-		append([]any{Queued, now}, w.Args...)...).Scan(&run, &teamID)
-	if db.IsNoRows(err) {
-		return errs.New(errs.Conflict, "enumeration_not_launchable", "The enumeration is at work already.")
+	err := es.runs().Launch(ctx, tx, id)
+	if errors.Is(err, ErrLate) {
+		err = errs.New(errs.Conflict, "enumeration_not_launchable", "The enumeration is at work already.")
 	}
-	if err != nil {
-		return err
-	}
-	job, err := es.queue.Insert(ctx, tx, BeginArgs{id, run})
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `INSERT INTO enumeration_run (enumeration_id, run, team_id, job_id, status, created_at) VALUES (?, ?, ?, ?, ?, ?)`, id, run, teamID, job, Queued, now)
 	return err
 }
 
@@ -143,86 +140,58 @@ func (es *Enumerations) own(ctx context.Context, id string) (Enumeration, error)
 	return es.Find(ctx, id)
 }
 
-// Stop ends an enumeration that waits or is at work; what was found is kept. 409 for any
-// other.
+// Stop ends an active enumeration; what was found is kept. 409 for any other.
 func (es *Enumerations) Stop(ctx context.Context, id string) error {
 	if _, err := es.own(ctx, id); err != nil {
 		return err
 	}
-	return es.db.Tx(ctx, func(tx *db.Tx) error {
-		stopped, err := es.stop(ctx, tx, id)
-		if err == nil && !stopped {
-			err = errs.New(errs.Conflict, "enumeration_not_running", "The enumeration is not running.")
-		}
+	err := es.db.Tx(ctx, func(tx *db.Tx) error { return es.stop(ctx, tx, id) })
+	if errors.Is(err, ErrLate) {
+		err = errs.New(errs.Conflict, "enumeration_not_running", "The enumeration is not running.")
+	}
+	return err
+}
+
+// stop ends the run of an enumeration and cancels its jobs, or fails with ErrLate.
+func (es *Enumerations) stop(ctx context.Context, tx *db.Tx, id string) error {
+	return es.end(ctx, tx, run.Ref{ID: id, Run: run.AnyRun}, run.Outcome{Status: Stopped})
+}
+
+// end ends a run and its inventory, or fails with ErrLate.
+func (es *Enumerations) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) error {
+	r, teamID, err := es.runs().End(ctx, tx, r, o)
+	if err != nil {
 		return err
-	})
-}
-
-// stop ends the run of an enumeration, if there is one at work, and cancels its jobs.
-func (es *Enumerations) stop(ctx context.Context, tx *db.Tx, id string) (bool, error) {
-	run, err := es.end(ctx, tx, id, 0, Stopped, "")
-	if err != nil || run == 0 {
-		return false, err
 	}
-	rows, err := tx.Query(ctx, `SELECT job_id FROM enumeration_run WHERE enumeration_id = ? AND run = ?
-		UNION SELECT job_id FROM enumeration_chunk WHERE enumeration_id = ? AND run = ? AND state IN ('waiting', 'running') ORDER BY job_id`, id, run, id, run)
-	jobs, err := db.Collect(rows, err, func(r db.Row) (job int64, err error) { return job, r.Scan(&job) })
-	if err != nil {
-		return false, err
+	covered := o.Status == Finished && o.Why == ""
+	if _, err := es.assets.EndRun(ctx, tx, asset.End{TeamID: teamID, EnumerationID: r.ID, Run: r.Run, At: db.At(es.now()).Time, Covered: covered}); err != nil {
+		return err
 	}
-	for _, job := range jobs {
-		if err := es.queue.Cancel(ctx, tx, job); err != nil {
-			return false, err
+	if o.Status == Finished {
+		if err := es.judgeSources(ctx, tx, r.ID, r.Run); err != nil {
+			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `UPDATE enumeration_chunk SET state = ? WHERE enumeration_id = ? AND run = ? AND state IN ('waiting', 'running')`, chunkStopped, id, run)
-	return true, err
-}
-
-// end moves an enumeration and its run to a final state, and gives the number of the run:
-// 0 when the enumeration is not at work, or not in this run (0 is any).
-func (es *Enumerations) end(ctx context.Context, tx *db.Tx, id string, run int64, to Status, why string) (int64, error) {
-	var w db.Where
-	w.And("id = ?", id)
-	if run > 0 {
-		w.And("run = ?", run)
+	if _, err := es.queue.Insert(ctx, tx, TidyArgs{r.ID, r.Run}); err != nil {
+		return err
 	}
-	db.In(&w, "status", from(to))
-	now := db.At(es.now())
-	var teamID string
-	err := tx.QueryRow(ctx, `UPDATE enumeration SET status = ?, failure_reason = ?, updated_at = ?`+w.String()+` RETURNING run, team_id`, append([]any{to, db.Clean(why), now}, w.Args...)...).Scan(&run, &teamID)
-	if db.IsNoRows(err) {
-		return 0, nil
+	if err := es.orderScan(ctx, tx, r.ID, r.Run, o.Status); err != nil {
+		return err
 	}
-	if err != nil {
-		return 0, err
-	}
-	if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET status = ?, failure_reason = ?, ended_at = ? WHERE enumeration_id = ? AND run = ?`, to, db.Clean(why), now, id, run); err != nil {
-		return 0, err
-	}
-	if _, err := es.assets.EndRun(ctx, tx, asset.End{TeamID: teamID, EnumerationID: id, Run: run, At: now.Time, Covered: to == Finished && why == ""}); err != nil {
-		return 0, err
-	}
-	if to == Finished {
-		if err := es.judgeSources(ctx, tx, id, run); err != nil {
-			return 0, err
-		}
-	}
-	if _, err := es.queue.Insert(ctx, tx, TidyArgs{id, run}); err != nil {
-		return 0, err
-	}
-	if err := es.orderScan(ctx, tx, id, run, to); err != nil {
-		return 0, err
-	}
-	_, err = es.queue.Insert(ctx, tx, ToldArgs{id, run, to})
-	return run, err
+	_, err = es.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, o.Status})
+	return err
 }
 
 // GiveUpBegin fails an enumeration that could not be planned, in the transaction that ends
 // its job.
 func (es *Enumerations) GiveUpBegin(ctx context.Context, tx *db.Tx, a BeginArgs) error {
-	_, err := es.end(ctx, tx, a.EnumerationID, a.Run, Failed, "The enumeration could not be planned. The server's log says why.")
-	return err
+	return es.fail(ctx, tx, a, "The enumeration could not be planned. The server's log says why.")
+}
+
+// fail ends a run that cannot be planned. One that has ended stays as it is.
+func (es *Enumerations) fail(ctx context.Context, tx *db.Tx, a BeginArgs, why string) error {
+	r := run.Ref{ID: a.EnumerationID, Run: a.Run}
+	return run.IgnoreLate(es.end(ctx, tx, r, run.Outcome{Status: Failed, Why: why}))
 }
 
 // notices is where it is kept who is told of enumerations.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -59,7 +60,7 @@ func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) 
 
 // bury stops an enumeration, and leaves of it what Purge deletes.
 func (es *Enumerations) bury(ctx context.Context, tx *db.Tx, teamID, id string) error {
-	if _, err := es.stop(ctx, tx, id); err != nil {
+	if err := run.IgnoreLate(es.stop(ctx, tx, id)); err != nil {
 		return err
 	}
 	if err := es.notices().Delete(ctx, tx, notification.OfEnumeration, id); err != nil {

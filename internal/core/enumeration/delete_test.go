@@ -35,7 +35,7 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		c := Config{RootDomains: []string{"example.com"}, AutomaticScans: true}
 		stays := y.create(t, c)
 		e := y.create(t, c)
-		_, err := y.SetSchedule(y.alice, schedule.Schedule{Subject: e.ID, Rule: schedule.Rule{Frequency: "daily", StartTime: "03:00"}})
+		_, err := y.Schedules().Set(y.alice, schedule.Schedule{Subject: e.ID, Rule: schedule.Rule{Frequency: "daily", StartTime: "03:00"}})
 		must(t, err)
 		must(t, y.Begin(t.Context(), BeginArgs{e.ID, 1}))
 		e = y.now(t, e.ID)
@@ -68,7 +68,7 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		if _, ok, err := y.FindNews(t.Context(), ToldArgs{e.ID, 1, Stopped}); ok || err != nil {
 			t.Errorf("told of: %v %v", ok, err)
 		}
-		if schedules, err := y.FindSchedules(y.alice); err != nil || len(schedules) != 0 {
+		if schedules, err := y.Schedules().FindAll(y.alice); err != nil || len(schedules) != 0 {
 			t.Errorf("%+v %v", schedules, err)
 		}
 

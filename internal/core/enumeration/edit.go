@@ -106,32 +106,11 @@ func change[T comparable](list *[]T, by []T, replace bool) {
 	}
 }
 
-// book keeps the schedules of enumerations.
-func (es *Enumerations) book() schedule.Book {
-	return schedule.Book{DB: es.db, Table: "enumeration_schedule", Column: "enumeration_id", Launch: es.launch, Logger: es.logger, Now: es.now}
-}
-
-// SetSchedule gives an enumeration of the caller's team a schedule, in place of any it has.
-func (es *Enumerations) SetSchedule(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
-	if _, err := es.own(ctx, s.Subject); err != nil {
-		return s, err
-	}
-	return es.book().Set(ctx, s)
-}
-
-// DropSchedule takes its schedule from an enumeration of the caller's team; 404 when it
-// has none.
-func (es *Enumerations) DropSchedule(ctx context.Context, id string) error {
-	if _, err := es.own(ctx, id); err != nil {
+// Schedules are the schedules of enumerations.
+func (es *Enumerations) Schedules() schedule.Book {
+	check := func(ctx context.Context, id string) error {
+		_, err := es.own(ctx, id)
 		return err
 	}
-	return es.book().Drop(ctx, id)
+	return schedule.Book{DB: es.db, Noun: "enumeration", Check: check, Launch: es.launch, Logger: es.logger, Now: es.now}
 }
-
-// FindSchedules lists the schedules of the caller's team, the next to come first.
-func (es *Enumerations) FindSchedules(ctx context.Context) ([]schedule.Schedule, error) {
-	return es.book().FindAll(ctx)
-}
-
-// KeepSchedules launches what comes due until ctx ends. It runs on every node that works.
-func (es *Enumerations) KeepSchedules(ctx context.Context) { es.book().Keep(ctx) }

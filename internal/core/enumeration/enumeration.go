@@ -11,66 +11,33 @@ package enumeration
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
-	"encoding/binary"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Status is how far an enumeration is. Its clients know no published list of these; they
-// are those of scans, as far as they apply.
-type Status string
+// Status is the state of an enumeration.
+type Status = run.Status
 
-// The states.
+// The states; docs/states.md has the drawing.
 const (
-	Scheduled Status = "scheduled" // it waits for its schedule, or for somebody to launch it
-	Queued    Status = "queued"    // it was launched and waits for a worker
-	Starting  Status = "starting"  // it is cut into chunks
-	Running   Status = "running"   // its chunks are worked on
-	Finished  Status = "finished"  // every chunk has ended
-	Failed    Status = "failed"    // there was nothing to look at, or no chunk could be run
-	Stopped   Status = "stopped"   // somebody stopped it
+	Scheduled = run.Scheduled
+	Queued    = run.Queued
+	Starting  = run.Starting
+	Running   = run.Running
+	Finished  = run.Finished
+	Failed    = run.Failed
+	Stopped   = run.Stopped
 )
 
-// Statuses are all states.
+// Statuses are all states that the API shows.
 var Statuses = []Status{Scheduled, Queued, Starting, Running, Finished, Failed, Stopped}
-
-// moves are the allowed changes of state. Starting to Starting is a planner whose process
-// died. A launch of what ended is a new run.
-var moves = map[Status][]Status{
-	Scheduled: {Queued},
-	Queued:    {Starting, Failed, Stopped},
-	Starting:  {Starting, Running, Failed, Stopped},
-	Running:   {Finished, Failed, Stopped},
-	Finished:  {Queued},
-	Failed:    {Queued},
-	Stopped:   {Queued},
-}
-
-// To reports whether an enumeration may go from this state to next.
-func (s Status) To(next Status) bool { return slices.Contains(moves[s], next) }
-
-// Active reports whether an enumeration in this state is being worked on or waits for it.
-func (s Status) Active() bool { return s == Queued || s == Starting || s == Running }
-
-// from are the states from which next may be reached, for the condition of an update.
-func from(next Status) (out []Status) {
-	for _, s := range Statuses {
-		if s.To(next) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
 
 // Type is what an enumeration looks at.
 type Type string
@@ -138,16 +105,9 @@ type Numbers struct {
 // Rescans is how often the enumeration was launched after the first time.
 func (e Enumeration) Rescans() int { return int(max(0, e.Run-1)) }
 
-// Elapsed is how long a run took, or takes until now.
+// Elapsed is how long a run took, or has taken until now.
 func (n Numbers) Elapsed(now time.Time) time.Duration {
-	switch {
-	case n.StartedAt.IsZero():
-		return 0
-	case n.EndedAt.IsZero():
-		return max(0, now.Sub(n.StartedAt))
-	default:
-		return n.EndedAt.Sub(n.StartedAt)
-	}
+	return run.Elapsed(n.StartedAt, n.EndedAt, now)
 }
 
 // Enumerations is the slice.
@@ -171,12 +131,4 @@ func New(d *db.DB, q *queue.Queue, assets *asset.Assets, check Check, logger *sl
 		logger = slog.New(slog.DiscardHandler)
 	}
 	return &Enumerations{db: d, queue: q, assets: assets, check: check, logger: logger, now: time.Now}
-}
-
-// newID is 20 of [0-9a-v], later ones sort later, as those of scans.
-func newID(now time.Time) string {
-	var b [12]byte
-	binary.BigEndian.PutUint32(b[:4], uint32(now.Unix()))
-	rand.Read(b[4:]) // never fails since Go 1.24
-	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }

@@ -101,7 +101,7 @@ func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error 
 	for i, e := range list {
 		ids[i] = e.ID
 	}
-	schedules, err := es.book().Of(ctx, ids)
+	schedules, err := es.Schedules().Of(ctx, ids)
 	if err != nil {
 		return err
 	}

@@ -2,19 +2,18 @@ package enumeration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// ErrLate is what a run or a chunk gets that is no longer the enumeration's: another took
-// over, or the enumeration has ended. Nothing was written.
-var ErrLate = errors.New("this run of the enumeration is no longer the current one")
+// ErrLate refuses what a worker writes whose run or chunk is no longer its own.
+var ErrLate = run.ErrLate
 
 // ChunkArgs is the job that works on one chunk.
 type ChunkArgs struct {
@@ -176,66 +175,47 @@ func blocks(p netip.Prefix) (out []netip.Prefix) {
 	return out
 }
 
-// Begin cuts a run into chunks and hands them to the queue. A run that is not the
-// enumeration's any more, or is cut already, is left as it is.
+// Begin cuts a run into chunks and inserts their jobs. A run that is not the enumeration's
+// any more, or has its chunks, is left as it is.
 func (es *Enumerations) Begin(ctx context.Context, a BeginArgs) error {
-	var w db.Where
-	w.And("id = ?", a.EnumerationID)
-	w.And("run = ?", a.Run)
-	db.In(&w, "status", from(Starting))
+	r := run.Ref{ID: a.EnumerationID, Run: a.Run}
 	var teamID string
-	err := es.db.Tx(ctx, func(tx *db.Tx) error {
-		return tx.QueryRow(ctx, `UPDATE enumeration SET status = ?, updated_at = ?`+w.String()+` RETURNING team_id`, append([]any{Starting, db.At(es.now())}, w.Args...)...).Scan(&teamID)
-	})
-	if db.IsNoRows(err) {
-		return nil
-	}
-	if err != nil {
+	err := es.db.Tx(ctx, func(tx *db.Tx) (err error) {
+		teamID, err = es.runs().Begin(ctx, tx, r)
 		return err
+	})
+	if err != nil {
+		return run.IgnoreLate(err)
 	}
-	config, err := es.config(ctx, es.db, a.EnumerationID)
+	config, err := es.config(ctx, es.db, r.ID)
 	if err != nil {
 		return err
 	}
 	covers, err := es.checkConfig(ctx, teamID, config)
-	if e := errs.From(err); e != nil && e.Kind == errs.Invalid { // a configuration is gone since
-		return es.db.Tx(ctx, func(tx *db.Tx) error {
-			_, err := es.end(ctx, tx, a.EnumerationID, a.Run, Failed, e.Message)
-			return err
-		})
-	}
-	if err != nil {
+	e := errs.From(err)
+	if e != nil && e.Kind != errs.Invalid {
 		return err
 	}
-	return es.db.Tx(ctx, func(tx *db.Tx) error { return es.write(ctx, tx, a, cut(config, covers, a.Run > 1)) })
-}
-
-// write stores the first chunks of a run with their jobs, and sets the enumeration running.
-func (es *Enumerations) write(ctx context.Context, tx *db.Tx, a BeginArgs, works []Work) error {
-	now := db.At(es.now())
-	n, err := tx.Exec(ctx, `UPDATE enumeration SET status = ?, updated_at = ? WHERE id = ? AND run = ? AND status = ?`, Running, now, a.EnumerationID, a.Run, Starting)
-	if err != nil || n == 0 { // it was stopped meanwhile
-		return err
-	}
-	if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET status = ?, chunk = ?, open_chunk = ?, started_at = ? WHERE enumeration_id = ? AND run = ?`,
-		Running, len(works), len(works), now, a.EnumerationID, a.Run); err != nil {
-		return err
-	}
-	for i, w := range works {
-		if err := es.addChunk(ctx, tx, ChunkArgs{a.EnumerationID, a.Run, i}, Names, w, 0); err != nil {
-			return fmt.Errorf("chunk %d: %w", i, err)
+	return run.IgnoreLate(es.db.Tx(ctx, func(tx *db.Tx) error {
+		if e != nil { // a configuration was deleted since
+			return es.fail(ctx, tx, a, e.Message)
 		}
-	}
-	_, err = es.queue.Insert(ctx, tx, ToldArgs{a.EnumerationID, a.Run, Running})
-	return err
+		if err := es.runs().Start(ctx, tx, r, chunkColumns, nameChunks(cut(config, covers, r.Run > 1))); err != nil {
+			return err
+		}
+		_, err := es.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, Running})
+		return err
+	}))
 }
 
-func (es *Enumerations) addChunk(ctx context.Context, tx *db.Tx, a ChunkArgs, stage Stage, w Work, names int) error {
-	job, err := es.queue.Insert(ctx, tx, a)
-	if err != nil {
-		return err
+// chunkColumns are the columns of a chunk besides those of package run.
+const chunkColumns = "stage, input, names"
+
+// nameChunks are the rows of chunks of names.
+func nameChunks(works []Work) [][]any {
+	rows := make([][]any, len(works))
+	for i, w := range works {
+		rows[i] = []any{string(Names), db.Doc(w), 0}
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO enumeration_chunk (enumeration_id, run, n, job_id, stage, state, input, names) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.EnumerationID, a.Run, a.N, job, stage, chunkWaiting, db.Doc(w), names)
-	return err
+	return rows
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
-	"github.com/vedette-sec/vedette/internal/core/asset/document"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -82,7 +81,7 @@ func (f *File) writeInventory(out *outlet) error {
 			head, between, tail, end = "[", ",", "\n]\n", ""
 		}
 		encode = func(dst []byte, a *asset.Asset) ([]byte, error) {
-			doc, err := json.Marshal(document.Of(*a, false))
+			doc, err := json.Marshal(f.es.from.Content(*a))
 			if between != "" {
 				dst = append(dst, '\n')
 			}

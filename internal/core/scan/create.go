@@ -3,10 +3,12 @@ package scan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -50,7 +52,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 		return Scan{}, err
 	}
 	s := Scan{
-		ID: newID(ss.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Scheduled, Config: n.Config,
+		ID: run.NewID(ss.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Scheduled, Config: n.Config,
 		IsAutomatic: n.Automatic, IsInternal: allInternal(n.Config.Targets),
 	}
 	err = ss.db.Tx(ctx, func(tx *db.Tx) error {
@@ -115,28 +117,22 @@ func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 	return err
 }
 
-// launch begins a new run of a scan that is not at work.
+// runs are the runs of scans.
+func (ss *Scans) runs() run.Runs {
+	return run.Runs{
+		DB: ss.db, Queue: ss.queue, Now: ss.now, Noun: "scan", Hint: "; the coverage says which",
+		Plan: func(r run.Ref) queue.Args { return BeginArgs{r.ID, r.Run} },
+		Work: func(r run.Ref, chunk int) queue.Args { return ChunkArgs{r.ID, r.Run, chunk} },
+	}
+}
+
+// launch begins a new run of a scan that is not active.
 func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
-	var w db.Where
-	w.And("id = ?", id)
-	db.In(&w, "status", from(Queued))
-	now := db.At(ss.now())
-	var run int64
-	var teamID string
-	err := tx.QueryRow(ctx, `UPDATE scan SET status = ?, failure_reason = '', run = run + 1, updated_at = ?`+w.String()+` RETURNING run, team_id`,
-		append([]any{Queued, now}, w.Args...)...).Scan(&run, &teamID)
-	if db.IsNoRows(err) {
-		return errs.New(errs.Conflict, "scan_not_launchable", "The scan is at work already, or its results were uploaded.")
-	}
-	if err != nil {
-		return err
-	}
 	changes(tx, id)
-	job, err := ss.queue.Insert(ctx, tx, BeginArgs{id, run})
-	if err != nil {
-		return err
+	err := ss.runs().Launch(ctx, tx, id)
+	if errors.Is(err, ErrLate) {
+		err = errs.New(errs.Conflict, "scan_not_launchable", "The scan is at work already, or its results were uploaded.")
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO scan_run (scan_id, run, team_id, job_id, status, created_at) VALUES (?, ?, ?, ?, ?, ?)`, id, run, teamID, job, Queued, now)
 	return err
 }
 
@@ -157,75 +153,51 @@ func (ss *Scans) own(ctx context.Context, id string) (Scan, error) {
 	return ss.Find(ctx, id)
 }
 
-// Stop ends a scan that waits or is at work; what was found is kept. 409 for any other.
+// Stop ends an active scan; what was found is kept. 409 for any other.
 func (ss *Scans) Stop(ctx context.Context, id string) error {
 	if _, err := ss.own(ctx, id); err != nil {
 		return err
 	}
-	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		stopped, err := ss.stop(ctx, tx, id)
-		if err == nil && !stopped {
-			err = errs.New(errs.Conflict, "scan_not_running", "The scan is not running.")
-		}
+	err := ss.db.Tx(ctx, func(tx *db.Tx) error { return ss.stop(ctx, tx, id) })
+	if errors.Is(err, ErrLate) {
+		err = errs.New(errs.Conflict, "scan_not_running", "The scan is not running.")
+	}
+	return err
+}
+
+// stop ends the run of a scan and cancels its jobs, or fails with ErrLate.
+func (ss *Scans) stop(ctx context.Context, tx *db.Tx, id string) error {
+	return ss.end(ctx, tx, run.Ref{ID: id, Run: run.AnyRun}, run.Outcome{Status: Stopped})
+}
+
+// end ends a run with the number of its findings, or fails with ErrLate.
+func (ss *Scans) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) error {
+	r, _, err := ss.runs().End(ctx, tx, r, o)
+	if err != nil {
 		return err
-	})
-}
-
-// stop ends the run of a scan, if there is one at work, and cancels its jobs.
-func (ss *Scans) stop(ctx context.Context, tx *db.Tx, id string) (bool, error) {
-	run, err := ss.end(ctx, tx, id, 0, Stopped, "")
-	if err != nil || run == 0 {
-		return false, err
 	}
-	rows, err := tx.Query(ctx, `SELECT job_id FROM scan_run WHERE scan_id = ? AND run = ? UNION SELECT job_id FROM scan_chunk WHERE scan_id = ? AND run = ? AND state IN ('waiting', 'running')`, id, run, id, run)
-	jobs, err := db.Collect(rows, err, func(r db.Row) (job int64, err error) { return job, r.Scan(&job) })
+	changes(tx, r.ID)
+	tallies, err := ss.findings.Tallies(ctx, tx, []string{r.ID})
 	if err != nil {
-		return false, err
+		return err
 	}
-	for _, job := range jobs {
-		if err := ss.queue.Cancel(ctx, tx, job); err != nil {
-			return false, err
-		}
-	}
-	_, err = tx.Exec(ctx, `UPDATE scan_chunk SET state = ? WHERE scan_id = ? AND run = ? AND state IN ('waiting', 'running')`, chunkStopped, id, run)
-	return true, err
-}
-
-// end moves a scan and its run to a final state, and gives the number of the run: 0 when
-// the scan is not at work, or not in this run (0 is any).
-func (ss *Scans) end(ctx context.Context, tx *db.Tx, id string, run int64, to Status, why string) (int64, error) {
-	var w db.Where
-	w.And("id = ?", id)
-	if run != 0 {
-		w.And("run = ?", run)
-	}
-	db.In(&w, "status", from(to))
-	now := db.At(ss.now())
-	err := tx.QueryRow(ctx, `UPDATE scan SET status = ?, failure_reason = ?, updated_at = ?`+w.String()+` RETURNING run`, append([]any{to, db.Clean(why), now}, w.Args...)...).Scan(&run)
-	if db.IsNoRows(err) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	changes(tx, id)
-	tallies, err := ss.findings.Tallies(ctx, tx, []string{id})
-	if err != nil {
-		return 0, err
-	}
-	severity := tallies[id]
+	severity := tallies[r.ID]
 	if severity == nil {
 		severity = map[string]int{}
 	}
-	_, err = tx.Exec(ctx, `UPDATE scan_run SET status = ?, failure_reason = ?, severity = ?, ended_at = ? WHERE scan_id = ? AND run = ?`, to, db.Clean(why), db.Doc(severity), now, id, run)
-	if err == nil {
-		_, err = ss.queue.Insert(ctx, tx, ToldArgs{id, run, to})
+	if _, err := tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severity), r.ID, r.Run); err != nil {
+		return err
 	}
-	return run, err
+	_, err = ss.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, o.Status})
+	return err
 }
 
 // GiveUpBegin fails a scan that could not be planned, in the transaction that ends its job.
 func (ss *Scans) GiveUpBegin(ctx context.Context, tx *db.Tx, job queue.Job[BeginArgs]) error {
-	_, err := ss.end(ctx, tx, job.Args.ScanID, job.Args.Run, Failed, "The scan could not be planned. The server's log says why.")
-	return err
+	return ss.fail(ctx, tx, job.Args, "The scan could not be planned. The server's log says why.")
+}
+
+// fail ends a run that cannot be planned. One that has ended stays as it is.
+func (ss *Scans) fail(ctx context.Context, tx *db.Tx, a BeginArgs, why string) error {
+	return run.IgnoreLate(ss.end(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, run.Outcome{Status: Failed, Why: why}))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -53,7 +54,7 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 			}
 		}
 		for _, id := range ids {
-			if _, err := ss.stop(ctx, tx, id); err != nil {
+			if err := run.IgnoreLate(ss.stop(ctx, tx, id)); err != nil {
 				return err
 			}
 			if err := ss.findings.DeleteOfScan(ctx, tx, c.TeamID, id); err != nil {

@@ -61,7 +61,7 @@ func (ss *Scans) complete(ctx context.Context, scans []Scan) error {
 	if err != nil {
 		return err
 	}
-	schedules, err := ss.book().Of(ctx, ids)
+	schedules, err := ss.Schedules().Of(ctx, ids)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -45,7 +46,7 @@ func (ss *Scans) Import(ctx context.Context, name string, body io.Reader) (Impor
 	if err != nil {
 		return Imported{}, err
 	}
-	s := Scan{ID: newID(now), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Uploaded, IsOSS: true}
+	s := Scan{ID: run.NewID(now), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Uploaded, IsOSS: true}
 	made := false // with the first results, so that a body without any leaves no scan
 	return ss.take(ctx, s, body, func(tx *db.Tx) error {
 		if made {

@@ -113,14 +113,14 @@ func (c *changer) step() string {
 	case "config":
 		c.must(ss.UpdateConfig(c.alice, s.ID, ConfigUpdate{Targets: []string{"192.168.0.1"}, AgentTags: []string{fmt.Sprint(c.IntN(9))}}, true))
 	case "schedule":
-		_, err := ss.SetSchedule(c.alice, schedule.Schedule{Subject: s.ID, Rule: schedule.Rule{Frequency: schedule.Daily}})
+		_, err := ss.Schedules().Set(c.alice, schedule.Schedule{Subject: s.ID, Rule: schedule.Rule{Frequency: schedule.Daily}})
 		c.must(err)
 	case "drop":
-		c.must(ss.DropSchedule(c.alice, s.ID))
+		c.must(ss.Schedules().Drop(c.alice, s.ID))
 	case "sweep":
 		now := ss.now
 		ss.now = func() time.Time { return now().Add(49 * time.Hour) }
-		c.must(ss.Sweep(c.Context()))
+		c.must(ss.Schedules().Sweep(c.Context()))
 		ss.now = now
 	case "delete":
 		c.must(ss.Delete(c.alice, []string{s.ID}))
@@ -145,7 +145,7 @@ func (c *changer) work(what string) {
 		case s.Status == Queued:
 			c.must(ss.Begin(c.Context(), BeginArgs{s.ID, s.Run}))
 		case s.Status != Running:
-		case chunk == nil || chunk.run != s.Run || what == "start":
+		case chunk == nil || chunk.lease.Run != s.Run || what == "start":
 			chunk, err := ss.StartChunk(c.Context(), ChunkArgs{s.ID, s.Run, 0})
 			c.must(err)
 			if err == nil {

@@ -2,19 +2,16 @@ package scan
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// ErrLate is what a run or a chunk gets that is no longer the scan's: another took over,
-// or the scan has ended. Nothing was written.
-var ErrLate = errors.New("this run of the scan is no longer the current one")
+// ErrLate refuses what a worker writes whose run or chunk is no longer its own.
+var ErrLate = run.ErrLate
 
 // ChunkArgs is the job that works on one chunk.
 type ChunkArgs struct {
@@ -41,7 +38,7 @@ type piece struct {
 
 // cut makes chunks of bounded cost: some targets with all templates or, where those are
 // too many for one target, one target with some.
-func cut(targets []string, templates []catalog.Known) (out []piece) {
+func cut(targets []string, templates []Template) (out []piece) {
 	total := 0
 	for _, t := range templates {
 		total += max(1, t.Requests)
@@ -66,95 +63,83 @@ func cut(targets []string, templates []catalog.Known) (out []piece) {
 	return out
 }
 
-// Begin cuts a run into chunks and hands them to the queue. A run that is not the scan's
-// any more, or is cut already, is left as it is.
+// Begin cuts a run into chunks and inserts their jobs. A run that is not the scan's any
+// more, or has its chunks, is left as it is.
 func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	var teamID string
-	var w db.Where
-	w.And("id = ?", a.ScanID)
-	w.And("run = ?", a.Run)
-	db.In(&w, "status", from(Starting))
-	err := ss.db.Tx(ctx, func(tx *db.Tx) error {
+	err := ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
 		changes(tx, a.ScanID)
-		return tx.QueryRow(ctx, `UPDATE scan SET status = ?, updated_at = ?`+w.String()+` RETURNING team_id`, append([]any{Starting, db.At(ss.now())}, w.Args...)...).Scan(&teamID)
+		teamID, err = ss.runs().Begin(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run})
+		return err
 	})
-	if db.IsNoRows(err) {
-		return nil
-	}
 	if err != nil {
+		return run.IgnoreLate(err)
+	}
+	targets, templates, err := ss.plan(ctx, teamID, a.ScanID)
+	e := errs.From(err)
+	if e != nil && e.Kind != errs.Invalid {
 		return err
 	}
-	config, err := ss.config(ctx, ss.db, a.ScanID)
+	return run.IgnoreLate(ss.db.Tx(ctx, func(tx *db.Tx) error {
+		if e != nil {
+			return ss.fail(ctx, tx, a, e.Message)
+		}
+		return ss.start(ctx, tx, a, targets, templates)
+	}))
+}
+
+// plan finds what a run is to test. The error is Invalid when that is nothing, or when a
+// template was deleted since the scan was made.
+func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []Template, error) {
+	config, err := ss.config(ctx, ss.db, id)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	excluded, err := ss.excluded(ctx, teamID, a.ScanID)
+	excluded, err := ss.excluded(ctx, teamID, id)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	patterns, err := exclusion.ParsePatterns(slices.Concat(config.Exclusions, excluded.targets))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	targets := expand(config.Targets, patterns)
 	templates, err := ss.choose(ctx, teamID, config)
-	if e := errs.From(err); e != nil && e.Kind == errs.Invalid { // a template is gone since
-		return ss.fail(ctx, a, e.Message)
-	}
-	if err != nil {
-		return err
-	}
-	templates = slices.DeleteFunc(templates, func(t catalog.Known) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
+	templates = slices.DeleteFunc(templates, func(t Template) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
 	switch {
+	case err != nil:
 	case len(targets) == 0:
-		return ss.fail(ctx, a, "Every target is excluded.")
+		err = errs.Field("targets", "Every target is excluded.")
 	case len(templates) == 0:
-		return ss.fail(ctx, a, "Every template is excluded.")
+		err = errs.Field("templates", "Every template is excluded.")
 	}
-	return ss.write(ctx, a, targets, templates)
+	return targets, templates, err
 }
 
-func (ss *Scans) fail(ctx context.Context, a BeginArgs, why string) error {
-	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		_, err := ss.end(ctx, tx, a.ScanID, a.Run, Failed, why)
-		return err
-	})
-}
-
-// write stores the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) write(ctx context.Context, a BeginArgs, targets []string, templates []catalog.Known) error {
-	pieces := cut(targets, templates)
+// start writes the chunks of a run with their jobs, and sets the scan running.
+func (ss *Scans) start(ctx context.Context, tx *db.Tx, a BeginArgs, targets []string, templates []Template) error {
+	changes(tx, a.ScanID)
+	requests := 0
+	var chunks [][]any
+	for _, p := range cut(targets, templates) {
+		requests += p.requests
+		chunks = append(chunks, []any{db.Doc(p.targets), p.first, p.last, len(p.targets) * (p.last - p.first)})
+	}
 	ids := make([]string, len(templates))
 	for i, t := range templates {
 		ids[i] = t.ID
 	}
-	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		now := db.At(ss.now())
-		n, err := tx.Exec(ctx, `UPDATE scan SET status = ?, updated_at = ? WHERE id = ? AND run = ? AND status = ?`, Running, now, a.ScanID, a.Run, Starting)
-		if err != nil || n == 0 { // it was stopped meanwhile
-			return err
-		}
-		changes(tx, a.ScanID)
-		requests := 0
-		for i, p := range pieces {
-			job, err := ss.queue.Insert(ctx, tx, ChunkArgs{a.ScanID, a.Run, i})
-			if err != nil {
-				return fmt.Errorf("chunk %d: %w", i, err)
-			}
-			if _, err := tx.Exec(ctx, `INSERT INTO scan_chunk (scan_id, run, n, job_id, state, targets, first_template, last_template, cells) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				a.ScanID, a.Run, i, job, chunkWaiting, db.Doc(p.targets), p.first, p.last, len(p.targets)*(p.last-p.first)); err != nil {
-				return err
-			}
-			requests += p.requests
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO scan_plan (scan_id, run, templates) VALUES (?, ?, ?)`, a.ScanID, a.Run, db.Doc(ids)); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `UPDATE scan_run SET status = ?, total_target = ?, total_template = ?, total_cell = ?, total_request = ?, open_chunk = ?, started_at = ? WHERE scan_id = ? AND run = ?`,
-			Running, len(targets), len(ids), len(targets)*len(ids), requests, len(pieces), now, a.ScanID, a.Run)
-		if err == nil {
-			_, err = ss.queue.Insert(ctx, tx, ToldArgs{a.ScanID, a.Run, Running})
-		}
+	r := run.Ref{ID: a.ScanID, Run: a.Run}
+	if err := ss.runs().Start(ctx, tx, r, "targets, first_template, last_template, cells", chunks); err != nil {
 		return err
-	})
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO scan_plan (scan_id, run, templates) VALUES (?, ?, ?)`, r.ID, r.Run, db.Doc(ids)); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE scan_run SET total_target = ?, total_template = ?, total_cell = ?, total_request = ?
+		WHERE scan_id = ? AND run = ?`, len(targets), len(ids), len(targets)*len(ids), requests, r.ID, r.Run); err != nil {
+		return err
+	}
+	_, err := ss.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, Running})
+	return err
 }

@@ -9,67 +9,35 @@ package scan
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
-	"encoding/binary"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/infra/shelf"
 )
 
-// Status is how far a scan is.
-type Status string
+// Status is the state of a scan.
+type Status = run.Status
 
-// The states.
+// The states; docs/states.md has the drawing.
 const (
-	Scheduled Status = "scheduled" // it waits for its schedule, or for somebody to launch it
-	Queued    Status = "queued"    // it was launched and waits for a worker
-	Starting  Status = "starting"  // it is cut into chunks
-	Running   Status = "running"   // its chunks are worked on
-	Finished  Status = "finished"  // every chunk has ended
-	Failed    Status = "failed"    // there was nothing to run, or no chunk could be run
-	Stopped   Status = "stopped"   // somebody stopped it
-	Uploaded  Status = "uploaded"  // its results came from elsewhere; nothing runs
+	Scheduled = run.Scheduled
+	Queued    = run.Queued
+	Starting  = run.Starting
+	Running   = run.Running
+	Finished  = run.Finished
+	Failed    = run.Failed
+	Stopped   = run.Stopped
+
+	Uploaded Status = "uploaded" // its results were uploaded; nothing runs
 )
 
 // Statuses are all states.
 var Statuses = []Status{Failed, Finished, Queued, Running, Starting, Uploaded, Scheduled, Stopped}
-
-// moves are the allowed changes of state. Starting to Starting is a planner whose process
-// died. A launch of what ended is a new run.
-var moves = map[Status][]Status{
-	Scheduled: {Queued},
-	Queued:    {Starting, Failed, Stopped},
-	Starting:  {Starting, Running, Failed, Stopped},
-	Running:   {Finished, Failed, Stopped},
-	Finished:  {Queued},
-	Failed:    {Queued},
-	Stopped:   {Queued},
-}
-
-// To reports whether a scan may go from this state to next.
-func (s Status) To(next Status) bool { return slices.Contains(moves[s], next) }
-
-// Active reports whether a scan in this state is being worked on or waits for it.
-func (s Status) Active() bool { return s == Queued || s == Starting || s == Running }
-
-// from are the states from which next may be reached, for the condition of an update.
-func from(next Status) (out []Status) {
-	for _, s := range Statuses {
-		if s.To(next) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
 
 // Config is what a scan was asked to do, as it is kept and launched again.
 type Config struct {
@@ -150,35 +118,54 @@ func (s Scan) Progress() int {
 	return min(99, s.Numbers.DoneCells*100/s.Numbers.Cells)
 }
 
-// Elapsed is how long the run took, or takes until now.
+// Elapsed is how long the run took, or has taken until now.
 func (s Scan) Elapsed(now time.Time) time.Duration {
-	switch n := s.Numbers; {
-	case n.StartedAt.IsZero():
-		return 0
-	case n.EndedAt.IsZero():
-		return max(0, now.Sub(n.StartedAt))
-	default:
-		return n.EndedAt.Sub(n.StartedAt)
-	}
+	return run.Elapsed(s.Numbers.StartedAt, s.Numbers.EndedAt, now)
 }
 
-// Choice is what the configurations of a scan say of its templates.
+// Template is what a scan needs to know of a template to choose and to plan.
+type Template struct {
+	ID        string // the catalogue's
+	WrittenID string // what stands in it, where that is not the same
+	Path      string // its place in the catalogue, as cves/2024/x.yaml
+	Tags      []string
+	Severity  string
+	Type      string // the protocol
+	Requests  int    // on one target
+	Named     bool   // it must be named: the sets recommended and all do not have it
+}
+
+// is reports whether an id is the template's.
+func (t Template) is(id string) bool { return t.ID == id || t.WrittenID == id && id != "" }
+
+// Choice is what configurations say of the templates of a scan.
 type Choice struct {
-	Keeps func(catalog.Known) bool // leaves a template in
-	InSet func(catalog.Known) bool // a template set that the scan names has it; nil: it names none
+	Keeps func(Template) bool // leaves a template in
+	InSet func(Template) bool // a template set that the scan names has it; nil: it names none
 }
 
-// Settings checks the configurations that a scan names, and says which templates those that
-// apply choose. Its error is Invalid and names the field where an id is not the team's.
-type Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
+// Source is where templates come from. Its functions are given by whoever joins the
+// rooms, because the slice may not know the engine.
+type Source struct {
+	// Catalogue lists the templates that a team may scan with.
+	Catalogue func(ctx context.Context, teamID string) ([]Template, error)
+	// Shared finds a template that another team shares with a team, by its link; nil: there
+	// is none such. Its error is NotFound where nothing is shared.
+	Shared func(ctx context.Context, teamID, id string) (Template, error)
+	// Settings checks the configurations that a scan names, and says what those that apply
+	// to it choose; nil: there are none. Its error is Invalid and names the field where an id
+	// is not the team's.
+	Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
+	// Compile checks a template that came with a request. Its error is the caller's.
+	Compile func(name string, contents []byte) (Template, error)
+}
 
 // Scans is the slice.
 type Scans struct {
 	db       *db.DB
 	queue    *queue.Queue
 	findings *finding.Findings
-	catalog  *catalog.Catalog
-	settings Settings
+	source   Source
 	logger   *slog.Logger
 	now      func() time.Time
 
@@ -186,24 +173,12 @@ type Scans struct {
 	rolls shelf.Kept[*keeper]
 }
 
-// New makes the service. settings is nil where teams have no configurations; logger may be nil.
-func New(
-	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings Settings, logger *slog.Logger,
-) *Scans {
+// New makes the slice. logger may be nil.
+func New(d *db.DB, q *queue.Queue, findings *finding.Findings, source Source, logger *slog.Logger) *Scans {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Scans{
-		db: d, queue: q, findings: findings, catalog: templates, settings: settings, logger: logger, now: time.Now,
-	}
-}
-
-// newID is 20 of [0-9a-v], later ones sort later: uploaders of results check for such.
-func newID(now time.Time) string {
-	var b [12]byte
-	binary.BigEndian.PutUint32(b[:4], uint32(now.Unix()))
-	rand.Read(b[4:]) // never fails since Go 1.24
-	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+	return &Scans{db: d, queue: q, findings: findings, source: source, logger: logger, now: time.Now}
 }
 
 const columns = `s.id, s.team_id, s.user_id, s.name, s.status, s.failure_reason, s.run, s.is_oss, s.is_automatic, s.is_internal, s.created_at, s.updated_at,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -11,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Schedule launches a thing again and again.
+// Schedule launches a scan or an enumeration again and again.
 type Schedule struct {
 	Subject string // the id of what is launched
 	Rule
@@ -19,24 +20,30 @@ type Schedule struct {
 	NextRun time.Time
 }
 
-// Book keeps the schedules of one kind of thing, in the table of the slice that launches
-// it. That slice finds the thing and asks whether the caller may have it; the book does not.
+// Book keeps the schedules of one noun, in the table NOUN_schedule of its service.
 type Book struct {
 	DB     *db.DB
-	Table  string // of the slice: not text of a caller
-	Column string // of the table, with the id of the thing
-	// Launch launches a thing in the transaction that moves its schedule on. A Conflict
-	// says that the thing is at work still: it is left out this time.
-	Launch func(ctx context.Context, tx *db.Tx, id string) error
-	// Change is called in a transaction that is about to change a thing's schedule; nil: the
-	// slice need not know.
-	Change func(ctx context.Context, tx *db.Tx, id string) error
+	Noun   string // a constant, as "scan"
 	Logger *slog.Logger
 	Now    func() time.Time
+
+	// Check refuses a caller who may not launch the subject.
+	Check func(ctx context.Context, id string) error
+	// Launch launches a subject in the transaction that moves its schedule on. A Conflict
+	// says that it still runs: this launch is left out.
+	Launch func(ctx context.Context, tx *db.Tx, id string) error
+	// Change, unless nil, is called in each transaction before it changes a schedule.
+	Change func(ctx context.Context, tx *db.Tx, id string) error
 }
 
-// Set gives a thing of the caller's team a schedule, in place of any it has.
+// sql puts the name of the noun into a statement.
+func (b Book) sql(text string) string { return strings.ReplaceAll(text, "NOUN", b.Noun) }
+
+// Set gives a subject of the caller's team a schedule, in place of any it has.
 func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
+	if err := b.Check(ctx, s.Subject); err != nil {
+		return s, err
+	}
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return s, err
@@ -45,43 +52,45 @@ func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
 	if s.NextRun, err = s.Next(s.SetAt); err != nil {
 		return s, err
 	}
-	_, err = b.change(ctx, s.Subject, `INSERT INTO `+b.Table+` (`+b.Column+`, team_id, user_id, frequency, start_time, hourly_frequency, weekdays, cron, time_zone, set_at, next_run)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (`+b.Column+`) DO UPDATE SET user_id = excluded.user_id, frequency = excluded.frequency, start_time = excluded.start_time, hourly_frequency = excluded.hourly_frequency,
-		weekdays = excluded.weekdays, cron = excluded.cron, time_zone = excluded.time_zone, set_at = excluded.set_at, next_run = excluded.next_run`,
-		s.Subject, c.TeamID, c.UserID, s.Frequency, s.StartTime, s.Hours, db.Doc(s.Weekdays), s.Cron, s.TimeZone, db.At(s.SetAt), db.At(s.NextRun))
-	return s, err
-}
-
-// Drop takes its schedule from a thing; 404 when it has none.
-func (b Book) Drop(ctx context.Context, subject string) error {
-	n, err := b.change(ctx, subject, `DELETE FROM `+b.Table+` WHERE `+b.Column+` = ?`, subject)
-	if err == nil && n == 0 {
-		err = errs.Missing("schedule")
-	}
-	return err
-}
-
-// change changes the schedule of a thing by a statement, and gives the rows it touched.
-func (b Book) change(ctx context.Context, id, statement string, args ...any) (n int64, err error) {
-	err = b.DB.Tx(ctx, func(tx *db.Tx) error {
-		n, err = b.changeIn(ctx, tx, id, statement, args...)
+	return s, b.DB.Tx(ctx, func(tx *db.Tx) error {
+		_, err := b.change(ctx, tx, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
+			hourly_frequency, weekdays, cron, time_zone, set_at, next_run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (NOUN_id) DO UPDATE SET user_id = excluded.user_id, frequency = excluded.frequency,
+			start_time = excluded.start_time, hourly_frequency = excluded.hourly_frequency, weekdays = excluded.weekdays,
+			cron = excluded.cron, time_zone = excluded.time_zone, set_at = excluded.set_at, next_run = excluded.next_run`,
+			s.Subject, c.TeamID, c.UserID, s.Frequency, s.StartTime, s.Hours,
+			db.Doc(s.Weekdays), s.Cron, s.TimeZone, db.At(s.SetAt), db.At(s.NextRun))
 		return err
 	})
-	return n, err
 }
 
-func (b Book) changeIn(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
+// Drop takes its schedule from a subject of the caller's team; 404 when it has none.
+func (b Book) Drop(ctx context.Context, subject string) error {
+	if err := b.Check(ctx, subject); err != nil {
+		return err
+	}
+	return b.DB.Tx(ctx, func(tx *db.Tx) error {
+		n, err := b.change(ctx, tx, subject, `DELETE FROM NOUN_schedule WHERE NOUN_id = ?`, subject)
+		if err == nil && n == 0 {
+			err = errs.Missing("schedule")
+		}
+		return err
+	})
+}
+
+// change changes the schedule of a subject by a statement, and returns the rows it touched.
+func (b Book) change(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
 	if b.Change != nil {
 		if err := b.Change(ctx, tx, id); err != nil {
 			return 0, err
 		}
 	}
-	return tx.Exec(ctx, statement, args...)
+	return tx.Exec(ctx, b.sql(statement), args...)
 }
 
 func (b Book) find(ctx context.Context, rest string, args ...any) ([]Schedule, error) {
-	rows, err := b.DB.Query(ctx, `SELECT `+b.Column+`, frequency, start_time, hourly_frequency, weekdays, cron, time_zone, set_at, last_run, next_run FROM `+b.Table+rest, args...)
+	rows, err := b.DB.Query(ctx, b.sql(`SELECT NOUN_id, frequency, start_time, hourly_frequency, weekdays, cron, time_zone,
+		set_at, last_run, next_run FROM NOUN_schedule`+rest), args...)
 	return db.Collect(rows, err, func(r db.Row) (s Schedule, err error) {
 		var days db.JSON[[]int]
 		var set, last, next db.Time
@@ -97,13 +106,13 @@ func (b Book) FindAll(ctx context.Context) ([]Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.find(ctx, ` WHERE team_id = ? ORDER BY next_run, `+b.Column+` LIMIT 1000`, c.TeamID)
+	return b.find(ctx, ` WHERE team_id = ? ORDER BY next_run, NOUN_id LIMIT 1000`, c.TeamID)
 }
 
-// Of are the schedules of some things, by thing.
+// Of are the schedules of some subjects, by subject.
 func (b Book) Of(ctx context.Context, subjects []string) (map[string]Schedule, error) {
 	var w db.Where
-	db.In(&w, b.Column, subjects)
+	db.In(&w, "NOUN_id", subjects)
 	found, err := b.find(ctx, w.String(), w.Args...)
 	out := map[string]Schedule{}
 	for _, s := range found {
@@ -121,7 +130,7 @@ func (b Book) Keep(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := b.Sweep(ctx); err != nil && ctx.Err() == nil {
-			b.Logger.ErrorContext(ctx, "launching what is scheduled", "table", b.Table, "error", err)
+			b.Logger.ErrorContext(ctx, "launching what is scheduled", "noun", b.Noun, "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -131,9 +140,9 @@ func (b Book) Keep(ctx context.Context) {
 	}
 }
 
-// Sweep launches everything whose schedule is due, once: of several nodes that see it, the
-// one that moves the schedule on launches. What is at work still is left out this time;
-// launches that were missed are made up for by one.
+// Sweep launches every subject whose schedule is due, once: of several nodes that see it,
+// the one that moves the schedule on launches. Launches that were missed are made up for
+// by one; a subject that still runs is left out this time.
 func (b Book) Sweep(ctx context.Context) error {
 	now := b.Now()
 	due, err := b.find(ctx, ` WHERE next_run <= ? ORDER BY next_run LIMIT 1000`, db.At(now))
@@ -146,13 +155,14 @@ func (b Book) Sweep(ctx context.Context) error {
 			return fmt.Errorf("schedule of %s: %w", s.Subject, err)
 		}
 		err = b.DB.Tx(ctx, func(tx *db.Tx) error {
-			n, err := b.changeIn(ctx, tx, s.Subject, `UPDATE `+b.Table+` SET last_run = ?, next_run = ? WHERE `+b.Column+` = ? AND next_run = ?`, db.At(now), db.At(next), s.Subject, db.At(s.NextRun))
+			n, err := b.change(ctx, tx, s.Subject, `UPDATE NOUN_schedule SET last_run = ?, next_run = ?
+				WHERE NOUN_id = ? AND next_run = ?`, db.At(now), db.At(next), s.Subject, db.At(s.NextRun))
 			if err != nil || n == 0 {
 				return err
 			}
 			err = b.Launch(ctx, tx, s.Subject)
 			if errs.Is(err, errs.Conflict) {
-				b.Logger.WarnContext(ctx, "a scheduled launch is left out: it is at work", "id", s.Subject)
+				b.Logger.WarnContext(ctx, "a scheduled launch is left out: the last run has not ended", "id", s.Subject)
 				return nil
 			}
 			return err

@@ -3,10 +3,12 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -35,13 +37,15 @@ func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, erro
 		return Task{}, err
 	}
 	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
-		var pending db.JSON[[]loop.Waiting]
-		err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, updated_at = ? WHERE id = ? AND status = ? RETURNING pending`,
-			Resuming, db.At(ts.now()), t.StreamID, Suspended).Scan(&pending)
-		if db.IsNoRows(err) {
+		_, err := ts.life().Move(ctx, tx, t.StreamID, run.AnyRun, Resuming, "")
+		if errors.Is(err, ErrLate) {
 			return errs.New(errs.Conflict, "not_suspended", "The task waits for no decision: it is %s.", ts.statusOf(ctx, tx, t.StreamID))
 		}
 		if err != nil {
+			return err
+		}
+		var pending db.JSON[[]loop.Waiting]
+		if err := tx.QueryRow(ctx, `SELECT pending FROM task_stream WHERE id = ?`, t.StreamID).Scan(&pending); err != nil {
 			return err
 		}
 		waiting, ok := d.choose(pending.V)

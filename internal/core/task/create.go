@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -146,24 +147,19 @@ func (ts *Tasks) Abort(ctx context.Context, id string) (Task, error) {
 	}
 	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
 		var status Status
-		var job, run int64
-		err := tx.QueryRow(ctx, `SELECT status, job_id, run FROM task_stream WHERE id = ?`+tx.Speaks().ForUpdate(), t.StreamID).Scan(&status, &job, &run)
-		if err != nil {
+		var job int64
+		err := tx.QueryRow(ctx, `SELECT status, job_id FROM task_stream WHERE id = ?`+tx.Speaks().ForUpdate(), t.StreamID).Scan(&status, &job)
+		if err != nil || status.Final() {
 			return err
 		}
-		if status.Final() {
-			return nil
-		}
-		if err := ts.queue.Cancel(ctx, tx, job); err != nil {
+		if err := ts.queue.Cancel(ctx, tx, job); err != nil || status == Running {
 			return err
 		}
-		switch status {
-		case Queued:
-			return ts.finish(ctx, tx, t.StreamID, run, Outcome{Status: Aborted, Summary: "The task was stopped before it began."})
-		case Suspended, Resuming:
-			return ts.finish(ctx, tx, t.StreamID, run, Outcome{Status: Aborted, Summary: "The task was stopped while it waited for an answer."})
+		summary := "The task was stopped before it began."
+		if status != Queued {
+			summary = "The task was stopped while it waited for an answer."
 		}
-		return nil
+		return ts.finish(ctx, tx, t.StreamID, run.AnyRun, Outcome{Status: Aborted, Summary: summary})
 	})
 	if err != nil {
 		return Task{}, err

@@ -3,42 +3,39 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// ErrLate is what a run gets that is no longer the task's: another took over, or the
-// task has ended. Nothing was written.
-var ErrLate = errors.New("this run of the task is no longer the current one")
+// ErrLate refuses what a worker writes whose run of the task is no longer the current one.
+var ErrLate = run.ErrLate
 
-// Run is a worker's hold on a task. Each start of a task has a higher number, and what
-// a run writes is refused once a later one has begun.
+// Run is a worker's hold on a stream of a task. Each start has a higher number, and a
+// write with an older one is refused.
 type Run struct {
 	Task   Task // with the stream that is run
 	tasks  *Tasks
 	number int64
 }
 
+// life is the life of streams.
+func (ts *Tasks) life() run.Life[Status] {
+	return run.Life[Status]{Table: "task_stream", Moves: moves, Now: ts.now}
+}
+
 // Start begins, or after a crash or an answer begins again, to run a stream of a task.
 func (ts *Tasks) Start(ctx context.Context, job RunArgs) (*Run, error) {
 	r := &Run{tasks: ts}
 	err := ts.db.Tx(ctx, func(tx *db.Tx) error {
-		now := db.At(ts.now())
-		var w db.Where
-		w.And("id = (SELECT stream_id FROM task WHERE id = ?)", job.TaskID)
-		if job.StreamID != "" {
-			w.And("id = ?", job.StreamID)
+		stream, _, _, err := newest(ctx, tx, job)
+		if err != nil {
+			return err
 		}
-		db.In(&w, "status", from(Running))
-		var stream string
-		err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, run = run + 1, started_at = coalesce(started_at, ?), updated_at = ?`+w.String()+` RETURNING run, id`,
-			append([]any{Running, now, now}, w.Args...)...).Scan(&r.number, &stream)
-		if db.IsNoRows(err) {
-			return ErrLate
-		}
+		r.number, err = ts.life().Move(ctx, tx, stream, run.AnyRun, Running,
+			", run = run + 1, started_at = coalesce(started_at, ?)", db.At(ts.now()))
 		if err != nil {
 			return err
 		}
@@ -51,16 +48,22 @@ func (ts *Tasks) Start(ctx context.Context, job RunArgs) (*Run, error) {
 	return r, err
 }
 
+// newest is the stream of a job with its run and state, or ErrLate when the task has a
+// newer one.
+func newest(ctx context.Context, tx *db.Tx, job RunArgs) (id string, number int64, status Status, err error) {
+	err = tx.QueryRow(ctx, `SELECT s.id, s.run, s.status FROM task t JOIN task_stream s ON s.id = t.stream_id WHERE t.id = ?`,
+		job.TaskID).Scan(&id, &number, &status)
+	if db.IsNoRows(err) || err == nil && job.StreamID != "" && job.StreamID != id {
+		err = ErrLate
+	}
+	return id, number, status, err
+}
+
 // write runs fn in a transaction that holds the stream, or fails with ErrLate.
 func (r *Run) write(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return r.tasks.db.Tx(ctx, func(tx *db.Tx) error {
-		// The update locks the row, so that no later run begins while fn writes.
-		n, err := tx.Exec(ctx, `UPDATE task_stream SET updated_at = ? WHERE id = ? AND run = ? AND status = ?`, db.At(r.tasks.now()), r.Task.StreamID, r.number, Running)
-		if err != nil {
+		if err := r.tasks.life().Hold(ctx, tx, r.Task.StreamID, r.number, Running); err != nil {
 			return err
-		}
-		if n == 0 {
-			return ErrLate
 		}
 		return fn(tx)
 	})
@@ -106,11 +109,12 @@ func (r *Run) Denials(ctx context.Context) (n int, err error) {
 // Suspend lets go of the stream until Approve has brought an answer to what it waits for:
 // a list of loop.Waiting.
 func (r *Run) Suspend(ctx context.Context, pending json.RawMessage) error {
-	return r.write(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE task_stream SET status = ?, pending = ? WHERE id = ?`, Suspended, db.Doc(pending), r.Task.StreamID); err != nil {
+	ts, stream := r.tasks, r.Task.StreamID
+	return ts.db.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := ts.life().Move(ctx, tx, stream, r.number, Suspended, ", pending = ?", db.Doc(pending)); err != nil {
 			return err
 		}
-		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventSuspended, SuspendedData{Suspended, pending})
+		return ts.emit(ctx, tx, stream, EventSuspended, SuspendedData{Suspended, pending})
 	})
 }
 
@@ -127,45 +131,28 @@ func (r *Run) Finish(ctx context.Context, o Outcome) error {
 }
 
 // GiveUp ends a stream that the queue will not run again, in the transaction that ends
-// its job. It does nothing when it has ended, or waits for a person.
+// its job. It does nothing when the stream has ended, or waits for a person.
 func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, job RunArgs, why string) error {
-	var run int64
-	var stream string
-	var status Status
-	err := tx.QueryRow(ctx, `SELECT s.run, s.id, s.status FROM task t JOIN task_stream s ON s.id = t.stream_id WHERE t.id = ? AND (s.id = ? OR ? = '')`,
-		job.TaskID, job.StreamID, job.StreamID).Scan(&run, &stream, &status)
+	stream, number, status, err := newest(ctx, tx, job)
 	if err == nil && status != Suspended {
-		err = ts.finish(ctx, tx, stream, run, Outcome{Status: Failed, Summary: why})
+		err = ts.finish(ctx, tx, stream, number, Outcome{Status: Failed, Summary: why})
 	}
-	if errors.Is(err, ErrLate) || db.IsNoRows(err) {
-		return nil
-	}
-	return err
+	return run.IgnoreLate(err)
 }
 
-func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, streamID string, run int64, o Outcome) error {
-	var w db.Where
-	w.And("id = ?", streamID)
-	w.And("run = ?", run)
-	db.In(&w, "status", from(o.Status))
-	now := db.At(ts.now())
-	var id string
-	err := tx.QueryRow(ctx, `UPDATE task_stream SET status = ?, summary = ?, completed_at = ?, updated_at = ?`+w.String()+` RETURNING task_id`,
-		append([]any{o.Status, db.Clean(o.Summary), now, now}, w.Args...)...).Scan(&id)
-	if db.IsNoRows(err) {
-		return ErrLate
-	}
-	if err != nil {
+func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, stream string, number int64, o Outcome) error {
+	if _, err := ts.life().Move(ctx, tx, stream, number, o.Status,
+		", summary = ?, completed_at = ?", db.Clean(o.Summary), db.At(ts.now())); err != nil {
 		return err
 	}
-	t, err := ts.byID(ctx, tx, id)
+	t, err := scanTask(tx.QueryRow(ctx, `SELECT `+taskColumns+` WHERE s.id = ?`, stream))
 	if err != nil {
 		return err
 	}
 	if err := ts.handOver(ctx, tx, t); err != nil {
 		return err
 	}
-	return ts.emit(ctx, tx, streamID, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
+	return ts.emit(ctx, tx, stream, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
 }
 
 // handOver stores the artifact of a task that asked for one, and for webhook delivery

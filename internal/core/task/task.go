@@ -6,12 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
@@ -30,9 +30,8 @@ const (
 	Aborted   Status = "aborted"   // stopped by its user; what was found until then is kept
 )
 
-// moves are the allowed changes of state. Running to Running is a restart after the
-// process under it died.
-var moves = map[Status][]Status{
+// moves: Running follows itself when another worker takes over after a crash.
+var moves = run.Moves[Status]{
 	Queued:    {Running, Failed, Aborted},
 	Running:   {Running, Suspended, Completed, Failed, Aborted},
 	Suspended: {Resuming, Failed, Aborted},
@@ -46,17 +45,7 @@ var Statuses = []Status{Queued, Running, Suspended, Resuming, Completed, Failed,
 func (s Status) Final() bool { return len(moves[s]) == 0 }
 
 // To reports whether a task may go from this state to next.
-func (s Status) To(next Status) bool { return slices.Contains(moves[s], next) }
-
-// from are the states from which next may be reached, for the condition of an update.
-func from(next Status) (out []Status) {
-	for _, s := range Statuses {
-		if s.To(next) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
+func (s Status) To(next Status) bool { return moves.Allow(s, next) }
 
 // Delivery is what happens with the artifact when a task ends (specification, Events).
 type Delivery string
