@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -63,9 +63,9 @@ const (
 type Engine struct {
 	cfg     Config
 	client  *web.Client
-	limiter *rate.Limiter // nil without a limit
-	slots   chan struct{} // requests in flight
-	world   *dsl.Host     // what functions of the language may touch
+	limiter *rate.Limiter   // nil without a limit
+	slots   chan struct{}   // requests in flight
+	world   *functions.Host // what functions of the language may touch
 
 	mu    sync.Mutex
 	hosts map[string]*host // in use, by host and port
@@ -93,7 +93,7 @@ func New(cfg Config) *Engine {
 		headers[i] = web.Header(h)
 	}
 	e := &Engine{
-		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), hosts: map[string]*host{}, world: &dsl.Host{Dial: cfg.Dial},
+		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), hosts: map[string]*host{}, world: &functions.Host{Dial: cfg.Dial},
 		client: web.New(web.Config{
 			Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, BodyMemory: cfg.BodyMemory, PerHost: cfg.PerHost,
 			UserAgent: cfg.UserAgent, Headers: headers,

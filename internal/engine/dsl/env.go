@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // Lookup gives the value of a variable, and whether it has one. Values are nil, bool,
@@ -37,24 +38,22 @@ func First(all ...Lookup) Lookup {
 type Env struct {
 	Ctx  context.Context // bounds functions that wait or use the network; nil is context.Background
 	Vars Lookup
-	Host *Host // nil: functions that need the world say that they cannot work here
+	Host *functions.Host // nil: functions that need the network fail
 
 	// Needle, when set, may know the answer of the literal test Expr.Needles()[i]
 	// already; known false makes Eval look itself.
 	Needle func(i int) (hit, known bool)
 
-	depth   int    // of texts inside values of texts
-	raw     string // the name of a Raw that was read
-	stayed  bool   // a placeholder in a string of the expression has no value
-	lowered [4]struct{ text, lower string }
-	next    int // of lowered, to be overwritten
+	depth  int           // of texts inside values of texts
+	raw    string        // the name of a Raw that was read
+	stayed bool          // a placeholder in a string of the expression has no value
+	world  functions.Env // for calls
 }
 
-func (e *Env) context() context.Context {
-	if e.Ctx == nil {
-		return context.Background()
-	}
-	return e.Ctx
+// call runs a function with what it may use.
+func (e *Env) call(f *functions.Function, args []any) (any, error) {
+	e.world.Ctx, e.world.Host = e.Ctx, e.Host
+	return f.Call(&e.world, args)
 }
 
 func (e *Env) value(name string) (any, bool) {
@@ -83,25 +82,6 @@ func (e *Env) nested(t Text) (string, error) {
 	}
 	defer func() { e.depth-- }()
 	return t.Render(e)
-}
-
-// longText is the length from which lower-case forms are worth remembering.
-const longText = 256
-
-// lower is a text in lower case. Templates ask for that of the same body again and again.
-func (e *Env) lower(s string) string {
-	if len(s) < longText {
-		return strings.ToLower(s)
-	}
-	for i := range e.lowered {
-		if e.lowered[i].text == s {
-			return e.lowered[i].lower
-		}
-	}
-	l := strings.ToLower(s)
-	e.lowered[e.next].text, e.lowered[e.next].lower = s, l
-	e.next = (e.next + 1) % len(e.lowered)
-	return l
 }
 
 // Raw is the text of a template variable whose own rendering failed. It is put in as it

@@ -3,6 +3,8 @@ package dsl
 import (
 	"fmt"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // Expr is a compiled expression, immutable and safe for any number of goroutines.
@@ -88,9 +90,9 @@ const (
 // function does not depend on anything else.
 func (e *Expr) call(c call) node {
 	switch f := c.function; {
-	case f.waits:
+	case f.Waits:
 		e.cost += costNetwork
-	case f.dear:
+	case f.Expensive:
 		e.cost += costDear
 	default:
 		e.cost += costCall
@@ -98,7 +100,7 @@ func (e *Expr) call(c call) node {
 	if n, ok := c.fold(); ok {
 		return n
 	}
-	switch c.function.name {
+	switch c.function.Name {
 	case "contains", "contains_all", "contains_any":
 		if n, ok := e.search(c); ok {
 			return n
@@ -113,7 +115,7 @@ func (e *Expr) call(c call) node {
 
 // call is a function with its arguments.
 type call struct {
-	function *fn
+	function *functions.Function
 	args     []node
 }
 
@@ -125,7 +127,7 @@ func (n call) eval(env *Env) (any, error) {
 	if len(args) == 1 && args[0] == nil {
 		args = nil
 	}
-	return n.function.call(env, args)
+	return env.call(n.function, args)
 }
 
 // What is worked out when an expression is compiled.
@@ -137,7 +139,7 @@ const (
 // fold is the call's value, when it can be known once and for all and is small. A call
 // that fails is left to fail when it is evaluated.
 func (n call) fold() (node, bool) {
-	if n.function.worldly || n.function.dear {
+	if n.function.Impure || n.function.Expensive {
 		return nil, false
 	}
 	size := 0

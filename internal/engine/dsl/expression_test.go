@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // scope are the variables of the tables below.
@@ -26,7 +27,7 @@ func eval(t *testing.T, source string) (any, error) {
 		return nil, err
 	}
 	// A generator and a clock of its own: the values are the same each time.
-	host := &dsl.Host{Rand: rand.New(rand.NewPCG(1, 2)), Now: func() time.Time { return time.Unix(1642091410, 0) }}
+	host := &functions.Host{Rand: rand.New(rand.NewPCG(1, 2)), Now: func() time.Time { return time.Unix(1642091410, 0) }}
 	return e.Eval(&dsl.Env{Vars: dsl.Map(scope), Host: host})
 }
 
@@ -90,7 +91,7 @@ func TestLiterals(t *testing.T) {
 	day := float64(time.Date(2024, 1, 2, 0, 0, 0, 0, time.Local).Unix()) //nolint:gosmopolitan // as the language has it
 	check(t, map[string]any{
 		`"a\n"`: "an", `"\\d"`: `\d`, `'it"s'`: `it"s`, "'\n'": "\n", `'\''`: "'", `''`: "",
-		`"2024-01-02"`: day, "concat('2024-01-02')": dsl.String(day), "'2024-01-0'": "2024-01-0", "'10:30'": "10:30",
+		`"2024-01-02"`: day, "concat('2024-01-02')": functions.String(day), "'2024-01-0'": "2024-01-0", "'10:30'": "10:30",
 		"'3:04PM' >= 0": false, "'2024-01-02T00:00:00Z'": "2024-01-02T00:00:00Z",
 	})
 }

@@ -16,8 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"pgregory.net/rapid"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 func TestStringFunctions(t *testing.T) {
@@ -255,7 +257,7 @@ func TestResultsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if v, err := e.Eval(env); err == nil {
-			t.Errorf("%s gives %d bytes", source, len(dsl.String(v)))
+			t.Errorf("%s gives %d bytes", source, len(functions.String(v)))
 		}
 	}
 	text := dsl.Parse("{{big}}{{big}}{{big}}")

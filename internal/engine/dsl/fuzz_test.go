@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // patience is more than any text of a few kilobytes may take.
@@ -37,9 +38,9 @@ func FuzzExpression(f *testing.F) {
 			return
 		}
 		vars := dsl.Map(map[string]any{"body": body, "n": 7, "list": []any{body, 1}, "words": []string{body}, "bytes": []byte(body), "none": nil, "flag": true})
-		v, err := e.Eval(&dsl.Env{Vars: vars, Host: &dsl.Host{}})
+		v, err := e.Eval(&dsl.Env{Vars: vars, Host: &functions.Host{}})
 		if err == nil {
-			_ = dsl.String(v)
+			_ = functions.String(v)
 		}
 		if took := time.Since(start); took > patience {
 			t.Errorf("%q took %v", source, took)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // hole is a placeholder: a name, an expression, or a name that may turn out to be one.
@@ -65,7 +67,7 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 		inner.Vars = First(Map(h.bound), env.Vars)
 		env = &inner
 	}
-	if !h.always && !namesFunction(h.name) && !h.touches(env) {
+	if !h.always && !functions.Mentioned(h.name) && !h.touches(env) {
 		return nil, false, nil
 	}
 	switch {
@@ -86,7 +88,7 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 		// The marker inside is hidden by now, but nothing may be sent with it.
 		return nil, false, &Unresolved{raw}
 	case raw != "" || stayed:
-		return Raw(String(v)), true, nil
+		return Raw(functions.String(v)), true, nil
 	}
 	return v, true, nil
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"pgregory.net/rapid"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
 )
 
 func TestNeedles(t *testing.T) {

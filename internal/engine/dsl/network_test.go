@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // run evaluates an expression with a host.
-func run(t *testing.T, host *dsl.Host, source string) (any, error) {
+func run(t *testing.T, host *functions.Host, source string) (any, error) {
 	t.Helper()
 	e, err := dsl.Compile(source)
 	if err != nil {
@@ -93,7 +95,7 @@ func nameServer(t *testing.T) func(context.Context, string) (net.Conn, error) {
 }
 
 func TestResolve(t *testing.T) {
-	host := &dsl.Host{Resolver: nameServer(t)}
+	host := &functions.Host{Resolver: nameServer(t)}
 	for source, want := range map[string]string{
 		"resolve('a.test')": "192.0.2.1", "resolve('a.test.', '4')": "192.0.2.1", "resolve('a.test', 'AAAA')": "2001:db8::1", "resolve('b.test', 'cname')": "a.test",
 		"resolve('a.test', 'mx')": "mail.test", "resolve('a.test', 'ns')": "ns.test", "resolve('a.test', 'txt')": "one two", "resolve('a.test', 'caa')": "ca.test",
@@ -123,7 +125,7 @@ func TestResolveRespectsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := &dsl.Host{Resolver: func(ctx context.Context, network string) (net.Conn, error) {
+	host := &functions.Host{Resolver: func(ctx context.Context, network string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, silent.LocalAddr().String())
 	}}
 	start := time.Now()
@@ -171,7 +173,7 @@ func TestJARM(t *testing.T) {
 		}
 	}()
 	var dialed []string
-	host := &dsl.Host{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	host := &functions.Host{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialed = append(dialed, address)
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}}
@@ -200,7 +202,7 @@ func TestJARM(t *testing.T) {
 }
 
 func TestOtherHostFunctions(t *testing.T) {
-	host := &dsl.Host{PublicIP: func(context.Context) (string, error) { return "192.0.2.9", nil }}
+	host := &functions.Host{PublicIP: func(context.Context) (string, error) { return "192.0.2.9", nil }}
 	header := `"HTTP/1.1 200 OK\r\nServer: nginx/1.18.0\r\n\r\n"`
 	header = strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(header)
 	for source, want := range map[string]any{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
@@ -25,7 +26,7 @@ func (n reference) eval(env *Env) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return widen(v), nil
+	return functions.Widen(v), nil
 }
 
 // value is the variable's value with the type that the lookup gave.
@@ -215,8 +216,8 @@ func appendAll(env *Env, s string, rest []link) (any, error) {
 		} else {
 			fmt.Fprint(&b, x)
 		}
-		if b.Len() > maxResult {
-			return nil, errTooLarge
+		if b.Len() > functions.MaxResult {
+			return nil, functions.ErrTooLarge
 		}
 	}
 	return b.String(), nil
@@ -248,7 +249,7 @@ func (c chain) compareNumber(env *Env) (done bool, v any, err error) {
 	case float64:
 		x = n
 	default:
-		v, err = between(c.rest[0].op, widen(raw), k.value)
+		v, err = between(c.rest[0].op, functions.Widen(raw), k.value)
 		return true, v, err
 	}
 	switch o := c.rest[0].op; o {
@@ -273,7 +274,7 @@ func (r *link) match(v, x any) (any, error) {
 			return nil, unfit(r.op, x)
 		}
 		var err error
-		if p, err = compileRegex(source); err != nil {
+		if p, err = functions.CompileRegexp(source); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // op is an operator.
@@ -75,15 +77,8 @@ var binds, spelling = func() (b [opInvert + 1]int, s [opInvert + 1]string) {
 	return b, s
 }()
 
-func unfit(o op, v any) error { return fmt.Errorf("%s cannot be used with %s", spelling[o], shown(v)) }
-
-// shown is a value for a message.
-func shown(v any) string {
-	s := fmt.Sprint(v)
-	if len(s) > 60 {
-		s = s[:60] + "…"
-	}
-	return fmt.Sprintf("%q (%T)", s, v)
+func unfit(o op, v any) error {
+	return fmt.Errorf("%s cannot be used with %s", spelling[o], functions.Quote(v))
 }
 
 // between works out an operator between two values, with the types of section 6.3.
@@ -142,16 +137,16 @@ func add(a, b any) (any, error) {
 	s, left := a.(string)
 	t, right := b.(string)
 	if left && right {
-		if len(s)+len(t) > maxResult {
-			return nil, errTooLarge
+		if len(s)+len(t) > functions.MaxResult {
+			return nil, functions.ErrTooLarge
 		}
 		return s + t, nil
 	}
 	if left || right {
 		s := fmt.Sprint(a)
 		t := fmt.Sprint(b)
-		if len(s)+len(t) > maxResult {
-			return nil, errTooLarge
+		if len(s)+len(t) > functions.MaxResult {
+			return nil, functions.ErrTooLarge
 		}
 		return s + t, nil
 	}
@@ -217,7 +212,7 @@ func within(a, b any) (any, error) {
 		return nil, unfit(opIn, b)
 	}
 	for _, v := range list {
-		if equal(a, widen(v)) {
+		if equal(a, functions.Widen(v)) {
 			return true, nil
 		}
 	}

@@ -1,6 +1,9 @@
 package dsl
 
-import "github.com/vedette-sec/vedette/internal/engine/textsearch"
+import (
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/engine/textsearch"
+)
 
 // What a caller may hand in.
 const (
@@ -191,9 +194,9 @@ func (p *parser) group(t token) (node, error) {
 
 // call reads the arguments of a function.
 func (p *parser) call(t token) (node, error) {
-	f := functions[t.text]
-	if f.refused != "" {
-		return nil, &Unsupported{Function: t.text, Reason: f.refused}
+	f := functions.All[t.text]
+	if f.Refused != "" {
+		return nil, &Unsupported{Function: t.text, Reason: f.Refused}
 	}
 	paren, _ := p.peek()
 	p.at++
@@ -202,7 +205,7 @@ func (p *parser) call(t token) (node, error) {
 		return nil, err
 	}
 	p.expr.calls = true
-	p.expr.pure = p.expr.pure && !f.worldly
+	p.expr.pure = p.expr.pure && !f.Impure
 	c := call{function: f}
 	switch x := x.(type) {
 	case list:

@@ -3,6 +3,8 @@ package dsl
 import (
 	"errors"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // Render gives the text with all values in (template language 6.4). A placeholder
@@ -71,8 +73,8 @@ func (r *renderer) run(parts []part) (string, error) {
 		} else {
 			r.hole(p)
 		}
-		if r.text.Len() > maxResult {
-			return r.text.String()[:maxResult], errTooLarge
+		if r.text.Len() > functions.MaxResult {
+			return r.text.String()[:functions.MaxResult], functions.ErrTooLarge
 		}
 	}
 	return r.text.String(), nil
@@ -124,7 +126,7 @@ func (r *renderer) value(v any) {
 		}
 		r.literal(string(v), true)
 	default:
-		r.literal(String(v), true)
+		r.literal(functions.String(v), true)
 	}
 }
 

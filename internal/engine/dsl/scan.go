@@ -4,6 +4,8 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // What Parse does at most for one text.
@@ -209,7 +211,7 @@ func (p *scanner) expression(rest string, end int) (*hole, int) {
 		if !errors.As(err, &wrong) {
 			return &hole{always: true, wrong: err}, end + 4 // a function that is not supported
 		}
-		if wrong.bareName && namesFunction(inner) {
+		if wrong.bareName && functions.Mentioned(inner) {
 			return &hole{name: keyOf(inner), always: true, wrong: err}, end + 4
 		}
 		// Only a string that is not closed may be closed further on.
@@ -251,7 +253,7 @@ func closingQuote(s string, from int, quote byte) int {
 // expressionHole makes the place of a compiled expression; nil when it is none: without
 // variables and functions it is text that happens to look like one, such as {{7*7}}.
 func expressionHole(e *Expr) *hole {
-	always := e.calls || namesFunction(e.src)
+	always := e.calls || functions.Mentioned(e.src)
 	if !always && !e.open && !e.members {
 		return nil
 	}

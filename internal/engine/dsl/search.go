@@ -1,6 +1,7 @@
 package dsl
 
 import (
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
@@ -16,16 +17,16 @@ type search struct {
 // search makes the node of such a call, and needles when the text searched is a
 // variable, or one in lower case.
 func (e *Expr) search(c call) (node, bool) {
-	if len(c.args) < 2 || c.function.name == "contains" && len(c.args) != 2 {
+	if len(c.args) < 2 || c.function.Name == "contains" && len(c.args) != 2 {
 		return nil, false
 	}
-	n := search{call: c, in: c.args[0], any: c.function.name == "contains_any", first: -1}
+	n := search{call: c, in: c.args[0], any: c.function.Name == "contains_any", first: -1}
 	for _, a := range c.args[1:] {
 		k, ok := a.(constant)
 		if !ok {
 			return nil, false
 		}
-		n.texts = append(n.texts, newLiteral(String(k.value)))
+		n.texts = append(n.texts, newLiteral(functions.String(k.value)))
 	}
 	e.cost += costSearch * len(n.texts)
 	name, fold, ok := searched(n.in)
@@ -46,7 +47,7 @@ func (e *Expr) search(c call) (node, bool) {
 
 // searched is the variable behind "x" and "to_lower(x)".
 func searched(in node) (name string, fold, ok bool) {
-	if lower, isCall := in.(call); isCall && lower.function.name == "to_lower" && len(lower.args) == 1 {
+	if lower, isCall := in.(call); isCall && lower.function.Name == "to_lower" && len(lower.args) == 1 {
 		in, fold = lower.args[0], true
 	}
 	ref, ok := in.(reference)
@@ -66,7 +67,7 @@ func (n search) eval(env *Env) (any, error) {
 				if _, spread := v.([]any); spread {
 					return n.call.eval(env)
 				}
-				text, looked = String(v), true
+				text, looked = functions.String(v), true
 			}
 			hit = l.in(text)
 		}
@@ -86,18 +87,18 @@ type test struct {
 }
 
 func (e *Expr) test(c call) (node, bool) {
-	if len(c.args) < 2 || c.function.name == "regex" && len(c.args) != 2 {
+	if len(c.args) < 2 || c.function.Name == "regex" && len(c.args) != 2 {
 		return nil, false
 	}
 	k, ok := c.args[0].(constant)
 	if !ok {
 		return nil, false
 	}
-	p, err := textsearch.Compile(String(k.value))
+	p, err := textsearch.Compile(functions.String(k.value))
 	if err != nil {
 		return nil, false // which is an error of the evaluation
 	}
-	n := test{call: c, pattern: p, any: c.function.name == "regex_any", first: -1}
+	n := test{call: c, pattern: p, any: c.function.Name == "regex_any", first: -1}
 	ref, ok := c.args[1].(reference)
 	l, whole := p.Literal()
 	if whole && ok && len(c.args) == 2 && l.Text != "" {
@@ -119,27 +120,16 @@ func (n test) eval(env *Env) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return n.pattern.MatchString(String(v)), nil
+		return n.pattern.MatchString(functions.String(v)), nil
 	}
 	all, err := values(env, n.args) // each must have a value, whichever decides
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range all[1:] {
-		if hit := n.pattern.MatchString(String(v)); hit == n.any {
+		if hit := n.pattern.MatchString(functions.String(v)); hit == n.any {
 			return hit, nil
 		}
 	}
 	return !n.any, nil
-}
-
-// maxPattern bounds expressions that are compiled at each evaluation.
-const maxPattern = 16 << 10
-
-// compileRegex compiles a regular expression that is not known before.
-func compileRegex(source string) (*textsearch.Pattern, error) {
-	if len(source) > maxPattern {
-		return nil, errTooLarge
-	}
-	return textsearch.Compile(source)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // Text is text with placeholders: {{name}}, §name§, or an expression in double braces.
@@ -181,7 +183,7 @@ func (t *Text) appendValue(v any) {
 		t.append(part{text: string(v)})
 		t.unresolved = t.unresolved || hasLeftover(string(v))
 	default:
-		if s := String(v); s != "" {
+		if s := functions.String(v); s != "" {
 			t.append(part{text: s, data: true})
 		}
 	}

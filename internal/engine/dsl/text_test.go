@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"pgregory.net/rapid"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
 )
 
 // What a text becomes (template language 6.4), and whether it may be sent (6.5).

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // kind is what a token of an expression is.
@@ -247,7 +249,7 @@ func (l *lexer) word(t *token) error {
 		return nil
 	}
 	t.kind = variable
-	if _, ok := functions[t.text]; ok {
+	if _, ok := functions.All[t.text]; ok {
 		t.kind = function
 	}
 	first, rest, dotted := strings.Cut(t.text, ".")

@@ -14,7 +14,7 @@ import (
 	"github.com/itchyny/gojq"
 	"golang.org/x/net/html"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // What is read as a document is bounded, since a target can write a small text that
@@ -216,7 +216,7 @@ func jsonText(value any) string {
 	case string:
 		return strings.Clone(value)
 	case bool, float64:
-		return dsl.String(value)
+		return functions.String(value)
 	}
 	text, err := json.Marshal(value)
 	if err != nil { // a number that JSON has not

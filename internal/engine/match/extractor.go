@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
@@ -129,7 +129,7 @@ func (x *extractor) named(r *Response, found *valueSet) {
 		if !ok && x.fold {
 			value, ok = r.value(x.written[i])
 		}
-		text := dsl.String(value)
+		text := functions.String(value)
 		if x.fold {
 			text = strings.ToLower(text)
 		}

@@ -13,6 +13,7 @@ import (
 	"context"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
@@ -34,7 +35,7 @@ type Response struct {
 	// context.Background.
 	Ctx context.Context
 	// Host gives expressions the world, as in dsl.Env.
-	Host *dsl.Host
+	Host *functions.Host
 
 	views  [numViews]*view  // each made when it is asked for
 	status any              // Status, as expressions have it
@@ -172,7 +173,7 @@ func (r *Response) namedPart(name string) (*view, bool) {
 	v, known := r.named[name]
 	if !known {
 		if value, ok := r.own(name); ok {
-			v = viewOf([]byte(dsl.String(value)))
+			v = viewOf([]byte(functions.String(value)))
 		}
 		if r.named == nil {
 			r.named = map[string]*view{}

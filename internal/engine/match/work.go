@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
@@ -124,7 +125,7 @@ func (w *work) view(name string, value any) *view {
 	if v := w.views[name]; v != nil {
 		return v
 	}
-	v := viewOf([]byte(dsl.String(value)))
+	v := viewOf([]byte(functions.String(value)))
 	if w.limit == len(w.operators.extractors) {
 		if w.views == nil {
 			w.views = map[string]*view{}

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
 // Input is what a request is made from, besides its program.
 type Input struct {
 	Ctx     context.Context
-	Target  web.Address // where the scan looks; not asked for by self-contained programs
-	Tuple   int         // of payloads, from 0
-	Carried dsl.Lookup  // what earlier answers gave; nil for nothing
-	Host    *dsl.Host   // the world for functions that need it
+	Target  web.Address     // where the scan looks; not asked for by self-contained programs
+	Tuple   int             // of payloads, from 0
+	Carried dsl.Lookup      // what earlier answers gave; nil for nothing
+	Host    *functions.Host // the world for functions that need it
 }
 
 // Request is a request that is ready to be sent.
@@ -278,7 +279,7 @@ func (m *maker) finish(req *web.Request) error {
 func (m *maker) sign(req *web.Request) error {
 	value := func(name string) string {
 		if v, ok := m.scope.Lookup(name); ok {
-			return dsl.String(v)
+			return functions.String(v)
 		}
 		return ""
 	}

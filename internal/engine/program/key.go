@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -80,7 +81,7 @@ func (k *keyWriter) put(t dsl.Text) {
 func (k *keyWriter) meanings(names []string, n int) {
 	for _, name := range names {
 		if v, ok := k.bound.given(name); ok {
-			k.field("=" + dsl.String(v))
+			k.field("=" + functions.String(v))
 			continue
 		}
 		if web.IsVariable(name) {
@@ -92,7 +93,7 @@ func (k *keyWriter) meanings(names []string, n int) {
 				continue
 			}
 			if v.frozen != nil {
-				k.field("=" + dsl.String(v.frozen))
+				k.field("=" + functions.String(v.frozen))
 			} else {
 				k.field("?" + v.text.Key())
 				k.meanings(v.text.Names(), i)

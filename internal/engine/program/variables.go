@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -53,7 +54,7 @@ func compileVariables(written []syntax.Variable) []variable {
 	}
 	values := make(map[string]any, len(all))
 	for i := range all {
-		v := all[i].render(&dsl.Env{Ctx: context.Background(), Vars: dsl.Map(values), Host: &dsl.Host{}})
+		v := all[i].render(&dsl.Env{Ctx: context.Background(), Vars: dsl.Map(values), Host: &functions.Host{}})
 		if _, failed := v.(dsl.Raw); failed {
 			return unfreeze(all) // it may work while a scan runs
 		}

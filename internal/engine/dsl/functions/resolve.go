@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func resolve(env *Env, args []any) (any, error) {
 	}
 	kind, ok := recordTypes[word]
 	if !ok {
-		return nil, fmt.Errorf("there is no record type %s", shown(word))
+		return nil, fmt.Errorf("there is no record type %s", Quote(word))
 	}
 	host := String(args[0])
 	if kind == dnsmessage.TypePTR {
@@ -46,7 +46,7 @@ func resolve(env *Env, args []any) (any, error) {
 	}
 	name, err := dnsmessage.NewName(strings.TrimSuffix(host, ".") + ".")
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a host name", shown(host))
+		return nil, fmt.Errorf("%s is not a host name", Quote(host))
 	}
 	id := uint16(env.Host.intN(1 << 16))
 	question := dnsmessage.Message{

@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"bytes"
@@ -11,31 +11,31 @@ import (
 	"unicode/utf8"
 )
 
-func encodingFunctions() []fn {
-	return []fn{
+func encodingFunctions() []Function {
+	return []Function{
 		text1("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		text1("base64_py", base64Lines),
-		{name: "base64_decode", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
+		{Name: "base64_decode", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
 			b, err := base64.StdEncoding.DecodeString(String(args[0]))
 			if err != nil {
 				return nil, err
 			}
 			return string(b), nil
 		}},
-		{name: "url_encode", min: 1, max: -1, run: urlEncode},
+		{Name: "url_encode", Min: 1, Max: -1, Run: urlEncode},
 		text1("url_decode", urlDecode),
-		{name: "hex_encode", min: 1, max: 2, run: hexEncode},
-		{name: "hex_decode", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
+		{Name: "hex_encode", Min: 1, Max: 2, Run: hexEncode},
+		{Name: "hex_decode", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
 			b, err := hex.DecodeString(String(args[0]))
 			if err != nil {
 				return nil, err
 			}
 			return string(b), nil
 		}},
-		{name: "html_escape", min: 1, max: -1, run: htmlEscape},
+		{Name: "html_escape", Min: 1, Max: -1, Run: htmlEscape},
 		text1("html_unescape", html.UnescapeString),
-		{name: "json_minify", min: 1, max: 1, run: jsonMinify},
-		{name: "json_prettify", min: 1, max: 1, run: jsonPrettify},
+		{Name: "json_minify", Min: 1, Max: 1, Run: jsonMinify},
+		{Name: "json_prettify", Min: 1, Max: 1, Run: jsonPrettify},
 	}
 }
 
@@ -64,7 +64,7 @@ func urlEncode(_ *Env, args []any) (any, error) {
 	}
 	var b strings.Builder
 	for _, c := range String(args[0]) {
-		if c < 0x80 && (isNameByte(byte(c)) && c != '_' || strings.IndexByte(keep, byte(c)) >= 0) {
+		if c < 0x80 && (('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z') || strings.IndexByte(keep, byte(c)) >= 0) {
 			b.WriteByte(byte(c))
 			continue
 		}
@@ -129,8 +129,8 @@ const jsonIndent = "    "
 
 func jsonPrettify(_ *Env, args []any) (any, error) {
 	source := []byte(String(args[0]))
-	if indented(source) > maxResult {
-		return nil, errTooLarge
+	if indented(source) > MaxResult {
+		return nil, ErrTooLarge
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, source, "", jsonIndent); err != nil {

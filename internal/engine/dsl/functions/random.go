@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ const (
 	maxRandom = 1 << 20 // characters of one random text
 )
 
-func randomFunctions() []fn {
-	return []fn{
-		{name: "rand_char", min: 0, max: 1, worldly: true, run: func(env *Env, args []any) (any, error) {
+func randomFunctions() []Function {
+	return []Function{
+		{Name: "rand_char", Min: 0, Max: 1, Impure: true, Run: func(env *Env, args []any) (any, error) {
 			return randomText(env, charset(args, 0), 1)
 		}},
-		{name: "rand_base", min: 1, max: 3, worldly: true, run: func(env *Env, args []any) (any, error) {
+		{Name: "rand_base", Min: 1, Max: 3, Impure: true, Run: func(env *Env, args []any) (any, error) {
 			n, err := randomLength(args[0])
 			if err != nil {
 				return nil, err
@@ -30,8 +30,8 @@ func randomFunctions() []fn {
 		randomOf("rand_text_alphanumeric", letters+digits),
 		randomOf("rand_text_alpha", letters),
 		randomOf("rand_text_numeric", digits),
-		{name: "rand_int", min: 0, max: 2, worldly: true, run: randomInt},
-		{name: "rand_ip", min: 1, max: -1, worldly: true, run: randomIP},
+		{Name: "rand_int", Min: 0, Max: 2, Impure: true, Run: randomInt},
+		{Name: "rand_ip", Min: 1, Max: -1, Impure: true, Run: randomIP},
 	}
 }
 
@@ -46,8 +46,8 @@ func charset(args []any, at int) string {
 }
 
 // randomOf makes a function of a length and of characters to leave out.
-func randomOf(name, chars string) fn {
-	return fn{name: name, min: 1, max: 2, worldly: true, run: func(env *Env, args []any) (any, error) {
+func randomOf(name, chars string) Function {
+	return Function{Name: name, Min: 1, Max: 2, Impure: true, Run: func(env *Env, args []any) (any, error) {
 		n, err := randomLength(args[0])
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"crypto"
@@ -92,7 +92,7 @@ func jwtSigner(written string) (name string, sign func(key, token string) ([]byt
 			return ed25519.Sign(k, []byte(token)), nil
 		}, nil
 	case len(name) != 5 || jwtHashes[name[2:]] == 0:
-		return "", nil, fmt.Errorf("there is no algorithm %s", shown(written))
+		return "", nil, fmt.Errorf("there is no algorithm %s", Quote(written))
 	}
 	hash := jwtHashes[name[2:]]
 	switch name[:2] {
@@ -101,7 +101,7 @@ func jwtSigner(written string) (name string, sign func(key, token string) ([]byt
 	case "RS", "PS", "ES":
 		return name, func(key, token string) ([]byte, error) { return signDigest(name[:2], key, hash, token) }, nil
 	}
-	return "", nil, fmt.Errorf("there is no algorithm %s", shown(written))
+	return "", nil, fmt.Errorf("there is no algorithm %s", Quote(written))
 }
 
 func signDigest(family, key string, hash crypto.Hash, token string) ([]byte, error) {

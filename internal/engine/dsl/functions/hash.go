@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"crypto/hmac"
@@ -14,17 +14,17 @@ import (
 	"strconv"
 )
 
-func hashFunctions() []fn {
-	return []fn{
+func hashFunctions() []Function {
+	return []Function{
 		text1("md5", func(s string) string { h := md5.Sum([]byte(s)); return hex.EncodeToString(h[:]) }),   //nolint:gosec // see above
 		text1("sha1", func(s string) string { h := sha1.Sum([]byte(s)); return hex.EncodeToString(h[:]) }), //nolint:gosec // see above
 		text1("sha256", func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }),
 		text1("sha512", func(s string) string { h := sha512.Sum512([]byte(s)); return hex.EncodeToString(h[:]) }),
-		{name: "mmh3", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
+		{Name: "mmh3", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
 			// In the form of %v, unlike all others.
 			return strconv.Itoa(int(int32(murmur3([]byte(fmt.Sprint(args[0])))))), nil
 		}},
-		{name: "hmac", min: 3, max: 3, run: keyedHash},
+		{Name: "hmac", Min: 3, Max: 3, Run: keyedHash},
 	}
 }
 
@@ -38,7 +38,7 @@ func keyedHash(_ *Env, args []any) (any, error) {
 	case "sha512", "sha-512":
 		algorithm = sha512.New
 	default:
-		return nil, fmt.Errorf("there is no algorithm %s here", shown(args[0]))
+		return nil, fmt.Errorf("there is no algorithm %s here", Quote(args[0]))
 	}
 	return hex.EncodeToString(mac(algorithm, String(args[2]), String(args[1]))), nil
 }

@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"archive/zip"
@@ -18,8 +18,8 @@ import (
 // maxUnpacked bounds what is unpacked when the template does not say it.
 const maxUnpacked = 10 << 20
 
-func packFunctions() []fn {
-	return []fn{
+func binaryFunctions() []Function {
+	return []Function{
 		packer("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
 		packer("zlib", func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }),
 		packer("deflate", func(w io.Writer) io.WriteCloser {
@@ -29,15 +29,15 @@ func packFunctions() []fn {
 		unpacker("gzip_decode", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }),
 		unpacker("zlib_decode", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }),
 		unpacker("inflate", func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }),
-		{name: "gzip_mtime", min: 1, max: 1, dear: true, run: gzipTime},
-		{name: "zip", min: 2, max: -1, dear: true, run: zipFiles},
-		{name: "unpack", min: 2, max: 2, run: unpack},
-		{name: "xor", min: 2, max: -1, run: xor},
+		{Name: "gzip_mtime", Min: 1, Max: 1, Expensive: true, Run: gzipTime},
+		{Name: "zip", Min: 2, Max: -1, Expensive: true, Run: zipFiles},
+		{Name: "unpack", Min: 2, Max: 2, Run: unpack},
+		{Name: "xor", Min: 2, Max: -1, Run: xor},
 	}
 }
 
-func packer(name string, open func(io.Writer) io.WriteCloser) fn {
-	return fn{name: name, min: 1, max: 1, dear: true, run: func(_ *Env, args []any) (any, error) {
+func packer(name string, open func(io.Writer) io.WriteCloser) Function {
+	return Function{Name: name, Min: 1, Max: 1, Expensive: true, Run: func(_ *Env, args []any) (any, error) {
 		var b strings.Builder
 		w := open(&b)
 		if _, err := io.WriteString(w, String(args[0])); err != nil {
@@ -50,12 +50,12 @@ func packer(name string, open func(io.Writer) io.WriteCloser) fn {
 	}}
 }
 
-func unpacker(name string, open func(io.Reader) (io.Reader, error)) fn {
-	return fn{name: name, min: 1, max: -1, dear: true, run: func(_ *Env, args []any) (any, error) {
+func unpacker(name string, open func(io.Reader) (io.Reader, error)) Function {
+	return Function{Name: name, Min: 1, Max: -1, Expensive: true, Run: func(_ *Env, args []any) (any, error) {
 		limit := int64(maxUnpacked)
 		if len(args) > 1 {
 			if n, err := wholeNumber(args[1]); err == nil {
-				limit = min(n, maxResult)
+				limit = min(n, MaxResult)
 			}
 		}
 		r, err := open(strings.NewReader(String(args[0])))
@@ -78,7 +78,7 @@ func octets(v any) ([]byte, error) {
 	case []byte:
 		return v, nil
 	}
-	return nil, fmt.Errorf("%s is no text", shown(v))
+	return nil, fmt.Errorf("%s is no text", Quote(v))
 }
 
 func gzipTime(_ *Env, args []any) (any, error) {

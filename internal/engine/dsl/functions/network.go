@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"bufio"
@@ -11,14 +11,14 @@ import (
 
 var errNoHost = errors.New("this function reaches out, which is not possible here")
 
-func networkFunctions() []fn {
-	return []fn{
-		{name: "resolve", min: 1, max: 2, worldly: true, waits: true, run: resolve},
-		{name: "jarm", min: 1, max: 1, worldly: true, waits: true, run: jarmOf},
-		{name: "public_ip", min: 0, max: 0, worldly: true, waits: true, run: publicIP},
-		{name: "getNetworkPort", min: 2, max: 2, run: networkPort},
-		{name: "wappalyzer", min: 2, max: 2, worldly: true, dear: true, run: technologies},
-		{name: "print_debug", min: 1, max: -1, worldly: true, run: func(*Env, []any) (any, error) { return true, nil }},
+func networkFunctions() []Function {
+	return []Function{
+		{Name: "resolve", Min: 1, Max: 2, Impure: true, Waits: true, Run: resolve},
+		{Name: "jarm", Min: 1, Max: 1, Impure: true, Waits: true, Run: jarmOf},
+		{Name: "public_ip", Min: 0, Max: 0, Impure: true, Waits: true, Run: publicIP},
+		{Name: "getNetworkPort", Min: 2, Max: 2, Run: networkPort},
+		{Name: "wappalyzer", Min: 2, Max: 2, Impure: true, Expensive: true, Run: technologies},
+		{Name: "print_debug", Min: 1, Max: -1, Impure: true, Run: func(*Env, []any) (any, error) { return true, nil }},
 	}
 }
 

@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"crypto/aes"
@@ -12,13 +12,13 @@ import (
 	"fmt"
 )
 
-func cryptoFunctions() []fn {
-	return []fn{
-		{name: "aes_cbc", min: 3, max: 3, run: aesCBC},
-		{name: "aes_gcm", min: 2, max: 2, worldly: true, run: aesGCM},
-		{name: "rsa_encrypt", min: 2, max: 2, worldly: true, dear: true, run: rsaEncrypt},
-		{name: "generate_jwt", min: 2, max: 4, worldly: true, dear: true, run: generateJWT},
-		{name: "cookie_unsign", min: 1, max: -1, dear: true, run: cookieUnsign},
+func cryptoFunctions() []Function {
+	return []Function{
+		{Name: "aes_cbc", Min: 3, Max: 3, Run: aesCBC},
+		{Name: "aes_gcm", Min: 2, Max: 2, Impure: true, Run: aesGCM},
+		{Name: "rsa_encrypt", Min: 2, Max: 2, Impure: true, Expensive: true, Run: rsaEncrypt},
+		{Name: "generate_jwt", Min: 2, Max: 4, Impure: true, Expensive: true, Run: generateJWT},
+		{Name: "cookie_unsign", Min: 1, Max: -1, Expensive: true, Run: cookieUnsign},
 	}
 }
 

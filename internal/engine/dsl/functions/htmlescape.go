@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	_ "embed"

@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 
 // anyOf makes a function that asks one question of its first argument for each other
 // argument, until one answer is yes.
-func anyOf(name string, least int, holds func(s, other string) bool) fn {
-	return fn{name: name, min: least, max: -1, run: func(_ *Env, args []any) (any, error) {
+func anyOf(name string, least int, holds func(s, other string) bool) Function {
+	return Function{Name: name, Min: least, Max: -1, Run: func(_ *Env, args []any) (any, error) {
 		s := String(args[0])
 		for _, other := range args[1:] {
 			if holds(s, String(other)) {
@@ -34,13 +34,13 @@ func onLines(holds func(line, other string) bool) func(s, other string) bool {
 	}
 }
 
-func testFunctions() []fn {
+func testFunctions() []Function {
 	contains := anyOf("contains", 2, strings.Contains)
-	contains.max = 2
-	return []fn{
+	contains.Max = 2
+	return []Function{
 		contains,
 		anyOf("contains_any", 1, strings.Contains),
-		{name: "contains_all", min: 1, max: -1, run: func(_ *Env, args []any) (any, error) {
+		{Name: "contains_all", Min: 1, Max: -1, Run: func(_ *Env, args []any) (any, error) {
 			s := String(args[0])
 			for _, other := range args[1:] {
 				if !strings.Contains(s, String(other)) {
@@ -54,12 +54,12 @@ func testFunctions() []fn {
 		anyOf("line_starts_with", 2, onLines(strings.HasPrefix)),
 		anyOf("line_ends_with", 2, onLines(strings.HasSuffix)),
 		anyOf("equals_any", 2, func(s, other string) bool { return s == other }),
-		{name: "regex", min: 2, max: 2, run: regex(true)},
-		{name: "regex_any", min: 2, max: -1, run: regex(true)},
-		{name: "regex_all", min: 2, max: -1, run: regex(false)},
-		{name: "compare_versions", min: 2, max: -1, run: compareVersions},
-		{name: "len", min: 1, max: 1, run: length},
-		{name: "count", min: 2, max: -1, run: func(_ *Env, args []any) (any, error) {
+		{Name: "regex", Min: 2, Max: 2, Run: regex(true)},
+		{Name: "regex_any", Min: 2, Max: -1, Run: regex(true)},
+		{Name: "regex_all", Min: 2, Max: -1, Run: regex(false)},
+		{Name: "compare_versions", Min: 2, Max: -1, Run: compareVersions},
+		{Name: "len", Min: 1, Max: 1, Run: length},
+		{Name: "count", Min: 2, Max: -1, Run: func(_ *Env, args []any) (any, error) {
 			return strings.Count(String(args[0]), String(args[1])), nil // an int, as the language has it
 		}},
 	}
@@ -68,7 +68,7 @@ func testFunctions() []fn {
 // regex asks whether some input, or each, matches.
 func regex(one bool) func(*Env, []any) (any, error) {
 	return func(_ *Env, args []any) (any, error) {
-		p, err := compileRegex(String(args[0]))
+		p, err := CompileRegexp(String(args[0]))
 		if err != nil {
 			return nil, err
 		}

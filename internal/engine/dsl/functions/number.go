@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ var (
 	floatForm = regexp.MustCompile(`^(?:[-+]?[0-9]+)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$`)
 )
 
-func numberFunctions() []fn {
-	return []fn{
-		{name: "to_string", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) { return String(args[0]), nil }},
-		{name: "to_number", min: 1, max: 1, run: toNumber},
-		{name: "to_bool", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) { return truth(args[0]), nil }},
-		{name: "dec_to_hex", min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
+func numberFunctions() []Function {
+	return []Function{
+		{Name: "to_string", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) { return String(args[0]), nil }},
+		{Name: "to_number", Min: 1, Max: 1, Run: toNumber},
+		{Name: "to_bool", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) { return truth(args[0]), nil }},
+		{Name: "dec_to_hex", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
 			n, err := wholeNumber(args[0])
 			if err != nil {
 				return nil, err
@@ -31,7 +31,7 @@ func numberFunctions() []fn {
 		toDecimal("hex_to_dec", "0x", 16),
 		toDecimal("oct_to_dec", "0o", 8),
 		toDecimal("bin_to_dec", "0b", 2),
-		{name: "ip_format", min: 2, max: 2, run: ipFormat},
+		{Name: "ip_format", Min: 2, Max: 2, Run: ipFormat},
 	}
 }
 
@@ -44,7 +44,7 @@ func toNumber(_ *Env, args []any) (any, error) {
 	if s != "" && floatForm.MatchString(s) {
 		return strconv.ParseFloat(s, 64)
 	}
-	return nil, fmt.Errorf("%s is not a number", shown(args[0]))
+	return nil, fmt.Errorf("%s is not a number", Quote(args[0]))
 }
 
 func truth(v any) bool {
@@ -77,7 +77,7 @@ func wholeNumber(v any) (int64, error) {
 		return v, nil
 	case float64:
 		if math.IsNaN(v) || math.Abs(v) >= 1<<63 {
-			return 0, fmt.Errorf("%s is out of range", shown(v))
+			return 0, fmt.Errorf("%s is out of range", Quote(v))
 		}
 		return int64(v), nil
 	case string:
@@ -89,11 +89,11 @@ func wholeNumber(v any) (int64, error) {
 			return int64(f), nil
 		}
 	}
-	return 0, fmt.Errorf("%s is not a whole number", shown(v))
+	return 0, fmt.Errorf("%s is not a whole number", Quote(v))
 }
 
-func toDecimal(name, prefix string, base int) fn {
-	return fn{name: name, min: 1, max: 1, run: func(_ *Env, args []any) (any, error) {
+func toDecimal(name, prefix string, base int) Function {
+	return Function{Name: name, Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
 		s := String(args[0])
 		b := base
 		if strings.HasPrefix(s, prefix) {
@@ -101,7 +101,7 @@ func toDecimal(name, prefix string, base int) fn {
 		}
 		n, err := strconv.ParseInt(s, b, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a number", shown(s))
+			return nil, fmt.Errorf("%s is not a number", Quote(s))
 		}
 		return float64(n), nil
 	}}
@@ -116,7 +116,7 @@ func ipFormat(_ *Env, args []any) (any, error) {
 	}
 	ip := net.ParseIP(source)
 	if ip == nil {
-		return nil, fmt.Errorf("%s is no address", shown(source))
+		return nil, fmt.Errorf("%s is no address", Quote(source))
 	}
 	whole, end := ip, ip[12:]
 	if v4 := ip.To4(); v4 != nil {

@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"fmt"
@@ -23,14 +23,12 @@ func String(v any) string {
 		return strconv.FormatInt(v, 10)
 	case []byte:
 		return string(v)
-	case Raw:
-		return string(v)
 	}
 	return fmt.Sprint(v)
 }
 
-// widen makes a float64 of the number types that variables have.
-func widen(v any) any {
+// Widen turns the number types of variables into float64.
+func Widen(v any) any {
 	switch v := v.(type) {
 	case int:
 		return float64(v)
@@ -46,4 +44,13 @@ func widen(v any) any {
 		return float64(v)
 	}
 	return v
+}
+
+// Quote is a value for an error message.
+func Quote(v any) string {
+	s := fmt.Sprint(v)
+	if len(s) > 60 {
+		s = s[:60] + "…"
+	}
+	return fmt.Sprintf("%q (%T)", s, v)
 }

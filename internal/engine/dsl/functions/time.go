@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"fmt"
@@ -20,12 +20,12 @@ var momentForms = []string{
 
 var fieldForm = regexp.MustCompile(`%[A-Za-z]`)
 
-func timeFunctions() []fn {
-	return []fn{
-		{name: "unix_time", min: 0, max: 1, worldly: true, run: unixTime},
-		{name: "to_unix_time", min: 1, max: -1, run: toUnixTime},
-		{name: "date_time", min: 1, max: -1, worldly: true, run: dateTime},
-		{name: "wait_for", min: 1, max: 1, worldly: true, waits: true, run: waitFor},
+func timeFunctions() []Function {
+	return []Function{
+		{Name: "unix_time", Min: 0, Max: 1, Impure: true, Run: unixTime},
+		{Name: "to_unix_time", Min: 1, Max: -1, Run: toUnixTime},
+		{Name: "date_time", Min: 1, Max: -1, Impure: true, Run: dateTime},
+		{Name: "wait_for", Min: 1, Max: 1, Impure: true, Waits: true, Run: waitFor},
 	}
 }
 
@@ -56,7 +56,7 @@ func toUnixTime(_ *Env, args []any) (any, error) {
 			return t.Unix(), nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not a time", shown(s))
+	return nil, fmt.Errorf("%s is not a time", Quote(s))
 }
 
 // dateTime writes a moment, or now: with fields like %Y, or in the way of package time.
@@ -103,7 +103,7 @@ func dateTime(env *Env, args []any) (any, error) {
 func waitFor(env *Env, args []any) (any, error) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(String(args[0])), 64)
 	if err != nil || n < 0 || n > maxWait.Seconds() {
-		return nil, fmt.Errorf("%s is no time to wait", shown(args[0]))
+		return nil, fmt.Errorf("%s is no time to wait", Quote(args[0]))
 	}
 	ctx := env.context()
 	timer := time.NewTimer(time.Duration(n) * time.Second)

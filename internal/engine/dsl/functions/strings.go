@@ -1,4 +1,4 @@
-package dsl
+package functions
 
 import (
 	"errors"
@@ -15,22 +15,22 @@ import (
 const maxItems = 1 << 20
 
 // text1 makes a function of one text.
-func text1(name string, f func(string) string) fn {
-	return fn{name: name, min: 1, max: 1, run: func(_ *Env, args []any) (any, error) { return f(String(args[0])), nil }}
+func text1(name string, f func(string) string) Function {
+	return Function{Name: name, Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) { return f(String(args[0])), nil }}
 }
 
 // text2 makes a function of two texts.
-func text2(name string, f func(a, b string) string) fn {
-	return fn{name: name, min: 2, max: 2, run: func(_ *Env, args []any) (any, error) {
+func text2(name string, f func(a, b string) string) Function {
+	return Function{Name: name, Min: 2, Max: 2, Run: func(_ *Env, args []any) (any, error) {
 		return f(String(args[0]), String(args[1])), nil
 	}}
 }
 
-func stringFunctions() []fn {
-	return []fn{
+func stringFunctions() []Function {
+	return []Function{
 		text1("to_upper", strings.ToUpper),
-		{name: "to_lower", min: 1, max: 1, run: func(env *Env, args []any) (any, error) { return env.lower(String(args[0])), nil }},
-		{name: "to_title", min: 1, max: -1, run: toTitle},
+		{Name: "to_lower", Min: 1, Max: 1, Run: func(env *Env, args []any) (any, error) { return env.lower(String(args[0])), nil }},
+		{Name: "to_title", Min: 1, Max: -1, Run: toTitle},
 		text2("trim", strings.Trim),
 		text2("trim_left", strings.TrimLeft),
 		text2("trim_right", strings.TrimRight),
@@ -38,18 +38,18 @@ func stringFunctions() []fn {
 		text2("trim_prefix", strings.TrimPrefix),
 		text2("trim_suffix", strings.TrimSuffix),
 		text1("reverse", func(s string) string { r := []rune(s); slices.Reverse(r); return string(r) }),
-		{name: "repeat", min: 2, max: 2, run: repeat},
-		{name: "replace", min: 3, max: 3, run: replace},
-		{name: "replace_regex", min: 3, max: 3, run: replaceRegex},
+		{Name: "repeat", Min: 2, Max: 2, Run: repeat},
+		{Name: "replace", Min: 3, Max: 3, Run: replace},
+		{Name: "replace_regex", Min: 3, Max: 3, Run: replaceRegex},
 		text2("remove_bad_chars", removeChars),
-		{name: "concat", min: 0, max: -1, run: concat},
-		{name: "split", min: 2, max: 3, run: split},
-		{name: "join", min: 2, max: -1, run: join},
-		{name: "substr", min: 2, max: -1, run: substr},
-		{name: "index", min: 2, max: 2, run: index},
-		{name: "sort", min: 1, max: -1, run: sortValues},
-		{name: "uniq", min: 1, max: -1, run: uniq},
-		{name: "padding", min: 4, max: 4, run: padding},
+		{Name: "concat", Min: 0, Max: -1, Run: concat},
+		{Name: "split", Min: 2, Max: 3, Run: split},
+		{Name: "join", Min: 2, Max: -1, Run: join},
+		{Name: "substr", Min: 2, Max: -1, Run: substr},
+		{Name: "index", Min: 2, Max: 2, Run: index},
+		{Name: "sort", Min: 1, Max: -1, Run: sortValues},
+		{Name: "uniq", Min: 1, Max: -1, Run: uniq},
+		{Name: "padding", Min: 4, Max: 4, Run: padding},
 	}
 }
 
@@ -67,7 +67,7 @@ func toTitle(_ *Env, args []any) (any, error) {
 func integer(v any) (int, error) {
 	n, err := strconv.Atoi(String(v))
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a whole number", shown(v))
+		return 0, fmt.Errorf("%s is not a whole number", Quote(v))
 	}
 	return n, nil
 }
@@ -80,23 +80,23 @@ func repeat(_ *Env, args []any) (any, error) {
 		return nil, err
 	case n < 0:
 		return nil, errors.New("the count is negative")
-	case len(s) > 0 && n > maxResult/len(s):
-		return nil, errTooLarge
+	case len(s) > 0 && n > MaxResult/len(s):
+		return nil, ErrTooLarge
 	}
 	return strings.Repeat(s, n), nil
 }
 
 func replace(_ *Env, args []any) (any, error) {
 	s, from, to := String(args[0]), String(args[1]), String(args[2])
-	if len(to) > len(from) && len(s) > 0 && strings.Count(s, from) > (maxResult-len(s))/len(to) {
-		return nil, errTooLarge
+	if len(to) > len(from) && len(s) > 0 && strings.Count(s, from) > (MaxResult-len(s))/len(to) {
+		return nil, ErrTooLarge
 	}
 	return strings.ReplaceAll(s, from, to), nil
 }
 
 func replaceRegex(_ *Env, args []any) (any, error) {
 	s, to := String(args[0]), String(args[2])
-	p, err := compileRegex(String(args[1]))
+	p, err := CompileRegexp(String(args[1]))
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +105,12 @@ func replaceRegex(_ *Env, args []any) (any, error) {
 	last := 0
 	all := re.FindAllStringSubmatchIndex(s, maxItems)
 	if len(all) == maxItems {
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	for _, m := range all {
 		// Two bytes of the replacement give one group at most.
-		if (m[1]-m[0]+1)*(len(to)+1)+len(out) > maxResult {
-			return nil, errTooLarge
+		if (m[1]-m[0]+1)*(len(to)+1)+len(out) > MaxResult {
+			return nil, ErrTooLarge
 		}
 		out = append(out, s[last:m[0]]...)
 		out = re.ExpandString(out, to, s, m)
@@ -132,8 +132,8 @@ func concat(_ *Env, args []any) (any, error) {
 	var b strings.Builder
 	for _, a := range args {
 		s := String(a)
-		if b.Len()+len(s) > maxResult {
-			return nil, errTooLarge
+		if b.Len()+len(s) > MaxResult {
+			return nil, ErrTooLarge
 		}
 		b.WriteString(s)
 	}
@@ -151,7 +151,7 @@ func split(_ *Env, args []any) (any, error) {
 		}
 		if n < 0 || n > maxItems {
 			if strings.Count(s, by) >= maxItems {
-				return nil, errTooLarge
+				return nil, ErrTooLarge
 			}
 		}
 		return strings.SplitN(s, by, n), nil
@@ -160,7 +160,7 @@ func split(_ *Env, args []any) (any, error) {
 		return chunks(s, n)
 	}
 	if strings.Count(s, by) >= maxItems {
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	return strings.Split(s, by), nil
 }
@@ -170,7 +170,7 @@ func chunks(s string, size int) (any, error) {
 		return []string{s}, nil
 	}
 	if len(s)/size >= maxItems {
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	var all []string
 	start, count := 0, 0
@@ -287,11 +287,11 @@ func padding(_ *Env, args []any) (any, error) {
 	length, err := strconv.ParseFloat(String(args[2]), 64)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s is not a number", shown(args[2]))
+		return nil, fmt.Errorf("%s is not a number", Quote(args[2]))
 	case int64(length) == 0 || with == "":
 		return nil, errors.New("padding needs a text and a length")
-	case length > maxResult:
-		return nil, errTooLarge
+	case length > MaxResult:
+		return nil, ErrTooLarge
 	}
 	missing := int(length) - len(s)
 	if missing <= 0 {
