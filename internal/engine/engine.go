@@ -19,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -206,7 +207,7 @@ func (e *Engine) send(ctx context.Context, h *host, req web.Request, gate gateFu
 var errExcluded = errs.New(errs.Forbidden, "excluded", "it is not in scope, or excluded")
 
 // allows asks Config.Allow.
-func (e *Engine) allows(a web.Address) bool { return e.cfg.Allow == nil || e.cfg.Allow(a.URL()) }
+func (e *Engine) allows(a rawurl.URL) bool { return e.cfg.Allow == nil || e.cfg.Allow(a.Parsed()) }
 
 // attempt sends a request once, when it is its turn.
 func (e *Engine) attempt(ctx context.Context, h *host, req web.Request, gate gateFunc) (*web.Exchange, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -81,7 +82,7 @@ type hop struct {
 }
 
 // newEvent tells of a finding in one answer.
-func newEvent(o origin, target Target, address web.Address, h hop, f match.Finding, payload program.Payload) Event {
+func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Finding, payload program.Payload) Event {
 	x := h.exchange
 	ev := Event{
 		CurlCommand: Clean(x.Curl()), Info: o.bound.Info, TemplateID: o.bound.ID, TemplatePath: o.bound.Path,

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -55,7 +56,7 @@ func (e *Engine) sendAlone(ctx context.Context, req web.Request) (*web.Exchange,
 
 // locate finds the scheme that a target answers on, by asking for a missing path, and
 // with all asks for the other missing paths, too.
-func (e *Engine) locate(ctx context.Context, t Target, all bool, send sender) (web.Address, Canary, error) {
+func (e *Engine) locate(ctx context.Context, t Target, all bool, send sender) (rawurl.URL, Canary, error) {
 	var firstErr error
 	for i, scheme := range t.schemes {
 		address := t.with(scheme)
@@ -73,7 +74,7 @@ func (e *Engine) locate(ctx context.Context, t Target, all bool, send sender) (w
 // askCanaries asks for one missing path or for all. A server that will not answer for
 // those, but answers for its root, is there as well. With choosy, a server that wants
 // TLS is refused: it will be asked so next.
-func askCanaries(ctx context.Context, address web.Address, all, choosy bool, send sender) (Canary, error) {
+func askCanaries(ctx context.Context, address rawurl.URL, all, choosy bool, send sender) (Canary, error) {
 	var canary Canary
 	paths := canaryPaths()
 	answer, err := askCanary(ctx, address, paths[0], send)
@@ -85,7 +86,7 @@ func askCanaries(ctx context.Context, address web.Address, all, choosy bool, sen
 	case !isMiss(err) || unreachable(err):
 		return canary, err
 	default:
-		root := web.Request{Address: web.Address{Scheme: address.Scheme, Host: address.Host, Path: "/"}}
+		root := web.Request{Address: rawurl.URL{Scheme: address.Scheme, Host: address.Host, Path: "/"}}
 		if _, again := send(ctx, root); again != nil {
 			return canary, err
 		}
@@ -120,7 +121,7 @@ type canaryReply struct {
 	foreign bool // an https server complains about plain http
 }
 
-func askCanary(ctx context.Context, target web.Address, missing string, send sender) (canaryReply, error) {
+func askCanary(ctx context.Context, target rawurl.URL, missing string, send sender) (canaryReply, error) {
 	at := target
 	at.Path, at.Query = strings.TrimSuffix(target.Path, "/")+missing, ""
 	r, err := send(ctx, web.Request{Address: at})
@@ -224,18 +225,18 @@ func (e *Engine) again(ctx context.Context, target string, p *program.Program, e
 }
 
 // address is where a target answered when the event was made, or else answers now.
-func (e *Engine) address(ctx context.Context, target string, p *program.Program, ev Event) (Target, web.Address, error) {
+func (e *Engine) address(ctx context.Context, target string, p *program.Program, ev Event) (Target, rawurl.URL, error) {
 	if p.SelfContained {
-		return Target{}, web.Address{}, nil
+		return Target{}, rawurl.URL{}, nil
 	}
 	t, err := ParseTarget(target)
 	if err != nil {
-		return t, web.Address{}, err
+		return t, rawurl.URL{}, err
 	}
 	if len(t.schemes) == 1 {
 		return t, t.address, nil
 	}
-	if seen, err := web.ParseAddress(ev.MatchedAt); err == nil && seen.HostPort() == t.with(seen.Scheme).HostPort() {
+	if seen, err := rawurl.Parse(ev.MatchedAt); err == nil && seen.HostPort() == t.with(seen.Scheme).HostPort() {
 		return t, t.with(seen.Scheme), nil
 	}
 	address, _, err := e.locate(ctx, t, false, e.sendAlone)
@@ -245,7 +246,7 @@ func (e *Engine) address(ctx context.Context, target string, p *program.Program,
 // origins are the requests of a plain program that can have made an event: the one it
 // remembers; for an event that was stored in between, those that ask for the URL it
 // names, or else all.
-func origins(b *program.Bound, target web.Address, ev Event) []origin {
+func origins(b *program.Bound, target rawurl.URL, ev Event) []origin {
 	if ev.origin != nil && ev.origin.bound == b {
 		return []origin{*ev.origin}
 	}

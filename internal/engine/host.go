@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -235,8 +236,8 @@ func (h *host) doubted() bool {
 
 // examine asks a host that left too many requests unanswered for its root, after longer
 // and longer pauses. It is given up when it never answers.
-func (e *Engine) examine(ctx context.Context, h *host, at web.Address, gate gateFunc) {
-	root := web.Request{Address: web.Address{Scheme: at.Scheme, Host: at.Host, Path: "/"}, Fresh: true, Timeout: e.cfg.Timeout}
+func (e *Engine) examine(ctx context.Context, h *host, at rawurl.URL, gate gateFunc) {
+	root := web.Request{Address: rawurl.URL{Scheme: at.Scheme, Host: at.Host, Path: "/"}, Fresh: true, Timeout: e.cfg.Timeout}
 	var err error
 	for _, d := range e.cfg.Patience {
 		if err = pause(ctx, d); err != nil {

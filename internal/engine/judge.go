@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -20,7 +21,7 @@ type sender func(ctx context.Context, req web.Request) (*web.Exchange, error)
 type seat struct {
 	engine  *Engine
 	target  Target
-	address web.Address // where the target answers
+	address rawurl.URL // where the target answers
 	send    sender
 	gate    gateFunc      // for the requests that follow redirects
 	hands   chan struct{} // a place for each payload tuple under way

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -20,8 +20,8 @@ const maxTarget = 2048
 type Target struct {
 	Input string // as it was given, without blanks around
 
-	address web.Address // the scheme is the first of schemes
-	schemes []string    // to try in this order; one when the target names it
+	address rawurl.URL // the scheme is the first of schemes
+	schemes []string   // to try in this order; one when the target names it
 }
 
 // ParseTarget reads a target: an http or https URL, a host, host:port, an address
@@ -64,7 +64,7 @@ func ParseTarget(input string) (Target, error) {
 	}
 	t.schemes = schemesFor(scheme, port)
 	tail, _, _ = strings.Cut(tail, "#")
-	t.address = web.Address{Scheme: t.schemes[0], Host: host}
+	t.address = rawurl.URL{Scheme: t.schemes[0], Host: host}
 	t.address.Path, t.address.Query, _ = strings.Cut(tail, "?")
 	if port != "" {
 		t.address.Host += ":" + port
@@ -76,7 +76,7 @@ func ParseTarget(input string) (Target, error) {
 func (t Target) URL() string { return t.address.String() }
 
 // with is the address under another scheme.
-func (t Target) with(scheme string) web.Address {
+func (t Target) with(scheme string) rawurl.URL {
 	a := t.address
 	a.Scheme = scheme
 	return a

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -52,7 +53,7 @@ func (a amazon) call(ctx context.Context, service, region, path string, query ur
 	}
 	at := cmp.Or(a.base, "https://"+host) + path + "?" + strings.ReplaceAll(query.Encode(), "+", "%20")
 	request := func() (*http.Request, error) {
-		address, err := web.ParseAddress(at)
+		address, err := rawurl.Parse(at)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
@@ -45,7 +46,7 @@ func openSky(t *testing.T) *sky {
 func (s *sky) amazon(r *http.Request) (int, string) {
 	scope := strings.Split(strings.TrimPrefix(strings.Split(r.Header.Get("Authorization"), ",")[0], "AWS4-HMAC-SHA256 Credential="), "/")
 	keys := web.AWS{ID: scope[0], Secret: map[string]string{"AKIA": "s3cret", "ROLE": "r0le"}[scope[0]], Token: map[string]string{"ROLE": "t0ken"}[scope[0]], Region: scope[2], Service: scope[3]}
-	address, _ := web.ParseAddress("http://" + r.Host + r.URL.RequestURI())
+	address, _ := rawurl.Parse("http://" + r.Host + r.URL.RequestURI())
 	at, _ := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	again := web.Request{Address: address}
 	keys.Sign(&again, at)

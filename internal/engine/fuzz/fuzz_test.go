@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -20,7 +21,7 @@ func request(t testing.TB, text string) *web.Request {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
 	method, url, _ := strings.Cut(lines[0], " ")
-	address, err := web.ParseAddress(url)
+	address, err := rawurl.Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -152,7 +153,7 @@ func (b *Bound) fixed(block *Block) dsl.Lookup {
 		if v, ok := b.given(name); ok {
 			return v, true
 		}
-		if b.carries[name] || web.IsVariable(name) || b.Flow != nil {
+		if b.carries[name] || rawurl.IsVariable(name) || b.Flow != nil {
 			return nil, false
 		}
 		for i := len(b.variables) - 1; i >= 0; i-- {
@@ -226,7 +227,7 @@ func (b *Bound) settled(name string, n int) bool {
 	if b.carries[name] {
 		return false
 	}
-	if web.IsVariable(name) {
+	if rawurl.IsVariable(name) {
 		return true
 	}
 	if _, ok := b.given(name); ok {
@@ -330,8 +331,8 @@ func (f Follow) Within(chain []*web.Exchange) int {
 
 // sameHost says whether two addresses have one host and port, or differ only in that
 // one is http and the other https, each at its own default port.
-func sameHost(a, b web.Address) bool {
-	standard := func(x web.Address) bool {
+func sameHost(a, b rawurl.URL) bool {
+	standard := func(x rawurl.URL) bool {
 		return x.Scheme == "http" && x.Port() == "80" || x.Scheme == "https" && x.Port() == "443"
 	}
 	return a.Hostname() == b.Hostname() && (a.Port() == b.Port() || standard(a) && standard(b))

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/flow"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -215,7 +216,7 @@ func (c *compiler) entries(s *syntax.HTTP) []Entry {
 	}
 	for _, path := range paths {
 		e := shared
-		path, e.port = web.CutPort(path)
+		path, e.port = rawurl.CutPort(path)
 		e.path, e.trim = dsl.Parse(path), trims(path)
 		all = append(all, e.closed())
 	}

@@ -8,13 +8,15 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
 // Input is what a request is made from, besides its program.
 type Input struct {
 	Ctx     context.Context
-	Target  web.Address     // where the scan looks; not asked for by self-contained programs
+	Target  rawurl.URL      // where the scan looks; not asked for by self-contained programs
 	Tuple   int             // of payloads, from 0
 	Carried dsl.Lookup      // what earlier answers gave; nil for nothing
 	Host    *functions.Host // the world for functions that need it
@@ -115,7 +117,7 @@ func (m *maker) fromPath(req *Request) error {
 	if err != nil {
 		return err
 	}
-	address, err := web.ParseAddress(withScheme(text))
+	address, err := rawurl.Parse(withScheme(text))
 	if err != nil {
 		return err
 	}
@@ -203,12 +205,12 @@ func headerValue(list []web.Header, name, otherwise string) string {
 
 // ownTarget is where a self-contained raw request goes: its request line holds a whole
 // URL, or a path that its Host line completes.
-func (m *maker) ownTarget() (web.Address, error) {
+func (m *maker) ownTarget() (rawurl.URL, error) {
 	_, text := readNotes(m.entry.raw.String())
 	line, rest, _ := strings.Cut(text, "\n")
 	words := strings.Fields(line)
 	if len(words) < 3 {
-		return web.Address{}, errRequestLine
+		return rawurl.URL{}, errRequestLine
 	}
 	at := strings.Join(words[1:len(words)-1], " ")
 	if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "{{") {
@@ -218,18 +220,18 @@ func (m *maker) ownTarget() (web.Address, error) {
 				return m.address("http://" + strings.TrimSpace(value) + at)
 			}
 		}
-		return web.Address{}, errors.New("a self-contained request names a URL, or a path and a Host")
+		return rawurl.URL{}, errors.New("a self-contained request names a URL, or a path and a Host")
 	}
 	return m.address(at)
 }
 
 // address renders a text and reads it as a URL.
-func (m *maker) address(source string) (web.Address, error) {
+func (m *maker) address(source string) (rawurl.URL, error) {
 	text, err := m.render(dsl.Parse(source))
 	if err != nil {
-		return web.Address{}, err
+		return rawurl.URL{}, err
 	}
-	return web.ParseAddress(text)
+	return rawurl.Parse(text)
 }
 
 // finish adds what all forms of a request have in common.
@@ -266,7 +268,7 @@ func (m *maker) finish(req *web.Request) error {
 		if err != nil {
 			return err
 		}
-		req.Digest = &web.Credentials{Username: user, Password: password}
+		req.Digest = &digest.Credentials{Username: user, Password: password}
 	}
 	if m.block.signed {
 		return m.sign(req)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -84,7 +85,7 @@ func (k *keyWriter) meanings(names []string, n int) {
 			k.field("=" + functions.String(v))
 			continue
 		}
-		if web.IsVariable(name) {
+		if rawurl.IsVariable(name) {
 			continue
 		}
 		for i := n - 1; i >= 0; i-- {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -53,7 +54,7 @@ func TestRedirectOptions(t *testing.T) {
 func TestOtherOptions(t *testing.T) {
 	for size, want := range map[int]int64{0: 7, 5: 5, 9: 9} {
 		b := compileWith(t, program.Options{MaxSize: size}, "http: [{path: ['{{BaseURL}}'], max-size: 7}]")
-		address, err := web.ParseAddress("http://h.test/")
+		address, err := rawurl.Parse("http://h.test/")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -76,7 +77,7 @@ http:
     redirects: true
     max-redirects: 2
 `).Bind(program.Vars{Texts: map[string]string{"c": "given", "a": "2", "k": "no"}})
-	target, _ := web.ParseAddress("https://h:8443/app/?t=1")
+	target, _ := rawurl.Parse("https://h:8443/app/?t=1")
 	ask := func(entry int) (program.Request, error) { return b.Request(0, entry, program.Input{Target: target}) }
 	req, err := ask(0)
 	if err != nil || req.URL() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" || string(req.Body) != "l1\r\nl2" ||

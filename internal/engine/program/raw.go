@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -124,7 +125,7 @@ func readNotes(text string) (n notes, rest string) {
 
 // moved is the address that a @Host line sends a request to: another host and, when the
 // line says so, another scheme. Without a port of its own the one written before stays.
-func (n notes) moved(a web.Address) web.Address {
+func (n notes) moved(a rawurl.URL) rawurl.URL {
 	if n.host == "" {
 		return a
 	}
@@ -187,7 +188,7 @@ func relative(target, own string) string {
 // merge joins the path of a target with the path of a raw request, and the parameters of
 // both, the target's first. Nothing, and a lone slash, mean the target's own path. What
 // the two paths have in common at the joint is not said twice.
-func merge(base web.Address, target string, automerge bool) (path, query string) {
+func merge(base rawurl.URL, target string, automerge bool) (path, query string) {
 	target, _, _ = strings.Cut(relative(target, base.Host), "#")
 	own, params, _ := strings.Cut(target, "?")
 	if target == "/" || target == "" {
@@ -203,7 +204,7 @@ func merge(base web.Address, target string, automerge bool) (path, query string)
 
 // mergeLoose is merge for a request that is sent byte by byte: without a leading slash,
 // and on a target without a path, its own path stays as it was written.
-func mergeLoose(base web.Address, target string, automerge bool) string {
+func mergeLoose(base rawurl.URL, target string, automerge bool) string {
 	target = relative(target, base.Host)
 	target, fragment, marked := strings.Cut(target, "#")
 	if marked {

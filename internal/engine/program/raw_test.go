@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -38,7 +39,7 @@ func TestMerge(t *testing.T) {
 		{"", "http://h/x", "/x", "/x"},
 		{"", "/?a", "/?a", "/?a"},
 	} {
-		base, err := web.ParseAddress("http://h" + c.base)
+		base, err := rawurl.Parse("http://h" + c.base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func TestMerge(t *testing.T) {
 			t.Errorf("%q and %q, byte by byte: %q, want %q", c.base, c.target, got, c.loose)
 		}
 	}
-	base, _ := web.ParseAddress("http://h/app?m=1")
+	base, _ := rawurl.Parse("http://h/app?m=1")
 	if path, query := merge(base, "/x?n=2", false); path != "/x" || query != "m=1&n=2" {
 		t.Errorf("without merging: %s?%s", path, query)
 	}
@@ -100,11 +101,11 @@ func TestReadMessage(t *testing.T) {
 }
 
 func TestMoved(t *testing.T) {
-	at, _ := web.ParseAddress("http://h:8080/x")
-	bare, _ := web.ParseAddress("http://h/x")
+	at, _ := rawurl.Parse("http://h:8080/x")
+	bare, _ := rawurl.Parse("http://h/x")
 	for _, c := range []struct {
 		note string
-		at   web.Address
+		at   rawurl.URL
 		want string
 	}{
 		{"", at, "http://h:8080/x"},
@@ -128,7 +129,7 @@ func FuzzReadMessage(f *testing.F) {
 	f.Add("GET foo#b HTTP/1.1\r\nA", "/")
 	f.Add("\n@\n", "/a//b")
 	f.Fuzz(func(t *testing.T, text, at string) {
-		base, err := web.ParseAddress("http://h" + at)
+		base, err := rawurl.Parse("http://h" + at)
 		if err != nil {
 			return
 		}

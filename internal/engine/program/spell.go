@@ -4,16 +4,16 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
 // Spell writes an address as events name it (template language 8.1, matched-at): the way
 // users of the language know, who compare such texts. Parameters of one name stand
 // together, empty values have no equals sign, and what no URL can hold is escaped; in a
 // fragment escapes are escaped once more. What is sent is not touched by it.
-func Spell(a web.Address, fragment string) string { return spell(a, spellPath(a.Path), fragment) }
+func Spell(a rawurl.URL, fragment string) string { return spell(a, spellPath(a.Path), fragment) }
 
-func spell(a web.Address, path, fragment string) string {
+func spell(a rawurl.URL, path, fragment string) string {
 	text := a.Scheme + "://" + a.Host + path
 	if query := spellQuery(a.Query); query != "" {
 		text += "?" + query
@@ -25,7 +25,7 @@ func spell(a web.Address, path, fragment string) string {
 }
 
 // SpellHop writes the address that a redirect led to: its query is that of the redirect.
-func SpellHop(a web.Address) string {
+func SpellHop(a rawurl.URL) string {
 	a.Path = spellPath(a.Path)
 	return a.String()
 }
@@ -35,7 +35,7 @@ func spellPath(path string) string {
 	if u, err := url.Parse("http://h" + path); err == nil {
 		return u.EscapedPath()
 	}
-	return web.Address{Path: path}.Target()
+	return rawurl.URL{Path: path}.Target()
 }
 
 func spellQuery(query string) string {

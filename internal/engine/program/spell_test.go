@@ -3,7 +3,7 @@ package program
 import (
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
 func TestSpell(t *testing.T) {
@@ -23,7 +23,7 @@ func TestSpell(t *testing.T) {
 		"/a b":                             "/a%20b",
 		"/?list[ordering]=&x=updatexml(0)": "/?list[ordering]&x=updatexml(0)",
 	} {
-		a, err := web.ParseAddress("http://h" + in)
+		a, err := rawurl.Parse("http://h" + in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestSpell(t *testing.T) {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
-	a, _ := web.ParseAddress("http://h/x?a=&b")
+	a, _ := rawurl.Parse("http://h/x?a=&b")
 	if got := Spell(a, "/login?to=%2F"); got != "http://h/x?a&b#/login?to=%252F" {
 		t.Error(got)
 	}

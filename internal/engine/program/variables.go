@@ -7,7 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
@@ -92,7 +92,7 @@ func (v *variable) render(env *dsl.Env) any {
 // earlier answers before the scan (2.4). It belongs to one goroutine.
 type Scope struct {
 	bound   *Bound
-	target  web.Address // without a host while it is not known
+	target  rawurl.URL // without a host while it is not known
 	trim    bool
 	payload Payload
 	carried dsl.Lookup

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
 // AWS signs requests as Amazon's services want them (Signature Version 4).
@@ -65,7 +67,7 @@ func awsCanonical(req *Request, service string) (canonical, signed string) {
 	signed = strings.Join(names, ";")
 	path, query, _ := strings.Cut(req.target(), "?")
 	if service != "s3" {
-		path = awsEscape(withoutDots(path), true) // all but S3 want what is escaped escaped again
+		path = awsEscape(rawurl.RemoveDots(path), true) // all but S3 want what is escaped escaped again
 	}
 	return strings.Join([]string{req.method(), path, awsQuery(query), lines.String(), signed, hexSum(req.Body)}, "\n"), signed
 }
@@ -100,7 +102,7 @@ func awsAgain(s string) string {
 }
 
 func awsEscape(s string, slash bool) string {
-	return escape(s, func(i int) bool {
+	return rawurl.Escape(s, func(i int) bool {
 		c := s[i]
 		plain := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 		return !plain && (!slash || c != '/')

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -25,7 +26,7 @@ func TestAWSSignature(t *testing.T) {
 		"post-x-www-form-urlencoded": {web.Request{Method: "POST", Headers: []web.Header{{"Content-Type", "application/x-www-form-urlencoded"}}, Body: []byte("Param1=value1")},
 			"content-type;host;x-amz-date", "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
 	} {
-		c.req.Address, _ = web.ParseAddress("https://example.amazonaws.com/")
+		c.req.Address, _ = rawurl.Parse("https://example.amazonaws.com/")
 		keys.Sign(&c.req, at)
 		keys.Sign(&c.req, at) // a second time replaces the first
 		last := c.req.Headers[len(c.req.Headers)-1]
@@ -34,7 +35,7 @@ func TestAWSSignature(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", name, last.Value, want)
 		}
 	}
-	session := web.Request{Address: web.Address{Scheme: "https", Host: "sts.amazonaws.com"}}
+	session := web.Request{Address: rawurl.URL{Scheme: "https", Host: "sts.amazonaws.com"}}
 	web.AWS{ID: "i", Secret: "s", Token: "t"}.Sign(&session, at)
 	if got := session.Headers[len(session.Headers)-1].Value; !strings.Contains(got, "/us-east-2/sts/") || !strings.Contains(got, "x-amz-security-token") {
 		t.Error(got)

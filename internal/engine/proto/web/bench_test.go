@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -142,7 +143,7 @@ func spread(b *testing.B, one func(i int) error) {
 // BenchmarkDo asks a raw server on loopback for a page of 4 KiB; BenchmarkNetHTTP and
 // BenchmarkFloor are what it is measured against in the same run.
 func BenchmarkDo(b *testing.B) {
-	address := web.Address{Scheme: "http", Host: pageServer(b)}
+	address := rawurl.URL{Scheme: "http", Host: pageServer(b)}
 	c := newClient(b, web.Config{PerHost: atATime})
 	spread(b, func(i int) error {
 		a := address
@@ -157,7 +158,7 @@ func BenchmarkDo(b *testing.B) {
 
 // BenchmarkDoWithContext does the same with a context of its own for every exchange.
 func BenchmarkDoWithContext(b *testing.B) {
-	address := web.Address{Scheme: "http", Host: pageServer(b)}
+	address := rawurl.URL{Scheme: "http", Host: pageServer(b)}
 	c := newClient(b, web.Config{PerHost: atATime})
 	spread(b, func(int) error {
 		ctx, cancel := context.WithCancel(b.Context())

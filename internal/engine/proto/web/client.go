@@ -135,11 +135,11 @@ func (c *Client) Do(ctx context.Context, req Request) (*Exchange, error) {
 		return nil, err
 	}
 	c.correct(&req)
-	add := extra{cookies: req.Jar.line(req.Address), authorization: req.Digest.answer(&req)}
+	add := extra{cookies: req.Jar.line(req.Address), authorization: req.authorization()}
 	x, err := c.attempt(ctx, &req, add)
-	if err == nil && req.Digest.learn(x) {
+	if err == nil && x.challenged() {
 		x.Release()
-		add.authorization = req.Digest.answer(&req)
+		add.authorization = req.authorization()
 		x, err = c.attempt(ctx, &req, add)
 	}
 	if err != nil {
@@ -160,9 +160,7 @@ func (c *Client) correct(req *Request) {
 		return
 	}
 	if _, ok := c.speaksTLS.Load(req.Address.HostPort()); ok {
-		if _, port := splitHost(req.Address.Host); port == "" {
-			req.Address = req.Address.WithPort("80")
-		}
+		req.Address = req.Address.WithPort(req.Address.Port()) // of http, also where none was written
 		req.Address.Scheme = "https"
 	}
 }

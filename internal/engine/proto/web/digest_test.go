@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
 // guarded answers 401 with a challenge until the Authorization line of a request
 // contains what it wants, then 200. Each request's line is handed on.
-func guarded(t *testing.T, challenges []string, want string) (web.Address, <-chan string) {
+func guarded(t *testing.T, challenges []string, want string) (rawurl.URL, <-chan string) {
 	lines := make(chan string, 100)
 	return listen(t, func(_ int, c net.Conn) {
 		r := bufio.NewReader(c)
@@ -43,7 +45,7 @@ func TestDigestVectors(t *testing.T) {
 	} {
 		address, lines := guarded(t, []string{c.challenge}, c.want)
 		address.Path = "/dir/index.html"
-		x, err := get(t, web.Config{}, web.Request{Address: address, Digest: &web.Credentials{
+		x, err := get(t, web.Config{}, web.Request{Address: address, Digest: &digest.Credentials{
 			Username: "Mufasa", Password: "Circle of Life", Nonce: func() string { return "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ" },
 		}})
 		<-lines
@@ -57,7 +59,7 @@ func TestDigestVectors(t *testing.T) {
 func TestDigestIsRemembered(t *testing.T) {
 	address, lines := guarded(t, []string{`Digest realm="r", nonce="one", qop=auth`}, `nonce="one"`)
 	c := newClient(t, web.Config{})
-	credentials := &web.Credentials{Username: `us"er`, Password: "p"}
+	credentials := &digest.Credentials{Username: `us"er`, Password: "p"}
 	for range 3 {
 		if x, err := c.Do(t.Context(), web.Request{Address: address, Digest: credentials}); err != nil || x.Status != 200 {
 			t.Fatalf("%v %+v", err, x)
@@ -84,7 +86,7 @@ func TestDigestIsRemembered(t *testing.T) {
 		"another scheme":    {[]string{`Negotiate`}, 2, 401},
 	} {
 		address, lines := guarded(t, test.challenges, `nonce="new"`)
-		credentials := &web.Credentials{Username: "u", Password: "p"}
+		credentials := &digest.Credentials{Username: "u", Password: "p"}
 		var x *web.Exchange
 		for range 2 {
 			var err error

@@ -104,3 +104,10 @@ func Reason(err error) string {
 	}
 	return clip(err.Error())
 }
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -68,7 +70,7 @@ func FuzzResponse(f *testing.F) {
 		var first string
 		for i, size := range []int{0, int(cut) + 1, 1} {
 			c := scriptedClient(raw, size)
-			req := web.Request{Address: web.Address{Scheme: "http", Host: "h.example"}, Method: method, Digest: &web.Credentials{Nonce: func() string { return "n" }}, Jar: web.NewJar()}
+			req := web.Request{Address: rawurl.URL{Scheme: "http", Host: "h.example"}, Method: method, Digest: &digest.Credentials{Nonce: func() string { return "n" }}, Jar: web.NewJar()}
 			x, err := c.Do(t.Context(), req)
 			if got := outline(x, err); i == 0 {
 				first = got
@@ -108,7 +110,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, target, host, name, value string, body []byte, raw bool) {
 		c := scriptedClient([]byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), 0)
 		defer c.Close()
-		req := web.Request{Address: web.Address{Scheme: "http", Host: "h.example"}, Method: method, Target: target, Host: host, Headers: []web.Header{{name, value}}, Body: body, NoDefaults: true}
+		req := web.Request{Address: rawurl.URL{Scheme: "http", Host: "h.example"}, Method: method, Target: target, Host: host, Headers: []web.Header{{name, value}}, Body: body, NoDefaults: true}
 		if raw {
 			req.Raw = append([]byte{}, body...)
 		}
@@ -127,32 +129,5 @@ func FuzzRequest(f *testing.F) {
 			t.Errorf("%q", head)
 		}
 		x.Curl()
-	})
-}
-
-// FuzzAddress: an address that is read can be read again, is the same then, and asks
-// for something that fits into a request line.
-func FuzzAddress(f *testing.F) {
-	for _, s := range []string{"http://h", "https://[::1]:8/%zz?a=b#c", "http://ü.example/ü?ü", "HTTP://A.b.co.uk.:81/x/../y;z?", "http://h:99999/", "http://u@h"} {
-		f.Add(s, "/x")
-	}
-	f.Fuzz(func(t *testing.T, s, location string) {
-		a, err := web.ParseAddress(s)
-		if err != nil {
-			return
-		}
-		again, err := web.ParseAddress(a.String())
-		if err != nil || again != a && a.Query != "" {
-			t.Errorf("%q: %+v, then %+v %v", s, a, again, err)
-		}
-		if strings.ContainsAny(a.Target(), " \r\n") || a.Target() == "" {
-			t.Errorf("%q asks for %q", s, a.Target())
-		}
-		a.Variables(true)
-		if to, ok := a.Resolve(location); ok {
-			if _, err := web.ParseAddress(to.String()); err != nil {
-				t.Errorf("%q leads from %q to %q", location, s, to)
-			}
-		}
 	})
 }

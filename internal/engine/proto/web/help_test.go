@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -40,7 +41,7 @@ func get(t testing.TB, cfg web.Config, req web.Request) (*web.Exchange, error) {
 // listen starts a raw server on loopback for the time of the test; handle is called for
 // each connection, in the order in which they come, with its number from 0. The
 // connection is closed when handle returns.
-func listen(t testing.TB, handle func(n int, c net.Conn)) web.Address {
+func listen(t testing.TB, handle func(n int, c net.Conn)) rawurl.URL {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +74,7 @@ func listen(t testing.TB, handle func(n int, c net.Conn)) web.Address {
 		mu.Unlock()
 		running.Wait()
 	})
-	return web.Address{Scheme: "http", Host: l.Addr().String(), Path: "/"}
+	return rawurl.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
 }
 
 // request reads one request, byte by byte as it came; "" when the connection is over.
@@ -110,7 +111,7 @@ func request(r *bufio.Reader) string {
 
 // answering starts a server that answers every request of a connection with these
 // bytes, and closes the connection after the first when the bytes end it.
-func answering(t testing.TB, raw string, thenClose bool) web.Address {
+func answering(t testing.TB, raw string, thenClose bool) rawurl.URL {
 	return listen(t, func(_ int, c net.Conn) {
 		r := bufio.NewReader(c)
 		for request(r) != "" {
@@ -122,7 +123,7 @@ func answering(t testing.TB, raw string, thenClose bool) web.Address {
 }
 
 // recording starts a server that answers 200 and hands on every request as it came.
-func recording(t testing.TB) (web.Address, <-chan string) {
+func recording(t testing.TB) (rawurl.URL, <-chan string) {
 	seen := make(chan string, 100)
 	return listen(t, func(_ int, c net.Conn) {
 		r := bufio.NewReader(c)

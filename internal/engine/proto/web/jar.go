@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/net/publicsuffix"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
 // Jar keeps the cookies that servers set and gives them back to whom they are for (RFC
@@ -24,12 +26,12 @@ func NewJar() *Jar {
 }
 
 // line is the value of the Cookie line for an address; "" when there is no cookie for it.
-func (j *Jar) line(a Address) string {
+func (j *Jar) line(a rawurl.URL) string {
 	if j == nil || !j.used.Load() {
 		return ""
 	}
 	var b strings.Builder
-	for _, c := range j.inner.Cookies(a.URL()) {
+	for _, c := range j.inner.Cookies(a.Parsed()) {
 		if b.Len() > 0 {
 			b.WriteString("; ")
 		}
@@ -44,7 +46,7 @@ func (j *Jar) Keep(x *Exchange) {
 		return
 	}
 	if set := x.setCookies(); len(set) > 0 {
-		j.inner.SetCookies(x.Request.Address.URL(), set)
+		j.inner.SetCookies(x.Request.Address.Parsed(), set)
 		j.used.Store(true)
 	}
 }

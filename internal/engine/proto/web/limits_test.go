@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -159,7 +160,7 @@ func TestDialAndHandshakeDeadlines(t *testing.T) {
 	t.Parallel()
 	const timeout = 500 * time.Millisecond
 	hanging := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
-	address := web.Address{Scheme: "http", Host: "h"}
+	address := rawurl.URL{Scheme: "http", Host: "h"}
 	_, err := get(t, web.Config{Dial: hanging, Timeout: timeout}, web.Request{Address: address})
 	var e *web.Error
 	if web.Reason(err) != "timed out" || !errors.As(err, &e) || e.Kind != web.KindDial || !(&web.Request{Method: "POST"}).RetrySafe(err) {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
 // RedirectMode says which redirects are followed.
@@ -31,7 +33,7 @@ type Policy struct {
 
 	// Allow is asked about each next address; one that it refuses is not followed, and
 	// that is no error. Nil allows all that Config.Dial allows.
-	Allow func(to Address) bool
+	Allow func(to rawurl.URL) bool
 
 	// Gate is called before each further request; its error ends the chain. May be nil.
 	Gate func(ctx context.Context) error
@@ -151,94 +153,9 @@ func indexName(names []string, name string) bool {
 
 // sameHost says whether two addresses have one host and port, or differ only in that
 // one is http and the other https, each at its own default port.
-func sameHost(a, b Address) bool {
-	standard := func(x Address) bool {
+func sameHost(a, b rawurl.URL) bool {
+	standard := func(x rawurl.URL) bool {
 		return x.Scheme == "http" && x.Port() == "80" || x.Scheme == "https" && x.Port() == "443"
 	}
 	return a.Hostname() == b.Hostname() && (a.Port() == b.Port() || standard(a) && standard(b))
-}
-
-// Resolve is where a Location leads from an address (RFC 3986, 5.2), read as tolerantly
-// as browsers do; false when it leads nowhere that can be asked. User names and
-// fragments are left out.
-func (a Address) Resolve(location string) (Address, bool) {
-	location = strings.Trim(location, " \t\r\n\x00")
-	location, _, _ = strings.Cut(location, "#")
-	switch scheme, rest, absolute := strings.Cut(location, ":"); {
-	case location == "":
-		return a, false
-	case absolute && isScheme(scheme):
-		scheme = strings.ToLower(scheme)
-		if scheme != "http" && scheme != "https" || !strings.HasPrefix(rest, "//") {
-			return a, false
-		}
-		location = rest
-		a.Scheme = scheme
-		fallthrough
-	case strings.HasPrefix(location, "//"):
-		location = location[2:]
-		end := strings.IndexAny(location, "/?\\")
-		if end < 0 {
-			end = len(location)
-		}
-		authority := location[:end]
-		if at := strings.LastIndexByte(authority, '@'); at >= 0 {
-			authority = authority[at+1:]
-		}
-		to, err := ParseAddress(a.Scheme + "://" + authority)
-		if err != nil {
-			return a, false
-		}
-		a = to
-		a.Path, a.Query, _ = strings.Cut(location[end:], "?")
-		if strings.HasPrefix(a.Path, "\\") {
-			a.Path = "/" + a.Path[1:]
-		}
-	case location[0] == '/':
-		a.Path, a.Query, _ = strings.Cut(location, "?")
-	case location[0] == '?':
-		a.Query = location[1:]
-		return a, true
-	default:
-		dir := a.Path[:strings.LastIndexByte(a.Path, '/')+1]
-		p, query, _ := strings.Cut(location, "?")
-		a.Path, a.Query = "/"+strings.TrimPrefix(dir, "/")+p, query
-	}
-	a.Path = withoutDots(a.Path)
-	return a, true
-}
-
-func isScheme(s string) bool {
-	for i := range len(s) {
-		c := s[i] | 0x20
-		if (c < 'a' || c > 'z') && (i == 0 || (s[i] < '0' || s[i] > '9') && s[i] != '+' && s[i] != '-' && s[i] != '.') {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// withoutDots removes the segments "." and ".." from a path.
-func withoutDots(p string) string {
-	if !strings.Contains(p, "/.") {
-		return p
-	}
-	segments := strings.Split(p, "/")
-	out := segments[:1]
-	for i, s := range segments[1:] {
-		last := i == len(segments)-2
-		switch {
-		case s == "." && last, s == ".." && last && len(out) == 1:
-			out = append(out, "")
-		case s == ".":
-		case s == "..":
-			out = out[:max(1, len(out)-1)]
-			if last {
-				out = append(out, "")
-			}
-		default:
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, "/")
 }

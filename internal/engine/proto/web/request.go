@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
 // Header is one header line, name in the case it is sent in.
@@ -19,11 +22,11 @@ type Header struct{ Name, Value string }
 // changed by sending it. Which redirects are followed is no matter of the request but of
 // a Policy, so that one first answer can serve askers who follow in different ways.
 type Request struct {
-	Address Address  // where to connect, and what the request is called by
-	Method  string   // as it is written; "" means GET
-	Target  string   // the request target, sent as it is; "" means Address.Target()
-	Host    string   // of the Host line; "" means that of Headers, or else of Address
-	Headers []Header // in order and case of the wire; a Host line stays where it stands
+	Address rawurl.URL // where to connect, and what the request is called by
+	Method  string     // as it is written; "" means GET
+	Target  string     // the request target, sent as it is; "" means Address.Target()
+	Host    string     // of the Host line; "" means that of Headers, or else of Address
+	Headers []Header   // in order and case of the wire; a Host line stays where it stands
 	Body    []byte
 
 	// Raw are the bytes to send, and nothing else, on a connection of its own (template
@@ -35,13 +38,13 @@ type Request struct {
 	// only Accept and Accept-Language, as raw requests want it (template language 2.2).
 	NoDefaults, NoAccept bool
 
-	SNI     string        // server name told in TLS; "" means that of Address
-	Timeout time.Duration // from the first byte sent to the last one read; 0 means what Config.Timeout says
-	MaxBody int64         // bytes of body to keep; 0, or more than the client's cap, means that cap
-	Fresh   bool          // a connection of its own, with no TLS session remembered
-	ReadAll bool          // the body goes on until the connection ends, whatever its header says
-	Jar     *Jar          // cookies to send and to keep; nil for none
-	Digest  *Credentials  // for HTTP digest authentication; nil for none
+	SNI     string              // server name told in TLS; "" means that of Address
+	Timeout time.Duration       // from the first byte sent to the last one read; 0 means what Config.Timeout says
+	MaxBody int64               // bytes of body to keep; 0, or more than the client's cap, means that cap
+	Fresh   bool                // a connection of its own, with no TLS session remembered
+	ReadAll bool                // the body goes on until the connection ends, whatever its header says
+	Jar     *Jar                // cookies to send and to keep; nil for none
+	Digest  *digest.Credentials // for HTTP digest authentication; nil for none
 
 	elsewhere bool // a redirect led to another host: secrets of the configuration stay here
 }
@@ -114,6 +117,29 @@ func (r *Request) check() error {
 
 func indexHeader(list []Header, name string) int {
 	return slices.IndexFunc(list, func(h Header) bool { return strings.EqualFold(h.Name, name) })
+}
+
+// authorization is the answer to the digest challenge of the server, if it has sent one before.
+func (r *Request) authorization() string {
+	if r.Digest == nil {
+		return ""
+	}
+	return r.Digest.Authorization(r.Address.Scheme+r.Address.HostPort(), r.method(), r.target())
+}
+
+// challenged says whether the request has to be sent again to answer a digest challenge.
+func (x *Exchange) challenged() bool {
+	r := &x.Request
+	if r.Digest == nil || x.Status != http.StatusUnauthorized || r.Raw != nil {
+		return false
+	}
+	var headers []string
+	for _, h := range x.Fields() {
+		if strings.EqualFold(h.Name, "Www-Authenticate") {
+			headers = append(headers, h.Value)
+		}
+	}
+	return r.Digest.Learn(r.Address.Scheme+r.Address.HostPort(), headers, x.extra.authorization != "")
 }
 
 // Curl is a shell command that sends the same request (template language 8.2). Every

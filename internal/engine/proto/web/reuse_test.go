@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -74,7 +75,7 @@ func TestPoolKeepsOriginsApart(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { names.Store(r.TLS.ServerName, true) }))
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	address, _ := web.ParseAddress(s.URL)
+	address, _ := rawurl.Parse(s.URL)
 	c := newClient(t, web.Config{})
 	for range 2 {
 		for _, sni := range []string{"", "a.example", "b.example"} {
@@ -243,7 +244,7 @@ func TestPlainHTTPToTLSPort(t *testing.T) {
 		}
 		return new(net.Dialer).DialContext(ctx, network, address.Host)
 	}})
-	named := web.Address{Scheme: "http", Host: "h.example"}
+	named := rawurl.URL{Scheme: "http", Host: "h.example"}
 	for i, want := range []string{"http://h.example 400", "https://h.example:80 200", "https://h.example:80 200"} {
 		x, err := c.Do(t.Context(), web.Request{Address: named})
 		if err != nil || fmt.Sprint(x.URL(), " ", x.Status) != want {
@@ -263,7 +264,7 @@ func (c *peeked) Read(p []byte) (int, error) { return c.r.Read(p) }
 
 // nginx starts Debian's nginx with a server block for http and https, and gives both
 // addresses.
-func nginx(t *testing.T) (plain, secure web.Address) {
+func nginx(t *testing.T) (plain, secure rawurl.URL) {
 	t.Helper()
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
@@ -303,13 +304,13 @@ default_type text/plain; location / { return 200 "hello from nginx, hello again 
 		}
 		return err == nil
 	})
-	return web.Address{Scheme: "http", Host: ports[0]}, web.Address{Scheme: "https", Host: ports[1]}
+	return rawurl.URL{Scheme: "http", Host: ports[0]}, rawurl.URL{Scheme: "https", Host: ports[1]}
 }
 
 // With a real server, many workers use few connections and fewer handshakes.
 func TestNginx(t *testing.T) {
 	plain, secure := nginx(t)
-	for _, address := range []web.Address{plain, secure} {
+	for _, address := range []rawurl.URL{plain, secure} {
 		c := newClient(t, web.Config{})
 		const workers, each = 8, 100
 		var all sync.WaitGroup

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
@@ -64,7 +65,7 @@ func TestTLSFacts(t *testing.T) {
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	address, _ := web.ParseAddress(s.URL)
+	address, _ := rawurl.Parse(s.URL)
 	x, err := get(t, web.Config{}, web.Request{Address: address})
 	if err != nil {
 		t.Fatal(err)

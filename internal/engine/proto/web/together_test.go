@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-func numbered(address web.Address, n int) (reqs []web.Request) {
+func numbered(address rawurl.URL, n int) (reqs []web.Request) {
 	for i := range n {
 		address.Path = fmt.Sprintf("/%d", i)
 		reqs = append(reqs, web.Request{Address: address})
@@ -117,7 +118,7 @@ func TestRace(t *testing.T) {
 		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})
-	reqs := append(numbered(address, n), web.Request{Address: web.Address{Scheme: "http", Host: "gone.example"}})
+	reqs := append(numbered(address, n), web.Request{Address: rawurl.URL{Scheme: "http", Host: "gone.example"}})
 	for i, r := range c.Race(t.Context(), reqs) {
 		if i < n && (r.Err != nil || string(r.Exchange.Body) != "ok") || i == n && r.Err == nil {
 			t.Errorf("%d: %v %+v", i, r.Err, r.Exchange)

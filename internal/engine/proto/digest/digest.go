@@ -1,4 +1,6 @@
-package web
+// Package digest answers HTTP digest challenges (RFC 7616): MD5 and SHA-256 with their session
+// forms, qop auth or none.
+package digest
 
 import (
 	"crypto/md5" //nolint:gosec // what servers ask for
@@ -7,14 +9,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// Credentials answer HTTP digest challenges (RFC 7616): MD5 and SHA-256 with their
-// session forms, qop auth or none. They remember the last challenge of a server and
-// answer it ahead, until it is stale. A nil Credentials answers nothing. They are safe
-// for any number of goroutines and must not be copied.
+// Credentials answer the challenges of servers. They remember the last challenge of each origin
+// and answer it in advance until it is stale. A nil Credentials answers nothing. They are safe for
+// any number of goroutines and must not be copied.
 type Credentials struct {
 	Username, Password string
 
@@ -22,61 +24,56 @@ type Credentials struct {
 	Nonce func() string
 
 	mu    sync.Mutex
-	known map[string]*challenge // by scheme, host and port
+	known map[string]*challenge // by origin
 }
 
-// challenge is what a server asked.
+// challenge is one that a server sent.
 type challenge struct {
 	realm, nonce, opaque, algorithm, qop string
 	count                                uint32 // answers given to it
 }
 
-// answer is the Authorization line for a request, if its server has asked for one
-// before.
-func (c *Credentials) answer(req *Request) string {
+// Authorization is the value of the Authorization header for a request, if its origin (scheme,
+// host and port) has sent a challenge before.
+func (c *Credentials) Authorization(origin, method, uri string) string {
 	if c == nil {
 		return ""
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ch := c.known[req.Address.Scheme+req.Address.HostPort()]
+	ch := c.known[origin]
 	if ch == nil {
 		return ""
 	}
 	ch.count++
-	return c.respond(ch, req.method(), req.target())
+	return c.respond(ch, method, uri)
 }
 
-// learn takes over the challenge of an answer, and says whether to answer it. A
-// challenge that follows an answer to one is only answered when that was stale.
-func (c *Credentials) learn(x *Exchange) bool {
-	if c == nil || x.Status != 401 || x.Request.Raw != nil {
-		return false
-	}
-	params, ok := digestChallenge(x)
-	if !ok || x.extra.authorization != "" && !strings.EqualFold(params["stale"], "true") {
+// Learn remembers the first usable challenge among the WWW-Authenticate headers of a response,
+// and says whether to send the request again with an answer. When the request carried an answer
+// already, it is only sent again if the server called that answer stale.
+func (c *Credentials) Learn(origin string, headers []string, answered bool) bool {
+	params, ok := digestChallenge(headers)
+	if !ok || answered && !strings.EqualFold(params["stale"], "true") {
 		return false
 	}
 	ch := &challenge{realm: params["realm"], nonce: params["nonce"], opaque: params["opaque"], algorithm: params["algorithm"]}
 	if qop, offered := params["qop"]; offered {
-		if !hasToken(qop, "auth") {
+		if !slices.ContainsFunc(strings.Split(qop, ","), func(q string) bool { return strings.EqualFold(strings.TrimSpace(q), "auth") }) {
 			return false
 		}
 		ch.qop = "auth"
-	}
-	if digestHash(ch.algorithm) == nil {
-		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil {
 		c.known = map[string]*challenge{}
 	}
-	c.known[x.Request.Address.Scheme+x.Request.Address.HostPort()] = ch
+	c.known[origin] = ch
 	return true
 }
 
-// respond calculates an answer.
+// respond computes an answer.
 func (c *Credentials) respond(ch *challenge, method, uri string) string {
 	sum := func(parts ...string) string {
 		h := digestHash(ch.algorithm)()
@@ -115,7 +112,7 @@ func (c *Credentials) nonce() string {
 		return c.Nonce()
 	}
 	b := make([]byte, 16)
-	_, _ = rand.Read(b) // fails never
+	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
@@ -135,12 +132,9 @@ func quoted(s string) string {
 }
 
 // digestChallenge finds the first digest challenge that can be answered.
-func digestChallenge(x *Exchange) (params map[string]string, ok bool) {
-	for _, h := range x.Fields() {
-		if !strings.EqualFold(h.Name, "Www-Authenticate") {
-			continue
-		}
-		scheme, rest, _ := strings.Cut(trimBlanks(h.Value), " ")
+func digestChallenge(headers []string) (params map[string]string, ok bool) {
+	for _, h := range headers {
+		scheme, rest, _ := strings.Cut(strings.TrimSpace(h), " ")
 		if !strings.EqualFold(scheme, "Digest") {
 			continue
 		}
@@ -164,9 +158,9 @@ func parameters(s string) map[string]string {
 			value, s = unquote(rest[1:])
 		} else {
 			value, s, _ = strings.Cut(rest, ",")
-			value = trimBlanks(value)
+			value = strings.TrimSpace(value)
 		}
-		params[strings.ToLower(trimBlanks(name))] = value
+		params[strings.ToLower(strings.TrimSpace(name))] = value
 	}
 }
 

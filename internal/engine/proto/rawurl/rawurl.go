@@ -1,4 +1,9 @@
-package web
+// Package rawurl keeps http and https URLs byte for byte as they were written.
+//
+// A scanner sends what net/url would clean up: "..", "//", "%2e" and invalid escapes must reach
+// the server as the author of a template meant them. The package parses such URLs, resolves
+// redirects against them and gives the variables by which templates know a target.
+package rawurl
 
 import (
 	"cmp"
@@ -14,22 +19,21 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Address is a URL whose path and query are kept byte by byte as they were written:
-// "..", "//", "%2e" and invalid escapes reach the server as the author meant them.
-type Address struct {
+// URL is an absolute http or https URL without fragment; path and query are kept as written.
+type URL struct {
 	Scheme string // http or https
 	Host   string // host or host:port, as written; lower case
 	Path   string // begins with a slash, or is empty
 	Query  string // without the question mark
 }
 
-// ParseAddress takes an absolute http or https URL apart. A fragment is dropped; names
+// Parse takes an absolute http or https URL apart. A fragment is dropped; names
 // outside ASCII become the form that name servers know.
-func ParseAddress(s string) (Address, error) {
+func Parse(s string) (URL, error) {
 	scheme, rest, ok := strings.Cut(s, "://")
-	a := Address{Scheme: strings.ToLower(scheme)}
+	a := URL{Scheme: strings.ToLower(scheme)}
 	if !ok || a.Scheme != "http" && a.Scheme != "https" {
-		return a, fmt.Errorf("%q is not an http or https URL", clip(s))
+		return a, fmt.Errorf("%.80q is not an http or https URL", s)
 	}
 	rest, _, _ = strings.Cut(rest, "#")
 	if end := strings.IndexAny(rest, "/?"); end >= 0 {
@@ -37,7 +41,7 @@ func ParseAddress(s string) (Address, error) {
 	}
 	a.Path, a.Query, _ = strings.Cut(a.Path, "?")
 	if a.Host, ok = parseHost(rest); !ok {
-		return a, fmt.Errorf("%q names no host", clip(s))
+		return a, fmt.Errorf("%.80q names no host", s)
 	}
 	return a, nil
 }
@@ -83,7 +87,7 @@ func splitHost(s string) (host, port string) {
 }
 
 // String is the URL in full.
-func (a Address) String() string {
+func (a URL) String() string {
 	if a.Query == "" {
 		return a.Scheme + "://" + a.Host + a.Path
 	}
@@ -91,10 +95,10 @@ func (a Address) String() string {
 }
 
 // Hostname is the host without port and brackets.
-func (a Address) Hostname() string { host, _ := splitHost(a.Host); return host }
+func (a URL) Hostname() string { host, _ := splitHost(a.Host); return host }
 
 // Port is the port, the scheme's own when none is written.
-func (a Address) Port() string {
+func (a URL) Port() string {
 	if _, port := splitHost(a.Host); port != "" {
 		return port
 	}
@@ -105,10 +109,10 @@ func (a Address) Port() string {
 }
 
 // HostPort is what is dialled: host and port, always both.
-func (a Address) HostPort() string { return net.JoinHostPort(a.Hostname(), a.Port()) }
+func (a URL) HostPort() string { return net.JoinHostPort(a.Hostname(), a.Port()) }
 
-// URL is the parsed form, for judging where a redirect leads.
-func (a Address) URL() *url.URL {
+// Parsed is the form of net/url, for judging where a redirect leads.
+func (a URL) Parsed() *url.URL {
 	p, err := url.PathUnescape(a.Path)
 	if err != nil {
 		p = a.Path
@@ -117,7 +121,7 @@ func (a Address) URL() *url.URL {
 }
 
 // WithPort is the same address at another port.
-func (a Address) WithPort(port string) Address {
+func (a URL) WithPort(port string) URL {
 	a.Host = strings.TrimSuffix(net.JoinHostPort(a.Hostname(), port), ":")
 	return a
 }
@@ -144,12 +148,12 @@ func CutPort(text string) (rest, port string) {
 
 // Target is the request target that this address asks for: valid escapes stay, the
 // percent sign of invalid ones is escaped, and so is what no request line can hold.
-func (a Address) Target() string {
+func (a URL) Target() string {
 	p := a.Path
 	if p == "" {
 		p = "/"
 	}
-	p = escape(p, func(i int) bool {
+	p = Escape(p, func(i int) bool {
 		c := p[i]
 		return c <= ' ' || c >= 0x7f || c == '%' && (i+2 >= len(p) || !isHex(p[i+1]) || !isHex(p[i+2]))
 	}, "%20")
@@ -160,11 +164,11 @@ func (a Address) Target() string {
 }
 
 func escapeQuery(q string) string {
-	return escape(q, func(i int) bool { return q[i] <= ' ' || q[i] >= 0x7f }, "+")
+	return Escape(q, func(i int) bool { return q[i] <= ' ' || q[i] >= 0x7f }, "+")
 }
 
-// escape percent-encodes the bytes that are bad; blank stands for a space.
-func escape(s string, bad func(i int) bool, blank string) string {
+// Escape percent-encodes the bytes that are bad; blank stands for a space.
+func Escape(s string, bad func(i int) bool, blank string) string {
 	first := 0
 	for first < len(s) && !bad(first) {
 		first++
@@ -191,13 +195,6 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
-}
-
 // variables are the names that templates know a target by (template language 1.5).
 var variables = []string{
 	"BaseURL", "RootURL", "Hostname", "Host", "Port", "Scheme", "Path", "File", "Query", "Input", "ip",
@@ -205,7 +202,7 @@ var variables = []string{
 }
 
 // Variables are all variables of the address; see Variable.
-func (a Address) Variables(trim bool) map[string]string {
+func (a URL) Variables(trim bool) map[string]string {
 	vars := make(map[string]string, len(variables))
 	for _, name := range variables {
 		if value, ok := a.Variable(name, trim); ok {
@@ -222,7 +219,7 @@ func IsVariable(name string) bool { return slices.Contains(variables, name) }
 // 1.5). With trim, one slash at the end of the path is left out: what a text that
 // begins with "{{BaseURL}}/" wants. A host that the public suffix list cannot split
 // (an IP address, localhost) has no RDN, DN, TLD and SD.
-func (a Address) Variable(name string, trim bool) (string, bool) {
+func (a URL) Variable(name string, trim bool) (string, bool) {
 	p := a.Path
 	if trim {
 		p = strings.TrimSuffix(p, "/")
