@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 )
 
 // tellCoverage says what was tested and what was not, a target a line.
@@ -42,12 +43,12 @@ func writeCoverage(name string, r *engine.Report) error {
 
 // openCheckpoint opens the file of --resume, and reads what an earlier run has left in
 // it.
-func openCheckpoint(name string) (*os.File, *engine.Ledger, error) {
+func openCheckpoint(name string) (*os.File, *coverage.Checkpoint, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, usage(fmt.Errorf("--resume: %w", err))
 	}
-	ledger, err := engine.ReadCheckpoint(file)
+	ledger, err := coverage.ReadCheckpoint(file)
 	if err != nil {
 		return nil, nil, errors.Join(usage(fmt.Errorf("--resume %s: %w", name, err)), file.Close())
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +16,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Event is one finding, in the shape of the specification's VulnerabilityEvent. All
-// texts are valid UTF-8 without NUL; other bytes of a response are written \xNN.
+// Event is one finding, in the format of the specification's VulnerabilityEvent. All texts are valid
+// UTF-8 without NUL; other bytes of a response are written \xNN.
 type Event struct {
 	CurlCommand      string                  `json:"curl-command,omitempty"`
 	ExtractedResults []string                `json:"extracted-results,omitempty"`
@@ -35,12 +37,12 @@ type Event struct {
 	Timestamp        time.Time               `json:"timestamp"` // UTC
 	Type             string                  `json:"type"`      // "http"
 	Error            string                  `json:"error,omitempty"`
-	IssueTrackers    map[string]IssueTracker `json:"issue_trackers,omitempty"` // filled by who files the issue
+	IssueTrackers    map[string]IssueTracker `json:"issue_trackers,omitempty"` // filled by the integration that files the issue
 	Port             string                  `json:"port,omitempty"`
 
-	// Beyond the specification, and only where there is something to say.
+	// Beyond the specification; left out when empty.
 	Meta   map[string]string `json:"meta,omitempty"`            // the payload values of the request, by name
-	Global bool              `json:"global-matchers,omitempty"` // the template saw the answer to another one
+	Global bool              `json:"global-matchers,omitempty"` // the response belongs to the request of another template
 	Marks  []Mark            `json:"marks,omitempty"`           // reasons to doubt the event
 
 	Fuzzed           bool   `json:"is_fuzzing_result,omitempty"` // the request is one of a fuzzing rule
@@ -49,12 +51,12 @@ type Event struct {
 	FuzzingPosition  string `json:"fuzzing_position,omitempty"` // query, path, header, cookie or body
 	AnalyzerDetails  string `json:"analyzer_details,omitempty"` // what confirmed it
 
-	// Lost on the way through JSON.
+	// Not part of the JSON.
 	Target string `json:"-"` // as the scan was given it; "" for a self-contained template
 	URL    string `json:"-"` // the target as a URL
 	Scheme string `json:"-"` // of the target
 
-	origin *origin // where it came from; lost on the way through JSON
+	origin *origin // the request that it came from; not part of the JSON
 }
 
 // IssueTracker is an issue that was filed for an event.
@@ -74,14 +76,14 @@ type origin struct {
 // maxDump bounds the request and the response in an event, in bytes.
 const maxDump = 1 << 20
 
-// hop is one answer of a chain as an event tells of it.
+// hop is one response of a chain as an event shows it.
 type hop struct {
 	exchange *web.Exchange
-	at       string // the URL that was asked for, as its template wrote it
-	body     []byte // nil for an answer that was followed
+	at       string // the requested URL as its template wrote it
+	body     []byte // nil for a response whose redirect was followed
 }
 
-// newEvent tells of a finding in one answer.
+// newEvent makes the event of a finding in one response.
 func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Finding, payload program.Payload) Event {
 	x := h.exchange
 	ev := Event{
@@ -110,11 +112,18 @@ func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Findin
 	return ev
 }
 
+// fingerprint is equal for events that say the same about the same place.
+func (ev *Event) fingerprint() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q %q %q", ev.Target, ev.TemplateID, ev.MatcherName, ev.ExtractorName, ev.MatchedAt, ev.ExtractedResults)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 // dump is the beginning of a message as text.
 func dump(b []byte) string { return string(b[:min(len(b), maxDump)]) }
 
-// Clean makes a text safe to store and to send as JSON: bytes that are not UTF-8, and
-// NUL, become \xNN. Texts that are fine already are given back as they are.
+// Clean makes a text safe to store and to send as JSON: bytes that are not UTF-8, and NUL, become
+// \xNN.
 func Clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s

@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// Mark is a reason to doubt what was found on a target. Findings with marks are told of
-// like all others.
+// Mark is a reason to doubt what was found on a target. Findings with marks are reported like all
+// others.
 type Mark string
 
 // The marks.
@@ -11,12 +11,12 @@ const (
 	// AnswersAlike marks findings at paths of a target that answers with success to
 	// paths that cannot exist.
 	AnswersAlike Mark = "answers_alike"
-	// MatchDensity marks findings on a target that more different templates match than
-	// on any honest one: it may be a trap.
+	// MatchDensity marks findings on a target that so many different templates match that it
+	// may be a honeypot.
 	MatchDensity Mark = "match_density"
 )
 
-// Words are the mark for people.
+// Words is the mark as a sentence.
 func (m Mark) Words() string {
 	switch m {
 	case AnswersAlike:
@@ -27,32 +27,31 @@ func (m Mark) Words() string {
 	return string(m)
 }
 
-// denseMatches is how many templates that are more than information (severity low or
-// worse) match on one target before it is in doubt. Honest targets have a handful.
+// denseMatches is how many templates of severity low or worse match on one target before it is in
+// doubt. Ordinary targets have a handful.
 const denseMatches = 15
 
-// markEvents marks events as far as it is known now what their target is worth. The
-// caller holds mu.
-func (v *visit) markEvents(events []Event) {
+// markEvents marks events with what is known about their target now. The caller holds mu.
+func (t *targetScan) markEvents(events []Event) {
 	for i := range events {
 		ev := &events[i]
-		if v.report.Canary.AnswersAlike && ev.origin != nil && ev.origin.bound.PathSpecific() {
+		if t.report.Canary.AnswersAlike && ev.origin != nil && ev.origin.bound.PathSpecific() {
 			ev.Marks = append(ev.Marks, AnswersAlike)
 		}
-		if v.heavy >= denseMatches {
+		if t.severe >= denseMatches {
 			ev.Marks = append(ev.Marks, MatchDensity)
 		}
 	}
 }
 
-// mark marks the target; events that were told of before have no mark of density, their
+// mark marks the target. Events that were reported before it became dense lack the mark that their
 // target has.
-func (v *visit) mark() {
-	if v.report.Canary.AnswersAlike {
-		v.report.Marks = append(v.report.Marks, AnswersAlike)
+func (t *targetScan) mark() {
+	if t.report.Canary.AnswersAlike {
+		t.report.Marks = append(t.report.Marks, AnswersAlike)
 	}
-	if v.heavy >= denseMatches {
-		v.report.Marks = append(v.report.Marks, MatchDensity)
+	if t.severe >= denseMatches {
+		t.report.Marks = append(t.report.Marks, MatchDensity)
 	}
 }
 

@@ -1,17 +1,31 @@
 package engine
 
 import (
-	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Report says what a scan did: for each target and template, how it ended.
+// State is how the testing of one target with one template ended; see package coverage.
+type State = coverage.State
+
+// The states, and the reason of cells that a cancelled scan left, for callers that run scans.
+const (
+	NotApplicable = coverage.NotApplicable
+	Tested        = coverage.Tested
+	Skipped       = coverage.Skipped
+	Budget        = coverage.Budget
+	Denied        = coverage.Denied
+	Failed        = coverage.Failed
+	Interrupted   = coverage.Interrupted
+)
+
+// Report is the result of a scan: for each target and template, how it ended.
 type Report struct {
 	Started, Ended time.Time
 	Templates      []string // ids, in the order of Scan.Programs and Scan.Workflows
@@ -24,7 +38,7 @@ type Report struct {
 // TargetReport is what is known of one target after a scan.
 type TargetReport struct {
 	Target  string // as it was given; "" for what is tested without a target
-	URL     string // what it was taken for; "" when it could not be reached or read
+	URL     string // where it answered; "" when it could not be reached or read
 	Alive   bool   // something answered
 	Reason  string // why not, when not
 	Canary  Canary
@@ -32,15 +46,15 @@ type TargetReport struct {
 	Marks   []Mark // reasons to doubt what was found
 
 	total int // requests that are expected
-	cells cells
+	cells coverage.Cells
 }
 
-// Timing is what a template cost on all targets together. The answer to a request that
-// several templates share counts for each of them.
+// Timing is what a template cost on all targets together. The response to a request that several
+// templates share counts for each of them.
 type Timing struct {
 	Template string
 	Requests int
-	Waited   time.Duration // for answers
+	Waited   time.Duration // for responses
 	Events   int
 }
 
@@ -64,42 +78,21 @@ func timings(templates []string, times []timing) []Timing {
 	return all
 }
 
-// outcome is the state and the reason that an error of a request means.
-func outcome(err error) (uint8, string) {
-	if errors.Is(err, errBudget) {
-		return overBudget, err.Error()
-	}
-	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.Forbidden {
-		return denied, refused.Message
-	}
-	return failed, web.Reason(err)
-}
-
-// isMiss says whether an error means that a host gave no sign of life.
-func isMiss(err error) bool {
-	sent, ok := errors.AsType[*web.Error](err)
-	return ok && sent.Kind != web.KindRequest && !errs.Is(err, errs.Forbidden)
-}
-
-// isReset says whether an error means that a host broke a connection off.
-func isReset(err error) bool {
-	sent, ok := errors.AsType[*web.Error](err)
-	return ok && (sent.Kind == web.KindReset || sent.Kind == web.KindClosed)
-}
-
-// Progress is how far a scan is.
+// Progress is the progress of a scan.
 type Progress struct {
 	Targets, TargetsDone int
-	Total, Done          int // requests that are expected: one that several templates share is one, what is not needed after all is done
+	Total, Done          int // expected requests; a shared request counts once, one that became unnecessary as done
 	Requests             int // sent
 	Matched              int // events
-	Errors               int // requests without an answer
+	Errors               int // requests without a response
 	Elapsed              time.Duration
 	Final                bool // the last of this scan
 }
 
-// watch tells of the progress until stop is called, and once more then.
-func (r *run) watch() (stop func()) {
+const progressEvery = 250 * time.Millisecond
+
+// reportProgress calls OnProgress now and then until stop is called, and once more then.
+func (r *run) reportProgress() (stop func()) {
 	if r.scan.OnProgress == nil {
 		return func() {}
 	}
@@ -107,7 +100,7 @@ func (r *run) watch() (stop func()) {
 	for _, t := range r.report.Targets {
 		total += t.total
 	}
-	tell := func(final bool) {
+	report := func(final bool) {
 		c := &r.counts
 		r.scan.OnProgress(Progress{
 			Targets: len(r.report.Targets), TargetsDone: int(c.targetsDone.Load()), Total: total, Done: int(c.done.Load()),
@@ -123,9 +116,9 @@ func (r *run) watch() (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				tell(false)
+				report(false)
 			case <-over:
-				tell(true)
+				report(true)
 				return
 			}
 		}
@@ -134,4 +127,57 @@ func (r *run) watch() (stop func()) {
 		close(over)
 		watcher.Wait()
 	}
+}
+
+// Cell is the state of a template, by its index in Report.Templates, and the reason when there is
+// one.
+func (t *TargetReport) Cell(template int) (State, string) {
+	end := t.cells.Cell(template)
+	return end.State, end.Reason
+}
+
+// Counts is the number of templates in each state that occurs on the target.
+func (t *TargetReport) Counts() map[State]int { return t.cells.Counts() }
+
+// In are the templates in a state on the target, in order, by their index in Report.Templates.
+func (t *TargetReport) In(state State) iter.Seq[int] { return t.cells.In(state) }
+
+// Cell is one target × template.
+type Cell struct {
+	Target   string `json:"target"` // as it was given; "" for what is tested without a target
+	Template string `json:"template"`
+	State    State  `json:"state"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// Cells are all targets × templates, in order.
+func (r *Report) Cells() iter.Seq[Cell] {
+	return func(yield func(Cell) bool) {
+		for _, t := range r.Targets {
+			for i, id := range r.Templates {
+				state, reason := t.Cell(i)
+				if !yield(Cell{Target: t.Target, Template: id, State: state, Reason: reason}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Counts is the number of cells in each state that occurs.
+func (r *Report) Counts() map[State]int {
+	counts := map[State]int{}
+	for _, t := range r.Targets {
+		for s, n := range t.Counts() {
+			counts[s] += n
+		}
+	}
+	return counts
+}
+
+// Partial says whether something was left untested: a cell failed, was skipped or denied, or came
+// after the end of the budget.
+func (r *Report) Partial() bool {
+	counts := r.Counts()
+	return counts[Skipped]+counts[Budget]+counts[Denied]+counts[Failed] > 0
 }

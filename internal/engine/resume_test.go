@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -72,7 +73,7 @@ func TestResume(t *testing.T) {
 			if round > len(want) {
 				t.Fatal("the scan does not come to an end")
 			}
-			ledger, err := engine.ReadCheckpoint(bytes.NewReader(file.Bytes()))
+			ledger, err := coverage.ReadCheckpoint(bytes.NewReader(file.Bytes()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +109,7 @@ func TestResume(t *testing.T) {
 		if requests > 8*whole.Requests {
 			t.Errorf("%d requests in all; one scan needs %d", requests, whole.Requests)
 		}
-		ledger, _ := engine.ReadCheckpoint(bytes.NewReader(file.Bytes()))
+		ledger, _ := coverage.ReadCheckpoint(bytes.NewReader(file.Bytes()))
 		again := scan
 		again.Done = ledger
 		report, events, _ := run(t, e, again)
@@ -126,8 +127,8 @@ func TestResumeRunsAgain(t *testing.T) {
 	failing := template(t, "fails", "  - path: ['http://127.0.0.1:1/x']\n    matchers: [{type: status, status: [200]}]\n")
 	scan := engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "a", "/5"), failing}, Checkpoint: &file}
 	run(t, e, scan)
-	ledger := func() *engine.Ledger {
-		l, err := engine.ReadCheckpoint(bytes.NewReader(file.Bytes()))
+	ledger := func() *coverage.Checkpoint {
+		l, err := coverage.ReadCheckpoint(bytes.NewReader(file.Bytes()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +153,7 @@ func TestResumeRunsAgain(t *testing.T) {
 	if ledger().Len() != 1 {
 		t.Error("a record that was cut off harms the others")
 	}
-	if _, err := engine.ReadCheckpoint(strings.NewReader("Dear diary\n")); !errs.Is(err, errs.Invalid) {
+	if _, err := coverage.ReadCheckpoint(strings.NewReader("Dear diary\n")); !errs.Is(err, errs.Invalid) {
 		t.Errorf("a diary is no checkpoint: %v", err)
 	}
 }
@@ -186,7 +187,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"templates":["a b"]}` + "\n" + `{"target":"x","state":"tested","in":"OjAAAAEAAAAAAAAAEAAAAAAA"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if l, err := engine.ReadCheckpoint(bytes.NewReader(data)); err == nil && l.Len() < 0 {
+		if l, err := coverage.ReadCheckpoint(bytes.NewReader(data)); err == nil && l.Len() < 0 {
 			t.Error("negative")
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
 	"github.com/vedette-sec/vedette/internal/engine/match"
@@ -13,89 +14,90 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// session is one program at work on one target, from its first request to its last.
+// session runs one program on one target, from its first request to its last.
 type session struct {
-	*seat
-	bound  *program.Bound
-	jar    *web.Jar
-	memory memory
-	opener *opened // the answer to the first request, when it is there already
+	*requester
+	bound   *program.Bound
+	jar     *web.Jar
+	history program.History
+	first   *firstResponse // when it is there already
 
-	tell func([]Event)       // takes events as they come
-	seen func(*web.Exchange) // is told of every answer; may be nil
-	only *origin             // the request that seat.change is for
+	emit      func([]Event)       // reports events
+	onReceive func(*web.Exchange) // called for every response; may be nil
+	only      *origin             // the request that requester.change is for
 
-	workflow *boundWorkflow      // that is run instead of bound; nil for none
-	found    func(match.Outcome) // is told of what operators found in each answer; may be nil
+	workflow  *boundWorkflow      // that is run instead of bound; nil for none
+	onOutcome func(match.Outcome) // called for what operators found in each response; may be nil
 
-	state    uint8 // the worst so far
-	reason   string
-	fault    error        // why there was no answer, the first time
-	requests atomic.Int32 // that were made
-	used     atomic.Bool  // a cookie was set
+	end      coverage.End // the worst so far
+	fault    error        // why there was no response, the first time
+	requests atomic.Int32 // that were answered
+	cookies  atomic.Bool  // a response has set a cookie
 }
 
-// opened is the answer to a probe that a session begins with.
-type opened struct {
-	first *web.Exchange
-	err   error
+// firstResponse is the response to a planned request that a session starts with.
+type firstResponse struct {
+	exchange *web.Exchange
+	err      error
 }
 
-// session runs a program that is not plain. One that had no answer, and has told nothing
-// yet, may be put off to the end.
-func (v *visit) session(ctx context.Context, i int, with *opened) {
-	expected := v.run.programs[i].Requests()
+// session runs a program that is not plain.
+func (t *targetScan) session(ctx context.Context, i int, with *firstResponse) {
+	expected := t.run.programs[i].Requests()
 	if with != nil {
 		expected--
 	}
-	v.begin(ctx, i, with, expected)
+	t.runSession(ctx, i, with, expected)
 }
 
-// begin runs a session, of which so many requests are expected and not counted yet.
-func (v *visit) begin(ctx context.Context, i int, with *opened, requests int) {
+// runSession runs a session from which so many requests are expected that are not counted yet. A
+// session without a response that has reported nothing yet may be retried at the end.
+func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse, requests int) {
 	if ctx.Err() != nil {
 		return
 	}
-	bound := v.run.programs[i]
-	s := &session{seat: &v.seat, bound: bound, jar: web.NewJar(), opener: with, state: notApplicable, workflow: v.run.workflows[i]}
-	told := false
-	s.tell = func(events []Event) {
-		v.mu.Lock()
-		told = true
-		v.note(i, len(events))
-		v.markEvents(events)
-		v.mu.Unlock()
-		v.run.emit(events)
+	s := &session{
+		requester: &t.requester, bound: t.run.programs[i], jar: web.NewJar(), first: with,
+		end: coverage.End{State: NotApplicable}, workflow: t.run.workflows[i],
+	}
+	emitted := false
+	s.emit = func(events []Event) {
+		t.mu.Lock()
+		emitted = true
+		t.matchedBy(i, len(events))
+		t.markEvents(events)
+		t.mu.Unlock()
+		t.run.emit(events)
 	}
 	var expected atomic.Int64
 	expected.Store(int64(requests))
-	s.seen = func(x *web.Exchange) {
-		v.run.times[i].add(x)
+	s.onReceive = func(x *web.Exchange) {
+		t.run.times[i].add(x)
 		if expected.Add(-1) >= 0 {
-			v.run.counts.done.Add(1)
+			t.run.counts.done.Add(1)
 		}
-		v.seeAll(ctx, x)
+		t.evaluateGlobals(ctx, x)
 	}
 	s.run(ctx)
 	if ctx.Err() != nil {
 		return
 	}
-	v.run.counts.done.Add(max(0, expected.Load()))
-	settle := func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.settle(i, answer{state: s.state, reason: s.reason})
-		v.ended(i)
+	t.run.counts.done.Add(max(0, expected.Load()))
+	finish := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.record(i, s.end)
+		t.checkpoint(i)
 	}
-	again := func(ctx context.Context) {
-		if v.back() {
-			v.begin(ctx, i, nil, 0)
+	retry := func(ctx context.Context) {
+		if t.recovered() {
+			t.runSession(ctx, i, nil, 0)
 		} else {
-			settle()
+			finish()
 		}
 	}
-	if s.state != failed || told || !v.lose(s.fault, again) {
-		settle()
+	if s.end.State != Failed || emitted || !t.retryLater(s.fault, retry) {
+		finish()
 	}
 }
 
@@ -104,7 +106,7 @@ func (v *visit) begin(ctx context.Context, i int, with *opened, requests int) {
 func (s *session) run(ctx context.Context) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.note(failed, broke(cause))
+			s.note(panicked(cause))
 		}
 	}()
 	if s.workflow != nil {
@@ -112,9 +114,9 @@ func (s *session) run(ctx context.Context) {
 		return
 	}
 	if s.bound.Flow != nil {
-		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.memory.field, Set: s.memory.set})
+		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.history.Field, Set: s.history.Set})
 		if stopped := (*flow.Error)(nil); errors.As(err, &stopped) {
-			s.note(failed, err.Error())
+			s.note(coverage.End{State: Failed, Reason: err.Error()})
 		}
 		return
 	}
@@ -125,7 +127,7 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// call is a protocol call of a flow.
+// call runs a protocol call of a flow.
 func (s *session) call(ctx context.Context, c flow.Call) (matched bool, err error) {
 	if c.Protocol != "http" {
 		return false, nil
@@ -152,50 +154,50 @@ func (s *session) call(ctx context.Context, c flow.Call) (matched bool, err erro
 	return matched, nil
 }
 
-// values are what a flow sees in its template object.
+// values are the fields of the template object of a flow.
 func (s *session) values() map[string]any {
 	all := s.bound.Values(s.input(context.Background()))
-	s.memory.snapshot(all)
+	s.history.Snapshot(all)
 	return all
 }
 
-// note remembers how something ended; the first reason of the worst state stays.
-func (s *session) note(state uint8, reason string) {
-	if state > s.state || state == s.state && s.reason == "" {
-		s.state, s.reason = state, reason
+// note keeps the worst state, with its first reason.
+func (s *session) note(end coverage.End) {
+	if end.State.WorseThan(s.end.State) || !s.end.State.WorseThan(end.State) && s.end.Reason == "" {
+		s.end = end
 	}
 }
 
-// take takes over what came of a turn.
-func (s *session) take(t turn) {
-	s.memory.extract(t.learned)
-	s.note(t.state, t.reason)
+// take takes over the results of an entry.
+func (s *session) take(r entryResult) {
+	s.history.Extract(r.extracted)
+	s.note(r.End)
 	if s.fault == nil {
-		s.fault = t.fault
+		s.fault = r.fault
 	}
-	if len(t.events) > 0 {
-		s.tell(t.events)
+	if len(r.events) > 0 {
+		s.emit(r.events)
 	}
-	for _, out := range t.found {
-		s.found(out)
+	for _, out := range r.outcomes {
+		s.onOutcome(out)
 	}
 }
 
-// block makes all requests of a block, and says whether one of them matched as a flow
-// sees it. The error is that of the context, or the budget's.
-func (s *session) block(ctx context.Context, j int) (gate bool, err error) {
+// block sends all requests of a block, and says whether one of them matched as a flow sees it. The
+// error is that of the context, or sender.ErrBudget.
+func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 	b := &s.bound.Blocks[j]
 	if b.NeedsTLS && s.address.Scheme != "https" && !s.bound.SelfContained {
 		return false, nil
 	}
-	s.memory.begin()
+	s.history.BeginBlock()
 	switch {
 	case b.Fuzz != nil:
 		return s.fuzz(ctx, j)
-	case b.Pipeline != nil, b.Race > 0, b.Gate:
+	case b.Pipeline != nil, b.Race > 0, b.Together:
 		return s.together(ctx, j)
-	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.used.Load():
-		return s.abreast(ctx, j)
+	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.cookies.Load():
+		return s.parallel(ctx, j)
 	}
 	for t := range b.Tuples() {
 		for k := range b.Entries {
@@ -204,49 +206,48 @@ func (s *session) block(ctx context.Context, j int) (gate bool, err error) {
 			}
 			rounds := 1
 			if b.IterateAll {
-				rounds = s.memory.rounds()
+				rounds = s.history.Rounds()
 			}
 			for round := range rounds {
 				got := s.entry(ctx, j, k, t, round, s.jar)
 				s.take(got)
-				if gate = gate || got.gate; got.over || got.err != nil {
-					return gate, got.err
+				if matched = matched || got.flowMatched; got.over || got.err != nil {
+					return matched, got.err
 				}
 			}
 		}
 	}
-	return gate, nil
+	return matched, nil
 }
 
-// entry makes one request, follows it, and judges the answers.
-func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) turn {
+// entry sends the request of one entry, follows redirects, and evaluates the responses.
+func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) entryResult {
 	in := s.input(ctx)
-	in.Tuple, in.Carried = t, s.memory.carried(round)
+	in.Tuple, in.Carried = t, s.history.Carried(round)
 	req, err := s.bound.Request(j, k, in)
 	if ctx.Err() != nil {
-		return turn{err: ctx.Err()}
+		return entryResult{err: ctx.Err()}
 	}
 	if err != nil {
-		return s.unmade(err)
+		return s.notMade(err)
 	}
 	req.Jar = jar
 	chain, err := s.exchange(ctx, j, k, &req)
 	if err != nil || ctx.Err() != nil {
 		return unanswered(ctx, err)
 	}
-	return s.judge(ctx, j, k, t, &req, chain)
+	return s.evaluate(ctx, j, k, t, &req, chain)
 }
 
-// exchange sends a request, or takes the answer that is there already, and follows
-// redirects.
+// exchange sends a request, or takes the response that is there already, and follows redirects.
 func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) ([]*web.Exchange, error) {
 	var first *web.Exchange
 	var err error
-	if with := s.opener; with != nil {
-		if s.opener = nil; with.err != nil {
+	if with := s.first; with != nil {
+		if s.first = nil; with.err != nil {
 			return nil, with.err
 		}
-		first = with.first
+		first = with.exchange
 		req.Jar.Keep(first)
 	} else {
 		if s.change != nil && (s.only == nil || s.only.block == j && s.only.entry == k) {
@@ -259,40 +260,40 @@ func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) 
 	}
 	s.requests.Add(1)
 	chain, err := s.follow(ctx, first, s.bound.Follow(j, k), req.Jar)
-	if s.seen != nil {
+	if s.onReceive != nil {
 		for _, x := range chain {
-			s.seen(x)
+			s.onReceive(x)
 		}
 	}
 	return chain, err
 }
 
-// judge judges the answers to a request: the last first, then the redirects before it,
+// evaluate evaluates the responses to a request: the last first, then the redirects before it,
 // backwards.
-func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, chain []*web.Exchange) turn {
+func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Request, chain []*web.Exchange) entryResult {
 	b := &s.bound.Blocks[j]
-	got := turn{state: tested}
+	got := entryResult{End: coverage.End{State: Tested}}
 	views := s.views(ctx, chain)
 	if s.bound.Flow != nil || len(s.bound.Blocks) > 1 {
-		for _, view := range views { // what blocks have learned wins over what an answer says
-			view.Named = dsl.First(s.memory.learned, view.Named)
+		for _, view := range views { // extracted values win over fields of the response
+			view.Named = dsl.First(s.history.Value, view.Named)
 		}
 	}
-	vars := dsl.First(about(s.bound), s.memory.history, req.Scope.Lookup)
+	vars := dsl.First(about(s.bound), s.history.Numbered, req.Scope.Lookup)
 	for i, x := range slices.Backward(chain) {
 		if x.Header("Set-Cookie") != "" {
-			s.used.Store(true)
+			s.cookies.Store(true)
 		}
-		facts := dsl.First(views[i].Named, req.Scope.Lookup)
+		fields := dsl.First(views[i].Named, req.Scope.Lookup)
 		if body := views[i].Body; body == nil && len(x.Body) > 0 {
-			facts = withoutBody(facts)
+			fields = withoutBody(fields)
 		}
-		s.memory.answered(b.ID, k+1, facts)
+		s.history.Answered(b.ID, k+1, fields)
 		out := b.Operators.Eval(views[i], vars)
-		got.gate, got.matched = got.gate || out.Gate, got.matched || out.Matched
-		got.learned = append(got.learned, out.Internal...)
-		if s.found != nil && !out.Silent && len(out.Findings) > 0 {
-			got.found = append(got.found, out)
+		got.flowMatched, got.matched = got.flowMatched || out.FlowMatched, got.matched || out.Matched
+		got.extracted = append(got.extracted, out.Internal...)
+		if s.onOutcome != nil && !out.Silent && len(out.Findings) > 0 {
+			got.outcomes = append(got.outcomes, out)
 		}
 		h := hop{exchange: x, at: program.SpellHop(x.Request.Address), body: views[i].Body}
 		if i == 0 {
@@ -312,15 +313,15 @@ func (s *session) judge(ctx context.Context, j, k, t int, req *program.Request, 
 	return got
 }
 
-// withoutBody is the facts of an answer that was followed: it counts as having no body.
-func withoutBody(facts dsl.Lookup) dsl.Lookup {
+// withoutBody are the fields of a response whose redirect was followed: it counts as having no body.
+func withoutBody(fields dsl.Lookup) dsl.Lookup {
 	return func(name string) (any, bool) {
 		switch name {
 		case "body":
 			return "", true
 		case "response":
-			return facts("header")
+			return fields("header")
 		}
-		return facts(name)
+		return fields(name)
 	}
 }

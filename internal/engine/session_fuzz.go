@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
@@ -11,75 +12,66 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// fuzz makes what the rules of a block make of the target's request, one by one (template
-// language 2.10). A request that does not fit the block's pre-condition leaves the
+// fuzz sends the mutations that the rules of a block make of the target's request, one by one
+// (template language 2.10). A request that does not meet the block's pre-condition leaves the
 // program's state as it is.
-func (s *session) fuzz(ctx context.Context, j int) (gate bool, err error) {
+func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
 	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}, tried: map[fuzz.Where]bool{}}
 	defer f.count()
 	made, err := f.make(ctx, 0)
 	if err != nil && made.Address.Host == "" {
-		s.take(s.unmade(err))
+		s.take(s.notMade(err))
 		return false, ctx.Err()
 	}
 	f.base = made.Request
-	if !hasHeader(f.base.Headers, "User-Agent") {
+	if !slices.ContainsFunc(f.base.Headers, func(h web.Header) bool { return strings.EqualFold(h.Name, "User-Agent") }) {
 		f.base.Headers = append(f.base.Headers, web.Header{Name: "User-Agent", Value: cmp.Or(s.engine.cfg.UserAgent, web.DefaultUserAgent)})
 	}
 	f.known = fuzz.Input(&f.base)
-	if !f.program.Fuzz.Fits(f.known, &dsl.Env{Ctx: ctx, Host: s.engine.world}) {
+	if !f.program.Fuzz.Fits(f.known, &dsl.Env{Ctx: ctx, Host: s.engine.host}) {
 		return false, ctx.Err()
 	}
 	source := fuzz.Source{Base: &f.base, Skip: f.skip, Payloads: func(yield func(fuzz.Render) bool) { f.payloads(ctx, yield) }}
 	for m, failed := range f.program.Fuzz.All(source) {
-		var got turn
+		var got entryResult
 		if failed != nil {
-			got = s.unmade(failed)
+			got = s.notMade(failed)
 		} else if s.only == nil || s.only.fuzzed == "" || s.only.fuzzed == m.Key() {
 			got = f.send(ctx, m)
 			at := f.where(m.Position, m.Parameter)
-			f.tried[at] = f.tried[at] || got.matched || got.state != tested
+			f.tried[at] = f.tried[at] || got.matched || got.State != Tested
 		}
 		s.take(got)
-		if gate = gate || got.gate; got.over || got.err != nil {
-			return gate, got.err
+		if matched = matched || got.flowMatched; got.over || got.err != nil {
+			return matched, got.err
 		}
 	}
-	return gate, ctx.Err()
+	return matched, ctx.Err()
 }
 
-func hasHeader(list []web.Header, name string) bool {
-	for _, h := range list {
-		if strings.EqualFold(h.Name, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// fuzzing is a session at work on a block with fuzzing rules.
+// fuzzing runs a block with fuzzing rules in a session.
 type fuzzing struct {
 	*session
 	block   int
 	program *program.Block
 
-	base  web.Request // of the target
-	known dsl.Lookup  // of base
-	facts map[string]any
+	base  web.Request         // of the target
+	known dsl.Lookup          // of base
+	facts map[string]any      // what the analyzer says, for operators
 	tried map[fuzz.Where]bool // parameters, and whether they are worth another try
 
-	tuple int             // of payloads, at work
+	tuple int             // of payloads, the current one
 	made  program.Request // the target's request with that tuple
 }
 
 // make makes the target's request with one tuple of payload values.
 func (f *fuzzing) make(ctx context.Context, tuple int) (program.Request, error) {
 	in := f.input(ctx)
-	in.Tuple, in.Carried = tuple, dsl.First(dsl.Map(f.facts), f.memory.carried(0))
+	in.Tuple, in.Carried = tuple, dsl.First(dsl.Map(f.facts), f.history.Carried(0))
 	return f.bound.Request(f.block, 0, in)
 }
 
-// payloads goes through the tuples. One that cannot be rendered is passed over.
+// payloads renders the tuples. One that cannot be rendered is skipped.
 func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 	for t := range f.program.Tuples() {
 		if ctx.Err() != nil {
@@ -87,8 +79,7 @@ func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 		}
 		made, err := f.make(ctx, t)
 		if err != nil {
-			got := f.unmade(err)
-			f.take(turn{state: got.state, reason: got.reason, fault: err})
+			f.take(entryResult{End: f.notMade(err).End, fault: err})
 			continue
 		}
 		f.tuple, f.made = t, made
@@ -98,7 +89,7 @@ func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 	}
 }
 
-// where names a parameter for all visits of the scan.
+// where identifies a parameter across all targets of the scan.
 func (f *fuzzing) where(position, parameter string) fuzz.Where {
 	return fuzz.Where{Template: f.bound.ID, Host: f.base.Address.HostPort(), Position: position, Parameter: parameter}
 }
@@ -107,7 +98,7 @@ func (f *fuzzing) skip(position, parameter string) bool {
 	return f.frequency != nil && f.only == nil && f.frequency.Spent(f.where(position, parameter))
 }
 
-// count takes down which parameters were fuzzed in vain.
+// count counts the parameters that were fuzzed without a match.
 func (f *fuzzing) count() {
 	if f.frequency == nil || f.only != nil {
 		return
@@ -117,8 +108,8 @@ func (f *fuzzing) count() {
 	}
 }
 
-// send sends one mutation and judges the answer.
-func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) turn {
+// send sends one mutation and evaluates the response.
+func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) entryResult {
 	req := f.made
 	req.Request = m.Request
 	req.Jar = f.jar
@@ -130,7 +121,7 @@ func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) turn {
 	if err := f.analyze(ctx, m, chain[0]); err != nil {
 		return unanswered(ctx, err)
 	}
-	got := f.judge(ctx, f.block, 0, f.tuple, &req, chain)
+	got := f.evaluate(ctx, f.block, 0, f.tuple, &req, chain)
 	for i := range got.events {
 		ev := &got.events[i]
 		ev.Fuzzed, ev.FuzzingMethod, ev.FuzzingParameter, ev.FuzzingPosition = true, m.Request.Method, Clean(m.Parameter), m.Position
@@ -142,7 +133,7 @@ func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) turn {
 	return got
 }
 
-// analyze asks the block's analyzer; what it confirms, operators see as analyzer and
+// analyze runs the block's analyzer; operators see what it confirms as analyzer and
 // analyzer_details.
 func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exchange) error {
 	a := f.program.Fuzz.Analyzer()
@@ -153,7 +144,7 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 		if f.change != nil {
 			f.change(r)
 		}
-		x, err := f.seat.send(ctx, *r)
+		x, err := f.requester.send(ctx, *r)
 		if err != nil {
 			return fuzz.Answer{}, err
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/workflow"
@@ -16,42 +17,36 @@ type boundWorkflow struct {
 	bound map[*program.Program]*program.Bound
 }
 
-// addWorkflows gives each workflow of the scan a stand-in among the programs: a session
-// without requests of its own, whose cell is the workflow's.
-func (r *run) addWorkflows(vars program.Vars) {
-	r.workflows = map[int]*boundWorkflow{}
-	for _, w := range r.scan.Workflows {
-		b := &boundWorkflow{w, map[*program.Program]*program.Bound{}}
-		digests := []string{w.Digest}
-		for _, p := range w.Programs() {
-			b.bound[p] = p.Bind(vars)
-			digests = append(digests, p.Digest)
-			r.specific = r.specific || p.PathSpecific()
-		}
-		stand := (&program.Program{ID: w.ID, Path: w.Path, Digest: strings.Join(digests, " "), Info: w.Info}).Bind(vars)
-		stand.Plain = false
-		r.workflows[len(r.programs)] = b
-		r.programs = append(r.programs, stand)
-		r.key(stand.Program, vars)
-		r.report.Templates = append(r.report.Templates, w.ID)
+// addWorkflow adds a workflow with a placeholder among the programs: a session without requests of
+// its own, whose cell is the workflow's.
+func (r *run) addWorkflow(w *workflow.Workflow, vars program.Vars) {
+	b := &boundWorkflow{w, map[*program.Program]*program.Bound{}}
+	digests := []string{w.Digest}
+	for _, p := range w.Programs() {
+		b.bound[p] = p.Bind(vars)
+		digests = append(digests, p.Digest)
+		r.canaries = r.canaries || p.PathSpecific()
 	}
+	placeholder := (&program.Program{ID: w.ID, Path: w.Path, Digest: strings.Join(digests, " "), Info: w.Info}).Bind(vars)
+	placeholder.Plain = false
+	r.workflows[len(r.programs)] = b
+	r.add(placeholder, vars)
 }
 
-// steps runs the session's workflow. Each program that it runs is a session of its own;
-// all share their cookies.
+// steps runs the session's workflow. Each program is a session of its own; all share cookies.
 func (s *session) steps(ctx context.Context) {
-	var mu sync.Mutex // guards the state of s
+	var mu sync.Mutex // guards s.end
 	run := func(ctx context.Context, programs []*program.Program, values map[string]any, collect bool) ([]workflow.Outcome, error) {
 		var found []workflow.Outcome
 		for _, p := range programs {
 			step := s.step(s.workflow.bound[p], values)
 			if collect {
-				step.tell = func([]Event) {}
-				step.found = func(o match.Outcome) { found = append(found, outcomeOf(o)) }
+				step.emit = func([]Event) {}
+				step.onOutcome = func(o match.Outcome) { found = append(found, outcomeOf(o)) }
 			}
 			step.run(ctx)
 			mu.Lock()
-			s.note(step.state, step.reason)
+			s.note(step.end)
 			mu.Unlock()
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -66,14 +61,16 @@ func (s *session) steps(ctx context.Context) {
 // step is the session of one program of the workflow; values are what earlier steps
 // extracted.
 func (s *session) step(bound *program.Bound, values map[string]any) *session {
-	step := &session{seat: s.seat, bound: bound, jar: s.jar, state: notApplicable, tell: s.tell, seen: s.seen}
+	step := &session{
+		requester: s.requester, bound: bound, jar: s.jar, end: coverage.End{State: NotApplicable}, emit: s.emit, onReceive: s.onReceive,
+	}
 	for name, value := range values {
-		step.memory.set(name, value)
+		step.history.Set(name, value)
 	}
 	return step
 }
 
-// outcomeOf is what a workflow wants to know of an answer.
+// outcomeOf is what a workflow needs to know about a response.
 func outcomeOf(o match.Outcome) workflow.Outcome {
 	var out workflow.Outcome
 	for _, f := range o.Findings {

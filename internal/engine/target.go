@@ -16,7 +16,7 @@ import (
 // maxTarget bounds the text of one target.
 const maxTarget = 2048
 
-// Target is a place to test, taken apart.
+// Target is a parsed target.
 type Target struct {
 	Input string // as it was given, without blanks around
 
@@ -82,8 +82,8 @@ func (t Target) with(scheme string) rawurl.URL {
 	return a
 }
 
-// splitAuthority takes host and port apart and brings the host into its ASCII form;
-// why says what is wrong.
+// splitAuthority splits host and port and brings the host into its ASCII form; why says what is
+// wrong.
 func splitAuthority(authority string) (host, port, why string) {
 	u, err := url.Parse("//" + authority)
 	if err != nil || u.Host == "" || u.Hostname() == "" {
@@ -118,8 +118,8 @@ func splitAuthority(authority string) (host, port, why string) {
 	return host, port, ""
 }
 
-// schemesFor is the order in which schemes are tried: the one that is named, else what
-// the port suggests.
+// schemesFor is the order in which schemes are tried: the one that is named, else what the port
+// suggests.
 func schemesFor(named, port string) []string {
 	n, _ := strconv.Atoi(port)
 	switch {
@@ -135,7 +135,7 @@ func schemesFor(named, port string) []string {
 
 func validHost(host string) bool {
 	if len(host) > 253 || net.ParseIP(host) == nil && strings.Trim(host, "0123456789.") == "" {
-		return false // what is all digits and is no address is a slip, or a trick
+		return false // all digits but no address: a typing error, or a trick
 	}
 	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
 		if label == "" || label[0] == '-' || len(label) > 63 || strings.ContainsFunc(label, func(c rune) bool {

@@ -82,7 +82,7 @@ func BenchmarkExtractor(b *testing.B) {
 			vars := dsl.Map(map[string]any{"json": `{"a":{"b":[1,2,3]}}`})
 			b.ReportAllocs()
 			for b.Loop() {
-				if !o.Eval(benchResponse(page), vars).Gate {
+				if !o.Eval(benchResponse(page), vars).FlowMatched {
 					b.Fatal("nothing")
 				}
 			}

@@ -65,7 +65,7 @@ func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, 
 		rules := o.rules()
 		r.work.group, r.work.member = g, i
 		r.begin(rules, lookup)
-		if out := rules.eval(r); out.Gate || len(out.Internal) > 0 {
+		if out := rules.eval(r); out.FlowMatched || len(out.Internal) > 0 {
 			each(i, out)
 		}
 	}

@@ -94,7 +94,7 @@ func TestNamesInWrittenOrder(t *testing.T) {
 func TestExtractorOfItself(t *testing.T) {
 	r, _ := response(200, "", "x")
 	o := compile(t, "", nil, syntax.Extractor{Type: "regex", Name: "loop", Part: "loop", Regex: []string{"."}})
-	if out := o.Eval(r, nil); len(out.Findings) != 0 || out.Gate {
+	if out := o.Eval(r, nil); len(out.Findings) != 0 || out.FlowMatched {
 		t.Errorf("%+v", out)
 	}
 }

@@ -165,9 +165,9 @@ type Outcome struct {
 	Matched bool // there are matchers and they hold
 	Silent  bool // they are all internal, too: nothing is to be reported
 
-	// Gate is what a flow is told: the matchers hold; or there are none and something was
+	// FlowMatched is what a flow takes for a match: the matchers hold; or there are none and something was
 	// extracted, or there was nothing to be extracted.
-	Gate bool
+	FlowMatched bool
 
 	// Findings is what to report: with or, one for each named matcher that holds; else one
 	// for each named extractor that found something; else one.
@@ -199,11 +199,11 @@ func (o *rules) eval(r *Response) Outcome {
 	out := Outcome{Internal: o.internal(r)}
 	out.Matched, names = o.judge(r)
 	if o.judges && (o.silent || !out.Matched) {
-		out.Gate, out.Silent = out.Matched, out.Matched
+		out.FlowMatched, out.Silent = out.Matched, out.Matched
 		return out
 	}
 	if len(o.extractors) == 0 {
-		if out.Gate = true; out.Matched {
+		if out.FlowMatched = true; out.Matched {
 			out.Findings = findings(names, nil, nil)
 		}
 		return out
@@ -212,7 +212,7 @@ func (o *rules) eval(r *Response) Outcome {
 	if len(all) > 0 || out.Matched {
 		out.Findings, out.Named = findings(names, named, all), named
 	}
-	out.Gate = out.Matched || len(all) > 0 || len(out.Internal) > 0
+	out.FlowMatched = out.Matched || len(all) > 0 || len(out.Internal) > 0
 	return out
 }
 

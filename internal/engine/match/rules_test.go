@@ -42,7 +42,7 @@ func tell(o Outcome) string {
 	default:
 		b.WriteString("no")
 	}
-	if o.Gate != o.Matched {
+	if o.FlowMatched != o.Matched {
 		b.WriteString(" gate")
 	}
 	for _, f := range o.Findings {

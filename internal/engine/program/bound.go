@@ -189,7 +189,7 @@ func (b *Bound) plain() bool {
 	shapes := false // some request may set a cookie for the next on purpose
 	for i := range b.Blocks {
 		block := &b.Blocks[i]
-		if block.HasPayloads() || block.Numbered || block.Race > 0 || block.Gate || block.Pipeline != nil || block.digest != nil || block.signed || block.GlobalMatchers || block.Fuzz != nil {
+		if block.HasPayloads() || block.Numbered || block.Race > 0 || block.Together || block.Pipeline != nil || block.digest != nil || block.signed || block.GlobalMatchers || block.Fuzz != nil {
 			return false
 		}
 		for k := range block.Entries {
@@ -209,7 +209,7 @@ func (b *Bound) plain() bool {
 func (b *Bound) Static(block, entry int) bool {
 	from := &b.Blocks[block]
 	e := &from.Entries[entry]
-	if e.volatile || from.unchecked || from.HasPayloads() || from.selfmade || from.digest != nil || from.signed || from.Fuzz != nil || from.Race > 0 || from.Gate || from.Pipeline != nil {
+	if e.volatile || from.unchecked || from.HasPayloads() || from.selfmade || from.digest != nil || from.signed || from.Fuzz != nil || from.Race > 0 || from.Together || from.Pipeline != nil {
 		return false
 	}
 	known := b.knows(from)

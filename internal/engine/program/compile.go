@@ -112,7 +112,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 		b.Pipeline = &Pipeline{max(1, s.PipelineConnections), max(1, s.PipelineRequests)}
 	}
 	if s.Race {
-		b.Race, b.Gate = s.RaceCount, s.RaceCount == 0
+		b.Race, b.Together = s.RaceCount, s.RaceCount == 0
 	}
 	if err := c.payloads(s, &b); err != nil {
 		return b, err

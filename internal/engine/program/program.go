@@ -52,7 +52,7 @@ type Block struct {
 	NeedsTLS         bool // nothing can be found on plain http
 	GlobalMatchers   bool // operators are meant for the answers to all other templates
 	Race             int  // the first entry is sent so many times at once; 0 for not
-	Gate             bool // all entries are sent at once
+	Together         bool // all entries are sent at once
 	Pipeline         *Pipeline
 	Threads          int  // requests of different payloads at the same time; 0 means the runner's own
 	Chained          bool // a later entry may need what an earlier one was answered

@@ -39,7 +39,7 @@ func sameWhenSealed(t *testing.T, plain, kept *templates.Result) {
 		whole := opened(other) // random markers are its own
 		for _, status := range []int{200, 302, 404, 500} {
 			left, right := x.Operators.Eval(answer(status, one), nil), y.Operators.Eval(answer(status, &whole), nil)
-			if left.Matched != right.Matched || left.Gate != right.Gate || left.Silent != right.Silent ||
+			if left.Matched != right.Matched || left.FlowMatched != right.FlowMatched || left.Silent != right.Silent ||
 				len(left.Findings) != len(right.Findings) || len(left.Internal) != len(right.Internal) || len(left.Named) != len(right.Named) {
 				t.Errorf("%s: status %d: %+v, from the index %+v", one.Path, status, left, right)
 			}

@@ -120,6 +120,9 @@ func (a URL) Parsed() *url.URL {
 	return &url.URL{Scheme: a.Scheme, Host: a.Host, Path: p, RawPath: a.Path, RawQuery: a.Query}
 }
 
+// Root is the root of the same server.
+func (a URL) Root() URL { return URL{Scheme: a.Scheme, Host: a.Host, Path: "/"} }
+
 // WithPort is the same address at another port.
 func (a URL) WithPort(port string) URL {
 	a.Host = strings.TrimSuffix(net.JoinHostPort(a.Hostname(), port), ":")

@@ -35,8 +35,8 @@ type Policy struct {
 	// that is no error. Nil allows all that Config.Dial allows.
 	Allow func(to rawurl.URL) bool
 
-	// Gate is called before each further request; its error ends the chain. May be nil.
-	Gate func(ctx context.Context) error
+	// Before is called before each further request; its error ends the chain. May be nil.
+	Before func(ctx context.Context) error
 }
 
 // Follow goes on from an answer as a policy says, and gives all answers in order, first
@@ -61,8 +61,8 @@ func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exch
 		if !ok {
 			break
 		}
-		if p.Gate != nil {
-			if err := p.Gate(ctx); err != nil {
+		if p.Before != nil {
+			if err := p.Before(ctx); err != nil {
 				return chain, err
 			}
 		}

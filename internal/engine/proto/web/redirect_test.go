@@ -89,7 +89,7 @@ func TestPolicies(t *testing.T) {
 		}
 		return nil
 	}
-	if chain, err := chainOf(t, c, web.Request{Address: address}, web.Policy{Mode: web.AllRedirects, Gate: gate}); !errors.Is(err, stop) || len(chain) != 2 {
+	if chain, err := chainOf(t, c, web.Request{Address: address}, web.Policy{Mode: web.AllRedirects, Before: gate}); !errors.Is(err, stop) || len(chain) != 2 {
 		t.Errorf("gate: %v %v", chain, err)
 	}
 }

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 )
 
-// WriteJSON writes the coverage ledger as one JSON document: started, ended, requests,
-// partial, counts by state, targets, timings by template, and cells: one for each target
-// × template, with its state and the reason.
+// WriteJSON writes the coverage of a scan as one JSON document: started, ended, requests, partial,
+// counts by state, targets, timings by template, and cells: one for each target × template, with
+// its state and the reason.
 func (r *Report) WriteJSON(to io.Writer) error {
 	type target struct {
 		Target  string        `json:"target"`
@@ -41,7 +43,9 @@ func (r *Report) WriteJSON(to io.Writer) error {
 		Timings  []timing      `json:"timings"`
 	}{r.Started.UTC(), r.Ended.UTC(), r.Requests, r.Partial(), r.Counts(), []target{}, []timing{}}
 	for _, t := range r.Targets {
-		doc.Targets = append(doc.Targets, target{t.Target, t.URL, t.Alive, t.Reason, t.Canary.AnswersAlike, t.Matched, t.Marks, t.Counts()})
+		doc.Targets = append(doc.Targets, target{
+			t.Target, t.URL, t.Alive, t.Reason, t.Canary.AnswersAlike, t.Matched, t.Marks, t.Counts(),
+		})
 	}
 	for _, t := range r.Timings {
 		doc.Timings = append(doc.Timings, timing{t.Template, t.Requests, t.Waited.Seconds(), t.Events})
@@ -66,11 +70,11 @@ func (r *Report) WriteJSON(to io.Writer) error {
 	return out.Flush()
 }
 
-// maxReasons bounds the reasons that WriteTable gives for one target.
+// maxReasons bounds the reasons that WriteTable shows for one target.
 const maxReasons = 10
 
-// WriteTable writes the ledger for people: a line a target with its counts, below it what
-// was not tested and why.
+// WriteTable writes the coverage as text: a line a target with its counts, below it what was not
+// tested and why.
 func (r *Report) WriteTable(to io.Writer) error {
 	t := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0) // it keeps its first error
 	for _, target := range r.Targets {
@@ -79,7 +83,7 @@ func (r *Report) WriteTable(to io.Writer) error {
 			name = "without a target"
 		}
 		var words []string
-		for _, s := range stateOrder {
+		for _, s := range coverage.States {
 			if counts[s] > 0 {
 				words = append(words, fmt.Sprintf("%d %s", counts[s], strings.ReplaceAll(string(s), "_", " ")))
 			}
@@ -88,23 +92,24 @@ func (r *Report) WriteTable(to io.Writer) error {
 		for _, m := range target.Marks {
 			fmt.Fprintf(t, "  %s\n", m.Words())
 		}
-		for i, why := range target.cells.reasons {
+		reasons := target.cells.Reasons()
+		for i, why := range reasons {
 			if i == maxReasons {
-				fmt.Fprintf(t, "  and %d more reasons\n", len(target.cells.reasons)-i)
+				fmt.Fprintf(t, "  and %d more reasons\n", len(reasons)-i)
 				break
 			}
-			if why.text != target.Reason {
-				fmt.Fprintf(t, "  %d because %s\n", why.cells.GetCardinality(), printable(why.text))
+			if why.Text != target.Reason {
+				fmt.Fprintf(t, "  %d because %s\n", why.Count(), printable(why.Text))
 			}
 		}
 	}
 	return t.Flush()
 }
 
-// printable is a text without what would steer a terminal.
+// printable is a text without characters that control a terminal.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+		if c < ' ' || c >= 0x7f && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
 			return '\ufffd'
 		}
 		return c

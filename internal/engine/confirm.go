@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// Controls says whether Control applies to an event: it is about a path, or about a payload in the
+// URL.
+func Controls(p *program.Program, ev Event) bool {
+	return p.PathSpecific() || inAddress(ev)
+}
+
+// inAddress says whether fuzzing made the event by changing the URL of the target.
+func inAddress(ev Event) bool {
+	return ev.Fuzzed && (ev.FuzzingPosition == "query" || ev.FuzzingPosition == "path")
+}
+
+// Control requests a sibling of the path that an event matched on, one that cannot exist (same
+// directory, same extension, same method and headers; for the root, a path below it), and says
+// whether the same matcher holds there, too. If it does, the event says nothing about its path. For
+// an event of a payload in the URL it requests the URL without the payload.
+func (e *Engine) Control(ctx context.Context, target string, p *program.Program, ev Event) (matched bool, err error) {
+	change := func(req *web.Request) { req.Address.Path = sibling(req.Address.Path) }
+	if inAddress(ev) {
+		_, plain, err := e.address(ctx, target, p, ev)
+		if err != nil {
+			return false, err
+		}
+		change = func(req *web.Request) { req.Address = plain }
+	}
+	_, matched, err = e.repeat(ctx, target, p, ev, false, change)
+	return matched, err
+}
+
+// Confirm sends the request of an event once more, on a new connection and without cookies, and
+// returns the new event when the same matcher holds again. A template whose requests build on each
+// other is run from its beginning.
+func (e *Engine) Confirm(ctx context.Context, target string, p *program.Program, ev Event) (Event, bool, error) {
+	return e.repeat(ctx, target, p, ev, true, nil)
+}
+
+// repeat repeats the requests that led to an event, with a change, and looks for the same finding.
+func (e *Engine) repeat(
+	ctx context.Context, target string, p *program.Program, ev Event, fresh bool, change func(*web.Request),
+) (Event, bool, error) {
+	t, address, err := e.address(ctx, target, p, ev)
+	if err != nil {
+		return Event{}, false, err
+	}
+	var found []Event
+	s := session{
+		requester: &requester{
+			engine: e, target: t, address: address, send: e.sendAlone, beforeSend: e.sender.Wait, tupleSlots: e.tupleSlots(),
+			fresh: fresh, change: change,
+		},
+		jar: web.NewJar(), emit: func(events []Event) { found = append(found, events...) },
+	}
+	if s.bound = p.Bind(program.Vars{}); ev.origin != nil && ev.origin.bound.Program == p {
+		s.bound, s.only = ev.origin.bound, ev.origin
+	}
+	if s.bound.Plain {
+		for _, o := range origins(s.bound, address, ev) {
+			got := s.entry(ctx, o.block, o.entry, o.tuple, 0, nil)
+			if got.fault != nil {
+				return Event{}, false, got.fault
+			}
+			found = append(found, got.events...)
+		}
+	} else if s.run(ctx); len(found) == 0 && s.fault != nil {
+		return Event{}, false, s.fault
+	}
+	if err := ctx.Err(); err != nil {
+		return Event{}, false, err
+	}
+	for _, again := range found {
+		if again.MatcherName == ev.MatcherName && again.ExtractorName == ev.ExtractorName && maps.Equal(again.Meta, ev.Meta) &&
+			again.FuzzingPosition == ev.FuzzingPosition && again.FuzzingParameter == ev.FuzzingParameter {
+			return again, true, nil
+		}
+	}
+	return Event{}, false, nil
+}
+
+// address is where the target answered when the event was made, or else answers now.
+func (e *Engine) address(ctx context.Context, target string, p *program.Program, ev Event) (Target, rawurl.URL, error) {
+	if p.SelfContained {
+		return Target{}, rawurl.URL{}, nil
+	}
+	t, err := ParseTarget(target)
+	if err != nil {
+		return t, rawurl.URL{}, err
+	}
+	if len(t.schemes) == 1 {
+		return t, t.address, nil
+	}
+	if seen, err := rawurl.Parse(ev.MatchedAt); err == nil && seen.HostPort() == t.with(seen.Scheme).HostPort() {
+		return t, t.with(seen.Scheme), nil
+	}
+	address, _, err := e.locate(ctx, t, false, e.sendAlone)
+	return t, address, err
+}
+
+// origins are the requests of a plain program that can have made an event: the one it remembers;
+// for an event that was stored in between, those with the URL it names, or else all.
+func origins(b *program.Bound, target rawurl.URL, ev Event) []origin {
+	if ev.origin != nil && ev.origin.bound == b {
+		return []origin{*ev.origin}
+	}
+	var all, exact []origin
+	for j := range b.Blocks {
+		for k := range b.Blocks[j].Entries {
+			o := origin{bound: b, block: j, entry: k}
+			req, err := b.Request(j, k, program.Input{Target: target})
+			if err != nil {
+				continue
+			}
+			all = append(all, o)
+			if Clean(req.URL()) == ev.MatchedAt {
+				exact = append(exact, o)
+			}
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return all
+}
+
+// sibling is a path next to another one that cannot exist.
+func sibling(p string) string {
+	if p == "" || p == "/" {
+		return "/" + randomWord()
+	}
+	folder := strings.HasSuffix(p, "/")
+	dir, base := path.Split(strings.TrimSuffix(p, "/"))
+	word := randomWord()
+	if rest, hidden := strings.CutPrefix(base, "."); hidden {
+		base, word = rest, "."+word
+	}
+	if !folder {
+		word += path.Ext(base)
+	} else {
+		word += "/"
+	}
+	return dir + word
+}

@@ -1,0 +1,161 @@
+// Package coverage records how the testing of each target with each template ended. The states of
+// one target's templates are kept as one bitmap a state; a Checkpoint carries them from an
+// interrupted scan to the run that resumes it.
+package coverage
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// State is how the testing of one target with one template (a cell) ended.
+type State string
+
+// The states. A cell whose requests ended differently has the state that comes last here.
+const (
+	NotApplicable State = "not_applicable" // the template has nothing to say about such a target
+	Tested        State = "tested"         // every request it needed was answered and evaluated
+	Skipped       State = "skipped"        // not tried, for the reason that is given
+	Budget        State = "budget"         // not tried: the scan had used up its budget
+	Denied        State = "denied"         // out of scope: the dialler refused
+	Failed        State = "failed"         // some request had no response, or the target could not be read
+)
+
+// States are all states, in the order of their constants.
+var States = [...]State{NotApplicable, Tested, Skipped, Budget, Denied, Failed}
+
+// rank is the index of a state in States; the zero State counts as NotApplicable, and so does
+// any text that is no state.
+func (s State) rank() uint8 { return uint8(max(0, slices.Index(States[:], s))) }
+
+// WorseThan says whether s comes after other in the order of the states.
+func (s State) WorseThan(other State) bool { return s != other && s.rank() > other.rank() }
+
+// Interrupted is the reason of cells that a cancelled context left.
+const Interrupted = "interrupted"
+
+// End is how a cell ended.
+type End struct {
+	State  State
+	Reason string
+}
+
+// final says whether a cell that ended so need not be tested again.
+func (e End) final() bool {
+	return e.State != Failed && e.State != Budget && (e.State != Skipped || e.Reason != Interrupted)
+}
+
+// Cells are the states of all templates on one target. While the target is tested they are an
+// array; Seal packs them into one bitmap a state.
+type Cells struct {
+	states  []uint8 // by template, as ranks
+	why     map[int]string
+	packed  [len(States)]*roaring.Bitmap // nil for a state that does not occur
+	reasons []Reason
+}
+
+// Reason is a text and the templates that it is about.
+type Reason struct {
+	Text      string
+	templates *roaring.Bitmap
+}
+
+// Count is the number of templates that the reason is about.
+func (r Reason) Count() int { return int(r.templates.GetCardinality()) }
+
+// NewCells makes the cells of so many templates, all NotApplicable.
+func NewCells(templates int) Cells {
+	return Cells{states: make([]uint8, templates), why: map[int]string{}}
+}
+
+// Set sets a cell unless it has a worse state already. The first reason of the worst state stays.
+func (c *Cells) Set(template int, state State, reason string) {
+	rank := state.rank()
+	if rank < c.states[template] || rank == c.states[template] && c.why[template] != "" {
+		return
+	}
+	c.states[template] = rank
+	if reason != "" {
+		c.why[template] = reason
+	} else {
+		delete(c.why, template)
+	}
+}
+
+// Seal packs the states; Set must not be called again.
+func (c *Cells) Seal() {
+	byText := map[string]*roaring.Bitmap{}
+	for i, s := range c.states {
+		if c.packed[s] == nil {
+			c.packed[s] = roaring.New()
+		}
+		c.packed[s].Add(uint32(i))
+		text := c.why[i]
+		if text == "" {
+			continue
+		}
+		if byText[text] == nil {
+			byText[text] = roaring.New()
+			c.reasons = append(c.reasons, Reason{text, byText[text]})
+		}
+		byText[text].Add(uint32(i))
+	}
+	for _, b := range c.packed {
+		if b != nil {
+			b.RunOptimize()
+		}
+	}
+	for _, r := range c.reasons {
+		r.templates.RunOptimize()
+	}
+	c.states, c.why = nil, nil
+}
+
+// Cell is how one template ended.
+func (c *Cells) Cell(template int) End {
+	if c.states != nil {
+		return End{States[c.states[template]], c.why[template]}
+	}
+	at, end := uint32(template), End{State: NotApplicable}
+	for s, b := range c.packed {
+		if b != nil && b.Contains(at) {
+			end.State = States[s]
+			break
+		}
+	}
+	for _, r := range c.reasons {
+		if r.templates.Contains(at) {
+			end.Reason = r.Text
+			break
+		}
+	}
+	return end
+}
+
+// Counts is the number of templates in each state that occurs. The cells must be sealed, here and
+// below.
+func (c *Cells) Counts() map[State]int {
+	counts := map[State]int{}
+	for s, b := range c.packed {
+		if b != nil {
+			counts[States[s]] = int(b.GetCardinality())
+		}
+	}
+	return counts
+}
+
+// In are the templates in a state, in order.
+func (c *Cells) In(state State) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for s, b := range c.packed {
+			if b != nil && States[s] == state {
+				b.Iterate(func(i uint32) bool { return yield(int(i)) })
+			}
+		}
+	}
+}
+
+// Reasons are the reasons of all cells that have one, each once.
+func (c *Cells) Reasons() []Reason { return c.reasons }

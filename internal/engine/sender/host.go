@@ -1,0 +1,270 @@
+package sender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// Host is the state that all requests to one host and port share: how many may be in flight, when
+// the next may go, and whether the host answers at all.
+type Host struct {
+	refs int           // users; guarded by Sender.mu
+	pace *rate.Limiter // nil without a limit
+
+	mu      sync.Mutex
+	max     int             // requests in flight, when the host does not complain
+	limit   int             // requests in flight now
+	busy    int             // in flight
+	waiting []chan struct{} // requests that wait for a slot, first come first served
+
+	resume     time.Time     // nothing is sent before
+	paused     time.Duration // sum of all pauses so far
+	calm       int           // responses since the last complaint
+	complaints int           // in a row
+	about      []string      // the first URLs that it complained about, each once
+
+	misses    int           // requests in a row without a response
+	doubt     chan struct{} // open while a goroutine checks whether the host is there; else nil
+	recovered bool          // it was in doubt, and answered then
+	dead      error         // why it was given up
+	until     time.Time     // when to check again whether it is back
+}
+
+// Limits of how long one host is waited for.
+const (
+	maxMisses     = 8                      // requests without a response before the host is in doubt
+	deadFor       = 30 * time.Second       // until a host that was given up is checked again
+	calmAnswers   = 16                     // responses after which one more request may be in flight
+	stallAfter    = 3                      // complaints in a row, or about so many URLs, that concern the host and not one request
+	firstPause    = 500 * time.Millisecond // after a complaint without Retry-After; doubled each time
+	longestPause  = 10 * time.Second
+	allPauses     = time.Minute // together, for one host
+	maxComplaints = 3           // about one request, before its last response counts
+)
+
+// ErrSilent is why a host was given up in the middle of a scan.
+var ErrSilent = errors.New("the host stopped answering")
+
+// Acquire returns the shared state of a host and port; Release must follow.
+func (s *Sender) Acquire(hostPort string) *Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[hostPort]
+	if h == nil {
+		h = &Host{max: s.cfg.PerHost, limit: s.cfg.PerHost}
+		if s.cfg.HostRate > 0 {
+			h.pace = s.cfg.limiter(s.cfg.HostRate)
+		}
+		s.hosts[hostPort] = h
+	}
+	h.refs++
+	return h
+}
+
+// Release gives back what Acquire returned.
+func (s *Sender) Release(hostPort string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[hostPort]
+	if h.refs--; h.refs == 0 {
+		delete(s.hosts, hostPort)
+	}
+}
+
+// enter waits for a slot among the requests to a host, and until the next may go. It fails when
+// the host was given up. leave must follow when it does not fail.
+func (h *Host) enter(ctx context.Context) error {
+	for {
+		if err := h.waitForSlot(ctx); err != nil {
+			return err
+		}
+		h.mu.Lock()
+		doubt, dead, resume := h.doubt, h.verdict(), h.resume
+		h.mu.Unlock()
+		err := dead
+		switch {
+		case err != nil:
+		case doubt != nil:
+			h.leave()
+			select {
+			case <-doubt:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		default:
+			if err = pause(ctx, time.Until(resume)); err == nil {
+				err = wait(ctx, h.pace)
+			}
+		}
+		if err != nil {
+			h.leave()
+		}
+		return err
+	}
+}
+
+// waitForSlot waits for a slot, first come first served.
+func (h *Host) waitForSlot(ctx context.Context) error {
+	h.mu.Lock()
+	if h.busy < h.limit && len(h.waiting) == 0 {
+		h.busy++
+		h.mu.Unlock()
+		return nil
+	}
+	slot := make(chan struct{})
+	h.waiting = append(h.waiting, slot)
+	h.mu.Unlock()
+	select {
+	case <-slot:
+		return nil
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.waiting, slot); i >= 0 {
+		h.waiting = slices.Delete(h.waiting, i, i+1)
+	} else { // the slot became free meanwhile: pass it on
+		h.busy--
+		h.grant()
+	}
+	return ctx.Err()
+}
+
+// verdict is why the host was given up; nil while it is not, and again when it is time to check
+// whether it is back. The caller holds mu.
+func (h *Host) verdict() error {
+	if h.dead != nil && time.Now().After(h.until) {
+		h.dead, h.misses = nil, maxMisses-1 // the next miss puts it in doubt again
+	}
+	return h.dead
+}
+
+// leave frees a slot.
+func (h *Host) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.busy--
+	h.grant()
+}
+
+// grant gives free slots to those who wait. The caller holds mu.
+func (h *Host) grant() {
+	for h.busy < h.limit && len(h.waiting) > 0 {
+		h.busy++
+		close(h.waiting[0])
+		h.waiting = h.waiting[1:]
+	}
+}
+
+// answered notes a response that is no complaint.
+func (h *Host) answered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.misses, h.complaints = 0, 0
+	if h.calm++; h.calm >= calmAnswers && h.limit < h.max {
+		h.calm = 0
+		h.limit++
+		h.grant()
+	}
+}
+
+// complained notes that the host wants fewer requests, and says how long to wait before the
+// rejected request is sent again. It is not sent again when the complaint is about this request
+// alone, or when the host's pauses are used up. after is the pause that the host wants, n how
+// often it rejected this request.
+func (h *Host) complained(url string, after time.Duration, n int) (d time.Duration, again bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.misses = 0
+	h.complaints++
+	if len(h.about) < stallAfter && !slices.Contains(h.about, url) {
+		h.about = append(h.about, url)
+	}
+	if n > maxComplaints || n > 1 && len(h.about) < stallAfter {
+		return 0, false
+	}
+	d = min(longestPause, firstPause<<(n-1))
+	if after > 0 {
+		d = min(longestPause, after)
+	}
+	if h.paused+d > allPauses {
+		return 0, false
+	}
+	h.paused += d
+	h.calm = 0
+	if after > 0 || h.complaints >= stallAfter {
+		h.limit = max(1, h.limit/2)
+		h.resume = time.Now().Add(d)
+	}
+	return d, true
+}
+
+// missed notes that a request had no response. first is true for the one caller that has to check
+// the host now (examine); all others wait for that in enter. reset says that the host itself broke
+// the connection off.
+func (h *Host) missed(reset bool) (first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if reset {
+		h.limit, h.calm = max(1, h.limit/2), 0
+	}
+	if h.misses++; h.misses < maxMisses || h.doubt != nil || h.dead != nil {
+		return false
+	}
+	h.doubt = make(chan struct{})
+	return true
+}
+
+// doubted says whether the host is in doubt, or was given up.
+func (h *Host) doubted() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.doubt != nil || h.dead != nil
+}
+
+// examine requests the root of a host that left too many requests unanswered, after longer and
+// longer pauses. The host is given up when it never answers.
+func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Before) {
+	root := web.Request{Address: at.Root(), Fresh: true, Timeout: s.cfg.Timeout}
+	var err error
+	for _, d := range s.cfg.Patience {
+		if err = pause(ctx, d); err != nil {
+			break
+		}
+		if err = before(ctx); err != nil {
+			break
+		}
+		if _, err = s.client.Do(ctx, root); err == nil {
+			break
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.misses = 0
+	switch {
+	case ctx.Err() != nil:
+		h.misses = maxMisses - 1 // still unknown: the next miss decides who checks
+	case err != nil:
+		h.dead, h.until = fmt.Errorf("%w (%s)", ErrSilent, web.Reason(err)), time.Now().Add(deadFor)
+	}
+	h.recovered = h.recovered || err == nil
+	close(h.doubt)
+	h.doubt = nil
+}
+
+// Recovered says whether the host was in doubt and is there again.
+func (h *Host) Recovered() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.recovered && h.dead == nil
+}

@@ -1,0 +1,205 @@
+// Package sender sends requests within limits: of the whole engine (concurrency, rate), of each
+// host (concurrency, rate, and how much a host that complains or breaks down can take), and of a
+// scan (its Budget).
+//
+// A request without a response is sent again where that is safe. A host that leaves several
+// requests in a row unanswered is checked with growing pauses and given up when it stays silent; a
+// host that answers 429 or 503 gets fewer requests at a time and pauses.
+package sender
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Config are the limits. All but RateLimit, HostRate, Retries and Allow must be set.
+type Config struct {
+	Timeout     time.Duration // for the request that checks whether a host is back
+	Retries     int           // further attempts after a request had no response
+	RateLimit   int           // requests in a RateWindow, redirects included; 0 means no limit
+	HostRate    int           // requests in a RateWindow to one host and port; 0 means no limit
+	RateWindow  time.Duration
+	Concurrency int             // requests in flight
+	PerHost     int             // requests in flight at one host and port
+	Patience    []time.Duration // pauses before each check of a host that stopped answering
+
+	// Allow says whether a URL may be requested; nil allows all.
+	Allow func(u *url.URL) bool
+}
+
+// Sender sends requests. It is safe for any number of goroutines.
+type Sender struct {
+	cfg     Config
+	client  *web.Client
+	limiter *rate.Limiter // nil without a limit
+	slots   chan struct{} // requests in flight
+
+	mu    sync.Mutex
+	hosts map[string]*Host // in use, by host and port
+}
+
+// Before runs before each attempt, inside the limits of concurrency; its error cancels the attempt.
+type Before = func(ctx context.Context) error
+
+// New makes a sender for a client.
+func New(client *web.Client, cfg Config) *Sender {
+	s := &Sender{cfg: cfg, client: client, slots: make(chan struct{}, cfg.Concurrency), hosts: map[string]*Host{}}
+	if cfg.RateLimit > 0 {
+		s.limiter = cfg.limiter(cfg.RateLimit)
+	}
+	return s
+}
+
+// limiter spreads so many requests evenly over each window; the share of a tenth of a second may
+// go at once.
+func (cfg *Config) limiter(requests int) *rate.Limiter {
+	perSecond := float64(requests) / cfg.RateWindow.Seconds()
+	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/10)))
+}
+
+// Wait waits for the rate limit of the engine.
+func (s *Sender) Wait(ctx context.Context) error { return wait(ctx, s.limiter) }
+
+// wait waits for a rate limit; nil is no limit. It does not fail in advance when the context will
+// end too early: callers want the error of the context that has ended.
+func wait(ctx context.Context, l *rate.Limiter) error {
+	if l == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	reservation := l.Reserve()
+	if err := pause(ctx, reservation.Delay()); err != nil {
+		reservation.Cancel()
+		return err
+	}
+	return nil
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// retryPause is the pause before the first retry; each further pause is longer by as much.
+const retryPause = 200 * time.Millisecond
+
+// ErrExcluded is why a request was not sent that Config.Allow refused.
+var ErrExcluded = errs.New(errs.Forbidden, "excluded", "it is not in scope, or excluded")
+
+// Allows asks Config.Allow.
+func (s *Sender) Allows(u rawurl.URL) bool { return s.cfg.Allow == nil || s.cfg.Allow(u.Parsed()) }
+
+// Send sends one request. When it had no response and may be repeated without harm, it is sent
+// again, Retries times at most, and once more when its host was in doubt and recovered. When the
+// host says that there are too many requests, it is sent again after a pause.
+func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
+	if !s.Allows(req.Address) {
+		return nil, ErrExcluded
+	}
+	retries, complaints, revived := 0, 0, false
+	for {
+		x, err := s.attempt(ctx, h, req, before)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err == nil:
+			after, complaint := retryAfter(x)
+			if !complaint {
+				h.answered()
+				return x, nil
+			}
+			complaints++
+			d, again := h.complained(req.Address.String(), after, complaints)
+			if !again {
+				return x, nil
+			}
+			if err := pause(ctx, d); err != nil {
+				return nil, err
+			}
+			continue
+		case !Unanswered(err):
+			return nil, err
+		}
+		if h.missed(isReset(err)) {
+			s.examine(ctx, h, req.Address, before)
+		}
+		switch safe := req.RetrySafe(err); {
+		case safe && retries < s.cfg.Retries:
+			retries++
+			if err := pause(ctx, time.Duration(retries)*retryPause); err != nil {
+				return nil, err
+			}
+		case safe && !revived && h.doubted():
+			revived = true
+		default:
+			return nil, err
+		}
+	}
+}
+
+// attempt sends a request once, when the limits allow it.
+func (s *Sender) attempt(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
+	if err := h.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer h.leave()
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.slots }()
+	if err := before(ctx); err != nil {
+		return nil, err
+	}
+	return s.client.Do(ctx, req)
+}
+
+// Unanswered says whether an error means that a host did not respond at all.
+func Unanswered(err error) bool {
+	sent, ok := errors.AsType[*web.Error](err)
+	return ok && sent.Kind != web.KindRequest && !errs.Is(err, errs.Forbidden)
+}
+
+// isReset says whether an error means that a host broke a connection off.
+func isReset(err error) bool {
+	sent, ok := errors.AsType[*web.Error](err)
+	return ok && (sent.Kind == web.KindReset || sent.Kind == web.KindClosed)
+}
+
+// retryAfter says whether a response means that there are too many requests, and how long the
+// host wants to be left alone; 0 when it does not say.
+func retryAfter(x *web.Exchange) (time.Duration, bool) {
+	if x.Status != http.StatusTooManyRequests && x.Status != http.StatusServiceUnavailable {
+		return 0, false
+	}
+	after := strings.TrimSpace(x.Header("Retry-After"))
+	if n, err := strconv.Atoi(after); err == nil && n >= 0 {
+		return time.Duration(min(n, 3600)) * time.Second, true
+	}
+	if at, err := http.ParseTime(after); err == nil {
+		return max(0, time.Until(at)), true
+	}
+	return 0, x.Status == http.StatusTooManyRequests
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/sender"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// entryResult is what came of an entry, or of all entries of a payload tuple.
+type entryResult struct {
+	coverage.End
+	flowMatched bool // a flow takes it for a match
+	matched     bool
+	over        bool // the rest of the block is not sent
+	notMade     bool // because a request could not be made
+	events      []Event
+	extracted   []match.Values
+	outcomes    []match.Outcome // for session.onOutcome
+	fault       error           // why there was no response
+	err         error           // of the context, or of the budget: the session is over
+}
+
+// notMade is the result of a request that could not be made. When it lacks a value that an earlier
+// response did not contain, the template was tested: there is nothing to be found here. A payload
+// without a value does not affect the others.
+func (s *session) notMade(err error) entryResult {
+	got := entryResult{End: notMade(err), over: true, notMade: true, fault: err}
+	if wrong := (*program.PayloadError)(nil); errors.As(err, &wrong) {
+		got.over = false
+	}
+	if got.State == Skipped && s.requests.Load() > 0 && s.bound.Carries(placeholder(err)) {
+		got.End = coverage.End{State: Tested}
+	}
+	return got
+}
+
+// notMade is the end of a cell whose request could not be made. One that needs a domain name says
+// nothing about a target that is an IP address.
+func notMade(err error) coverage.End {
+	if program.NamesDomain(placeholder(err)) {
+		return coverage.End{State: NotApplicable}
+	}
+	return coverage.End{State: Skipped, Reason: err.Error()}
+}
+
+// placeholder is the name of the variable that has no value.
+func placeholder(err error) string {
+	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) {
+		return open.Name
+	}
+	if missing := (*dsl.Missing)(nil); errors.As(err, &missing) {
+		return missing.Name
+	}
+	return ""
+}
+
+// unanswered is the result of a request that had no response.
+func unanswered(ctx context.Context, err error) entryResult {
+	if ctx.Err() != nil {
+		return entryResult{err: ctx.Err()}
+	}
+	got := entryResult{End: endOf(err), fault: err}
+	if got.State == Budget {
+		got.err = err
+	}
+	return got
+}
+
+// endOf is the end of a cell that the error of a request means.
+func endOf(err error) coverage.End {
+	if errors.Is(err, sender.ErrBudget) {
+		return coverage.End{State: Budget, Reason: err.Error()}
+	}
+	if refused, ok := errors.AsType[*errs.Error](err); ok && refused.Kind == errs.Forbidden {
+		return coverage.End{State: Denied, Reason: refused.Message}
+	}
+	return coverage.End{State: Failed, Reason: web.Reason(err)}
+}

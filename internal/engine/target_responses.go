@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/plan"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+)
+
+// request sends one request of the plan and gives every entry that wants it the response.
+func (t *targetScan) request(ctx context.Context, n int) {
+	if ctx.Err() != nil {
+		return
+	}
+	p := &t.plan.Requests[n]
+	e := p.First()
+	req, err := t.run.programs[e.Program].Request(e.Block, e.Entry, t.input(ctx))
+	if err != nil {
+		t.startSessions(p, nil)
+		t.deliver(p, result{End: notMade(err)})
+		return
+	}
+	first, err := t.send(ctx, req.Request)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		if !t.retryLater(err, func(ctx context.Context) { t.retry(ctx, n, err) }) {
+			t.unanswered(p, err)
+		}
+	default:
+		t.answered(ctx, p, first)
+	}
+}
+
+// retry sends a request again that had no response, if the host has recovered.
+func (t *targetScan) retry(ctx context.Context, n int, err error) {
+	if t.recovered() {
+		t.request(ctx, n)
+	} else if ctx.Err() == nil {
+		t.unanswered(&t.plan.Requests[n], err)
+	}
+}
+
+// unanswered ends all entries of a request that had no response.
+func (t *targetScan) unanswered(p *plan.Request, err error) {
+	t.startSessions(p, &firstResponse{nil, err})
+	t.deliver(p, result{End: endOf(err)})
+}
+
+// answered evaluates a response for all entries that want it.
+func (t *targetScan) answered(ctx context.Context, p *plan.Request, first *web.Exchange) {
+	results := make([]result, len(p.Entries))
+	t.evaluate(ctx, p, first, results)
+	if ctx.Err() != nil {
+		return
+	}
+	t.evaluateGlobals(ctx, first)
+	if t.startSessions(p, &firstResponse{first, nil}); len(p.Starters) == 0 {
+		first.Release()
+	}
+	t.deliver(p, results...)
+}
+
+// deliver records the results of the entries of a request and reports events. A single result is
+// that of all entries.
+func (t *targetScan) deliver(p *plan.Request, results ...result) {
+	type ended struct {
+		program int
+		end     coverage.End
+	}
+	var events []Event
+	var cells []ended
+	t.mu.Lock()
+	for n, e := range p.Entries {
+		before := t.left[e.Program]
+		some := t.take(e, results[min(n, len(results)-1)])
+		if events = append(events, some...); len(some) > 0 {
+			t.matchedBy(e.Program, len(some))
+		}
+		if before > 0 && t.left[e.Program] == 0 && t.run.checkpoint != nil {
+			cells = append(cells, ended{e.Program, t.report.cells.Cell(e.Program)})
+		}
+	}
+	t.markEvents(events)
+	t.mu.Unlock()
+	t.run.emit(events)
+	for _, c := range cells { // after their events
+		t.run.checkpoint.Cell(t.target.Input, c.program, c.end)
+	}
+	t.run.counts.done.Add(1)
+}
+
+// startSessions queues the sessions that wait for the response to a request.
+func (t *targetScan) startSessions(p *plan.Request, with *firstResponse) {
+	for _, e := range p.Starters {
+		if t.left[e.Program] > 0 {
+			t.tasks.addUrgent(func(ctx context.Context) { t.session(ctx, e.Program, with) })
+		}
+	}
+}
+
+// evaluate evaluates a first response, and the chains of redirects after it, for all entries of a
+// request.
+func (t *targetScan) evaluate(ctx context.Context, p *plan.Request, first *web.Exchange, results []result) {
+	ev := evaluation{targetScan: t, ctx: ctx, request: p, results: results}
+	for i := range results {
+		results[i].State = Tested
+	}
+	alone := t.views(ctx, []*web.Exchange{first})
+	if !redirects(first) || len(p.Chains) <= 1 && (len(p.Chains) == 0 || p.Chains[0].Follow.Mode == web.NoRedirects) {
+		ev.all([]*web.Exchange{first}, alone, nil, p.Group)
+		return
+	}
+	var longest []*web.Exchange
+	var followed program.Follow // of longest
+	for i := range p.Chains {
+		c := &p.Chains[i]
+		var err error
+		chain := prefix(longest, followed, c.Follow)
+		if chain == nil {
+			chain, err = t.follow(ctx, first, c.Follow, nil)
+			if longest == nil && err == nil {
+				longest, followed = chain, c.Follow
+			}
+		}
+		if err != nil {
+			for _, n := range c.Entries {
+				results[n] = result{End: endOf(err)}
+			}
+			continue
+		}
+		views := alone
+		if len(chain) > 1 {
+			views = t.views(ctx, chain)
+		}
+		ev.all(chain, views, c.Entries, c.Group)
+	}
+}
+
+// prefix is the part of a chain, followed as how says, that a shorter way of following (less) would
+// get; nil when that one has to be followed by itself.
+func prefix(chain []*web.Exchange, how, less program.Follow) []*web.Exchange {
+	if chain == nil {
+		return nil
+	}
+	n := less.Within(chain)
+	if n == len(chain) && !how.Covers(less) {
+		return nil
+	}
+	return chain[:n]
+}
+
+// evaluation evaluates the response to one request of the plan.
+type evaluation struct {
+	*targetScan
+	ctx     context.Context
+	request *plan.Request
+	results []result // by entry of the request
+}
+
+// all evaluates a chain of responses: the last first, then the redirects before it, backwards.
+// entries are indices in the request's list, nil for all of it. A template that makes the engine
+// panic fails alone: then each is evaluated by itself.
+func (ev *evaluation) all(chain []*web.Exchange, views []*match.Response, entries []int, group *match.Group) {
+	if entries == nil {
+		entries = make([]int, len(ev.request.Entries))
+		for n := range entries {
+			entries[n] = n
+		}
+	}
+	for _, n := range entries {
+		ev.run.times[ev.request.Entries[n].Program].add(chain[0])
+	}
+	if ev.group(chain, views, entries, group) == nil {
+		return
+	}
+	for _, n := range entries {
+		ev.results[n] = result{End: coverage.End{State: Tested}}
+		one := match.NewGroup([]*match.Operators{ev.block(ev.request.Entries[n]).Operators})
+		if cause := ev.group(chain, ev.views(ev.ctx, chain), []int{n}, one); cause != nil {
+			ev.results[n] = result{End: panicked(cause)}
+		}
+	}
+}
+
+// group evaluates a chain of responses for some entries, whose operators are those of group in the
+// same order; it returns the cause of a panic.
+func (ev *evaluation) group(chain []*web.Exchange, views []*match.Response, entries []int, group *match.Group) (cause any) {
+	defer func() { cause = recover() }()
+	vars := func(i int) dsl.Lookup {
+		e := ev.request.Entries[entries[i]]
+		b := ev.run.programs[e.Program]
+		return dsl.First(about(b), b.Scope(e.Block, e.Entry, ev.input(ev.ctx)).Lookup)
+	}
+	for i, view := range slices.Backward(views) {
+		group.Eval(view, vars, func(k int, out match.Outcome) {
+			n := entries[k]
+			e, got := ev.request.Entries[n], &ev.results[n]
+			if got.matched && ev.block(e).StopAtFirstMatch || !ev.wanted(e) {
+				return
+			}
+			got.matched = got.matched || out.Matched
+			got.events = append(got.events, ev.events(ev.ctx, e, chain, i, out)...)
+		})
+	}
+	return nil
+}
+
+// events makes the events of an entry's findings in response i of a chain.
+func (t *targetScan) events(ctx context.Context, e plan.Entry, chain []*web.Exchange, i int, out match.Outcome) []Event {
+	if out.Silent || len(out.Findings) == 0 {
+		return nil
+	}
+	b := t.run.programs[e.Program]
+	h := hop{exchange: chain[i], at: program.SpellHop(chain[i].Request.Address)}
+	if i == len(chain)-1 {
+		h.body = chain[i].Body
+	}
+	if i == 0 {
+		// Entries that share a request may write its URL in different ways.
+		if req, err := b.Request(e.Block, e.Entry, t.input(ctx)); err == nil {
+			h.at = req.URL()
+		}
+	}
+	var all []Event
+	for _, f := range out.Findings {
+		all = append(all, newEvent(origin{bound: b, block: e.Block, entry: e.Entry}, t.target, t.address, h, f, nil))
+	}
+	return all
+}
+
+// wanted is false for entries after the match of a block that stops there, for blocks that do not
+// apply, and for programs that are not run.
+func (t *targetScan) wanted(e plan.Entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left[e.Program] <= 0 || t.idle(t.block(e)) {
+		return false
+	}
+	s := t.stops[[2]int{e.Program, e.Block}]
+	return s == nil || !s.over
+}

@@ -1,0 +1,347 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/plan"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/sender"
+)
+
+// targetScan tests one target in one scan.
+type targetScan struct {
+	requester
+	run    *run
+	wrong  error // why the target could not be read or reached
+	plan   *plan.Plan
+	report *TargetReport
+	tasks  taskQueue
+	last   bool // requests without a response are not retried any more
+
+	mu      sync.Mutex // guards what follows, and report
+	queued  []bool     // by request of the plan
+	left    []int      // entries without a result, by program; -1 for a program that is not run
+	stops   map[[2]int]*stopping
+	retries []task       // what to do at the end about requests without a response
+	matched map[int]bool // programs
+	severe  int          // of them, those with a severity above info
+	global  map[globalHit]bool
+}
+
+// stopping is the progress of a block that stops at its first match: its entries are evaluated in
+// order, however their responses arrive.
+type stopping struct {
+	next   int            // the next entry to evaluate; all before it did not match
+	over   bool           // an entry matched: later ones do not count
+	result map[int]result // of entries that were answered early
+}
+
+// result is what came of one planned entry.
+type result struct {
+	coverage.End
+	matched bool
+	events  []Event
+}
+
+func (r *run) newTargetScan(target Target, wrong error) *targetScan {
+	report := &TargetReport{Target: target.Input}
+	r.report.Targets = append(r.report.Targets, report)
+	t := &targetScan{run: r, report: report, wrong: wrong}
+	t.requester = requester{
+		engine: r.engine, target: target, send: r.send, beforeSend: r.beforeSend, tupleSlots: r.engine.tupleSlots(),
+		budget: &r.budget, frequency: &r.frequency,
+	}
+	switch {
+	case wrong != nil:
+	case t.targetless():
+		t.plan = plan.SelfContained(r.programs, r.notGlobal)
+	default:
+		t.plan = r.planFor(target)
+	}
+	if t.plan != nil {
+		report.total = t.plan.Total
+	}
+	return t
+}
+
+// targetless says whether this is the run of self-contained programs.
+func (t *targetScan) targetless() bool { return t.target.Input == "" && t.wrong == nil }
+
+// runs says whether a program makes requests for the target.
+func (t *targetScan) runs(i int) bool {
+	return t.run.programs[i].SelfContained == t.targetless() && t.run.notGlobal(i)
+}
+
+// do tests the target; afterwards every cell of it has its state.
+func (t *targetScan) do(ctx context.Context) {
+	r := t.run
+	t.left, t.report.cells = make([]int, len(r.programs)), coverage.NewCells(len(r.programs))
+	t.skipDone()
+	if t.wrong == nil && ctx.Err() == nil && !t.targetless() {
+		t.wrong = t.locate(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		t.endAll(coverage.End{State: Skipped, Reason: Interrupted})
+	case t.wrong != nil:
+		end := endOf(t.wrong)
+		t.report.Reason = end.Reason
+		t.endAll(end)
+		if t.plan != nil {
+			r.counts.errors.Add(1)
+			r.counts.done.Add(int64(t.plan.Total))
+		}
+	default:
+		t.test(ctx)
+	}
+	t.report.Matched = len(t.matched)
+	t.mark()
+	t.report.cells.Seal()
+}
+
+// skipDone takes over the cells that an earlier run of the scan has finished.
+func (t *targetScan) skipDone() {
+	for i, key := range t.run.keys {
+		if end, ok := t.run.scan.Done.Done(t.target.Input, key); ok {
+			t.report.cells.Set(i, end.State, end.Reason)
+			t.left[i] = -1
+		}
+	}
+}
+
+// endAll sets all cells that are not finished.
+func (t *targetScan) endAll(end coverage.End) {
+	for i := range t.run.programs {
+		if t.left[i] < 0 {
+			continue
+		}
+		if t.runs(i) || !t.run.notGlobal(i) && !t.targetless() {
+			t.report.cells.Set(i, end.State, end.Reason)
+		}
+		t.checkpoint(i)
+	}
+}
+
+// checkpoint writes that a program's cell has its final state. The caller holds mu, or no other
+// goroutine runs.
+func (t *targetScan) checkpoint(i int) {
+	if t.run.checkpoint != nil {
+		t.run.checkpoint.Cell(t.target.Input, i, t.report.cells.Cell(i))
+	}
+}
+
+// locate finds out where the target answers, and how it answers for missing paths.
+func (t *targetScan) locate(ctx context.Context) error {
+	address, canary, err := t.engine.locate(ctx, t.target, t.run.canaries, t.run.send)
+	if err != nil {
+		return err
+	}
+	t.address = address
+	t.report.Alive, t.report.URL, t.report.Canary = true, address.String(), canary
+	return nil
+}
+
+// test sends what the plan contains, and runs the sessions. What had no response is tried once
+// more at the end, if the host was in doubt in between and recovered.
+func (t *targetScan) test(ctx context.Context) {
+	t.queued = make([]bool, len(t.plan.Requests))
+	t.stops = map[[2]int]*stopping{}
+	t.matched = map[int]bool{}
+	t.work(ctx, t.start)
+	t.last = true
+	t.work(ctx, func() {
+		for _, retry := range t.retries {
+			t.tasks.add(retry)
+		}
+	})
+	for i, queued := range t.queued {
+		if !queued {
+			t.run.counts.done.Add(1)
+			for _, e := range t.plan.Requests[i].Starters { // of sessions that never started
+				t.run.counts.done.Add(int64(t.run.programs[e.Program].Requests() - 1))
+			}
+		}
+	}
+	t.endGlobals(ctx)
+	for i, left := range t.left {
+		if left > 0 { // only an interruption leaves entries without a result
+			t.report.cells.Set(i, Skipped, Interrupted)
+		}
+	}
+}
+
+// work runs the tasks that start adds, and those that they add, several at a time.
+func (t *targetScan) work(ctx context.Context, start func()) {
+	t.tasks.open = 1 // until start is over
+	start()
+	var workers sync.WaitGroup
+	for range min(t.engine.cfg.PerHost, len(t.plan.Requests)+len(t.plan.Sessions)) {
+		workers.Go(func() {
+			for {
+				next, ok := t.tasks.next()
+				if !ok {
+					return
+				}
+				next(ctx)
+				t.tasks.done()
+			}
+		})
+	}
+	t.tasks.done()
+	workers.Wait()
+}
+
+// retryLater schedules a retry for the end of the scan of the target. It returns false when the
+// error is no reason for one, or when the end has come.
+func (t *targetScan) retryLater(err error, retry task) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last || !sender.Unanswered(err) && !errors.Is(err, sender.ErrSilent) {
+		return false
+	}
+	t.retries = append(t.retries, retry)
+	return true
+}
+
+// recovered says whether the host of the target was in doubt and is there again.
+func (t *targetScan) recovered() bool { return t.run.hostOf(t.address.HostPort()).Recovered() }
+
+// start queues all requests and sessions that need not wait for another response. Blocks that need
+// TLS are over at once on plain http.
+func (t *targetScan) start() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, bound := range t.run.programs {
+		switch {
+		case t.left[i] < 0:
+		case !t.runs(i):
+			if t.run.notGlobal(i) {
+				t.checkpoint(i)
+			}
+		case bound.Wrong != "":
+			t.report.cells.Set(i, Skipped, bound.Wrong)
+			t.checkpoint(i)
+		case !bound.Plain:
+			t.left[i] = 1 // the session as a whole
+		default:
+			t.expect(i, bound)
+		}
+	}
+	for n := range t.plan.Requests {
+		if t.wantsNow(&t.plan.Requests[n]) {
+			t.queue(n)
+		}
+	}
+	for _, i := range t.plan.Sessions {
+		if t.left[i] > 0 {
+			t.tasks.add(func(ctx context.Context) { t.session(ctx, i, nil) })
+		}
+	}
+}
+
+// expect counts the entries of a plain program. The caller holds mu.
+func (t *targetScan) expect(i int, bound *program.Bound) {
+	for j := range bound.Blocks {
+		if b := &bound.Blocks[j]; !t.idle(b) {
+			t.left[i] += len(b.Entries)
+			if b.Stops() {
+				t.stops[[2]int{i, j}] = &stopping{result: map[int]result{}}
+			}
+		}
+	}
+	if t.left[i] == 0 {
+		t.checkpoint(i)
+	}
+}
+
+// idle says whether a block has nothing to do on the target.
+func (t *targetScan) idle(b *program.Block) bool { return b.NeedsTLS && t.address.Scheme != "https" }
+
+// wantsNow says whether a request is to be sent at once: some entry wants it that does not have to
+// wait for another response first. The caller holds mu.
+func (t *targetScan) wantsNow(r *plan.Request) bool {
+	for _, e := range r.Starters {
+		if t.left[e.Program] > 0 {
+			return true
+		}
+	}
+	for _, e := range r.Entries {
+		if t.left[e.Program] > 0 && !t.idle(t.block(e)) && (e.Entry == 0 || !t.block(e).Stops()) {
+			return true
+		}
+	}
+	return false
+}
+
+// queue queues a request of the plan, once. The caller holds mu.
+func (t *targetScan) queue(n int) {
+	if !t.queued[n] {
+		t.queued[n] = true
+		t.tasks.add(func(ctx context.Context) { t.request(ctx, n) })
+	}
+}
+
+// take records the result of an entry and returns the events that are certain now. The caller
+// holds mu.
+func (t *targetScan) take(e plan.Entry, got result) []Event {
+	if t.left[e.Program] <= 0 || t.idle(t.block(e)) {
+		return nil
+	}
+	s := t.stops[[2]int{e.Program, e.Block}]
+	if s == nil {
+		t.record(e.Program, got.End)
+		return got.events
+	}
+	if s.over || e.Entry < s.next {
+		return nil
+	}
+	s.result[e.Entry] = got
+	var events []Event
+	entries := len(t.block(e).Entries)
+	for !s.over && s.next < entries {
+		one, ok := s.result[s.next]
+		if !ok { // possibly not requested yet
+			t.queue(t.plan.RequestOf[plan.Entry{Program: e.Program, Block: e.Block, Entry: s.next}])
+			break
+		}
+		delete(s.result, s.next)
+		events = append(events, one.events...)
+		s.next++
+		if one.matched {
+			s.over = true
+			t.left[e.Program] -= entries - s.next
+		}
+		t.record(e.Program, one.End)
+	}
+	return events
+}
+
+// record counts the result of one entry. The caller holds mu.
+func (t *targetScan) record(program int, end coverage.End) {
+	t.left[program]--
+	t.report.cells.Set(program, end.State, end.Reason)
+}
+
+// matchedBy records that a program has matched. The caller holds mu.
+func (t *targetScan) matchedBy(i, events int) {
+	if t.run.times[i].events.Add(int64(events)); t.matched[i] {
+		return
+	}
+	t.matched[i] = true
+	if s := t.run.programs[i].Info.Severity; s == "low" || s == "medium" || s == "high" || s == "critical" {
+		t.severe++
+	}
+}
+
+func (t *targetScan) block(e plan.Entry) *program.Block {
+	return &t.run.programs[e.Program].Blocks[e.Block]
+}
+
+// panicked is the end of a cell whose template made the engine panic.
+func panicked(cause any) coverage.End {
+	return coverage.End{State: Failed, Reason: fmt.Sprintf("the template cannot be run: %v", cause)}
+}
