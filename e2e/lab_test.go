@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/lab/apps"
 )
 
@@ -26,12 +26,12 @@ const labInstruction = "Run a full security check of %s and report every weaknes
 // classes are the CWE ids of our templates, by template.
 func classes(t *testing.T) map[string][]string {
 	t.Helper()
-	templates, err := catalog.Starter()
+	_, programs, err := templates.Starter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string][]string{}
-	for _, tmpl := range templates {
+	for _, tmpl := range programs {
 		if c := tmpl.Info.Classification; c != nil {
 			out[tmpl.ID] = c.CWEID
 		}

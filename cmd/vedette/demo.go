@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
 // demoInstruction is the task of the demo; %s is the weak site.
@@ -37,7 +38,7 @@ func demo(cmd *cobra.Command, once bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	site := httptest.NewServer(app.WeakSite())
+	site := httptest.NewServer(weaksite.New(1))
 	defer site.Close()
 
 	c, _, err := app.Load(map[string]any{"data_dir": dir, "listen": "127.0.0.1:0"}, nil, "")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 func newConfig() *cobra.Command {
@@ -94,8 +95,8 @@ func newDoctor() *cobra.Command {
 			}
 			return err
 		}))
-		_, problems, err := app.Templates(cmd.Context())
-		check("the starter catalogue compiles", errors.Join(append(problems, err)...))
+		_, _, err = templates.Starter()
+		check("the starter catalogue compiles", err)
 		if failed != nil {
 			return silent{exitError}
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 func newScan() *cobra.Command {
@@ -146,7 +146,7 @@ func (f *scanFlags) engineConfig(to *aims) (engine.Config, error) {
 }
 
 // scan is what is run, and the open file of --resume, if there is one.
-func (f *scanFlags) scan(to *aims, chosen *app.Selection, sink *sink) (engine.Scan, *os.File, error) {
+func (f *scanFlags) scan(to *aims, chosen *templates.Selection, sink *sink) (engine.Scan, *os.File, error) {
 	scan := engine.Scan{
 		Targets: to.targets, Programs: chosen.Programs, Workflows: chosen.Workflows, OnEvent: sink.write,
 		SelfContained: f.load.Allow.SelfContained, GlobalMatchers: f.load.Allow.GlobalMatchers,

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 // sink takes the findings of a scan and prints them.
@@ -208,7 +208,7 @@ func acts(r rune) bool {
 
 // unmatched prints an event for each template that did not match on a target, and why it
 // was not tested where it was not.
-func (s *sink) unmatched(r *engine.Report, chosen *app.Selection) {
+func (s *sink) unmatched(r *engine.Report, chosen *templates.Selection) {
 	known := map[string]engine.Event{}
 	for _, p := range chosen.Programs {
 		known[p.ID] = engine.Event{Info: p.Info, TemplatePath: p.Path}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -19,7 +18,7 @@ const maxProblems = 10
 
 // choose loads and compiles the templates that the flags pick, and tells what became of
 // the others.
-func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*app.Selection, error) {
+func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Selection, error) {
 	f.program.Excluded = excludedMatchers(f.matchers)
 	s, err := f.selectTemplates(ctx)
 	if param := paramOf(err); param != "" {
@@ -38,25 +37,25 @@ func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*app.Selection,
 
 // selectTemplates loads what --templates and --workflows name: workflows run only when
 // they are named as such.
-func (f *scanFlags) selectTemplates(ctx context.Context) (*app.Selection, error) {
+func (f *scanFlags) selectTemplates(ctx context.Context) (*templates.Selection, error) {
 	o := f.load
 	o.Paths, o.Roots = f.templates, f.roots()
 	if len(f.templates)+len(f.workflows) == 0 && f.folder != "" {
 		o.Paths = []string{f.folder}
 	}
-	s := new(app.Selection)
+	s := new(templates.Selection)
 	if len(f.workflows) == 0 || len(o.Paths) > 0 {
 		if !slices.ContainsFunc(o.Filter.Type, func(kind string) bool { return strings.HasPrefix(kind, "workflow") }) {
 			o.Filter.ExcludeType = append(slices.Clone(o.Filter.ExcludeType), "workflow")
 		}
 		var err error
-		if s, err = app.Select(ctx, o, f.program); err != nil {
+		if s, err = templates.Select(ctx, o, f.program); err != nil {
 			return nil, err
 		}
 	}
 	if len(f.workflows) > 0 {
 		o.Paths, o.Filter, o.IgnoredToo = f.workflows, templates.Filter{Type: []string{"workflow"}}, true
-		more, err := app.Select(ctx, o, f.program)
+		more, err := templates.Select(ctx, o, f.program)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +84,7 @@ func excludedMatchers(texts []string) func(template, matcher string) bool {
 }
 
 // tellSelection says how many templates do not run, and why.
-func tellSelection(talk io.Writer, s *app.Selection) {
+func tellSelection(talk io.Writer, s *templates.Selection) {
 	for i, r := range s.Refused {
 		if i == maxProblems {
 			fmt.Fprintf(talk, "… and %d more; see 'vedette templates validate'\n", len(s.Refused)-maxProblems)

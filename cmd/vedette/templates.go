@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 func newTemplates() *cobra.Command {
@@ -38,15 +40,16 @@ func newTemplates() *cobra.Command {
 			}
 			return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 		}
-		programs, problems, err := app.Templates(cmd.Context(), args...)
-		for _, problem := range problems {
-			fmt.Fprintln(cmd.ErrOrStderr(), printable(plain(problem)))
-		}
+		o := templates.Options{Paths: args, IgnoredToo: true, Allow: templates.AllowAll()}
+		s, err := templates.Select(cmd.Context(), o, program.Options{})
 		if err != nil {
 			return err
 		}
-		rows := make([]templateRow, len(programs))
-		for i, p := range programs {
+		for _, problem := range s.Problems() {
+			fmt.Fprintln(cmd.ErrOrStderr(), printable(plain(problem)))
+		}
+		rows := make([]templateRow, len(s.Programs))
+		for i, p := range s.Programs {
 			rows[i] = templateRow{p.ID, p.Info.Name, string(p.Info.Severity), p.Info.Tags, p.Path}
 		}
 		return listTemplates(cmd.OutOrStdout(), rows, *output == "json")

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
@@ -78,22 +77,18 @@ type validation struct {
 	verdicts []verdict
 }
 
-// judge loads everything twice: fuzzing templates run alone.
+// judge loads and compiles everything.
 func judge(ctx context.Context, o templates.Options) (*validation, error) {
 	v := &validation{seen: map[string]bool{}, verdicts: []verdict{}}
-	o.IgnoredToo, o.Allow = true, app.AllTemplates()
-	for _, fuzzing := range []bool{false, true} {
-		o.Allow.DAST = fuzzing
-		s, err := app.Select(ctx, o, program.Options{})
-		if err != nil {
-			return nil, err
-		}
+	o.IgnoredToo, o.Allow = true, templates.AllowAll()
+	s, err := templates.Select(ctx, o, program.Options{})
+	if err == nil {
 		v.take(s)
 	}
-	return v, nil
+	return v, err
 }
 
-func (v *validation) take(s *app.Selection) {
+func (v *validation) take(s *templates.Selection) {
 	for _, p := range s.Programs {
 		v.add(verdict{Path: p.Path})
 	}
@@ -108,7 +103,6 @@ func (v *validation) take(s *app.Selection) {
 	}
 	for _, skip := range s.Skipped {
 		switch skip.Reason {
-		case templates.SkippedFuzzing, templates.SkippedNotFuzzing: // the other pass judges it
 		case templates.SkippedDuplicate:
 			v.add(verdict{skip.Path, "duplicate", skip.Path + ": another template has its id", "id"})
 		default:

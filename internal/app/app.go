@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -124,10 +123,6 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
-	templates, err := catalog.Starter()
-	if err != nil {
-		return err
-	}
 	if a.catalog, err = openCatalog(ctx, a.db, webhooks, a.logger); err != nil {
 		return fmt.Errorf("starter templates: %w", err)
 	}
@@ -148,8 +143,8 @@ func (a *App) join(ctx context.Context) error {
 	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, jobs.CheckEnumeration(a.settings), a.logger)
 	a.Findings = finding.New(a.db, a.queue)
-	a.Scans = scan.New(a.db, a.queue, a.Findings, jobs.Source(a.catalog, a.settings), a.logger)
-	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Content: platform.AssetContent}, a.logger)
+	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, jobs.ScanSettings(a.settings), a.logger)
+	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets}, a.logger)
 	a.tickets = jobs.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
@@ -158,7 +153,7 @@ func (a *App) join(ctx context.Context) error {
 		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: jobs.Discovery{
 			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks, Ports: discover.NewPace(a.config.PortRate), Queries: discover.NewPace(a.config.QueryRate),
 		},
-		Templates: templates, Catalog: a.catalog, Settings: a.settings, Notices: notification.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
+		Catalog: a.catalog, Settings: a.settings, Notices: notification.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}
@@ -166,22 +161,10 @@ func (a *App) join(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	kit := rest.Config{
 		Accounts: a.Accounts, Logger: a.logger, Metrics: rest.NewMetrics(registry), MaxBody: a.config.MaxBody,
-		Rate: a.config.APIRate, Burst: a.config.APIBurst, After: a.keepDeed,
+		Rate: a.config.APIRate, Burst: a.config.APIBurst, Audit: a.audit,
 	}
 	a.handler, err = a.routes(kit, registry, hooks, webhooks)
 	return err
-}
-
-// keepDeed writes what a request did into the audit log.
-func (a *App) keepDeed(ctx context.Context, d rest.Deed) error {
-	e := audit.Entry{
-		ID: d.ID, TeamID: d.Caller.TeamID, UserID: d.Caller.UserID, Email: d.Caller.Email, Action: d.Operation, Object: d.Object,
-		Method: d.Method, Path: d.Path, Status: d.Status, IP: d.IP, Source: audit.Platform,
-	}
-	if d.ByKey {
-		e.Source = audit.API
-	}
-	return a.audit.Add(ctx, e)
 }
 
 // openBox opens the key that seals secrets.

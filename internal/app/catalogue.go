@@ -7,7 +7,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
-	"github.com/vedette-sec/vedette/internal/jobs"
 )
 
 // TemplateSource is where a command takes templates from.
@@ -57,7 +56,7 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 
 // openCatalog opens the catalogue, which has at least the starter set.
 func openCatalog(ctx context.Context, d *db.DB, guard *netguard.Guard, logger *slog.Logger) (*catalog.Catalog, error) {
-	all := catalog.New(d, catalog.Config{Judge: jobs.Judge, Guard: guard})
+	all := catalog.New(d, catalog.Config{Guard: guard})
 	report, err := all.ImportStarter(ctx)
 	if err == nil && !report.Unchanged {
 		logger.InfoContext(ctx, "starter templates", "total", report.Total, "new", report.New, "updated", report.Updated, "removed", report.Removed)

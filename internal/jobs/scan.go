@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -139,11 +140,11 @@ func note(ledger *scan.Ledger, chunk *scan.Chunk, report *engine.Report, program
 func (w worker) programsOf(ctx context.Context, chunk *scan.Chunk, ledger *scan.Ledger) (programs []*program.Program, at []int, err error) {
 	inline := map[string]*program.Program{}
 	for _, in := range chunk.Inline {
-		if p, err := compile(in.Name, []byte(in.Contents)); err == nil {
+		if _, p, err := templates.Compile(in.Name, []byte(in.Contents), nil); err == nil {
 			inline[p.ID] = p
 		}
 	}
-	known, err := w.compiled.find(ctx, chunk.TeamID, chunk.Templates)
+	known, err := w.Catalog.Programs(ctx, chunk.TeamID, chunk.Templates)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +155,7 @@ func (w worker) programsOf(ctx context.Context, chunk *scan.Chunk, ledger *scan.
 		}
 		if p == nil {
 			state, why := engine.Failed, "the template is not in the catalogue any more"
-			if err := known[id].err; err != nil {
+			if err := known[id].Err; err != nil {
 				state, why = engine.Skipped, errs.From(err).Message
 			}
 			for i := range chunk.Targets {
@@ -276,7 +277,7 @@ func (w worker) look(ctx context.Context, teamID string, f finding.Finding) (fin
 	cannot := func(why string) (finding.RetestResult, error) {
 		return finding.RetestResult{State: finding.RetestFailed, Note: why}, nil
 	}
-	known, err := w.compiled.find(ctx, teamID, []string{f.TemplateID})
+	known, err := w.Catalog.Programs(ctx, teamID, []string{f.TemplateID})
 	if err != nil {
 		return finding.RetestResult{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -36,7 +37,7 @@ type choice struct {
 }
 
 // keeps reports whether a template is wanted.
-func (c choice) keeps(t scan.Template) bool {
+func (c choice) keeps(t catalog.Known) bool {
 	if shares(c.includeTags, t.Tags) {
 		return true
 	}
@@ -51,7 +52,7 @@ func shares(list, tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(list, strings.ToLower(tag)) })
 }
 
-func named(patterns []string, t scan.Template) bool {
+func named(patterns []string, t catalog.Known) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		for _, id := range []string{t.ID, t.WrittenID} {
 			if ok, err := path.Match(pattern, strings.ToLower(id)); ok && err == nil {
@@ -280,7 +281,7 @@ func (o options) config() engine.Config {
 }
 
 // keeps reports whether all configurations want a template.
-func (o options) keeps(t scan.Template) bool {
+func (o options) keeps(t catalog.Known) bool {
 	return !slices.ContainsFunc(o.choices, func(c choice) bool { return !c.keeps(t) })
 }
 
@@ -316,14 +317,13 @@ func (o *options) readSet(text []byte) error {
 
 // inSet reports whether a template set has a template. One that must be named is in those
 // that say its id.
-func (o options) inSet(t scan.Template) bool {
+func (o options) inSet(t catalog.Known) bool {
 	return slices.ContainsFunc(o.sets, func(c choice) bool { return c.keeps(t) && (!t.Named || named(c.ids, t)) })
 }
 
-// settingsOf is scan.Source's word on configurations: each that a scan names must be the
-// team's, those of the engine say which templates they leave in, and template sets which
-// there are.
-func settingsOf(settings *setting.Settings) func(ctx context.Context, teamID string, c scan.Config) (scan.Choice, error) {
+// ScanSettings reads the configurations of scans: each that a scan names must be the team's,
+// those of the engine say which templates they leave in, and template sets which there are.
+func ScanSettings(settings *setting.Settings) scan.Settings {
 	return func(ctx context.Context, teamID string, c scan.Config) (scan.Choice, error) {
 		for _, named := range []struct {
 			kind  setting.Type

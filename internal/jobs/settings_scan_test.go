@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -100,11 +101,11 @@ func TestScanNamesConfigurationsOfItsTeam(t *testing.T) {
 		if ids != "" {
 			c.ScanConfigIDs = []string{ids}
 		}
-		choice, err := settingsOf(o.settings)(o.ctx, caller.TeamID, c)
+		choice, err := ScanSettings(o.settings)(o.ctx, caller.TeamID, c)
 		if err != nil || (choice.InSet != nil) != want {
 			t.Fatalf("%q: %v, %v", ids, choice.InSet != nil, err)
 		}
-		if want && (!choice.InSet(scan.Template{Severity: "critical"}) || choice.InSet(scan.Template{Severity: "high"}) || choice.InSet(scan.Template{Severity: "critical", Named: true})) {
+		if want && (!choice.InSet(catalog.Known{Severity: "critical"}) || choice.InSet(catalog.Known{Severity: "high"}) || choice.InSet(catalog.Known{Severity: "critical", Named: true})) {
 			t.Error("a set of critical templates has others")
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -41,14 +41,14 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%+v", o.scan)
 	}
 	for _, c := range []struct {
-		t    scan.Template
+		t    catalog.Known
 		want bool
 	}{
-		{scan.Template{ID: "a", Tags: []string{"rce"}, Severity: "high"}, true},
-		{scan.Template{ID: "a", Tags: []string{"CVE"}, Severity: "high"}, true},
-		{scan.Template{ID: "a", Tags: []string{"cve"}, Severity: "low"}, false},
-		{scan.Template{ID: "a", Tags: []string{"xss"}, Severity: "high"}, false},
-		{scan.Template{ID: "id", WrittenID: "X-1", Tags: []string{"cve"}, Severity: "high"}, false},
+		{catalog.Known{ID: "a", Tags: []string{"rce"}, Severity: "high"}, true},
+		{catalog.Known{ID: "a", Tags: []string{"CVE"}, Severity: "high"}, true},
+		{catalog.Known{ID: "a", Tags: []string{"cve"}, Severity: "low"}, false},
+		{catalog.Known{ID: "a", Tags: []string{"xss"}, Severity: "high"}, false},
+		{catalog.Known{ID: "id", WrittenID: "X-1", Tags: []string{"cve"}, Severity: "high"}, false},
 	} {
 		if o.keeps(c.t) != c.want {
 			t.Errorf("%+v is kept: %v", c.t, !c.want)

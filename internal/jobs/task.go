@@ -161,7 +161,7 @@ func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, budget 
 	c := tools.Config{
 		Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Keep: w.keeper(run.Task), Inventory: w.inventoryOf(run.Task), Secrets: secrets, Logger: w.Logger,
 	}
-	for i, t := range w.Templates {
+	for i, t := range w.starter {
 		if tools.Within(boundary.Doc, t) {
 			c.Programs = append(c.Programs, w.programs[i])
 		}

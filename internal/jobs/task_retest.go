@@ -86,15 +86,9 @@ func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, tu
 // shower is the program that shows an issue again, and the digest of its text; nil when it
 // is gone.
 func (w worker) shower(ctx context.Context, teamID string, m *task.Means) (*program.Program, string, error) {
-	texts, err := w.Catalog.Texts(ctx, teamID, []string{m.TemplateID})
-	if err != nil {
-		return nil, "", err
-	}
-	text, ok := texts[m.TemplateID]
-	if !ok {
-		return nil, "", nil
-	}
-	return w.compiled.one(text).Program, text.Digest, nil
+	known, err := w.Catalog.Programs(ctx, teamID, []string{m.TemplateID})
+	p := known[m.TemplateID]
+	return p.Program, p.Digest, err
 }
 
 func (w worker) giveUpRetestIssue(ctx context.Context, tx *db.Tx, job queue.Job[task.RetestArgs], cause error) error {

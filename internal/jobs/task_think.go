@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
@@ -266,15 +267,18 @@ func (w worker) templates(teamID string) (ts tools.Templates) {
 		return text.Data, nil
 	}
 	ts.Find = func(ctx context.Context, ids []string) (map[string]*program.Program, error) {
-		found, err := w.compiled.find(ctx, teamID, ids)
+		found, err := w.Catalog.Programs(ctx, teamID, ids)
 		out := make(map[string]*program.Program, len(found))
 		for id, m := range found {
-			if m.err == nil {
+			if m.Err == nil {
 				out[id] = m.Program
 			}
 		}
 		return out, err
 	}
-	ts.Compile = func(text string) (*program.Program, error) { return compile("task.yaml", []byte(text)) }
+	ts.Compile = func(text string) (*program.Program, error) {
+		_, p, err := templates.Compile("task.yaml", []byte(text), nil)
+		return p, err
+	}
 	return ts
 }

@@ -5,7 +5,6 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -31,6 +30,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/probe"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
@@ -52,8 +52,7 @@ type Deps struct {
 	Assets       *asset.Assets
 	Enumerations *enumeration.Enumerations
 	Discovery    Discovery
-	Templates    []*syntax.Template // of agent tasks
-	Catalog      *catalog.Catalog   // of scans
+	Catalog      *catalog.Catalog // of scans
 	Settings     *setting.Settings
 	Notices      *notification.Notices
 	Alerts       *alert.Sender
@@ -66,24 +65,21 @@ type Deps struct {
 
 type worker struct {
 	Deps
+	starter      []*syntax.Template // and their programs, for tasks
 	programs     []*program.Program
-	compiled     *programs
 	turns        *turns
 	client       *http.Client // of the sources of enumerations
 	fingerprints *probe.Fingerprints
 	cameras      *probe.Cameras
 }
 
-// Register tells the queue who does which job. It fails when a template does not compile.
+// Register tells the queue who does which job. It fails when a starter template does not compile.
 func Register(q *queue.Queue, d Deps) error {
-	w := worker{Deps: d, compiled: &programs{catalog: d.Catalog, made: map[string]made{}}, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2))}
-	for _, t := range d.Templates {
-		p, err := program.Compile(t)
-		if err != nil {
-			return fmt.Errorf("template %s: %w", t.ID, err)
-		}
-		w.programs = append(w.programs, p)
+	starter, programs, err := templates.Starter()
+	if err != nil {
+		return err
 	}
+	w := worker{Deps: d, starter: starter, programs: programs, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2))}
 	w.handleScans(q)
 	w.handleDomains(q)
 	w.handleEnumerations(q)

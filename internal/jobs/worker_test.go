@@ -79,11 +79,7 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	}
 	hooks := hook.New(d, &netguard.Guard{}, logger)
 	tasks := task.New(d, q, accounts, hooks, logger)
-	templates, err := catalog.Starter()
-	if err != nil {
-		t.Fatal(err)
-	}
-	templatesKept := catalog.New(d, catalog.Config{Judge: Judge})
+	templatesKept := catalog.New(d, catalog.Config{})
 	if _, err := templatesKept.ImportStarter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +97,10 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	extensions := extension.New(d, box, extension.Config{Guard: loopback(), Secrets: secrets})
 	settings := setting.New(d, box, Kinds(loopback()))
 	findings := finding.New(d, q)
-	scans := scan.New(d, q, findings, Source(templatesKept, settings), logger)
+	scans := scan.New(d, q, findings, templatesKept, ScanSettings(settings), logger)
 	assets := asset.New(d, q, nil, settings)
 	enumerations := enumeration.New(d, q, assets, CheckEnumeration(settings), logger)
-	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Templates: templates, Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: Tickets{findings, settings, tracker.New(loopback())}, Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {

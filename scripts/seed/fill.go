@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -29,13 +32,34 @@ func open(ctx context.Context, d *db.DB) (*seeder, error) {
 	if err != nil {
 		return nil, err
 	}
-	var catalogue []scan.Template
-	for i := range 40 {
-		catalogue = append(catalogue, scan.Template{ID: "weakness-" + strconv.Itoa(i), Path: "http/weakness-" + strconv.Itoa(i) + ".yaml", Severity: "low", Requests: 1 + i%3})
+	templates := catalog.New(d, catalog.Config{})
+	if err := importTemplates(ctx, templates); err != nil {
+		return nil, err
 	}
 	findings := finding.New(d, q)
-	source := scan.Source{Catalogue: func(context.Context, string) ([]scan.Template, error) { return catalogue, nil }}
-	return &seeder{scan.New(d, q, findings, source, nil), findings, time.Now().UTC()}, nil
+	return &seeder{scan.New(d, q, findings, templates, nil, nil), findings, time.Now().UTC()}, nil
+}
+
+// importTemplates fills the public set with 40 templates of one to three requests.
+func importTemplates(ctx context.Context, into *catalog.Catalog) error {
+	folder, err := os.MkdirTemp("", "seed-templates-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	for i := range 40 {
+		id := "weakness-" + strconv.Itoa(i)
+		text := "id: " + id + "\ninfo: {name: Weakness, author: seed, severity: low}\nhttp:\n  - path:\n"
+		for k := range 1 + i%3 {
+			text += fmt.Sprintf("      - '{{BaseURL}}/%d/%d'\n", i, k)
+		}
+		text += "    matchers: [{type: status, status: [200]}]\n"
+		if err := os.WriteFile(filepath.Join(folder, id+".yaml"), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	_, err = into.Import(ctx, catalog.Source{From: folder, Tag: "seed"})
+	return err
 }
 
 // Of each twenty scans one only waits, one was stopped before it found anything, four ran

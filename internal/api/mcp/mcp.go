@@ -1,10 +1,9 @@
-// Package mcp is the door for other people's agents: the Model Context Protocol over
-// streamable HTTP at /mcp. Its tools call the slices with the caller in the context, so
-// that teams, roles, scopes and caps hold as they do at the other doors.
+// Package mcp serves other people's agents: the Model Context Protocol over streamable HTTP at
+// /mcp. Its tools call the services with the caller in the context, so that teams, roles, scopes
+// and caps hold as they do in the other APIs.
 //
-// It keeps no sessions: each request proves who sends it, holds one message, and is
-// answered with JSON. What a tool did is in the log, the metrics and the audit log under
-// the name mcp.TOOL.
+// It keeps no sessions: each request authenticates, holds one message, and is answered with
+// JSON. What a tool did is in the log, the metrics and the audit log under the name mcp.TOOL.
 package mcp
 
 import (
@@ -28,7 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Path is where the door is mounted.
+// Path is where the endpoint is mounted.
 const Path = "/mcp"
 
 const (
@@ -53,7 +52,7 @@ func shape(_ int, e *errs.Error, id string) any {
 	return Error{Error: e.Message, Code: e.Code, ErrorID: id, Kind: string(e.Kind), Message: e.Message}
 }
 
-// Deps is what the door speaks for.
+// Deps are the services that the tools call.
 type Deps struct {
 	Tasks        *task.Tasks
 	Scans        *scan.Scans
@@ -68,21 +67,11 @@ type surface struct {
 	Deps
 	server  *sdk.Server
 	handler http.Handler
-	changes map[string]bool // operations that change something
 }
 
-// New makes the door with all its tools.
+// New makes the endpoint with all its tools.
 func New(c rest.Config, d Deps) *rest.API {
-	s := &surface{Deps: d, changes: map[string]bool{}}
-	if after := c.After; after != nil {
-		// Every message is a POST: only what a tool changed is worth an entry.
-		c.After = func(ctx context.Context, deed rest.Deed) error {
-			if !s.changes[deed.Operation] {
-				return nil
-			}
-			return after(ctx, deed)
-		}
-	}
+	s := &surface{Deps: d}
 	s.API = rest.New(rest.Surface{Name: "mcp", Title: "Vedette MCP server", Version: version, Shape: shape, ErrorType: Error{}}, c)
 	s.server = sdk.NewServer(&sdk.Implementation{Name: "vedette", Title: "Vedette", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
@@ -99,7 +88,11 @@ func New(c rest.Config, d Deps) *rest.API {
 	s.findings()
 	s.scans()
 	s.tasks()
-	rest.Register(s.API, rest.Op{Operation: huma.Operation{OperationID: "mcp", Method: http.MethodPost, Path: Path, Summary: "One message of the Model Context Protocol", SkipValidateBody: true}}, s.serve)
+	// Every message is a POST: only a call of a tool that changes something gets an audit entry.
+	rest.Register(s.API, rest.Op{Unaudited: true, Operation: huma.Operation{
+		OperationID: "mcp", Method: http.MethodPost, Path: Path,
+		Summary: "One message of the Model Context Protocol", SkipValidateBody: true,
+	}}, s.serve)
 	return s.API
 }
 

@@ -32,13 +32,10 @@ type ToolError struct {
 	Param   string `json:"param,omitempty"` // the argument at fault
 }
 
-// offer adds a tool. Its arguments are checked against the schema that In has; an error of
-// the house becomes an error of the tool, with its code and message.
+// offer adds a tool. Its arguments are checked against the schema that In has; an
+// errs.Error becomes an error of the tool, with its code and message.
 func offer[In, Out any](s *surface, t tool, call func(context.Context, In) (Out, error)) {
 	operation, open := prefix+t.name, t.changes
-	if t.changes {
-		s.changes[operation] = true
-	}
 	destructive := false
 	sdk.AddTool(s.server, &sdk.Tool{Name: t.name, Title: t.title, Description: t.words, Annotations: &sdk.ToolAnnotations{
 		Title: t.title, ReadOnlyHint: !t.changes, DestructiveHint: &destructive, OpenWorldHint: &open,
@@ -47,11 +44,11 @@ func offer[In, Out any](s *surface, t tool, call func(context.Context, In) (Out,
 		defer cancel()
 		out, err := guarded(ctx, s, in, call)
 		if err == nil {
-			rest.Did(ctx, operation, http.StatusOK)
+			rest.Did(ctx, operation, http.StatusOK, t.changes)
 			return nil, out, nil
 		}
 		e := errs.From(err)
-		rest.Did(ctx, operation, e.Kind.Status())
+		rest.Did(ctx, operation, e.Kind.Status(), t.changes)
 		if e.Kind == errs.Internal {
 			s.Logger.ErrorContext(ctx, "a tool failed", "tool", t.name, "error", err)
 		}

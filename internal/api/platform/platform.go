@@ -4,9 +4,14 @@ package platform
 
 import (
 	"context"
-	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/platform/assets"
+	"github.com/vedette-sec/vedette/internal/api/platform/exports"
+	"github.com/vedette-sec/vedette/internal/api/platform/findings"
+	"github.com/vedette-sec/vedette/internal/api/platform/scans"
+	"github.com/vedette-sec/vedette/internal/api/platform/team"
+	"github.com/vedette-sec/vedette/internal/api/platform/templates"
+
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -21,7 +26,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // Prefixes are where the surface is mounted.
@@ -62,91 +66,18 @@ type Deps struct {
 	Notices *notification.Notices
 }
 
-type surface struct {
-	*rest.API
-	Deps
-}
-
 // New makes the surface with all its operations.
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
-	s := surface{rest.New(rest.Surface{
-		Name: "platform", Title: "Vedette platform API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
+	api := rest.New(rest.Surface{
+		Name: "platform", Title: "Vedette platform API", Version: version, Servers: servers,
+		Shape: shape, ErrorType: Error{},
 		About: "Templates, scans, assets and findings, as programs use them. A query parameter that comes several times counts as one with commas.",
-	}, c), d}
-	s.keys()
-	s.user()
-	s.teams()
-	s.members()
-	s.auditLog()
-	s.alertLog()
-	s.configs()
-	s.severities()
-	s.domains()
-	s.findings()
-	s.tickets()
-	s.exports()
-	s.scans()
-	s.enumerations()
-	s.assets()
-	s.templates()
-	return s.API
-}
-
-// op is an operation of the surface; statuses are the errors it can answer besides those
-// that every operation has.
-func op(id, method, path, tag, summary string, statuses ...int) rest.Op {
-	return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: statuses}}
-}
-
-// Window is the part of a list that was asked for.
-type Window struct {
-	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Items to return at most."`
-	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
-}
-
-func (w Window) page() page.Window { return page.Window{Offset: w.Offset, Limit: w.Limit} }
-
-// keyAnswer is the platform's answer about an API key.
-type keyAnswer struct {
-	Message string `json:"message" doc:"What was done, or is known, in words."`
-	APIKey  string `json:"api_key" doc:"The key's value where it was just made; otherwise a mask: a key is shown once."`
-}
-
-type message struct {
-	Message string `json:"message" doc:"What was done, in words."`
-}
-
-// maskedKey stands where the value of an existing key would be.
-const maskedKey = "svc_sk_********************************"
-
-func (s surface) keys() {
-	const path, tag = "/v1/user/apikey", "User"
-	type output struct{ Body keyAnswer }
-	rest.Register(s.API, op("get-api-key", http.MethodGet, path, tag, "Whether you have an API key; its value is not shown again", 404),
-		func(ctx context.Context, _ *struct{}) (*output, error) {
-			_, err := s.Accounts.FindKey(ctx)
-			return &output{keyAnswer{"You have an API key. Its value was shown when it was made.", maskedKey}}, err
-		})
-	rest.Register(s.API, op("create-api-key", http.MethodPost, path, tag, "Create your API key, or learn that you have one"),
-		func(ctx context.Context, in *struct {
-			Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
-		}) (*output, error) {
-			if err := s.Accounts.Challenge(ctx, in.Token, ""); err != nil {
-				return nil, err
-			}
-			key, err := s.Accounts.CreateKey(ctx)
-			if errs.Is(err, errs.Conflict) {
-				return &output{keyAnswer{"You have an API key. Rotate it to get a new value.", maskedKey}}, nil
-			}
-			return &output{keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}}, err
-		})
-	rest.Register(s.API, op("rotate-api-key", http.MethodPost, path+"/rotate", tag, "Give your API key a new value; the old one is void at once", 404),
-		func(ctx context.Context, _ *struct{}) (*output, error) {
-			key, err := s.Accounts.RotateKey(ctx)
-			return &output{keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}}, err
-		})
-	rest.Register(s.API, op("delete-api-key", http.MethodDelete, path, tag, "Delete your API key; it is void at once", 404),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body message }, error) {
-			return &struct{ Body message }{message{"The API key is deleted."}}, s.Accounts.DeleteKey(ctx)
-		})
+	}, c)
+	team.Register(api, team.Services{Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notices: d.Notices})
+	assets.Register(api, assets.Services{Assets: d.Assets, Enumerations: d.Enumerations, Findings: d.Findings})
+	findings.Register(api, findings.Services{Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Ticket: d.Ticket})
+	scans.Register(api, scans.Services{Scans: d.Scans, Assets: d.Assets, Enumerations: d.Enumerations, Exclusions: d.Exclusions})
+	exports.Register(api, exports.Services{Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations})
+	templates.Register(api, templates.Services{Catalog: d.Catalog})
+	return api
 }

@@ -5,11 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 func TestBothPrefixesAnswerInShape(t *testing.T) {
@@ -21,13 +19,6 @@ func TestBothPrefixesAnswerInShape(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 404 || got.Status != 404 || got.Code != "endpoint_not_found" || got.ErrorID != w.Header().Get("X-Request-Id") {
 			t.Errorf("%s: %d %s", prefix, w.Code, w.Body)
 		}
-	}
-}
-
-// TestMaskIsNoKey: what stands in the place of a key has its length and cannot be one.
-func TestMaskIsNoKey(t *testing.T) {
-	if key := ids.NewKey(); len(maskedKey) != len(key) || ids.IsKey(maskedKey) || !strings.HasPrefix(maskedKey, ids.KeyPrefix) {
-		t.Errorf("the mask is %q, a key %q", maskedKey, key)
 	}
 }
 

@@ -17,13 +17,14 @@ import (
 // RequestIDHeader names the id of a request; error_id and the log carry the same.
 const RequestIDHeader = "X-Request-Id"
 
-// record is what is known of a request while it is answered.
+// record collects what the log, the metrics and the audit log say about a request.
 type record struct {
 	api       *API
 	id        string
 	operation string
 	object    string // the id of what the request is about
-	came      int    // what came of it, where the answer's status does not say; 0: it does
+	unaudited bool   // no audit entry is wanted
+	result    int    // the status to record, where it is not the answer's; 0: it is
 	caller    account.Caller
 	byKey     bool // the caller used their API key
 	err       *errs.Error
@@ -48,11 +49,7 @@ func (a *API) identify(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, rec))
-		out := &statusWriter{
-			ResponseWriter: w,
-			decide:         func(status int) error { return a.decided(r, rec, status) },
-			instead:        func(err error) { a.Fail(w, r, err) },
-		}
+		out := &statusWriter{ResponseWriter: w, api: a, request: r, record: rec}
 		defer func() {
 			took := time.Since(began)
 			a.Metrics.observe(a.Name, rec.operation, out.status, took)
@@ -64,7 +61,7 @@ func (a *API) identify(next http.Handler) http.Handler {
 
 func (a *API) log(r *http.Request, rec *record, status int, took time.Duration) {
 	level := slog.LevelInfo
-	// The path is logged and the query is not: it may hold what is nobody's business.
+	// The path is logged and the query is not: it may hold secrets.
 	attrs := []slog.Attr{
 		slog.String("request_id", rec.id), slog.String("surface", a.Name), slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.String("operation", rec.operation), slog.Int("status", status),
@@ -82,7 +79,7 @@ func (a *API) log(r *http.Request, rec *record, status int, took time.Duration) 
 	a.Logger.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// recoverPanics turns a panic into an internal error: nothing may fall through a door.
+// recoverPanics turns a panic in a handler into an internal error.
 func (a *API) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -103,11 +100,13 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// observe notes which operation the request is for, and what it is about.
-func (a *API) observe(ctx huma.Context, next func(huma.Context)) {
-	rec := recordOf(ctx.Context())
-	rec.operation, rec.object = ctx.Operation().OperationID, named(ctx)
-	next(ctx)
+// observe records which operation the request is for, and the object it names.
+func (a *API) observe(unaudited bool) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		rec := recordOf(ctx.Context())
+		rec.operation, rec.object, rec.unaudited = ctx.Operation().OperationID, named(ctx), unaudited
+		next(ctx)
+	}
 }
 
 func (a *API) before(check func() error) func(huma.Context, func(huma.Context)) {

@@ -1,6 +1,10 @@
-// Package rest is the kit both API surfaces are made from: authentication, limits, the
-// reading of bodies, request ids, logs and metrics, the contract document, and one error
-// inside that each surface shows in its own shape.
+// Package rest is what both HTTP APIs are built with: authentication, rate limits, bounded
+// bodies, request ids, logs, metrics, audit entries and the OpenAPI document. Handlers return
+// one error type, errs.Error; each API renders it in its own shape.
+//
+// A request passes identify (id, log line, audit entry), recoverPanics, and then the middlewares
+// that Register puts before the handler: observe, before, authenticate, limit, the reading of
+// the body, and gather.
 package rest
 
 import (
@@ -16,13 +20,14 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Server is an address under which a surface can be reached, for its contract.
 type Server struct{ URL, Description string }
 
-// Config is what the doors have in common.
+// Config is what the APIs have in common.
 type Config struct {
 	Accounts *account.Accounts
 	Logger   *slog.Logger
@@ -30,9 +35,9 @@ type Config struct {
 	MaxBody  int64    // bytes of a request body; 1 MiB when 0
 	Rate     float64  // calls a second that one key may make on average; 0: no limit
 	Burst    int      // calls it may make at once
-	// After is told what each changing request of a known caller came to, before the
-	// answer leaves; when it fails, the answer is that error. nil: nobody is told.
-	After func(context.Context, Deed) error
+	// Audit gets an entry for each request of a known caller that asked for a change, before
+	// the answer leaves; when that fails, the answer is the error. nil: no entries.
+	Audit *audit.Log
 }
 
 // Surface is what makes one API differ from another.
@@ -126,12 +131,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.Serve
 type Op struct {
 	huma.Operation
 	Auth   Auth
-	Before func() error // refuses before anybody is asked who they are; nil: nothing to refuse
+	Before func() error // refuses before authentication; nil: nothing to refuse
 	Stream bool         // the input embeds a Stream, and reads the body from it
+	// Unaudited requests get no audit entry unless the handler asks for one with Did.
+	Unaudited bool
 }
 
 // Register adds an operation. The handler gets a checked input and a context with the
-// Caller, and returns an output or an error of the house.
+// Caller, and returns an output or an errs.Error.
 func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, error)) {
 	read := a.readBody
 	if op.Stream {
@@ -140,7 +147,7 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		}}
 	}
-	op.Middlewares = append(huma.Middlewares{a.observe, a.before(op.Before), a.authenticate(op.Auth), a.limit, read, a.gather}, op.Middlewares...)
+	op.Middlewares = append(huma.Middlewares{a.observe(op.Unaudited), a.before(op.Before), a.authenticate(op.Auth), a.limit, read, a.gather}, op.Middlewares...)
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)
 	switch op.Auth {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -33,15 +34,8 @@ const (
 
 var sets = []string{StarterSet, EarlySet, PublicSet}
 
-// Judge reads a template as the engine does and says how many requests it sends to one
-// target. file gives the text of a file that the template names. The error is for the
-// template's author and names the line and the key; with a template besides the error, it
-// is well-formed and this build cannot run it.
-type Judge func(path string, text []byte, file func(name string) ([]byte, error)) (t *syntax.Template, requests int, err error)
-
 // Config is what a catalogue is made with.
 type Config struct {
-	Judge Judge
 	Guard *netguard.Guard  // dials for an import from a URL
 	Now   func() time.Time // time.Now when nil
 }
@@ -81,7 +75,8 @@ func dirOf(p string) string {
 // Catalog is the slice.
 type Catalog struct {
 	Config
-	db *db.DB
+	db       *db.DB
+	compiled templates.Cache
 
 	mu      sync.Mutex
 	indexes map[string]*kept // by team; "" is that of the sets

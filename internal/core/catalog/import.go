@@ -13,8 +13,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/vedette-sec/vedette/internal/core/catalog/starter"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
+	"github.com/vedette-sec/vedette/internal/engine/templates/starter"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"golang.org/x/sync/errgroup"
@@ -82,7 +83,7 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 		report.Unchanged, report.Tag = true, known
 		return report, c.db.QueryRow(ctx, `SELECT count(*) FROM template WHERE scope = ?`, set).Scan(&report.Total)
 	}
-	r := reader{judge: c.Judge, files: files, named: map[string][]byte{}}
+	r := reader{files: files, named: map[string][]byte{}}
 	rows, wrong, err := r.all(ctx, found.texts)
 	if err != nil {
 		return report, err
@@ -129,9 +130,8 @@ type row struct {
 	files    map[string]string // the names that it uses for files → their paths in the set
 }
 
-// reader judges the templates of a source.
+// reader reads the templates of a source.
 type reader struct {
-	judge Judge
 	files fs.FS
 
 	mu    sync.Mutex
@@ -173,7 +173,7 @@ func (r *reader) all(ctx context.Context, texts []text) (rows []row, refused []e
 
 func (r *reader) one(t text) (row, error) {
 	out := row{files: map[string]string{}}
-	parsed, requests, err := r.judge(t.path, t.data, func(name string) ([]byte, error) {
+	parsed, program, err := templates.Compile(t.path, t.data, func(name string) ([]byte, error) {
 		at, text, err := r.file(t.path, name)
 		if err == nil {
 			out.files[name] = at
@@ -183,7 +183,9 @@ func (r *reader) one(t text) (row, error) {
 	if err != nil && parsed == nil { // one that only this build cannot run is kept and shown
 		return out, err
 	}
-	out.requests = requests
+	if program != nil {
+		out.requests = program.Requests()
+	}
 	out.Template = Template{ID: parsed.ID, WrittenID: parsed.ID, Path: t.path, Type: parsed.Type(), Info: parsed.Info, Raw: t.data, Digest: parsed.Digest}
 	return out, nil
 }

@@ -15,11 +15,8 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
-	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -42,7 +39,7 @@ func open(t testing.TB, d *db.DB) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.accounts, s.Catalog = accounts, catalog.New(d, catalog.Config{Judge: judge, Now: now})
+	s.accounts, s.Catalog = accounts, catalog.New(d, catalog.Config{Now: now})
 	s.ada, s.eve = s.person(t, "ada@example.com"), s.person(t, "eve@elsewhere.net")
 	return s
 }
@@ -65,35 +62,6 @@ func caller(t testing.TB, ctx context.Context) account.Caller {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// judge is the engine's own word.
-func judge(path string, text []byte, file func(string) ([]byte, error)) (*syntax.Template, int, error) {
-	parsed, err := syntax.Parse(path, text)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, set := range parsed.PayloadSets() {
-		for i := range set.Payloads {
-			p := &set.Payloads[i]
-			if p.File == "" {
-				continue
-			}
-			lines, err := file(p.File)
-			if err != nil {
-				return nil, 0, syntax.Fault(path, p.Line, 0, "payloads", "%v", err)
-			}
-			p.Values = []string{string(lines)}
-		}
-	}
-	p, err := program.Compile(parsed)
-	if err != nil {
-		if errs.From(err).Code == syntax.CodeUnsupported {
-			return parsed, 0, err
-		}
-		return nil, 0, err
-	}
-	return parsed, p.Requests(), nil
 }
 
 // written is the text of a template.

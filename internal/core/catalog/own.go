@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -36,7 +37,7 @@ func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	t, requests, err := c.judgeOwn(n)
+	t, requests, err := checkOwn(n)
 	if err != nil {
 		return Template{}, err
 	}
@@ -66,7 +67,7 @@ func add(ctx context.Context, tx *db.Tx, r row) error {
 // same row with the new text, as long as no person has changed it. Invalid for what Create
 // would refuse.
 func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate) (Template, error) {
-	t, requests, err := c.judgeOwn(n)
+	t, requests, err := checkOwn(n)
 	if err != nil {
 		return Template{}, err
 	}
@@ -94,8 +95,8 @@ func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate
 	return t, err
 }
 
-// judgeOwn reads what a team sent.
-func (c *Catalog) judgeOwn(n NewTemplate) (Template, int, error) {
+// checkOwn reads what a team sent.
+func checkOwn(n NewTemplate) (Template, int, error) {
 	if len(n.Prompt) > maxPrompt {
 		return Template{}, 0, errs.Field("prompt", "prompt must have at most %d bytes.", maxPrompt)
 	}
@@ -106,9 +107,7 @@ func (c *Catalog) judgeOwn(n NewTemplate) (Template, int, error) {
 	if n.Filename != "" && (!fs.ValidPath(n.Filename) || path.Base(n.Filename) != n.Filename || len(n.Filename) > maxPath || !plain(n.Filename)) {
 		return Template{}, 0, errs.Field("filename", "filename must be a name without folders, of at most %d bytes.", maxPath)
 	}
-	parsed, requests, err := c.Judge(cmp.Or(n.Filename, "template.yaml"), []byte(n.Text), func(name string) ([]byte, error) {
-		return nil, errors.New("a template of one's own cannot name other files")
-	})
+	parsed, program, err := templates.Compile(cmp.Or(n.Filename, "template.yaml"), []byte(n.Text), noFiles)
 	if e := errs.From(err); e != nil {
 		if e.Kind != errs.Invalid {
 			return Template{}, 0, err
@@ -118,7 +117,11 @@ func (c *Catalog) judgeOwn(n NewTemplate) (Template, int, error) {
 	return Template{
 		WrittenID: parsed.ID, Path: path.Join(dir, cmp.Or(n.Filename, parsed.ID+".yaml")), Type: parsed.Type(), Info: parsed.Info,
 		Raw: []byte(n.Text), Digest: parsed.Digest, Prompt: db.Clean(n.Prompt),
-	}, requests, nil
+	}, program.Requests(), nil
+}
+
+func noFiles(string) ([]byte, error) {
+	return nil, errors.New("a template of one's own cannot name other files")
 }
 
 // plain reports whether a name has nothing in it that a terminal or a file system would
@@ -165,7 +168,7 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 		return Template{}, err
 	}
 	n.Filename, n.Dir, n.Prompt = cmp.Or(n.Filename, path.Base(old.Path)), cmp.Or(n.Dir, old.Dir()), cmp.Or(n.Prompt, old.Prompt)
-	t, requests, err := c.judgeOwn(n)
+	t, requests, err := checkOwn(n)
 	if err != nil {
 		return Template{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -24,6 +25,9 @@ type Known struct {
 	Requests  int  // on one target; 0: this build cannot run it
 	Named     bool // a scan has it only when it names it: not as a part of everything
 }
+
+// Is reports whether an id is the template's.
+func (k Known) Is(id string) bool { return k.ID == id || k.WrittenID == id && id != "" }
 
 // ForScan lists what a team may scan with, but for what others share with it: the public
 // and, as its plan has it, the early templates, and its own. Without a team, the public
@@ -97,6 +101,29 @@ func (t Text) File(name string) ([]byte, error) {
 		return nil, fmt.Errorf("there is no file %.200s that the template may read", name)
 	}
 	return text, nil
+}
+
+// Program is what a scan runs of a template, or why there is none.
+type Program struct {
+	*program.Program
+	Err    error
+	Digest string // of the template and all files that it names
+}
+
+// Programs compiles templates that a team may scan with, by the ids that Texts takes; each
+// text is compiled once. A template that was deleted is not in the answer.
+func (c *Catalog) Programs(ctx context.Context, teamID string, ids []string) (map[string]Program, error) {
+	texts, err := c.Texts(ctx, teamID, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Program, len(texts))
+	for id, t := range texts {
+		p := Program{Digest: t.Digest}
+		p.Program, p.Err = c.compiled.Compile(t.Digest, t.Path, t.Data, t.File)
+		out[id] = p
+	}
+	return out, nil
 }
 
 // Texts reads templates that a team may scan with, by the ids of ForScan and SharedForScan

@@ -68,7 +68,6 @@ type Request struct {
 type Sources struct {
 	Findings *finding.Findings
 	Assets   *asset.Assets
-	Content  func(asset.Asset) any // an asset as JSON has it
 }
 
 // Exports is the slice.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -81,7 +82,7 @@ func (f *File) writeInventory(out *outlet) error {
 			head, between, tail, end = "[", ",", "\n]\n", ""
 		}
 		encode = func(dst []byte, a *asset.Asset) ([]byte, error) {
-			doc, err := json.Marshal(f.es.from.Content(*a))
+			doc, err := json.Marshal(document.Of(*a, false))
 			if between != "" {
 				dst = append(dst, '\n')
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -14,7 +16,7 @@ var neverRecommended = []string{"tech", "dos", "fuzz", "creds-stuffing", "token-
 
 // recommended reports whether a template is in the recommended set: every severity but
 // info, and no tag that is loud or only collects.
-func recommended(t Template) bool {
+func recommended(t catalog.Known) bool {
 	return !t.Named && t.Severity != "info" && !slices.ContainsFunc(neverRecommended, func(tag string) bool { return slices.Contains(t.Tags, tag) })
 }
 
@@ -22,19 +24,19 @@ func recommended(t Template) bool {
 // last part is an id; in template sets; or the sets recommended and all. Without any the
 // recommended set is meant. The configurations that apply leave some out. The error names the first template
 // or configuration that nobody knows.
-func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Template, error) {
-	known, err := ss.source.Catalogue(ctx, teamID)
+func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog.Known, error) {
+	known, err := ss.catalog.ForScan(ctx, teamID)
 	if err != nil {
 		return nil, err
 	}
-	configured := Choice{Keeps: func(Template) bool { return true }}
-	if ss.source.Settings != nil {
-		if configured, err = ss.source.Settings(ctx, teamID, c); err != nil {
+	configured := Choice{Keeps: func(catalog.Known) bool { return true }}
+	if ss.settings != nil {
+		if configured, err = ss.settings(ctx, teamID, c); err != nil {
 			return nil, err
 		}
 	}
-	chosen := map[string]Template{}
-	take := func(ok func(Template) bool) (found bool) {
+	chosen := map[string]catalog.Known{}
+	take := func(ok func(catalog.Known) bool) (found bool) {
 		for _, t := range known {
 			if ok(t) {
 				chosen[t.ID], found = t, true
@@ -47,7 +49,11 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Templat
 		named = append(named, strings.TrimSuffix(path.Base(u), ".yaml"))
 	}
 	for _, name := range named {
-		if !take(func(t Template) bool { return t.is(name) || t.Path == name }) && !take(func(t Template) bool { return inFolder(t, name) || slices.Contains(t.Tags, strings.ToLower(name)) }) {
+		exact := func(t catalog.Known) bool { return t.Is(name) || t.Path == name }
+		grouped := func(t catalog.Known) bool {
+			return inFolder(t, name) || slices.Contains(t.Tags, strings.ToLower(name))
+		}
+		if !take(exact) && !take(grouped) {
 			shared, err := ss.shared(ctx, teamID, name)
 			if err != nil {
 				return nil, err
@@ -56,38 +62,37 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]Templat
 		}
 	}
 	for _, in := range c.Inline {
-		t, err := ss.source.Compile(in.Name, []byte(in.Contents))
+		_, p, err := templates.Compile(in.Name, []byte(in.Contents), nil)
 		if err != nil {
 			return nil, errs.Field("private_templates", "private_templates: %s", errs.From(err).Message)
 		}
-		chosen[t.ID] = t
+		chosen[p.ID] = catalog.Known{
+			ID: p.ID, Path: p.Path, Tags: p.Info.Tags, Severity: string(p.Info.Severity), Requests: p.Requests(),
+		}
 	}
 	if configured.InSet != nil {
 		take(configured.InSet)
 	}
 	switch {
 	case c.All:
-		take(func(t Template) bool { return !t.Named })
+		take(func(t catalog.Known) bool { return !t.Named })
 	case c.Recommended || len(named) == 0 && len(c.Inline) == 0 && configured.InSet == nil:
 		take(recommended)
 	}
-	out := make([]Template, 0, len(chosen))
+	out := make([]catalog.Known, 0, len(chosen))
 	for _, t := range chosen {
 		if configured.Keeps(t) {
 			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b Template) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b catalog.Known) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 
 // shared finds a template that others share with a team.
-func (ss *Scans) shared(ctx context.Context, teamID, name string) (Template, error) {
+func (ss *Scans) shared(ctx context.Context, teamID, name string) (catalog.Known, error) {
 	unknown := errs.Field("templates", "templates: there is no template, folder or tag %.80q.", name)
-	if ss.source.Shared == nil {
-		return Template{}, unknown
-	}
-	t, err := ss.source.Shared(ctx, teamID, name)
+	t, err := ss.catalog.SharedForScan(ctx, teamID, name)
 	if errs.Is(err, errs.NotFound) {
 		err = unknown
 	}
@@ -95,7 +100,7 @@ func (ss *Scans) shared(ctx context.Context, teamID, name string) (Template, err
 }
 
 // inFolder reports whether a template lies in a folder, named from the top or by itself.
-func inFolder(t Template, name string) bool {
+func inFolder(t catalog.Known, name string) bool {
 	name = strings.Trim(strings.ToLower(name), "/")
 	dir := strings.ToLower(path.Dir(t.Path))
 	return name != "" && (dir == name || strings.HasPrefix(dir, name+"/") || strings.HasSuffix(dir, "/"+name) || strings.Contains(dir, "/"+name+"/"))

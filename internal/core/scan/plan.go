@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -38,7 +39,7 @@ type piece struct {
 
 // cut makes chunks of bounded cost: some targets with all templates or, where those are
 // too many for one target, one target with some.
-func cut(targets []string, templates []Template) (out []piece) {
+func cut(targets []string, templates []catalog.Known) (out []piece) {
 	total := 0
 	for _, t := range templates {
 		total += max(1, t.Requests)
@@ -90,7 +91,7 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 
 // plan finds what a run is to test. The error is Invalid when that is nothing, or when a
 // template was deleted since the scan was made.
-func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []Template, error) {
+func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catalog.Known, error) {
 	config, err := ss.config(ctx, ss.db, id)
 	if err != nil {
 		return nil, nil, err
@@ -105,7 +106,7 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []Templ
 	}
 	targets := expand(config.Targets, patterns)
 	templates, err := ss.choose(ctx, teamID, config)
-	templates = slices.DeleteFunc(templates, func(t Template) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
+	templates = slices.DeleteFunc(templates, func(t catalog.Known) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
 	switch {
 	case err != nil:
 	case len(targets) == 0:
@@ -117,7 +118,7 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []Templ
 }
 
 // start writes the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) start(ctx context.Context, tx *db.Tx, a BeginArgs, targets []string, templates []Template) error {
+func (ss *Scans) start(ctx context.Context, tx *db.Tx, a BeginArgs, targets []string, templates []catalog.Known) error {
 	changes(tx, a.ScanID)
 	requests := 0
 	var chunks [][]any

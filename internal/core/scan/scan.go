@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
@@ -123,49 +124,23 @@ func (s Scan) Elapsed(now time.Time) time.Duration {
 	return run.Elapsed(s.Numbers.StartedAt, s.Numbers.EndedAt, now)
 }
 
-// Template is what a scan needs to know of a template to choose and to plan.
-type Template struct {
-	ID        string // the catalogue's
-	WrittenID string // what stands in it, where that is not the same
-	Path      string // its place in the catalogue, as cves/2024/x.yaml
-	Tags      []string
-	Severity  string
-	Type      string // the protocol
-	Requests  int    // on one target
-	Named     bool   // it must be named: the sets recommended and all do not have it
-}
-
-// is reports whether an id is the template's.
-func (t Template) is(id string) bool { return t.ID == id || t.WrittenID == id && id != "" }
-
-// Choice is what configurations say of the templates of a scan.
+// Choice is what the configurations of a scan say of its templates.
 type Choice struct {
-	Keeps func(Template) bool // leaves a template in
-	InSet func(Template) bool // a template set that the scan names has it; nil: it names none
+	Keeps func(catalog.Known) bool // leaves a template in
+	InSet func(catalog.Known) bool // a template set that the scan names has it; nil: it names none
 }
 
-// Source is where templates come from. Its functions are given by whoever joins the
-// rooms, because the slice may not know the engine.
-type Source struct {
-	// Catalogue lists the templates that a team may scan with.
-	Catalogue func(ctx context.Context, teamID string) ([]Template, error)
-	// Shared finds a template that another team shares with a team, by its link; nil: there
-	// is none such. Its error is NotFound where nothing is shared.
-	Shared func(ctx context.Context, teamID, id string) (Template, error)
-	// Settings checks the configurations that a scan names, and says what those that apply
-	// to it choose; nil: there are none. Its error is Invalid and names the field where an id
-	// is not the team's.
-	Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
-	// Compile checks a template that came with a request. Its error is the caller's.
-	Compile func(name string, contents []byte) (Template, error)
-}
+// Settings checks the configurations that a scan names, and says which templates those that
+// apply choose. Its error is Invalid and names the field where an id is not the team's.
+type Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
 
 // Scans is the slice.
 type Scans struct {
 	db       *db.DB
 	queue    *queue.Queue
 	findings *finding.Findings
-	source   Source
+	catalog  *catalog.Catalog
+	settings Settings
 	logger   *slog.Logger
 	now      func() time.Time
 
@@ -173,12 +148,16 @@ type Scans struct {
 	rolls shelf.Kept[*keeper]
 }
 
-// New makes the slice. logger may be nil.
-func New(d *db.DB, q *queue.Queue, findings *finding.Findings, source Source, logger *slog.Logger) *Scans {
+// New makes the service. settings is nil where teams have no configurations; logger may be nil.
+func New(
+	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings Settings, logger *slog.Logger,
+) *Scans {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Scans{db: d, queue: q, findings: findings, source: source, logger: logger, now: time.Now}
+	return &Scans{
+		db: d, queue: q, findings: findings, catalog: templates, settings: settings, logger: logger, now: time.Now,
+	}
 }
 
 const columns = `s.id, s.team_id, s.user_id, s.name, s.status, s.failure_reason, s.run, s.is_oss, s.is_automatic, s.is_internal, s.created_at, s.updated_at,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
@@ -31,11 +34,36 @@ type yard struct {
 	alice, stranger context.Context
 }
 
-var catalogue = []Template{
-	{ID: "git-config", Path: "vcs/git-config.yaml", Tags: []string{"vcs"}, Severity: "high", Requests: 1},
-	{ID: "big", Path: "http/fuzz/big.yaml", Tags: []string{"fuzz"}, Severity: "low", Requests: 7000},
-	{ID: "bigger", Path: "http/fuzz/bigger.yaml", Tags: []string{"fuzz"}, Severity: "low", Requests: 9000},
-	{ID: "banner", Path: "tech/banner.yaml", Tags: []string{"tech"}, Severity: "info", Requests: 2},
+// templateText is a template that sends so many requests.
+func templateText(id, tag, severity string, requests int) string {
+	return fmt.Sprintf(`id: %s
+info: {name: %[1]s, author: a, severity: %s, tags: %s}
+http:
+  - path: ["{{BaseURL}}/{{n}}"]
+    payloads: {n: [%s]}
+    matchers: [{type: word, words: [needle]}]
+`, id, severity, tag, strings.TrimSuffix(strings.Repeat("x, ", requests), ", "))
+}
+
+// importTemplates fills the public set of a database.
+func importTemplates(t testing.TB, c *catalog.Catalog) {
+	t.Helper()
+	dir := t.TempDir()
+	for path, text := range map[string]string{
+		"vcs/git-config.yaml":   templateText("git-config", "vcs", "high", 1),
+		"http/fuzz/big.yaml":    templateText("big", "fuzz", "low", 7000),
+		"http/fuzz/bigger.yaml": templateText("bigger", "fuzz", "low", 9000),
+		"tech/banner.yaml":      templateText("banner", "tech", "info", 2),
+	} {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := c.Import(t.Context(), catalog.Source{From: dir})
+	if err != nil || report.Total != 4 {
+		t.Fatalf("%v; %+v", err, report)
+	}
 }
 
 func setUp(t testing.TB, d *db.DB) yard {
@@ -45,6 +73,7 @@ func setUp(t testing.TB, d *db.DB) yard {
 		t.Fatal(err)
 	}
 	y := yard{Scans: node(t, d)}
+	importTemplates(t, y.catalog)
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &y.alice, "eve@example.com": &y.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
 		if err != nil {
@@ -62,11 +91,7 @@ func node(t testing.TB, d *db.DB) *Scans {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := Source{
-		Catalogue: func(context.Context, string) ([]Template, error) { return catalogue, nil },
-		Compile:   func(name string, _ []byte) (Template, error) { return Template{ID: name, Requests: 1}, nil },
-	}
-	return New(d, q, finding.New(d, q), source, nil)
+	return New(d, q, finding.New(d, q), catalog.New(d, catalog.Config{}), nil, nil)
 }
 
 func (y yard) create(t testing.TB, c Config) Scan {
@@ -119,9 +144,9 @@ func TestCutCoversEachCellOnce(t *testing.T) {
 		for i := range rapid.IntRange(1, 300).Draw(t, "targets") {
 			targets = append(targets, fmt.Sprint("t", i))
 		}
-		var templates []Template
+		var templates []catalog.Known
 		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 6000), 1, 20).Draw(t, "requests") {
-			templates = append(templates, Template{ID: fmt.Sprint(i), Requests: n})
+			templates = append(templates, catalog.Known{ID: fmt.Sprint(i), Requests: n})
 		}
 		cells := map[string]int{}
 		for _, p := range cut(targets, templates) {
@@ -328,29 +353,28 @@ func TestExclusionsShapeThePlan(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	y := yard{Scans: New(nil, nil, nil, Source{
-		Catalogue: func(context.Context, string) ([]Template, error) { return catalogue, nil },
-		Compile:   func(name string, _ []byte) (Template, error) { return Template{ID: name}, nil },
-	}, nil)}
-	for want, c := range map[string]Config{
-		"git-config":                   {},
-		"banner":                       {Templates: []string{"tech"}},
-		"big bigger":                   {Templates: []string{"fuzz"}},
-		"big":                          {Templates: []string{"big"}},
-		"big bigger git-config":        {Templates: []string{"http/fuzz/"}, Recommended: true},
-		"banner big bigger git-config": {All: true},
-		"bigger":                       {TemplateURLs: []string{"https://example.com/public/bigger"}},
-		"mine":                         {Inline: []Inline{{Name: "mine"}}},
-	} {
-		got, err := y.choose(t.Context(), "", c)
-		var ids []string
-		for _, x := range got {
-			ids = append(ids, x.ID)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		y := setUp(t, d)
+		for want, c := range map[string]Config{
+			"git-config":                   {},
+			"banner":                       {Templates: []string{"tech"}},
+			"big bigger":                   {Templates: []string{"fuzz"}},
+			"big":                          {Templates: []string{"big"}},
+			"big bigger git-config":        {Templates: []string{"http/fuzz/"}, Recommended: true},
+			"banner big bigger git-config": {All: true},
+			"bigger":                       {TemplateURLs: []string{"https://example.com/public/bigger"}},
+			"mine":                         {Inline: []Inline{{Name: "mine", Contents: templateText("mine", "own", "low", 1)}}},
+		} {
+			got, err := y.choose(t.Context(), "", c)
+			var ids []string
+			for _, x := range got {
+				ids = append(ids, x.ID)
+			}
+			if err != nil || strings.Join(ids, " ") != want {
+				t.Errorf("%+v: %v, want %s; %v", c, ids, want, err)
+			}
 		}
-		if err != nil || strings.Join(ids, " ") != want {
-			t.Errorf("%+v: %v, want %s; %v", c, ids, want, err)
-		}
-	}
+	})
 }
 
 func TestLedgerComesBack(t *testing.T) {

@@ -53,7 +53,7 @@ func (h *Helpers) Text(template, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return f.text, f.err
+	return f.text, nil
 }
 
 // Lines gives the lines of a file that a template names, without empty ones; the list
@@ -63,7 +63,7 @@ func (h *Helpers) Lines(template, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.lines, f.err
+	return f.lines, nil
 }
 
 func (h *Helpers) open(template, name string) (*helper, error) {
@@ -79,16 +79,22 @@ func (h *Helpers) open(template, name string) (*helper, error) {
 	}
 	h.mu.Unlock()
 	f.once.Do(func() {
-		if f.text, f.err = readHelper(path); f.err != nil {
-			return
-		}
-		for line := range strings.SplitSeq(f.text, "\n") {
-			if line = strings.TrimSuffix(line, "\r"); line != "" {
-				f.lines = append(f.lines, line)
-			}
+		if f.text, f.err = readHelper(path); f.err == nil {
+			f.lines = newHelper(f.text).lines
 		}
 	})
-	return f, nil
+	return f, f.err
+}
+
+// newHelper makes a helper of a text.
+func newHelper(text string) *helper {
+	f := &helper{text: text}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSuffix(line, "\r"); line != "" {
+			f.lines = append(f.lines, line)
+		}
+	}
+	return f
 }
 
 func readHelper(path string) (string, error) {
@@ -129,7 +135,7 @@ func (h *Helpers) find(template, name string) (string, error) {
 	if h.all {
 		return "", fmt.Errorf("there is no file %s", name)
 	}
-	return "", fmt.Errorf("there is no file %s that the template may read", name)
+	return "", noFile(name)
 }
 
 // base is a folder that a template's file may be in, and the file's name there.

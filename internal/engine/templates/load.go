@@ -1,11 +1,12 @@
-// Package load finds templates on disk and reads them, many at once: files, folders and
-// globs in, templates in the order of their paths out, with what was refused and what
-// was skipped and why.
+// Package templates is the one road from template files to programs: it finds the files
+// below paths, globs and lists (paths.go), reads them with the files that they name
+// (load.go, helper.go), leaves out what filters and permissions exclude (filter.go,
+// allow.go), and compiles the rest for a scan (select.go). Texts that come from a database
+// or with a request take the short way (compile.go), with a cache of programs.
 //
-// A template is read once: its binary form is kept in an index file under the digest of
-// its text, so that the next start takes a fraction of the time. A text is read again
-// unless the system vouches that its file is the one that was read before, so a changed
-// template is never served from the index.
+// A template file is parsed once: its binary form is kept in an index file under the
+// digest of its text (index.go, codec.go), so that the next start takes a fraction of the
+// time. A changed template has another digest and is never served from the index.
 package templates
 
 import (
@@ -95,7 +96,7 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var reading sync.WaitGroup // of the index, while the files are looked for
+	var reading sync.WaitGroup // reads the index while the files are looked for
 	reading.Go(l.openIndex)
 	files, err := expand(o.Paths, l.roots)
 	if reading.Wait(); err != nil {
@@ -120,10 +121,10 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 			r.Refused = append(r.Refused, Refusal{Path: one.path, Err: one.err})
 		case one.skipped != "":
 			r.Skipped = append(r.Skipped, Skip{Path: one.path, Reason: one.skipped})
-		case seen[one.template.ID]:
+		case seen[l.Allow.idOf(one.template)]:
 			r.Skipped = append(r.Skipped, Skip{Path: one.path, Reason: SkippedDuplicate})
 		default:
-			seen[one.template.ID] = true
+			seen[l.Allow.idOf(one.template)] = true
 			r.Templates = append(r.Templates, one.template)
 		}
 	}
@@ -198,25 +199,39 @@ type one struct {
 // opener opens a file of some file system; nil is the machine's own.
 type opener func(name string) (fs.File, error)
 
-// all reads files, several at once; the answers are in the order of the files.
+// all reads files in parallel; the answers are in the order of the files.
 func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]one, error) {
 	read := make([]one, len(files))
+	var buffers sync.Pool
+	err := parallel(ctx, l.Workers, len(files), func(i int) {
+		text, ok := buffers.Get().(*bytes.Buffer)
+		if !ok {
+			text = new(bytes.Buffer)
+		}
+		read[i] = l.one(ctx, files[i], open, text, f)
+		buffers.Put(text)
+	})
+	return read, err
+}
+
+// parallel calls fn with each number below n, from several goroutines, until the context
+// ends.
+func parallel(ctx context.Context, workers, n int, fn func(i int)) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
-	for range min(l.Workers, len(files)) {
+	for range min(workers, n) {
 		wait.Go(func() {
-			var text bytes.Buffer // of one template after the other
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
-				if i >= len(files) {
+				if i >= n {
 					return
 				}
-				read[i] = l.one(ctx, files[i], open, &text, f)
+				fn(i)
 			}
 		})
 	}
 	wait.Wait()
-	return read, ctx.Err()
+	return ctx.Err()
 }
 
 // one reads one file; f is nil where everything is wanted.
@@ -231,13 +246,13 @@ func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.
 		result.skipped = SkippedByFilter
 		return result
 	}
-	imports, err := l.scripts(t)
+	imports, err := fillScripts(t, l.helpers.open, false)
 	if err == nil {
 		t.Signature.Verified = l.signers.verified(t, text.Bytes(), imports)
-		if result.skipped = l.Allow.gate(t); result.skipped != "" {
+		if result.skipped = l.Allow.excludes(t); result.skipped != "" {
 			return result
 		}
-		err = l.payloads(t)
+		err = fillPayloads(t, l.helpers.open, l.Aggression)
 	}
 	if !l.Allow.GlobalMatchers {
 		for i := range t.HTTP {

@@ -1,0 +1,323 @@
+// Package assets has the operations of the platform API about assets and the enumerations that find them.
+package assets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Services are what the operations call.
+type Services struct {
+	Assets       *asset.Assets
+	Enumerations *enumeration.Enumerations
+	Findings     *finding.Findings
+}
+
+type area struct {
+	*rest.API
+	Services
+}
+
+// Register adds the operations to the API.
+func Register(api *rest.API, services Services) {
+	s := area{api, services}
+	s.enumerations()
+	s.assets()
+}
+
+const assetTag = "Assets"
+
+// AssetPath names an asset.
+type AssetPath struct {
+	ID int64 `path:"asset_id" minimum:"1" doc:"The asset's id."`
+}
+
+func (s area) assets() {
+	const enumerations, one = "/v1/asset/enumerate", "/v1/asset/{asset_id}"
+	rest.Register(s.API, wire.Op("list-contents", http.MethodGet, enumerations+"/contents", assetTag, "Your team's assets, newest first"),
+		func(ctx context.Context, in *ContentQuery) (*struct{ Body ContentList }, error) {
+			return s.contents(ctx, "", *in)
+		})
+	rest.Register(s.API, wire.Op("list-enumeration-contents", http.MethodGet, enumerations+"/{enumerate_id}/contents", assetTag, "The assets of an enumeration or a group, newest first", 404),
+		func(ctx context.Context, in *struct {
+			wire.EnumerationPath
+			ContentQuery
+		}) (*struct{ Body ContentList }, error) {
+			return s.contents(ctx, in.ID, in.ContentQuery)
+		})
+	rest.Register(s.API, wire.Op("diff-enumeration", http.MethodGet, enumerations+"/{enumerate_id}/diff", assetTag, "What changed of an enumeration between two moments", 404),
+		func(ctx context.Context, in *struct {
+			wire.EnumerationPath
+			From string `query:"from" required:"true" doc:"A day, as 2006-01-02, or a time, as RFC 3339 has it."`
+			To   string `query:"to" doc:"The same, later; of a day, its end. Without it, now."`
+		}) (*struct{ Body AssetDiff }, error) {
+			if _, err := s.Assets.Of(ctx, in.ID); err != nil {
+				return nil, err
+			}
+			from, err := asset.Moment("from", in.From, false)
+			if err != nil {
+				return nil, err
+			}
+			to, err := asset.Moment("to", in.To, true)
+			if err != nil {
+				return nil, err
+			}
+			if to.IsZero() {
+				to = time.Now()
+			}
+			d, err := s.Assets.Diff(ctx, in.ID, from, to)
+			return &struct{ Body AssetDiff }{diffOf(d)}, err
+		})
+	rest.Register(s.API, wire.Op("list-misconfigurations", http.MethodGet, enumerations+"/misconfiguration", assetTag, "What is wrong with your team's assets: names that lead to nothing, origins beside their CDN"), s.misconfigurations)
+	rest.Register(s.API, wire.Op("get-asset", http.MethodGet, one, assetTag, "One asset with everything that is known of it", 404),
+		func(ctx context.Context, in *AssetPath) (*struct{ Body document.EnumerationContent }, error) {
+			a, err := s.Assets.Find(ctx, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			content := document.Of(a, true)
+			content.Vulnerabilities, err = s.findingsAt(ctx, a)
+			return &struct{ Body document.EnumerationContent }{content}, err
+		})
+	rest.Register(s.API, wire.Op("list-asset-changelogs", http.MethodGet, one+"/changelogs", assetTag, "What changed of an asset, newest first", 404), s.assetChangelogs)
+	picture := wire.Op("get-asset-screenshot", http.MethodGet, one+"/screenshot", assetTag, "The picture of an asset, a PNG", 404)
+	picture.Responses = map[string]*huma.Response{"200": {Description: "The picture.", Content: map[string]*huma.MediaType{"image/png": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}}
+	rest.Register(s.API, picture, s.screenshot)
+	s.assetLabels()
+	s.assetPolicies()
+}
+
+// ContentFilters pick assets.
+type ContentFilters struct {
+	IsTech        wire.Maybe `query:"is_tech" doc:"Whether technologies are known of it."`
+	IsFavicon     wire.Maybe `query:"is_favicon" doc:"Whether it has a favicon."`
+	IsScreenshot  wire.Maybe `query:"is_screenshot" doc:"Whether it has a screenshot."`
+	IsNew         wire.Maybe `query:"is_new" doc:"Whether the latest run of its enumeration saw it first."`
+	IsInternal    wire.Maybe `query:"is_internal" doc:"Whether its address is not of the public internet."`
+	OnlyDNS       wire.Maybe `query:"only_dns" doc:"true: only names, which are no addresses."`
+	OnlyIP        wire.Maybe `query:"only_ip" doc:"true: only assets whose host is an address."`
+	Search        string     `query:"search" maxLength:"200" doc:"A part of the host, the title, an address, a technology or a label."`
+	Labels        string     `query:"labels" doc:"Labels, separated by commas."`
+	Host          string     `query:"host" doc:"Hosts, separated by commas; a * stands for anything."`
+	Port          string     `query:"port" doc:"Ports, separated by commas; 0: hosts by themselves."`
+	StatusCode    string     `query:"status_code" doc:"HTTP statuses, separated by commas."`
+	Title         string     `query:"title" doc:"Parts of titles, separated by commas."`
+	ContentLength string     `query:"content_length" doc:"Lengths of bodies in bytes, separated by commas."`
+	CNAME         string     `query:"cname" doc:"Canonical names, separated by commas; a * stands for anything."`
+	Domain        string     `query:"domain" doc:"Domains, separated by commas: hosts at and below them."`
+	Technologies  string     `query:"technologies" doc:"Technologies, separated by commas, with their version or without."`
+	IP            string     `query:"ip" doc:"Addresses, and networks in CIDR notation, separated by commas."`
+	Favicon       string     `query:"favicon" doc:"Hashes of favicons, separated by commas."`
+	Time          string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Seen first in this time."`
+	StartDate     string     `query:"start_date" doc:"Seen first on this day or later, as 2006-01-02, or at this time, as RFC 3339 has it."`
+	EndDate       string     `query:"end_date" doc:"Seen first on this day or before; of a time, before it."`
+	CustomFilter  string     `query:"custom_filter" maxLength:"6000" doc:"Conditions, such as: status_code >= 400 && !(host ~ \"test\")."`
+	NotSeen       int        `query:"not_seen_for_days" minimum:"1" maximum:"36500" doc:"Not seen for so many days, although a run of its enumeration has looked at everything since."`
+}
+
+// ContentQuery is what a list of assets may be asked for.
+type ContentQuery struct {
+	ContentFilters
+	AsOf     string `query:"as_of" doc:"The list as it was at this time, as RFC 3339 has it, or at the end of this day; without it, as it is."`
+	SortAsc  string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, last_seen, host, name, port, status_code, content_length, title, webserver, domain_name, ip, cname, technologies, favicon, labels, is_new, type, enumeration_id."`
+	SortDesc string `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	Before   int64  `query:"before" minimum:"0" doc:"Only what had arrived when a page said this number: before or next of its answer. 0: all."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Items to return at most."`
+	Offset   int    `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
+}
+
+// filters is the same as the slice knows it.
+func (q ContentFilters) Filters() asset.Filters {
+	return asset.Filters{
+		IsTech: q.IsTech.Ptr(), IsFavicon: q.IsFavicon.Ptr(), IsScreenshot: q.IsScreenshot.Ptr(), IsNew: q.IsNew.Ptr(), IsInternal: q.IsInternal.Ptr(), OnlyDNS: q.OnlyDNS.Ptr(), OnlyIP: q.OnlyIP.Ptr(),
+		Search: q.Search, Labels: q.Labels, Host: q.Host, Port: q.Port, StatusCode: q.StatusCode, ContentLength: q.ContentLength, Title: q.Title, Domain: wire.Commas(q.Domain), CNAME: q.CNAME,
+		Technologies: q.Technologies, IP: q.IP, Favicon: q.Favicon, Time: q.Time, StartDate: q.StartDate, EndDate: q.EndDate, CustomFilter: q.CustomFilter, NotSeenForDays: q.NotSeen,
+	}
+}
+
+// query reads it; an error names the parameter.
+func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
+	if out.AsOf, err = asset.Moment("as_of", q.AsOf, true); err != nil {
+		return out, err
+	}
+	if !out.AsOf.IsZero() && out.AsOf.Before(now) {
+		if q.NotSeen > 0 {
+			return out, errs.Field("not_seen_for_days", "not_seen_for_days cannot be asked together with as_of: when something was seen last is known as of now.")
+		}
+		now = out.AsOf
+	} else {
+		out.AsOf = time.Time{}
+	}
+	// Ranges count from the last full minute: the same list is then the same for a while.
+	if out.Filter, err = q.Filters().Parse(now.Truncate(time.Minute)); err != nil {
+		return out, err
+	}
+	out.Before, out.Window = q.Before, page.Window{Offset: q.Offset, Limit: q.Limit}
+	out.Sorts, err = page.Sorts(q.SortAsc, q.SortDesc, asset.Sortable)
+	return out, err
+}
+
+// ContentList is a page of assets.
+type ContentList struct {
+	wire.Listing
+	Before int64    `json:"before" doc:"Given as before with the pages that follow, it keeps what arrives meanwhile from shifting them."`
+	Next   int64    `json:"next,omitempty" doc:"For a list without an order: given as before, with the offset 0, it asks for what follows this page; absent at the end."`
+	Data   Contents `json:"data" doc:"The page."`
+}
+
+// Contents are assets as lists show them, each an EnumerationContent that is written
+// already.
+type Contents [][]byte
+
+// Schema implements huma.SchemaProvider.
+func (Contents) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[[]document.EnumerationContent]())
+}
+
+// WriteTo writes the page as JSON, its assets as they are; see io.WriterTo.
+func (l ContentList) WriteTo(w io.Writer) (int64, error) {
+	head := l
+	head.Data = nil // written behind the rest
+	return wire.WritePage(w, struct {
+		ContentList
+		Data *struct{} `json:"data,omitempty"`
+	}{ContentList: head}, l.Data)
+}
+
+// contents is a page of an enumeration or a group, or with an empty id of all.
+func (s area) contents(ctx context.Context, id string, in ContentQuery) (*struct{ Body ContentList }, error) {
+	q, err := in.query(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	q.Of = id
+	p, err := s.Assets.Write(ctx, q, func(a asset.Asset) ([]byte, error) { return json.Marshal(document.Of(a, false)) })
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body ContentList }{ContentList{wire.ListOf(wire.Window{Limit: in.Limit, Offset: in.Offset}, len(p.Assets), p.Total, "Assets."), p.End, p.Next, p.Assets}}, nil
+}
+
+// findingsAt counts the findings at the host and port of an asset; of a host by itself, all
+// of the host.
+func (s area) findingsAt(ctx context.Context, a asset.Asset) (int64, error) {
+	f := finding.Filter{Hosts: []string{a.Host}}
+	if a.Port > 0 {
+		f.Ports = []int{a.Port}
+	}
+	_, total, err := s.Findings.FindAll(ctx, f, nil, page.Window{Limit: 1})
+	return int64(total), err
+}
+
+// MisconfigurationList is a page of misconfigurations.
+type MisconfigurationList struct {
+	wire.Listing
+	Data []AssetMisconfiguration `json:"data" doc:"The page."`
+}
+
+func (s area) misconfigurations(ctx context.Context, in *struct {
+	Search string `query:"search" maxLength:"200" doc:"A part of the host."`
+	Type   string `query:"finding_type" enum:"dangling_dns,origin_exposure" doc:"Only these."`
+	wire.Window
+}) (*struct{ Body MisconfigurationList }, error) {
+	found, total, err := s.Assets.Misconfigurations(ctx, in.Type, in.Search, in.Page())
+	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."), make([]AssetMisconfiguration, len(found))}
+	for i, m := range found {
+		list.Data[i] = misconfigurationOf(m)
+	}
+	return &struct{ Body MisconfigurationList }{list}, err
+}
+
+// AssetChangelogList is a page of changes of an asset.
+type AssetChangelogList struct {
+	wire.Listing
+	Data []AssetChangelog `json:"data" doc:"The page."`
+}
+
+// AssetChangelog is a change with the asset as it is now.
+type AssetChangelog struct {
+	document.EnumerationContent
+	ChangeEvent []AssetChange `json:"change_event" doc:"What changed."`
+	ChangedAt   time.Time     `json:"changed_at" doc:"When it changed."`
+	EventType   string        `json:"event_type" enum:"changed,not_seen,seen_again,labels_changed" doc:"The kind of change."`
+	Actor       string        `json:"actor,omitempty" doc:"Who changed it; absent where the service saw or did it."`
+}
+
+// AssetChange is a field that changed.
+type AssetChange struct {
+	Name string `json:"name" doc:"The field."`
+	From any    `json:"from" doc:"What it was; null: it was not there."`
+	To   any    `json:"to" doc:"What it is since."`
+}
+
+func (s area) assetChangelogs(ctx context.Context, in *struct {
+	AssetPath
+	Types    string `query:"event_type" doc:"Kinds of change, separated by commas: changed, not_seen, seen_again, labels_changed."`
+	Time     string `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"Changed in this time."`
+	SortAsc  string `query:"sort_asc" enum:"created_at" doc:"created_at: the oldest first."`
+	SortDesc string `query:"sort_desc" enum:"created_at" doc:"created_at: the newest first, as without it."`
+	wire.Window
+}) (*struct{ Body AssetChangelogList }, error) {
+	f := asset.ChangeFilter{AssetID: in.ID, Oldest: in.SortAsc != ""}
+	f.Since, _ = asset.Since(in.Time, time.Now()) // the contract knows the names
+	for _, kind := range wire.Commas(in.Types) {
+		if !slices.Contains(asset.ChangeTypes, asset.ChangeType(kind)) {
+			return nil, errs.Field("event_type", "event_type %.40q is not known.", kind)
+		}
+		f.Types = append(f.Types, asset.ChangeType(kind))
+	}
+	a, found, total, err := s.Assets.Changes(ctx, f, in.Page())
+	list := AssetChangelogList{wire.ListOf(in.Window, len(found), total, "Changes."), make([]AssetChangelog, len(found))}
+	for i, c := range found {
+		list.Data[i] = AssetChangelog{document.Of(a, false), make([]AssetChange, len(c.Fields)), c.At, string(c.Type), c.Actor}
+		for j, f := range c.Fields {
+			list.Data[i].ChangeEvent[j] = AssetChange{f.Name, f.From, f.To}
+		}
+	}
+	return &struct{ Body AssetChangelogList }{list}, err
+}
+
+// screenshot answers with a picture that a browser can do nothing with but show it.
+func (s area) screenshot(ctx context.Context, in *AssetPath) (*huma.StreamResponse, error) {
+	png, size, err := s.Assets.Screenshot(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		defer png.Close()
+		_, w := humachi.Unwrap(hc)
+		for name, value := range map[string]string{
+			"Content-Type": "image/png", "Content-Length": strconv.FormatInt(size, 10), "X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store",
+			"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": `inline; filename="screenshot.png"`, "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(http.StatusOK)
+		if _, err := io.Copy(wire.ClientWriter(w), png); err != nil {
+			if !errors.Is(err, context.Canceled) {
+				s.Logger.DebugContext(ctx, "sending a screenshot", "error", err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
+}

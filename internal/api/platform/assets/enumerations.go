@@ -1,0 +1,241 @@
+package assets
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+const (
+	enumerationTag  = "Enumerations"
+	enumerationPath = "/v1/asset/enumerate/{enumerate_id}"
+)
+
+// EnumerationName is a new name for an enumeration.
+type EnumerationName struct {
+	Name string `json:"name" maxLength:"200" doc:"The new name."`
+}
+
+func (s area) enumerations() {
+	const path, one = "/v1/asset/enumerate", enumerationPath
+	rest.Register(s.API, wire.Op("list-enumerations", http.MethodGet, path, enumerationTag, "Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
+	rest.Register(s.API, wire.Op("create-enumeration", http.MethodPost, path, enumerationTag, "Make an enumeration, and launch it"), s.createEnumeration)
+	rest.Register(s.API, wire.Op("delete-enumerations", http.MethodDelete, path, enumerationTag, "Delete enumerations with their assets; those at work are stopped", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The enumerations are deleted."), s.Enumerations.Delete(ctx, in.Body.IDs, "asset_ids")
+		})
+	rest.Register(s.API, wire.Op("get-enumeration", http.MethodGet, one, enumerationTag, "One enumeration or group", 404),
+		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body EnumerateOne }, error) {
+			found, err := s.Enumerations.FindListed(ctx, in.ID)
+			return &struct{ Body EnumerateOne }{EnumerateOne{"The enumeration.", enumerateDataOf(found, time.Now())}}, err
+		})
+	rest.Register(s.API, wire.Op("rename-enumeration", http.MethodPatch, one, enumerationTag, "Give an enumeration another name", 404),
+		func(ctx context.Context, in *struct {
+			wire.EnumerationPath
+			Body EnumerationName
+		}) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The enumeration is renamed."), s.Enumerations.Rename(ctx, in.ID, in.Body.Name)
+		})
+	rest.Register(s.API, wire.Op("delete-enumeration", http.MethodDelete, one, enumerationTag, "Delete an enumeration with its assets; at work, it is stopped", 404),
+		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The enumeration is deleted."), s.Enumerations.Delete(ctx, []string{in.ID}, "enumerate_id")
+		})
+	rest.Register(s.API, wire.Op("stop-enumeration", http.MethodPost, one+"/stop", enumerationTag, "Stop an enumeration that is at work; what it found is kept", 404, 409),
+		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The enumeration is stopped."), s.Enumerations.Stop(ctx, in.ID)
+		})
+	rest.Register(s.API, wire.Op("rescan-enumeration", http.MethodPost, one+"/rescan", enumerationTag, "Run an enumeration again", 404, 409),
+		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body EnumerateMade }, error) {
+			again, err := s.Enumerations.Rescan(ctx, in.ID)
+			return &struct{ Body EnumerateMade }{EnumerateMade{ID: again.ID}}, err
+		})
+	s.enumerationConfigs()
+	s.enumerationSchedules()
+	s.enumerationHistory()
+}
+
+func (s area) listEnumerations(ctx context.Context, in *struct {
+	Search    string     `query:"search" maxLength:"200" doc:"A part of the name, or an id."`
+	Types     string     `query:"enum_type" maxLength:"200" doc:"Only of these types, separated by commas: discovery, cloud, group."`
+	Statuses  string     `query:"status" maxLength:"200" doc:"Only those in these states, separated by commas."`
+	SortAsc   string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, id, enumeration_type, new_assets, rescan_count, enumeration_time_elapsed."`
+	SortDesc  string     `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	Time      string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"Made in this time."`
+	StartDate string     `query:"start_date" format:"date" doc:"Made on this day or later."`
+	EndDate   string     `query:"end_date" format:"date" doc:"Made on this day or before."`
+	Internal  wire.Maybe `query:"is_internal" doc:"Whether all it looks at are addresses that are not of the public internet."`
+	Custom    string     `query:"custom_filter" maxLength:"6000" doc:"Only those with an asset for which these conditions hold, such as: tls = expired."`
+	wire.Window
+}) (*struct{ Body EnumerationList }, error) {
+	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, enumeration.Sortable)
+	if err != nil {
+		return nil, err
+	}
+	f := enumeration.Filter{Search: in.Search, Internal: in.Internal.Ptr()}
+	if f.Since, f.Until, err = (wire.HistoryRange{StartDate: in.StartDate, EndDate: in.EndDate}).Times(time.Now()); err != nil {
+		return nil, err
+	}
+	if f.Since.IsZero() {
+		f.Since = finding.Since(in.Time, time.Now())
+	}
+	if in.Custom != "" {
+		having, err := asset.Filters{CustomFilter: in.Custom}.Parse(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		f.Having = &having
+	}
+	if f.Statuses, err = wire.OneOf("status", in.Statuses, enumeration.Statuses); err != nil {
+		return nil, err
+	}
+	if f.Types, err = wire.OneOf("enum_type", in.Types, enumeration.Types); err != nil {
+		return nil, err
+	}
+	found, total, err := s.Enumerations.FindAll(ctx, f, sorts, in.Page())
+	if err != nil {
+		return nil, err
+	}
+	w := in.Page()
+	list := EnumerationList{CurrentPage: w.Page(), ResultCount: len(found), TotalResults: total, TotalPages: w.Pages(total), Data: make([]EnumerateData, len(found))}
+	for i, e := range found {
+		list.Data[i] = enumerateDataOf(e, time.Now())
+	}
+	return &struct{ Body EnumerationList }{list}, nil
+}
+
+func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateRequest }) (*struct{ Body EnumerateMade }, error) {
+	if _, err := account.Writer(ctx); err != nil {
+		return nil, err
+	}
+	b := in.Body
+	c := enumeration.Config{
+		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps), Ports: b.Ports, FollowRedirect: b.Config.FollowRedirect,
+		AlertConfigIDs: b.AlertConfigIDs, NoGlobalAlerts: b.NoGlobalAlerts, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), AutomaticScans: b.AutomaticScans,
+		AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior, AgentDiscover: b.AgentDiscover,
+	}
+	if c.Ports == "" {
+		c.Ports = wire.Value(b.Config.Ports)
+	}
+	if c.AgentBehavior == "" {
+		c.AgentBehavior = "distribute"
+	}
+	if b.PerDomain && len(b.RootDomains) > 0 {
+		return s.createEach(ctx, b.Name, c)
+	}
+	made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: b.Name, Config: c})
+	return &struct{ Body EnumerateMade }{EnumerateMade{ID: made.ID}}, err
+}
+
+// createEach makes an enumeration for each root domain; what else is to be looked at goes
+// with the first. A domain that is none does not keep the others from theirs.
+func (s area) createEach(ctx context.Context, name string, c enumeration.Config) (*struct{ Body EnumerateMade }, error) {
+	out := EnumerateMade{BulkIDs: []string{}, FailedDomains: map[string]string{}}
+	var first error
+	for _, domain := range c.RootDomains {
+		one, title := c, domain
+		one.RootDomains = []string{domain}
+		if name != "" {
+			title = name + " " + domain
+		}
+		if len(out.BulkIDs) > 0 {
+			one.Inputs, one.CloudConfigIDs = nil, nil
+		}
+		made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: title, Config: one})
+		switch e := errs.From(err); {
+		case err == nil:
+			out.BulkIDs = append(out.BulkIDs, made.ID)
+		case e.Kind != errs.Invalid || e.Param != "root_domains":
+			return nil, err
+		default:
+			out.FailedDomains[domain] = e.Message
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if len(out.BulkIDs) == 0 {
+		return nil, first
+	}
+	out.ID = out.BulkIDs[0]
+	return &struct{ Body EnumerateMade }{out}, nil
+}
+
+func (s area) enumerationConfigs() {
+	const path = enumerationPath + "/config"
+	rest.Register(s.API, wire.Op("get-enumeration-config", http.MethodGet, path, enumerationTag, "What an enumeration was asked to do", 404),
+		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body EnumerationConfig }, error) {
+			found, err := s.Enumerations.Find(ctx, in.ID)
+			c := found.Config
+			out := EnumerationConfig{
+				Name: &found.Name, RootDomains: wire.OrEmpty(c.RootDomains), Inputs: wire.OrEmpty(c.Inputs), Ports: &c.Ports, Launch: EnumerationLaunchOpts{new(c.FollowsRedirects()), &c.Ports},
+				AlertConfigIDs: wire.OrEmpty(c.AlertConfigIDs), SubfinderConfigIDs: wire.OrEmpty(c.SubfinderConfigIDs), Exclusions: wire.OrEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
+			}
+			out.Steps = c.StepNames()
+			return &struct{ Body EnumerationConfig }{out}, err
+		})
+	rest.Register(s.API, wire.Op("update-enumeration-config", http.MethodPatch, path, enumerationTag, "Change what an enumeration does when it is launched next", 404),
+		func(ctx context.Context, in *struct {
+			wire.EnumerationPath
+			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are added to or replaced."`
+			Body EnumerationConfig
+		}) (*struct{ Body wire.Message }, error) {
+			b := in.Body
+			ports, portsIn := b.Ports, "enum_ports"
+			if ports == nil {
+				ports, portsIn = b.Launch.Ports, "enumeration_config.ports"
+			}
+			err := s.Enumerations.UpdateConfig(ctx, in.ID, enumeration.ConfigUpdate{
+				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: enumeration.Steps(b.Steps), Ports: ports, FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
+				SubfinderConfigIDs: b.SubfinderConfigIDs, Exclusions: b.Exclusions, AutomaticScans: b.AutomaticScans,
+			}, in.Type == "replace")
+			return wire.Said("The configuration is changed."), portsNamed(err, portsIn)
+		})
+}
+
+// portsNamed is err, and where the ports are at fault with the field that a request had them in.
+func portsNamed(err error, field string) error {
+	const made = "enumeration_ports" // as who makes an enumeration calls it
+	e := errs.From(err)
+	if e == nil || e.Param != made {
+		return err
+	}
+	named := *e
+	named.Param = field
+	return &named
+}
+
+func (s area) enumerationSchedules() {
+	const path = "/v1/enumeration/schedule"
+	rest.Register(s.API, wire.Op("list-enumeration-schedules", http.MethodGet, path, enumerationTag, "The schedules of your team's enumerations, the next to come first"),
+		func(ctx context.Context, _ *struct{}) (*struct{ Body EnumerationScheduleList }, error) {
+			found, err := s.Enumerations.Schedules().FindAll(ctx)
+			list := EnumerationScheduleList{Message: "Schedules.", Schedules: make([]EnumerationSchedule, len(found))}
+			for i, one := range found {
+				list.Schedules[i] = EnumerationSchedule{one.Subject, wire.TimesOf(one)}
+			}
+			return &struct{ Body EnumerationScheduleList }{list}, err
+		})
+	rest.Register(s.API, wire.Op("set-enumeration-schedule", http.MethodPost, path, enumerationTag, "Give an enumeration a schedule, in place of any it has", 404),
+		func(ctx context.Context, in *struct{ Body EnumerationScheduleRequest }) (*struct{ Body wire.Message }, error) {
+			set, err := s.Enumerations.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.EnumerationID, Rule: in.Body.Rule()})
+			return wire.Said("The enumeration is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
+		})
+	rest.Register(s.API, wire.Op("delete-enumeration-schedule", http.MethodDelete, path, enumerationTag, "Take its schedule from an enumeration", 404),
+		func(ctx context.Context, in *struct {
+			ID string `query:"enumeration_id" required:"true" doc:"The enumeration."`
+		}) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The schedule is deleted."), s.Enumerations.Schedules().Drop(ctx, in.ID)
+		})
+}

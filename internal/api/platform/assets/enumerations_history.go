@@ -1,0 +1,63 @@
+package assets
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+)
+
+// RunQuery picks a run of an enumeration.
+type RunQuery struct {
+	wire.EnumerationPath
+	Run int64 `query:"run" minimum:"0" doc:"The number of the run, from 1; without it, or 0, the last."`
+	wire.Window
+}
+
+func (s area) enumerationHistory() {
+	rest.Register(s.API, wire.Op("get-enumeration-history", http.MethodGet, enumerationPath+"/history", enumerationTag, "The runs of an enumeration, newest first", 404),
+		func(ctx context.Context, in *struct {
+			wire.EnumerationPath
+			wire.HistoryRange
+			wire.Window
+		}) (*struct{ Body EnumerationHistory }, error) {
+			since, until, err := in.Times(time.Now())
+			if err != nil {
+				return nil, err
+			}
+			h, err := s.Enumerations.FindHistory(ctx, in.ID, since, until, in.Page())
+			if err != nil {
+				return nil, err
+			}
+			w := in.Page()
+			out := EnumerationHistory{
+				CurrentPage: w.Page(), ResultCount: len(h.Launches), TotalPages: w.Pages(h.Total), TotalResults: h.Total,
+				Total: int64(h.Total), Unique: int64(h.Unique), Data: make([]EnumerationRun, len(h.Launches)),
+			}
+			for i, l := range h.Launches {
+				out.Data[i] = enumerationRunOf(l, time.Now())
+			}
+			return &struct{ Body EnumerationHistory }{out}, nil
+		})
+	rest.Register(s.API, wire.Op("list-enumeration-sources", http.MethodGet, enumerationPath+"/sources", enumerationTag, "How the sources of a run behaved: nothing found is never confused with not asked", 404),
+		func(ctx context.Context, in *RunQuery) (*struct{ Body EnumerationSources }, error) {
+			found, total, err := s.Enumerations.FindSources(ctx, in.ID, in.Run, in.Page())
+			list := EnumerationSources{Listing: wire.ListOf(in.Window, len(found), total, "Sources."), Data: make([]EnumerationSource, len(found))}
+			for i, r := range found {
+				list.Data[i] = EnumerationSource{r.Run, r.Source, r.About, string(r.State), r.Count, r.Took.Round(time.Millisecond).String(), r.Detail, r.At}
+			}
+			return &struct{ Body EnumerationSources }{list}, err
+		})
+	rest.Register(s.API, wire.Op("list-enumeration-events", http.MethodGet, enumerationPath+"/events", enumerationTag, "What the scope refused in a run, and which sources fell silent", 404),
+		func(ctx context.Context, in *RunQuery) (*struct{ Body EnumerationEvents }, error) {
+			found, total, err := s.Enumerations.FindEvents(ctx, in.ID, in.Run, in.Page())
+			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: make([]EnumerationEvent, len(found))}
+			for i, e := range found {
+				list.Data[i] = EnumerationEvent(e)
+			}
+			return &struct{ Body EnumerationEvents }{list}, err
+		})
+}

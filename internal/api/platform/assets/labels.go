@@ -1,0 +1,107 @@
+package assets
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+)
+
+// AssetLabels are labels for one asset.
+type AssetLabels struct {
+	Labels []string `json:"labels" maxItems:"100" doc:"The labels."`
+}
+
+// BulkLabels are labels for many assets.
+type BulkLabels struct {
+	Filters AssetFilters `json:"filters" doc:"Which assets; one that says nothing means all."`
+	Labels  []string     `json:"labels" maxItems:"100" doc:"The labels."`
+}
+
+// AssetCount says how many assets something was done to.
+type AssetCount struct {
+	Message    string `json:"message" doc:"What was done, in words."`
+	AssetCount int    `json:"asset_count" doc:"How many assets are meant."`
+	Async      bool   `json:"async" doc:"It is being done in the background."`
+}
+
+// LabelMode says what new labels do to the old ones.
+type LabelMode struct {
+	Type string `query:"update_type" enum:"append,replace,delete" default:"append" doc:"append adds what is not there, replace sets, delete takes off."`
+}
+
+// GroupPath names a group.
+type GroupPath struct {
+	ID string `path:"group_id" doc:"The group's id."`
+}
+
+// GroupRequest is a filter that is to be saved.
+type GroupRequest struct {
+	Filters AssetFilters `json:"filters" doc:"Which assets."`
+	Name    string       `json:"name,omitempty" maxLength:"200" doc:"What it is called."`
+}
+
+// GroupPatch changes a group.
+type GroupPatch struct {
+	Filters AssetFilters `json:"filters,omitzero" doc:"Which assets."`
+	Name    string       `json:"name,omitempty" maxLength:"200" doc:"What it is called; empty: as before."`
+}
+
+func (s area) assetLabels() {
+	const one, groups = "/v1/asset/{asset_id}/labels", "/v1/asset/enumerate/group"
+	rest.Register(s.API, wire.Op("label-assets", http.MethodPatch, "/v1/asset/labels", assetTag, "Label all assets that a filter picks"),
+		func(ctx context.Context, in *struct {
+			LabelMode
+			Body BulkLabels
+		}) (*struct{ Body AssetCount }, error) {
+			n, later, err := s.Assets.LabelAll(ctx, asset.Filters(in.Body.Filters), asset.LabelMode(in.Type), in.Body.Labels)
+			words := "The labels are changed."
+			if later {
+				words = "The labels are being changed."
+			}
+			return &struct{ Body AssetCount }{AssetCount{words, n, later}}, err
+		})
+	set := func(ctx context.Context, id int64, mode asset.LabelMode, labels []string) (*struct{ Body wire.Message }, error) {
+		return wire.Said("The labels are changed."), s.Assets.SetLabels(ctx, id, mode, labels)
+	}
+	rest.Register(s.API, wire.Op("add-asset-labels", http.MethodPost, one, assetTag, "Add labels to an asset", 404),
+		func(ctx context.Context, in *struct {
+			AssetPath
+			Body AssetLabels
+		}) (*struct{ Body wire.Message }, error) {
+			return set(ctx, in.ID, asset.AppendLabels, in.Body.Labels)
+		})
+	rest.Register(s.API, wire.Op("update-asset-labels", http.MethodPatch, one, assetTag, "Change the labels of an asset", 404),
+		func(ctx context.Context, in *struct {
+			AssetPath
+			LabelMode
+			Body AssetLabels
+		}) (*struct{ Body wire.Message }, error) {
+			return set(ctx, in.ID, asset.LabelMode(in.Type), in.Body.Labels)
+		})
+	rest.Register(s.API, wire.Op("delete-asset-labels", http.MethodDelete, one, assetTag, "Take all labels off an asset", 404),
+		func(ctx context.Context, in *AssetPath) (*struct{ Body wire.Message }, error) {
+			return set(ctx, in.ID, asset.ReplaceLabels, nil)
+		})
+
+	rest.Register(s.API, wire.Op("create-group", http.MethodPost, groups, assetTag, "Save a filter as a group, which is listed beside the enumerations", 409),
+		func(ctx context.Context, in *struct{ Body GroupRequest }) (*struct{ Body wire.Made }, error) {
+			id, err := s.Assets.CreateGroup(ctx, in.Body.Name, asset.Filters(in.Body.Filters))
+			return wire.Created(id, "The group is made."), err
+		})
+	rest.Register(s.API, wire.Op("update-group", http.MethodPatch, groups+"/{group_id}", assetTag, "Change the filter or the name of a group", 404),
+		func(ctx context.Context, in *struct {
+			GroupPath
+			wire.UpdateMode
+			Body GroupPatch
+		}) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The group is changed."), s.Assets.UpdateGroup(ctx, in.ID, in.Body.Name, asset.Filters(in.Body.Filters), asset.UpdateMode(in.Type))
+		})
+	rest.Register(s.API, wire.Op("delete-group", http.MethodDelete, groups+"/{group_id}", assetTag, "Delete a group; the assets stay", 404),
+		func(ctx context.Context, in *GroupPath) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The group is deleted."), s.Assets.DeleteGroup(ctx, in.ID)
+		})
+}

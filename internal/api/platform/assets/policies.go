@@ -1,0 +1,227 @@
+package assets
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// PolicyPath names a policy.
+type PolicyPath struct {
+	ID string `path:"policy_id" doc:"The policy's id."`
+}
+
+// AssetPolicy is a rule about assets.
+type AssetPolicy struct {
+	ID             string         `json:"id" doc:"The policy's id."`
+	Name           string         `json:"name" doc:"What it is called."`
+	Type           string         `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"What it does."`
+	Filters        AssetFilters   `json:"policies" doc:"Which assets it is about."`
+	AlertConfigs   []string       `json:"alerting_config_ids" doc:"Where it alerts."`
+	Labels         []string       `json:"labels" doc:"The labels that it sets or removes."`
+	EnumerationIDs []string       `json:"enumeration_ids" doc:"It is about these enumerations only; none: about all."`
+	Metadata       map[string]any `json:"metadata" doc:"Nothing."`
+	CreatedAt      time.Time      `json:"created_at" doc:"When it was made."`
+	UpdatedAt      time.Time      `json:"updated_at" doc:"When it was changed."`
+	LastExecutedAt *time.Time     `json:"last_executed_at,omitempty" doc:"When it did something last."`
+	Existing       bool           `json:"apply_to_existing" doc:"It is also about what was there when it was made."`
+}
+
+func policyOf(p asset.Policy) AssetPolicy {
+	out := AssetPolicy{
+		ID: p.ID, Name: p.Name, Type: string(p.Type), Filters: AssetFilters(p.Filters), AlertConfigs: wire.OrEmpty(p.AlertConfigs), Labels: wire.OrEmpty(p.Labels),
+		EnumerationIDs: wire.OrEmpty(p.EnumerationIDs), Metadata: map[string]any{}, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, Existing: p.Existing,
+	}
+	if !p.ExecutedAt.IsZero() {
+		out.LastExecutedAt = &p.ExecutedAt
+	}
+	return out
+}
+
+// PolicyRequest is a policy that is to be made.
+type PolicyRequest struct {
+	Filters        AssetFilters `json:"policies" doc:"Which assets it is about: it acts whenever one comes to be so."`
+	Name           string       `json:"name,omitempty" maxLength:"200" doc:"What it is called."`
+	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"What it does; alert without it."`
+	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Where it alerts; alert needs one."`
+	Labels         []string     `json:"labels,omitempty" doc:"The labels that it sets or removes; set_label and remove_label need one."`
+	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"It is about these enumerations only."`
+	Existing       bool         `json:"apply_to_existing,omitempty" doc:"Do it with what is there, too."`
+}
+
+// PolicyPatch changes a policy.
+type PolicyPatch struct {
+	Filters        AssetFilters `json:"policies,omitzero" doc:"Which assets it is about."`
+	Name           string       `json:"name,omitempty" maxLength:"200" doc:"What it is called."`
+	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"What it does."`
+	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Where it alerts."`
+	Labels         []string     `json:"labels,omitempty" doc:"The labels that it sets or removes."`
+	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"It is about these enumerations only."`
+	Existing       *bool        `json:"apply_to_existing,omitempty" doc:"Do it with what is there, too."`
+}
+
+// PolicyList is a page of policies.
+type PolicyList struct {
+	Policies []AssetPolicy `json:"policies" doc:"The page, newest first."`
+	Total    int           `json:"total" doc:"How many there are."`
+	Message  string        `json:"message" doc:"What this is, in words."`
+}
+
+// PolicyAnswer is one policy.
+type PolicyAnswer struct {
+	Data    AssetPolicy `json:"data" doc:"The policy."`
+	Message string      `json:"message" doc:"What this is, in words."`
+}
+
+func (s area) assetPolicies() {
+	const path, tag = "/v1/asset/policy", "Asset policies"
+	const one = path + "/{policy_id}"
+	rest.Register(s.API, wire.Op("list-policies", http.MethodGet, path, tag, "Your team's policies, newest first"),
+		func(ctx context.Context, in *struct{ wire.Window }) (*struct{ Body PolicyList }, error) {
+			found, total, err := s.Assets.Policies(ctx, in.Page())
+			list := PolicyList{make([]AssetPolicy, len(found)), total, "Policies."}
+			for i, p := range found {
+				list.Policies[i] = policyOf(p)
+			}
+			return &struct{ Body PolicyList }{list}, err
+		})
+	rest.Register(s.API, wire.Op("create-policy", http.MethodPost, path, tag, "Make a policy", 409),
+		func(ctx context.Context, in *struct{ Body PolicyRequest }) (*struct{ Body wire.Made }, error) {
+			b := in.Body
+			id, err := s.Assets.CreatePolicy(ctx, asset.Policy{
+				Name: b.Name, Type: asset.PolicyType(b.Type), Filters: asset.Filters(b.Filters),
+				PolicyDetails: asset.PolicyDetails{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs, Existing: b.Existing},
+			})
+			return wire.Created(id, "The policy is made."), err
+		})
+	rest.Register(s.API, wire.Op("suggest-policies", http.MethodGet, path+"/suggestion", tag, "Policies that could be made of what is there, the most pressing first", 404), s.suggestions)
+	rest.Register(s.API, wire.Op("get-policy", http.MethodGet, one, tag, "One policy", 404),
+		func(ctx context.Context, in *PolicyPath) (*struct{ Body PolicyAnswer }, error) {
+			p, err := s.Assets.Policy(ctx, in.ID)
+			return &struct{ Body PolicyAnswer }{PolicyAnswer{policyOf(p), "A policy."}}, err
+		})
+	rest.Register(s.API, wire.Op("update-policy", http.MethodPatch, one, tag, "Change a policy", 404),
+		func(ctx context.Context, in *struct {
+			PolicyPath
+			wire.UpdateMode
+			Body PolicyPatch
+		}) (*struct{ Body wire.Made }, error) {
+			b := in.Body
+			err := s.Assets.UpdatePolicy(ctx, in.ID, asset.Policy{
+				Name: b.Name, Type: asset.PolicyType(b.Type), Filters: asset.Filters(b.Filters), PolicyDetails: asset.PolicyDetails{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs},
+			}, b.Existing, asset.UpdateMode(in.Type))
+			return wire.Created(in.ID, "The policy is changed."), err
+		})
+	rest.Register(s.API, wire.Op("delete-policy", http.MethodDelete, one, tag, "Delete a policy", 404),
+		func(ctx context.Context, in *PolicyPath) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The policy is deleted."), s.Assets.DeletePolicy(ctx, in.ID)
+		})
+	rest.Register(s.API, wire.Op("list-policy-events", http.MethodGet, one+"/events", tag, "What a policy did, newest first", 404), s.policyEvents)
+}
+
+// PolicySuggestions are policies that could be made.
+type PolicySuggestions struct {
+	Suggestions []PolicySuggestion `json:"suggestions" doc:"The most pressing first."`
+	Total       int                `json:"total" doc:"How many there are."`
+	Message     string             `json:"message" doc:"What this is, in words."`
+}
+
+// PolicySuggestion is a policy that could be made of a pattern.
+type PolicySuggestion struct {
+	ID         string                        `json:"id" doc:"Of the pattern: the same tomorrow."`
+	Category   string                        `json:"category" doc:"The kind of pattern, such as ip_concentration or repeated_title."`
+	Title      string                        `json:"title" doc:"What it is, in a line."`
+	Reason     string                        `json:"reason" doc:"Why."`
+	Severity   string                        `json:"severity" doc:"high, medium, low or info."`
+	Policy     SuggestedPolicy               `json:"suggested_policy" doc:"The policy."`
+	Affected   int                           `json:"affected_count" doc:"How many assets it is about."`
+	Percentage float64                       `json:"affected_percentage" doc:"Of all that was looked at."`
+	Sample     []document.EnumerationContent `json:"sample_assets" doc:"Some of them."`
+}
+
+// SuggestedPolicy is what create-policy takes.
+type SuggestedPolicy struct {
+	Name    string       `json:"name" doc:"What it would be called."`
+	Type    string       `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"What it would do."`
+	Filters AssetFilters `json:"policies" doc:"Which assets."`
+	Labels  []string     `json:"labels" doc:"The labels."`
+}
+
+func (s area) suggestions(ctx context.Context, in *struct {
+	Enumeration string  `query:"enumeration_id" doc:"Look at this enumeration or group only."`
+	Limit       int     `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Suggestions to return at most."`
+	Threshold   float64 `query:"threshold" minimum:"0" maximum:"100" default:"5" doc:"What percentage of the assets must follow a pattern."`
+}) (*struct{ Body PolicySuggestions }, error) {
+	found, total, err := s.Assets.Suggest(ctx, in.Enumeration, in.Threshold, in.Limit)
+	out := PolicySuggestions{make([]PolicySuggestion, len(found)), total, "Suggestions."}
+	for i, f := range found {
+		out.Suggestions[i] = PolicySuggestion{
+			f.ID, f.Category, f.Title, f.Reason, f.Severity, SuggestedPolicy{f.Name, string(f.Type), AssetFilters(f.Filters), wire.OrEmpty(f.Labels)}, f.Affected, f.Percentage, make([]document.EnumerationContent, len(f.Sample)),
+		}
+		for j, a := range f.Sample {
+			out.Suggestions[i].Sample[j] = document.Of(a, false)
+		}
+	}
+	return &struct{ Body PolicySuggestions }{out}, err
+}
+
+// PolicyEventsAnswer is what a policy did.
+type PolicyEventsAnswer struct {
+	Data    PolicyEventList `json:"data" doc:"The events."`
+	Total   int             `json:"total" doc:"How many there are."`
+	Limit   int             `json:"limit" doc:"How many were asked for."`
+	Offset  int             `json:"offset" doc:"How many were skipped."`
+	Message string          `json:"message" doc:"What this is, in words."`
+}
+
+// PolicyEventList is a page of events.
+type PolicyEventList struct {
+	Events []ActivityEvent `json:"events" doc:"Newest first."`
+}
+
+// ActivityEvent is something that the service did.
+type ActivityEvent struct {
+	ID             string         `json:"id" doc:"The event's id."`
+	EventType      string         `json:"event_type" enum:"asset_policy_applied,asset_policy_alert_sent" doc:"What was done."`
+	SubjectType    string         `json:"subject_type" enum:"asset_policy" doc:"What it is about."`
+	SubjectID      string         `json:"subject_id" doc:"The policy's id."`
+	SubjectName    string         `json:"subject_name" doc:"The policy's name."`
+	Status         string         `json:"status" enum:"succeeded,failed,pending" doc:"What came of it."`
+	ErrorMessage   string         `json:"error_message,omitempty" doc:"Why it failed."`
+	Channel        string         `json:"channel,omitempty" doc:"Not told here: the alert log of the team has it, with subject_id of the policy."`
+	Destination    string         `json:"destination,omitempty" doc:"Not told."`
+	AlertConfigID  string         `json:"alert_config_id,omitempty" doc:"Where the alert went."`
+	AssetPolicyID  string         `json:"asset_policy_id" doc:"The policy's id."`
+	CreatedAt      time.Time      `json:"created_at" doc:"When it began."`
+	UpdatedAt      time.Time      `json:"updated_at" doc:"When it last changed."`
+	Seen           bool           `json:"seen" doc:"Nobody is asked."`
+	MessagePayload map[string]any `json:"message_payload" doc:"affected_count, enumeration_id, run, and some of the assets."`
+}
+
+func (s area) policyEvents(ctx context.Context, in *struct {
+	PolicyPath
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Events to return at most."`
+	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
+}) (*struct{ Body PolicyEventsAnswer }, error) {
+	found, total, err := s.Assets.PolicyEvents(ctx, in.ID, page.Window{Offset: in.Offset, Limit: in.Limit})
+	out := PolicyEventsAnswer{PolicyEventList{make([]ActivityEvent, len(found))}, total, in.Limit, in.Offset, "What the policy did."}
+	for i, e := range found {
+		sample := e.Sample
+		if sample == nil {
+			sample = []asset.Brief{}
+		}
+		out.Data.Events[i] = ActivityEvent{
+			ID: e.ID, EventType: e.Type, SubjectType: "asset_policy", SubjectID: e.PolicyID, SubjectName: e.PolicyName, Status: e.Status, ErrorMessage: e.Note, AlertConfigID: e.ConfigID,
+			AssetPolicyID: e.PolicyID, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+			MessagePayload: map[string]any{"affected_count": e.Affected, "enumeration_id": e.EnumerationID, "run": e.Run, "sample_assets": sample},
+		}
+	}
+	return &struct{ Body PolicyEventsAnswer }{out}, err
+}

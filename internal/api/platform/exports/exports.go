@@ -1,0 +1,217 @@
+// Package exports has the operations of the platform API about files of findings and assets.
+package exports
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+)
+
+// Services are what the operations call.
+type Services struct {
+	Exports      *export.Exports
+	Scans        *scan.Scans
+	Findings     *finding.Findings
+	Assets       *asset.Assets
+	Enumerations *enumeration.Enumerations
+}
+
+type area struct {
+	*rest.API
+	Services
+}
+
+// Register adds the operations to the API.
+func Register(api *rest.API, services Services) {
+	s := area{api, services}
+	s.exports()
+}
+
+const exportTag = "Exports"
+
+// ExportQuery says how findings are wanted.
+type ExportQuery struct {
+	Format string `query:"type" enum:"json,csv,pdf,sarif" default:"json" doc:"The kind of file."`
+	Async  bool   `query:"async" doc:"Make the file in the background: the answer is 201 with its id."`
+}
+
+// ExportPath names an export.
+type ExportPath struct {
+	ID string `path:"export_id" doc:"The export's id."`
+}
+
+func (s area) exports() {
+	const ofScan, one = "/v1/scans/{scan_id}/export", "/v1/export/{export_id}"
+	rest.Register(s.API, s.fileOp("export-results", http.MethodPost, "/v1/scans/results/export", "Your team's findings across scans as a file", 409), s.exportResults)
+	rest.Register(s.API, s.fileOp("export-scan", http.MethodGet, ofScan, "The findings of a scan as a file", 404, 409),
+		func(ctx context.Context, in *struct {
+			wire.ScanPath
+			ExportQuery
+		}) (*huma.StreamResponse, error) {
+			return s.exportScan(ctx, in.ID, in.ExportQuery, ScanExportRequest{})
+		})
+	rest.Register(s.API, s.fileOp("export-scan-results", http.MethodPost, ofScan, "Some findings of a scan as a file", 404, 409),
+		func(ctx context.Context, in *struct {
+			wire.ScanPath
+			ExportQuery
+			Body *ScanExportRequest
+		}) (*huma.StreamResponse, error) {
+			return s.exportScan(ctx, in.ID, in.ExportQuery, wire.Value(in.Body))
+		})
+	single := wire.Op("export-vulnerability", http.MethodGet, "/v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file", 404)
+	single.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV)}
+	rest.Register(s.API, single, s.exportVuln)
+
+	rest.Register(s.API, wire.Op("list-exports", http.MethodGet, "/v1/export/list", exportTag, "The exports that are made in the background, newest first"), s.listExports)
+	rest.Register(s.API, wire.Op("get-export", http.MethodGet, one, exportTag, "How far an export is", 404),
+		func(ctx context.Context, in *ExportPath) (*struct{ Body ExportItem }, error) {
+			e, err := s.Exports.Find(ctx, in.ID)
+			return &struct{ Body ExportItem }{exportOf(e)}, err
+		})
+	rest.Register(s.API, wire.Op("delete-export", http.MethodDelete, one, exportTag, "Delete an export; one that is being made ends", 404),
+		func(ctx context.Context, in *ExportPath) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The export is deleted."), s.Exports.Delete(ctx, in.ID)
+		})
+	down := wire.Op("download-export", http.MethodGet, one+"/download", exportTag, "The file of a finished export", 404, 409)
+	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF, export.Lines, export.Raw)}
+	rest.Register(s.API, down, s.downloadExport)
+	s.assetExports()
+}
+
+// fileOp is an operation that answers with a file, or with the id of one to come.
+func (s area) fileOp(id, method, path, summary string, statuses ...int) rest.Op {
+	return s.fileOpOf([]export.Format{export.JSON, export.CSV, export.PDF, export.SARIF}, id, method, path, summary, statuses...)
+}
+
+func (s area) fileOpOf(formats []export.Format, id, method, path, summary string, statuses ...int) rest.Op {
+	o := wire.Op(id, method, path, exportTag, summary, statuses...)
+	started := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ExportStarted](), true, "ExportStarted")
+	o.Responses = map[string]*huma.Response{
+		"200": fileResponse(formats...),
+		"201": {Description: "The file is being made in the background.", Content: map[string]*huma.MediaType{"application/json": {Schema: started}}},
+	}
+	return o
+}
+
+func fileResponse(formats ...export.Format) *huma.Response {
+	r := &huma.Response{Description: "The file. A connection that is cut off before its end has not brought all of it.", Content: map[string]*huma.MediaType{}}
+	for _, f := range formats {
+		r.Content[f.ContentType()] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	return r
+}
+
+func (s area) exportResults(ctx context.Context, in *struct {
+	ExportQuery
+	Body *ExportRequest
+}) (*huma.StreamResponse, error) {
+	f, err := wire.Value(in.Body).filter(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return s.export(ctx, in.ExportQuery, export.Request{Name: "Findings", Filter: f})
+}
+
+func (s area) exportScan(ctx context.Context, id string, q ExportQuery, r ScanExportRequest) (*huma.StreamResponse, error) {
+	scan, err := s.Scans.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := r.filter()
+	if err != nil {
+		return nil, err
+	}
+	f.ScanIDs = []string{scan.ID}
+	return s.export(ctx, q, export.Request{Name: scan.Name, ScanID: scan.ID, Filter: f})
+}
+
+func (s area) exportVuln(ctx context.Context, in *struct {
+	wire.VulnPath
+	Format string `query:"type" enum:"json,csv" default:"json" doc:"The kind of file."`
+}) (*huma.StreamResponse, error) {
+	f, err := s.Findings.Find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.export(ctx, ExportQuery{Format: in.Format}, export.Request{Name: f.Name, Filter: finding.Filter{IDs: []string{f.ID}}})
+}
+
+// export answers with the file, or with the id of one to come.
+func (s area) export(ctx context.Context, q ExportQuery, r export.Request) (*huma.StreamResponse, error) {
+	r.Format = export.Format(q.Format)
+	if q.Async {
+		e, err := s.Exports.Start(ctx, r)
+		return &huma.StreamResponse{Body: func(hc huma.Context) {
+			hc.SetHeader("Content-Type", "application/json")
+			hc.SetStatus(http.StatusCreated)
+			_ = json.NewEncoder(hc.BodyWriter()).Encode(ExportStarted{e.ID}) // the client may have gone
+		}}, err
+	}
+	file, err := s.Exports.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.file(ctx, r.Format, file.FileName, func(w io.Writer) error { return file.Write(ctx, w, nil) }), nil
+}
+
+func (s area) downloadExport(ctx context.Context, in *ExportPath) (*huma.StreamResponse, error) {
+	e, err := s.Exports.Find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Ready(); err != nil {
+		return nil, err
+	}
+	return s.file(ctx, e.Format, e.FileName(), func(w io.Writer) error { return s.Exports.Download(ctx, e, w) }), nil
+}
+
+// file answers with a file as it is written. An error cuts the connection off, so that
+// what has come does not look whole.
+func (s area) file(ctx context.Context, format export.Format, name string, write func(io.Writer) error) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		_, w := humachi.Unwrap(hc)
+		w.Header().Set("Content-Type", format.ContentType())
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.WriteHeader(http.StatusOK)
+		out := wire.ClientWriter(w)
+		if err := write(out); err != nil {
+			if ctx.Err() == nil {
+				s.Logger.ErrorContext(ctx, "writing a file", "name", name, "error", err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	}}
+}
+
+func (s area) listExports(ctx context.Context, in *struct {
+	Status string `query:"export_status" enum:"queued,running,finished,failed" doc:"Only those in this state."`
+	wire.Window
+}) (*struct{ Body ExportList }, error) {
+	found, total, err := s.Exports.FindAll(ctx, export.State(in.Status), in.Page())
+	if err != nil {
+		return nil, err
+	}
+	list := ExportList{Listing: wire.ListOf(in.Window, len(found), total, "Exports."), Data: make([]ExportItem, len(found))}
+	for i, e := range found {
+		list.Data[i] = exportOf(e)
+	}
+	return &struct{ Body ExportList }{list}, nil
+}

@@ -1,0 +1,116 @@
+package exports
+
+import (
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// ScanExportRequest picks findings of a scan.
+type ScanExportRequest struct {
+	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"These findings."`
+	Status   string   `json:"vuln_status,omitempty" doc:"Decisions, separated by commas: open, false_positive, fixed, duplicate, fix_in_progress, accepted_risk, triaged."`
+	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Those of these severities."`
+	Host     []string `json:"host,omitempty" maxItems:"1000" doc:"Those at these hosts."`
+	Domain   []string `json:"domain,omitempty" maxItems:"1000" doc:"Those at hosts at and below these domains."`
+	Port     []int    `json:"port,omitempty" maxItems:"1000" doc:"Those at these ports."`
+	Template []string `json:"template,omitempty" maxItems:"1000" doc:"Those of templates with these ids."`
+	Search   string   `json:"search,omitempty" maxLength:"200" doc:"Those with this in the host, or in the template's id or name."`
+	Category []string `json:"category,omitempty" maxItems:"1000" doc:"Those of templates of these protocols and folders."`
+	Internal *bool    `json:"is_internal,omitempty" doc:"Whether the address is not of the public internet."`
+}
+
+// ExportRequest picks findings across scans (specification, Scan results export request).
+type ExportRequest struct {
+	ScanExportRequest
+	ScanIDs   []string `json:"scan_ids,omitempty" maxItems:"1000" doc:"Those of these scans."`
+	Time      string   `json:"time,omitempty" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Those that were found first in this time; start_date and end_date win over it."`
+	StartDate string   `json:"start_date,omitempty" format:"date" doc:"Those that were found first on this day or later."`
+	EndDate   string   `json:"end_date,omitempty" format:"date" doc:"Those that were found first on this day or earlier."`
+}
+
+func (r ScanExportRequest) filter() (f finding.Filter, err error) {
+	f = finding.Filter{
+		IDs: r.IDs, Severities: r.Severity, Hosts: r.Host, Domains: r.Domain, Ports: r.Port, Templates: r.Template, Search: r.Search, Categories: r.Category, Internal: r.Internal,
+	}
+	for _, word := range wire.Commas(r.Status) {
+		if !slices.Contains(finding.Statuses, finding.Status(word)) {
+			return f, errs.Field("vuln_status", "vuln_status %.40q is not known.", word)
+		}
+		f.Statuses = append(f.Statuses, finding.Status(word))
+	}
+	for _, port := range r.Port {
+		if port < 0 || port > 65535 {
+			return f, errs.Field("port", "port %d is no port.", port)
+		}
+	}
+	return f, nil
+}
+
+func (r ExportRequest) filter(now time.Time) (finding.Filter, error) {
+	f, err := r.ScanExportRequest.filter()
+	if err != nil {
+		return f, err
+	}
+	f.ScanIDs, f.Since = r.ScanIDs, finding.Since(r.Time, now)
+	since, until, err := wire.HistoryRange{StartDate: r.StartDate, EndDate: r.EndDate}.Times(now)
+	if !since.IsZero() {
+		f.Since = since
+	}
+	f.Until = until
+	return f, err
+}
+
+// ExportStarted names an export that is made in the background.
+type ExportStarted struct {
+	ID string `json:"export_id" doc:"What to ask for at /v1/export."`
+}
+
+// ExportItem is an export that is made, or was made, in the background.
+type ExportItem struct {
+	ID        string    `json:"id" doc:"The export's id."`
+	Name      string    `json:"name" doc:"What is in it, in words."`
+	Status    string    `json:"export_status" enum:"queued,running,finished,failed" doc:"How far it is."`
+	ItemType  string    `json:"item_type" enum:"results,scan,enumeration,assets" doc:"scan: the findings of one scan; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
+	ScanID    string    `json:"scan_id,omitempty" doc:"The scan, where it is of one."`
+	Enumerate string    `json:"enumerate_id,omitempty" doc:"The enumeration or group, where it is of one."`
+	Format    string    `json:"type" enum:"json,csv,pdf,sarif,jsonl,raw" doc:"The kind of file."`
+	Progress  int       `json:"progress" doc:"How much of it is written, 0 to 100."`
+	Total     int       `json:"total" doc:"How many findings or assets the filter picked; 0 while it is queued."`
+	Done      int       `json:"done" doc:"How many of them are written."`
+	Size      int64     `json:"size" doc:"Bytes that are written."`
+	URL       string    `json:"download_signed_url,omitempty" doc:"Where to download it, from the server's root and with your key; absent while it is not finished."`
+	CreatedAt time.Time `json:"created_at" doc:"When it was asked for."`
+	UpdatedAt time.Time `json:"updated_at" doc:"When it last went on."`
+	ExpiresAt time.Time `json:"expires_at" doc:"When it will be deleted."`
+}
+
+func exportOf(e export.Export) ExportItem {
+	out := ExportItem{
+		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID, Enumerate: e.Assets, Format: string(e.Format), Progress: e.Progress(),
+		Total: e.Total, Done: e.Done, Size: e.Size, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt,
+	}
+	switch {
+	case e.About == export.OfAssets && e.Assets != "":
+		out.ItemType = "enumeration"
+	case e.About == export.OfAssets:
+		out.ItemType = "assets"
+	case e.ScanID != "":
+		out.ItemType = "scan"
+	}
+	if e.State == export.Finished {
+		out.URL = "/v1/export/" + e.ID + "/download"
+	}
+	return out
+}
+
+// ExportList is a page of exports.
+type ExportList struct {
+	wire.Listing
+	Data []ExportItem `json:"data" doc:"The page, the newest first."`
+}

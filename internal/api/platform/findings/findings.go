@@ -1,0 +1,318 @@
+// Package findings has the operations of the platform API about findings: lists, decisions, history, retests, severities and tickets.
+package findings
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Services are what the operations call.
+type Services struct {
+	Findings *finding.Findings
+	Assets   *asset.Assets
+	Catalog  *catalog.Catalog
+	// Ticket files a finding in the tracker of a configuration.
+	Ticket func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
+}
+
+type area struct {
+	*rest.API
+	Services
+}
+
+// Register adds the operations to the API.
+func Register(api *rest.API, services Services) {
+	s := area{api, services}
+	s.severities()
+	s.findings()
+	s.tickets()
+}
+
+const vulnTag = "Vulnerabilities"
+
+func (s area) findings() {
+	const one = "/v1/scans/vuln/{vuln_id}"
+	rest.Register(s.API, wire.Op("get-vulnerability", http.MethodGet, one, vulnTag, "One finding with everything that is known of it", 404),
+		func(ctx context.Context, in *wire.VulnPath) (*struct{ Body ScanVulnerability }, error) {
+			f, err := s.Findings.Find(ctx, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			known, err := s.assetAt(ctx, f.Host, f.Port)
+			return &struct{ Body ScanVulnerability }{ScanVulnerability{vulnerabilityOf(f), eventOf(f), known}}, err
+		})
+	rest.Register(s.API, wire.Op("list-results", http.MethodGet, "/v1/scans/results", vulnTag, "Your team's findings across scans, newest first"), s.listResults)
+	rest.Register(s.API, wire.Op("update-vulnerabilities", http.MethodPatch, "/v1/scans/vulns", vulnTag, "Decide about findings, named by id or by a filter", 404), s.patchVulns)
+	rest.Register(s.API, wire.Op("delete-vulnerabilities", http.MethodDelete, "/v1/scans/vulns", vulnTag, "Delete findings, named by id or by a filter", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body VulnDeletion }) (*struct{ Body wire.Message }, error) {
+			b := in.Body
+			f := b.filter(b.IDs)
+			for _, status := range b.Statuses {
+				f.Statuses = append(f.Statuses, finding.Status(status))
+			}
+			n, err := s.Findings.Delete(ctx, f)
+			return wire.Said("%d findings are deleted.", n), err
+		})
+	rest.Register(s.API, wire.Op("label-vulnerabilities", http.MethodPatch, "/v1/scans/vulns/labels", vulnTag, "Label findings", 404),
+		func(ctx context.Context, in *struct{ Body VulnLabels }) (*struct{ Body wire.Message }, error) {
+			mode := finding.LabelMode(in.Body.Type)
+			if mode == "" {
+				mode = finding.ReplaceLabels
+			}
+			n, err := s.Findings.SetLabels(ctx, finding.Filter{IDs: in.Body.IDs}, mode, in.Body.Labels)
+			return wire.Said("The labels of %d findings are changed.", n), err
+		})
+	rest.Register(s.API, wire.Op("list-changelogs", http.MethodGet, "/v1/scans/vuln/changelogs", vulnTag, "What changed of your team's findings, newest first"),
+		func(ctx context.Context, in *ChangelogQuery) (*struct{ Body ChangelogList }, error) {
+			return s.changelogs(ctx, "", *in)
+		})
+	rest.Register(s.API, wire.Op("list-vulnerability-changelogs", http.MethodGet, one+"/changelogs", vulnTag, "What changed of a finding, newest first", 404),
+		func(ctx context.Context, in *struct {
+			wire.VulnPath
+			ChangelogQuery
+		}) (*struct{ Body ChangelogList }, error) {
+			return s.changelogs(ctx, in.ID, in.ChangelogQuery)
+		})
+	rest.Register(s.API, wire.Op("get-vulnerability-timeline", http.MethodGet, one+"/timeline", vulnTag, "All that happened to a finding, oldest first", 404), s.timeline)
+	rest.Register(s.API, wire.Op("get-vulnerability-history", http.MethodGet, "/v1/scans/vulns/history", vulnTag, "Each look at what hashes name, newest first; by hash"), s.vulnHistory)
+	rest.Register(s.API, wire.Op("retest-vulnerability", http.MethodPost, "/v1/scans/{vuln_id}/retest", vulnTag, "Look at a finding again", 404),
+		func(ctx context.Context, in *wire.VulnPath) (*struct{ Body RetestAnswer }, error) {
+			f, err := s.Findings.AskRetest(ctx, in.ID)
+			return &struct{ Body RetestAnswer }{RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}}, err
+		})
+	rest.Register(s.API, wire.Op("get-retest", http.MethodGet, "/v1/retest/{vuln_id}", vulnTag, "What the last retest of a finding showed", 404),
+		func(ctx context.Context, in *wire.VulnPath) (*struct{ Body RetestResult }, error) {
+			f, r, err := s.Findings.FindRetest(ctx, in.ID)
+			return &struct{ Body RetestResult }{RetestResult{retestWords(r), string(r.State), resultOf(f)}}, err
+		})
+}
+
+// RetestAnswer says that a finding will be looked at again.
+type RetestAnswer struct {
+	Message string            `json:"message" doc:"What was done, in words."`
+	Results ScanVulnerability `json:"results" doc:"The finding as it is now."`
+}
+
+// RetestResult says what a retest showed.
+type RetestResult struct {
+	Message string              `json:"message" doc:"What it showed, in words."`
+	State   string              `json:"state" enum:"none,queued,matched,not_matched,failed" doc:"How far the retest is, or how it ended; none: there was no retest."`
+	Results VulnerabilityResult `json:"results" doc:"The finding as it is now."`
+}
+
+func retestWords(r finding.Retest) string {
+	switch r.State {
+	case finding.RetestQueued:
+		return "The retest waits or is at work."
+	case finding.Matched:
+		return "It is still there."
+	case finding.NotMatched:
+		return "It is not there any more."
+	case finding.RetestFailed:
+		return "It could not be retested. " + r.Note
+	default:
+		return "It was not retested."
+	}
+}
+
+// ResultQuery is what a list of findings may be asked for.
+type ResultQuery struct {
+	Severity   string     `query:"severity" doc:"Severities, separated by commas: critical, high, medium, low, info, unknown. Without it all but info."`
+	Search     string     `query:"search" maxLength:"200" doc:"A part of the host, or of the template's id or name."`
+	Host       string     `query:"host" doc:"Hosts, separated by commas."`
+	Domain     string     `query:"domain" doc:"Domains, separated by commas: hosts at and below them."`
+	Port       string     `query:"port" doc:"Ports, separated by commas."`
+	Templates  string     `query:"templates" doc:"Ids of templates, separated by commas."`
+	Time       string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Found first in this time."`
+	Status     string     `query:"vuln_status" doc:"Decisions, separated by commas."`
+	Tags       string     `query:"tags" doc:"Tags, separated by commas."`
+	Labels     string     `query:"labels" doc:"Labels, separated by commas."`
+	Category   string     `query:"category" doc:"Protocols and folders of templates, separated by commas."`
+	ScanIDs    string     `query:"scan_ids" doc:"Scans, separated by commas."`
+	Ticket     wire.Maybe `query:"is_ticket" doc:"Whether an issue tracker knows it."`
+	Regression wire.Maybe `query:"is_regression" doc:"Whether it was fixed and came back."`
+	Internal   wire.Maybe `query:"is_internal" doc:"Whether its address is not of the public internet."`
+	SortAsc    string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, severity, vuln_status, host, port, template_id."`
+	SortDesc   string     `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	Before     int64      `query:"before" minimum:"0" doc:"Only what had arrived when a page said this number: before or next of its answer. 0: all."`
+	wire.Window
+}
+
+// withoutInfo is what a list shows that names no severity.
+const withoutInfo = "unknown,low,medium,high,critical"
+
+func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
+	f = finding.Filter{
+		Severities: wire.Commas(cmp.Or(q.Severity, withoutInfo)), Hosts: wire.Commas(q.Host), Domains: wire.Commas(q.Domain), Templates: wire.Commas(q.Templates), Categories: wire.Commas(q.Category),
+		Tags: wire.Commas(q.Tags), Labels: wire.Commas(q.Labels), ScanIDs: wire.Commas(q.ScanIDs), Search: q.Search, Since: finding.Since(q.Time, now),
+		Internal: q.Internal.Ptr(), Regression: q.Regression.Ptr(), Ticket: q.Ticket.Ptr(), Before: q.Before,
+	}
+	for _, severity := range f.Severities {
+		if !slices.Contains(finding.Severities, severity) {
+			return f, errs.Field("severity", "severity %.40q is not known.", severity)
+		}
+	}
+	for _, status := range wire.Commas(q.Status) {
+		if !slices.Contains(finding.Statuses, finding.Status(status)) {
+			return f, errs.Field("vuln_status", "vuln_status %.40q is not known.", status)
+		}
+		f.Statuses = append(f.Statuses, finding.Status(status))
+	}
+	for _, text := range wire.Commas(q.Port) {
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			return f, errs.Field("port", "port %.40q is not a port.", text)
+		}
+		f.Ports = append(f.Ports, int(port))
+	}
+	return f, nil
+}
+
+// ResultList is a page of findings.
+type ResultList struct {
+	wire.Listing
+	Data    Results           `json:"data" doc:"The page."`
+	Stats   ResultStats       `json:"stats" doc:"Counts."`
+	Filters map[string]string `json:"filters" doc:"The filters that were applied."`
+	Before  int64             `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
+	Next    int64             `json:"next,omitempty" doc:"Of a list that is not sorted: sent as before, without an offset, it asks for what follows this page, whatever arrived or was deleted meanwhile. Absent when nothing follows."`
+}
+
+// Results are findings as lists show them, each a VulnerabilityResult that is written
+// already.
+type Results []finding.Raw
+
+// Schema implements huma.SchemaProvider.
+func (Results) Schema(r huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(r, reflect.TypeFor[[]VulnerabilityResult]())
+}
+
+// WriteTo writes the page as JSON, its findings as they are; see io.WriterTo.
+func (l ResultList) WriteTo(w io.Writer) (int64, error) {
+	head := l
+	head.Data = nil // written behind the rest
+	return wire.WritePage(w, struct {
+		ResultList
+		Data *struct{} `json:"data,omitempty"`
+	}{ResultList: head}, l.Data)
+}
+
+// ResultStats counts findings.
+type ResultStats struct {
+	Total int `json:"total" doc:"How many there are in all."`
+}
+
+func (s area) listResults(ctx context.Context, in *ResultQuery) (*struct{ Body ResultList }, error) {
+	f, err := in.filter(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, finding.Sortable)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Findings.FindPage(ctx, f, sorts, in.Page())
+	if err != nil {
+		return nil, err
+	}
+	list := ResultList{
+		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: p.Results, Stats: ResultStats{p.Total},
+		Filters: in.applied(), Before: p.End, Next: p.Next,
+	}
+	return &struct{ Body ResultList }{list}, nil
+}
+
+// applied are the filters that a query holds, by name.
+func (q ResultQuery) applied() map[string]string {
+	out := map[string]string{}
+	for name, value := range map[string]string{
+		"severity": cmp.Or(q.Severity, withoutInfo), "search": q.Search, "host": q.Host, "domain": q.Domain, "port": q.Port, "templates": q.Templates, "time": q.Time,
+		"vuln_status": q.Status, "tags": q.Tags, "labels": q.Labels, "category": q.Category, "scan_ids": q.ScanIDs,
+	} {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	for name, m := range map[string]wire.Maybe{"is_ticket": q.Ticket, "is_regression": q.Regression, "is_internal": q.Internal} {
+		if v := m.Ptr(); v != nil {
+			out[name] = strconv.FormatBool(*v)
+		}
+	}
+	return out
+}
+
+// VulnFilter names findings by what they are, where no ids are given.
+type VulnFilter struct {
+	ScanID   string   `json:"scan_id,omitempty" doc:"Those of this scan."`
+	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Those of these severities."`
+	Host     []string `json:"host,omitempty" doc:"Those at these hosts."`
+	Template []string `json:"template,omitempty" doc:"Those of these templates."`
+	Search   string   `json:"search,omitempty" maxLength:"200" doc:"Those with this in the host, or in the template's id or name."`
+}
+
+func (v VulnFilter) filter(ids []string) finding.Filter {
+	f := finding.Filter{IDs: ids, Severities: v.Severity, Hosts: v.Host, Templates: v.Template, Search: v.Search}
+	if v.ScanID != "" {
+		f.ScanIDs = []string{v.ScanID}
+	}
+	return f
+}
+
+// VulnPatch is a decision about findings.
+type VulnPatch struct {
+	IDs    []string `json:"vuln_ids,omitempty" maxItems:"10000" doc:"The findings; without it, those that the other fields pick."`
+	Status string   `json:"vuln_status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What is decided."`
+	VulnFilter
+}
+
+// VulnDeletion names findings to delete.
+type VulnDeletion struct {
+	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"The findings; without it, those that the other fields pick."`
+	Statuses []string `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Those with these decisions."`
+	VulnFilter
+}
+
+// VulnLabels are labels for findings.
+type VulnLabels struct {
+	IDs    []string `json:"ids" minItems:"1" maxItems:"10000" doc:"The findings."`
+	Type   string   `json:"type,omitempty" enum:"append,replace,delete" doc:"What the labels do to those that are there; replace without it."`
+	Labels []string `json:"labels,omitempty" maxItems:"100" doc:"The labels."`
+}
+
+func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*struct{ Body wire.Message }, error) {
+	n, err := s.Findings.SetStatus(ctx, in.Body.filter(in.Body.IDs), finding.Status(in.Body.Status))
+	return wire.Said("The status of %d findings is changed.", n), err
+}
+
+// assetAt is what the inventory of the caller's team knows of a host and port; nil: nothing.
+func (s area) assetAt(ctx context.Context, host string, port int) (*document.EnumerationContent, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, ok, err := s.Assets.ByHostPort(ctx, c.TeamID, host, port)
+	if err != nil || !ok {
+		return nil, err
+	}
+	content := document.Of(a, false)
+	return &content, nil
+}

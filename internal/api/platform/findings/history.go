@@ -1,0 +1,144 @@
+package findings
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// ChangelogQuery is what a list of changes may be asked for.
+type ChangelogQuery struct {
+	Time     string `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Changed in this time."`
+	Types    string `query:"event_type" doc:"Kinds of change, separated by commas: status_change, resolved, reopened, severity_change, labels_change, template_updated."`
+	SortAsc  string `query:"sort_asc" enum:"created_at" doc:"created_at: the oldest first."`
+	SortDesc string `query:"sort_desc" enum:"created_at" doc:"created_at: the newest first, as without it."`
+	wire.Window
+}
+
+// ChangelogList is a page of changes.
+type ChangelogList struct {
+	Data []VulnerabilityChangelog `json:"data" doc:"The page."`
+}
+
+// VulnerabilityChangelog is a change with the finding as it is now.
+type VulnerabilityChangelog struct {
+	Vulnerability
+	Event       VulnerabilityEvent `json:"event" doc:"What was seen, without request and response."`
+	ResultType  string             `json:"result_type" doc:"matched."`
+	ChangeEvent []ChangeEvent      `json:"change_event" doc:"What changed."`
+	ChangedAt   time.Time          `json:"changed_at" doc:"When it changed."`
+	EventType   string             `json:"event_type" doc:"The kind of change."`
+}
+
+// ChangeEvent is a field that changed.
+type ChangeEvent struct {
+	Name string `json:"name" doc:"The field."`
+	From string `json:"from" doc:"What it was."`
+	To   string `json:"to" doc:"What it is since."`
+}
+
+func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*struct{ Body ChangelogList }, error) {
+	f := finding.ChangeFilter{FindingID: id, Since: finding.Since(q.Time, time.Now()), Oldest: q.SortAsc != ""}
+	for _, kind := range wire.Commas(q.Types) {
+		switch {
+		case kind == "vul_status" || kind == "vul_status_change": // the words of older clients
+			f.Types = append(f.Types, finding.StatusChange, finding.Resolved, finding.Reopened)
+		case slices.Contains(finding.ChangeTypes, finding.ChangeType(kind)):
+			f.Types = append(f.Types, finding.ChangeType(kind))
+		default:
+			return nil, errs.Field("event_type", "event_type %.40q is not known.", kind)
+		}
+	}
+	found, err := s.Findings.Changes(ctx, f, q.Page())
+	list := ChangelogList{Data: make([]VulnerabilityChangelog, len(found))}
+	for i, c := range found {
+		list.Data[i] = VulnerabilityChangelog{
+			vulnerabilityOf(c.Finding), eventOf(c.Finding), "matched", []ChangeEvent{{c.Change.Field, c.Change.From, c.Change.To}}, c.Change.At, string(c.Change.Type),
+		}
+	}
+	return &struct{ Body ChangelogList }{list}, err
+}
+
+// VulnerabilityTimeline is all that happened to a finding.
+type VulnerabilityTimeline struct {
+	FirstDetectedAt time.Time       `json:"first_detected_at" doc:"When it was found first."`
+	LastSeenAt      time.Time       `json:"last_seen_at" doc:"When it was seen last."`
+	CurrentStatus   string          `json:"current_status" doc:"What people decided about it."`
+	Events          []TimelineEvent `json:"events" doc:"What happened, the oldest first."`
+}
+
+// TimelineEvent is one thing that happened to a finding.
+type TimelineEvent struct {
+	Timestamp   time.Time `json:"timestamp" doc:"When."`
+	EventType   string    `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,template_updated" doc:"What happened."`
+	OldValue    string    `json:"old_value,omitempty" doc:"What it was."`
+	NewValue    string    `json:"new_value,omitempty" doc:"What it is since."`
+	Description string    `json:"description,omitempty" doc:"In words."`
+}
+
+func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*struct{ Body VulnerabilityTimeline }, error) {
+	f, changes, err := s.Findings.Timeline(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := VulnerabilityTimeline{FirstDetectedAt: f.CreatedAt, LastSeenAt: f.SeenAt, CurrentStatus: string(f.Status)}
+	for _, c := range changes {
+		who := "by the service"
+		if c.Actor != "" {
+			who = "by " + c.Actor
+		}
+		out.Events = append(out.Events, TimelineEvent{c.At, string(c.Type), c.From, c.To, c.Field + ", " + who})
+	}
+	return &struct{ Body VulnerabilityTimeline }{out}, nil
+}
+
+// VulnerabilityHistory is the looks at what one hash names.
+type VulnerabilityHistory struct {
+	Count   int        `json:"history_count" doc:"How many there are here."`
+	History []VulnLook `json:"history" doc:"The looks, the newest first."`
+}
+
+// VulnLook is one look at what a hash names.
+type VulnLook struct {
+	Severity   string    `json:"severity" doc:"How bad it is."`
+	Target     string    `json:"target" doc:"What was tested."`
+	TemplateID string    `json:"template_id" doc:"The template's id."`
+	Matched    bool      `json:"matched" doc:"Whether it was there."`
+	Timestamp  time.Time `json:"timestamp" doc:"When."`
+	VulnHash   string    `json:"vuln_hash" doc:"The hash."`
+	Event      string    `json:"event" doc:"Where it was found."`
+}
+
+// maxHashes is how many hashes one call may name.
+const maxHashes = 100
+
+func (s area) vulnHistory(ctx context.Context, in *struct {
+	Hashes []string `query:"vuln_hash,explode" doc:"A hash; may be repeated, up to 100 times."`
+	Limit  int      `query:"history_limit" minimum:"1" maximum:"1000" default:"5" doc:"Looks of each hash."`
+}) (*struct {
+	Body map[string]VulnerabilityHistory
+}, error) {
+	if len(in.Hashes) > maxHashes {
+		return nil, errs.Field("vuln_hash", "vuln_hash may be given at most %d times.", maxHashes)
+	}
+	found, err := s.Findings.History(ctx, in.Hashes, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]VulnerabilityHistory{}
+	for hash, looks := range found {
+		h := VulnerabilityHistory{Count: len(looks)}
+		for _, look := range looks {
+			h.History = append(h.History, VulnLook{look.Severity, look.Target, look.TemplateID, look.Matched, look.At, look.Hash, look.Event.MatchedAt})
+		}
+		out[hash] = h
+	}
+	return &struct {
+		Body map[string]VulnerabilityHistory
+	}{out}, nil
+}

@@ -1,0 +1,103 @@
+package findings
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// SeverityMapping is a severity of a team's own.
+type SeverityMapping struct {
+	ID               int64     `json:"id" doc:"Its number in your team."`
+	TemplateID       string    `json:"template_id" doc:"The template it is about."`
+	OriginalSeverity string    `json:"original_severity" doc:"The template's own, as far as it is known."`
+	CustomSeverity   string    `json:"custom_severity" doc:"What its findings have in your team."`
+	VulnID           string    `json:"vuln_id,omitempty" doc:"The one vulnerability it is about; absent: all of the template."`
+	CreatedAt        time.Time `json:"created_at" doc:"When it was made."`
+	UpdatedAt        time.Time `json:"updated_at" doc:"When it last changed."`
+}
+
+// SeverityMappings are those of a team.
+type SeverityMappings struct {
+	Mappings []SeverityMapping `json:"custom_severity_mappings" doc:"The oldest first."`
+}
+
+// SeverityRequest says which severity something has.
+type SeverityRequest struct {
+	TemplateID     string `json:"template_id" minLength:"1" maxLength:"256" doc:"The template's id, such as CVE-2024-0001."`
+	CustomSeverity string `json:"custom_severity" enum:"critical,high,medium,low,info,unknown" doc:"The severity of its findings."`
+	VulnID         string `json:"vuln_id,omitempty" maxLength:"64" doc:"One vulnerability of the template; without it all, those to come included."`
+}
+
+func (r SeverityRequest) override() finding.Override {
+	return finding.Override{TemplateID: r.TemplateID, FindingID: r.VulnID, Custom: r.CustomSeverity}
+}
+
+// SeverityMade is the answer about a new mapping.
+type SeverityMade struct {
+	ID      int64  `json:"id" doc:"Its number in your team."`
+	Message string `json:"message" doc:"What was done, in words."`
+}
+
+// SeverityDeletion names mappings to delete.
+type SeverityDeletion struct {
+	IDs []int64 `json:"ids" minItems:"1" maxItems:"1000" doc:"The mappings."`
+}
+
+func (s area) severities() {
+	const path, tag = "/v1/scans/config/severity", "Severities"
+	rest.Register(s.API, wire.Op("list-severity-mappings", http.MethodGet, path, tag, "Severities that your team gives in place of the templates' own"),
+		func(ctx context.Context, _ *struct{}) (*struct{ Body SeverityMappings }, error) {
+			found, err := s.Findings.Overrides(ctx)
+			list := SeverityMappings{Mappings: make([]SeverityMapping, len(found))}
+			for i, o := range found {
+				list.Mappings[i] = SeverityMapping{o.ID, o.TemplateID, o.Original, o.Custom, o.FindingID, o.CreatedAt, o.UpdatedAt}
+			}
+			return &struct{ Body SeverityMappings }{list}, err
+		})
+	add := wire.Op("add-severity-mapping", http.MethodPost, path, tag, "Give a template's findings another severity, now and in later runs")
+	add.Description = "A template that has a mapping already gets the new severity under the same id. A mapping with vuln_id goes before one without."
+	rest.Register(s.API, add, func(ctx context.Context, in *struct{ Body SeverityRequest }) (*struct{ Body SeverityMade }, error) {
+		o, err := s.known(ctx, in.Body.override())
+		if err != nil {
+			return nil, err
+		}
+		id, err := s.Findings.Override(ctx, o)
+		return &struct{ Body SeverityMade }{SeverityMade{id, "The severity mapping is made."}}, err
+	})
+	rest.Register(s.API, wire.Op("delete-severity-mappings", http.MethodDelete, path, tag, "Delete severity mappings; findings get their template's severity back", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body SeverityDeletion }) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The severity mappings are deleted."), s.Findings.DropOverrides(ctx, in.Body.IDs)
+		})
+	rest.Register(s.API, wire.Op("update-severity-mapping", http.MethodPatch, "/v1/scans/config/{mapping_id}/severity", tag, "Change a severity mapping", 404, 409),
+		func(ctx context.Context, in *struct {
+			ID   int64 `path:"mapping_id" minimum:"1" doc:"The mapping's id."`
+			Body SeverityRequest
+		}) (*struct{ Body wire.Message }, error) {
+			o, err := s.known(ctx, in.Body.override())
+			if err != nil {
+				return nil, err
+			}
+			return wire.Said("The severity mapping is changed."), s.Findings.ChangeOverride(ctx, in.ID, o)
+		})
+}
+
+// known adds what the catalogue says of an override's template. A template that it does
+// not have is fine: uploaded findings have such.
+func (s area) known(ctx context.Context, o finding.Override) (finding.Override, error) {
+	t, err := s.Catalog.PublicByID(ctx, o.TemplateID)
+	if errs.Is(err, errs.NotFound) {
+		t, err = s.Catalog.OwnByID(ctx, o.TemplateID)
+	}
+	if errs.Is(err, errs.NotFound) {
+		return o, nil
+	}
+	o.Original = string(t.Info.Severity)
+	return o, err
+}

@@ -1,0 +1,145 @@
+package findings
+
+import (
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
+
+	"github.com/vedette-sec/vedette/internal/core/finding"
+)
+
+// VulnerabilityEvent is what was seen (specification, VulnerabilityEvent); its keys are
+// those of the events that nuclei writes.
+type VulnerabilityEvent struct {
+	CurlCommand      string                          `json:"curl-command,omitempty" doc:"The request as a curl command."`
+	ExtractedResults []string                        `json:"extracted-results,omitempty" doc:"What was extracted from the answer."`
+	ExtractorName    string                          `json:"extractor-name,omitempty" doc:"The name of the extractor."`
+	Host             string                          `json:"host,omitempty" doc:"The host that was tested."`
+	Info             VulnerabilityInfo               `json:"info" doc:"What the template says of itself."`
+	IP               string                          `json:"ip,omitempty" doc:"The address that answered."`
+	MatchedAt        string                          `json:"matched-at,omitempty" doc:"Where it was found: a URL, or host and port."`
+	MatchedLine      []int                           `json:"matched-line,omitempty" doc:"The lines that matched."`
+	MatcherName      string                          `json:"matcher-name,omitempty" doc:"The name of the matcher that matched."`
+	MatcherStatus    bool                            `json:"matcher-status" doc:"Whether it matched."`
+	Path             string                          `json:"path,omitempty" doc:"The path that was asked for."`
+	Request          string                          `json:"request,omitempty" doc:"The request as it was sent; not in lists."`
+	Response         string                          `json:"response,omitempty" doc:"What came back; not in lists."`
+	TemplateID       string                          `json:"template-id" doc:"The template's id."`
+	TemplatePath     string                          `json:"template-path,omitempty" doc:"Where the template lies."`
+	Timestamp        string                          `json:"timestamp,omitempty" doc:"When it was seen."`
+	Type             string                          `json:"type,omitempty" doc:"The protocol."`
+	Error            string                          `json:"error,omitempty" doc:"What went wrong."`
+	IssueTrackers    map[string]VulnerabilityTracker `json:"issue_trackers,omitempty" doc:"The issues that were filed for it, by tracker: jira, github, gitlab, linear, custom."`
+	Port             string                          `json:"port,omitempty" doc:"The port that was tested."`
+}
+
+// VulnerabilityTracker is an issue in a tracker.
+type VulnerabilityTracker struct {
+	ID  string `json:"id" doc:"The issue's id there."`
+	URL string `json:"url" doc:"Where the issue is."`
+}
+
+// VulnerabilityInfo is what a template says of itself.
+type VulnerabilityInfo struct {
+	Name           string                       `json:"name" doc:"What it is, in a line."`
+	Author         []string                     `json:"author" doc:"Who wrote the template."`
+	Tags           []string                     `json:"tags" doc:"Its tags."`
+	Description    string                       `json:"description,omitempty" doc:"What was found, and why it matters."`
+	Impact         string                       `json:"impact,omitempty" doc:"What can come of it."`
+	Remediation    string                       `json:"remediation,omitempty" doc:"What to do about it."`
+	Severity       string                       `json:"severity" doc:"One of critical, high, medium, low, info, unknown."`
+	Reference      []string                     `json:"reference,omitempty" doc:"Where more is written."`
+	Classification *VulnerabilityClassification `json:"classification,omitempty" doc:"Its place in public catalogues."`
+	Metadata       map[string]any               `json:"metadata,omitempty" doc:"What else the template says."`
+}
+
+// VulnerabilityClassification places a finding in public catalogues.
+type VulnerabilityClassification struct {
+	CPE            string   `json:"cpe,omitempty" doc:"The product."`
+	CVEID          []string `json:"cve-id,omitempty" doc:"CVE ids."`
+	CVSSMetrics    string   `json:"cvss-metrics,omitempty" doc:"The CVSS vector."`
+	CVSSScore      float64  `json:"cvss-score,omitempty" doc:"The CVSS score, 0 to 10."`
+	CWEID          []string `json:"cwe-id,omitempty" doc:"CWE ids."`
+	EPSSPercentile float64  `json:"epss-percentile,omitempty" doc:"The EPSS percentile."`
+	EPSSScore      float64  `json:"epss-score,omitempty" doc:"The EPSS score, 0 to 1."`
+}
+
+// Vulnerability is what a finding is in lists and alone.
+type Vulnerability struct {
+	ID              string    `json:"id,omitempty" doc:"The same as vuln_id."`
+	VulnID          string    `json:"vuln_id" doc:"The finding's id."`
+	VulnHash        string    `json:"vuln_hash,omitempty" doc:"Of what was found where: the same in every scan."`
+	VulnStatus      string    `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What people decided about it."`
+	ScanID          string    `json:"scan_id" doc:"The scan that found it."`
+	Target          string    `json:"target" doc:"What was tested."`
+	TemplateID      string    `json:"template_id" doc:"The template's id."`
+	TemplatePath    string    `json:"template_path,omitempty" doc:"Where the template lies."`
+	TemplateURL     string    `json:"template_url,omitempty" doc:"Where the template can be read."`
+	TemplateEncoded string    `json:"template_encoded,omitempty" doc:"The template in base64, where it came with the finding; not in lists."`
+	MatcherStatus   bool      `json:"matcher_status" doc:"Whether it matched."`
+	Port            int       `json:"port,omitempty" doc:"The port; absent when there is none."`
+	Labels          []string  `json:"labels" doc:"Its labels."`
+	IsRegression    bool      `json:"is_regression" doc:"It was fixed, and came back."`
+	IsInternal      bool      `json:"is_internal" doc:"Its address is not of the public internet."`
+	Remediation     string    `json:"remediation,omitempty" doc:"What to do about it."`
+	Description     string    `json:"description,omitempty" doc:"What was found, and why it matters."`
+	Impact          string    `json:"impact,omitempty" doc:"What can come of it."`
+	Reference       []string  `json:"reference,omitempty" doc:"Where more is written."`
+	CreatedAt       time.Time `json:"created_at" doc:"When it was found first."`
+	UpdatedAt       time.Time `json:"updated_at" doc:"When it last changed."`
+}
+
+// ScanVulnerability is one finding (specification, Scan vulnerability).
+type ScanVulnerability struct {
+	Vulnerability
+	Event         VulnerabilityEvent           `json:"event" doc:"What was seen."`
+	AssetMetadata *document.EnumerationContent `json:"asset_metadata,omitempty" doc:"What the inventory knows of the host and port; of a single finding only."`
+}
+
+// VulnerabilityResult is a finding in a list.
+type VulnerabilityResult struct {
+	Vulnerability
+	Event      []VulnerabilityEvent `json:"event" doc:"What was seen, without request and response."`
+	ResultType string               `json:"result_type" doc:"matched."`
+}
+
+func vulnerabilityOf(f finding.Finding) Vulnerability {
+	e := f.Event
+	return Vulnerability{
+		ID: f.ID, VulnID: f.ID, VulnHash: f.Hash, VulnStatus: string(f.Status), ScanID: f.ScanID, Target: f.Target, TemplateID: f.TemplateID,
+		TemplatePath: e.TemplatePath, TemplateURL: f.TemplateURL, TemplateEncoded: f.TemplateEncoded, MatcherStatus: e.MatcherStatus, Port: f.Port,
+		Labels: f.Labels, IsRegression: f.IsRegression, IsInternal: f.IsInternal, Remediation: e.Info.Remediation, Description: e.Info.Description,
+		Impact: e.Info.Impact, Reference: e.Info.Reference, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+	}
+}
+
+func eventOf(f finding.Finding) VulnerabilityEvent {
+	e := f.Event
+	out := VulnerabilityEvent{
+		CurlCommand: e.CurlCommand, ExtractedResults: e.ExtractedResults, ExtractorName: e.ExtractorName, Host: e.Host, IP: e.IP, MatchedAt: e.MatchedAt,
+		MatchedLine: e.MatchedLine, MatcherName: e.MatcherName, MatcherStatus: e.MatcherStatus, Path: e.Path, Request: e.Request, Response: e.Response,
+		TemplateID: e.TemplateID, TemplatePath: e.TemplatePath, Type: e.Type, Error: e.Error, Port: e.Port,
+		Info: VulnerabilityInfo{
+			Name: e.Info.Name, Author: wire.OrEmpty(e.Info.Author), Tags: wire.OrEmpty(e.Info.Tags), Description: e.Info.Description, Impact: e.Info.Impact,
+			Remediation: e.Info.Remediation, Severity: f.Severity, Reference: e.Info.Reference, Metadata: e.Info.Metadata,
+		},
+	}
+	if !e.Timestamp.IsZero() {
+		out.Timestamp = e.Timestamp.UTC().Format(time.RFC3339Nano)
+	}
+	if c := e.Info.Classification; c != nil {
+		out.Info.Classification = &VulnerabilityClassification{c.CPE, c.CVEID, c.CVSSMetrics, c.CVSSScore, c.CWEID, c.EPSSPercentile, c.EPSSScore}
+	}
+	for name, issue := range e.IssueTrackers {
+		if out.IssueTrackers == nil {
+			out.IssueTrackers = map[string]VulnerabilityTracker{}
+		}
+		out.IssueTrackers[name] = VulnerabilityTracker{issue.ID, issue.URL}
+	}
+	return out
+}
+
+func resultOf(f finding.Finding) VulnerabilityResult {
+	return VulnerabilityResult{vulnerabilityOf(f), []VulnerabilityEvent{eventOf(f)}, "matched"}
+}

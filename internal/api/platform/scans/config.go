@@ -1,0 +1,136 @@
+package scans
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+)
+
+// byURL parts templates that are named by URL from the others.
+func byURL(names []string) (plain, urls []string) {
+	for _, name := range names {
+		if strings.Contains(name, "://") {
+			urls = append(urls, name)
+		} else {
+			plain = append(plain, name)
+		}
+	}
+	return plain, urls
+}
+
+// ScanConfig is what a scan was asked to do.
+type ScanConfig struct {
+	Targets         []string        `json:"targets" doc:"As they were given."`
+	AssetLists      []string        `json:"assets_lists" doc:"Lists of assets."`
+	PublicTemplates []string        `json:"public_templates" doc:"Templates, folders and tags."`
+	EarlyTemplates  []string        `json:"early_templates" doc:"Early templates."`
+	TemplateURLs    []string        `json:"template_urls" doc:"Templates by URL."`
+	TemplateIDs     []string        `json:"template_ids" doc:"Private templates."`
+	ScanConfigs     []ScanConfigRef `json:"scan_config_ids" doc:"Configurations of the engine, and template sets."`
+	ReportConfigs   []ScanConfigRef `json:"report_config_ids" doc:"Configurations for issue trackers."`
+	AlertConfigs    []ScanConfigRef `json:"alerting_config_ids" doc:"Configurations for alerts."`
+	Exclusions      []string        `json:"exclusions" doc:"What is left out; one that begins with + allows."`
+	Recommended     bool            `json:"recommended" doc:"Whether the recommended set was asked for."`
+	All             bool            `json:"all" doc:"Whether all templates were asked for."`
+	AgentID         string          `json:"agent_id,omitempty" doc:"As in the request."`
+	AgentTags       []string        `json:"agent_tags" doc:"As in the request."`
+	AgentNetworks   []string        `json:"agent_networks" doc:"As in the request."`
+	AgentBehavior   string          `json:"agent_behavior,omitempty" doc:"As in the request: distribute or mirror."`
+}
+
+// ScanConfigRef names a configuration.
+type ScanConfigRef struct {
+	ID   string `json:"id" doc:"The configuration's id."`
+	Type string `json:"config_type" doc:"What it is about."`
+}
+
+func refs(ids []string, kind string) []ScanConfigRef {
+	out := make([]ScanConfigRef, len(ids))
+	for i, id := range ids {
+		out[i] = ScanConfigRef{id, kind}
+	}
+	return out
+}
+
+// ScanConfigPatch is what may be changed of a scan's configuration.
+type ScanConfigPatch struct {
+	Targets         []string `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs."`
+	Templates       []string `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder or tag."`
+	EarlyTemplates  []string `json:"early_templates,omitempty" maxItems:"10000" doc:"Early templates."`
+	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100" doc:"Configurations of the engine, and template sets."`
+	ReportConfigIDs []string `json:"report_config_ids,omitempty" maxItems:"100" doc:"Configurations for issue trackers."`
+	AlertConfigIDs  []string `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Configurations for alerts."`
+	AgentID         *string  `json:"agent_id,omitempty" maxLength:"200" doc:"Kept and shown."`
+	AgentTags       []string `json:"agent_tags,omitempty" maxItems:"100" doc:"Kept and shown."`
+	AgentNetworks   []string `json:"agent_networks,omitempty" maxItems:"100" doc:"Kept and shown."`
+	AgentBehavior   *string  `json:"agent_behavior,omitempty" enum:"distribute,mirror" doc:"Kept and shown."`
+}
+
+func (s area) scanConfigs() {
+	const path = "/v1/scans/{scan_id}/config"
+	rest.Register(s.API, wire.Op("get-scan-config", http.MethodGet, path, scanTag, "What a scan was asked to do", 404),
+		func(ctx context.Context, in *wire.ScanPath) (*struct{ Body ScanConfig }, error) {
+			found, err := s.Scans.Find(ctx, in.ID)
+			c := found.Config
+			out := ScanConfig{
+				Targets: wire.OrEmpty(c.Targets), AssetLists: []string{}, PublicTemplates: wire.OrEmpty(c.Templates), EarlyTemplates: wire.OrEmpty(c.EarlyTemplates), TemplateURLs: wire.OrEmpty(c.TemplateURLs),
+				TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"), ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
+				Exclusions: wire.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All, AgentID: c.AgentID, AgentTags: wire.OrEmpty(c.AgentTags),
+				AgentNetworks: wire.OrEmpty(c.AgentNetworks), AgentBehavior: c.AgentBehavior,
+			}
+			for _, in := range c.Inline {
+				out.TemplateIDs = append(out.TemplateIDs, in.Name)
+			}
+			return &struct{ Body ScanConfig }{out}, err
+		})
+	rest.Register(s.API, wire.Op("update-scan-config", http.MethodPatch, path, scanTag, "Change what a scan does when it is launched next", 404),
+		func(ctx context.Context, in *struct {
+			wire.ScanPath
+			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are added to or replaced."`
+			Body ScanConfigPatch
+		}) (*struct{ Body wire.OK }, error) {
+			b := in.Body
+			err := s.Scans.UpdateConfig(ctx, in.ID, scan.ConfigUpdate{
+				Targets: b.Targets, Templates: b.Templates, EarlyTemplates: b.EarlyTemplates, ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
+				AlertConfigIDs: b.AlertConfigIDs, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior,
+			}, in.Type == "replace")
+			return wire.Done(), err
+		})
+}
+
+// ImportAnswer says what became of an upload.
+type ImportAnswer struct {
+	ID      string `json:"id" doc:"The scan's id."`
+	Message string `json:"message" doc:"What was done, in words."`
+}
+
+func (s area) imports() {
+	made := wire.Op("import-scan", http.MethodPost, "/v1/scans/import", scanTag, "Make a scan of results that nuclei wrote, one JSON object a line")
+	made.Stream = true
+	made.Description = "The body is read as it comes and stored in parts. A line that is no result is refused by its number; the message says whether results before it are stored."
+	rest.Register(s.API, made, func(ctx context.Context, in *struct {
+		Name string `query:"name" maxLength:"200" doc:"The scan's name."`
+		rest.Stream
+	}) (*struct{ Body ImportAnswer }, error) {
+		got, err := s.Scans.Import(ctx, in.Name, &in.Stream)
+		return &struct{ Body ImportAnswer }{ImportAnswer{got.ScanID, importWords(got)}}, err
+	})
+	more := wire.Op("import-into-scan", http.MethodPatch, "/v1/scans/{scan_id}/import", scanTag, "Add results to a scan; what it has already is not added again", 404)
+	more.Stream = true
+	rest.Register(s.API, more, func(ctx context.Context, in *struct {
+		wire.ScanPath
+		rest.Stream
+	}) (*struct{ Body ImportAnswer }, error) {
+		got, err := s.Scans.Append(ctx, in.ID, &in.Stream)
+		return &struct{ Body ImportAnswer }{ImportAnswer{got.ScanID, importWords(got)}}, err
+	})
+}
+
+func importWords(got scan.Imported) string {
+	return wire.Said("%d findings are stored; %d were known.", got.Stored, got.Known).Body.Message
+}

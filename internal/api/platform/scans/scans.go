@@ -1,0 +1,190 @@
+// Package scans has the operations of the platform API about scans: launch and stop, configuration, schedules, history, coverage, logs and exclusions.
+package scans
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Services are what the operations call.
+type Services struct {
+	Scans        *scan.Scans
+	Assets       *asset.Assets
+	Enumerations *enumeration.Enumerations
+	Exclusions   *exclusion.Exclusions
+}
+
+type area struct {
+	*rest.API
+	Services
+}
+
+// Register adds the operations to the API.
+func Register(api *rest.API, services Services) {
+	s := area{api, services}
+	s.scans()
+}
+
+const scanTag = "Scans"
+
+// ScanDeletion names scans to delete.
+type ScanDeletion struct {
+	IDs []string `json:"scan_ids" minItems:"1" maxItems:"1000" doc:"The scans."`
+}
+
+// ScanName is a new name for a scan.
+type ScanName struct {
+	Name string `json:"name" maxLength:"200" doc:"The new name."`
+}
+
+func (s area) scans() {
+	const path, one = "/v1/scans", "/v1/scans/{scan_id}"
+	type made struct{ Body ScanMade }
+	type done struct{ Body ScansDone }
+
+	rest.Register(s.API, wire.Op("list-scans", http.MethodGet, path, scanTag, "Your team's scans, newest first"), s.listScans)
+	rest.Register(s.API, wire.Op("create-scan", http.MethodPost, path, scanTag, "Make a scan, and launch it"), s.createScan)
+	rest.Register(s.API, wire.Op("delete-scans", http.MethodDelete, path, scanTag, "Delete scans with their findings; those at work are stopped", 404, 413, 415),
+		func(ctx context.Context, in *struct {
+			Body ScanDeletion
+		}) (*done, error) {
+			return &done{ScansDone{"The scans are deleted.", true}}, s.Scans.Delete(ctx, in.Body.IDs)
+		})
+	rest.Register(s.API, wire.Op("get-scan", http.MethodGet, one, scanTag, "One scan", 404),
+		func(ctx context.Context, in *wire.ScanPath) (*struct{ Body ScanStatus }, error) {
+			found, err := s.Scans.Find(ctx, in.ID)
+			return &struct{ Body ScanStatus }{statusOf(found)}, err
+		})
+	rest.Register(s.API, wire.Op("delete-scan", http.MethodDelete, one, scanTag, "Delete a scan with its findings; at work, it is stopped", 404),
+		func(ctx context.Context, in *wire.ScanPath) (*done, error) {
+			return &done{ScansDone{"The scan is deleted.", true}}, s.Scans.Delete(ctx, []string{in.ID})
+		})
+	rest.Register(s.API, wire.Op("rename-scan", http.MethodPatch, one, scanTag, "Give a scan another name", 404),
+		func(ctx context.Context, in *struct {
+			wire.ScanPath
+			Body ScanName
+		}) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The scan is renamed."), s.Scans.Rename(ctx, in.ID, in.Body.Name)
+		})
+	rest.Register(s.API, wire.Op("stop-scan", http.MethodPost, one+"/stop", scanTag, "Stop a scan that is at work; what it found is kept", 404, 409),
+		func(ctx context.Context, in *wire.ScanPath) (*done, error) {
+			return &done{ScansDone{"The scan is stopped.", true}}, s.Scans.Stop(ctx, in.ID)
+		})
+	rest.Register(s.API, wire.Op("rescan", http.MethodPost, one+"/rescan", scanTag, "Run a scan again", 404, 409),
+		func(ctx context.Context, in *wire.ScanPath) (*made, error) {
+			again, err := s.Scans.Rescan(ctx, in.ID)
+			return &made{ScanMade{ID: again.ID, Message: "The scan is launched."}}, err
+		})
+	rest.Register(s.API, wire.Op("get-scan-ips", http.MethodGet, path+"/scan_ips", scanTag, "The addresses that scans come from, as far as they are known"), scanIPs)
+	rest.Register(s.API, wire.Op("get-scan-stats", http.MethodGet, path+"/stats", scanTag, "How many scans your team has, by state"), s.scanStats)
+	s.imports()
+	s.scanConfigs()
+	s.schedules()
+	s.scanHistory()
+	s.exclusions()
+}
+
+func (s area) listScans(ctx context.Context, in *struct {
+	Search   string     `query:"search" maxLength:"200" doc:"A part of the name, or an id."`
+	Status   string     `query:"status" enum:"failed,finished,queued,running,starting,uploaded,scheduled,stopped" doc:"Only those in this state."`
+	Internal wire.Maybe `query:"is_internal" doc:"Whether all targets are addresses that are not of the public internet."`
+	SortAsc  string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, progress, total_target, total_template, total_scan, total_result, rescan_count, scan_time_elapsed, scan_id."`
+	SortDesc string     `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	wire.Window
+}) (*struct{ Body ScanList }, error) {
+	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, scan.Sortable)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Scans.FindAll(ctx, scan.Filter{Status: scan.Status(in.Status), Search: in.Search, Internal: in.Internal.Ptr()}, sorts, in.Page(), writeStatus)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	list := ScanList{Listing: wire.ListOf(in.Window, len(found.Rows), found.Total, "Scans."), Data: make(ScanRows, len(found.Rows))}
+	for i, row := range found.Rows {
+		list.Data[i] = asOf(now, row)
+	}
+	return &struct{ Body ScanList }{list}, nil
+}
+
+func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*struct{ Body ScanMade }, error) {
+	if _, err := account.Writer(ctx); err != nil {
+		return nil, err
+	}
+	b := in.Body
+	if b.Socks5Proxy != "" {
+		return nil, errs.Field("socks5_proxy", "socks5_proxy is not supported.")
+	}
+	targets, err := s.inventoryTargets(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	c := scan.Config{
+		Targets: slices.Concat(b.Targets, targets), EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All, ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
+		AlertConfigIDs: b.AlertConfigIDs, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), NoGlobalAlerts: b.NoGlobalAlerts, NoGlobalReports: b.NoGlobalReports,
+		NoGlobalSettings: b.NoGlobalScans, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior,
+	}
+	c.Templates, c.TemplateURLs = byURL(b.Templates)
+	for _, in := range b.PrivateTemplates {
+		c.Inline = append(c.Inline, scan.Inline{Name: in.Name, Contents: in.Contents})
+	}
+	made, err := s.Scans.Create(ctx, scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan})
+	said := "The scan is launched."
+	if b.ScheduleOnly {
+		said = "The scan is kept."
+	}
+	return &struct{ Body ScanMade }{ScanMade{ID: made.ID, Message: said}}, err
+}
+
+// ScanIPs are addresses that scans come from.
+type ScanIPs struct {
+	IPs []ScanIP `json:"ips" doc:"The addresses; none are known of a server that runs on your own machines."`
+}
+
+// ScanIP is an address that scans come from.
+type ScanIP struct {
+	IP string `json:"ip" doc:"The address."`
+}
+
+func scanIPs(ctx context.Context, _ *struct{}) (*struct{ Body ScanIPs }, error) {
+	_, err := account.From(ctx)
+	return &struct{ Body ScanIPs }{ScanIPs{[]ScanIP{}}}, err
+}
+
+// ScanStats counts scans.
+type ScanStats struct {
+	Scans    ScanCounts     `json:"scan_stats" doc:"How many there are."`
+	Statuses map[string]int `json:"scan_status" doc:"How many there are, by state."`
+}
+
+// ScanCounts is how many scans there are.
+type ScanCounts struct {
+	Total     int `json:"total_scan" doc:"Launches and uploads."`
+	Unique    int `json:"total_unique_scan" doc:"Scans."`
+	Uploaded  int `json:"total_uploaded_scan" doc:"Scans whose results were uploaded."`
+	Scheduled int `json:"total_scheduled_scan" doc:"Scans with a schedule."`
+}
+
+func (s area) scanStats(ctx context.Context, _ *struct{}) (*struct{ Body ScanStats }, error) {
+	found, err := s.Scans.FindStats(ctx)
+	out := ScanStats{ScanCounts{found.Total, found.Unique, found.Uploaded, found.Scheduled}, map[string]int{}}
+	for _, status := range scan.Statuses {
+		out.Statuses[string(status)] = found.Statuses[status]
+	}
+	return &struct{ Body ScanStats }{out}, err
+}

@@ -1,0 +1,98 @@
+package scans
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
+)
+
+func (s area) schedules() {
+	const path = "/v1/scans/schedule"
+	rest.Register(s.API, wire.Op("list-scan-schedules", http.MethodGet, path, scanTag, "The schedules of your team's scans, the next to come first"),
+		func(ctx context.Context, _ *struct{}) (*struct{ Body ScheduleList }, error) {
+			found, err := s.Scans.Schedules().FindAll(ctx)
+			list := ScheduleList{Message: "Schedules.", Schedules: make([]ScanSchedule, len(found))}
+			for i, one := range found {
+				list.Schedules[i] = scheduleOf(one)
+			}
+			return &struct{ Body ScheduleList }{list}, err
+		})
+	rest.Register(s.API, wire.Op("set-scan-schedule", http.MethodPost, path, scanTag, "Give a scan a schedule, in place of any it has", 404, 409),
+		func(ctx context.Context, in *struct{ Body ScheduleRequest }) (*struct{ Body wire.Message }, error) {
+			set, err := s.Scans.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.ScanID, Rule: in.Body.Rule()})
+			return wire.Said("The scan is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
+		})
+	rest.Register(s.API, wire.Op("delete-scan-schedule", http.MethodDelete, path, scanTag, "Take its schedule from a scan", 404),
+		func(ctx context.Context, in *struct {
+			ID string `query:"scan_id" required:"true" doc:"The scan."`
+		}) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The schedule is deleted."), s.Scans.Schedules().Drop(ctx, in.ID)
+		})
+}
+
+// ExclusionList is the rules of a team.
+type ExclusionList struct {
+	Data []Exclusion `json:"data" doc:"The rules, the oldest first."`
+}
+
+// Exclusion is a rule that leaves something out of scans.
+type Exclusion struct {
+	ID            int64     `json:"id" doc:"The rule's id."`
+	Value         string    `json:"value" doc:"What is left out."`
+	Type          string    `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"What the value is."`
+	ScanID        string    `json:"scan_id,omitempty" doc:"The one scan it holds for; all without it."`
+	EnumerationID string    `json:"enumeration_id,omitempty" doc:"The one enumeration it holds for; all without it."`
+	CreatedAt     time.Time `json:"created_at" doc:"When it was made."`
+	UpdatedAt     time.Time `json:"updated_at" doc:"The same: rules do not change."`
+}
+
+// ExclusionRequest is rules to be added.
+type ExclusionRequest struct {
+	Values         []string `json:"values" minItems:"1" maxItems:"1000" doc:"Hosts with *, addresses and ranges; or ids of templates."`
+	Type           string   `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"What the values are."`
+	ScanIDs        []string `json:"scan_ids,omitempty" maxItems:"100" doc:"Only for these scans."`
+	EnumerationIDs []string `json:"enumeration_ids,omitempty" maxItems:"100" doc:"Only for these enumerations."`
+}
+
+// ExclusionDeletion names rules to delete.
+type ExclusionDeletion struct {
+	IDs []int64 `json:"ids" minItems:"1" maxItems:"1000" doc:"The rules."`
+}
+
+func (s area) exclusions() {
+	const path, tag = "/v1/scans/config/exclude", "Exclusions"
+	rest.Register(s.API, wire.Op("list-exclusions", http.MethodGet, path, tag, "What your team leaves out of scans"),
+		func(ctx context.Context, _ *struct{}) (*struct{ Body ExclusionList }, error) {
+			found, err := s.Exclusions.FindAll(ctx)
+			list := ExclusionList{Data: make([]Exclusion, len(found))}
+			for i, x := range found {
+				list.Data[i] = Exclusion{x.ID, x.Value, string(x.Type), x.ScanID, x.EnumerationID, x.CreatedAt, x.CreatedAt}
+			}
+			return &struct{ Body ExclusionList }{list}, err
+		})
+	rest.Register(s.API, wire.Op("add-exclusions", http.MethodPost, path, tag, "Leave targets or templates out of later runs", 404),
+		func(ctx context.Context, in *struct{ Body ExclusionRequest }) (*struct{ Body wire.Message }, error) {
+			b := in.Body
+			for _, id := range b.ScanIDs {
+				if _, err := s.Scans.Find(ctx, id); err != nil {
+					return nil, err
+				}
+			}
+			for _, id := range b.EnumerationIDs {
+				if _, err := s.Enumerations.Find(ctx, id); err != nil {
+					return nil, err
+				}
+			}
+			return wire.Said("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
+		})
+	rest.Register(s.API, wire.Op("delete-exclusions", http.MethodDelete, path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The exclusions are deleted."), s.Exclusions.Delete(ctx, in.Body.IDs)
+		})
+}

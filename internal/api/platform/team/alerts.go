@@ -1,0 +1,129 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// AlertEvent is one alert for one channel. What it shares with an ActivityEvent has the
+// same name.
+type AlertEvent struct {
+	ID             string          `json:"id" doc:"The alert's id: webhooks get it as Idempotency-Key, mail has it in its Message-ID."`
+	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"What was told."`
+	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy" doc:"What it is about."`
+	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration or the policy."`
+	SubjectName    string          `json:"subject_name" doc:"The name of the scan or the enumeration, as it was then; empty for a policy, which the message names."`
+	Run            int64           `json:"run" doc:"Which run of it, from 1."`
+	Status         string          `json:"status" enum:"succeeded,failed,pending" doc:"succeeded: the channel took it. failed: it was given up. pending: it is sent, or will be tried again."`
+	ErrorMessage   string          `json:"error_message,omitempty" doc:"Why it failed, or why the last attempt did."`
+	Attempts       int             `json:"attempts" doc:"How often it was sent."`
+	MaybeTwice     bool            `json:"maybe_twice" doc:"The server was killed while it was being sent, so that it was sent again: it may have arrived before."`
+	Channel        string          `json:"channel" doc:"The kind of channel, such as slack, webhook or smtp."`
+	ChannelNumber  int             `json:"channel_number" doc:"Its place among the channels of the configuration, from 1."`
+	ConfigID       string          `json:"alert_config_id" doc:"The alerting configuration."`
+	ConfigName     string          `json:"alert_config_name" doc:"Its name now; empty when it is gone."`
+	AssetPolicyID  string          `json:"asset_policy_id,omitempty" doc:"The policy's id, where it is about one."`
+	CreatedAt      time.Time       `json:"created_at" doc:"When there was something to tell."`
+	UpdatedAt      time.Time       `json:"updated_at" doc:"When it was sent or given up, or was tried last."`
+	MessagePayload json.RawMessage `json:"message_payload" doc:"What was told: what a webhook gets, before the channel's severities are applied."`
+}
+
+func alertOf(n notification.Notice, names map[string]string) AlertEvent {
+	var told struct {
+		Scan        string `json:"scan_name"`
+		Enumeration string `json:"enumeration_name"`
+	}
+	_ = json.Unmarshal(n.Body, &told) // what cannot be read has no name
+	e := AlertEvent{
+		ID: n.ID, EventType: n.Event, SubjectType: string(n.Kind), SubjectID: n.Subject, SubjectName: told.Scan, Run: n.Run, Status: alertStatus(n.State), ErrorMessage: n.Note,
+		Attempts: n.Attempts, MaybeTwice: n.MaybeTwice, Channel: n.Provider, ChannelNumber: n.Channel + 1, ConfigID: n.ConfigID, ConfigName: names[n.ConfigID],
+		CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, MessagePayload: n.Body,
+	}
+	switch n.Kind {
+	case notification.OfEnumeration:
+		e.SubjectName = told.Enumeration
+	case notification.OfPolicy:
+		e.SubjectType, e.SubjectID, e.AssetPolicyID = "asset_policy", n.PolicyID, n.PolicyID
+	}
+	return e
+}
+
+// alertStatus is the surface's word for how far a notice is.
+func alertStatus(state notification.State) string {
+	switch state {
+	case notification.Sent:
+		return "succeeded"
+	case notification.Failed, notification.Dropped:
+		return "failed"
+	}
+	return "pending"
+}
+
+// alertStates are the states that the surface has one word for; empty: all.
+func alertStates(status string) (out []notification.State) {
+	for _, state := range notification.States {
+		if alertStatus(state) == status {
+			out = append(out, state)
+		}
+	}
+	return out
+}
+
+// AlertQuery is what the alert log may be asked for.
+type AlertQuery struct {
+	Config  string `query:"alert_config_id" maxLength:"100" doc:"Only those of this alerting configuration."`
+	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Only those that tell this."`
+	Subject string `query:"subject_id" maxLength:"100" doc:"Only those about this scan, enumeration or policy."`
+	Status  string `query:"status" enum:"succeeded,failed,pending" doc:"Only those of which this came."`
+	wire.HistoryRange
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Events to return at most."`
+	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
+}
+
+// AlertEvents is a page of the alert log.
+type AlertEvents struct {
+	Data    AlertEventList `json:"data" doc:"The events."`
+	Total   int            `json:"total" doc:"How many there are."`
+	Limit   int            `json:"limit" doc:"How many were asked for."`
+	Offset  int            `json:"offset" doc:"How many were skipped."`
+	Message string         `json:"message" doc:"What this is, in words."`
+}
+
+// AlertEventList is a page of alerts.
+type AlertEventList struct {
+	Events []AlertEvent `json:"events" doc:"Newest first."`
+}
+
+func (s area) alertLog() {
+	list := wire.Op("list-alert-log", http.MethodGet, "/v1/team/alert_log", "Alert log", "What was sent to your team's alerting channels, and what came of it, newest first")
+	list.Description = "Each alert has an event for each channel that wanted it. What is deleted takes the alerts about it along."
+	rest.Register(s.API, list, func(ctx context.Context, in *AlertQuery) (*struct{ Body AlertEvents }, error) {
+		since, until, err := in.Times(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		f := notification.Filter{ConfigID: in.Config, Event: in.Event, Subject: in.Subject, States: alertStates(in.Status), Since: since, Until: until}
+		found, total, err := s.Notices.Find(ctx, f, page.Window{Offset: in.Offset, Limit: in.Limit})
+		if err != nil {
+			return nil, err
+		}
+		configs := make([]string, len(found))
+		for i, n := range found {
+			configs[i] = n.ConfigID
+		}
+		names, err := s.Settings.Names(ctx, configs)
+		out := AlertEvents{AlertEventList{make([]AlertEvent, len(found))}, total, in.Limit, in.Offset, "What was sent to alerting channels."}
+		for i, n := range found {
+			out.Data.Events[i] = alertOf(n, names)
+		}
+		return &struct{ Body AlertEvents }{out}, err
+	})
+}

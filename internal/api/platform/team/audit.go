@@ -1,0 +1,83 @@
+package team
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/audit"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// AuditEntry is one request that asked for a change.
+type AuditEntry struct {
+	ID        string    `json:"id" doc:"The id of the request, as in X-Request-Id."`
+	CreatedAt time.Time `json:"created_at" doc:"When it was answered."`
+	Email     string    `json:"email" doc:"Whose request it was."`
+	Action    string    `json:"action" doc:"The operation's id, such as create-config."`
+	ObjectID  string    `json:"object_id" doc:"The id of what it was about; empty for none, or several."`
+	Status    int       `json:"status" doc:"The HTTP status of the answer."`
+	Method    string    `json:"method" doc:"The HTTP method."`
+	Path      string    `json:"path" doc:"The path, without the query."`
+	IP        string    `json:"ip" doc:"The address the request came from."`
+	Source    string    `json:"source" enum:"api,platform,unknown" doc:"How the caller proved who they are: api by an API key, platform by a bearer token."`
+}
+
+// AuditList is a page of the audit log.
+type AuditList struct {
+	Message string       `json:"message" doc:"What this is, in words."`
+	Data    []AuditEntry `json:"data" doc:"The page."`
+}
+
+// AuditWindow is the part of the audit log that was asked for.
+type AuditWindow struct {
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"100" doc:"Items to return at most."`
+	Offset int `query:"offset" minimum:"0" maximum:"2147483648" default:"0" doc:"Items to skip."`
+}
+
+func (w AuditWindow) page() page.Window { return page.Window{Offset: w.Offset, Limit: w.Limit} }
+
+// AuditQuery is what the audit log may be asked for.
+type AuditQuery struct {
+	Email  string `query:"email" maxLength:"254" doc:"Only those of this address."`
+	Action string `query:"action" maxLength:"200" doc:"Only those of this operation, by its id, such as create-config."`
+	Source string `query:"source" enum:"api,platform,unknown" doc:"Only those by an API key (api) or by a bearer token (platform)."`
+	wire.HistoryRange
+	AuditWindow
+}
+
+func (s area) auditLog() {
+	const path, tag = "/v1/team/audit_log", "Audit log"
+	list := wire.Op("list-audit-log", http.MethodGet, path, tag, "Who asked for which change in your team, newest first (not for guests)")
+	list.Description = "Each request of a member that is no GET has an entry, whatever came of it, but for those that were over their rate. Entries hold neither bodies nor queries."
+	rest.Register(s.API, list, func(ctx context.Context, in *AuditQuery) (*struct{ Body AuditList }, error) {
+		since, until, err := in.Times(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		f := audit.Filter{Email: in.Email, Action: in.Action, Source: audit.Source(in.Source), Since: since, Until: until}
+		return auditAnswer(s.Audit.Find(ctx, f, in.page()))
+	})
+	search := wire.Op("search-audit-log", http.MethodGet, path+"/search", tag, "Search the audit log by one word, newest first (not for guests)")
+	search.Description = "A status, a source, an IP address, an e-mail address or a part of one, an HTTP method and a path are recognised; anything else is looked for in the path, in the operation's id and in the id of what it was about."
+	rest.Register(s.API, search, func(ctx context.Context, in *struct {
+		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"What to look for."`
+		AuditWindow
+	}) (*struct{ Body AuditList }, error) {
+		return auditAnswer(s.Audit.Search(ctx, in.Q, in.page()))
+	})
+}
+
+func auditAnswer(found []audit.Entry, err error) (*struct{ Body AuditList }, error) {
+	list := AuditList{"Entries of the audit log.", make([]AuditEntry, len(found))}
+	for i, e := range found {
+		list.Data[i] = AuditEntry{
+			ID: e.ID, CreatedAt: e.CreatedAt, Email: e.Email, Action: e.Action, ObjectID: e.Object, Status: e.Status,
+			Method: e.Method, Path: e.Path, IP: e.IP, Source: string(e.Source),
+		}
+	}
+	return &struct{ Body AuditList }{list}, err
+}

@@ -1,0 +1,121 @@
+package team
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+)
+
+// ScanConfiguration is a configuration (specification, Scan configuration).
+type ScanConfiguration struct {
+	ID        string    `json:"id" doc:"The configuration's id."`
+	Config    string    `json:"config" doc:"The text, YAML in base64 or plain, as it was sent; secrets are masked."`
+	Type      string    `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"What it is about."`
+	Name      string    `json:"name" doc:"Its name."`
+	ReadOnly  bool      `json:"read_only" doc:"You cannot change it."`
+	Global    bool      `json:"global" doc:"Applied to every scan that does not opt out."`
+	Provider  string    `json:"provider_name,omitempty" doc:"Such as github or slack, where the type has providers."`
+	CreatedAt time.Time `json:"created_at" doc:"When it was made."`
+	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed."`
+}
+
+func configOf(c setting.Config) ScanConfiguration {
+	return ScanConfiguration{
+		ID: c.ID, Config: c.Text, Type: string(c.Type), Name: c.Name, ReadOnly: c.ReadOnly, Global: c.Global, Provider: c.Provider,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
+	}
+}
+
+// ConfigRequest is a configuration to be made.
+type ConfigRequest struct {
+	Config string `json:"config" doc:"YAML, plain or in base64."`
+	Type   string `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"What it is about."`
+	Name   string `json:"name" maxLength:"200" doc:"Its name."`
+	Global bool   `json:"global,omitempty" doc:"Apply it to every scan that does not opt out."`
+}
+
+// ConfigPatch is what may be changed of a configuration.
+type ConfigPatch struct {
+	Config *string `json:"config,omitempty" doc:"YAML, plain or in base64. A masked secret stays what it was."`
+	Global *bool   `json:"global,omitempty" doc:"Whether it applies to every scan that does not opt out."`
+	Name   *string `json:"name,omitempty" maxLength:"200" doc:"Its name."`
+}
+
+// ConfigAnswer says what was done to a configuration.
+type ConfigAnswer struct {
+	ID      string `json:"id" doc:"The configuration's id."`
+	Message string `json:"message" doc:"What was done, in words."`
+}
+
+// VerifyRequest is a configuration to be tried.
+type VerifyRequest struct {
+	Config string `json:"config" doc:"YAML, plain or in base64."`
+	Type   string `json:"config_type,omitempty" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Found out from the text when it is not said."`
+}
+
+// VerifyAnswer says what came of a try. Two generations of clients read it: ok is the
+// specification's name, is_verified the older one of the same fact.
+type VerifyAnswer struct {
+	OK         bool   `json:"ok" doc:"It worked."`
+	IsVerified bool   `json:"is_verified" doc:"It worked."`
+	Response   string `json:"response" doc:"What came of it, in words."`
+}
+
+// ConfigPath names a configuration.
+type ConfigPath struct {
+	ID string `path:"config_id" doc:"The configuration's id."`
+}
+
+func (s area) configs() {
+	const path, tag = "/v1/scans/config", "Configurations"
+	const one = path + "/{config_id}"
+	type output struct{ Body ScanConfiguration }
+	type answer struct{ Body ConfigAnswer }
+
+	rest.Register(s.API, wire.Op("list-configs", http.MethodGet, path, tag, "Your team's configurations, oldest first"), s.listConfigs)
+	rest.Register(s.API, wire.Op("create-config", http.MethodPost, path, tag, "Make a configuration; it is checked for what it is", 403),
+		func(ctx context.Context, in *struct{ Body ConfigRequest }) (*answer, error) {
+			c, err := s.Settings.Create(ctx, setting.NewConfig{Type: setting.Type(in.Body.Type), Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
+			return &answer{ConfigAnswer{c.ID, "The configuration is made."}}, err
+		})
+	rest.Register(s.API, wire.Op("get-config", http.MethodGet, one, tag, "One configuration", 404),
+		func(ctx context.Context, in *ConfigPath) (*output, error) {
+			c, err := s.Settings.ByID(ctx, in.ID)
+			return &output{configOf(c)}, err
+		})
+	rest.Register(s.API, wire.Op("update-config", http.MethodPatch, one, tag, "Change a configuration", 403, 404),
+		func(ctx context.Context, in *struct {
+			ConfigPath
+			Body ConfigPatch
+		}) (*answer, error) {
+			c, err := s.Settings.Update(ctx, in.ID, setting.Update{Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
+			return &answer{ConfigAnswer{c.ID, "The configuration is changed."}}, err
+		})
+	rest.Register(s.API, wire.Op("delete-config", http.MethodDelete, one, tag, "Delete a configuration", 403, 404),
+		func(ctx context.Context, in *ConfigPath) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The configuration is deleted."), s.Settings.Delete(ctx, in.ID)
+		})
+	rest.Register(s.API, wire.Op("verify-config", http.MethodPost, path+"/verify", tag, "Try a configuration's credentials with one call that changes nothing", 403),
+		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*struct{ Body VerifyAnswer }, error) {
+			ok, said, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)
+			return &struct{ Body VerifyAnswer }{VerifyAnswer{ok, ok, said}}, err
+		})
+}
+
+func (s area) listConfigs(ctx context.Context, in *struct {
+	Type   string `query:"type" enum:"scan,reporting,template,alerting,cloudlist,subfinder,remediation,vuln_score" doc:"Only those of this type."`
+	Search string `query:"search" maxLength:"200" doc:"Only those whose name has this in it."`
+	wire.Window
+}) (*struct{ Body []ScanConfiguration }, error) {
+	found, err := s.Settings.Find(ctx, setting.Filter{Type: in.Type, Search: in.Search}, in.Page())
+	out := make([]ScanConfiguration, len(found))
+	for i, c := range found {
+		out[i] = configOf(c)
+	}
+	return &struct{ Body []ScanConfiguration }{out}, err
+}

@@ -1,0 +1,245 @@
+// Package team has the operations of the platform API about the caller and their team: user, API key, teams and members, audit log, alert log, configurations and domains.
+package team
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/audit"
+	"github.com/vedette-sec/vedette/internal/core/domain"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
+)
+
+// Services are what the operations call.
+type Services struct {
+	Accounts *account.Accounts
+	Settings *setting.Settings
+	Domains  *domain.Domains
+	Audit    *audit.Log
+	Notices  *notification.Notices
+}
+
+type area struct {
+	*rest.API
+	Services
+}
+
+// Register adds the operations to the API.
+func Register(api *rest.API, services Services) {
+	s := area{api, services}
+	s.keys()
+	s.user()
+	s.teams()
+	s.members()
+	s.auditLog()
+	s.alertLog()
+	s.configs()
+	s.domains()
+}
+
+const (
+	teamTag  = "Teams"
+	teamPath = "/v1/user/team"
+)
+
+// TeamAnswer is the caller's teams.
+type TeamAnswer struct {
+	Message    string     `json:"message" doc:"What this is, in words."`
+	Name       string     `json:"name" doc:"The name of the team you act in."`
+	Workspaces []TeamItem `json:"workspaces" doc:"Your teams, the default one first."`
+}
+
+// TeamItem is one of the caller's teams.
+type TeamItem struct {
+	ID          string    `json:"id" doc:"Its id, for X-Team-Id."`
+	Name        string    `json:"name" doc:"Its name."`
+	CreatedAt   time.Time `json:"created_at" doc:"When it was made."`
+	MemberCount int       `json:"member_count" doc:"How many are in it."`
+	OwnerEmail  string    `json:"owner_email" doc:"The address of its owner."`
+}
+
+// TeamName is a team to be made, or a new name for one.
+type TeamName struct {
+	Name string `json:"name" minLength:"1" maxLength:"128" doc:"The team's name."`
+}
+
+// TeamMade is a team just made.
+type TeamMade struct {
+	Message string `json:"message" doc:"What was done, in words."`
+	ID      string `json:"team_id" doc:"The team's id, for X-Team-Id."`
+}
+
+// TeamRenamed is a team with a new name.
+type TeamRenamed struct {
+	Name    string `json:"name" doc:"The team's name."`
+	Message string `json:"message" doc:"What was done, in words."`
+}
+
+// TeamDeletion names a team to delete.
+type TeamDeletion struct {
+	ID string `json:"team_id" doc:"The team's id."`
+}
+
+func (s area) teams() {
+	rest.Register(s.API, wire.Op("get-team", http.MethodGet, teamPath, teamTag, "Your teams"),
+		func(ctx context.Context, _ *struct{}) (*struct{ Body TeamAnswer }, error) {
+			found, err := s.Accounts.FindWorkspaces(ctx)
+			a := TeamAnswer{Message: "Your teams.", Workspaces: make([]TeamItem, len(found))}
+			for i, t := range found {
+				a.Workspaces[i] = TeamItem{t.ID, t.Name, t.CreatedAt, t.MemberCount, t.OwnerEmail}
+				if t.Active {
+					a.Name = t.Name
+				}
+			}
+			return &struct{ Body TeamAnswer }{a}, err
+		})
+	create := wire.Op("create-team", http.MethodPost, teamPath, "User", "Make a team of your own")
+	create.Description = "You are its owner, it is on the plan of the team you act in, and that team's default members join it."
+	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body TeamName }) (*struct{ Body TeamMade }, error) {
+		id, err := s.Accounts.CreateTeam(ctx, in.Body.Name)
+		return &struct{ Body TeamMade }{TeamMade{"The team is made.", id}}, err
+	})
+	rest.Register(s.API, wire.Op("rename-team", http.MethodPatch, teamPath, teamTag, "Rename your team (team admins only)"),
+		func(ctx context.Context, in *struct{ Body TeamName }) (*struct{ Body TeamRenamed }, error) {
+			t, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate{Name: &in.Body.Name})
+			return &struct{ Body TeamRenamed }{TeamRenamed{t.Name, "The team has a new name."}}, err
+		})
+	remove := wire.Op("delete-team", http.MethodDelete, teamPath, teamTag, "Delete a team with everything in it (its owner only)", 413, 415)
+	remove.Description = "Nobody else may be in it, and you must have another. The answer has no body."
+	remove.DefaultStatus = http.StatusOK
+	rest.Register(s.API, remove, func(ctx context.Context, in *struct{ Body TeamDeletion }) (*struct{}, error) {
+		if err := s.Accounts.DeleteTeam(ctx, in.Body.ID); err != nil {
+			return nil, err
+		}
+		rest.About(ctx, in.Body.ID)
+		return nil, nil //nolint:nilnil // huma: an answer without a body
+	})
+}
+
+// TeamMember is somebody in a team, or invited into it.
+type TeamMember struct {
+	Email      string     `json:"email" doc:"Their address."`
+	Status     string     `json:"status" enum:"active,pending" doc:"pending: invited, and in the team as soon as they have an account."`
+	Role       string     `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do: an owner or admin manages, a member works, a viewer reads, a guest does not see who is in the team."`
+	InvitedAt  *time.Time `json:"invited_at,omitempty" doc:"When they were invited; absent for who came with their account."`
+	AcceptedAt *time.Time `json:"accepted_at,omitempty" doc:"Since when they are in the team."`
+	LastSignIn *time.Time `json:"last_sign_in,omitempty" doc:"When they last signed in with their password."`
+}
+
+// MemberList is who is in a team.
+type MemberList struct {
+	Message string       `json:"message" doc:"What this is, in words."`
+	Max     int          `json:"max_team_members" doc:"How many the plan allows, with those invited."`
+	Members []TeamMember `json:"members" doc:"Those in the team, and then those invited."`
+}
+
+// MemberInvitation invites somebody.
+type MemberInvitation struct {
+	Email string `json:"email" maxLength:"254" doc:"Their address."`
+	Role  string `json:"role,omitempty" enum:"ADMIN,MEMBER,VIEWER,GUEST" default:"MEMBER" doc:"What they may do."`
+}
+
+// MemberRole gives somebody another role.
+type MemberRole struct {
+	Email string `json:"email" maxLength:"254" doc:"Their address."`
+	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do from now on."`
+}
+
+// MemberName names a member.
+type MemberName struct {
+	Email string `json:"email" maxLength:"254" doc:"Their address."`
+}
+
+func (s area) members() {
+	const path = teamPath + "/member"
+	rest.Register(s.API, wire.Op("list-members", http.MethodGet, path, teamTag, "Who is in your team (not for guests)"), s.listMembers)
+	add := wire.Op("add-member", http.MethodPost, path, teamTag, "Bring somebody into your team (team admins only)")
+	add.Description = "Who has an account is in the team at once; who has none is invited, and in it as soon as they have one. Nobody is written to."
+	rest.Register(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*struct{ Body wire.Message }, error) {
+		pending, err := s.Accounts.AddMember(ctx, in.Body.Email, roleOf(in.Body.Role))
+		if pending {
+			return wire.Said("%s is invited, and in the team as soon as they have an account.", in.Body.Email), err
+		}
+		return wire.Said("%s is in the team.", in.Body.Email), err
+	})
+	rest.Register(s.API, wire.Op("set-member-role", http.MethodPatch, path, teamTag, "Give a member another role (team admins only)", 404),
+		func(ctx context.Context, in *struct{ Body MemberRole }) (*struct{ Body wire.Message }, error) {
+			return wire.Said("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email, roleOf(in.Body.Role))
+		})
+	remove := wire.Op("remove-member", http.MethodDelete, path, teamTag, "Remove a member (team admins only), or leave", 404, 413, 415)
+	remove.Description = "They have no access from then on; what they made stays. The owner cannot be removed, nor the last admin."
+	rest.Register(s.API, remove, func(ctx context.Context, in *struct{ Body MemberName }) (*struct{ Body wire.Message }, error) {
+		return wire.Said("%s is not in the team any more.", in.Body.Email), s.Accounts.RemoveMember(ctx, in.Body.Email)
+	})
+	s.defaultMembers()
+}
+
+func (s area) listMembers(ctx context.Context, _ *struct{}) (*struct{ Body MemberList }, error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Accounts.FindMembers(ctx)
+	list := MemberList{Message: "Who is in your team.", Max: c.Plan.MaxMembers(), Members: make([]TeamMember, len(found))}
+	for i, m := range found {
+		list.Members[i] = TeamMember{m.Email, "active", roleWord(m.Role, m.Owner), m.InvitedAt, m.AcceptedAt, m.LastSignIn}
+		if m.Pending {
+			list.Members[i].Status = "pending"
+		}
+	}
+	return &struct{ Body MemberList }{list}, err
+}
+
+// DefaultMember is somebody who joins each team that is made from this one.
+type DefaultMember struct {
+	Email string `json:"email" maxLength:"254" doc:"Their address."`
+	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do there."`
+}
+
+// DefaultMemberList is who joins each team that is made from this one.
+type DefaultMemberList struct {
+	Message string          `json:"message" doc:"What this is, in words."`
+	Members []DefaultMember `json:"members" doc:"The list, in its order."`
+}
+
+// DefaultMembers is a list to take the place of the one there is.
+type DefaultMembers struct {
+	Members []DefaultMember `json:"members" maxItems:"1000" doc:"The list; of several with one address the first stays. An empty one clears it."`
+}
+
+// DefaultMemberRemoval names who is to leave the list.
+type DefaultMemberRemoval struct {
+	Email string `json:"email,omitempty" maxLength:"254" doc:"Their address; without it, all leave."`
+}
+
+func (s area) defaultMembers() {
+	const path = teamPath + "/default-members"
+	rest.Register(s.API, wire.Op("list-default-members", http.MethodGet, path, teamTag, "Who joins each team that is made from yours (team admins only)"),
+		func(ctx context.Context, _ *struct{}) (*struct{ Body DefaultMemberList }, error) {
+			found, err := s.Accounts.FindDefaultMembers(ctx)
+			list := DefaultMemberList{"Who joins each team that is made from this one.", make([]DefaultMember, len(found))}
+			for i, m := range found {
+				list.Members[i] = DefaultMember{m.Email, roleWord(m.Role, false)}
+			}
+			return &struct{ Body DefaultMemberList }{list}, err
+		})
+	rest.Register(s.API, wire.Op("set-default-members", http.MethodPost, path, teamTag, "Replace the list of who joins each team that is made from yours (team admins only)"),
+		func(ctx context.Context, in *struct{ Body DefaultMembers }) (*struct{ Body wire.Message }, error) {
+			members := make([]account.DefaultMember, len(in.Body.Members))
+			for i, m := range in.Body.Members {
+				members[i] = account.DefaultMember{Email: m.Email, Role: roleOf(m.Role)}
+			}
+			return wire.Said("The default members are set. Teams that are there stay as they are."), s.Accounts.SetDefaultMembers(ctx, members)
+		})
+	rest.Register(s.API, wire.Op("remove-default-members", http.MethodDelete, path, teamTag, "Take one or all off that list (team admins only)", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The list is changed."), s.Accounts.RemoveDefaultMember(ctx, in.Body.Email)
+		})
+}

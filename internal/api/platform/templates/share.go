@@ -1,0 +1,143 @@
+package templates
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+)
+
+// ShareRequest puts a template under a link.
+type ShareRequest struct {
+	TemplateID    string   `json:"template_id" minLength:"1" doc:"The template, one of your team's."`
+	ShareType     string   `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it besides your team: whoever has the link, organizations, or users."`
+	TTL           string   `json:"ttl,omitempty" maxLength:"20" doc:"How long: a number of s, min, h, d, w, m (months) or y, such as 1d or 1m; for ever without it."`
+	Organizations []string `json:"organizations,omitempty" maxItems:"100" doc:"The organizations: ids of teams, or e-mail domains."`
+	Emails        []string `json:"emails,omitempty" maxItems:"100" doc:"The users, by e-mail address; needed for share_type users."`
+}
+
+// ShareUpdateRequest changes a link (specification, Shared template update request).
+type ShareUpdateRequest struct {
+	TTL           *string  `json:"ttl,omitempty" maxLength:"20" doc:"How long from now, as in making it; never for ever."`
+	ShareType     *string  `json:"share_type,omitempty" enum:"unlisted,organization,users" doc:"Who may read it besides your team."`
+	Users         []int64  `json:"users,omitempty" maxItems:"100" doc:"Users by number. Users of this server have none: name them in emails."`
+	Emails        []string `json:"emails,omitempty" maxItems:"100" doc:"The users, by e-mail address, instead of those of before."`
+	Organizations []string `json:"organizations,omitempty" maxItems:"100" doc:"The organizations, instead of those of before."`
+}
+
+// ShareResult is how a template is shared (specification, Shared template update result).
+type ShareResult struct {
+	ExpiresAt     time.Time `json:"expires_at" doc:"When the link ends; in the year 9999 when it does not."`
+	Organizations []string  `json:"organizations" doc:"The organizations that it is shared with."`
+	ShareType     string    `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it besides your team."`
+	TemplateID    string    `json:"template_id" doc:"The id under which it is shared."`
+	UsersEmail    []string  `json:"users_email" doc:"The users that it is shared with."`
+}
+
+// ShareAnswer says how a template is shared now.
+type ShareAnswer struct {
+	Message string      `json:"message" doc:"What was done, in words."`
+	Result  ShareResult `json:"result" doc:"How it is shared."`
+}
+
+// SharedTemplate is the answer about one shared template.
+type SharedTemplate struct {
+	Message string                     `json:"message" doc:"What this is, in words."`
+	Result  picked[SharedTemplateData] `json:"result" doc:"The template."`
+}
+
+// SharedTemplateList is a window of what a team shares.
+type SharedTemplateList struct {
+	Message string                       `json:"message" doc:"What this is, in words."`
+	Count   int                          `json:"count" doc:"How many this page has."`
+	Total   int                          `json:"total" doc:"How many there are in all."`
+	Results []picked[SharedTemplateData] `json:"results" doc:"The page."`
+}
+
+// noEnd stands for the end of a link that has none, in a field that always is a time.
+func noEnd() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
+
+func shareResult(s catalog.Share, id string) ShareResult {
+	out := ShareResult{s.ExpiresAt, wire.OrEmpty(s.Organizations), string(s.Type), id, wire.OrEmpty(s.Emails)}
+	if out.ExpiresAt.IsZero() {
+		out.ExpiresAt = noEnd()
+	}
+	return out
+}
+
+func (s area) shares() {
+	const path = "/v1/template/share"
+	const one = path + "/{template_id}"
+	type answer struct{ Body ShareAnswer }
+	rest.Register(s.API, wire.Op("list-shared-templates", http.MethodGet, path, templateTag, "What your team shares, newest first"), s.listShares)
+	rest.Register(s.API, wire.Op("share-template", http.MethodPost, path, templateTag, "Share one of your team's templates under a new link", 404, 409),
+		func(ctx context.Context, in *struct{ Body ShareRequest }) (*answer, error) {
+			kind := catalog.ShareType(in.Body.ShareType)
+			made, err := s.Catalog.ShareTemplate(ctx, in.Body.TemplateID, catalog.ShareUpdate{Type: &kind, TTL: &in.Body.TTL, Emails: in.Body.Emails, Organizations: in.Body.Organizations})
+			return &answer{ShareAnswer{"The template is shared.", shareResult(made, made.ID)}}, err
+		})
+	rest.Register(s.API, wire.Op("get-shared-template", http.MethodGet, one, templateTag, "A template that is shared with you", 404), s.sharedTemplate)
+	text := wire.Op("get-shared-template-text", http.MethodGet, one+".yaml", templateTag, "The text of a shared template, for scanners; what is unlisted needs no key", 404)
+	text.Auth = rest.Optional
+	text.Responses = map[string]*huma.Response{"200": {Description: "The text.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	rest.Register(s.API, text, func(ctx context.Context, in *TemplatePath) (*huma.StreamResponse, error) {
+		_, t, err := s.Catalog.Shared(ctx, in.ID)
+		return &huma.StreamResponse{Body: func(hc huma.Context) { writeText(hc, t.Raw) }}, err
+	})
+	rest.Register(s.API, wire.Op("update-shared-template", http.MethodPatch, one, templateTag, "Change how a template is shared", 404),
+		func(ctx context.Context, in *struct {
+			TemplatePath
+			Body ShareUpdateRequest
+		}) (*answer, error) {
+			b := in.Body
+			made, err := s.Catalog.UpdateShare(ctx, in.ID, catalog.ShareUpdate{Type: (*catalog.ShareType)(b.ShareType), TTL: b.TTL, Emails: b.Emails, Organizations: b.Organizations})
+			said := "The template is shared as you say."
+			if len(b.Users) > 0 {
+				said += fmt.Sprintf(" Users of this server have no numbers: the %d of them were passed over, name their e-mail addresses.", len(b.Users))
+			}
+			return &answer{ShareAnswer{said, shareResult(made, in.ID)}}, err
+		})
+	rest.Register(s.API, wire.Op("unshare-template", http.MethodDelete, one, templateTag, "End the link of a template; it does not come back", 404),
+		func(ctx context.Context, in *TemplatePath) (*struct{ Body wire.Message }, error) {
+			return wire.Said("The template is not shared any more."), s.Catalog.Unshare(ctx, in.ID)
+		})
+}
+
+func (s area) sharedTemplate(ctx context.Context, in *struct {
+	TemplatePath
+	Fields
+}) (*struct{ Body SharedTemplate }, error) {
+	fields, _, err := pick[SharedTemplateData](in.Fields.Fields)
+	if err != nil {
+		return nil, err
+	}
+	share, t, err := s.Catalog.Shared(ctx, in.ID)
+	return &struct{ Body SharedTemplate }{SharedTemplate{"A shared template.", picked[SharedTemplateData]{sharedOf(share, t), fields}}}, err
+}
+
+func (s area) listShares(ctx context.Context, in *struct {
+	wire.Window
+	Fields
+	TemplateOrder
+}) (*struct{ Body SharedTemplateList }, error) {
+	fields, raw, err := pick[SharedTemplateData](in.Fields.Fields)
+	if err != nil {
+		return nil, err
+	}
+	sorts, err := in.sorts()
+	if err != nil {
+		return nil, err
+	}
+	found, total, err := s.Catalog.Shares(ctx, sorts, in.Page(), raw)
+	out := SharedTemplateList{"What your team shares.", len(found), total, make([]picked[SharedTemplateData], len(found))}
+	for i, one := range found {
+		out.Results[i] = picked[SharedTemplateData]{sharedOf(one.Share, one.Template), fields}
+	}
+	return &struct{ Body SharedTemplateList }{out}, err
+}

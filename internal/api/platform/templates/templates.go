@@ -1,0 +1,240 @@
+// Package templates has the operations of the platform API about templates: lists, search, a team's own and shared ones.
+package templates
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Services are what the operations call.
+type Services struct {
+	Catalog *catalog.Catalog
+}
+
+type area struct {
+	*rest.API
+	Services
+}
+
+// Register adds the operations to the API.
+func Register(api *rest.API, services Services) {
+	s := area{api, services}
+	s.templates()
+}
+
+const templateTag = "Templates"
+
+// TemplatePath names a template.
+type TemplatePath struct {
+	ID string `path:"template_id" doc:"The template's unique id."`
+}
+
+// TemplateList is a window of a list of templates.
+type TemplateList struct {
+	Message string                 `json:"message" doc:"What this is, in words."`
+	Count   int                    `json:"count" doc:"How many this page has."`
+	Total   int                    `json:"total" doc:"How many there are in all."`
+	Results []picked[TemplateData] `json:"results" doc:"The page."`
+}
+
+// PublicTemplate is the answer about one public template.
+type PublicTemplate struct {
+	Message string               `json:"message" doc:"What this is, in words."`
+	Data    picked[TemplateData] `json:"data" doc:"The template."`
+}
+
+// OneTemplate is the answer about one template.
+type OneTemplate struct {
+	Message  string       `json:"message" doc:"What this is, in words."`
+	Template TemplateData `json:"template" doc:"The template."`
+}
+
+// TemplateCreation is a template to be made.
+type TemplateCreation struct {
+	Template string `json:"template" minLength:"1" doc:"Its text, YAML."`
+	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"What was asked for, where somebody asked for it in words."`
+}
+
+// TemplateReplacement is a template's new text.
+type TemplateReplacement struct {
+	ID       string `json:"template_id" minLength:"1" doc:"The template's unique id."`
+	Template string `json:"template" minLength:"1" doc:"Its text, YAML."`
+	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"What was asked for; as it was without it."`
+	Filename string `json:"filename,omitempty" maxLength:"255" doc:"Its file's name; as it was without it."`
+	Dir      string `json:"dir,omitempty" maxLength:"255" doc:"Its folder; as it was without it."`
+}
+
+// TemplateMade says that a template was made.
+type TemplateMade struct {
+	Message      string       `json:"message" doc:"What was done, in words."`
+	TemplateID   string       `json:"template_id" doc:"Its unique id."`
+	TemplateName string       `json:"template_name" doc:"Its name."`
+	Template     TemplateData `json:"template" doc:"The template."`
+}
+
+// TemplateChanged says that a template was changed.
+type TemplateChanged struct {
+	TemplateMade
+	Status bool `json:"status" doc:"It was done."`
+}
+
+// TemplateDeleted says that a template was deleted.
+type TemplateDeleted struct {
+	Message string `json:"message" doc:"What was done, in words."`
+	Status  bool   `json:"status" doc:"It was done."`
+}
+
+// TemplateWish is what a model is asked to write.
+type TemplateWish struct {
+	Prompt          string   `json:"prompt" minLength:"5" maxLength:"3000" doc:"What the template should find, in words."`
+	Retest          bool     `json:"retest,omitempty" doc:"Try it on the targets that the words name."`
+	DisableAutoSave bool     `json:"disableAutoSave,omitempty" doc:"Do not keep it."`
+	Images          []string `json:"images,omitempty" maxItems:"10" doc:"Pictures, as data URLs."`
+}
+
+// TemplateWritten is what a model wrote.
+type TemplateWritten struct {
+	Message    string `json:"message" doc:"What was done, in words."`
+	TemplateID string `json:"template_id" doc:"Its unique id."`
+	Name       string `json:"name" doc:"Its name."`
+	Completion string `json:"completion" doc:"Its text."`
+	CanRun     bool   `json:"canRun" doc:"The engine can run it."`
+	IsValid    bool   `json:"is_valid" doc:"It is well-formed."`
+}
+
+type templateListInput struct {
+	wire.Window
+	Fields
+}
+
+func (s area) templates() {
+	const path = "/v1/template"
+	type listOutput struct{ Body TemplateList }
+	lister := func(what string, find func(context.Context, page.Window, bool) ([]catalog.Template, int, error)) func(context.Context, *templateListInput) (*listOutput, error) {
+		return func(ctx context.Context, in *templateListInput) (*listOutput, error) {
+			fields, raw, err := pick[TemplateData](in.Fields.Fields)
+			if err != nil {
+				return nil, err
+			}
+			found, total, err := find(ctx, in.Page(), raw)
+			return &listOutput{listOf(what, found, total, fields)}, err
+		}
+	}
+	rest.Register(s.API, wire.Op("list-public-templates", http.MethodGet, path+"/public", templateTag, "The public templates, by id"), lister("Public templates.", s.Catalog.Public))
+	rest.Register(s.API, wire.Op("list-early-templates", http.MethodGet, path+"/early", templateTag, "The early templates, by id"), lister("Early templates.", s.Catalog.Early))
+	rest.Register(s.API, wire.Op("list-templates", http.MethodGet, path, templateTag, "Your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
+	rest.Register(s.API, wire.Op("get-public-template", http.MethodGet, path+"/public/{template_id}", templateTag, "One public template", 404), s.publicTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-early-template", http.MethodGet, path+"/early/{id}", templateTag, "One early template; its text when text/plain is asked for", 404)), s.earlyTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-template", http.MethodGet, path+"/{template_id}", templateTag, "One of your team's templates; its text when text/plain is asked for", 404)),
+		func(ctx context.Context, in *struct {
+			TemplatePath
+			Accept string `header:"Accept" doc:"text/plain for the text alone."`
+		}) (*huma.StreamResponse, error) {
+			t, err := s.Catalog.OwnByID(ctx, in.ID)
+			return textOr(in.Accept, t.Raw, OneTemplate{"Your team's template.", templateOf(t)}), err
+		})
+	rest.Register(s.API, wire.Op("create-template", http.MethodPost, path, templateTag, "Make a template; the engine checks it", 403), s.createTemplate)
+	rest.Register(s.API, wire.Op("update-template", http.MethodPatch, path, templateTag, "Replace the text of a template; the engine checks it", 404), s.updateTemplate)
+	rest.Register(s.API, wire.Op("delete-template", http.MethodDelete, path+"/{template_id}", templateTag, "Delete a template, and the link under which it is shared", 404),
+		func(ctx context.Context, in *TemplatePath) (*struct{ Body TemplateDeleted }, error) {
+			return &struct{ Body TemplateDeleted }{TemplateDeleted{"The template is deleted.", true}}, s.Catalog.Delete(ctx, in.ID)
+		})
+	rest.Register(s.API, wire.Op("generate-template", http.MethodPost, path+"/ai", templateTag, "Let a model write a template"),
+		func(context.Context, *struct{ Body TemplateWish }) (*struct{ Body TemplateWritten }, error) {
+			return nil, errs.New(errs.Forbidden, "no_model", "No language model is configured on this server, so templates cannot be generated. Write one and send it to POST /v1/template.")
+		})
+	s.shares()
+	s.search()
+}
+
+func listOf(what string, found []catalog.Template, total int, fields []string) TemplateList {
+	out := TemplateList{what, len(found), total, make([]picked[TemplateData], len(found))}
+	for i, t := range found {
+		out.Results[i] = picked[TemplateData]{templateOf(t), fields}
+	}
+	return out
+}
+
+func (s area) publicTemplate(ctx context.Context, in *struct {
+	TemplatePath
+	Fields
+}) (*struct{ Body PublicTemplate }, error) {
+	fields, _, err := pick[TemplateData](in.Fields.Fields)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.Catalog.PublicByID(ctx, in.ID)
+	return &struct{ Body PublicTemplate }{PublicTemplate{"A public template.", picked[TemplateData]{templateOf(t), fields}}}, err
+}
+
+func (s area) earlyTemplate(ctx context.Context, in *struct {
+	ID     string `path:"id" doc:"The template's id."`
+	Accept string `header:"Accept" doc:"text/plain for the text alone."`
+}) (*huma.StreamResponse, error) {
+	t, err := s.Catalog.EarlyByID(ctx, in.ID)
+	return textOr(in.Accept, t.Raw, OneTemplate{"An early template.", templateOf(t)}), err
+}
+
+func (s area) createTemplate(ctx context.Context, in *struct {
+	Filename string `query:"filename" maxLength:"255" doc:"Its file's name; its id and .yaml without it."`
+	Dir      string `query:"dir" maxLength:"255" doc:"The folder that it is in."`
+	Body     TemplateCreation
+}) (*struct{ Body TemplateMade }, error) {
+	t, err := s.Catalog.Create(ctx, catalog.NewTemplate{Text: in.Body.Template, Prompt: in.Body.Prompt, Filename: in.Filename, Dir: in.Dir})
+	return &struct{ Body TemplateMade }{TemplateMade{"The template is made.", t.ID, t.Info.Name, templateOf(t)}}, err
+}
+
+func (s area) updateTemplate(ctx context.Context, in *struct{ Body TemplateReplacement }) (*struct{ Body TemplateChanged }, error) {
+	b := in.Body
+	t, err := s.Catalog.Update(ctx, b.ID, catalog.NewTemplate{Text: b.Template, Prompt: b.Prompt, Filename: b.Filename, Dir: b.Dir})
+	return &struct{ Body TemplateChanged }{TemplateChanged{TemplateMade{"The template is changed.", t.ID, t.Info.Name, templateOf(t)}, true}}, err
+}
+
+const plainText = "text/plain; charset=utf-8"
+
+// withText draws an operation that answers with a template, or its text.
+func (s area) withText(o rest.Op) rest.Op {
+	document := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[OneTemplate](), true, "")
+	o.Responses = map[string]*huma.Response{"200": {Description: "The template, or its text.", Content: map[string]*huma.MediaType{
+		"application/json": {Schema: document},
+		"text/plain":       {Schema: &huma.Schema{Type: huma.TypeString}},
+	}}}
+	return o
+}
+
+// textOr answers with a template's text where the caller asks for text/plain, else with a
+// document.
+func textOr(accept string, raw []byte, doc OneTemplate) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		if wantsText(accept) {
+			writeText(ctx, raw)
+			return
+		}
+		ctx.SetHeader("Content-Type", "application/json")
+		_ = json.NewEncoder(ctx.BodyWriter()).Encode(doc) // the client may have gone
+	}}
+}
+
+// wantsText reports whether an Accept header names text/plain before JSON.
+func wantsText(accept string) bool {
+	first, _, _ := strings.Cut(accept, ",")
+	media, _, _ := strings.Cut(first, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "text/plain")
+}
+
+// writeText answers with a template's text.
+func writeText(ctx huma.Context, raw []byte) {
+	ctx.SetHeader("Content-Type", plainText)
+	_, _ = ctx.BodyWriter().Write(raw) // the client may have gone
+}

@@ -1,0 +1,191 @@
+package templates
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// TemplateClassification places a template in public catalogues of weaknesses
+// (specification, Template fields).
+type TemplateClassification struct {
+	CVEID          []string `json:"cve-id" doc:"CVE ids."`
+	CWEID          []string `json:"cwe-id" doc:"CWE ids."`
+	CVSSMetrics    string   `json:"cvss-metrics" doc:"The CVSS vector."`
+	CVSSScore      float64  `json:"cvss-score" doc:"The CVSS score, 0 to 10."`
+	EPSSScore      float64  `json:"epss-score" doc:"The EPSS score, 0 to 1."`
+	EPSSPercentile float64  `json:"epss-percentile" doc:"The EPSS percentile, 0 to 1."`
+	CPE            string   `json:"cpe" doc:"The CPE of what is tested."`
+}
+
+// AIMeta says who wrote a template.
+type AIMeta struct {
+	ModelUsed         string `json:"model_used" doc:"The model that wrote it; empty when none did."`
+	IsPromptByHuman   bool   `json:"is_prompt_by_human" doc:"A person asked for it in words."`
+	IsTemplateByHuman bool   `json:"is_template_by_human" doc:"A person wrote it."`
+	Prompt            string `json:"prompt" doc:"What was asked for."`
+}
+
+// TemplateData is a template (specification, Template fields).
+type TemplateData struct {
+	URI            string                 `json:"uri" doc:"Its path in the catalogue; of a team's own its unique id."`
+	ID             string                 `json:"id" doc:"The id that is written in it."`
+	Name           string                 `json:"name" doc:"Its name."`
+	Author         []string               `json:"author" doc:"Who wrote it."`
+	Tags           []string               `json:"tags" doc:"Its tags."`
+	Severity       string                 `json:"severity" enum:"info,low,medium,high,critical,unknown" doc:"How much a finding of it matters."`
+	Type           string                 `json:"type" doc:"The protocol that it speaks, or workflow."`
+	Dir            string                 `json:"dir" doc:"The folder that it is in."`
+	Ref            string                 `json:"ref" doc:"The release that it is in now."`
+	Vendor         string                 `json:"vendor" doc:"Who makes what it tests."`
+	Product        string                 `json:"product" doc:"What it tests."`
+	Classification TemplateClassification `json:"classification" doc:"Its place in public catalogues of weaknesses."`
+	Metadata       map[string]any         `json:"metadata" doc:"What else its author says of it."`
+	Digest         string                 `json:"digest" doc:"The sha256 of its text, hex."`
+	CreatedAt      time.Time              `json:"created_at" doc:"When it came into the catalogue."`
+	UpdatedAt      time.Time              `json:"updated_at" doc:"When its text last changed."`
+	ReleaseTag     string                 `json:"release_tag" doc:"The release that brought it first."`
+	IsEarly        bool                   `json:"is_early" doc:"It is of the early set."`
+	Raw            string                 `json:"raw" doc:"Its text."`
+	TemplateID     string                 `json:"template_id" doc:"Its unique id: the written one of a public template, a generated one of a team's; of a shared one its link."`
+	Description    string                 `json:"description" doc:"What it finds."`
+	Filename       string                 `json:"filename" doc:"Its file's name."`
+	Impact         string                 `json:"impact" doc:"What a finding means."`
+	AIMeta         AIMeta                 `json:"ai_meta" doc:"Who wrote it."`
+	References     []string               `json:"references" doc:"Where more is written about it."`
+	TemplateType   string                 `json:"template_type" enum:"public,user,shared" doc:"Whose it is."`
+	IsDraft        bool                   `json:"is_draft" doc:"It is not finished."`
+	IsGitHub       bool                   `json:"is_github" doc:"It came from GitHub."`
+	IsNew          bool                   `json:"is_new" doc:"The last release brought it."`
+	IsSvcTeam      bool                   `json:"is_svcteam" doc:"It comes from the service operator's own team."`
+	IsPDTeam       bool                   `json:"is_pdteam" doc:"The older name of is_svcteam."`
+	Remediation    string                 `json:"remediation" doc:"What to do about a finding."`
+}
+
+// TransformSchema implements huma.SchemaTransformer: a request may pick fields, so that
+// none is sure to be there.
+func (TemplateData) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Required = nil
+	return s
+}
+
+// SharedTemplateData is a template under a link.
+type SharedTemplateData struct {
+	TemplateData
+	TTL           string   `json:"ttl" doc:"How long the link was made for, such as 1d or 1m (a month); empty: for ever."`
+	ShareType     string   `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it: whoever has the link, organizations, or users."`
+	UsersEmail    []string `json:"users_email" doc:"The users that it is shared with."`
+	Organizations []string `json:"organizations" doc:"The organizations that it is shared with."`
+}
+
+// FoundTemplate is a template that a search found.
+type FoundTemplate struct {
+	TemplateData
+	Highlight map[string][]string `json:"highlight,omitempty" doc:"By field: HTML with <em> around what was looked for. Only when highlight was asked for."`
+}
+
+func templateOf(t catalog.Template) TemplateData {
+	out := TemplateData{
+		URI: t.Path, ID: t.WrittenID, Name: t.Info.Name, Author: wire.OrEmpty(t.Info.Author), Tags: wire.OrEmpty(t.Info.Tags), Severity: string(t.Info.Severity), Type: t.Type, Dir: t.Dir(),
+		Ref: t.Ref, Vendor: catalog.Vendor(t.Info), Product: catalog.Product(t.Info), Classification: TemplateClassification{CVEID: []string{}, CWEID: []string{}},
+		Metadata: t.Info.Metadata, Digest: t.Digest, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ReleaseTag: t.ReleaseTag, IsEarly: t.Scope == catalog.EarlySet,
+		Raw: string(t.Raw), TemplateID: t.ID, Description: t.Info.Description, Filename: path.Base(t.Path), Impact: t.Info.Impact,
+		AIMeta:     AIMeta{IsPromptByHuman: t.Prompt != "", IsTemplateByHuman: true, Prompt: t.Prompt},
+		References: wire.OrEmpty(t.Info.Reference), TemplateType: "public", IsGitHub: fromGitHub(t.Source), IsNew: t.IsNew, IsSvcTeam: t.Scope == catalog.StarterSet, Remediation: t.Info.Remediation,
+	}
+	out.IsPDTeam = out.IsSvcTeam
+	if out.Metadata == nil {
+		out.Metadata = map[string]any{}
+	}
+	if c := t.Info.Classification; c != nil {
+		out.Classification = TemplateClassification{wire.OrEmpty(c.CVEID), wire.OrEmpty(c.CWEID), c.CVSSMetrics, c.CVSSScore, c.EPSSScore, c.EPSSPercentile, c.CPE}
+	}
+	if t.IsOwn() {
+		out.URI, out.TemplateType = t.ID, "user"
+	}
+	return out
+}
+
+func sharedOf(s catalog.Share, t catalog.Template) SharedTemplateData {
+	out := SharedTemplateData{templateOf(t), s.TTL, string(s.Type), wire.OrEmpty(s.Emails), wire.OrEmpty(s.Organizations)}
+	out.URI, out.TemplateID, out.TemplateType = s.ID, s.ID, "shared"
+	return out
+}
+
+func fromGitHub(source string) bool {
+	u, err := url.Parse(source)
+	return err == nil && (u.Hostname() == "github.com" || strings.HasSuffix(u.Hostname(), ".github.com"))
+}
+
+// Fields is the query parameter by which a request picks fields of templates.
+type Fields struct {
+	Fields string `query:"fields" maxLength:"1000" doc:"Fields of a template to answer, separated by commas, such as id,name,severity; all without it."`
+}
+
+// pick reads the fields that were asked for, of those that a type has; raw is whether the
+// text is among them.
+func pick[T any](f string) (fields []string, raw bool, err error) {
+	var known []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			known = append(known, name)
+		}
+	}
+	for _, name := range wire.Commas(f) {
+		if !slices.Contains(known, name) {
+			return nil, false, errs.Field("fields", "fields: a template has no field %.40q.", name)
+		}
+		fields = append(fields, name)
+	}
+	return fields, len(fields) == 0 || slices.Contains(fields, "raw"), nil
+}
+
+// picked is a value of which only some fields are shown; all when none is named.
+type picked[T any] struct {
+	value  T
+	fields []string
+}
+
+// Schema implements huma.SchemaProvider.
+func (picked[T]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p picked[T]) MarshalJSON() ([]byte, error) {
+	whole, err := json.Marshal(p.value)
+	if err != nil || len(p.fields) == 0 {
+		return whole, err
+	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(whole, &parts); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, name := range p.fields {
+		part, ok := parts[name]
+		if !ok {
+			continue // left out of the whole
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"` + name + `":`)
+		b.Write(part)
+		delete(parts, name) // named twice, it is there once
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}

@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// HistoryRange is the time that a history is asked for.
+type HistoryRange struct {
+	StartDate string `query:"start_date" format:"date" doc:"From this day on."`
+	EndDate   string `query:"end_date" format:"date" doc:"Up to this day, with it."`
+	Range     string `query:"time_range" enum:"current_month,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"A range by name."`
+}
+
+// times is the range as instants: from since on, before until; zero is open.
+func (h HistoryRange) Times(now time.Time) (since, until time.Time, err error) {
+	now = now.UTC()
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	switch h.Range {
+	case "current_month":
+		since = month
+	case "last_month":
+		since, until = month.AddDate(0, -1, 0), month
+	case "last_3_months":
+		since = now.AddDate(0, -3, 0)
+	case "last_6_months":
+		since = now.AddDate(0, -6, 0)
+	case "last_12_months":
+		since = now.AddDate(-1, 0, 0)
+	}
+	if h.StartDate != "" {
+		if since, err = time.Parse(time.DateOnly, h.StartDate); err != nil {
+			return since, until, errs.Field("start_date", "start_date must be YYYY-MM-DD.")
+		}
+	}
+	if h.EndDate != "" {
+		if until, err = time.Parse(time.DateOnly, h.EndDate); err != nil {
+			return since, until, errs.Field("end_date", "end_date must be YYYY-MM-DD.")
+		}
+		until = until.AddDate(0, 0, 1)
+	}
+	return since, until, nil
+}
+
+// Times says when a schedule launches.
+type Times struct {
+	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"How often."`
+	LastRun   string `json:"schedule_last_run" doc:"When it launched last; empty: never."`
+	NextRun   string `json:"schedule_next_run" doc:"When it launches next."`
+	StartTime string `json:"start_time,omitempty" doc:"The time of day, in its zone."`
+	Hours     int    `json:"hourly_frequency,omitempty" doc:"Hours between launches of an hourly one."`
+	Weekdays  []int  `json:"custom_weekdays" doc:"The days of the week; 0 is Sunday."`
+	Cron      string `json:"cron,omitempty" doc:"Minute, hour, day, month, weekday, of a custom one."`
+	TimeZone  string `json:"time_zone,omitempty" doc:"The zone's name in the IANA database; UTC without it."`
+}
+
+func TimesOf(s schedule.Schedule) Times {
+	out := Times{
+		Frequency: string(s.Frequency), NextRun: s.NextRun.Format(time.RFC3339), StartTime: s.StartTime, Hours: s.Hours, Weekdays: s.Weekdays, Cron: s.Cron, TimeZone: s.TimeZone,
+	}
+	if out.Weekdays == nil {
+		out.Weekdays = []int{}
+	}
+	if !s.LastRun.IsZero() {
+		out.LastRun = s.LastRun.Format(time.RFC3339)
+	}
+	return out
+}
+
+// TimesRequest says when a schedule is to launch.
+type TimesRequest struct {
+	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"How often."`
+	StartTime string `json:"start_time,omitempty" maxLength:"9" doc:"HH:MM or HH:MM:SS, in the zone, or HH:MM:SSZ in UTC; the time of the call without it."`
+	Hours     int    `json:"hourly_frequency,omitempty" minimum:"1" maximum:"24" doc:"Hours between launches, for hourly."`
+	Weekdays  []int  `json:"custom_weekdays,omitempty" maxItems:"7" doc:"Days of the week, 0 is Sunday; for custom, and the first for weekly."`
+	Cron      string `json:"cron,omitempty" maxLength:"100" doc:"For custom: minute, hour, day, month, weekday."`
+	TimeZone  string `json:"time_zone,omitempty" maxLength:"60" doc:"A zone of the IANA database, such as Europe/Berlin; UTC without it."`
+}
+
+func (r TimesRequest) Rule() schedule.Rule {
+	return schedule.Rule{
+		Frequency: schedule.Frequency(r.Frequency), StartTime: r.StartTime, Hours: max(1, r.Hours), Weekdays: r.Weekdays, Cron: r.Cron, TimeZone: r.TimeZone,
+	}
+}

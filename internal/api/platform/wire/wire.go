@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// op is an operation of the surface; statuses are the errors it can answer besides those
+// that every operation has.
+func Op(id, method, path, tag, summary string, statuses ...int) rest.Op {
+	return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: statuses}}
+}
+
+// Window is the part of a list that was asked for.
+type Window struct {
+	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Items to return at most."`
+	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
+}
+
+func (w Window) Page() page.Window { return page.Window{Offset: w.Offset, Limit: w.Limit} }
+
+type Message struct {
+	Message string `json:"message" doc:"What was done, in words."`
+}
+
+// Done is the answer that something was done, without words.
+func Done() *struct{ Body OK } { return &struct{ Body OK }{OK{true}} }
+
+// Created is the answer of an operation that made something.
+func Created(id, words string) *struct{ Body Made } { return &struct{ Body Made }{Made{id, words}} }
+
+// Said is an answer that is only a sentence.
+func Said(format string, args ...any) *struct{ Body Message } {
+	return &struct{ Body Message }{Message{fmt.Sprintf(format, args...)}}
+}
+
+// Listing is what every list of this surface says of itself.
+type Listing struct {
+	CurrentPage  int    `json:"current_page" doc:"The number of this page, from 1."`
+	ResultCount  int    `json:"result_count" doc:"How many this page has."`
+	TotalResults int    `json:"total_results" doc:"How many there are in all."`
+	TotalPages   int    `json:"total_pages" doc:"How many pages there are."`
+	Message      string `json:"message" doc:"What this is, in words."`
+}
+
+func ListOf(w Window, count, total int, what string) Listing {
+	return Listing{w.Page().Page(), count, total, w.Page().Pages(total), what}
+}
+
+// Maybe is a boolean of the query that may be absent.
+type Maybe struct {
+	value bool
+	given bool
+}
+
+// Schema implements huma.SchemaProvider.
+func (Maybe) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeBoolean} }
+
+// Receiver implements huma.ParamWrapper.
+func (m *Maybe) Receiver() reflect.Value { return reflect.ValueOf(&m.value).Elem() }
+
+// OnParamSet implements huma.ParamReactor.
+func (m *Maybe) OnParamSet(given bool, _ any) { m.given = given }
+
+func (m Maybe) Ptr() *bool {
+	if !m.given {
+		return nil
+	}
+	return &m.value
+}
+
+func OrEmpty(words []string) []string {
+	if words == nil {
+		return []string{}
+	}
+	return words
+}
+
+// commas is the items of a comma-separated list, without empty ones.
+func Commas(text string) (out []string) {
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// value is what a pointer points at, or zero.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// oneOf reads words separated by commas, each of which must be known, in any case.
+func OneOf[T ~string](param, text string, known []T) (out []T, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.ToLower(strings.TrimSpace(word))
+		switch {
+		case word == "":
+		case !slices.Contains(known, T(word)):
+			return nil, errs.Field(param, "%s: %.40q is not known.", param, word)
+		default:
+			out = append(out, T(word))
+		}
+	}
+	return out, nil
+}
+
+// Made is the id of what was made.
+type Made struct {
+	ID      string `json:"id" doc:"The id."`
+	Message string `json:"message" doc:"What was done, in words."`
+}
+
+// OK says that something was done.
+type OK struct {
+	OK bool `json:"ok" doc:"It was done."`
+}
+
+// UpdateMode says what an update does with what is there.
+type UpdateMode struct {
+	Type string `query:"update_type" enum:"append,replace" default:"append" doc:"append changes what is given and adds to lists; replace sets everything."`
+}
+
+// ScanPath names a scan.
+type ScanPath struct {
+	ID string `path:"scan_id" doc:"The scan's id."`
+}
+
+// VulnPath names a finding.
+type VulnPath struct {
+	ID string `path:"vuln_id" doc:"The finding's id."`
+}
+
+// EnumerationPath names an enumeration or a group.
+type EnumerationPath struct {
+	ID string `path:"enumerate_id" doc:"The id of an enumeration or of a group."`
+}

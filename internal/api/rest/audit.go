@@ -1,0 +1,116 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+	"github.com/vedette-sec/vedette/internal/core/audit"
+)
+
+// auditTimeout is how long an answer waits for its audit entry to be written: as long as a busy
+// disk may take, because the change is made and an answer of 500 would deny it.
+const auditTimeout = 2 * time.Minute
+
+// keepEntry writes the audit entry of a request before a byte of its answer leaves, so that
+// whoever gets the answer can rely on the entry. Only a known caller's request for a change
+// has one. A request that was refused for its rate has none: a flood of requests must not
+// become a flood of writes. Bodies and queries are left out, they may hold secrets.
+func (a *API) keepEntry(r *http.Request, rec *record, status int) error {
+	if rec.result != 0 {
+		status = rec.result
+	}
+	if a.Audit == nil || rec.unaudited || rec.caller.UserID == "" || r.Method == http.MethodGet ||
+		status == http.StatusTooManyRequests {
+		return nil
+	}
+	e := audit.Entry{
+		ID: rec.id, TeamID: rec.caller.TeamID, UserID: rec.caller.UserID, Email: rec.caller.Email,
+		Action: rec.operation, Object: rec.object, Method: r.Method, Path: r.URL.Path, Status: status,
+		IP: address(r.RemoteAddr), Source: audit.Platform,
+	}
+	if rec.byKey {
+		e.Source = audit.API
+	}
+	// The change is made, whether or not the client is still connected.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), auditTimeout)
+	defer cancel()
+	return a.Audit.Add(ctx, e)
+}
+
+// About sets the object of a request's audit entry, for a handler whose operation has no id in
+// its path and none in the body of its answer.
+func About(ctx context.Context, id string) { recordOf(ctx).object = id }
+
+// Did sets the operation and the status of a request for the log, the metrics and, where
+// changes is true, its audit entry. It is for an endpoint that serves many operations and whose
+// protocol has no status for each (MCP).
+func Did(ctx context.Context, operation string, status int, changes bool) {
+	rec := recordOf(ctx)
+	rec.operation, rec.result, rec.unaudited = operation, status, !changes
+}
+
+// named is the id in an operation's path, the innermost where there are several.
+func named(ctx huma.Context) string {
+	r, _ := humachi.Unwrap(ctx)
+	values := chi.RouteContext(r.Context()).URLParams.Values
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+// madeBy is the id in the body of an answer, if it has one.
+func madeBy(output any) string {
+	body := reflect.Indirect(reflect.ValueOf(output))
+	for _, field := range []string{"Body", "ID"} {
+		if body.Kind() != reflect.Struct {
+			return ""
+		}
+		body = body.FieldByName(field)
+	}
+	if body.Kind() != reflect.String {
+		return ""
+	}
+	return body.String()
+}
+
+// statusWriter remembers the status of the answer, and writes the audit entry before it sends
+// the header.
+type statusWriter struct {
+	http.ResponseWriter
+	api     *API
+	request *http.Request
+	record  *record
+	status  int
+	refused bool // the audit entry could not be written: the answer is an error instead
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status != 0 {
+		return
+	}
+	w.status = status
+	if err := w.api.keepEntry(w.request, w.record, status); err != nil {
+		w.status = http.StatusInternalServerError
+		w.api.Fail(w.ResponseWriter, w.request, err)
+		w.refused = true
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.refused {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

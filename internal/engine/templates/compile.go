@@ -1,0 +1,153 @@
+package templates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+)
+
+// Files gives the text of a file that a template names: a payload list or a script.
+type Files func(name string) ([]byte, error)
+
+// notOnServers are the kinds of templates that a server never runs, whoever wrote them:
+// they start programs of its machine, read its files, or list further templates.
+var notOnServers = []string{"code", "file", "workflow"}
+
+// Compile makes a program of a template that a server was given as text. Without files
+// the template cannot name any. The error is for the template's author and names the line
+// and the key; with a template beside the error, the template is correct and a server
+// cannot run it.
+func Compile(path string, text []byte, files Files) (*syntax.Template, *program.Program, error) {
+	t, err := syntax.Parse(path, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	open := files.open
+	if _, err = fillScripts(t, open, true); err == nil {
+		err = fillPayloads(t, open, "")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, kind := range append(t.Protocols, t.Type()) {
+		if slices.Contains(notOnServers, kind) {
+			return t, nil, syntax.Unsupported(path, 1, kind)
+		}
+	}
+	p, err := program.Compile(t)
+	if err != nil && !isUnsupported(err) {
+		t = nil
+	}
+	return t, p, err
+}
+
+func (files Files) open(_, name string) (*helper, error) {
+	if files == nil {
+		return nil, noFile(name)
+	}
+	text, err := files(name)
+	if err != nil {
+		return nil, err
+	}
+	return newHelper(string(text)), nil
+}
+
+// noFile is the error for a file that is missing, or that the template may not read.
+func noFile(name string) error {
+	return fmt.Errorf("there is no file %.200s that the template may read", name)
+}
+
+// openHelper opens a file that the template at a path names.
+type openHelper func(template, name string) (*helper, error)
+
+// maxName bounds the name of a script file, in bytes; a longer text is a script itself.
+const maxName = 255
+
+// fillScripts replaces the names of script files by their texts, and returns these texts
+// in the order in which a template's signature covers them. A text on one line that names
+// no file is taken for a script; with strict, not when it ends with .js.
+func fillScripts(t *syntax.Template, open openHelper, strict bool) (imports []string, err error) {
+	fill := func(source *string, line int, key string, strict bool) error {
+		name := strings.TrimSpace(*source)
+		if name == "" || len(name) > maxName || strings.Contains(name, "\n") {
+			return nil
+		}
+		file, err := open(t.Path, name)
+		switch {
+		case err == nil:
+			*source = file.text
+			imports = append(imports, file.text)
+		case strict && strings.HasSuffix(name, ".js"):
+			return syntax.Fault(t.Path, line, 0, key, "%v", err)
+		}
+		return nil
+	}
+	for i := range t.Code {
+		if err := fill(&t.Code[i].Source, t.Code[i].Line, "code.source", false); err != nil {
+			return nil, err
+		}
+	}
+	for i := range t.JavaScript {
+		if err := fill(&t.JavaScript[i].Code, t.JavaScript[i].Line, "javascript.code", strict); err != nil {
+			return nil, err
+		}
+	}
+	if strings.HasSuffix(strings.TrimSpace(t.Flow), ".js") { // a flow on one line is rarely a file
+		err = fill(&t.Flow, 1, "flow", true)
+	}
+	return imports, err
+}
+
+// fillPayloads reads the files of payloads, and picks the payloads of an aggression level.
+func fillPayloads(t *syntax.Template, open openHelper, aggression string) error {
+	for _, set := range t.PayloadSets() {
+		for i := range set.Payloads {
+			p := &set.Payloads[i]
+			if p.Levels != nil {
+				p.Values = p.Levels.Up(aggression)
+			}
+			if p.File == "" {
+				continue
+			}
+			file, err := open(t.Path, p.File)
+			if err != nil {
+				return syntax.Fault(t.Path, p.Line, 0, "payloads."+p.Name, "%v", err)
+			}
+			p.Values = file.lines
+		}
+	}
+	return nil
+}
+
+// maxCached is how many programs a Cache keeps: more than the largest public set has.
+const maxCached = 20_000
+
+// Cache keeps the programs of texts, so that the chunks of a scan compile each template
+// once. The zero value is an empty cache.
+type Cache struct {
+	mu       sync.Mutex
+	programs map[string]compiled // by path and digest
+}
+
+// Compile is Compile for a text whose digest, with all files that it names, is known.
+func (c *Cache) Compile(digest, path string, text []byte, files Files) (*program.Program, error) {
+	key := path + "\x00" + digest
+	c.mu.Lock()
+	result, ok := c.programs[key]
+	c.mu.Unlock()
+	if ok {
+		return result.program, result.err
+	}
+	_, result.program, result.err = Compile(path, text, files)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.programs) >= maxCached || c.programs == nil {
+		c.programs = map[string]compiled{}
+	}
+	c.programs[key] = result
+	return result.program, result.err
+}
