@@ -1,4 +1,4 @@
-# Vedette. `make` alone prints what there is.
+# Vedette. `make` alone lists the targets.
 
 BIN     := bin/vedette
 TOOLS   := bin/tools
@@ -10,29 +10,29 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DATE    := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
-# Where threads meet: these run a second time under the race detector.
+# Concurrent packages: their tests run a second time under the race detector.
 RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra/blob/... ./internal/infra/queue/... ./internal/core/hook/... \
         ./internal/engine ./internal/engine/flow ./internal/engine/templates ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/core/model/... \
         ./internal/core/asset/... ./internal/core/finding/... ./internal/core/scan/... ./internal/core/enumeration/... ./internal/core/extension/... ./internal/core/task/... ./internal/jobs/...
-# What computes there for long in one thread, and has nothing to be watched.
+# Long single-threaded tests, which the race detector would only slow down.
 UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame)$$
-# What `make test` hands to go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
+# Flags of `make test` for go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
 BENCH     ?= .
-# What `make seed` fills, and with how much.
+# What `make seed` fills, with how many rows.
 DATABASE  ?= sqlite:data/vedette.db
 FINDINGS  ?= 1000000
 SCANS     ?= 10000
 ASSETS    ?= 0
 
-# Debian keeps nginx and others where an ordinary user's PATH does not look.
+# Debian installs nginx and others outside an ordinary user's PATH.
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .PHONY: help build run demo test race fuzz kill bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
 
-help: ## print this list
+help: ## list the targets
 	@echo "Vedette: make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -43,41 +43,41 @@ build: ## build bin/vedette
 run: build ## build and serve on 127.0.0.1:8080, data in ./data
 	$(BIN) serve --listen 127.0.0.1:8080 --data-dir data
 
-demo: build ## watch one task find real weaknesses in a site of its own, under a minute
+demo: build ## one task against a deliberately weak local site, under a minute
 	$(BIN) demo --once
 
-test: ## run every test (as root on Debian, installs what it needs when missing)
+test: ## run every test (as root on Debian, first installs what is missing)
 	@scripts/need go postgres nginx
 	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix
 	@scripts/test $(TESTFLAGS) ./...
 
-# SQLite in Go shares none of our memory between threads, and is five times as slow when it is watched.
+# SQLite (in Go) is excluded: it shares no memory between threads, and the detector makes it five times slower.
 race: ## run the tests of the concurrent packages under the race detector
 	@scripts/need go postgres nginx cc
 	@CGO_ENABLED=1 scripts/test -race -gcflags='modernc.org/...=-race=false' -skip '$(UNWATCHED)' $(TESTFLAGS) $(RACE)
 
-# A search by chance that is the better the longer it takes, so it is no part of check. What it found
-# before is in testdata/fuzz, and `make test` runs all of that.
-fuzz: ## look for new inputs with every Fuzz target for FUZZTIME each (10s), before a release
+# Fuzzing is random and takes as long as it gets, so it is not part of check. Inputs that it found before
+# are in testdata/fuzz, and `make test` runs them.
+fuzz: ## run every Fuzz target for FUZZTIME each (10s)
 	@scripts/need go
 	@scripts/fuzz $(FUZZTIME)
 
-kill: ## kill a run of the agent between any two entries of its journal and an enumeration at each step, on both databases (some minutes)
+kill: ## kill an agent's run between any two journal entries, and an enumeration at each step (some minutes)
 	@scripts/need go postgres nginx
 	@scripts/need --wish redis openssh apache2 chromium postfix
-	VEDETTE_KILL_EVERYWHERE=1 go test -count=1 -timeout 60m -v -run 'TestKilledBetweenAnyTwoEntries|TestEnumerationFindsTheStreet' ./e2e
+	VEDETTE_KILL_EVERYWHERE=1 go test -count=1 -timeout 60m -v -run 'TestKilledBetweenAnyTwoEntries|TestEnumerationFindsTheLab' ./e2e
 
-bench: ## run the benchmarks; BENCH=regexp picks some
+bench: ## run the benchmarks; BENCH=regexp selects some
 	@scripts/need go postgres nginx
 	@scripts/need --wish nmap dnsperf nsd
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 0 ./...
 
-lab: ## a task on each of ten weak applications and a clean one: recall, precision, cost (docs/lab.md)
+lab: ## run a task on each of ten weak applications and a clean one: recall, precision, cost (docs/lab.md)
 	@scripts/need go
 	@mkdir -p bin
 	@cd e2e && LAB=$(CURDIR)/bin/lab.json go test -count=1 -timeout 0 -run '^TestLabReport$$'
 
-seed: ## fill DATABASE with FINDINGS findings in SCANS scans, and ASSETS assets, of seed@example.com
+seed: ## fill DATABASE with FINDINGS findings in SCANS scans and ASSETS assets, for seed@example.com
 	@scripts/need go
 	go run ./scripts/seed --database '$(DATABASE)' --findings $(FINDINGS) --scans $(SCANS) --assets $(ASSETS)
 
@@ -112,18 +112,18 @@ gen: build ## write api/*.openapi.yaml from the code
 drift: build
 	@for surface in agent platform; do \
 		$(BIN) openapi $$surface | diff -u api/$$surface.openapi.yaml - || \
-		{ echo "api/$$surface.openapi.yaml is not what the code says (make gen)"; exit 1; }; \
+		{ echo "api/$$surface.openapi.yaml differs from the code (run make gen)"; exit 1; }; \
 	done
 
 oracle: ## compare findings with nuclei's, template by template (see oracle/README.md)
 	@scripts/need go
 	@oracle/run agree
 
-bench-oracle: ## the same beside nuclei and ffuf: requests, CPU, memory, findings
+bench-oracle: ## compare requests, CPU, memory and findings with nuclei and ffuf
 	@scripts/need go nginx ffuf
 	@oracle/run bench
 
 check: fmt-check vet architecture test race drift lint ## all that CI runs
 
-clean: ## remove what was built (not ./data)
+clean: ## remove build results (not ./data)
 	rm -rf bin

@@ -21,7 +21,7 @@ import (
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	file string // its certificate, as SSL_CERT_FILE takes it
+	file string // file with its certificate, for SSL_CERT_FILE
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -58,7 +58,7 @@ func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// issue makes a certificate for a host, good but for what change makes of it.
+// issue creates a certificate for a host, valid unless change modifies it.
 func (a *authority) issue(t *testing.T, host string, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/names/dnslab"
 )
 
-// BenchmarkMillionCandidates lets vedette enumerate try a million words, none of which is
-// there, and reports the most memory that the process had.
+// BenchmarkMillionCandidates runs vedette enumerate with a million words that do not exist, and reports
+// the peak memory.
 func BenchmarkMillionCandidates(b *testing.B) {
 	const words = 1_000_000
 	program := binary(b)

@@ -18,11 +18,11 @@ type enumerationDoc struct {
 	Processed int `json:"total_targets_processed"`
 }
 
-// enumerate launches an enumeration.
-func (c caller) enumerate(order map[string]any) (id string) {
+// enumerate creates an enumeration.
+func (c caller) enumerate(request map[string]any) (id string) {
 	c.t.Helper()
 	var made struct{ ID string }
-	c.call("POST", "/v1/asset/enumerate", order, &made)
+	c.call("POST", "/v1/asset/enumerate", request, &made)
 	return made.ID
 }
 
@@ -45,7 +45,7 @@ func (c caller) enumerationEnds(id string, within time.Duration) (e enumerationD
 // assetDoc is an asset as the API shows it.
 type assetDoc map[string]any
 
-// field is one of its fields in words; a dot leads into a field.
+// field is a field as text; a dot selects an inner field.
 func (a assetDoc) field(path string) string {
 	var at any = map[string]any(a)
 	for name := range strings.SplitSeq(path, ".") {
@@ -61,7 +61,7 @@ func (a assetDoc) field(path string) string {
 	return fmt.Sprint(at)
 }
 
-// inventory is the assets of an enumeration by place; one that is there twice fails.
+// inventory is the assets of an enumeration by host and port; a duplicate fails the test.
 func (c caller) inventory(id string) map[string]assetDoc {
 	c.t.Helper()
 	out := map[string]assetDoc{}
@@ -74,7 +74,7 @@ func (c caller) inventory(id string) map[string]assetDoc {
 				place = net.JoinHostPort(place, port)
 			}
 			if _, twice := out[place]; twice {
-				c.t.Errorf("%s is there twice", place)
+				c.t.Errorf("%s is listed twice", place)
 			}
 			out[place] = a
 		}
@@ -84,9 +84,9 @@ func (c caller) inventory(id string) map[string]assetDoc {
 	}
 }
 
-// compare holds an inventory against the truth of a street: everything is there, nothing
-// else, and each field says what it must.
-func (s *street) compare(t *testing.T, inventory map[string]assetDoc) {
+// compare checks an inventory against the lab's expected assets: all of them and no others, with
+// the expected fields.
+func (s *labNetwork) compare(t *testing.T, inventory map[string]assetDoc) {
 	t.Helper()
 	truth := s.truth()
 	wrong := 0
@@ -114,7 +114,7 @@ func (s *street) compare(t *testing.T, inventory map[string]assetDoc) {
 	}
 	for place, a := range inventory {
 		if _, is := truth[place]; !is && (a.field("port") != "" || !s.zone.Inner(place)) {
-			fail("%s is made up: %v", place, a)
+			fail("%s does not exist: %v", place, a)
 		}
 	}
 	if wrong > 20 {
@@ -122,15 +122,14 @@ func (s *street) compare(t *testing.T, inventory map[string]assetDoc) {
 	}
 }
 
-// TestEnumerationFindsTheStreet: one enumeration finds every asset of the lab, with all
-// that is to be seen of it, and invents none, however often it is killed, and at whichever
-// step. What the operator and the enumeration leave out is not dialled, also where a CNAME
-// or a redirect leads there, and each refusal is told.
+// TestEnumerationFindsTheLab: one enumeration finds every asset of the lab with all its fields,
+// and no others, although it is killed at several steps. Denied and excluded addresses are not
+// dialled, even if a CNAME or a redirect leads there, and each refusal is an event.
 //
 // With VEDETTE_KILL_EVERYWHERE it is killed at each step on each database, and takes
-// pictures, too: in two enumerations, since a chunk whose process dies six times is given up,
-// and in one after the other, since a browser needs a machine for itself.
-func TestEnumerationFindsTheStreet(t *testing.T) {
+// screenshots too: in two enumerations, because a chunk is given up after six crashes, and one
+// after the other, because browsers need much CPU.
+func TestEnumerationFindsTheLab(t *testing.T) {
 	killed := map[string][][]string{
 		"sqlite": {{"dns_permute", "port_scan", "tls_scan"}}, "postgres": {{"dns_bruteforce", "dns_resolve", "http_probe", "endpoint_crawling"}},
 	}
@@ -149,35 +148,35 @@ func TestEnumerationFindsTheStreet(t *testing.T) {
 				if !everywhere {
 					t.Parallel()
 				}
-				findTheStreet(t, newHouse(t, engine), steps, killed)
+				enumerateLab(t, newDeployment(t, engine), steps, killed)
 			})
 		}
 	}
 }
 
-// findTheStreet runs an enumeration that is killed at some steps.
-func findTheStreet(t *testing.T, h house, steps, killed []string) {
-	s := newStreet(t, killed...)
-	h.env = append(h.env, "SSL_CERT_FILE="+s.roots)
+// enumerateLab runs an enumeration that is killed at some steps.
+func enumerateLab(t *testing.T, dep deployment, steps, killed []string) {
+	s := newLabNetwork(t, killed...)
+	dep.env = append(dep.env, "SSL_CERT_FILE="+s.roots)
 	serve := func() server {
-		return h.serve("--resolvers", s.resolver, "--origin-zone", "", "--deny-targets", denied[0].String())
+		return dep.serve("--resolvers", s.resolver, "--origin-zone", "", "--deny-targets", denied[0].String())
 	}
-	token := h.admin("ada@example.com")
+	token := dep.admin("ada@example.com")
 	server := serve()
 	c := server.as(token)
-	id := c.enumerate(s.order(steps))
-	for len(s.gates.left()) > 0 {
-		at := s.gates.next(takeover + patience)
+	id := c.enumerate(s.request(steps))
+	for len(s.breakpoints.remaining()) > 0 {
+		at := s.breakpoints.waitHit(takeoverWait + longWait)
 		if at == nil {
-			t.Fatalf("nobody comes to %v: %+v", s.gates.left(), c.enumeration(id))
+			t.Fatalf("no request at the breakpoints %v: %+v", s.breakpoints.remaining(), c.enumeration(id))
 		}
 		server.kill()
-		s.gates.open(at...)
-		s.gates.forget()
+		s.breakpoints.release(at...)
+		s.breakpoints.drain()
 		server = serve()
 		c = server.as(token)
 	}
-	within := takeover + 2*patience
+	within := takeoverWait + 2*longWait
 	if slices.Contains(steps, "http_screenshot") {
 		within *= 3
 	}
@@ -187,8 +186,8 @@ func findTheStreet(t *testing.T, h house, steps, killed []string) {
 		t.Errorf("%+v, %d assets", e, len(inventory))
 	}
 	s.compare(t, inventory)
-	if n := s.trapped.Load(); n > 0 {
-		t.Errorf("%d connections to what is out of scope", n)
+	if n := s.forbiddenDials.Load(); n > 0 {
+		t.Errorf("%d connections to out-of-scope addresses", n)
 	}
 	c.refusals(id, "127.2.0.3", "127.1.0.8", "admin.lab.example", "127.200.0.1", fmt.Sprintf("http://127.200.0.1:%d/away", s.ports[web]))
 	var history struct {
@@ -204,10 +203,10 @@ func findTheStreet(t *testing.T, h house, steps, killed []string) {
 	}
 }
 
-// refusals looks for events that say that something was not dialled.
+// refusals checks that a run has a denied event for each subject.
 func (c caller) refusals(id string, subjects ...string) {
 	c.t.Helper()
-	var told []string
+	var denied []string
 	for offset := 0; ; offset += 1000 {
 		var list struct {
 			Data []struct{ Kind, Subject, Detail string }
@@ -215,7 +214,7 @@ func (c caller) refusals(id string, subjects ...string) {
 		c.call("GET", fmt.Sprintf("/v1/asset/enumerate/%s/events?limit=1000&offset=%d", id, offset), nil, &list)
 		for _, e := range list.Data {
 			if e.Kind == "denied" && e.Detail != "" {
-				told = append(told, e.Subject)
+				denied = append(denied, e.Subject)
 			}
 		}
 		if len(list.Data) < 1000 {
@@ -223,8 +222,8 @@ func (c caller) refusals(id string, subjects ...string) {
 		}
 	}
 	for _, subject := range subjects {
-		if !slices.ContainsFunc(told, func(s string) bool { return s == subject || strings.HasPrefix(s, subject+":") }) {
-			c.t.Errorf("no event tells of %s (%d do of others)", subject, len(told))
+		if !slices.ContainsFunc(denied, func(s string) bool { return s == subject || strings.HasPrefix(s, subject+":") }) {
+			c.t.Errorf("no denied event for %s (%d for others)", subject, len(denied))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// helpOf is the help of a command, as people see it.
+// helpOf is the output of a command's --help.
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
 	out, err := exec.Command(binary(t), append(command, "--help")...).Output()
@@ -43,13 +43,13 @@ func commandsBelow(t *testing.T, command []string) (all [][]string) {
 	return all
 }
 
-// TestHelp holds the help of every command: it says what the command does, and each of
-// its examples is one that the command takes.
+// TestHelp checks the help of every command: it says what the command does, and its examples are
+// valid.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	all := commandsBelow(t, nil)
 	if len(all) < 15 {
-		t.Errorf("the help leads to %d commands only: %q", len(all), all)
+		t.Errorf("the help lists only %d commands: %q", len(all), all)
 	}
 	for _, command := range all {
 		help := helpOf(t, command...)
@@ -69,21 +69,21 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// own is the part of a shell line that calls vedette.
-var own = regexp.MustCompile(`\bvedette ([^|>)]*)`)
+// vedetteCall is the part of a shell line that calls vedette.
+var vedetteCall = regexp.MustCompile(`\bvedette ([^|>)]*)`)
 
-// checkExample holds an example against the command's flags, and has the command parse
-// it: with --help at its end nothing else is done.
+// checkExample checks an example's flags and has the command parse it; with --help at the end it
+// does nothing else.
 func checkExample(t *testing.T, command []string, help, example string) {
 	t.Helper()
-	m := own.FindStringSubmatch(example)
+	m := vedetteCall.FindStringSubmatch(example)
 	if m == nil {
 		if !strings.HasPrefix(example, "export ") {
 			t.Errorf("an example of %s does not call vedette: %s", strings.Join(command, " "), example)
 		}
 		return
 	}
-	args := words(m[1])
+	args := shellWords(m[1])
 	if len(args) < len(command) || !slices.Equal(args[:len(command)], command) {
 		t.Errorf("an example of %s shows another command: %s", strings.Join(command, " "), example)
 		return
@@ -99,8 +99,8 @@ func checkExample(t *testing.T, command []string, help, example string) {
 	}
 }
 
-// words splits as a shell does, as far as our examples need it.
-func words(line string) (args []string) {
+// shellWords splits a line as a shell does, as far as our examples need it.
+func shellWords(line string) (args []string) {
 	for _, w := range regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(line, -1) {
 		args = append(args, strings.Trim(w, `"'`))
 	}

@@ -23,27 +23,28 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/names/dnslab"
 )
 
-// A title that means something to a terminal, to a browser, to a spreadsheet and to
-// readers of the other direction.
-const evil = "=cmd|' /C calc'!A0 \x1b]0;pwned\x07\x1b[31m <script>alert(1)</script>\u202e\u0000\x9b2J\r\nX"
+// A title with control sequences for terminals, HTML, a spreadsheet formula and bidirectional
+// control characters.
+const hostileTitle = "=cmd|' /C calc'!A0 \x1b]0;pwned\x07\x1b[31m <script>alert(1)</script>\u202e\u0000\x9b2J\r\nX"
 
-// alley is a lab of hosts that mean harm to whoever looks at them, by what they do.
-var alley = map[string]func(w http.ResponseWriter, r *http.Request){
+// hostileHosts are servers that attack whoever connects, by address. Without a handler, the
+// server speaks raw TCP, see startHostileHosts.
+var hostileHosts = map[string]func(w http.ResponseWriter, r *http.Request){
 	"127.99.0.1": func(w http.ResponseWriter, _ *http.Request) { // ten megabytes of title
 		_, _ = fmt.Fprintf(w, "<title>%s</title>", strings.Repeat("long title ", 1<<20))
 	},
 	"127.99.0.2": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Evil", "a\x1b[2Jb")
 		w.Header().Set("Server", "nginx/\x1b[31m<script>")
-		_, _ = fmt.Fprintf(w, "<title>%s</title>", strings.NewReplacer("<", "&lt;", "\x1b", "&#27;", "\x9b", "&#x9b;").Replace(evil))
+		_, _ = fmt.Fprintf(w, "<title>%s</title>", strings.NewReplacer("<", "&lt;", "\x1b", "&#27;", "\x9b", "&#x9b;").Replace(hostileTitle))
 	},
-	"127.99.0.3": func(w http.ResponseWriter, r *http.Request) { // a circle
+	"127.99.0.3": func(w http.ResponseWriter, r *http.Request) { // a redirect loop
 		http.Redirect(w, r, map[string]string{"/": "/a", "/a": "/b", "/b": "/a"}[r.URL.Path], http.StatusFound)
 	},
-	"127.99.0.4": func(w http.ResponseWriter, r *http.Request) { // no end
+	"127.99.0.4": func(w http.ResponseWriter, r *http.Request) { // endless redirects
 		http.Redirect(w, r, strings.TrimSuffix(r.URL.Path, "/")+"/on", http.StatusFound)
 	},
-	"127.99.0.5": func(w http.ResponseWriter, r *http.Request) { // a body without end
+	"127.99.0.5": func(w http.ResponseWriter, r *http.Request) { // an endless body
 		for piece := bytes.Repeat([]byte("<a href=/x>"), 1<<10); r.Context().Err() == nil; {
 			if _, err := w.Write(piece); err != nil {
 				return
@@ -51,18 +52,18 @@ var alley = map[string]func(w http.ResponseWriter, r *http.Request){
 		}
 	},
 	"127.99.0.6": nil, // a tarpit
-	"127.99.0.7": nil, // says nothing
-	"127.99.0.8": nil, // says too much
+	"127.99.0.7": nil, // sends nothing
+	"127.99.0.8": nil, // sends an endless banner
 	"127.99.0.9": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<title>Many names</title>") },
 }
 
-// openAlley opens the doors, all on the same port, and returns it with a name server for
-// lab.example that lies, stays silent and answers with garbage.
-func openAlley(t *testing.T) (port, resolver string) {
+// startHostileHosts starts them, all on the same port, and a name server for lab.example whose
+// answers are wrong, missing or malformed.
+func startHostileHosts(t *testing.T) (port, resolver string) {
 	t.Helper()
 	_, port, _ = net.SplitHostPort(freeAddresses(t, 1)[0])
-	s := &street{}
-	for address, page := range alley {
+	s := &labNetwork{}
+	for address, page := range hostileHosts {
 		at := net.JoinHostPort(address, port)
 		switch address {
 		case "127.99.0.6":
@@ -95,7 +96,7 @@ func openAlley(t *testing.T) (port, resolver string) {
 	return port, dnslab.Start(t, dnslab.Generate("lab.example", 1000)).Addr
 }
 
-// harmful are letters that do something in a terminal or to the order of a text.
+// harmful returns the first character that controls a terminal or the direction of text.
 func harmful(text string) string {
 	for _, r := range text {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
@@ -105,20 +106,19 @@ func harmful(text string) string {
 	return ""
 }
 
-// everyone is the whole alley, and names that have no answer.
-var everyone = []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "loop-a.lab.example", "www.lab.example"}
+// allHostileInputs are all hostile hosts, and names without a valid answer.
+var allHostileInputs = []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "loop-a.lab.example", "www.lab.example"}
 
-// talkative are those of the alley that come to an end with what they say; a machine that is
-// busy may have to wait for it.
-var talkative = []string{"127.99.0.1", "127.99.0.2", "127.99.0.3", "127.99.0.4", "127.99.0.5", "127.99.0.9", "garbage0.lab.example"}
+// answeringInputs are the hosts whose answers end; a long timeout cannot slow the test down.
+var answeringInputs = []string{"127.99.0.1", "127.99.0.2", "127.99.0.3", "127.99.0.4", "127.99.0.5", "127.99.0.9", "garbage0.lab.example"}
 
-// enumerateAlone runs vedette enumerate on some of the alley, which must end in time, and
-// returns what it printed and said.
-func enumerateAlone(t *testing.T, inputs []string, timeout string, args ...string) (out, talk string) {
+// runEnumerate runs vedette enumerate on some of the hostile hosts within a time limit, and
+// returns its standard output and standard error.
+func runEnumerate(t *testing.T, inputs []string, timeout string, args ...string) (out, messages string) {
 	t.Helper()
 	program := binary(t)
-	port, resolver := openAlley(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	port, resolver := startHostileHosts(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*longWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"enumerate"}, inputs, []string{"--exact", "--ports", port, "--timeout", timeout, "--resolvers", resolver, "--no-sources"}, args)...)
 	var o, e bytes.Buffer
@@ -130,13 +130,13 @@ func enumerateAlone(t *testing.T, inputs []string, timeout string, args ...strin
 	return o.String(), e.String()
 }
 
-// TestHostileHostsAreLookedAtUnharmed: whatever hosts and name servers send, a run ends in
-// time, sees all that is there, says what happened, and what it prints is harmless.
+// TestHostileHostsAreLookedAtUnharmed: whatever hosts and name servers send, a run ends in time,
+// reports every host and what happened, and prints nothing harmful.
 func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 	t.Parallel()
 	t.Run("jsonl", func(t *testing.T) {
 		t.Parallel()
-		out, talk := enumerateAlone(t, everyone, "1s")
+		out, messages := runEnumerate(t, allHostileInputs, "1s")
 		seen := map[string]assetDoc{}
 		for line := range strings.Lines(out) {
 			var a assetDoc
@@ -149,23 +149,23 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 			if len(line) > 200_000 {
 				t.Errorf("%s takes %d bytes", a.field("host"), len(line))
 			}
-			inspect(t, a, a.field("host"))
+			checkHarmless(t, a, a.field("host"))
 		}
-		for host := range alley {
+		for host := range hostileHosts {
 			if got := seen[host].field("protocol"); got != "tcp" {
 				t.Errorf("%s: the protocol is %q", host, got)
 			}
 		}
-		if len(seen) != len(alley) {
-			t.Errorf("%d ports, not %d", len(seen), len(alley))
+		if len(seen) != len(hostileHosts) {
+			t.Errorf("%d ports, not %d", len(seen), len(hostileHosts))
 		}
-		if what := harmful(strings.ReplaceAll(talk, "\r", "")); what != "" || !strings.Contains(talk, "got no answer") {
-			t.Errorf("it says %s: %s", what, talk)
+		if what := harmful(strings.ReplaceAll(messages, "\r", "")); what != "" || !strings.Contains(messages, "got no answer") {
+			t.Errorf("it says %s: %s", what, messages)
 		}
 	})
 	t.Run("json", func(t *testing.T) {
 		t.Parallel()
-		out, _ := enumerateAlone(t, talkative, "60s", "-o", "json")
+		out, _ := runEnumerate(t, answeringInputs, "60s", "-o", "json")
 		var assets []assetDoc
 		if err := json.Unmarshal([]byte(out), &assets); err != nil {
 			t.Fatalf("%v: %.200s", err, out)
@@ -176,7 +176,7 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 				seen[a.field("host")] = a
 			}
 		}
-		for host, want := range map[string]facts{
+		for host, want := range map[string]wantFields{
 			"127.99.0.1": {"title": "(long title )+lon?.*"}, "127.99.0.2": {"title": "=cmd.*alert.*", "webserver": "nginx.*"},
 			"127.99.0.3": {"notes": ".*circle.*", "chain_status_codes": `\[302 302 302\]`}, "127.99.0.4": {"notes": ".*more than 10 redirects.*"},
 			"127.99.0.5": {"status_code": "200"},
@@ -196,25 +196,25 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 	})
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
-		out, _ := enumerateAlone(t, talkative, "60s", "-o", "text")
+		out, _ := runEnumerate(t, answeringInputs, "60s", "-o", "text")
 		if what := harmful(out); what != "" || !strings.Contains(out, "alert(1)") {
 			t.Errorf("the table has %s:\n%.2000s", what, out)
 		}
 	})
 	t.Run("server", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, "sqlite")
-		port, resolver := openAlley(t)
-		c := h.open("--resolvers", resolver, "--origin-zone", "")
+		dep := newDeployment(t, "sqlite")
+		port, resolver := startHostileHosts(t)
+		c := dep.serveWithUser("--resolvers", resolver, "--origin-zone", "")
 		id := c.enumerate(map[string]any{
 			"enrichment_inputs": []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "www.lab.example"}, "enumeration_ports": port,
 			"steps": []string{"dns_resolve", "port_scan", "http_probe", "tls_scan", "endpoint_crawling"},
 		})
-		if e := c.enumerationEnds(id, 4*patience); e.Status != "finished" || e.Assets < 2*len(alley) {
+		if e := c.enumerationEnds(id, 4*longWait); e.Status != "finished" || e.Assets < 2*len(hostileHosts) {
 			t.Errorf("%+v", e)
 		}
 		for place, a := range c.inventory(id) {
-			inspect(t, a, place)
+			checkHarmless(t, a, place)
 		}
 		resp, err := c.do(t.Context(), "GET", "/v1/asset/enumerate/"+id+"/export?format=csv", "text/csv", nil)
 		if err != nil {
@@ -222,7 +222,7 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		rows, err := csv.NewReader(resp.Body).ReadAll()
-		if err != nil || len(rows) < 2*len(alley) {
+		if err != nil || len(rows) < 2*len(hostileHosts) {
 			t.Fatalf("%d rows: %v", len(rows), err)
 		}
 		for _, row := range rows {
@@ -235,23 +235,23 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 	})
 }
 
-// inspect fails for each text of a document that is not harmless.
-func inspect(t *testing.T, at any, path string) {
+// checkHarmless fails for each harmful text of a document.
+func checkHarmless(t *testing.T, at any, path string) {
 	t.Helper()
 	switch v := at.(type) {
 	case assetDoc:
-		inspect(t, map[string]any(v), path)
+		checkHarmless(t, map[string]any(v), path)
 	case map[string]any:
 		for key, inner := range v {
-			inspect(t, key, path)
-			inspect(t, inner, path+"."+key)
+			checkHarmless(t, key, path)
+			checkHarmless(t, inner, path+"."+key)
 		}
 	case []any:
 		for _, inner := range v {
-			inspect(t, inner, path)
+			checkHarmless(t, inner, path)
 		}
 	case string:
-		if what := harmful(v); what != "" && !strings.HasSuffix(path, ".body") { // a body is what it is, and goes into JSON alone
+		if what := harmful(v); what != "" && !strings.HasSuffix(path, ".body") { // bodies are stored unchanged and only shown as JSON
 			t.Errorf("%s has %s: %.200q", path, what, v)
 		}
 	}

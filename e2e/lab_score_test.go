@@ -12,26 +12,26 @@ import (
 	"github.com/vedette-sec/vedette/lab/apps"
 )
 
-// labResult is what one task made of one application of the lab.
+// labResult is the result of one task on one application of the lab.
 type labResult struct {
 	App      string         `json:"app"`
 	Status   string         `json:"status"` // of the task
 	Found    []string       `json:"found"`  // ids of weaknesses
 	Missed   []string       `json:"missed"`
-	Findings int            `json:"findings"` // that were reported, right or wrong; several may be about one weakness
-	False    []apps.Finding `json:"false"`    // that are about no weakness
-	Requests int64          `json:"requests"` // that the application received
+	Findings int            `json:"findings"` // reported, right or wrong; several may be about one weakness
+	False    []apps.Finding `json:"false"`    // not about any weakness
+	Requests int64          `json:"requests"` // received by the application
 	Seconds  float64        `json:"seconds"`
 	Cost     float64        `json:"cost"` // of the language model, in US dollars
 	Summary  string         `json:"summary,omitempty"`
 
-	Templates map[string]int `json:"templates"` // findings by what shows them again
+	Templates map[string]int `json:"templates"` // findings by what can reproduce them
 }
 
 // labRun is all applications, once.
 type labRun []labResult
 
-// labReport is what `make lab` writes down.
+// labReport is what `make lab` writes.
 type labReport struct {
 	Planner   string   `json:"planner"` // builtin, or the model
 	Runs      []labRun `json:"runs"`
@@ -60,7 +60,7 @@ func spreadOf[T any](runs []T, figure func(T) float64) (s spread) {
 	return s
 }
 
-// score holds findings against the weaknesses of an application.
+// score compares findings with the weaknesses of an application.
 func score(a apps.App, findings []apps.Finding) labResult {
 	r := labResult{App: a.Name, Found: []string{}, Missed: []string{}, Findings: len(findings), False: []apps.Finding{}}
 	about := map[string]bool{}
@@ -101,7 +101,7 @@ func (r labResult) requests() float64 { return float64(r.Requests) }
 func (r labResult) seconds() float64  { return r.Seconds }
 func (r labResult) cost() float64     { return r.Cost }
 
-// share is a part of a whole; all of nothing.
+// share is part/whole; 1 when whole is 0.
 func share(part, whole float64) float64 {
 	if whole == 0 {
 		return 1
@@ -124,8 +124,8 @@ func newReport(planner string, runs []labRun) labReport {
 	}
 }
 
-// print writes the report as a table; of several runs the figures of an application are
-// means, and those of the whole come with the least and the most.
+// print writes the report as a table. With several runs, the figures of an application are means,
+// and the totals have minimum and maximum.
 func (l labReport) print(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	columns := []func(labResult) float64{

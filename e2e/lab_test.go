@@ -20,11 +20,11 @@ import (
 
 var updateLab = flag.Bool("update-lab", false, "write testdata/lab.golden anew")
 
-// labInstruction is what a task is told, whoever plans it.
+// labInstruction is the instruction of every task in the lab.
 const labInstruction = "Run a full security check of %s and report every weakness that you find."
 
-// classes are the CWE ids of our templates, by template.
-func classes(t *testing.T) map[string][]string {
+// cwesByTemplate are the CWE ids of our templates, by template.
+func cwesByTemplate(t *testing.T) map[string][]string {
 	t.Helper()
 	_, programs, err := templates.Starter()
 	if err != nil {
@@ -39,8 +39,8 @@ func classes(t *testing.T) map[string][]string {
 	return out
 }
 
-// examine hands one application over as a task, and scores what came of it.
-func (c caller) examine(a apps.App, cwes map[string][]string, within time.Duration) labResult {
+// runLabTask runs a task on one application and scores its findings.
+func (c caller) runLabTask(a apps.App, cwes map[string][]string, within time.Duration) labResult {
 	c.t.Helper()
 	s, err := a.Serve(c.t.Context())
 	if err != nil {
@@ -48,8 +48,8 @@ func (c caller) examine(a apps.App, cwes map[string][]string, within time.Durati
 	}
 	defer s.Close()
 	began := time.Now()
-	id := c.hand(fmt.Sprintf(labInstruction, s.URL))
-	d := c.end(id, within)
+	id := c.createTask(fmt.Sprintf(labInstruction, s.URL))
+	d := c.waitForTask(id, within)
 	took := time.Since(began)
 	findings := make([]apps.Finding, len(d.Issues))
 	for i, issue := range d.Issues {
@@ -61,8 +61,8 @@ func (c caller) examine(a apps.App, cwes map[string][]string, within time.Durati
 	return r
 }
 
-// templates counts the findings of a task by what shows them again: a template of their
-// own, the one that found them, or for a reason nothing.
+// templates counts the findings of a task by what can reproduce them: a template of their own,
+// the one that found them, or nothing, with the reason.
 func (c caller) templates(id string) map[string]int {
 	c.t.Helper()
 	var list struct {
@@ -82,7 +82,7 @@ func (c caller) templates(id string) map[string]int {
 		m := i.Evidence[len(i.Evidence)-1].Means
 		switch {
 		case m == nil:
-			counts["nothing is said"]++
+			counts["no evidence of a template"]++
 		case m.Compiled:
 			counts[compiled]++
 		case m.Template != "":
@@ -94,10 +94,10 @@ func (c caller) templates(id string) map[string]int {
 	return counts
 }
 
-// compiled is a finding that became a template.
+// compiled counts findings that became templates.
 const compiled = "compiled"
 
-// cost is what the language model of a task cost; a task without one is in no list.
+// cost is the cost of a task's language model; a task without one has no usage entry.
 func (c caller) cost(id string) float64 {
 	c.t.Helper()
 	resp, err := c.do(c.t.Context(), "GET", "/api/v1/usage/tasks/"+id, "application/json", nil)
@@ -114,17 +114,17 @@ func (c caller) cost(id string) float64 {
 	return used.Cost
 }
 
-// TestLab holds the built-in planner against the lab: nothing false, and each weakness
-// found that was found before. A planner that finds more is written down with -update-lab.
+// TestLab runs the built-in planner on the lab: no false findings, and every weakness that was found
+// before is still found. When it finds more, update the golden file with -update-lab.
 func TestLab(t *testing.T) {
 	t.Parallel()
 	const golden = "testdata/lab.golden"
-	c := newHouse(t, "sqlite").open()
-	cwes := classes(t)
+	c := newDeployment(t, "sqlite").serveWithUser()
+	cwes := cwesByTemplate(t)
 	var got bytes.Buffer
 	shown := map[string]int{}
 	for _, a := range apps.All() {
-		r := c.examine(a, cwes, patience)
+		r := c.runLabTask(a, cwes, longWait)
 		for why, n := range r.Templates {
 			shown[why] += n
 		}
@@ -158,28 +158,28 @@ func TestLab(t *testing.T) {
 	}
 	for line := range strings.Lines(readFile(t, golden)) {
 		if !strings.Contains(got.String(), line) {
-			t.Errorf("no longer so: %s", strings.TrimSpace(line))
+			t.Errorf("changed: %s", strings.TrimSpace(line))
 		}
 	}
 	for line := range strings.Lines(got.String()) {
 		if !strings.Contains(readFile(t, golden), line) {
-			t.Errorf("not written down (run with -update-lab): %s", strings.TrimSpace(line))
+			t.Errorf("not in the golden file (run with -update-lab): %s", strings.TrimSpace(line))
 		}
 	}
 }
 
-// TestLabReport is `make lab`: it prints a table, and writes it as JSON to the file that
-// LAB names. docs/lab.md tells of the other variables.
+// TestLabReport is `make lab`: it prints a table and writes it as JSON to the file $LAB. The other
+// variables are described in docs/lab.md.
 func TestLabReport(t *testing.T) {
 	file := os.Getenv("LAB")
 	if file == "" {
 		t.Skip("make lab runs it")
 	}
-	h := newHouse(t, "sqlite")
+	dep := newDeployment(t, "sqlite")
 	planner := "the built-in planner"
 	for _, variable := range os.Environ() {
 		if strings.HasPrefix(variable, "VEDETTE_LLM_") {
-			h.env = append(h.env, variable)
+			dep.env = append(dep.env, variable)
 		}
 	}
 	if provider := os.Getenv("VEDETTE_LLM_PROVIDER"); provider != "" {
@@ -192,13 +192,13 @@ func TestLabReport(t *testing.T) {
 	if len(chosen) == 0 {
 		t.Fatal("LAB_APPS names no application")
 	}
-	c, cwes := h.open(), classes(t)
+	c, cwes := dep.serveWithUser(), cwesByTemplate(t)
 	within := time.Duration(number(t, "LAB_MINUTES", 15)) * time.Minute
 	var runs []labRun
 	for i := range number(t, "LAB_REPEATS", 1) {
 		var run labRun
 		for _, a := range chosen {
-			r := c.examine(a, cwes, within)
+			r := c.runLabTask(a, cwes, within)
 			fmt.Fprintf(os.Stderr, "run %d: %s is %s, %d of %d found, %d false, %.1f s\n", i+1, a.Name, r.Status, len(r.Found), len(a.Weaknesses), len(r.False), r.Seconds)
 			run = append(run, r)
 		}
@@ -218,7 +218,7 @@ func TestLabReport(t *testing.T) {
 	}
 }
 
-// number is a variable of the environment that is a positive number.
+// number reads a positive number from the environment.
 func number(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -232,7 +232,7 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// TestLabScore breaks the rule by which findings are right or wrong.
+// TestLabScore tests how findings are matched to weaknesses.
 func TestLabScore(t *testing.T) {
 	a := apps.App{Name: "a", Weaknesses: []apps.Weakness{
 		{ID: "a-xss", CWE: "CWE-79", Path: "/search", Param: "q", Words: "xss"}, {ID: "a-sqli", CWE: "CWE-89", Also: []string{"CWE-209"}, Path: "/search", Param: "q", Words: "sql"},

@@ -1,5 +1,5 @@
 // Package e2e runs the finished binary as its users do: as a process, against real web
-// servers and both databases, through its commands and its API, and lets it die.
+// servers and both databases, through its commands and its API, and kills it midway.
 package e2e
 
 import (
@@ -15,11 +15,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
-// atOnce is how many tests run at once: they wait for leases and deadlines far more than
-// they compute.
-const atOnce = "8"
+// parallelTests is how many tests run at once: they mostly wait for leases and deadlines.
+const parallelTests = "8"
 
-// folder is where the product is built to.
+// folder is where the binary is built.
 var folder string
 
 func TestMain(m *testing.M) {
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	if err := flag.Set("test.parallel", atOnce); err != nil {
+	if err := flag.Set("test.parallel", parallelTests); err != nil {
 		return 0, err
 	}
 	if folder, err = os.MkdirTemp("", "vedette-e2e-"); err != nil {
@@ -43,7 +42,7 @@ func run(m *testing.M) (code int, err error) {
 	return dbtest.Run(m), nil
 }
 
-// binary is the product; the first call builds it.
+// binary is the path of the product's binary; the first call builds it.
 func binary(t testing.TB) string {
 	t.Helper()
 	name, err := build()
@@ -53,9 +52,9 @@ func binary(t testing.TB) string {
 	return name
 }
 
-// build looks at the product's sources and then has them built. go test notes what a
-// test looks at, and takes its result from the cache while that is unchanged; what a
-// child process reads, it does not see.
+// build walks the product's sources and then builds them. go test reuses a cached result while
+// the files that the test itself opened are unchanged; it does not see what the go build child
+// process reads, hence the walk.
 var build = sync.OnceValues(func() (name string, err error) {
 	for _, root := range []string{"../cmd", "../internal", "../lab", "../go.mod", "../go.sum"} {
 		err := filepath.WalkDir(root, func(_ string, _ fs.DirEntry, err error) error { return err })

@@ -50,14 +50,13 @@ func zipped() string {
 	return out.String()
 }
 
-// startNginx serves sites from one nginx process of its own, and returns their addresses
-// by name.
+// startNginx serves sites from one nginx process, and returns their URLs by name.
 func startNginx(t *testing.T, sites ...site) map[string]string {
 	t.Helper()
 	nginx, err := exec.LookPath("nginx")
 	if err != nil {
 		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil { // Debian keeps it off the PATH of users
-			t.Skip("nginx is not here; 'make test' installs it on Debian, elsewhere install the package nginx")
+			t.Skip("nginx is not installed; 'make test' installs it on Debian, elsewhere install the package nginx")
 		}
 	}
 	dir := t.TempDir()
@@ -91,26 +90,26 @@ func runNginx(t *testing.T, nginx, dir, blocks string, addresses []string) {
 	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config+blocks+"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	talk := newTranscript()
+	output := newOutputBuffer()
 	cmd := exec.Command(nginx, "-p", dir, "-c", "nginx.conf", "-e", "stderr")
-	cmd.Stderr = talk
+	cmd.Stderr = output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // how it ends is of no interest
+		_ = cmd.Wait() // it is killed
 		close(ended)
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	until(t, patience, "nginx answers", func() bool {
+	until(t, longWait, "nginx answers", func() bool {
 		select {
 		case <-ended:
-			t.Fatalf("nginx: %s", talk)
+			t.Fatalf("nginx: %s", output)
 		default:
 		}
 		return !slices.ContainsFunc(addresses, func(address string) bool {
@@ -123,9 +122,9 @@ func runNginx(t *testing.T, nginx, dir, blocks string, addresses []string) {
 	})
 }
 
-// freeAddresses are places on loopback at which nobody listens until the test does: until its
-// end a socket that does not listen holds each, so that nobody else is given its port, which
-// hinders none that asks for it by number, as servers do (SO_REUSEADDR).
+// freeAddresses are loopback addresses with free ports. Until the end of the test a bound socket
+// that does not listen reserves each port: the system assigns it to nobody else, but a server can
+// still bind it by number (SO_REUSEADDR).
 func freeAddresses(t *testing.T, n int) (addresses []string) {
 	t.Helper()
 	for range n {
@@ -152,7 +151,7 @@ func freeAddress(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
 }
 
-// relative are the places of findings, without what comes before them in every URL.
+// relative are the templates and locations of findings, without the base URL.
 func relative(findings []finding, base string) []string {
 	out := []string{}
 	for _, f := range findings {
@@ -162,7 +161,7 @@ func relative(findings []finding, base string) []string {
 	return out
 }
 
-// What is wrong with a careless nginx, and what is true of any nginx as Debian ships it.
+// The findings of a misconfigured nginx, and those of any nginx as Debian ships it.
 var (
 	exposed = []string{"vedette-backup-zip /backup.zip", "vedette-git-head /.git/HEAD"}
 	plain   = []string{
@@ -178,7 +177,7 @@ func TestNginxWithOpenFiles(t *testing.T) {
 		site{"open", "root open; autoindex on;"},
 		site{"below", "root below; location /shop/files/ { autoindex on; }"},
 	)
-	s := newHouse(t, "sqlite").open()
+	s := newDeployment(t, "sqlite").serveWithUser()
 	for name, c := range map[string]struct {
 		site, path string
 		words      string // %s is the URL
@@ -191,7 +190,7 @@ func TestNginxWithOpenFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := urls[c.site] + c.path
-			d := s.in(t).run(fmt.Sprintf(c.words, base))
+			d := s.withT(t).runTask(fmt.Sprintf(c.words, base))
 			slices.Sort(c.want)
 			if got := relative(d.Issues, base); !slices.Equal(got, c.want) {
 				t.Errorf("found\n  %s\nnot\n  %s", strings.Join(got, "\n  "), strings.Join(c.want, "\n  "))
@@ -203,8 +202,8 @@ func TestNginxWithOpenFiles(t *testing.T) {
 	}
 }
 
-// TestNginxThatHasEverything asks sites that answer 200 to every path: that a path is
-// there proves nothing on them.
+// TestNginxThatHasEverything tests sites that answer 200 to every path: there, a path that exists
+// proves nothing.
 func TestNginxThatHasEverything(t *testing.T) {
 	t.Parallel()
 	sites := []site{
@@ -218,14 +217,14 @@ func TestNginxThatHasEverything(t *testing.T) {
 		{"echo", `default_type text/html; return 200 "<title>Index of $uri</title><p>You asked for $request_uri</p>";`},
 	}
 	urls := startNginx(t, sites...)
-	s := newHouse(t, "sqlite").open()
+	s := newDeployment(t, "sqlite").serveWithUser()
 	for _, site := range sites {
 		t.Run(site.name, func(t *testing.T) {
 			for _, words := range []string{"check %s for exposed files", "full check of %s"} {
-				d := s.in(t).run(fmt.Sprintf(words, urls[site.name]))
+				d := s.withT(t).runTask(fmt.Sprintf(words, urls[site.name]))
 				for _, f := range d.Issues {
-					unescaped := site.name == "echo" && f.Template == "vedette-xss-path" // a weakness it truly has
-					if !slices.Contains(plain, f.Template) && !unescaped {               // what is true of the host, whatever its paths say
+					unescaped := site.name == "echo" && f.Template == "vedette-xss-path" // a real weakness
+					if !slices.Contains(plain, f.Template) && !unescaped {               // not true of the host as a whole
 						t.Errorf("%q reported %s at %s", words, f.Template, f.MatchedAt)
 					}
 				}

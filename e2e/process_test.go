@@ -13,32 +13,32 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what ought to happen soon, on a loaded machine.
-const patience = 90 * time.Second
+// longWait is the time limit for what should happen promptly, on a loaded machine.
+const longWait = 90 * time.Second
 
-// soon is how long a test waits for what must not wait for a request under way: less than
-// the ten seconds after which that is given up by itself.
-const soon = 9 * time.Second
+// soon is the time limit for what must not wait for a running request: less than the ten
+// seconds after which such a request times out by itself.
+const shortWait = 9 * time.Second
 
 // process is a running vedette.
 type process struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	talk  *transcript // its standard error
-	ended chan struct{}
-	err   error // of its end
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr *outputBuffer
+	ended  chan struct{}
+	err    error // of its end
 }
 
-// answered are the lines about requests in which nothing went wrong.
+// answered are the log lines of successful requests.
 var answered = regexp.MustCompile(`(?m)^.* msg=request .* status=[23].*\n`)
 
-// launch starts vedette with an environment that holds nothing but env. It is killed at
-// the end of the test, if it still lives then.
+// launch starts vedette with nothing but env in its environment. It is killed at the end of
+// the test if it is still running.
 func launch(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(binary(t), args...), talk: newTranscript(), ended: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(binary(t), args...), stderr: newOutputBuffer(), ended: make(chan struct{})}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}, env...)
-	p.cmd.Stderr = p.talk
+	p.cmd.Stderr = p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // with the test process
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -50,22 +50,22 @@ func launch(t *testing.T, env []string, args ...string) *process {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("vedette %s said:\n%s", strings.Join(args, " "), answered.ReplaceAllString(p.talk.String(), ""))
+			t.Logf("vedette %s wrote:\n%s", strings.Join(args, " "), answered.ReplaceAllString(p.stderr.String(), ""))
 		}
 	})
 	return p
 }
 
-// kill ends the process with SIGKILL, and returns when it is gone.
+// kill ends the process with SIGKILL, and returns when it has ended.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may be gone already
+	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.ended
 }
 
-// freeze stops the process in its tracks; it can still be killed, or go on by thaw.
+// freeze suspends the process (SIGSTOP); it can still be killed.
 func (p *process) freeze() { p.signal(syscall.SIGSTOP) }
 
-// thaw lets a frozen process go on.
+// thaw resumes a frozen process.
 func (p *process) thaw() { p.signal(syscall.SIGCONT) }
 
 func (p *process) signal(s syscall.Signal) {
@@ -79,7 +79,7 @@ func (p *process) signal(s syscall.Signal) {
 func (p *process) stop() int {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
-	return p.wait(patience)
+	return p.wait(longWait)
 }
 
 // wait waits until the process has ended by itself, and returns the exit code.
@@ -96,39 +96,39 @@ func (p *process) wait(within time.Duration) int {
 	return 0
 }
 
-// hears waits until the process has written what pattern matches to standard error, and
+// waitForOutput waits until pattern matches what the process wrote to standard error, and
 // returns the submatches.
-func (p *process) hears(pattern string) []string {
+func (p *process) waitForOutput(pattern string) []string {
 	p.t.Helper()
-	re, deadline := regexp.MustCompile(pattern), time.After(patience)
+	re, deadline := regexp.MustCompile(pattern), time.After(longWait)
 	for {
-		news := p.talk.news()
-		if m := re.FindStringSubmatch(p.talk.String()); m != nil {
+		changed := p.stderr.changed()
+		if m := re.FindStringSubmatch(p.stderr.String()); m != nil {
 			return m
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-p.ended:
-			if m := re.FindStringSubmatch(p.talk.String()); m != nil {
+			if m := re.FindStringSubmatch(p.stderr.String()); m != nil {
 				return m
 			}
-			p.t.Fatalf("it ended (%v) before it said %s", p.err, pattern)
+			p.t.Fatalf("it ended (%v) before it wrote %s", p.err, pattern)
 		case <-deadline:
-			p.t.Fatalf("it does not say %s", pattern)
+			p.t.Fatalf("it did not write %s", pattern)
 		}
 	}
 }
 
-// transcript keeps what is written to it, and tells who waits for more.
-type transcript struct {
+// outputBuffer keeps what is written to it, and signals each write.
+type outputBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 	more chan struct{}
 }
 
-func newTranscript() *transcript { return &transcript{more: make(chan struct{})} }
+func newOutputBuffer() *outputBuffer { return &outputBuffer{more: make(chan struct{})} }
 
-func (tr *transcript) Write(b []byte) (int, error) {
+func (tr *outputBuffer) Write(b []byte) (int, error) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	close(tr.more)
@@ -136,20 +136,20 @@ func (tr *transcript) Write(b []byte) (int, error) {
 	return tr.text.Write(b)
 }
 
-func (tr *transcript) String() string {
+func (tr *outputBuffer) String() string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return tr.text.String()
 }
 
-// news is closed at the next write.
-func (tr *transcript) news() <-chan struct{} {
+// changed is closed at the next write.
+func (tr *outputBuffer) changed() <-chan struct{} {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return tr.more
 }
 
-// until asks again and again until done says yes.
+// until polls done until it is true.
 func until(t *testing.T, within time.Duration, what string, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -160,7 +160,7 @@ func until(t *testing.T, within time.Duration, what string, done func() bool) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("within %s not: %s", within, what)
+			t.Fatalf("not within %s: %s", within, what)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
-// scanDoc is a scan as the platform shows it.
+// scanDoc is a scan as the API returns it.
 type scanDoc struct {
 	Status   string
 	Progress int
@@ -31,8 +31,8 @@ func (c caller) scan(id string) (s scanDoc) {
 	return s
 }
 
-// found is what a scan found: template and place, sorted; twice what is there twice.
-func (c caller) found(id, base string) (out []string) {
+// scanFindings are the template and location of a scan's findings, sorted, duplicates included.
+func (c caller) scanFindings(id, base string) (out []string) {
 	c.t.Helper()
 	var list struct {
 		Data []struct {
@@ -60,31 +60,31 @@ func (c caller) scanEnds(id string, within time.Duration) (s scanDoc) {
 	return s
 }
 
-// TestScanKilledInTheMiddle kills the process that works on a scan: another takes the
-// chunk over, and what was found is there once.
+// TestScanKilledInTheMiddle kills the process that works on a scan: another takes over the chunk, and
+// each finding is stored once.
 func TestScanKilledInTheMiddle(t *testing.T) {
-	eachEngine(t, func(t *testing.T, h house) {
-		token := h.admin("ada@example.com")
-		first := h.serve()
+	eachEngine(t, func(t *testing.T, dep deployment) {
+		token := dep.admin("ada@example.com")
+		first := dep.serve()
 		c := first.as(token)
 		site := httptest.NewServer(weaksite.New(1))
 		defer site.Close()
-		calm := c.launchScan(site.URL)
-		c.scanEnds(calm, patience)
-		want := c.found(calm, site.URL)
+		baseline := c.launchScan(site.URL)
+		c.scanEnds(baseline, longWait)
+		want := c.scanFindings(baseline, site.URL)
 
-		g := newGate(t, at("/server-status"))
+		g := newHeldSite(t, pathIs("/server-status"))
 		id := c.launchScan(g.URL)
 		g.waitHeld(t)
-		until(t, patience, "a finding is on disk", func() bool { return len(c.found(id, g.URL)) > 0 })
+		until(t, longWait, "a finding is on disk", func() bool { return len(c.scanFindings(id, g.URL)) > 0 })
 		first.kill()
-		g.open()
+		g.release()
 
-		c = h.serve().as(token)
-		if s := c.scanEnds(id, takeover); s.Status != "finished" || s.Progress != 100 || s.Total != len(want) {
+		c = dep.serve().as(token)
+		if s := c.scanEnds(id, takeoverWait); s.Status != "finished" || s.Progress != 100 || s.Total != len(want) {
 			t.Errorf("%+v", s)
 		}
-		if got := c.found(id, g.URL); !slices.Equal(got, want) || len(want) == 0 {
+		if got := c.scanFindings(id, g.URL); !slices.Equal(got, want) || len(want) == 0 {
 			t.Errorf("found\n  %q\nnot\n  %q", got, want)
 		}
 		var coverage struct {

@@ -17,26 +17,25 @@ import (
 
 // TestScripts runs the stories of testdata/script, which need no server. In them
 //
-//	$SITE   is a weak web site, $WALL one that answers 200 to every path
-//	$ECHO   is a site that says what it was asked, see echo
-//	$CLOSED is an address that nobody listens on
-//	$API    is the folder of the contracts
+//	$SITE   is a weak web site, $WALL answers 200 to every path
+//	$ECHO   answers with the request, see echo
+//	$CLOSED is an address with no listener
+//	$API    is the folder of the OpenAPI documents
 //
-// and there are the commands of scriptCommands besides testscript's own.
+// and scriptCommands adds commands to testscript's own.
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script/*.txtar", nil) }
 
-// TestServerScripts runs the stories of testdata/server, which have a server to
-// themselves: $VEDETTE_SERVER, whose data is in $VEDETTE_DATA_DIR, and whose only user,
+// TestServerScripts runs the stories of testdata/server, each with its own server: $VEDETTE_SERVER, whose data is in $VEDETTE_DATA_DIR, and whose only user,
 // ada@example.com, has the key $VEDETTE_API_KEY and the bearer token $TOKEN.
 func TestServerScripts(t *testing.T) {
 	runScripts(t, "testdata/server/*.txtar", func(t *testing.T) []string {
-		h := newHouse(t, "sqlite")
-		c := h.open()
-		return append(h.env, "VEDETTE_SERVER="+c.base, "VEDETTE_API_KEY="+c.newKey(), "TOKEN="+c.token)
+		dep := newDeployment(t, "sqlite")
+		c := dep.serveWithUser()
+		return append(dep.env, "VEDETTE_SERVER="+c.base, "VEDETTE_API_KEY="+c.newKey(), "TOKEN="+c.token)
 	})
 }
 
-// newKey makes the caller's API key.
+// newKey creates the caller's API key.
 func (c caller) newKey() string {
 	c.t.Helper()
 	var answer struct {
@@ -91,7 +90,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		exits(ts, code, args[1:])
 	},
 
-	// lines N FILE: the file has so many lines.
+	// lines N FILE: the file has N lines.
 	"lines": func(ts *testscript.TestScript, _ bool, args []string) {
 		want, err := strconv.Atoi(args[0])
 		ts.Check(err)

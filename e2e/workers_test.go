@@ -8,42 +8,41 @@ import (
 	"time"
 )
 
-// TestWorkersShareTheWork has one server that only answers, and two workers that do one
-// task at a time each. Two tasks that hang at once are then in the hands of both.
+// TestWorkersShareTheWork has one server without workers, and two workers with one task at a time each. Two tasks that hang at once then occupy both.
 func TestWorkersShareTheWork(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "postgres")
-	c := h.open("--role", "server")
-	workers := []*process{h.work("--workers", "1"), h.work("--workers", "1")}
+	dep := newDeployment(t, "postgres")
+	c := dep.serveWithUser("--role", "server")
+	workers := []*process{dep.startWorker("--workers", "1"), dep.startWorker("--workers", "1")}
 
-	gates := make([]*gate, 2)
+	sites := make([]*heldSite, 2)
 	tasks := make([]string, 2)
-	for i := range gates {
-		gates[i] = newGate(t, at("/server-status"))
-		tasks[i] = c.hand(fullCheck(gates[i].URL))
-		gates[i].waitHeld(t)
+	for i := range sites {
+		sites[i] = newHeldSite(t, pathIs("/server-status"))
+		tasks[i] = c.createTask(fullCheck(sites[i].URL))
+		sites[i].waitHeld(t)
 	}
-	third := c.hand(nothingToDo)
+	third := c.createTask(taskWithoutTarget)
 	if status := c.task(third).Task.Status; status != "queued" {
-		t.Errorf("with both workers at work, a third task is %s", status)
+		t.Errorf("with both workers busy, a third task is %s", status)
 	}
 
 	asked := time.Now()
 	c.call("POST", "/api/v1/tasks/"+tasks[0]+"/abort", nil, nil)
-	d := c.end(tasks[0], soon)
+	d := c.waitForTask(tasks[0], shortWait)
 	t.Logf("the abort reached the worker in %s", time.Since(asked).Round(time.Millisecond))
 	if d.Task.Status != "aborted" {
 		t.Errorf("the aborted task is %s", d.Task.Status)
 	}
-	if status := c.end(third, patience).Task.Status; status != "completed" {
+	if status := c.waitForTask(third, longWait).Task.Status; status != "completed" {
 		t.Errorf("the third task is %s", status)
 	}
 	if status := c.task(tasks[1]).Task.Status; status != "running" {
-		t.Errorf("the task beside the aborted one is %s", status)
+		t.Errorf("the other task is %s", status)
 	}
-	gates[1].open()
-	if d := c.end(tasks[1], patience); d.Task.Status != "completed" || len(d.Issues) == 0 {
-		t.Errorf("the task beside the aborted one is %s with %d issues", d.Task.Status, len(d.Issues))
+	sites[1].release()
+	if d := c.waitForTask(tasks[1], longWait); d.Task.Status != "completed" || len(d.Issues) == 0 {
+		t.Errorf("the other task is %s with %d issues", d.Task.Status, len(d.Issues))
 	}
 	for _, w := range workers {
 		if code := w.stop(); code != 0 {
@@ -52,14 +51,14 @@ func TestWorkersShareTheWork(t *testing.T) {
 	}
 }
 
-// TestAbortCutsTheRequests holds that an abort reaches the requests that are under way.
+// TestAbortCutsTheRequests: an abort cancels running requests.
 func TestAbortCutsTheRequests(t *testing.T) {
-	eachEngine(t, func(t *testing.T, h house) {
-		c := h.open()
+	eachEngine(t, func(t *testing.T, dep deployment) {
+		c := dep.serveWithUser()
 		cut := make(chan struct{})
 		var once sync.Once
-		g := newGate(t, func(r *http.Request) bool {
-			held := at("/server-status")(r)
+		g := newHeldSite(t, func(r *http.Request) bool {
+			held := pathIs("/server-status")(r)
 			if held {
 				go func() {
 					<-r.Context().Done()
@@ -68,41 +67,41 @@ func TestAbortCutsTheRequests(t *testing.T) {
 			}
 			return held
 		})
-		id := c.hand(fullCheck(g.URL))
+		id := c.createTask(fullCheck(g.URL))
 		g.waitHeld(t)
 		c.call("POST", "/api/v1/tasks/"+id+"/abort", nil, nil)
 		select {
 		case <-cut:
-		case <-time.After(soon):
-			t.Error("the request under way goes on")
+		case <-time.After(shortWait):
+			t.Error("the running request was not cancelled")
 		}
-		if d := c.end(id, soon); d.Task.Status != "aborted" {
+		if d := c.waitForTask(id, shortWait); d.Task.Status != "aborted" {
 			t.Errorf("the task is %s", d.Task.Status)
 		}
-		if !slices.ContainsFunc(c.stream(id, patience, isFinish), func(e event) bool { return e.Type == "finish" && e.Data.Status == "aborted" }) {
+		if !slices.ContainsFunc(c.stream(id, longWait, isFinish), func(e event) bool { return e.Type == "finish" && e.Data.Status == "aborted" }) {
 			t.Error("the stream does not end with an aborted finish")
 		}
 	})
 }
 
-// TestSilentWorker freezes the worker that has a task: another takes the task over, and
-// when the first wakes up it changes nothing.
+// TestSilentWorker freezes the worker that has a task: another takes it over, and the first changes
+// nothing when it resumes.
 func TestSilentWorker(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "postgres").impatient()
-	c := h.open("--role", "server")
-	silent := h.work()
-	want := undisturbed(t, c)
-	g := newGate(t, at("/server-status"))
-	id := c.hand(fullCheck(g.URL))
+	dep := newDeployment(t, "postgres").withProductTimeouts()
+	c := dep.serveWithUser("--role", "server")
+	silent := dep.startWorker()
+	want := findingsWithoutKill(t, c)
+	g := newHeldSite(t, pathIs("/server-status"))
+	id := c.createTask(fullCheck(g.URL))
 	g.waitHeld(t)
 	silent.freeze()
-	h.work()
-	g.open()
-	c.end(id, takeover)
+	dep.startWorker()
+	g.release()
+	c.waitForTask(id, takeoverWait)
 	silent.thaw()
 	checkOnce(t, c, id, g.URL, want)
-	if code := silent.stop(); code != 0 { // it has seen that its task is gone, and let go of it
+	if code := silent.stop(); code != 0 { // it noticed that it lost the lease
 		t.Errorf("the worker that was silent ends with exit code %d", code)
 	}
 	checkOnce(t, c, id, g.URL, want)

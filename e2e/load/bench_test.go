@@ -50,12 +50,12 @@ var rates = []int{200, 500, 1000, 2000}
 func BenchmarkPlatform(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
-			h := seeded(b, engine, "--findings", cmp.Or(os.Getenv("VEDETTE_BENCH_FINDINGS"), "1000000"))
+			d := seeded(b, engine, "--findings", cmp.Or(os.Getenv("VEDETTE_BENCH_FINDINGS"), "1000000"))
 			for _, format := range []string{"json", "csv"} {
-				b.Run("export-"+format, func(b *testing.B) { h.measureExport(b, format) })
+				b.Run("export-"+format, func(b *testing.B) { d.measureExport(b, format) })
 			}
-			b.Run("start", func(b *testing.B) { h.measureStart(b, "/v1/scans/results?limit=100") })
-			s := h.serve(b)
+			b.Run("start", func(b *testing.B) { d.measureStart(b, "/v1/scans/results?limit=100") })
+			s := d.serve(b)
 			for _, list := range []struct {
 				name, path string
 				queries    []string
@@ -129,8 +129,8 @@ func (s *server) measure(b *testing.B, clients, rate int, paths ...string) {
 }
 
 // measureExport has a server that has just started write all findings into a file.
-func (h house) measureExport(b *testing.B, format string) {
-	s := h.serve(b)
+func (d deployment) measureExport(b *testing.B, format string) {
+	s := d.serve(b)
 	defer s.stop()
 	rows, used := 0, s.cpu(b)
 	for b.Loop() {
@@ -158,12 +158,12 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // measureStart starts a server and asks for a list, for which it must read all that there
 // is.
-func (h house) measureStart(b *testing.B, path string) {
+func (d deployment) measureStart(b *testing.B, path string) {
 	var first time.Duration
 	var before, after float64
 	n := 0
 	for b.Loop() {
-		s := h.serve(b)
+		s := d.serve(b)
 		before += s.memory(b, "VmRSS:")
 		began := time.Now()
 		if _, err := s.ask(http.DefaultClient, http.MethodGet, path, nil); err != nil {

@@ -25,10 +25,10 @@ var contents = []string{
 func BenchmarkInventory(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
-			h := seeded(b, engine, "--findings", "0", "--scans", "1", "--assets", cmp.Or(os.Getenv("VEDETTE_BENCH_ASSETS"), "1000000"))
+			d := seeded(b, engine, "--findings", "0", "--scans", "1", "--assets", cmp.Or(os.Getenv("VEDETTE_BENCH_ASSETS"), "1000000"))
 			const path = "/v1/asset/enumerate/seed/contents?limit=100&"
-			b.Run("start", func(b *testing.B) { h.measureStart(b, path) })
-			s := h.serve(b)
+			b.Run("start", func(b *testing.B) { d.measureStart(b, path) })
+			s := d.serve(b)
 			for _, n := range []int{1, clients} {
 				for _, query := range contents {
 					b.Run(fmt.Sprintf("%d?%s", n, query), func(b *testing.B) { s.measure(b, n, 0, path+query) })

@@ -1,4 +1,4 @@
-// Package load measures the finished binary over HTTP, on a database of 1,000,000 findings
+// Package load benchmarks the finished binary over HTTP, on a database of 1,000,000 findings
 // in 10,000 scans and on one of 1,000,000 assets in one enumeration: lists, at 50 parallel
 // clients and at one, without a pause and at a pace, exports, uploads, and the first list
 // after a start.
@@ -29,7 +29,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
-// folder is where the programs are built to.
+// folder is where the binaries are built.
 var folder string
 
 func TestMain(m *testing.M) {
@@ -66,30 +66,30 @@ func command(b *testing.B, env []string, program string, args ...string) string 
 	return strings.TrimSpace(string(out))
 }
 
-// house is a database that is filled, and what a server needs to be told.
-type house struct {
+// deployment is a filled database and the environment of its server.
+type deployment struct {
 	env   []string
 	token string
 }
 
-// seeded is a house of the named engine with what flags of seed say in it.
-func seeded(b *testing.B, engine string, flags ...string) house {
+// seeded is a deployment of the named engine, filled by scripts/seed with these flags.
+func seeded(b *testing.B, engine string, flags ...string) deployment {
 	b.Helper()
 	url := os.Getenv("VEDETTE_BENCH_" + strings.ToUpper(engine))
 	if url == "" {
 		url = dbtest.URL(b, engine)
 		b.Log(command(b, nil, "seed", append(flags, "--database", url, "--email", seededEmail)...))
 	}
-	h := house{env: []string{"VEDETTE_DATABASE=" + url, "VEDETTE_DATA_DIR=" + b.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_API_RATE=0", "VEDETTE_ROLE=server", "VEDETTE_LOG_LEVEL=warn"}}
-	h.token = command(b, h.env, "vedette", "token", "create", "--email", seededEmail)
-	return h
+	d := deployment{env: []string{"VEDETTE_DATABASE=" + url, "VEDETTE_DATA_DIR=" + b.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_API_RATE=0", "VEDETTE_ROLE=server", "VEDETTE_LOG_LEVEL=warn"}}
+	d.token = command(b, d.env, "vedette", "token", "create", "--email", seededEmail)
+	return d
 }
 
 const seededEmail = "seed@example.com"
 
 // server is a running vedette.
 type server struct {
-	house
+	deployment
 	base string
 	cmd  *exec.Cmd
 }
@@ -97,12 +97,12 @@ type server struct {
 var serves = regexp.MustCompile(`vedette serves on (http://\S+) `)
 
 // serve starts a server, until the end of the benchmark or stop.
-func (h house) serve(b *testing.B) *server {
+func (d deployment) serve(b *testing.B) *server {
 	b.Helper()
-	s := &server{house: h, cmd: exec.Command(filepath.Join(folder, "vedette"), "serve")}
-	s.cmd.Env = h.env
+	s := &server{deployment: d, cmd: exec.Command(filepath.Join(folder, "vedette"), "serve")}
+	s.cmd.Env = d.env
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // with the test process
-	talk, err := s.cmd.StderrPipe()
+	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (h house) serve(b *testing.B) *server {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.stop)
-	lines := bufio.NewScanner(talk)
+	lines := bufio.NewScanner(stderr)
 	for s.base == "" {
 		if !lines.Scan() {
 			b.Fatal("the server ended before it served")
@@ -119,7 +119,7 @@ func (h house) serve(b *testing.B) *server {
 			s.base = m[1]
 		}
 	}
-	go func() { _, _ = io.Copy(os.Stderr, talk) }() // its warnings
+	go func() { _, _ = io.Copy(os.Stderr, stderr) }() // its warnings
 	return s
 }
 
@@ -129,8 +129,7 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// memory is what the system says of the server's memory, in MB: VmRSS: what it holds, or
-// VmHWM: the most that it has held.
+// memory is the server's memory in MB: resident now (VmRSS:) or at its peak (VmHWM:).
 func (s *server) memory(b *testing.B, what string) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -145,8 +144,7 @@ func (s *server) memory(b *testing.B, what string) float64 {
 	return kilobytes / 1024
 }
 
-// cpu is the seconds of a processor that the server has used. A database of its own is not
-// in it.
+// cpu is the CPU time that the server has used, in seconds, without that of PostgreSQL.
 func (s *server) cpu(b *testing.B) float64 {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
@@ -161,12 +159,12 @@ func (s *server) cpu(b *testing.B) float64 {
 	return float64(user+system) / ticks
 }
 
-// ask sends a request and reads the answer, which must be a good one.
+// ask sends a request and reads the answer, which must be 200.
 func (s *server) ask(client *http.Client, method, path string, body io.Reader) (bytes int64, err error) {
 	return s.send(client, method, path, "application/octet-stream", body, io.Discard)
 }
 
-// send is ask with a body of a type, and with someone who takes the answer.
+// send is ask with a content type and a writer for the answer.
 func (s *server) send(client *http.Client, method, path, contentType string, body io.Reader, out io.Writer) (bytes int64, err error) {
 	req, err := http.NewRequest(method, s.base+path, body)
 	if err != nil {

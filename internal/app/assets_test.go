@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// furnishAssets has runs of an enumeration see assets of all kinds.
-func (h *house) furnishAssets(p person) {
+// createAssets stores runs of an enumeration with all kinds of assets.
+func (h *testServer) createAssets(p person) {
 	h.t.Helper()
 	for run := range 3 {
 		var seen []discover.Asset
@@ -37,8 +37,8 @@ func (h *house) furnishAssets(p person) {
 	}
 }
 
-// observe has a run of an enumeration see assets, and ends it.
-func (h *house) observe(p person, enumeration string, run int64, seen ...discover.Asset) {
+// observe stores the assets of one run, and ends the run.
+func (h *testServer) observe(p person, enumeration string, run int64, seen ...discover.Asset) {
 	h.t.Helper()
 	ctx, at := context.Background(), time.Now()
 	err := h.db.Tx(ctx, func(tx *db.Tx) error {
@@ -56,7 +56,7 @@ func (h *house) observe(p person, enumeration string, run int64, seen ...discove
 	}
 }
 
-// asset makes an asset with a screenshot.
+// asset creates an asset with a screenshot.
 func (a *attacker) asset() string {
 	a.t.Helper()
 	host := ids.New() + ".example.com"
@@ -70,16 +70,16 @@ func (a *attacker) asset() string {
 
 func (a *attacker) group() string {
 	a.t.Helper()
-	return a.madeOf("/v1/asset/enumerate/group", `{"filters": {"port": "443"}}`)
+	return a.postedID("/v1/asset/enumerate/group", `{"filters": {"port": "443"}}`)
 }
 
 func (a *attacker) policy() string {
 	a.t.Helper()
-	return a.madeOf("/v1/asset/policy", `{"policy_type": "delete", "policies": {"port": "1"}}`)
+	return a.postedID("/v1/asset/policy", `{"policy_type": "delete", "policies": {"port": "1"}}`)
 }
 
-// madeOf posts what makes something, and gives its id.
-func (a *attacker) madeOf(path, body string) string {
+// postedID posts a body that creates something, and returns its id.
+func (a *attacker) postedID(path, body string) string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, path, &a.admin, body))
 	var made struct{ ID string }

@@ -22,9 +22,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// attacker sends what no operation takes, made from the contract itself.
+// attacker sends invalid requests that are generated from an OpenAPI document.
 type attacker struct {
-	*house
+	*testServer
 	doc      *contract
 	platform bool
 	admin    person
@@ -48,7 +48,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	return out
 }
 
-// bad is one request that should do no harm.
+// bad is one request that must be refused or harmless.
 type bad struct {
 	name   string
 	op     *operation
@@ -113,12 +113,11 @@ func (a *attacker) send(t rapid.TB, b bad) {
 
 // path fills the path of an operation with ids that exist, and the required parameters.
 func (a *attacker) path(op *operation) string {
-	return a.pathTo(op, a.thing(op))
+	return a.pathTo(op, a.existingID(op))
 }
 
-// thing is the id of something of the admin's that an operation can be asked about. What
-// may be deleted is a new one each time.
-func (a *attacker) thing(op *operation) string {
+// existingID is the id of an object of the admin that fits an operation; for deletions a new one.
+func (a *attacker) existingID(op *operation) string {
 	name := pathParameter(op)
 	for part, called := range map[string]string{"/issues/": "issue", "/template/public/": "public", "/template/early/": "early", "/template/share/": "share"} {
 		if name != "" && strings.Contains(op.path, part) {
@@ -137,7 +136,7 @@ func (a *attacker) thing(op *operation) string {
 	return a.made[name]
 }
 
-// config makes a configuration.
+// config creates a configuration.
 func (a *attacker) config() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, "/v1/scans/config", &a.admin, `{"name": "n", "config_type": "scan", "config": "rate-limit: 1"}`))
@@ -148,7 +147,7 @@ func (a *attacker) config() string {
 	return made.ID
 }
 
-// mapping makes a severity mapping.
+// mapping creates a severity mapping.
 func (a *attacker) mapping() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, "/v1/scans/config/severity", &a.admin, `{"template_id": "`+ids.New()+`", "custom_severity": "low"}`))
@@ -159,7 +158,7 @@ func (a *attacker) mapping() string {
 	return strconv.FormatInt(made.ID, 10)
 }
 
-// enumeration makes an enumeration.
+// enumeration creates an enumeration.
 func (a *attacker) enumeration() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, "/v1/asset/enumerate", &a.admin, `{"enrichment_inputs": ["127.0.0.1"], "steps": ["http_probe"]}`))
@@ -170,30 +169,30 @@ func (a *attacker) enumeration() string {
 	return made.ID
 }
 
-// another makes a further task.
+// another creates a further task.
 func (a *attacker) another() string {
 	a.t.Helper()
 	id, _ := a.task(a.admin)
 	return id
 }
 
-// nobodysServer is where no MCP server answers, at once.
-const nobodysServer = "http://127.0.0.1:9/mcp"
+// closedServer is an address that refuses connections.
+const closedServer = "http://127.0.0.1:9/mcp"
 
 // mcpServer connects an MCP server that does not answer.
 func (a *attacker) mcpServer() string {
 	a.t.Helper()
-	return a.makeOf("/api/v1/mcp/servers", `{"name": "s`+strings.ToLower(ids.Random(12))+`", "url": "`+nobodysServer+`"}`)
+	return a.createdID("/api/v1/mcp/servers", `{"name": "s`+strings.ToLower(ids.Random(12))+`", "url": "`+closedServer+`"}`)
 }
 
 // tool describes an HTTP tool.
 func (a *attacker) tool() string {
 	a.t.Helper()
-	return a.makeOf("/api/v1/tools", `{"name": "t`+strings.ToLower(ids.Random(12))+`", "description": "d", "method": "GET", "url": "`+nobodysServer+`"}`)
+	return a.createdID("/api/v1/tools", `{"name": "t`+strings.ToLower(ids.Random(12))+`", "description": "d", "method": "GET", "url": "`+closedServer+`"}`)
 }
 
-// makeOf makes one of the admin's things of the agent surface.
-func (a *attacker) makeOf(path, body string) string {
+// createdID creates something through the agent API as the admin, and returns its id.
+func (a *attacker) createdID(path, body string) string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, path, &a.admin, body))
 	var made struct{ ID string }
@@ -203,7 +202,7 @@ func (a *attacker) makeOf(path, body string) string {
 	return made.ID
 }
 
-// secret makes a secret.
+// secret creates a secret.
 func (a *attacker) secret() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, "/api/v1/secrets", &a.admin, `{"name": "S`+strings.ToUpper(ids.Random(12))+`", "value": "v"}`))
@@ -225,7 +224,7 @@ func (a *attacker) agent() string {
 	return made.ID
 }
 
-// template makes a template.
+// template creates a template.
 func (a *attacker) template() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, "/v1/template", &a.admin, `{"template": "id: mine\ninfo: {name: Mine, author: ada}\nhttp: [{path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]\n"}`))
@@ -267,7 +266,7 @@ func (a *attacker) early() string {
 	return "soon"
 }
 
-// scan makes a scan with one finding.
+// scan creates a scan with one finding.
 func (a *attacker) scan() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, "/v1/scans/import", &a.admin, `{"template-id": "x", "host": "`+ids.New()+`.example.com", "info": {"name": "n", "severity": "low"}, "type": "http", "issue_trackers": {"github": {"id": "1", "url": "http://x/1"}}}`))
@@ -278,7 +277,7 @@ func (a *attacker) scan() string {
 	return made.ID
 }
 
-// vuln makes a scan with one finding, and gives the finding.
+// vuln creates a scan with one finding, and gives the finding.
 func (a *attacker) vuln() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodGet, "/v1/scans/results?scan_ids="+a.scan(), &a.admin, ""))
@@ -293,7 +292,7 @@ func (a *attacker) vuln() string {
 	return list.Data[0].ID
 }
 
-// export asks for an export, which nobody makes.
+// export creates an export job, which no worker runs.
 func (a *attacker) export() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodPost, "/v1/scans/results/export?async=true", &a.admin, "{}"))
@@ -339,7 +338,7 @@ func (a *attacker) pathTo(op *operation, id string) string {
 	return path
 }
 
-// example is a value that a schema allows.
+// example is a valid value of a schema.
 func (a *attacker) example(s *schema, name string) any {
 	s = a.doc.deref(s)
 	switch {
@@ -375,7 +374,7 @@ func bodySchema(op *operation) *schema {
 	return op.RequestBody.Content["application/json"].Schema
 }
 
-// body is a body that the operation takes; the stream is not wanted.
+// body is a valid body of the operation, without streaming.
 func (a *attacker) body(op *operation) map[string]any {
 	s := bodySchema(op)
 	if s == nil {
@@ -392,9 +391,9 @@ func (a *attacker) body(op *operation) map[string]any {
 	case "create-secret":
 		doc["name"] = "S" + strings.ToUpper(ids.Random(12))
 	case "connect-mcp-server":
-		doc["name"], doc["url"] = "s"+strings.ToLower(ids.Random(12)), nobodysServer
+		doc["name"], doc["url"] = "s"+strings.ToLower(ids.Random(12)), closedServer
 	case "create-tool":
-		doc["name"], doc["url"] = "t"+strings.ToLower(ids.Random(12)), nobodysServer
+		doc["name"], doc["url"] = "t"+strings.ToLower(ids.Random(12)), closedServer
 	}
 	return doc
 }
@@ -435,7 +434,7 @@ func TestBadInputIsRefusedInShape(t *testing.T) {
 	}
 }
 
-// TestAnyValueInAnyField puts arbitrary JSON where a field is.
+// TestAnyValueInAnyField puts arbitrary JSON into each field.
 func TestAnyValueInAnyField(t *testing.T) {
 	a := attackers(t, "sqlite")["agent"]
 	var withBody []*operation
@@ -490,14 +489,14 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i uint8, query string, body []byte) {
 		op := all[int(i)%len(all)]
 		a := *of[op]
-		h := *a.house
-		h.t, a.house = t, &h
+		h := *a.testServer
+		h.t, a.testServer = t, &h
 		path, _, _ := strings.Cut(a.path(op), "?")
 		a.send(t, bad{name: "fuzz", op: op, path: path + "?" + strings.Map(visible, query), body: body})
 	})
 }
 
-// visible drops what may not stand in a request line at all.
+// visible drops characters that are invalid in a request line.
 func visible(r rune) rune {
 	if r <= ' ' || r >= 0x7f || r == '#' {
 		return -1

@@ -20,17 +20,17 @@ const (
 	RoleWorker = "worker"
 )
 
-// check refuses a configuration that could not work, before anything is opened.
+// check rejects an unusable configuration before anything is opened.
 func (c Config) check() error {
 	for _, problem := range []struct {
-		is  bool
-		say string
+		wrong   bool
+		message string
 	}{
 		{!slices.Contains([]string{RoleAll, RoleServer, RoleWorker}, c.Role), fmt.Sprintf("role %q: must be all, server or worker", c.Role)},
 		{c.Region == "" || strings.ToLower(c.Region) != c.Region, fmt.Sprintf("region %q: must be a name in lower case, such as us", c.Region)},
 		{c.Workers < 1 || c.Workers > 1000, fmt.Sprintf("workers %d: must be between 1 and 1000", c.Workers)},
 		{c.MaxBody < 1024, fmt.Sprintf("max_body %d: must be at least 1024", c.MaxBody)},
-		{!(c.APIRate >= 0), fmt.Sprintf("api_rate %v: must be 0 or more", c.APIRate)}, // so written, NaN is refused too
+		{!(c.APIRate >= 0), fmt.Sprintf("api_rate %v: must be 0 or more", c.APIRate)}, // written this way, NaN is refused too
 		{c.APIBurst < 1, fmt.Sprintf("api_burst %d: must be at least 1", c.APIBurst)},
 		{c.RegionTimeout <= 0, fmt.Sprintf("region_timeout %s: must be more than 0", c.RegionTimeout)},
 		{c.AuditRetention < 0, fmt.Sprintf("audit_retention %s: must be 0 or more", c.AuditRetention)},
@@ -39,8 +39,8 @@ func (c Config) check() error {
 		{(c.TurnstileKey == "") != (c.TurnstileSec == ""), "turnstile_site_key and turnstile_secret go together"},
 		{(c.OIDCIssuer == "") != (c.OIDCAudience == ""), "oidc_issuer and oidc_audience go together"},
 	} {
-		if problem.is {
-			return errors.New(problem.say)
+		if problem.wrong {
+			return errors.New(problem.message)
 		}
 	}
 	for key, text := range map[string]string{
@@ -80,7 +80,7 @@ func (c Config) level() (level slog.Level, err error) {
 	return level, nil
 }
 
-// prefixes reads networks; an address stands for itself alone.
+// prefixes parses networks; a single address is a network of one.
 func prefixes(list []string) ([]netip.Prefix, error) {
 	out := make([]netip.Prefix, 0, len(list))
 	for _, text := range list {

@@ -1,5 +1,5 @@
-// Package app turns a configuration into a running house: it opens the rooms, joins
-// them, and stops them again. It holds no rules of its own.
+// Package app turns a configuration into a running process: it opens the services, connects
+// them, and stops them again. It has no business rules.
 package app
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Config is everything an operator can say. Each field is an option: see Options.
+// Config is the operator's configuration. Each field is an option: see Options.
 type Config struct {
 	Listen         string        `koanf:"listen"`
 	DataDir        string        `koanf:"data_dir"`
@@ -56,14 +56,13 @@ type Config struct {
 	LogFormat      string        `koanf:"log_format"`
 }
 
-// Option is one thing an operator can say: by the flag --name, by VEDETTE_NAME in the
-// environment, or by name in the file.
+// Option is a setting: the flag --name, VEDETTE_NAME in the environment, or name in the file.
 type Option struct {
 	Key     string // snake case; the flag has dashes
 	Default any    // its type is the option's: string, int, int64, float64, time.Duration, []string
 	Help    string
 	Secret  bool // never shown
-	Shared  bool // also of the commands that open the database without serving
+	Shared  bool // also an option of commands that open the database without serving
 }
 
 // Flag is the option's command-line name; one that may be repeated is in the singular.
@@ -86,51 +85,51 @@ func Options() []Option {
 		{Key: "listen", Default: "127.0.0.1:8080", Help: "address to serve on"},
 		{Key: "data_dir", Default: "./data", Help: "folder for the embedded database and files", Shared: true},
 		{Key: "database", Default: "", Help: "PostgreSQL URL; empty: embedded SQLite in the data folder", Secret: true, Shared: true},
-		{Key: "secret_key_file", Default: "", Help: "file with the key that seals secrets at rest, the same on every node; empty: secret.key in the data folder, made at the first start"},
+		{Key: "secret_key_file", Default: "", Help: "file with the key that encrypts secrets at rest, the same on every node; empty: secret.key in the data folder, created at the first start"},
 		{Key: "region", Default: "us", Help: "region of this deployment; only us answers the master lookup"},
-		{Key: "role", Default: "all", Help: "all, server (answers only) or worker (works only)"},
-		{Key: "workers", Default: 8, Help: "jobs this process works on at once"},
+		{Key: "role", Default: "all", Help: "all, server (API only) or worker (jobs only)"},
+		{Key: "workers", Default: 8, Help: "jobs that this process runs at once"},
 		{Key: "webhook_allow", Default: []string{}, Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
-		{Key: "resolvers", Default: []string{}, Help: "name server (host:port or an address) that enumerations ask; repeatable; none: the system's"},
-		{Key: "name_sources", Default: []string{}, Help: "passive source of names that enumerations ask; repeatable; none: all"},
-		{Key: "origin_zone", Default: "origin.asn.cymru.com", Help: "DNS zone that tells whose addresses are; empty: nobody is asked"},
-		{Key: "ranges_url", Default: "https://stat.ripe.net/data/announced-prefixes/data.json?resource=%s", Help: "URL that tells the ranges an autonomous system announces, %s is its number; or a registry of routes, as whois://whois.radb.net; empty: nobody is asked"},
-		{Key: "port_rate", Default: 0, Help: "connections a second of all port scans of this process together; 0: no limit"},
-		{Key: "query_rate", Default: 0, Help: "questions a second to name servers of all enumerations of this process together; 0: no limit"},
-		{Key: "internal_api_key", Default: "", Help: "what X-Internal-API-Key must carry; empty: the internal endpoints are closed", Secret: true},
+		{Key: "resolvers", Default: []string{}, Help: "name server (host:port or an address) for enumerations; repeatable; default: the system's"},
+		{Key: "name_sources", Default: []string{}, Help: "passive source of names for enumerations; repeatable; default: all"},
+		{Key: "origin_zone", Default: "origin.asn.cymru.com", Help: "DNS zone that maps addresses to AS numbers; empty: no lookups"},
+		{Key: "ranges_url", Default: "https://stat.ripe.net/data/announced-prefixes/data.json?resource=%s", Help: "URL that lists the ranges an autonomous system announces, %s is its number; or a routing registry, such as whois://whois.radb.net; empty: no lookups"},
+		{Key: "port_rate", Default: 0, Help: "connections per second of all port scans of this process; 0: no limit"},
+		{Key: "query_rate", Default: 0, Help: "DNS questions per second of all enumerations of this process; 0: no limit"},
+		{Key: "internal_api_key", Default: "", Help: "value required in X-Internal-API-Key; empty: the internal endpoints are closed", Secret: true},
 		{Key: "region_services", Default: []string{}, Help: "another region's deployment as NAME=URL; repeatable", Secret: true},
-		{Key: "region_service_keys", Default: []string{}, Help: "its service key as NAME=KEY, where it differs from ours; repeatable", Secret: true},
+		{Key: "region_service_keys", Default: []string{}, Help: "service key of another region as NAME=KEY, if it differs from ours; repeatable", Secret: true},
 		{Key: "region_timeout", Default: 3 * time.Second, Help: "how long to wait for the other regions"},
-		{Key: "public_url", Default: "", Help: "the production address of this server, for links and the contract"},
-		{Key: "development_url", Default: "", Help: "the development address, for the contract"},
+		{Key: "public_url", Default: "", Help: "production URL of this server, for links and the OpenAPI documents"},
+		{Key: "development_url", Default: "", Help: "development URL, for the OpenAPI documents"},
 		{Key: "oidc_issuer", Default: "", Help: "OpenID issuer whose tokens are accepted as bearer tokens too"},
-		{Key: "oidc_audience", Default: "", Help: "audience that those tokens must have"},
+		{Key: "oidc_audience", Default: "", Help: "required audience of those tokens"},
 		{Key: "turnstile_site_key", Default: "", Help: "Turnstile site key; with the secret, login and key creation need a challenge"},
 		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
-		{Key: "turnstile_verify_url", Default: "", Help: "where challenge tokens are checked; empty: Cloudflare's"},
-		{Key: "llm_provider", Default: "", Help: "who serves the server's language model: openai (any compatible server), anthropic or another of docs/models.md; empty: the built-in planner works"},
-		{Key: "llm_base_url", Default: "", Help: "where the model's API is, such as http://127.0.0.1:8000/v1; empty: the provider's own address"},
-		{Key: "llm_api_key", Default: "", Help: "the key for the model's API", Secret: true},
+		{Key: "turnstile_verify_url", Default: "", Help: "URL that checks challenge tokens; empty: Cloudflare's"},
+		{Key: "llm_provider", Default: "", Help: "provider of the server's language model: openai (any compatible server), anthropic or another in docs/models.md; empty: no model, only the built-in planner"},
+		{Key: "llm_base_url", Default: "", Help: "URL of the model's API, such as http://127.0.0.1:8000/v1; empty: the provider's own"},
+		{Key: "llm_api_key", Default: "", Help: "API key for the model", Secret: true},
 		{Key: "llm_model", Default: "", Help: "the model; empty: the provider's default"},
 		{Key: "llm_location", Default: "", Help: "the region of the key, for amazon-bedrock"},
-		{Key: "llm_context", Default: 0, Help: "tokens that the model's conversation may have; 0: what is known of it, or else 32000"},
-		{Key: "llm_price", Default: "", Help: "what the model costs in US dollars for a million tokens: INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]]; empty: the list price, where it is known"},
-		{Key: "llm_team_cap", Default: 0.0, Help: "US dollars that each team may spend of the server's model in all; 0: no bound"},
-		{Key: "llm_script", Default: "", Help: "with the provider scripted: a file of answers in the place of a model, for trying things out"},
-		{Key: "token_ttl", Default: 12 * time.Hour, Help: "how long a bearer token lives"},
-		{Key: "audit_retention", Default: time.Duration(0), Help: "how long entries of the audit log are kept, such as 8760h; 0: for ever"},
-		{Key: "api_rate", Default: 100.0, Help: "calls a second that one API key may make on average; 0: no limit"},
-		{Key: "api_burst", Default: 1000, Help: "calls it may make at once"},
+		{Key: "llm_context", Default: 0, Help: "context window of the model in tokens; 0: its known size, or else 32000"},
+		{Key: "llm_price", Default: "", Help: "price in US dollars per million tokens: INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]]; empty: the list price, if known"},
+		{Key: "llm_team_cap", Default: 0.0, Help: "US dollars that each team may spend on the server's model in total; 0: no limit"},
+		{Key: "llm_script", Default: "", Help: "with the provider scripted: a file of answers instead of a model, for trials"},
+		{Key: "token_ttl", Default: 12 * time.Hour, Help: "lifetime of a bearer token"},
+		{Key: "audit_retention", Default: time.Duration(0), Help: "how long audit log entries are kept, such as 8760h; 0: forever"},
+		{Key: "api_rate", Default: 100.0, Help: "average calls per second per API key; 0: no limit"},
+		{Key: "api_burst", Default: 1000, Help: "calls an API key may make in a burst"},
 		{Key: "max_body", Default: int64(1 << 20), Help: "largest request body in bytes"},
-		{Key: "source_urls", Default: []string{}, Help: "where a source of associated domains is asked instead, as NAME=URL: crtsh, certspotter, rdap, rdap-bootstrap, wikidata, crunchbase, whois=HOST:PORT, dns=HOST:PORT, asn=ZONE; NAME=off asks nobody; repeatable"},
+		{Key: "source_urls", Default: []string{}, Help: "another address for a source of associated domains, as NAME=URL: crtsh, certspotter, rdap, rdap-bootstrap, wikidata, crunchbase, whois=HOST:PORT, dns=HOST:PORT, asn=ZONE; NAME=off disables a source; repeatable"},
 		{Key: "source_keys", Default: []string{}, Help: "a source's API key as NAME=KEY: crunchbase, certspotter; repeatable", Secret: true},
 		{Key: "log_level", Default: "info", Help: "debug, info, warn or error"},
 		{Key: "log_format", Default: "text", Help: "text or json"},
 	}
 }
 
-// Setting is an option with its value and where that came from.
+// Setting is an option with its value and the origin of the value.
 type Setting struct {
 	Option
 	Value  any
@@ -139,7 +138,7 @@ type Setting struct {
 
 // Load reads the configuration: flags win over the environment, which wins over the
 // file, which wins over the defaults. An unknown key in the file is an error; so is an
-// unusable value, wherever it stands.
+// invalid value from any origin.
 func Load(flags map[string]any, environ []string, file string) (Config, []Setting, error) {
 	defaults := map[string]any{}
 	known := map[string]Option{}
@@ -206,7 +205,7 @@ func fromEnviron(environ []string, known map[string]Option) map[string]any {
 		if !ok {
 			continue
 		}
-		// Other programs of ours read variables with the same prefix: an unknown one is not ours.
+		// Other programs of this repository read variables with the same prefix, so unknown ones are ignored.
 		if o, ok := known[strings.ToLower(key)]; ok {
 			if _, list := o.Default.([]string); list {
 				values[o.Key] = splitList(value)

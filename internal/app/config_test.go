@@ -61,7 +61,7 @@ func TestListsInTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestUnusableOptionsAreNamed(t *testing.T) {
+func TestInvalidOptionsAreNamed(t *testing.T) {
 	for line, want := range map[string]string{ // KEY=VALUE: what the error must say
 		"role=captain":                    "role",
 		"region=US":                       "region",
@@ -106,7 +106,7 @@ func TestUnusableOptionsAreNamed(t *testing.T) {
 	}
 }
 
-// flagValue is a value as the command hands it over: a list for a list.
+// flagValue is a value as the command passes it: a list for a list option.
 func flagValue(key, value string) any {
 	for _, o := range Options() {
 		if _, list := o.Default.([]string); list && o.Key == key {
@@ -131,7 +131,7 @@ func TestErrorsShowNoSecret(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBe(t *testing.T) {
+func TestInvalidFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"regoin: us\n":              `"regoin"`,
 		"Region: us\n":              `"Region"`,

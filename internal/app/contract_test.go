@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 )
 
-// contract is an OpenAPI document as far as the tests read it.
+// contract is the part of an OpenAPI document that the tests read.
 type contract struct {
 	Servers    []struct{ URL, Description string }
 	Paths      map[string]map[string]*operation
@@ -87,8 +87,8 @@ func (c *contract) operations() (out []*operation) {
 	return out
 }
 
-// surfaces are the two doors without a house behind them.
-func surfaces(c Config) map[string]*rest.API {
+// apis are the two APIs without services behind them.
+func apis(c Config) map[string]*rest.API {
 	return map[string]*rest.API{
 		"agent":    agentapi.New(rest.Config{}, Servers(c), agentapi.Deps{}),
 		"platform": platform.New(rest.Config{}, Servers(c), platform.Deps{}),
@@ -97,7 +97,7 @@ func surfaces(c Config) map[string]*rest.API {
 
 func contractOf(t testing.TB, c Config, surface string) *contract {
 	t.Helper()
-	text, err := surfaces(c)[surface].ContractJSON()
+	text, err := apis(c)[surface].ContractJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestContractNamesItsServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for surface := range surfaces(c) {
+	for surface := range apis(c) {
 		doc := contractOf(t, c, surface)
 		var got []string
 		for _, server := range doc.Servers {
@@ -145,7 +145,7 @@ func TestContractNamesItsServers(t *testing.T) {
 }
 
 func TestEveryOperationIsDescribed(t *testing.T) {
-	for surface := range surfaces(Config{}) {
+	for surface := range apis(Config{}) {
 		doc := contractOf(t, Config{}, surface)
 		seen := map[string]bool{}
 		for _, op := range doc.operations() {
@@ -192,7 +192,7 @@ func checkResponses(t *testing.T, doc *contract, name string, op *operation) {
 		}
 		content, ok := response.Content["application/json"]
 		if !ok || len(response.Content) != 1 || content.Schema.Ref != "#/components/schemas/Error" {
-			t.Errorf("%s: the answer %s has not the surface's error shape: %+v", name, status, response.Content)
+			t.Errorf("%s: the answer %s does not have the API's error shape: %+v", name, status, response.Content)
 		}
 		if status == "422" {
 			t.Errorf("%s: 422 is never answered", name)
@@ -223,13 +223,13 @@ func TestErrorShapesAreTheSpecifications(t *testing.T) {
 }
 
 func TestEverySchemaIsDescribed(t *testing.T) {
-	for surface := range surfaces(Config{}) {
+	for surface := range apis(Config{}) {
 		doc := contractOf(t, Config{}, surface)
 		for name, s := range doc.Components.Schemas {
 			if strings.ContainsAny(name, "-_") || name == "Item" || strings.HasSuffix(name, "Response") {
-				t.Errorf("%s: %q is a made-up name: give the type one", surface, name)
+				t.Errorf("%s: %q is a generated name: give the type one", surface, name)
 			}
-			closed := name == "MasterEmailRequest" || name == "AssetFilters" // whose unknown words must not come to mean all
+			closed := name == "MasterEmailRequest" || name == "AssetFilters" // an unknown field must not silently mean "all"
 			if open := s.AdditionalProperties == true; open == closed {
 				t.Errorf("%s: %s: additionalProperties is %v", surface, name, s.AdditionalProperties)
 			}

@@ -21,20 +21,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// TestDatabasesAnswerAlike asks two houses with the same rows, one on SQLite and one on
-// PostgreSQL, whatever the contract lets one ask for: thousands of random requests with
-// any filters, orders and windows are answered with the same bytes.
+// TestDatabasesAnswerAlike runs two servers with the same rows, one on SQLite and one on PostgreSQL.
+// Thousands of random requests with any filters, sort orders and pages of the OpenAPI document must
+// get the same bytes from both.
 func TestDatabasesAnswerAlike(t *testing.T) {
 	data := "DATA_DIR=" + t.TempDir()
 	sqlite := serve(t, "sqlite", data)
 	ada := sqlite.person("ada", "blue", account.Admin)
-	sqlite.furnish(&ada)
+	sqlite.createAll(&ada)
 	url := dbtest.URL(t, "postgres")
 	copyRows(t, sqlite.db, url)
 	postgres := serve(t, "postgres", data, "DATABASE="+url)
 
 	doc := contractOf(t, Config{}, "platform")
-	a := asker{house: sqlite, doc: doc, rand: rand.New(rand.NewPCG(2, 11)), pools: sqlite.pools(&ada)}
+	a := requester{testServer: sqlite, doc: doc, rand: rand.New(rand.NewPCG(2, 11)), pools: sqlite.pools(&ada)}
 	requests, least := 6000, 40
 	if testing.Short() {
 		requests, least = 600, 4
@@ -65,11 +65,11 @@ func TestDatabasesAnswerAlike(t *testing.T) {
 	}
 }
 
-// names are what things are called: they differ in how a database may sort and fold them.
+// names are chosen to show differences in how databases sort and fold case.
 var names = []string{"alpha", "Beta", "beta", "ALPHA 2", "Ärger", "ärger", "_x", "100%", "a_b", `back\slash`, "Zed", "ß", "e\u0301", "é", "10", "9", "\u65e5\u672c", "'quoted'"}
 
-// furnish fills a house through its API.
-func (h *house) furnish(p *person) {
+// createAll creates rows of every kind through the API.
+func (h *testServer) createAll(p *person) {
 	h.t.Helper()
 	must := func(method, path, body string) (made struct{ ID string }) {
 		h.t.Helper()
@@ -107,8 +107,8 @@ func (h *house) furnish(p *person) {
 	for i, status := range []string{"fixed", "open", "triaged", "false_positive"} {
 		must(http.MethodPatch, "/v1/scans/vulns", fmt.Sprintf(`{"vuln_status": %q, "template": ["t%d", "t%d"]}`, status, i, i+1))
 	}
-	h.furnishAssets(*p)
-	h.furnishNotices(*p, scans)
+	h.createAssets(*p)
+	h.createNotices(*p, scans)
 	ids := h.pools(p)["vuln_id"]
 	for i, id := range ids[:20] {
 		must(http.MethodPatch, "/v1/scans/vulns/labels", fmt.Sprintf(`{"ids": [%q], "type": "append", "labels": [%q, "seen"]}`, id, names[i%len(names)]))
@@ -124,8 +124,8 @@ func (h *house) furnish(p *person) {
 	must(http.MethodPost, "/v1/scans/config/exclude", `{"exclude_type": "scan_target", "values": ["*.example.net", "192.0.2.0/28"]}`)
 }
 
-// furnishNotices has a team be told of some scans.
-func (h *house) furnishNotices(p person, scans []string) {
+// createNotices creates alerts about some scans.
+func (h *testServer) createNotices(p person, scans []string) {
 	h.t.Helper()
 	ctx, notices := account.WithCaller(context.Background(), p.Caller), notification.New(h.db, h.queue)
 	for i, id := range scans {
@@ -144,8 +144,8 @@ func (h *house) furnishNotices(p person, scans []string) {
 	}
 }
 
-// pools are values that parameters may have, by the parameter's name.
-func (h *house) pools(p *person) map[string][]string {
+// pools are plausible values of parameters, by name.
+func (h *testServer) pools(p *person) map[string][]string {
 	h.t.Helper()
 	ids := func(path, key string) (out []string) {
 		var list struct{ Data []map[string]any }
@@ -183,16 +183,16 @@ func (h *house) pools(p *person) map[string][]string {
 	return pools
 }
 
-// asker makes requests out of a contract.
-type asker struct {
-	*house
+// requester generates random requests from an OpenAPI document.
+type requester struct {
+	*testServer
 	doc   *contract
 	rand  *rand.Rand
 	pools map[string][]string
 }
 
-// request is a random operation that reads, with random parameters. Lists come more often.
-func (a asker) request() (*operation, string) {
+// request is a random reading operation with random parameters; lists are more frequent.
+func (a requester) request() (*operation, string) {
 	var reads []*operation
 	for _, op := range a.doc.operations() {
 		if op.method != http.MethodGet || len(op.Security) == 0 {
@@ -221,8 +221,8 @@ func (a asker) request() (*operation, string) {
 	return op, path + "?" + query.Encode()
 }
 
-// value is one that a parameter may have; seldom one that it may not.
-func (a asker) value(op *operation, name string, s *schema) string {
+// value is a random value of a parameter, mostly valid.
+func (a requester) value(op *operation, name string, s *schema) string {
 	switch {
 	case len(s.Enum) > 0:
 		return fmt.Sprint(s.Enum[a.rand.IntN(len(s.Enum))])
@@ -248,9 +248,9 @@ func (a asker) value(op *operation, name string, s *schema) string {
 	return strings.Join(words, ",")
 }
 
-func (a asker) pick(values []string) string { return values[a.rand.IntN(len(values))] }
+func (a requester) pick(values []string) string { return values[a.rand.IntN(len(values))] }
 
-// copyRows brings every row of one database into another, but for the jobs of the queue.
+// copyRows copies all rows of one database into another, except the queue's jobs.
 func copyRows(t testing.TB, from *db.DB, to string) {
 	t.Helper()
 	ctx := context.Background()

@@ -15,18 +15,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/jobs"
 )
 
-// What source_urls may name besides the places of related.
+// Names in source_urls besides the services of package related.
 const (
-	sourceDNS = "dns" // the name server for proofs and probes, host:port
-	sourceASN = "asn" // the zone that says by DNS which network announces an address
+	sourceDNS = "dns" // name server for proofs and web sites, host:port
+	sourceASN = "asn" // DNS zone that maps addresses to AS numbers
 )
 
 const (
 	usualASNZone  = "origin.asn.cymru.com"
-	domainTimeout = 15 * time.Second // of one exchange with a domain's web site
+	domainTimeout = 15 * time.Second // of one request to a domain's web site
 )
 
-// sources are where the operator wants sources to be asked, and with which keys.
+// sources are the operator's addresses and keys of sources of associated domains.
 type sources struct {
 	urls, keys map[string]string
 	dns, asn   string
@@ -67,7 +67,7 @@ func (c Config) readSources() (s sources, err error) {
 	return s, nil
 }
 
-// resolver asks the name server that the operator names, or the system's.
+// resolver uses the operator's name server, or the system's.
 func (s sources) resolver() *net.Resolver {
 	if s.dns == "" {
 		return net.DefaultResolver
@@ -77,8 +77,8 @@ func (s sources) resolver() *net.Resolver {
 	}}
 }
 
-// openDomains joins the room of domains with those who look for them. What the world names
-// is dialled under the rules for a user's word; what the operator names, wherever it is.
+// openDomains connects the domain service with discovery. Addresses from users and third parties are
+// dialled only if netguard allows them; addresses from the operator may be private.
 func (a *App) openDomains(allow []netip.Prefix) (jobs.Related, error) {
 	s, err := a.config.readSources()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// openExtensions opens the room of the tools that people bring.
+// openExtensions opens the service of users' own tools.
 func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard) (*extension.Extensions, error) {
 	reserved, err := tools.Reserved()
 	if err != nil {

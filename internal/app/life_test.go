@@ -17,39 +17,39 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
-// patience is how long a test waits for what ought to happen soon, on a loaded machine.
-const patience = time.Minute
+// longWait is the time limit for what should happen promptly, on a loaded machine.
+const longWait = time.Minute
 
-// until waits for a condition, and fails the test when it does not come.
+// until polls a condition, and fails the test after longWait.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
+	for deadline := time.Now().Add(longWait); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
 	}
 }
 
-func (h *house) get(path string) answer { return h.do(h.request(http.MethodGet, path, nil, "")) }
+func (h *testServer) get(path string) answer { return h.do(h.request(http.MethodGet, path, nil, "")) }
 
 // dial opens a connection that ends with the test.
-func (h *house) dial(t *testing.T) net.Conn {
+func (h *testServer) dial(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(h.base, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(longWait)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
 }
 
-// TestStopIsGraceful: a stop ends streams, finishes answers under way, says so at
-// /readyz until then, takes no new connection, and leaves no goroutine behind.
+// TestStopIsGraceful: a stop ends streams, finishes running requests, reports 503 at /readyz until
+// then, accepts no new connection, and leaves no goroutine.
 func TestStopIsGraceful(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -106,17 +106,17 @@ func TestStopIsGraceful(t *testing.T) {
 			half.Close()
 			select {
 			case <-stopped:
-			case <-time.After(patience):
+			case <-time.After(longWait):
 				t.Fatal("the server does not stop")
 			}
 			stream.Body.Close()
-			nothingLeft(t, before)
+			noGoroutinesLeft(t, before)
 		})
 	}
 }
 
-// nothingLeft waits until there are no more goroutines than there were, and shows them all when that does not come.
-func nothingLeft(t *testing.T, before int) {
+// noGoroutinesLeft waits until there are no more goroutines than before, and prints them all on failure.
+func noGoroutinesLeft(t *testing.T, before int) {
 	t.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	t.Cleanup(func() {
@@ -143,7 +143,7 @@ func TestWorkersStopToo(t *testing.T) {
 					return err != nil || task.Status != "queued"
 				})
 				h.stop()
-				nothingLeft(t, before)
+				noGoroutinesLeft(t, before)
 			})
 		}
 	}
@@ -213,7 +213,7 @@ func TestSetupLinkUsesThePublicAddress(t *testing.T) {
 	}
 }
 
-// TestOddPaths: whatever the path, the answer is an error or leads to a path of ours.
+// TestOddPaths: any path is answered with an error or a redirect to one of our paths.
 func TestOddPaths(t *testing.T) {
 	h := serve(t, "sqlite")
 	for _, path := range []string{
@@ -254,8 +254,8 @@ func TestHeadersBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// TestLogOfTheWholeHouseHoldsNoSecrets sends every credential there is, and reads the log.
-func TestLogOfTheWholeHouseHoldsNoSecrets(t *testing.T) {
+// TestLogHasNoSecrets sends every kind of credential, and reads the log.
+func TestLogHasNoSecrets(t *testing.T) {
 	h := serve(t, "sqlite")
 	ada := h.person("ada", "", account.Admin)
 	login := h.request(http.MethodPost, "/api/v1/auth/login?q=secret-query", nil, `{"email":"ada@example.com","password":"correct-horse"}`)

@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// bearer sends what proves who somebody is with every request.
+// bearer adds credentials to every request.
 type bearer struct{ header, value string }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,8 +25,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// agent is a client of the MCP server that speaks for a person.
-func (h *house) agent(p person) *mcp.ClientSession {
+// agent is an MCP client with a person's key.
+func (h *testServer) agent(p person) *mcp.ClientSession {
 	h.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(h.t.Context(), &mcp.StreamableClientTransport{
@@ -39,7 +39,7 @@ func (h *house) agent(p person) *mcp.ClientSession {
 	return session
 }
 
-// call calls a tool. What it answers is read into out, or its error is returned.
+// call calls a tool and reads its result into out, or returns its error.
 func call(t *testing.T, session *mcp.ClientSession, tool string, args, out any) (code, message string) {
 	t.Helper()
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -62,7 +62,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, args, out any) 
 
 type argsOf = map[string]any
 
-func TestOtherPeoplesAgents(t *testing.T) {
+func TestMCPTools(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +189,7 @@ func TestOtherPeoplesAgents(t *testing.T) {
 	}
 }
 
-// TestMCPRefusesBadInput: what is wrong with an argument is said, and by its name.
+// TestMCPRefusesBadInput: errors name the invalid argument.
 func TestMCPRefusesBadInput(t *testing.T) {
 	h := serve(t, "sqlite")
 	agent := h.agent(h.person("ada", "blue", account.Admin))
@@ -231,8 +231,8 @@ func TestMCPRefusesBadInput(t *testing.T) {
 	}
 }
 
-// TestMCPIsADoorLikeTheOthers: who sends what is checked before the protocol is spoken.
-func TestMCPIsADoorLikeTheOthers(t *testing.T) {
+// TestMCPChecksRequestsLikeTheAPIs: credentials and limits are checked before the protocol.
+func TestMCPChecksRequestsLikeTheAPIs(t *testing.T) {
 	h := serve(t, "sqlite", "MAX_BODY=2000", "API_RATE=0.001", "API_BURST=12")
 	ada := h.person("ada", "blue", account.Admin)
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`

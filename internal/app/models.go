@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
-// LLM is what an operator can say about the server's language model.
+// LLM is the configuration of the server's language model.
 type LLM struct {
 	Provider string  `koanf:"llm_provider"`
 	BaseURL  string  `koanf:"llm_base_url"`
@@ -29,11 +29,11 @@ type LLM struct {
 // scripted is the provider that reads its answers from a file.
 const scripted = "scripted"
 
-// check refuses what could not work.
+// check rejects an unusable configuration.
 func (l LLM) check() error {
 	if l.Provider == "" {
 		if l != (LLM{TeamCap: l.TeamCap}) {
-			return errors.New("llm_provider is missing: the other llm options say what it needs")
+			return errors.New("llm_provider is missing, but other llm options are set")
 		}
 		return nil
 	}
@@ -54,7 +54,7 @@ func (l LLM) check() error {
 	}
 	service, known := llm.ServiceOf(llm.Provider(l.Provider))
 	if known && l.Model == "" && (service.Default == "" || l.BaseURL != "") {
-		return errors.New("llm_model is missing: nothing says which model the server at llm_base_url has")
+		return errors.New("llm_model is missing: a server at llm_base_url has no default model")
 	}
 	if _, err := llm.Open(l.config()); err != nil {
 		return fmt.Errorf("llm_provider %q: %w", l.Provider, err)
@@ -66,8 +66,7 @@ func (l LLM) config() llm.Config {
 	return llm.Config{Provider: llm.Provider(l.Provider), BaseURL: l.BaseURL, Location: l.Location, Key: l.Key}
 }
 
-// price reads llm_price; nil when it is empty. What is not said of the cache costs what
-// other input costs.
+// price parses llm_price; nil when it is empty. Missing cache prices are those of other input.
 func (l LLM) price() (*llm.Price, error) {
 	if l.Price == "" {
 		return nil, nil
@@ -86,12 +85,12 @@ func (l LLM) price() (*llm.Price, error) {
 	}
 	p := llm.Price{Input: micros[0], Output: micros[1], CacheRead: micros[2], CacheWrite: micros[3]}
 	if most := p.Input + p.Input/4; p.CacheRead > most || p.CacheWrite > most {
-		return nil, fmt.Errorf("llm_price %q: the cache may cost at most a quarter more than input, because that is what is set aside", l.Price)
+		return nil, fmt.Errorf("llm_price %q: the cache may cost at most a quarter more than input, because that much is reserved for a call", l.Price)
 	}
 	return &p, nil
 }
 
-// openModels opens the room of language models.
+// openModels opens the service of language models.
 func (a *App) openModels(box *seal.Box, guard *netguard.Guard) (*model.Models, error) {
 	l := a.config.LLM
 	c := model.Config{Guard: guard, TeamCap: int64(l.TeamCap * 1e6)}

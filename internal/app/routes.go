@@ -24,7 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// routes is the front of the house on one page.
+// routes mounts the two APIs, MCP, the console, documentation, health checks and metrics.
 func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard) (http.Handler, error) {
 	servers := Servers(a.config)
 	agent := agentapi.New(kit, servers, agentapi.Deps{Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing})
@@ -71,8 +71,8 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 	return asWritten(mux, surfaces), nil
 }
 
-// asWritten hands paths with empty or dot segments to their surface, which answers in its
-// own shape. The mux would redirect them, in HTML: an empty id would lose its request.
+// asWritten passes paths with empty or dot segments to their API, which answers errors in its own
+// shape. The mux would redirect them with an HTML page.
 func asWritten(mux *http.ServeMux, surfaces map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path.Clean(r.URL.Path) != strings.TrimSuffix(r.URL.Path, "/") {
@@ -87,8 +87,8 @@ func asWritten(mux *http.ServeMux, surfaces map[string]http.Handler) http.Handle
 	})
 }
 
-// Servers are the addresses in the contracts: production and development where the
-// operator names them, and the local one.
+// Servers are the server URLs in the OpenAPI documents: production and development if configured,
+// and the local one.
 func Servers(c Config) []rest.Server {
 	var out []rest.Server
 	for _, s := range []rest.Server{{URL: c.PublicURL, Description: "production"}, {URL: c.DevelopmentURL, Description: "development"}} {
@@ -102,17 +102,17 @@ func Servers(c Config) []rest.Server {
 func document(contentType string, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
-		_, _ = w.Write(body) // the client may have gone
+		_, _ = w.Write(body) // the client may have disconnected
 	})
 }
 
 func state(w http.ResponseWriter, status int, word string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, "{\"status\":%q}\n", word) // the client may have gone
+	_, _ = fmt.Fprintf(w, "{\"status\":%q}\n", word) // the client may have disconnected
 }
 
-// ready reports whether requests can be served: the database answers, and no stop has begun.
+// ready reports whether requests can be served: the database answers and the process is not stopping.
 func (a *App) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
@@ -126,7 +126,7 @@ func (a *App) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// queueMetrics shows the queue at each scrape.
+// queueMetrics collects queue statistics at each scrape.
 type queueMetrics struct{ queue *queue.Queue }
 
 var (
@@ -156,7 +156,7 @@ func (m queueMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Contract is a surface's OpenAPI document as YAML, made without opening anything.
+// Contract is the OpenAPI document of the agent or the platform API as YAML, without opening a database.
 func Contract(c Config, agent bool) ([]byte, error) {
 	if agent {
 		return agentapi.New(rest.Config{}, Servers(c), agentapi.Deps{}).Contract()

@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// as sends an operation as a person, with a body and the parameters it needs.
+// as sends a request for an operation as a person, with a body and required parameters.
 func (a *attacker) as(op *operation, p *person, path string) answer {
 	a.t.Helper()
 	body := ""
@@ -23,14 +23,14 @@ func (a *attacker) as(op *operation, p *person, path string) answer {
 	return a.do(a.request(op.method, path, p, body))
 }
 
-// withoutID is an error answer's body without what is different each time.
+// withoutID is an error answer's body without its id.
 func withoutID(got answer) string {
 	return string(bytes.ReplaceAll(got.body, []byte(got.header.Get("X-Request-Id")), nil))
 }
 
-// TestStrangersIDIsLikeAMissingOne sends every operation that takes an id one that is
-// another team's, and one that is nobody's: nothing in the answers tells them apart.
-func TestStrangersIDIsLikeAMissingOne(t *testing.T) {
+// TestForeignIDIsLikeAMissingOne sends every operation an id of another team and one that does not
+// exist: the answers are the same.
+func TestForeignIDIsLikeAMissingOne(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +62,7 @@ type pair struct {
 	status          int
 }
 
-// pairs are the places of an operation where an id may stand.
+// pairs are the parameters and fields of an operation that take an id.
 func (a *attacker) pairs(op *operation) (out []pair) {
 	path := a.path(op)
 	for _, p := range op.Parameters {
@@ -85,7 +85,7 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 	return out
 }
 
-func TestStrangersTeamIsLikeAMissingOne(t *testing.T) {
+func TestForeignTeamIsLikeAMissingOne(t *testing.T) {
 	for _, a := range attackers(t, "sqlite") {
 		eve := a.person("eve-"+ids.Random(6), "red", account.Admin)
 		for _, op := range a.doc.operations() {
@@ -115,8 +115,8 @@ func takesKey(op *operation) bool {
 	return false
 }
 
-// takesNobody reports whether an operation can be called without any credentials.
-func takesNobody(op *operation) bool {
+// allowsAnonymous reports whether an operation can be called without any credentials.
+func allowsAnonymous(op *operation) bool {
 	return len(op.Security) == 0 || slices.ContainsFunc(op.Security, func(alternative map[string][]string) bool { return len(alternative) == 0 })
 }
 
@@ -127,8 +127,8 @@ func isInternal(op *operation) bool {
 	return len(op.Security) == 1 && op.Security[0]["internalKey"] != nil
 }
 
-// TestNobodyGetsIn sends every operation without credentials, and with wrong ones.
-func TestNobodyGetsIn(t *testing.T) {
+// TestMissingAndWrongCredentialsAreRefused sends every operation without credentials, and with wrong ones.
+func TestMissingAndWrongCredentialsAreRefused(t *testing.T) {
 	for surface, a := range attackers(t, "sqlite") {
 		paths := map[*operation]string{}
 		for _, op := range a.doc.operations() {
@@ -137,7 +137,7 @@ func TestNobodyGetsIn(t *testing.T) {
 		before := a.state()
 		closed := 0
 		for op, path := range paths {
-			if takesNobody(op) {
+			if allowsAnonymous(op) {
 				continue
 			}
 			closed++
@@ -180,8 +180,8 @@ func TestNobodyGetsIn(t *testing.T) {
 	}
 }
 
-// TestEveryCredentialOpensItsDoor is the other half: the right ones are taken.
-func TestEveryCredentialOpensItsDoor(t *testing.T) {
+// TestValidCredentialsAreAccepted sends every operation with each kind of valid credentials.
+func TestValidCredentialsAreAccepted(t *testing.T) {
 	for _, a := range attackers(t, "sqlite") {
 		for _, op := range a.doc.operations() {
 			r := a.request(op.method, a.path(op), nil, string(encode(t, a.body(op))))

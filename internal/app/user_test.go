@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 )
 
-// TestScannersTakeTheProfile: what scanners of others ask for before they keep a key. They
-// want the status 200, an email, and headers within 4096 bytes.
+// TestScannersTakeTheProfile: third-party scanners read the profile before they store a key. They
+// require status 200, an email, and headers within 4096 bytes.
 func TestScannersTakeTheProfile(t *testing.T) {
 	h := serve(t, "sqlite")
 	ada := h.person("ada", "blue", account.Admin)

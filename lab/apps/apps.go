@@ -1,10 +1,8 @@
-// Package apps is a lab: ten small web applications, each with a known set of weaknesses,
-// and a clean one full of things that only look like weaknesses. They hold what a tester
-// finds against what there is to be found.
+// Package apps is a lab to measure scanners: ten small web applications, each with a known set of
+// weaknesses, and a clean one full of things that only look like weaknesses.
 //
-// Everything in them is made up and harmless: data is in memory, databases cannot be
-// written, files and inner networks are tables, and nothing runs a command. They are
-// meant for a loopback address.
+// All data is fictitious and in memory, databases are read-only, files and internal networks are
+// simulated by tables, and nothing runs a command. They are meant for a loopback address.
 package apps
 
 import (
@@ -18,37 +16,36 @@ import (
 // App is one application of the lab.
 type App struct {
 	Name       string // one word
-	About      string // what it is, in a few words
+	About      string // description
 	Weaknesses []Weakness
 
 	tls     certificate
-	handler func() http.Handler // a fresh one, with its state as it was at first
+	handler func() http.Handler // a new handler in its initial state
 }
 
-// Handler is the application without its network, in its first state.
+// Handler is the application's HTTP handler, in its initial state.
 func (a App) Handler() http.Handler { return a.handler() }
 
-// Weakness is one thing that is truly wrong with an application.
+// Weakness is one real weakness of an application.
 type Weakness struct {
 	ID    string   `json:"id"`    // APP-WHAT, stable
 	CWE   string   `json:"cwe"`   // its class, such as CWE-79
-	Also  []string `json:"also"`  // classes that it may be called by as well
-	Path  string   `json:"path"`  // where it shows; with a star at the end all beneath; "" for the whole application
-	Param string   `json:"param"` // of the query or the body; "" when it is none
+	Also  []string `json:"also"`  // other acceptable classes
+	Path  string   `json:"path"`  // of the weakness; /x/* is everything below /x/; "" is the whole application
+	Param string   `json:"param"` // in the query or the body; "" if none
 	Title string   `json:"title"`
-	Words string   `json:"words"` // a regular expression, without case, for titles of findings that name no class
+	Words string   `json:"words"` // case-insensitive regular expression for titles of findings without a class
 }
 
-// Finding is what a tester says, as far as it tells whether it is right.
+// Finding is a reported finding, with the fields that decide whether it is right.
 type Finding struct {
-	URL   string   // where it shows
-	CWEs  []string // its classes; none when the tester names none
+	URL   string   // location
+	CWEs  []string // its classes, if any
 	Title string
 }
 
-// Is says whether a finding is about this weakness: at its place and, where the query of
-// the finding's URL names parameters, with its own among them; of its class or, when the
-// finding has none, in its words.
+// Is reports whether a finding is about this weakness: its path matches, its query (if it has one)
+// includes Param, and its class matches or, when the finding has no class, its title matches Words.
 func (w Weakness) Is(f Finding) bool {
 	u, err := url.Parse(f.URL)
 	if err != nil || !w.at(u.Path) {
@@ -77,7 +74,7 @@ func All() []App {
 	return []App{shop(), notes(), backoffice(), cms(), files(), images(), desk(), ops(), legacy(), forecast(), clean()}
 }
 
-// The weaknesses that several applications have.
+// Weaknesses of several applications.
 
 func noHeaders(app string) Weakness {
 	return Weakness{
@@ -87,5 +84,5 @@ func noHeaders(app string) Weakness {
 }
 
 func plainPassword(app, path string) Weakness {
-	return Weakness{ID: app + "-plain-password", CWE: "CWE-319", Path: path, Title: "A password is asked for over plain HTTP", Words: `plain|unencrypted|cleartext|over http\b|without (tls|https)`}
+	return Weakness{ID: app + "-plain-password", CWE: "CWE-319", Path: path, Title: "A password form is served over plain HTTP", Words: `plain|unencrypted|cleartext|over http\b|without (tls|https)`}
 }

@@ -11,7 +11,7 @@ func backoffice() App {
 	return App{
 		Name: "backoffice", About: "the administration of a web shop, on a Java framework", handler: newBackoffice,
 		Weaknesses: []Weakness{
-			{ID: "backoffice-default-login", CWE: "CWE-1392", Also: []string{"CWE-521", "CWE-798", "CWE-1393"}, Path: "/login", Title: "The maker's password still works", Words: `default (cred|pass|login)|weak pass|admin.?admin`},
+			{ID: "backoffice-default-login", CWE: "CWE-1392", Also: []string{"CWE-521", "CWE-798", "CWE-1393"}, Path: "/login", Title: "The default password works", Words: `default (cred|pass|login)|weak pass|admin.?admin`},
 			{ID: "backoffice-export", CWE: "CWE-306", Also: []string{"CWE-425", "CWE-862", "CWE-284", "CWE-200"}, Path: "/admin/export.csv", Title: "The customers can be exported without a login", Words: `export|unauth|without (a )?(log|auth)|csv|exposed`},
 			{ID: "backoffice-actuator", CWE: "CWE-215", Also: []string{"CWE-200", "CWE-497"}, Path: "/actuator", Title: "The index of the management endpoints is public, with a heap dump", Words: `actuator|heap ?dump|management endpoint`},
 			{ID: "backoffice-environment", CWE: "CWE-215", Also: []string{"CWE-200", "CWE-497"}, Path: "/actuator/env", Title: "The environment of the application is public", Words: `actuator|environment`},

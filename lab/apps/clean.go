@@ -10,14 +10,13 @@ import (
 	"strings"
 )
 
-// clean has nothing that is wrong, and much that looks like it: it answers every path
-// with success, quotes the errors of others, says back what it is told, redirects, and
-// asks for passwords.
+// clean has no weaknesses, but much that looks like one: it answers every path with 200, quotes error
+// messages, echoes input, redirects, and has password forms.
 func clean() App {
-	return App{Name: "clean", About: "a magazine on security that does it right, and looks as if it did not", handler: newClean, tls: sound}
+	return App{Name: "clean", About: "a security magazine that is safe but looks vulnerable", handler: newClean, tls: sound}
 }
 
-// quoted is what articles of the magazine show their readers.
+// quoted are error messages and file contents that articles quote.
 const quoted = `You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near ''' at line 1
 SQL logic error: unrecognized token: "'" (1)
 SQLITE_ERROR: near "x": syntax error

@@ -22,7 +22,7 @@ func files() App {
 	}
 }
 
-// fileTree stands for the disk of the file server.
+// fileTree simulates the disk of the file server.
 func fileTree() map[string]string {
 	return map[string]string{
 		"/srv/share/price-list.txt": "Rope, 10 m: 12.00\n",

@@ -57,17 +57,17 @@ ValueError: invalid literal for int() with base 10: `+html.EscapeString(strconv.
 	return mux
 }
 
-// render evaluates products of whole numbers between double braces, and nothing else.
+// render evaluates only products of integers in double braces.
 func render(template string) string {
 	return regexp.MustCompile(`\{\{\s*(\d{1,6})\s*\*\s*(\d{1,6})\s*\}\}`).ReplaceAllStringFunc(template, func(expression string) string {
 		a, b, _ := strings.Cut(strings.Trim(expression, "{} "), "*")
-		x, _ := strconv.Atoi(strings.TrimSpace(a)) // digits, as the expression above says
+		x, _ := strconv.Atoi(strings.TrimSpace(a)) // digits, by the regular expression
 		y, _ := strconv.Atoi(strings.TrimSpace(b))
 		return strconv.Itoa(x * y)
 	})
 }
 
-// shell stands for a shell that knows two commands: probe and echo.
+// shell simulates a shell with two commands: probe and echo.
 func shell(line string) string {
 	var out strings.Builder
 	for command := range strings.SplitSeq(line, ";") {

@@ -29,8 +29,8 @@ func images() App {
 	}
 }
 
-// inner is the network that the service can reach: itself on the loopback address, and a
-// status page that only it should see. All else refuses connections.
+// inner simulates the network that the service can reach: itself on the loopback address, and an
+// internal status page. All other addresses refuse connections.
 type inner struct{ own http.Handler }
 
 func (n *inner) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -78,7 +78,7 @@ func newImages() http.Handler {
 		answer(w, http.StatusOK, "application/octet-stream", got)
 	})
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, r *http.Request) {
-		if _, err := fetch(r, client, r.FormValue("callback")); err == nil { // whoever asks is not told
+		if _, err := fetch(r, client, r.FormValue("callback")); err == nil { // the error is not shown to the client
 			answered.Add(1)
 		}
 		answer(w, http.StatusAccepted, "text/plain; charset=utf-8", "accepted\n")
@@ -107,7 +107,7 @@ func newImages() http.Handler {
 	return guarded(mux)
 }
 
-// maxFetched bounds what one fetch brings, in bytes.
+// maxFetched is the maximum size of a fetched response, in bytes.
 const maxFetched = 1 << 16
 
 func fetch(r *http.Request, client *http.Client, address string) (string, error) {
@@ -119,7 +119,7 @@ func fetch(r *http.Request, client *http.Client, address string) (string, error)
 		return "", err
 	}
 	if via := r.Header.Get("Via"); via != "" {
-		req.Header.Set("Via", via) // a fetch within a fetch goes nowhere
+		req.Header.Set("Via", via) // prevents nested fetches
 	}
 	resp, err := client.Do(req) //nolint:gosec // this is the weakness; its transport dials nothing
 	if err != nil {

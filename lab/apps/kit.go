@@ -7,30 +7,30 @@ import (
 	"net/http"
 )
 
-// answer sends a body as what it is.
+// answer sends a response.
 func answer(w http.ResponseWriter, status int, mediaType, body string) {
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) //nolint:gosec // this is the weakness of many; the client may have gone
+	_, _ = io.WriteString(w, body) //nolint:gosec // an intended weakness of many applications; the client may have disconnected
 }
 
-// page sends a page with a body that is HTML already.
+// page sends an HTML page; body is HTML.
 func page(w http.ResponseWriter, status int, title, body string) {
 	answer(w, status, "text/html; charset=utf-8", fmt.Sprintf(
 		"<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>%s</title></head>\n<body>\n%s\n</body>\n</html>\n", html.EscapeString(title), body))
 }
 
-// text is a handler that always says the same.
+// text is a handler with a constant response.
 func text(mediaType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, mediaType, body) }
 }
 
-// view is a handler that always shows the same page.
+// view is a handler with a constant page.
 func view(title, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { page(w, http.StatusOK, title, body) }
 }
 
-// guarded gives every answer the headers that protect a page.
+// guarded adds security headers to every response.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -43,6 +43,6 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// loginForm asks for a name and a password.
+// loginForm is a form for a name and a password.
 const loginForm = `<form method="post" action="/login"><label>Name <input name="user"></label>` +
 	`<label>Password <input name="password" type="password"></label><button>Log in</button></form>`

@@ -82,7 +82,7 @@ func reply(w http.ResponseWriter, status int, doc any) {
 	answer(w, status, "application/json", string(body))
 }
 
-// credentials is what login and register take.
+// credentials is the body of login and register.
 type credentials struct{ User, Password, Role string }
 
 func readCredentials(w http.ResponseWriter, r *http.Request) (c credentials, ok bool) {
@@ -111,7 +111,7 @@ func (b *board) login(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// maxUsers bounds what a tester can make the API remember.
+// maxUsers limits the memory of the API.
 const maxUsers = 1000
 
 func (b *board) register(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func (b *board) register(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusCreated, map[string]string{"token": token(c.User)})
 }
 
-// withUser lets in who has a token.
+// withUser requires a token.
 func (b *board) withUser(next func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
@@ -159,7 +159,7 @@ func signature(signed string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// bearer is whom a token names. It believes the token's own word on how it is signed.
+// bearer is the user of a token. It trusts the token's own alg header: the weakness.
 func bearer(jwt string) string {
 	parts := strings.Split(jwt, ".")
 	if len(parts) != 3 {

@@ -18,23 +18,23 @@ import (
 	"time"
 )
 
-// certificate is how an application is reached.
+// certificate is the transport of an application.
 type certificate int
 
 const (
 	plain   certificate = iota // HTTP
-	sound                      // HTTPS, with nothing to complain about
-	expired                    // HTTPS of old: a self-signed certificate past its last day, TLS 1.1 at most
+	sound                      // HTTPS without weaknesses
+	expired                    // HTTPS with an expired self-signed certificate and TLS 1.1 at most
 )
 
 // Server is an application on a free port of 127.0.0.1.
 type Server struct {
 	URL      string
-	Requests func() int64 // that came in so far
-	Close    func()       // returns when it no longer answers
+	Requests func() int64 // received so far
+	Close    func()       // stops it and waits
 }
 
-// Serve starts the application in its first state. It serves until ctx ends or it is closed.
+// Serve starts the application in its initial state. It serves until ctx ends or it is closed.
 func (a App) Serve(ctx context.Context) (*Server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,7 +44,7 @@ func (a App) Serve(ctx context.Context) (*Server, error) {
 	if a.tls != plain {
 		config, err := a.tls.config()
 		if err != nil {
-			_ = listener.Close() // the first error says more
+			_ = listener.Close() // the first error is more useful
 			return nil, fmt.Errorf("apps: %w", err)
 		}
 		listener, scheme = tls.NewListener(listener, config), "https"
@@ -52,7 +52,7 @@ func (a App) Serve(ctx context.Context) (*Server, error) {
 	var requests atomic.Int64
 	handler := a.handler()
 	srv := &http.Server{
-		ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0), // handshakes that a test breaks off
+		ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0), // aborted handshakes are not logged
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests.Add(1)
 			handler.ServeHTTP(w, r)
@@ -74,7 +74,7 @@ func (a App) Serve(ctx context.Context) (*Server, error) {
 	}, nil
 }
 
-// config is the server's side of TLS for 127.0.0.1.
+// config is the TLS configuration for 127.0.0.1.
 func (c certificate) config() (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -28,13 +28,13 @@ func shop() App {
 
 type store struct{ db *sql.DB }
 
-// newShop is a shop whose database can be read in any way, and not written.
+// newShop is a shop with a read-only database.
 func newShop() http.Handler {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		panic("apps: " + err.Error()) // the name of the driver is a constant
 	}
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	db.SetMaxOpenConns(1) // each connection would have its own in-memory database
 	for _, statement := range []string{
 		"CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT, price REAL)",
 		"INSERT INTO products (name, price) VALUES ('Two-person tent', 189), ('Camping stove', 39.5), ('Head torch', 24), ('Rain jacket', 99)",
@@ -86,7 +86,7 @@ func (s store) search(w http.ResponseWriter, r *http.Request) {
 	page(w, http.StatusOK, "Search", "<h1>Results for "+q+"</h1><ul>"+list.String()+"</ul>")
 }
 
-// item says the same to an error of the database as to a number that there is not.
+// item answers database errors like missing items, so that the injection is blind.
 func (s store) item(w http.ResponseWriter, r *http.Request) {
 	var name string
 	var price float64

@@ -1,5 +1,5 @@
 // Package weaksite is a small company web site with deliberate weaknesses, for the demo
-// and for tests. It serves made-up data only, and is meant for a loopback address.
+// and for tests. It serves fictitious data only, and is meant for a loopback address.
 package weaksite
 
 import (
@@ -35,14 +35,13 @@ const (
 	Version    Kind = "version"
 )
 
-// Weakness is one thing that is truly wrong with the site.
+// Weakness is one real weakness of the site.
 type Weakness struct {
-	Path string // where it shows
+	Path string // its location
 	Kind Kind
 }
 
-// Weaknesses lists everything that is truly wrong with the site: what a scan reports
-// beyond it is false.
+// Weaknesses lists all real weaknesses of the site; any other finding is false.
 func Weaknesses() []Weakness {
 	return []Weakness{
 		{"/.git/HEAD", VCS},
@@ -59,14 +58,14 @@ func Weaknesses() []Weakness {
 	}
 }
 
-// server is the banner that gives the version away; the status page agrees with it.
+// server is the Server header that discloses the version; the status page has the same.
 const server = "Apache/2.4.41 (Ubuntu)"
 
 //go:embed pages
 var pages embed.FS
 
 // New is the site. Equal seeds serve equal bytes; different seeds differ in the values
-// of cookies, keys and commit ids, never in what is wrong.
+// of cookies and keys, never in the weaknesses.
 func New(seed uint64) http.Handler {
 	s := site{fake: func(label string, n int) string { return fake(seed, label, n) }}
 	mux := http.NewServeMux()
@@ -90,7 +89,7 @@ func New(seed uint64) http.Handler {
 }
 
 // Wall is a site that answers every path with 200 and the same page, as sites behind a
-// catch-all do. Nothing on it is worth a finding about a file or a panel.
+// catch-all do. Findings about files or panels on it are false.
 func Wall() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page("home")(w, r)
@@ -98,7 +97,7 @@ func Wall() http.Handler {
 }
 
 // Start serves New(1) on a free port of 127.0.0.1 until ctx ends or stop is called. stop
-// returns once the site no longer answers; it may be called more than once.
+// waits until the site has stopped; it may be called more than once.
 func Start(ctx context.Context) (url string, stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,13 +118,13 @@ func Start(ctx context.Context) (url string, stop func(), err error) {
 	return "http://" + listener.Addr().String(), stop, nil
 }
 
-// site makes the contents that depend on the seed.
+// site generates the contents that depend on the seed.
 type site struct {
 	fake func(label string, n int) string
 }
 
-// careless adds what is wrong with every answer: the banner, the cookie without flags,
-// and the permission for any origin to read with credentials.
+// careless adds the weaknesses of every response: the version header, a cookie without flags, and CORS
+// with credentials for any origin.
 func (s site) careless(next http.Handler) http.Handler {
 	cookie := "session=" + s.fake("session", 32) + "; Path=/"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +156,7 @@ func text(mediaType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = io.WriteString(w, body) // the client may have gone
+		_, _ = io.WriteString(w, body) // the client may have disconnected
 	}
 }
 
@@ -167,7 +166,7 @@ func refuse(status int, title, words string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=iso-8859-1")
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body) // the client may have gone
+		_, _ = io.WriteString(w, body) // the client may have disconnected
 	}
 }
 

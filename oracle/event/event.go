@@ -1,5 +1,5 @@
-// Package event holds what both programs say about a target in one shape that can be
-// compared: what matched, where, and what was extracted.
+// Package event has the findings of both programs in one comparable format: what matched, where, and
+// what was extracted.
 package event
 
 import (
@@ -37,7 +37,7 @@ func (s Set) Add(e Event) {
 	s[e.Key()] = e
 }
 
-// SetOf makes a set.
+// SetOf is the set of events.
 func SetOf(events []Event) Set {
 	s := Set{}
 	for _, e := range events {
@@ -46,7 +46,7 @@ func SetOf(events []Event) Set {
 	return s
 }
 
-// Minus is what s has and other has not, in order.
+// Minus is what is in s but not in other, sorted.
 func (s Set) Minus(other Set) (rest []Event) {
 	for key, e := range s {
 		if _, both := other[key]; !both {

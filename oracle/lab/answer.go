@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Answer is what one request of a template should be answered with. Texts may hold
-// placeholders; they are filled when the answer is sent.
+// Answer is the answer to one request of a template. Placeholders in its texts are replaced when it is
+// sent.
 type Answer struct {
 	Status  int // 0: not said
 	Headers []pair
@@ -58,7 +58,7 @@ func (a *Answer) header(name string) (string, bool) {
 	return "", false
 }
 
-// setHeader makes the header hold text too. It is false for names that frame the message.
+// setHeader adds text to a header. It returns false for headers that frame the message.
 func (a *Answer) setHeader(name, text string) bool {
 	switch strings.ToLower(name) {
 	case "content-length", "transfer-encoding", "connection", "content-encoding":
@@ -116,7 +116,7 @@ func isToken(s string) bool {
 	})
 }
 
-// contains says whether the body surely holds text.
+// contains reports whether the body certainly contains text.
 func (a *Answer) contains(text string) bool {
 	if a.Exact != nil {
 		return strings.Contains(*a.Exact, text)
@@ -154,8 +154,8 @@ func (a *Answer) body() string {
 	return text
 }
 
-// document is the JSON document with the pieces as further members or, where that
-// cannot be, behind it.
+// document is the JSON document with the pieces as further members or, where that is impossible, after
+// it.
 func (a *Answer) document() string {
 	text, err := json.Marshal(a.JSON)
 	if err != nil {
@@ -199,7 +199,7 @@ func asMember(piece string, i int) (string, bool) {
 	return "", false
 }
 
-// merge makes one answer of all that one request should be answered with.
+// merge combines the answers to one request.
 func merge(answers []Answer) Answer {
 	m := answers[0].clone()
 	for _, a := range answers[1:] {

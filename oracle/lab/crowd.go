@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Crowd is one site for many templates. Where several ask the same, one of them is
-// given its answer; which one changes from round to round.
+// Crowd is one site for many templates. When several send the same request, one of them gets its
+// answer; which one depends on the round.
 type Crowd struct {
 	sites []*Site
 	round int
@@ -16,7 +16,7 @@ type Crowd struct {
 	known map[string][]*Site // by request
 }
 
-// NewCrowd makes a crowd of positive sites.
+// NewCrowd combines the positive sites of templates.
 func NewCrowd(templates []*Template, round int) *Crowd {
 	c := &Crowd{round: round, known: map[string][]*Site{}}
 	for _, t := range templates {
@@ -25,15 +25,15 @@ func NewCrowd(templates []*Template, round int) *Crowd {
 	return c
 }
 
-// Reset forgets what requests told.
+// Reset forgets values from earlier requests.
 func (c *Crowd) Reset() {
 	for _, s := range c.sites {
 		s.Reset()
 	}
 }
 
-// site is whose answer a request gets: among the templates that send just this request,
-// the one that the round's dice name.
+// site is the site that answers a request: of the templates that send this request, the one that the
+// round's random numbers select.
 func (c *Crowd) site(method, target, body string) *Site {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +55,8 @@ func (c *Crowd) site(method, target, body string) *Site {
 	return claimants[int(dice.Sum32()&0xffff)%len(claimants)]
 }
 
-// sends says whether the template has a request with this method and target. Targets
-// that are nothing but placeholders match everything and do not count.
+// sends reports whether the template has a request with this method and target. Targets
+// that consist of placeholders only match everything and do not count.
 func (s *Site) sends(method, target string) bool {
 	plain := unescaped(target)
 	for _, r := range s.routes {

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/go-version"
 )
 
-// expression makes the expression come out as want.
+// expression makes the expression evaluate to want.
 func (s *solver) expression(n *node, want bool) bool {
 	switch n.kind {
 	case "bool":
@@ -31,8 +31,7 @@ func (s *solver) expression(n *node, want bool) bool {
 	return false
 }
 
-// source is the part of an answer that an expression's text comes from, if it comes from
-// one in a way that keeps what is put in.
+// source is the part of an answer that an expression reads, if it does not alter the text.
 func source(n *node) (part string, number int, ok bool) {
 	switch {
 	case n.kind == "name":
@@ -146,8 +145,7 @@ func dotted(segments []int) string {
 	return strings.Join(parts, ".")
 }
 
-// opposite and mirrored say what an operator becomes when it must be false, and when
-// its sides change places.
+// opposite and mirrored are the operators for a negated comparison and for swapped sides.
 var opposite = map[string]string{"==": "!=", "!=": "==", ">": "<=", "<": ">=", ">=": "<", "<=": ">", "=~": "!~", "!~": "=~", "in": "notin"}
 var mirrored = map[string]string{"==": "==", "!=": "!=", ">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
@@ -229,7 +227,7 @@ func (s *solver) number(left *node, op string, value float64) bool {
 	return true
 }
 
-// maxDelay is the longest that an answer waits.
+// maxDelay is the maximum delay of an answer.
 const maxDelay = 12 * time.Second
 
 func (s *solver) length(number int, op string, n int) bool {

@@ -9,9 +9,8 @@ import (
 
 var numberedName = regexp.MustCompile(`\b([a-zA-Z_]+)_(\d+)\b`)
 
-// extractor puts something into the answers that the extractor finds.
-// An extractor without a number feeds on every answer; one that shows what the steps
-// before it led to, on the last.
+// extractor adds a value to the answers that the extractor finds. An internal extractor without a number
+// finds one in every answer; a visible one after several requests only in the last.
 func (s *solver) extractor(x *Extractor) bool {
 	counted := s.counted
 	s.counted = s.steps && !x.Internal
@@ -62,7 +61,7 @@ func (s *solver) extractor(x *Extractor) bool {
 	return true
 }
 
-// isHeader tells names of headers from names of cookies, which kval reads alike.
+// isHeader distinguishes names of headers from names of cookies, which kval treats alike.
 func isHeader(name string) bool {
 	return strings.Contains(name, "-") || slices.Contains([]string{"Server", "Location", "Link", "Allow", "Date", "Via", "Refresh"}, name)
 }

@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// maxRepeat bounds what a counted repetition makes.
+// maxRepeat limits counted repetitions.
 const maxRepeat = 2000
 
-// matching makes a text that pattern matches, or "" and false. The variant picks other
-// branches of alternations and repetitions. When group is above 0 and value is not empty,
+// matching generates a text that pattern matches, or "" and false. The variant selects other branches
+// of alternations and repetitions. When group is above 0 and value is not empty,
 // the group's text is value.
 func matching(pattern string, variant, group int, value string) (string, bool) {
 	re, err := regexp.Compile(pattern)
@@ -84,8 +84,7 @@ func (g *generator) write(re *syntax.Regexp) {
 	}
 }
 
-// friendly are the characters that a class is asked for first: those that harm no
-// surroundings.
+// friendly are the preferred characters of a class: they need no escaping.
 const friendly = "a1bA2_- ./x9Z"
 
 // pick chooses a character of the class, given as pairs of bounds.

@@ -18,7 +18,7 @@ import (
 	"github.com/projectdiscovery/nuclei/v3/pkg/protocols/common/expressions"
 )
 
-// patience is how long a connection may say nothing in the middle of a request.
+// patience is the read timeout within a request.
 const patience = 2 * time.Second
 
 // Serve answers connections until the listener is closed.
@@ -88,7 +88,7 @@ func connection(conn net.Conn, answer func(method, target, head, body string) []
 	}
 }
 
-// request reads one request, as well as it goes.
+// request reads one request, tolerating malformed ones.
 func request(in *bufio.Reader) (method, target, head, body string) {
 	line, _ := in.ReadString('\n')
 	for line == "\r\n" || line == "\n" {
@@ -185,8 +185,8 @@ func (s *Site) wire(a *Answer, method, host string) []byte {
 	return out.Bytes()
 }
 
-// values is what placeholders in answers stand for: the host's own variables, the
-// template's, and above them what requests have told.
+// values are the values of placeholders in answers: the host's variables, the template's, and values
+// from requests, which take precedence.
 func (s *Site) values(host string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()

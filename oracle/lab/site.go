@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Kind says how a site answers the requests of its template.
+// Kind is how a site answers the requests of its template.
 type Kind string
 
 // The kinds of sites.
@@ -23,8 +23,8 @@ const (
 // Kinds are all kinds of sites.
 func Kinds() []Kind { return []Kind{Positive, Second, Near, Nothing} }
 
-// Site answers the requests of one template. It keeps what it learns from requests
-// (random texts, payloads) since answers may have to repeat it.
+// Site answers the requests of one template. It remembers values from requests (random texts, payloads)
+// because answers may have to repeat them.
 type Site struct {
 	Template *Template
 	Kind     Kind
@@ -36,7 +36,7 @@ type Site struct {
 	seen []string
 }
 
-// maxSeen is how many requests a site remembers.
+// maxSeen is the number of requests that a site remembers.
 const maxSeen = 60
 
 // route is one request of the template with its answer.
@@ -49,7 +49,7 @@ type route struct {
 	answer       Answer
 }
 
-// NewSite makes a site for the template. Without a template every answer is 404.
+// NewSite is a site for the template. Without a template every answer is 404.
 func NewSite(t *Template, kind Kind) *Site {
 	s := &Site{Template: t, Kind: kind, Solved: kind != Nothing && kind != Near}
 	if kind == Nothing {
@@ -92,8 +92,8 @@ func NewSite(t *Template, kind Kind) *Site {
 	return s
 }
 
-// Reset forgets what was learnt, before another program asks. It returns the requests
-// that came, as far as they are remembered: method, target, status and body.
+// Reset forgets learnt values before the next program runs. It returns the remembered requests:
+// method, target, status and body.
 func (s *Site) Reset() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +161,8 @@ func compile(text string, anchored bool) *pattern {
 	return p
 }
 
-// unescaped decodes percent signs where they are followed by a number, and drops what
-// programs write in different ways: a plus for a blank, and empty ends of queries.
+// unescaped decodes valid percent escapes, and normalises what programs write differently: a plus for
+// a space, and empty ends of queries.
 func unescaped(s string) string {
 	s = percent.ReplaceAllStringFunc(s, func(hex string) string {
 		n, _ := strconv.ParseUint(hex[1:], 16, 8)
@@ -180,7 +180,7 @@ func file(target string) string {
 	return name
 }
 
-// learn finds the pattern in text and keeps what its placeholders stand for.
+// learn finds the pattern in text and stores the values of its placeholders.
 func (p *pattern) learn(text string, into map[string]any) bool {
 	m := p.re.FindStringSubmatch(text)
 	for i, name := range p.names {
@@ -191,8 +191,7 @@ func (p *pattern) learn(text string, into map[string]any) bool {
 	return m != nil
 }
 
-// Answer is what the site says to a request. ok is false when no request of the
-// template looks like it.
+// Answer is the answer to a request. ok is false when no request of the template looks like it.
 func (s *Site) Answer(method, target, head, body string) (a Answer, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// solver works out the answers for the requests of one block.
+// solver derives the answers for the requests of one block.
 type solver struct {
 	answers []Answer
 	values  map[string]string // what named extractors must find
@@ -20,9 +20,9 @@ type solver struct {
 	steps   bool // the block has internal extractors: its requests follow from each other
 }
 
-// solve makes an answer for every entry of the block that satisfies its matchers and
-// feeds its extractors. ok is false when some matcher cannot be satisfied by any answer
-// that the lab can think of. omit leaves out one need of needs.
+// solve derives an answer for every entry of the block that satisfies its matchers and has values for
+// its extractors. ok is false when the lab cannot satisfy a matcher. omit is the index of one
+// requirement to leave out; needs is the number of requirements.
 func solve(t *Template, b *Block, entries, variant, omit int) (answers []Answer, needs int, ok bool) {
 	s := &solver{answers: make([]Answer, entries), values: map[string]string{}, variant: variant, omit: omit}
 	s.counted = numbered(b)
@@ -65,7 +65,7 @@ func (s *solver) matchers(b *Block) bool {
 	return solved > 0 || len(b.Matchers) == 0
 }
 
-// try does f and undoes it when it fails.
+// try calls f and undoes its changes when it fails.
 func (s *solver) try(f func() bool) bool {
 	saved := make([]Answer, len(s.answers))
 	for i := range s.answers {
@@ -78,14 +78,14 @@ func (s *solver) try(f func() bool) bool {
 	return false
 }
 
-// need counts a need and says whether it is the one to leave out.
+// need counts a requirement and reports whether it is the one to leave out.
 func (s *solver) need() bool {
 	s.needs++
 	return s.needs == s.omit
 }
 
-// on applies f to the answers that a part with this number speaks of. Where numbers are
-// used, the part without a number is the last answer's.
+// on applies f to the answers that a part with this number refers to. If the block uses numbers, a part
+// without a number refers to the last answer.
 func (s *solver) on(number int, f func(*Answer) bool) bool {
 	if number > len(s.answers) || len(s.answers) == 0 {
 		return false
@@ -184,7 +184,7 @@ func (s *solver) status(number int, allowed []int, want bool) bool {
 	})
 }
 
-// hold makes a part hold text, or not.
+// hold makes a part contain text, or not.
 func (s *solver) hold(part string, number int, text string, want bool) bool {
 	if !want {
 		return s.on(number, func(a *Answer) bool { a.avoid = append(a.avoid, text); return part != "body" || !a.contains(text) })
@@ -219,7 +219,7 @@ func (s *solver) regex(part string, number int, pattern string, want bool) bool 
 	return s.place(part, number, pattern, text)
 }
 
-// place puts text that matches pattern where the pattern's anchors want it.
+// place puts text that matches pattern where the pattern's anchors require it.
 func (s *solver) place(part string, number int, pattern, text string) bool {
 	if part != "body" || strings.HasPrefix(pattern, "(?m") {
 		return s.hold(part, number, text, true)
@@ -262,7 +262,7 @@ func splitPart(part string) (string, int) {
 	return part, 0
 }
 
-// headerOf is the header that a variable such as content_type stands for.
+// headerOf is the header of a variable such as content_type.
 func headerOf(part string) string {
 	special := map[string]string{"x_xss_protection": "X-XSS-Protection", "www_authenticate": "WWW-Authenticate", "etag": "ETag"}
 	if name, ok := special[part]; ok {
@@ -277,7 +277,7 @@ func headerOf(part string) string {
 	return strings.Join(words, "-")
 }
 
-// delay is how much longer than asked for an answer takes.
+// delay is added to the required delay of an answer.
 const delay = 300 * time.Millisecond
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,9 +1,8 @@
-// Package lab makes web servers on which templates fire. From the matchers and
-// extractors of a template it works out what an answer must look like to satisfy them,
-// and serves such answers on loopback: whole ones, others that satisfy them in another
-// way, near misses and plain refusals.
+// Package lab generates web servers on which templates match. From the matchers and extractors of a
+// template it derives an answer that satisfies them, and serves on loopback: that answer, one that
+// satisfies them by other alternatives, one that misses one requirement, and a plain 404.
 //
-// It reads templates by itself and knows nothing of the two programs that are compared.
+// It parses templates itself and shares no code with the two compared programs.
 package lab
 
 import (
@@ -15,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Template is what the lab needs to know of a template.
+// Template is the part of a template that the lab needs.
 type Template struct {
 	ID            string `yaml:"id"`
 	Path          string `yaml:"-"` // of the file
@@ -70,7 +69,7 @@ type Extractor struct {
 	Regex, Kval, JSON, XPath, DSL list
 }
 
-// list is a list of texts; a single text stands for a list of one.
+// list is a list of texts; a single text is a list of one.
 type list []string
 
 // UnmarshalYAML reads a scalar or a sequence of scalars.
@@ -100,8 +99,8 @@ func (o *ordered) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Read reads one template file. The error says why the lab cannot serve the template:
-// it is none, has no HTTP request, needs another protocol or no target.
+// Read reads one template file. The error says why the lab cannot serve it: it is invalid, has no HTTP
+// request, or needs another protocol or no target.
 func Read(path string) (*Template, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -136,7 +135,7 @@ func Read(path string) (*Template, error) {
 	return t, nil
 }
 
-// entry is one request of a block as the template writes it.
+// entry is one request of a block as written in the template.
 type entry struct {
 	method, target string // the request target with markers; "" at the front: the root of the host
 	headers        string
@@ -197,8 +196,7 @@ func relative(target string) string {
 	return target
 }
 
-// names are the names that the template itself gives a value, or its user, or the
-// program that runs it.
+// names are the variables that the template, its user or the program defines.
 func (t *Template) names() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range []string{"body", "header", "all_headers", "response", "raw", "host", "Host", "ip", "duration", "status_code",
@@ -221,8 +219,8 @@ func (t *Template) names() map[string]bool {
 	return all
 }
 
-// Input is what the user must give a template on the command line: names that it uses
-// for credentials and does not define.
+// Input are the variables for credentials that the template uses and does not define: the user must
+// give them on the command line.
 func (t *Template) Input() []string {
 	known := t.names()
 	var text strings.Builder
@@ -238,7 +236,7 @@ func (t *Template) Input() []string {
 	return input
 }
 
-// Named says whether the template must be given a host by name, not by address.
+// Named reports whether the template needs a host name instead of an address.
 func (t *Template) Named() bool {
 	for _, b := range t.Blocks {
 		for _, m := range b.Matchers {
@@ -250,7 +248,7 @@ func (t *Template) Named() bool {
 	return false
 }
 
-// Tagged says whether the template has the tag.
+// Tagged reports whether the template has the tag.
 func (t *Template) Tagged(tag string) bool {
 	for _, tags := range t.Info.Tags {
 		for one := range strings.SplitSeq(tags, ",") {

@@ -1,5 +1,5 @@
-// Package original runs single templates with nuclei's own code, in this process: one
-// start serves thousands of templates, each on targets of its own.
+// Package original runs single templates with nuclei's own code in this process, so that nuclei starts
+// only once for thousands of templates.
 package original
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/vedette-sec/vedette/oracle/event"
 )
 
-// Engine is nuclei, started.
+// Engine is an initialised nuclei.
 type Engine struct {
 	engine *nuclei.NucleiEngine
 	sink   *sink
 }
 
-// New starts nuclei for templates below folder: gently, without out-of-band server,
-// update check or memory of failing hosts.
+// New initialises nuclei for templates below folder, without out-of-band server, update check and
+// memory of failing hosts.
 func New(ctx context.Context, folder string) (*Engine, error) {
 	gologger.DefaultLogger.SetMaxLevel(levels.LevelSilent)
 	config.DefaultConfig.SetTemplatesDir(folder)
@@ -93,7 +93,7 @@ func (e *Engine) Run(ctx context.Context, t Template, target string) (event.Set,
 	return e.sink.take(t.Path, target), err
 }
 
-// sink is where nuclei writes its results.
+// sink collects nuclei's results.
 type sink struct {
 	mu     sync.Mutex
 	events map[string]event.Set // by template and target
@@ -113,7 +113,7 @@ func (s *sink) take(path, target string) event.Set {
 	return set
 }
 
-// Write takes one result.
+// Write stores one result.
 func (s *sink) Write(r *output.ResultEvent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

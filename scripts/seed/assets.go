@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// seedAssets has one run of one enumeration see assets, as workers hand them on: some
-// hundred in a transaction. The enumeration's id is "seed".
+// seedAssets stores the assets of one run of one enumeration, in batches as workers do. The
+// enumeration's id is "seed".
 func seedAssets(ctx context.Context, d *db.DB, teamID string, total int) error {
 	assets := asset.New(d, nil, nil, nil)
 	at := time.Now().UTC()
@@ -42,7 +42,7 @@ func seedAssets(ctx context.Context, d *db.DB, teamID string, total int) error {
 }
 
 // seenAsset is the i-th of many assets: four ports a host, a thousand domains, some hundred
-// technologies, titles of which half are their own.
+// technologies, half of the titles unique.
 func seenAsset(i int) discover.Asset {
 	n := i / 4
 	a := discover.Asset{

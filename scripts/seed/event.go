@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// How many different there are of each, for 1,000,000 findings.
+// Numbers of distinct values, for 1,000,000 findings.
 const (
 	domains   = 500
 	hosts     = 20_000
@@ -26,13 +26,13 @@ var (
 	ports      = []string{"443", "443", "443", "80", "80", "8080", "8443", "3000", "9200", "22"}
 )
 
-// event is the i-th of many different events; some 1.2 KB. Few hosts and templates have
-// many of them, and many have few.
+// event is the i-th of many different events, about 1.2 KB each. Few hosts and templates have many of
+// them, and many have few.
 func event(i int, at time.Time) engine.Event {
 	r := rand.New(rand.NewPCG(uint64(i), 7))
 	host := few(r, hosts)
 	template := few(r, templates)
-	t := rand.New(rand.NewPCG(uint64(template), 11)) // what is the same for each finding of the template
+	t := rand.New(rand.NewPCG(uint64(template), 11)) // values that all findings of the template share
 	folder, severity := folders[t.IntN(len(folders))], severities[t.IntN(len(severities))]
 	id := "weakness-" + strconv.Itoa(template)
 	name, port := fmt.Sprintf("h%d.d%d.example.com", host, host%domains), ports[r.IntN(len(ports))]
@@ -57,7 +57,7 @@ func event(i int, at time.Time) engine.Event {
 	return e
 }
 
-// few draws one of n, the first ones more often.
+// few draws a number below n, low ones more often.
 func few(r *rand.Rand, n int) int {
 	x := r.Float64()
 	return int(x * x * float64(n))

@@ -1,11 +1,10 @@
-// Command seed fills a database with made-up scans, findings and assets, for figures and
-// for trying things out at size:
+// Command seed fills a database with generated scans, findings and assets, for benchmarks and trials:
 //
 //	go run ./scripts/seed --database sqlite:data/vedette.db --findings 1000000 --scans 10000 --assets 1000000
 //
-// What is made depends on the three numbers only. It is written by the slices themselves,
-// through an upload, a scan that runs, is stopped or waits, and through decisions, so that
-// it is what a server would have written. Nothing is sent to anybody.
+// The data depends only on the three numbers. It is written by the services themselves (uploads, scans
+// that run, are stopped or wait, triage), so it is what a server would have written. Nothing is sent
+// to any target.
 package main
 
 import (
@@ -32,16 +31,16 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("seed", flag.ContinueOnError)
-	url := flags.String("database", "sqlite:data/vedette.db", "where to write: postgres://… or sqlite:PATH")
-	email := flags.String("email", "seed@example.com", "whose scans they are; the user is made, with a team")
-	findings := flags.Int("findings", 1_000_000, "findings to make")
-	scans := flags.Int("scans", 10_000, "scans to make")
-	assets := flags.Int("assets", 0, "assets to make, in one enumeration")
+	url := flags.String("database", "sqlite:data/vedette.db", "database to fill: postgres://… or sqlite:PATH")
+	email := flags.String("email", "seed@example.com", "owner of the data; the user is created with a team")
+	findings := flags.Int("findings", 1_000_000, "findings to create")
+	scans := flags.Int("scans", 10_000, "scans to create")
+	assets := flags.Int("assets", 0, "assets to create, in one enumeration")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *scans < 1 || *findings < 0 || *assets < 0 || flags.NArg() > 0 {
-		return fmt.Errorf("%d scans, %d findings, %d assets, %q: that cannot be made", *scans, *findings, *assets, flags.Args())
+		return fmt.Errorf("invalid arguments: %d scans, %d findings, %d assets, %q", *scans, *findings, *assets, flags.Args())
 	}
 	d, err := db.Open(ctx, db.Config{URL: *url})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// TestSeedIsWhatWasAskedFor counts what is there, on both databases.
-func TestSeedIsWhatWasAskedFor(t *testing.T) {
+// TestSeedCreatesTheRequestedRows counts the rows, on both databases.
+func TestSeedCreatesTheRequestedRows(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
@@ -42,13 +42,13 @@ func TestSeedIsWhatWasAskedFor(t *testing.T) {
 				}
 			}
 			if err := run(t.Context(), []string{"--database", url}); err == nil {
-				t.Error("it seeds for a user who is there")
+				t.Error("it accepts an existing user")
 			}
 		})
 	}
 	for _, args := range [][]string{{"--scans", "0"}, {"--findings", "-1"}, {"--assets", "-1"}, {"more"}, {"--nonsense"}, {"--database", "mysql://x"}} {
 		if err := run(t.Context(), args); err == nil {
-			t.Errorf("%q is taken", args)
+			t.Errorf("%q is accepted", args)
 		}
 	}
 }

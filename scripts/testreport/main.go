@@ -1,6 +1,5 @@
-// Command testreport reads `go test -json` and prints what a person wants of it: the
-// standard result line of each top-level test and of each package, everything that a
-// failed test or build said, and at the end the slowest tests and a count.
+// Command testreport reads `go test -json` and prints the result line of each top-level test and each
+// package, the output of failed tests and builds, and at the end the slowest tests and a count.
 package main
 
 import (
@@ -35,7 +34,7 @@ type event struct {
 	Output     string
 }
 
-// slowest is how many tests the summary names, when they took long.
+// The summary names up to slowest tests that took at least slowFrom.
 const (
 	slowest  = 5
 	slowFrom = 2.0 // seconds
@@ -46,8 +45,8 @@ type counts struct {
 	badPackages             []string
 }
 
-// report copies in to out as described above and tells whether anything failed. A line
-// that is no test event (a go command that could not start) is printed as it is.
+// report copies in to out as described above and returns whether anything failed. A line that is not a
+// test event (such as an error of the go command) is printed unchanged.
 func report(in *bufio.Reader, out io.Writer) (failed bool, err error) {
 	var (
 		n     counts
@@ -95,14 +94,14 @@ func (n *counts) count(e event) {
 	}
 }
 
-// transcript keeps what a build, a package, a test or a subtest says until it is known
-// whether that matters: it does if it failed, or never came to its end.
+// transcript keeps the output of builds, packages, tests and subtests until it is known whether they
+// failed or never ended; only then it is printed.
 type transcript struct {
-	out  io.Writer
-	said []*speech // in the order in which they began
+	out   io.Writer
+	parts []*output // in the order in which they began
 }
 
-type speech struct {
+type output struct {
 	pkg, test string
 	lines     []string
 }
@@ -115,46 +114,46 @@ func (t *transcript) take(e event) {
 			s.lines = append(s.lines, e.Output)
 		}
 	case "build-fail":
-		t.tell(e, func(*speech) bool { return true }, all)
+		t.print(e, func(*output) bool { return true }, all)
 	case "pass", "skip":
-		worth := result
+		keep := result
 		switch {
 		case e.sub():
-			worth = none
+			keep = none
 		case e.Test != "" && e.Action == "skip":
-			worth = all // the log of a skipped test is its reason
+			keep = all // the log of a skipped test is its reason
 		}
-		t.tell(e, isTest(e.Test), worth)
+		t.print(e, isTest(e.Test), keep)
 	case "fail":
 		switch {
-		case e.Test == "": // with all its tests that never ended
-			t.tell(e, func(*speech) bool { return true }, all)
-		case !e.sub(): // with its subtests that failed
-			t.tell(e, func(s *speech) bool { return strings.HasPrefix(s.test, e.Test+"/") }, all)
-			t.tell(e, isTest(e.Test), all)
+		case e.Test == "": // with its tests that never ended
+			t.print(e, func(*output) bool { return true }, all)
+		case !e.sub(): // with its failed subtests
+			t.print(e, func(s *output) bool { return strings.HasPrefix(s.test, e.Test+"/") }, all)
+			t.print(e, isTest(e.Test), all)
 		}
 	}
 }
 
-func (t *transcript) of(e event) *speech {
-	i := slices.IndexFunc(t.said, func(s *speech) bool { return s.pkg == e.Package && s.test == e.Test })
+func (t *transcript) of(e event) *output {
+	i := slices.IndexFunc(t.parts, func(s *output) bool { return s.pkg == e.Package && s.test == e.Test })
 	if i < 0 {
-		t.said = append(t.said, &speech{pkg: e.Package, test: e.Test})
-		i = len(t.said) - 1
+		t.parts = append(t.parts, &output{pkg: e.Package, test: e.Test})
+		i = len(t.parts) - 1
 	}
-	return t.said[i]
+	return t.parts[i]
 }
 
-func isTest(name string) func(*speech) bool { return func(s *speech) bool { return s.test == name } }
+func isTest(name string) func(*output) bool { return func(s *output) bool { return s.test == name } }
 
-// tell prints what is worth it of those that match in e's package, and forgets them.
-func (t *transcript) tell(e event, match func(*speech) bool, worth func(line string) bool) {
-	t.said = slices.DeleteFunc(t.said, func(s *speech) bool {
+// print prints the lines to keep of the parts that match in e's package, and drops these parts.
+func (t *transcript) print(e event, match func(*output) bool, keep func(line string) bool) {
+	t.parts = slices.DeleteFunc(t.parts, func(s *output) bool {
 		if s.pkg != e.Package || !match(s) {
 			return false
 		}
 		for _, line := range s.lines {
-			if worth(line) {
+			if keep(line) {
 				fmt.Fprint(t.out, line)
 			}
 		}
@@ -181,7 +180,7 @@ func (n *counts) summary(out io.Writer, slow []event, took time.Duration) {
 		}
 		fmt.Fprintf(out, "  %6.1fs %s %s\n", e.Elapsed, e.Package, e.Test)
 	}
-	fmt.Fprintf(out, "\nall of it in %s\n", took.Round(time.Second))
+	fmt.Fprintf(out, "\ntotal time %s\n", took.Round(time.Second))
 	if len(n.badPackages) > 0 {
 		fmt.Fprintf(out, "failed packages: %s\n", strings.Join(n.badPackages, " "))
 	}

@@ -15,7 +15,7 @@ func run(t *testing.T, events string) (string, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return regexp.MustCompile(`all of it in \S+`).ReplaceAllString(out.String(), "all of it in TIME"), failed
+	return regexp.MustCompile(`total time \S+`).ReplaceAllString(out.String(), "total time TIME"), failed
 }
 
 // The golden was read once with care; the events are those of a real run of go test
@@ -44,7 +44,7 @@ func TestReportOfAGoodRun(t *testing.T) {
 {"Action":"output","Package":"p","Output":"ok  \tp\t3.100s\n"}
 {"Action":"pass","Package":"p","Elapsed":3.1}
 `)
-	want := "--- PASS: TestA (3.00s)\nok  \tp\t3.100s\n\nslowest tests:\n     3.0s p TestA\n\nall of it in TIME\n1 passed, 0 failed, 0 skipped\n"
+	want := "--- PASS: TestA (3.00s)\nok  \tp\t3.100s\n\nslowest tests:\n     3.0s p TestA\n\ntotal time TIME\n1 passed, 0 failed, 0 skipped\n"
 	if got != want || failed {
 		t.Errorf("failed %v, got:\n%s\nwant:\n%s", failed, got, want)
 	}
@@ -57,8 +57,8 @@ func TestLinesThatAreNoEventsAreShown(t *testing.T) {
 	}
 }
 
-// Of a test with many subtests, only those that failed or never ended are heard.
-func TestOnlyBadSubtestsAreHeard(t *testing.T) {
+// Of a test with many subtests, only those that failed or never ended are printed.
+func TestOnlyFailedSubtestsArePrinted(t *testing.T) {
 	got, _ := run(t, `{"Action":"output","Package":"p","Test":"TestA/good","Output":"    good talks\n"}
 {"Action":"output","Package":"p","Test":"TestA/bad","Output":"    bad talks\n"}
 {"Action":"output","Package":"p","Test":"TestA/good","Output":"--- PASS: TestA/good (0.00s)\n"}
@@ -73,7 +73,7 @@ func TestOnlyBadSubtestsAreHeard(t *testing.T) {
 {"Action":"fail","Package":"p"}
 `)
 	want := "    bad talks\n--- FAIL: TestA/bad (0.00s)\n--- FAIL: TestA (0.00s)\n    stuck talks\npanic: test timed out\nFAIL\tp\t9.000s\n"
-	if !strings.HasPrefix(got, want+"\nall of it") {
+	if !strings.HasPrefix(got, want+"\ntotal time") {
 		t.Errorf("got:\n%s\nwant it to start with:\n%s", got, want)
 	}
 }

@@ -1,5 +1,6 @@
-// Package blob keeps bytes under their digest in a directory: exports, screenshots,
-// files. Identical bytes are stored once; what is visible is complete and on disk.
+// Package blob stores bytes in a directory under their SHA-256 digest: exports, screenshots, files.
+// Identical bytes are stored once. A blob is written to a temporary file, synced, and then renamed,
+// so that a visible blob is complete and on disk.
 package blob
 
 import (
@@ -21,11 +22,11 @@ import (
 // processes on the same directory.
 type Store struct{ dir string }
 
-// abandoned is the age from which a temporary file has certainly lost its writer.
+// abandoned is the age at which a temporary file no longer has a writer.
 const abandoned = 24 * time.Hour
 
-// Open makes the directory when it is missing, readable by its owner only, and removes
-// what writers killed long ago have left.
+// Open creates the directory if it is missing, readable by its owner only, and removes abandoned
+// temporary files.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir}
 	if err := os.MkdirAll(s.incoming(), 0o700); err != nil {
@@ -38,7 +39,7 @@ func Open(dir string) (*Store, error) {
 	for _, entry := range left {
 		info, err := entry.Info()
 		if err != nil || time.Since(info.ModTime()) < abandoned {
-			continue // gone by now, or perhaps still being written
+			continue // deleted since, or perhaps still being written
 		}
 		if err := os.Remove(filepath.Join(s.incoming(), entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("opening the blob store: %w", err)
@@ -47,10 +48,10 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Put stores all that r gives and returns its digest and its size in bytes. When it
-// returns without an error the bytes are on disk; after an error or a crash nothing of
-// them is visible. A full disk is errs.Unavailable with the code storage_full; an error
-// of r, and the end of ctx between two reads, come back as they are. The caller bounds r.
+// Put stores the content of r and returns its digest and its size in bytes. When it returns without
+// an error the bytes are on disk; after an error or a crash nothing of them is visible. A full disk
+// is errs.Unavailable with the code storage_full; errors of r and of ctx are returned wrapped. The
+// caller limits the size of r.
 func (s *Store) Put(ctx context.Context, r io.Reader) (Digest, int64, error) {
 	d, size, err := s.put(ctx, r)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
@@ -84,8 +85,8 @@ func (s *Store) put(ctx context.Context, r io.Reader) (d Digest, size int64, err
 	return d, size, nil
 }
 
-// publish gives a complete file its name. An older file of that name holds the same
-// bytes, or bytes that the disk has spoilt; either way the new one may replace it.
+// publish renames a complete file to its digest. An existing file of that name has the same bytes,
+// or is corrupt, so it may be replaced.
 func (s *Store) publish(tmp string, d Digest) error {
 	path := s.path(d)
 	shard := filepath.Dir(path)
@@ -102,7 +103,7 @@ func (s *Store) publish(tmp string, d Digest) error {
 	return syncDir(shard)
 }
 
-// Get opens a blob and tells its size in bytes; the caller closes it. An unknown digest
+// Get opens a blob and returns its size in bytes; the caller closes it. An unknown digest
 // is errs.NotFound.
 func (s *Store) Get(d Digest) (io.ReadSeekCloser, int64, error) {
 	f, err := os.Open(s.path(d))
@@ -119,7 +120,7 @@ func (s *Store) Get(d Digest) (io.ReadSeekCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// Has tells whether a blob is there.
+// Has reports whether a blob exists.
 func (s *Store) Has(d Digest) (bool, error) {
 	_, err := os.Stat(s.path(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,8 +129,7 @@ func (s *Store) Has(d Digest) (bool, error) {
 	return err == nil, err
 }
 
-// Delete removes a blob; one that is not there is no error. Whoever has it open can
-// read it to its end.
+// Delete removes a blob; a missing one is no error. Readers that have it open can read it to its end.
 func (s *Store) Delete(d Digest) error {
 	if err := os.Remove(s.path(d)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("deleting blob %s: %w", d, err)
@@ -139,13 +139,13 @@ func (s *Store) Delete(d Digest) error {
 
 func (s *Store) incoming() string { return filepath.Join(s.dir, "incoming") }
 
-// path spreads the blobs over 256 folders, so that none grows beyond what tools like.
+// path spreads the blobs over 256 folders, so that no folder becomes very large.
 func (s *Store) path(d Digest) string {
 	name := d.String()
 	return filepath.Join(s.dir, name[:2], name)
 }
 
-// syncDir makes the names in a directory last.
+// syncDir syncs the names in a directory to disk.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -155,9 +155,9 @@ func syncDir(dir string) error {
 	return f.Sync()
 }
 
-// reader ends with its context.
+// reader stops when its context ends.
 type reader struct {
-	ctx context.Context //nolint:containedctx // io.Reader has no other way to be told
+	ctx context.Context //nolint:containedctx // io.Reader has no other way to get it
 	r   io.Reader
 }
 

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Sweep deletes the blobs that were last put before a moment and that nobody names, and
-// says how many. It may run beside Put, and beside itself: a blob that is put again while
-// it is judged stays. Who names a blob must do so from the time of its Put on, or within
-// the time that before lies back; named must say so until the name is gone for good.
+// Sweep deletes the blobs that were last stored before a time and that are not in use, and returns
+// their number. It may run concurrently with Put and with other sweeps: a blob that is stored again
+// meanwhile is kept. A row must name a blob from its Put on, or at the latest when the blob becomes
+// older than before; named must return true until the row is deleted for good.
 func (s *Store) Sweep(ctx context.Context, before time.Time, named func(ctx context.Context, d Digest) (bool, error)) (deleted int, err error) {
 	shards, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, named func(ctx cont
 			d, err := ParseDigest(entry.Name())
 			info, gone := entry.Info()
 			if err != nil || gone != nil || !info.ModTime().Before(before) {
-				continue // not ours, deleted since, or young
+				continue // not a blob, deleted since, or too new
 			}
 			swept, err := s.sweep(ctx, d, before, named)
 			if err != nil {
@@ -48,22 +48,22 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, named func(ctx cont
 	return deleted, nil
 }
 
-// sweep deletes a blob that nobody names. It is first put aside: only then is it certain
-// that what is judged is what is deleted, and not bytes that were put meanwhile.
+// sweep deletes a blob that is not in use. It first moves the file aside and then asks named again:
+// so the deleted file is certainly the checked one, and not one that was stored meanwhile.
 func (s *Store) sweep(ctx context.Context, d Digest, before time.Time, named func(ctx context.Context, d Digest) (bool, error)) (bool, error) {
 	if is, err := named(ctx, d); err != nil || is {
 		return false, err
 	}
 	aside := filepath.Join(s.incoming(), d.String())
 	switch err := os.Rename(s.path(d), aside); {
-	case errors.Is(err, fs.ErrNotExist): // another sweep has it
+	case errors.Is(err, fs.ErrNotExist): // another sweep took it
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("sweeping blob %s: %w", d, err)
 	}
 	is, err := named(ctx, d)
 	info, gone := os.Stat(aside)
-	if errors.Is(gone, fs.ErrNotExist) { // another sweep has it
+	if errors.Is(gone, fs.ErrNotExist) { // another sweep took it
 		return false, err
 	}
 	if err != nil || is || gone != nil || !info.ModTime().Before(before) {

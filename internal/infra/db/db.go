@@ -1,10 +1,10 @@
-// Package db opens the house's database and lends it out: one SQL text over
-// database/sql for SQLite (a file in the data directory) and PostgreSQL (a URL).
+// Package db opens the database, migrates it and runs statements and transactions: one SQL text
+// over database/sql for SQLite (a file in the data directory) and PostgreSQL (a URL).
 //
-// SQL is written by hand with ? for every value; the kit rebinds for PostgreSQL.
-// On SQLite there is one writer connection and a pool of readers (WAL), so a
-// transaction must use the Tx it was given and never the DB inside it. What one
-// engine spells differently is a Dialect; no other room asks which engine it is.
+// SQL is written by hand with ? for every value, which is rewritten for PostgreSQL. On SQLite there
+// is one writer connection and a pool of readers (WAL), so a transaction must use the Tx it was
+// given and never the DB inside it. Differences between the databases are in Dialect; no other
+// package asks which database it is.
 package db
 
 import (
@@ -26,7 +26,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Config says where the database is.
+// Config is the location of the database.
 type Config struct {
 	URL string // postgres://…, or sqlite:PATH; empty: sqlite in DataDir
 	Dir string // data directory for the default SQLite file vedette.db
@@ -41,10 +41,10 @@ type DB struct {
 	read    *sql.DB
 
 	preparing sync.Mutex
-	prepared  map[string]*sql.Stmt // by the text of QueryOften; guarded by preparing
+	prepared  map[string]*sql.Stmt // statements of QueryOften by their text; guarded by preparing
 }
 
-// SQLite readers at once; more only queue for the processor.
+// Concurrent SQLite readers; more would only wait for a CPU.
 const sqliteReaders = 4
 
 // Open opens the database, creating the SQLite file when there is none, and brings its
@@ -60,15 +60,15 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
-// setUp connects for the first time and migrates. On SQLite one process at a time
-// does it: not every step of making a file waits for another's lock.
+// setUp connects for the first time and migrates. On SQLite a lock file lets one process at a time
+// do it, because not every step of creating the database waits for SQLite's own locks.
 func (d *DB) setUp(ctx context.Context) error {
 	if d.file != "" {
 		unlock, err := lockFile(d.file + ".lock")
 		if err != nil {
 			return fmt.Errorf("data directory: %w", err)
 		}
-		defer unlock() //nolint:errcheck // closing a file that was not written to
+		defer unlock() //nolint:errcheck // closes a file that was not written to
 	}
 	if err := d.write.PingContext(ctx); err != nil {
 		return fmt.Errorf("the database does not answer: %w", err)
@@ -76,8 +76,8 @@ func (d *DB) setUp(ctx context.Context) error {
 	return d.migrate(ctx)
 }
 
-// idleInTransaction is the setting of PostgreSQL that ends a session which does nothing for
-// so long in a transaction.
+// idleInTransaction is the setting of PostgreSQL that ends sessions which idle in a transaction for
+// that long.
 const idleInTransaction = "idle_in_transaction_session_timeout"
 
 // planCache is the setting of PostgreSQL that says whether a statement's plan is kept for
@@ -91,9 +91,8 @@ func open(c Config) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("database URL: %w", err)
 		}
-		// A process that freezes in a transaction must not keep its locks from the others. The
-		// URL may say for how long.
-		if _, said := config.RuntimeParams[idleInTransaction]; !said {
+		// A process that freezes in a transaction must not keep its locks. The URL may set the time.
+		if _, set := config.RuntimeParams[idleInTransaction]; !set {
 			config.RuntimeParams[idleInTransaction] = "10s"
 		}
 		// A plan for any values suits none of a list's filters: it reads a million rows where an
@@ -104,7 +103,7 @@ func open(c Config) (*DB, error) {
 		pool := stdlib.OpenDB(*config)
 		const most = 20
 		pool.SetMaxOpenConns(most)
-		pool.SetMaxIdleConns(most) // fewer, and under load connections are made and closed all the time
+		pool.SetMaxIdleConns(most) // with fewer, connections are opened and closed all the time under load
 		pool.SetConnMaxIdleTime(5 * time.Minute)
 		return &DB{Dialect: postgres, URL: c.URL, write: pool, read: pool}, nil
 	case c.URL == "", strings.HasPrefix(c.URL, "sqlite:"):
@@ -123,16 +122,15 @@ func openSQLite(path string) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	// busy_timeout comes first: every later pragma may have to wait for another process.
+	// busy_timeout is first: every later pragma may have to wait for another process.
 	// synchronous(FULL): an acknowledged write is on disk, also after a power cut.
 	pragmas := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)"}
 	dsn := func(extra ...string) string {
 		q := url.Values{"_pragma": append(pragmas, extra...), "_txlock": {"immediate"}}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 	}
-	// A page in a cache takes 8 KB of memory, and the system keeps files in its own. Only the
-	// writer, who meets keys in no order, has many; and writes home less often those that
-	// change again and again.
+	// Only the writer has a large page cache and a late checkpoint: it writes keys in random order
+	// and changes some pages again and again. Readers rely on the file cache of the system.
 	write, err := sql.Open("sqlite", dsn("cache_size(-32000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return nil, err
@@ -159,10 +157,10 @@ func (d *DB) Close() error {
 // Ping reports whether the database answers.
 func (d *DB) Ping(ctx context.Context) error { return d.read.PingContext(ctx) }
 
-// Writer is the pool that writes go through, for a library that brings its own SQL.
+// Writer is the pool for writes, for a library with its own SQL.
 func (d *DB) Writer() *sql.DB { return d.write }
 
-// Querier is what a store function needs: the DB itself, or a transaction.
+// Querier runs statements: the DB itself or a transaction.
 type Querier interface {
 	Exec(ctx context.Context, query string, args ...any) (int64, error)
 	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -170,13 +168,13 @@ type Querier interface {
 	Speaks() Dialect
 }
 
-// Exec runs a statement outside any transaction and returns the rows it touched.
+// Exec runs a statement outside any transaction and returns the number of affected rows.
 func (d *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return affected(d.write.ExecContext(ctx, d.Dialect.rebind(query), args...))
 }
 
-// Query reads. On SQLite it uses a reader connection: a statement that writes and
-// returns rows belongs into a Tx.
+// Query reads. On SQLite it uses a read-only connection: a statement that writes and returns rows
+// needs a Tx.
 func (d *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return d.read.QueryContext(ctx, d.Dialect.rebind(query), args...)
 }
@@ -186,28 +184,28 @@ func (d *DB) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	return d.read.QueryRowContext(ctx, d.Dialect.rebind(query), args...)
 }
 
-// QueryOften is QueryRow for a text that every request brings and that never changes: it
-// stays prepared where the driver would parse it each time. It should look at a row or two:
-// there it is not broken off when ctx ends, for that takes the driver a goroutine each time.
+// QueryOften is QueryRow for constant statements that run with every request: on SQLite the statement
+// stays prepared, because the driver would parse it each time, and does not end with ctx, because
+// that costs the driver a goroutine each time. It should read only a few rows.
 func (d *DB) QueryOften(ctx context.Context, query string, args ...any) *sql.Row {
 	if !d.Dialect.prepares || ctx.Err() != nil {
 		return d.QueryRow(ctx, query, args...)
 	}
-	statement, err := d.prepare(ctx, query) //nolint:sqlclosecheck // it stays
+	statement, err := d.prepare(ctx, query) //nolint:sqlclosecheck // it is kept
 	if err != nil {
-		return d.QueryRow(ctx, query, args...) // which says what is wrong
+		return d.QueryRow(ctx, query, args...) // returns the error
 	}
 	return statement.QueryRowContext(context.WithoutCancel(ctx), args...)
 }
 
-// prepare is the statement of a text; the first time it is made.
+// prepare returns the prepared statement of a text; the first call prepares it.
 func (d *DB) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if statement := d.prepared[query]; statement != nil {
 		return statement, nil
 	}
-	statement, err := d.read.PrepareContext(ctx, query) //nolint:sqlclosecheck // it stays
+	statement, err := d.read.PrepareContext(ctx, query) //nolint:sqlclosecheck // it is kept
 	if err == nil {
 		if d.prepared == nil {
 			d.prepared = map[string]*sql.Stmt{}
@@ -220,8 +218,7 @@ func (d *DB) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 // Speaks is the dialect of the database.
 func (d *DB) Speaks() Dialect { return d.Dialect }
 
-// Tx is a transaction. It is bound to one connection, which Conn lends to a library
-// that wants to write in the same transaction.
+// Tx is a transaction on one connection; Conn is for libraries that write in the same transaction.
 type Tx struct {
 	SQL     *sql.Tx
 	Conn    *sql.Conn
@@ -230,7 +227,7 @@ type Tx struct {
 	after   []func()
 }
 
-// Exec runs a statement in the transaction and returns the rows it touched.
+// Exec runs a statement in the transaction and returns the number of affected rows.
 func (t *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return affected(t.SQL.ExecContext(ctx, t.dialect.rebind(query), args...))
 }
@@ -248,11 +245,11 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 // Speaks is the dialect of the database.
 func (t *Tx) Speaks() Dialect { return t.dialect }
 
-// BeforeCommit runs fn as the last thing of the transaction: for a row that many want, and
-// that is then held for no longer than the commit takes. An error of it is the transaction's.
+// BeforeCommit runs fn at the end of the transaction, to lock a contended row only for the duration of
+// the commit. Its error rolls the transaction back.
 func (t *Tx) BeforeCommit(fn func(ctx context.Context) error) { t.before = append(t.before, fn) }
 
-// AfterCommit runs fn once the transaction is on disk, and never if it is not.
+// AfterCommit runs fn after a successful commit.
 func (t *Tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
 // Tx runs fn in a transaction: committed when fn returns nil, rolled back otherwise.
@@ -286,7 +283,7 @@ func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	return nil
 }
 
-// IsDuplicate reports whether err is a unique or primary key that is taken.
+// IsDuplicate reports whether err is a violation of a unique or primary key.
 func IsDuplicate(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "23505"
@@ -295,7 +292,7 @@ func IsDuplicate(err error) bool {
 	return ok && (lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// IsNoRows reports whether err says that a row which was asked for is not there.
+// IsNoRows reports whether err means that QueryRow found no row.
 func IsNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 func affected(res sql.Result, err error) (int64, error) {

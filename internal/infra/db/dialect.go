@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Dialect is everything the two engines spell differently.
+// Dialect is everything that differs between the two databases.
 type Dialect struct {
-	Name      string // goose's word for the engine
+	Name      string // goose's name of the database
 	dollar    bool   // binds are $1, $2, …
 	jsonType  string // the column type of a JSON document
 	bytesType string // the column type of raw bytes
-	like      string // LIKE without regard to case
-	forUpdate string // behind a SELECT whose rows will be updated in the same Tx
-	prepares  bool   // a text that comes again is prepared: the driver would parse it each time
+	like      string // case-insensitive LIKE
+	forUpdate string // suffix of a SELECT whose rows are updated in the same Tx
+	prepares  bool   // frequent statements are prepared, because the driver would parse them each time
 }
 
 var (
@@ -27,15 +27,14 @@ var (
 // transaction; empty where a transaction already holds the only write lock.
 func (d Dialect) ForUpdate() string { return d.forUpdate }
 
-// Contains is the condition that column holds text, whatever the case of ASCII
-// letters, and the argument that goes with it.
+// Contains is the condition that column contains text, ignoring the case of ASCII letters, and its
+// argument.
 func (d Dialect) Contains(column, text string) (cond string, arg any) {
 	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 	return column + " " + d.like + ` ? ESCAPE '\'`, "%" + escape.Replace(Clean(text)) + "%"
 }
 
-// rebind turns ? into $1, $2, … where the engine wants that. A ? inside a quoted
-// string or identifier stays.
+// rebind turns ? into $1, $2, … for PostgreSQL. A ? inside a quoted string or identifier stays.
 func (d Dialect) rebind(query string) string {
 	if !d.dollar || !strings.Contains(query, "?") {
 		return query
@@ -64,7 +63,7 @@ func (d Dialect) rebind(query string) string {
 	return b.String()
 }
 
-// expand puts the dialect's words into a migration.
+// expand replaces $JSON and $BYTES in a migration by column types.
 func (d Dialect) expand(script string) string {
 	return strings.NewReplacer("$JSON", d.jsonType, "$BYTES", d.bytesType).Replace(d.expandLists(script))
 }

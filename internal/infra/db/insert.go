@@ -12,9 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Insert writes rows into a table: into is the table with its columns, as "asset_doc
-// (team_id, no)", and a row has a value for each. PostgreSQL takes them as a COPY, SQLite
-// one by one.
+// Insert writes rows into a table: into is the table with its columns, such as "asset_doc (team_id,
+// no)", and a row has a value for each. PostgreSQL gets them as a COPY, SQLite one by one.
 func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
@@ -33,10 +32,10 @@ func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
 	})
 }
 
-// InsertNew is Insert for rows of which some may be there already, by a unique key of the
-// table: those are left as they are. It gives the places of the rows that may be such: all
-// rows of each statement that wrote fewer than it had. A value is a text, a whole number, a
-// boolean, bytes, or what a driver.Valuer makes one of these of.
+// InsertNew is Insert for rows of which some may already exist by a unique key: those are left
+// unchanged. It returns the indices of the rows that may have existed: all rows of each statement
+// that wrote fewer than it had. A value is a string, an integer, a boolean, bytes, or a
+// driver.Valuer of one of these.
 func (t *Tx) InsertNew(ctx context.Context, into, key string, rows [][]any) (perhaps []int, err error) {
 	or := " ON CONFLICT (" + key + ") DO NOTHING"
 	at := 0
@@ -66,11 +65,10 @@ func (t *Tx) InsertNew(ctx context.Context, into, key string, rows [][]any) (per
 	return perhaps, nil
 }
 
-// rowsAtOnce is how many rows a statement of PostgreSQL writes.
+// rowsAtOnce is the number of rows per statement on PostgreSQL.
 const rowsAtOnce = 250
 
-// unnested is a statement with an array a column: one text for any number of rows, with a
-// value for all of a column where it would be one for each.
+// unnested is an INSERT with one array parameter per column: one text for any number of rows.
 func unnested(into, or string, rows [][]any) (text string, columns []any, err error) {
 	arrays := make([]string, len(rows[0]))
 	columns = make([]any, len(rows[0]))
@@ -84,7 +82,7 @@ func unnested(into, or string, rows [][]any) (text string, columns []any, err er
 	return "INSERT INTO " + into + " SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")" + or, columns, nil //nolint:unqueryvet // a column for each that into names
 }
 
-// column is the i-th values of rows as a slice, and PostgreSQL's name of their type.
+// column is the i-th value of all rows as a slice, and its PostgreSQL type.
 func column(rows [][]any, i int) (values any, kind string, err error) {
 	first, err := plain(rows[0][i])
 	if err != nil {
@@ -104,7 +102,7 @@ func column(rows [][]any, i int) (values any, kind string, err error) {
 		values, err = all[[]byte](rows, i)
 		return values, "bytea", err
 	}
-	return nil, "", fmt.Errorf("%T is no value of a new row", first)
+	return nil, "", fmt.Errorf("unsupported type %T", first)
 }
 
 func all[T any](rows [][]any, i int) ([]T, error) {
@@ -123,7 +121,7 @@ func all[T any](rows [][]any, i int) ([]T, error) {
 	return out, nil
 }
 
-// plain is a value as a driver knows it.
+// plain converts a value to a basic type.
 func plain(value any) (any, error) {
 	switch v := value.(type) {
 	case string, int64, bool, []byte:
@@ -134,20 +132,20 @@ func plain(value any) (any, error) {
 	return driver.DefaultParameterConverter.ConvertValue(value)
 }
 
-// insertEach writes rows one by one with a prepared statement: SQLite's driver parses a text
-// each time, and binding costs it the square of the values. It tells of each row whether it
-// wrote one.
+// insertEach writes rows one by one with a prepared statement: SQLite's driver parses a statement
+// each time, and its cost of binding grows with the square of the number of values. It calls done
+// after each row with the number of rows written, 0 or 1.
 func (t *Tx) insertEach(ctx context.Context, into, or string, rows [][]any, done func(wrote int64)) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	text := "INSERT INTO " + into + " VALUES (?" + strings.Repeat(", ?", len(rows[0])-1) + ")" + or //nolint:gosec // both are the house's own words
+	text := "INSERT INTO " + into + " VALUES (?" + strings.Repeat(", ?", len(rows[0])-1) + ")" + or //nolint:gosec // both are constants
 	statement, err := t.SQL.PrepareContext(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer statement.Close()
-	short := context.WithoutCancel(ctx) // a watch over each of many short statements costs more than some of them
+	short := context.WithoutCancel(ctx) // watching ctx costs more than such a short statement
 	for _, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return err

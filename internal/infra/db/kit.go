@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Clean makes text that both engines store alike: NUL and invalid UTF-8 (which
-// PostgreSQL refuses in TEXT) become U+FFFD. Raw bytes belong into a $BYTES column.
+// Clean makes text that both databases store alike: NUL and invalid UTF-8 (which
+// PostgreSQL refuses in TEXT) become U+FFFD. Raw bytes need a $BYTES column.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexByte(s, 0) >= 0 {
@@ -25,10 +25,10 @@ func Clean(s string) string {
 }
 
 // Time is a point in time as a column: microseconds since 1970 in a BIGINT, the same
-// on both engines; NULL is the zero time.
+// on both databases; NULL is the zero time.
 type Time struct{ time.Time }
 
-// At makes a column value of t, cut to the microseconds that will be read back.
+// At is the column value of t, truncated to the stored microseconds.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
 
 // Value implements driver.Valuer.
@@ -52,7 +52,7 @@ func (t *Time) Scan(src any) error {
 	return nil
 }
 
-// Ptr is nil for the zero time, for a JSON field that is absent until it happens.
+// Ptr is nil for the zero time, for an optional JSON field.
 func (t Time) Ptr() *time.Time {
 	if t.IsZero() {
 		return nil
@@ -63,7 +63,7 @@ func (t Time) Ptr() *time.Time {
 // JSON is a document as a $JSON column; NULL is the zero value of T.
 type JSON[T any] struct{ V T }
 
-// Doc makes a column value of v.
+// Doc is the column value of v.
 func Doc[T any](v T) JSON[T] { return JSON[T]{v} }
 
 // Value implements driver.Valuer.
@@ -114,7 +114,7 @@ func (j *JSON[T]) Scan(src any) error {
 	}
 }
 
-// Where gathers the conditions of a query, each with its values.
+// Where collects the conditions of a query with their values.
 type Where struct {
 	conds []string
 	Args  []any
@@ -146,8 +146,8 @@ func (w *Where) String() string {
 	return " WHERE " + strings.Join(w.conds, " AND ")
 }
 
-// OrderBy is the ORDER BY clause of sorts, with tie as the last column so that pages
-// never overlap.
+// OrderBy is the ORDER BY clause of sorts, with the unique column tie last, so that pages never
+// overlap.
 func OrderBy(sorts []page.Sort, tie string) string {
 	var b strings.Builder
 	b.WriteString(" ORDER BY ")
@@ -161,7 +161,7 @@ func OrderBy(sorts []page.Sort, tie string) string {
 	return b.String() + tie
 }
 
-// Limit is the LIMIT clause of a window, whose values go behind all others.
+// Limit is the LIMIT clause of a page; its values follow all others.
 func Limit(w page.Window) (clause string, args []any) {
 	return " LIMIT ? OFFSET ?", []any{w.Limit, w.Offset}
 }
@@ -184,12 +184,11 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Row) (T, error)) ([]T, 
 	return out, rows.Err()
 }
 
-// atATime is how many values Each hands on.
+// atATime is the number of values per call of take in Each.
 const atATime = 1000
 
-// Each reads all rows of a query with scan in one goroutine, and takes them, some at a
-// time, in the caller's: for what takes as long to put somewhere as to read. What is taken
-// is written over once take returns.
+// Each reads all rows of a query with scan in one goroutine, and passes them in batches to take in the
+// caller's goroutine, so that reading and processing overlap. The batch is reused after take returns.
 func Each[T any](ctx context.Context, q Querier, query string, args []any, scan func(Row) (T, error), take func([]T)) error {
 	work, ctx := errgroup.WithContext(ctx)
 	parts, used := make(chan []T, 4), make(chan []T, 4)
@@ -234,7 +233,7 @@ func Each[T any](ctx context.Context, q Querier, query string, args []any, scan 
 	return work.Wait()
 }
 
-// InOrder sorts rows that were read by their keys as the keys stand.
+// InOrder sorts rows into the order of keys.
 func InOrder[T any, K comparable](rows []T, keys []K, key func(T) K) []T {
 	at := make(map[K]int, len(keys))
 	for i, k := range keys {
@@ -244,5 +243,5 @@ func InOrder[T any, K comparable](rows []T, keys []K, key func(T) K) []T {
 	return rows
 }
 
-// Row is one row to scan, whether it was asked for alone or is one of many.
+// Row is one row to scan, of QueryRow or of Rows.
 type Row interface{ Scan(dest ...any) error }

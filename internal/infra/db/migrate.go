@@ -15,9 +15,9 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Each migration is one numbered file; the number's first three digits are the room's
-// block (00010 account, 00020 queue, 00030 hook, 00040 task …), so that hands which
-// work side by side do not collide. $JSON and $BYTES stand for the dialect's words.
+// Each migration is one numbered file; each service has its own block of numbers (00010 account,
+// 00020 queue, 00030 hook, 00040 task …), so that parallel changes do not collide. $JSON and $BYTES
+// are replaced by the dialect's column types.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -27,8 +27,8 @@ func (d *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Rooms number their migrations apart from one another, so a later release may bring
-	// a number below the newest one that is already here.
+	// Services number their migrations independently, so a later release may add a number below
+	// the newest applied one.
 	options := []goose.ProviderOption{goose.WithAllowOutofOrder(true), goose.WithDisableGlobalRegistry(true)}
 	if d.Dialect.Name == postgres.Name {
 		locker, err := lock.NewPostgresSessionLocker()
@@ -47,8 +47,8 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
-// lockFile holds a lock that other processes wait for: several may open a new SQLite
-// file at once. PostgreSQL has a lock of its own for this.
+// lockFile takes a lock that other processes wait for: several may open a new SQLite file at once.
+// On PostgreSQL goose uses a session lock.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -57,10 +57,10 @@ func lockFile(path string) (unlock func() error, err error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return f.Close, nil // closing ends the lock
+	return f.Close, nil // closing the file releases the lock
 }
 
-// dialectFS reads files with a dialect's words put in.
+// dialectFS reads migrations with the dialect's column types.
 type dialectFS struct {
 	fs.FS
 	dialect Dialect

@@ -10,10 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Rows reads the rows of a query where there are very many of them: on PostgreSQL it spares
-// the copies of each value that database/sql has the driver make. What a row scans into
-// *sql.RawBytes is good until the next row. An error comes last, with no row. Whoever stops
-// early need do nothing more.
+// Rows reads the rows of a large result: on PostgreSQL it avoids the copies of each value that
+// database/sql makes. Values scanned into *sql.RawBytes are valid until the next row. An error comes
+// last, without a row. Stopping early needs no clean-up.
 func (d *DB) Rows(ctx context.Context, query string, args ...any) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		read := d.eachRow

@@ -1,9 +1,8 @@
-// Package errs holds the one error the house speaks.
+// Package errs has the error type for everything that a caller can cause.
 //
-// A room that refuses something returns an *Error with a Kind (which decides the HTTP
-// status and the exit code), a Code (stable, for programs), a Param (the field at
-// fault, when there is one) and a Message (for people). Any other error is internal:
-// the caller sees two words, the log sees everything.
+// It has a Kind (which decides the HTTP status and the exit code), a Code (stable, for programs), a
+// Param (the invalid field, if any) and a Message (for people). Any other error is internal: the
+// caller sees "Internal error.", the log has the details.
 package errs
 
 import (
@@ -12,7 +11,7 @@ import (
 	"net/http"
 )
 
-// Kind is the closed, append-only list of what can be wrong with a request.
+// Kind is the category of an error. The list may grow, but kinds never change.
 type Kind string
 
 // The kinds. Status gives each its HTTP status.
@@ -27,7 +26,7 @@ const (
 	TooLarge         Kind = "too_large"
 	Unsupported      Kind = "unsupported_media_type"
 	NotAcceptable    Kind = "not_acceptable"
-	FailedDependency Kind = "failed_dependency" // another service did not do what it should
+	FailedDependency Kind = "failed_dependency" // another service failed
 	RateLimited      Kind = "rate_limited"
 	Unavailable      Kind = "unavailable"
 	Timeout          Kind = "timeout"
@@ -58,8 +57,8 @@ func (k Kind) Status() int {
 	return http.StatusInternalServerError
 }
 
-// KindOfStatus is the kind for an HTTP status that a library chose. 422 is Invalid
-// here: the surfaces answer 400 for every malformed request.
+// KindOfStatus is the kind for an HTTP status that a library chose. 422 is Invalid: the APIs answer
+// 400 to every malformed request.
 func KindOfStatus(status int) Kind {
 	for k, s := range statuses {
 		if s == status {
@@ -72,28 +71,28 @@ func KindOfStatus(status int) Kind {
 	return Internal
 }
 
-// Error is a refusal with everything a caller may know about it.
+// Error is an error with everything that the caller may know about it.
 type Error struct {
 	Kind    Kind
-	Code    string // stable machine word; the kind when empty
-	Param   string // the field, parameter or header at fault
+	Code    string // stable, for programs; the kind when empty
+	Param   string // the invalid field, parameter or header
 	Message string // for people; safe to show
 	Extra   map[string]string
 	cause   error
 }
 
-// New makes an error of a kind with a code and a message in fmt's words.
+// New returns an error of a kind with a code and a formatted message.
 func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Field makes an Invalid error that names the field at fault.
+// Field returns an Invalid error for a field.
 func Field(param, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_" + codeWord(param), Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// Missing is the answer for an id that does not exist or is a stranger's: the same
-// words for both, so that nothing can be learnt from the difference.
+// Missing is the error for an id that does not exist or belongs to another team: the same for both,
+// so that ids of other teams cannot be discovered.
 func Missing(what string) *Error {
 	return &Error{Kind: NotFound, Code: what + "_not_found", Message: "There is no such " + what + "."}
 }
@@ -105,18 +104,18 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap gives the cause, which is logged and never shown.
+// Unwrap returns the cause, which is logged and never shown.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Because returns a copy of e that carries its cause.
+// Because returns a copy of e with a cause.
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.cause = cause
 	return &c
 }
 
-// With returns a copy of e with one more fact for the caller (such as
-// turnstile_site_key); a surface decides which facts it shows.
+// With returns a copy of e with an extra value for the caller (such as turnstile_site_key); each API
+// decides which of them it shows.
 func (e *Error) With(key, value string) *Error {
 	c := *e
 	c.Extra = map[string]string{key: value}
@@ -128,7 +127,7 @@ func (e *Error) With(key, value string) *Error {
 	return &c
 }
 
-// At returns a copy of e with the field at fault named, unless it already names one.
+// At returns a copy of e that names the invalid field, unless e already names one.
 func (e *Error) At(param string) *Error {
 	c := *e
 	if c.Param == "" {
@@ -149,7 +148,7 @@ func From(err error) *Error {
 	return &Error{Kind: Internal, Code: "internal_error", Message: "Internal error.", cause: err}
 }
 
-// Is reports whether err's chain holds an *Error of this kind.
+// Is reports whether err's chain has an *Error of this kind.
 func Is(err error, kind Kind) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Kind == kind

@@ -1,5 +1,5 @@
-// Package ids makes and checks the identifiers and secrets of the house: uuids for
-// rows, API keys for callers, keyed hashes of keys for rest.
+// Package ids creates and checks identifiers and secrets: UUIDs for rows, API keys for callers, and
+// keyed hashes under which secrets are stored.
 package ids
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// KeyPrefix starts every API key, so that leaked ones are found by secret scanners.
+// KeyPrefix starts every API key, so that secret scanners recognise leaked ones.
 const KeyPrefix = "svc_sk_"
 
-// keyRandom is the count of random characters behind the prefix (specification, Limits).
+// keyRandom is the number of random characters after the prefix (specification, Limits).
 const keyRandom = 32
 
 const keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -24,8 +24,7 @@ const keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 // keyShape is the published pattern of a key.
 var keyShape = regexp.MustCompile(`^svc_sk_[0-9A-Za-z]{32}$`)
 
-// New is a fresh uuid. It is version 7: ids made later sort later, so that an index on
-// them grows at its end.
+// New is a new UUID of version 7: later ids sort later, so that an index on them grows at its end.
 func New() string {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -34,19 +33,19 @@ func New() string {
 	return id.String()
 }
 
-// IsUUID reports whether s is a uuid in its canonical, lower-case, 36-character form.
+// IsUUID reports whether s is a UUID in its canonical, lower-case, 36-character form.
 func IsUUID(s string) bool {
 	id, err := uuid.Parse(s)
 	return err == nil && id.String() == s
 }
 
-// NewKey is a fresh API key: svc_sk_ and 32 characters drawn evenly from 62.
+// NewKey is a new API key: svc_sk_ and 32 random characters.
 func NewKey() string { return KeyPrefix + Random(keyRandom) }
 
-// IsKey reports whether s has the shape of an API key.
+// IsKey reports whether s has the format of an API key.
 func IsKey(s string) bool { return keyShape.MatchString(s) }
 
-// Random is n characters drawn evenly from [0-9A-Za-z] by a CSPRNG.
+// Random is n uniformly random characters of [0-9A-Za-z] from a CSPRNG.
 func Random(n int) string {
 	out := make([]byte, 0, n)
 	buf := make([]byte, n+n/4+1)
@@ -69,15 +68,14 @@ func Secret(n int) []byte {
 	return b
 }
 
-// Hash is the keyed hash (HMAC-SHA256, hex) under which a secret is kept at rest and
-// looked up.
+// Hash is the keyed hash (HMAC-SHA256, hex) under which a secret is stored and looked up.
 func Hash(pepper []byte, secret string) string {
 	mac := hmac.New(sha256.New, pepper)
 	mac.Write([]byte(secret))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Equal compares two secrets in a time that depends on neither's content or length.
+// Equal compares two secrets in constant time, independent of content and length.
 func Equal(a, b string) bool {
 	ha, hb := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(ha[:], hb[:]) == 1

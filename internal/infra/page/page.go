@@ -1,5 +1,4 @@
-// Package page reads the windows and sorts that a list may be asked for, and refuses
-// what no list offers.
+// Package page has the paging and sorting parameters of lists.
 package page
 
 import (
@@ -8,27 +7,26 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Window is the part of a list that was asked for.
+// Window is the requested part of a list.
 type Window struct {
 	Offset int // items to skip, ≥ 0
 	Limit  int // items to return, ≥ 1
 }
 
-// Pages is how many windows of this limit hold total items.
+// Pages is the number of pages of this limit for total items.
 func (w Window) Pages(total int) int { return (total + w.Limit - 1) / w.Limit }
 
-// Page is the number of the page this window starts in, from 1.
+// Page is the number of the page that this window starts in, from 1.
 func (w Window) Page() int { return w.Offset/w.Limit + 1 }
 
-// Sort is one field of an order.
+// Sort is one field of a sort order.
 type Sort struct {
-	Column string // the column behind the field, from the allow-list: safe in SQL
+	Column string // the column of the field, from an allow-list: safe in SQL
 	Desc   bool
 }
 
-// Sorts reads the comma-separated fields of sort_asc and sort_desc, in that order,
-// against allowed (field name → column). A field that is not allowed, or named twice,
-// is refused.
+// Sorts parses the comma-separated fields of sort_asc and sort_desc, in that order. allowed maps field
+// names to columns; other fields and duplicates are errors.
 func Sorts(asc, desc string, allowed map[string]string) ([]Sort, error) {
 	var out []Sort
 	seen := map[string]bool{}

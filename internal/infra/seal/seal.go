@@ -1,5 +1,5 @@
-// Package seal keeps secrets unreadable at rest: AES-256-GCM under a key that lies in a
-// file beside the data, not in the database, so that a copy of the database says nothing.
+// Package seal encrypts secrets at rest: AES-256-GCM with a key in a file next to the data, not in the
+// database, so that a copy of the database reveals nothing.
 package seal
 
 import (
@@ -16,18 +16,17 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// ErrKey is the cause when something was sealed with another key, or changed since.
-var ErrKey = errors.New("it was sealed with another key, or it is damaged")
+// ErrKey is the cause when a secret was encrypted with another key or was modified.
+var ErrKey = errors.New("encrypted with another key, or damaged")
 
-// Box seals and opens. It is safe for any number of goroutines.
+// Box encrypts and decrypts. It is safe for concurrent use.
 type Box struct {
 	aead tink.AEAD
 	path string
 }
 
-// Open reads the key file at path, making it (mode 0600) when there is none: of several
-// processes that start at once, the first one's stays. Every node of a deployment needs
-// the same file.
+// Open reads the key file at path, creating it (mode 0600) if it is missing: of several processes that
+// start at once, the first one's is kept. Every node of a deployment needs the same file.
 func Open(path string) (*Box, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,8 +48,7 @@ func Open(path string) (*Box, error) {
 	return &Box{aead: primitive, path: path}, nil
 }
 
-// create writes a new key beside path and links it there, unless another process was
-// first.
+// create writes a new key to a temporary file and links it to path, unless another process was first.
 func create(path string) error {
 	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err != nil {
@@ -60,7 +58,7 @@ func create(path string) error {
 	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&text)); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // made with mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -75,17 +73,17 @@ func create(path string) error {
 	return nil
 }
 
-// Seal makes plain unreadable. What comes out opens only with the same context, such as
-// the id of the row it belongs to: moved to another row it is worth nothing.
+// Seal encrypts plain. The result can be decrypted only with the same context, such as the id of its
+// row, so that it is useless in another row.
 func (b *Box) Seal(plain []byte, context string) ([]byte, error) {
 	return b.aead.Encrypt(plain, []byte(context))
 }
 
-// Open gives back what was sealed with this context. The error wraps ErrKey.
+// Open decrypts what Seal returned for this context. The error wraps ErrKey.
 func (b *Box) Open(sealed []byte, context string) ([]byte, error) {
 	plain, err := b.aead.Decrypt(sealed, []byte(context))
 	if err != nil {
-		return nil, fmt.Errorf("a secret does not open with %s: %w", b.path, ErrKey)
+		return nil, fmt.Errorf("a secret cannot be decrypted with %s: %w", b.path, ErrKey)
 	}
 	return plain, nil
 }

@@ -20,29 +20,29 @@ import (
 	"github.com/vedette-sec/vedette/oracle/original"
 )
 
-// patience is how long a program may work on one template and one site.
+// patience is the time limit for one template on one site.
 const patience = time.Minute
 
-// trial is one template on the lab's sites for it.
+// trial is the comparison of one template on its sites.
 type trial struct {
 	Template string  `json:"template"`          // path below the folder
 	Refused  string  `json:"refused,omitempty"` // why the template was not tried
 	Sites    []*site `json:"sites,omitempty"`
-	Seconds  float64 `json:"seconds"` // that all of it took
+	Seconds  float64 `json:"seconds"` // duration of the trial
 
 	text string
 }
 
-// site is what both programs said of one site.
+// site has the results of both programs on one site.
 type site struct {
 	Kind   lab.Kind      `json:"kind"`
 	Target string        `json:"target"`
-	Solved bool          `json:"solved"` // the lab believes that it satisfies the matchers
+	Solved bool          `json:"solved"` // the lab expects the matchers to match
 	Theirs []event.Event `json:"nuclei"`
 	Ours   []event.Event `json:"vedette"`
 	Errors []string      `json:"errors,omitempty"`
 	Cause  string        `json:"cause,omitempty"`  // of a disagreement; empty: they agree
-	Varies bool          `json:"varies,omitempty"` // nuclei did not say the same every time
+	Varies bool          `json:"varies,omitempty"` // nuclei's results differed between runs
 
 	TheirRequests []string `json:"nuclei-requests,omitempty"` // of a disagreement
 	OurRequests   []string `json:"vedette-requests,omitempty"`
@@ -95,7 +95,7 @@ func agree(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	if err := os.WriteFile(*report, text, 0o644); err != nil {
 		return err
 	}
-	if percent := tell(os.Stdout, trials, a.vedette != ""); percent < *threshold && a.vedette != "" {
+	if percent := printReport(os.Stdout, trials, a.vedette != ""); percent < *threshold && a.vedette != "" {
 		return fmt.Errorf("%.2f %% of the templates agree; wanted are %.2f %%", percent, *threshold)
 	}
 	return nil
@@ -181,12 +181,11 @@ func (a *agreement) try(ctx context.Context, t *trial, path string) error {
 	return nil
 }
 
-// further is how often nuclei may answer again where the two disagree.
+// further is the number of repeated nuclei runs after a disagreement.
 const further = 2
 
-// again asks nuclei anew, here and as the command that users run. Since it keeps values
-// in sets without order, it does not always say the same; whoever says what it said once
-// agrees with it.
+// again repeats nuclei after a disagreement, in this process and as its command: its results can vary,
+// because it keeps values in unordered sets. Agreement with one of them is enough.
 func (a *agreement) again(ctx context.Context, t *trial, s *site, path string, input []string) error {
 	ours, first := event.SetOf(s.Ours), event.SetOf(s.Theirs)
 	for i := range further + 1 {
@@ -224,7 +223,7 @@ func (a *agreement) original(ctx context.Context, t original.Template, target st
 	return a.engine.Run(timed, t, target)
 }
 
-// open starts a site on a port of its own.
+// open starts a site on its own port.
 func open(t *lab.Template, kind lab.Kind) (*site, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -240,7 +239,7 @@ func open(t *lab.Template, kind lab.Kind) (*site, error) {
 	return s, nil
 }
 
-// compare runs vedette on all sites of the trial at once and notes where it differs.
+// compare runs vedette on all sites of the trial at once and records the differences.
 func (a *agreement) compare(ctx context.Context, t *trial, path string, input []string) error {
 	targets := make([]string, len(t.Sites))
 	for i, s := range t.Sites {

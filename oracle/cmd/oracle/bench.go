@@ -20,16 +20,16 @@ import (
 	"github.com/vedette-sec/vedette/oracle/original"
 )
 
-// programs are the binaries that the bench runs.
+// programs are the paths of the compared binaries.
 type programs struct{ vedette, nuclei, ffuf string }
 
 // row is one measured run.
 type row struct {
 	name     string
 	hosts    int
-	requests int           // that the server saw
+	requests int           // received by the server
 	cpu      time.Duration // user and system, of the client
-	memory   int64         // greatest resident size, in bytes
+	memory   int64         // peak resident size, in bytes
 	first    time.Duration // from the start to the first request
 	wall     time.Duration
 	findings event.Set
@@ -81,8 +81,8 @@ type benchmark struct {
 	scratch string
 }
 
-// unwanted are tags of templates that send more requests than all others together, or
-// harm; nuclei leaves them out too when it has its ignore file.
+// unwanted are tags of templates that send very many requests or do harm; nuclei's ignore file
+// excludes them too.
 var unwanted = []string{"dos", "fuzz", "bruteforce", "local"}
 
 // choose copies the HTTP templates that both programs load.
@@ -176,8 +176,8 @@ func (b *benchmark) run(ctx context.Context, name string, hosts int, binary stri
 	return r, event.Read(output, func(e event.Event) { r.findings.Add(e); r.lines++ })
 }
 
-// watch follows the greatest resident size of a process, in bytes, until it ended. The
-// figure that wait4 gives would begin with the size of this program.
+// watch returns the peak resident size of a process, in bytes. The figure of wait4 would include the
+// size of this program before exec.
 func watch(pid int, ended <-chan struct{}) (peak int64) {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -253,8 +253,8 @@ func (b *benchmark) scanners(ctx context.Context) error {
 	return nil
 }
 
-// repeated runs vedette again and again on eight hosts; every run must find eight times
-// what one host has.
+// repeated runs vedette many times on eight hosts; every run must find eight times the findings of one
+// host.
 func (b *benchmark) repeated(ctx context.Context, times int) error {
 	one, err := b.ours(ctx, "vedette", 1)
 	if err != nil {
@@ -276,10 +276,10 @@ func (b *benchmark) repeated(ctx context.Context, times int) error {
 	return nil
 }
 
-// manyPaths is how many paths ffuf and vedette ask for.
+// manyPaths is the number of paths that ffuf and vedette request.
 const manyPaths = 20000
 
-// paths sends the same list of paths with ffuf and with vedette.
+// paths requests the same list of paths with ffuf and with vedette.
 func (b *benchmark) paths(ctx context.Context) error {
 	var list strings.Builder
 	for i := range manyPaths - len(files) {
@@ -330,5 +330,5 @@ func table(rows []row) {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%.2f\t%.0f\t%.0f\t%.2f\t%.2f\t%d\t%d\t\n", r.name, r.hosts, r.requests, r.cpu.Seconds(), r.rate(),
 			float64(r.memory)/(1<<20), r.first.Seconds(), r.wall.Seconds(), r.lines, len(r.findings))
 	}
-	_ = t.Flush() // talk only
+	_ = t.Flush() // a failed write to stdout is ignored
 }

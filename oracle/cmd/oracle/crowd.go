@@ -68,7 +68,7 @@ func crowd(ctx context.Context, flags *flag.FlagSet, args []string) error {
 			return err
 		}
 	}
-	if got := tell(os.Stdout, trials, true); got < *threshold {
+	if got := printReport(os.Stdout, trials, true); got < *threshold {
 		return fmt.Errorf("%.2f %% of the templates agree; wanted are %.2f %%", got, *threshold)
 	}
 	return nil

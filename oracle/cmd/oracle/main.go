@@ -1,4 +1,4 @@
-// Command oracle holds vedette against nuclei: see README.md beside go.mod.
+// Command oracle compares vedette with nuclei: see ../../README.md.
 package main
 
 import (
@@ -14,14 +14,14 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("oracle: ")
 	if len(os.Args) < 2 {
-		log.Fatal("say what: agree, crowd or bench")
+		log.Fatal("missing command: agree, crowd or bench")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{"agree": agree, "bench": bench, "crowd": crowd}
 	command, ok := commands[os.Args[1]]
 	if !ok {
-		log.Fatalf("%q is none of agree, bench and crowd", os.Args[1])
+		log.Fatalf("unknown command %q: agree, crowd or bench", os.Args[1])
 	}
 	if err := command(ctx, flag.NewFlagSet(os.Args[1], flag.ExitOnError), os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)

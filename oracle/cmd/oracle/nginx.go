@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// maxHosts is how many addresses the bench's server listens on.
+// maxHosts is the number of addresses that the server listens on.
 const maxHosts = 8
 
-// nginx is Debian's web server with one small site on 127.0.0.1 to 127.0.0.8. Its log
-// tells when requests came and how many.
+// nginx is Debian's web server with one small site on 127.0.0.1 to 127.0.0.8. Its
+// access log gives the number and time of requests.
 type nginx struct {
 	folder string
 	port   int
@@ -45,7 +45,7 @@ http {
 }
 `
 
-// files are the pages of the site: a welcome page and some things that should not lie open.
+// files are the site's files: a welcome page and some that should not be public.
 var files = map[string]string{
 	"index.html":    "<!DOCTYPE html>\n<html>\n<head>\n<title>Welcome to nginx!</title>\n</head>\n<body>\n<h1>Welcome to nginx!</h1>\n<p>If you see this page, the nginx web server is successfully installed and\nworking.</p>\n</body>\n</html>\n",
 	"robots.txt":    "User-agent: *\nDisallow: /admin/\n",
@@ -124,10 +124,10 @@ func (n *nginx) stop() {
 	_ = os.RemoveAll(n.folder)
 }
 
-// forget empties the log.
+// forget truncates the access log.
 func (n *nginx) forget() error { return os.Truncate(filepath.Join(n.folder, "access.log"), 0) }
 
-// log is how many requests came since forget, and when the first did.
+// log returns the number of requests since forget, and the time of the first.
 func (n *nginx) log() (requests int, first time.Time, err error) {
 	text, err := os.ReadFile(filepath.Join(n.folder, "access.log"))
 	if err != nil {

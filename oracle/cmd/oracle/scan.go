@@ -11,12 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/oracle/event"
 )
 
-// exitUsage is the exit code of vedette for what it does not accept, such as a template
-// that it cannot run.
+// exitUsage is vedette's exit code for invalid input, such as a template that it cannot run.
 const exitUsage = 2
 
-// scan runs our command on the targets. trouble is what it said of a template that it
-// could not use.
+// scan runs vedette scan on the targets. trouble is its message about an unusable template.
 func scan(ctx context.Context, binary, path string, targets, vars []string) (found []event.Event, trouble string, err error) {
 	args := []string{"scan", "--jsonl", "--rate-limit", "0", "--timeout", "10", "--retries", "1", "-t", path, "-it", path}
 	for _, target := range targets {
@@ -40,12 +38,12 @@ func scan(ctx context.Context, binary, path string, targets, vars []string) (fou
 		}
 	}
 	if err := event.Read(&stdout, func(e event.Event) { found = append(found, e) }); err != nil {
-		return nil, "", fmt.Errorf("%w; it said: %.300s", err, stderr.String())
+		return nil, "", fmt.Errorf("%w; stderr: %.300s", err, stderr.String())
 	}
 	return found, trouble, nil
 }
 
-// command runs nuclei as its users do.
+// command runs nuclei as a command.
 func command(ctx context.Context, binary, path, target string, vars []string) (found []event.Event, err error) {
 	args := []string{"-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "2", "-bs", "2", "-pc", "1", "-timeout", "10", "-retries", "1", "-lfa", "-t", path, "-u", target}
 	for _, v := range vars {

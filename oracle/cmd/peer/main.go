@@ -1,6 +1,6 @@
-// Command peer stands where nuclei's own tests look for nuclei: it runs `vedette scan` with
-// the same flags. Left out are those about the server for call-backs, of which there is
-// none; templates that name their own hosts are allowed those of the tests.
+// Command peer replaces the nuclei binary in nuclei's own tests: it runs `vedette scan` with the same
+// flags, except those of the out-of-band server, which we do not have. Self-contained templates get the
+// tests' hosts as their scope.
 package main
 
 import (

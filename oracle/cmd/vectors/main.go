@@ -1,7 +1,5 @@
-// Command vectors asks the original evaluator what expressions and texts with
-// placeholders are worth, and writes its answers in the shape of the corpus's
-// dsl_vectors.jsonl, so that the product's own test of its evaluator can be held
-// against them: VEDETTE_CORPUS=FOLDER go test ./internal/engine/dsl
+// Command vectors evaluates expressions and texts with placeholders with nuclei's evaluator, and writes
+// the results in the format of the corpus's dsl_vectors.jsonl, for the tests of our evaluator: VEDETTE_CORPUS=FOLDER go test ./internal/engine/dsl
 package main
 
 import (
@@ -19,7 +17,7 @@ import (
 	"github.com/projectdiscovery/nuclei/v3/pkg/protocols/common/expressions"
 )
 
-// result is what one expression or text gave in one environment.
+// result is the value of one expression or text in one environment.
 type result struct {
 	Type  string `json:"type,omitempty"`
 	Value string `json:"value"`
@@ -71,7 +69,7 @@ func run(from, to string) error {
 	return nil
 }
 
-// convert judges every line of the file in, a JSON string each.
+// convert evaluates every line of the file in, each a JSON string.
 func convert(in, out string, environments []map[string]any, judge func(string, []map[string]any) vector) error {
 	source, err := os.Open(in)
 	if err != nil {
@@ -111,13 +109,13 @@ func evaluate(source string, environments []map[string]any) (v vector) {
 		return v
 	}
 	for _, environment := range environments {
-		v.Results = append(v.Results, told(compiled.Evaluate(environment)))
+		v.Results = append(v.Results, resultOf(compiled.Evaluate(environment)))
 	}
 	return v
 }
 
-// told is a value with its Go type, or the error. A panic of the original is an error.
-func told(value any, err error) result {
+// resultOf is a value with its Go type, or the error.
+func resultOf(value any, err error) result {
 	if err != nil {
 		return result{Error: err.Error()}
 	}

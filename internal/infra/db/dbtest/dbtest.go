@@ -1,8 +1,8 @@
-// Package dbtest runs a test on each database engine: on SQLite in a temporary file,
+// Package dbtest runs a test on each database: on SQLite in a temporary file,
 // and on a PostgreSQL server that the tests start themselves (or find by
 // VEDETTE_TEST_POSTGRES, a URL whose user may create databases).
 //
-// A package that uses it hands its TestMain to Main:
+// A package that uses it calls Main in its TestMain:
 //
 //	func TestMain(m *testing.M) { dbtest.Main(m) }
 package dbtest
@@ -25,8 +25,7 @@ import (
 // exits.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
-// Run is Main for a TestMain that has something of its own to put away before it exits
-// with the code that Run returns.
+// Run is Main for a TestMain with its own clean-up; the caller exits with the returned code.
 func Run(m *testing.M) (code int) {
 	code = m.Run()
 	if server.stop != nil {
@@ -35,8 +34,7 @@ func Run(m *testing.M) (code int) {
 	return code
 }
 
-// Each runs fn once on each engine, in parallel with other tests, on a database of its
-// own with the schema in place.
+// Each runs fn once on each engine, in parallel with other tests, on a new migrated database.
 func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	for _, engine := range Engines {
@@ -61,8 +59,8 @@ func Open(t testing.TB, engine string) *db.DB {
 	return d
 }
 
-// URL makes a fresh, empty-but-migrated database of the named engine and returns its
-// URL, for a test that opens it itself or hands it to the real binary.
+// URL creates a new migrated, empty database of the named engine and returns its URL, for a test that
+// opens it itself or passes it to the real binary.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
 	if engine == "sqlite" {
@@ -90,7 +88,7 @@ var server struct {
 }
 
 // adminURL is the URL of the server's maintenance database; the first call starts the
-// server and makes the template.
+// server and creates the template.
 func adminURL(t testing.TB) string {
 	t.Helper()
 	server.once.Do(func() {
@@ -132,7 +130,7 @@ func withDatabase(admin, name string) string {
 		panic(err) // adminURL has used it already
 	}
 	u.Path = "/" + name
-	// A machine that stands still for a while is no process that froze in a transaction.
+	// Longer than in production: an overloaded machine must not look like a frozen process.
 	q := u.Query()
 	q.Set("idle_in_transaction_session_timeout", "60s")
 	u.RawQuery = q.Encode()

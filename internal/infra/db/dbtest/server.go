@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// Start makes a PostgreSQL cluster in a temporary folder and serves it on a unix
-// socket there, without durability (it lives as long as the tests). PostgreSQL refuses
-// to run as root, so root starts it as the user postgres, or else nobody.
+// Start creates a PostgreSQL cluster in a temporary folder and runs it on a unix socket there, without
+// durability. PostgreSQL refuses to run as root, so root starts it as the user postgres or nobody.
 func Start() (adminURL string, stop func(), err error) {
 	bin, err := binaries()
 	if err != nil {
@@ -96,7 +95,7 @@ func binaries() (string, error) {
 	}
 	path, err := exec.LookPath("initdb")
 	if err != nil {
-		return "", errors.New("initdb is not here: install PostgreSQL (Debian: postgresql), or set VEDETTE_TEST_POSTGRES")
+		return "", errors.New("initdb is not installed: install PostgreSQL (Debian: postgresql), or set VEDETTE_TEST_POSTGRES")
 	}
 	return filepath.Dir(path), nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
-// program finds one of Debian's, or says that a part of the lab is left out.
+// program finds a Debian program; without it, that part of the lab is left out.
 func program(t *testing.T, name string) (path string, ok bool) {
 	t.Helper()
 	for _, dir := range []string{"", "/usr/sbin/", "/usr/lib/postfix/sbin/"} {
@@ -24,16 +24,16 @@ func program(t *testing.T, name string) (path string, ok bool) {
 			return path, true
 		}
 	}
-	t.Logf("%s is not installed: the lab is without it", name)
+	t.Logf("%s is not installed: the lab has no such host", name)
 	return "", false
 }
 
-// keep runs a server until the test ends, and waits until it listens.
-func keep(t *testing.T, addr, program string, args ...string) {
+// startDaemon runs a server until the test ends, and waits until it listens.
+func startDaemon(t *testing.T, addr, program string, args ...string) {
 	t.Helper()
-	talk := newTranscript()
+	messages := newOutputBuffer()
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = talk, talk
+	cmd.Stdout, cmd.Stderr = messages, messages
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -47,10 +47,10 @@ func keep(t *testing.T, addr, program string, args ...string) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
 	})
-	until(t, patience, program+" listens", func() bool {
+	until(t, longWait, program+" listens", func() bool {
 		select {
 		case <-ended:
-			t.Fatalf("%s ended: %s", program, talk)
+			t.Fatalf("%s ended: %s", program, messages)
 		default:
 		}
 		conn, err := net.Dial("tcp", addr)
@@ -61,10 +61,10 @@ func keep(t *testing.T, addr, program string, args ...string) {
 	})
 }
 
-// write fills a folder that the users of services may read.
-func write(t *testing.T, files map[string]string) (dir string) {
+// writeFolder creates a folder that the services' users may read.
+func writeFolder(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "vedette-lab-") //nolint:usetesting // others may not enter the folder above a test's own
+	dir, err := os.MkdirTemp("", "vedette-lab-") //nolint:usetesting // other users may not enter the parent of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,37 +81,37 @@ func write(t *testing.T, files map[string]string) (dir string) {
 }
 
 // nginx serves a site over HTTP and HTTPS.
-func (s *street) nginx(t *testing.T, host string, c tls.Certificate) {
+func (s *labNetwork) nginx(t *testing.T, host string, c tls.Certificate) {
 	path, ok := program(t, "nginx")
 	if !ok {
 		return
 	}
 	cert, key := files(t, c)
-	plain, crypted := s.at(host, web), s.at(host, secure)
+	plain, crypted := s.address(host, web), s.address(host, secure)
 	block := fmt.Sprintf(`server { listen %s; listen %s ssl; root DIR; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate %s; ssl_certificate_key %s; add_header X-Powered-By "PHP/8.2.1"; }`, plain, crypted, cert, key)
-	dir := write(t, map[string]string{
+	dir := writeFolder(t, map[string]string{
 		"index.html": "<html><head><title>The  Lab &amp; Works</title><link rel=icon href=/icon.zip></head><body><a href=/two.html>two</a></body></html>",
 		"two.html":   "<p>two</p>", "icon.zip": "not really an image",
 	})
 	runNginx(t, path, dir, strings.ReplaceAll(block, "DIR", dir), []string{plain, crypted})
-	page := facts{
+	page := wantFields{
 		"title": "The Lab & Works", "status_code": "200", "content_length": "129", "method": "GET", "webserver": "nginx/1.*", "technologies": `.*Nginx:1.*PHP:8\.2\.1.*`, "chain_status_codes": `\[200\]`,
 		"technology_details.Nginx.website": "http.*", "favicon": "576441543", "type": "http", "extended_metadata.version": "nginx 1.*", "extended_metadata.body_hash": "[0-9a-f]{64}",
 		"extended_metadata.protocol": "tcp",
 	}
-	s.door(host, web, page, facts{"extended_metadata.service": "http", "extended_metadata.url": "http://" + host + ":.*"})
-	s.door(host, secure, page, certificate(host), facts{"extended_metadata.service": "https", "extended_metadata.tls_version": "tls13", "extended_metadata.jarm": "[0-9a-f]{62}"})
+	s.expect(host, web, page, wantFields{"extended_metadata.service": "http", "extended_metadata.url": "http://" + host + ":.*"})
+	s.expect(host, secure, page, certificate(host), wantFields{"extended_metadata.service": "https", "extended_metadata.tls_version": "tls13", "extended_metadata.jarm": "[0-9a-f]{62}"})
 }
 
-func (s *street) apache(t *testing.T, host string) {
+func (s *labNetwork) apache(t *testing.T, host string) {
 	path, ok := program(t, "apache2")
 	if !ok {
 		return
 	}
-	dir := write(t, map[string]string{"index.html": "<title>Shop</title>", "conf": fmt.Sprintf("ServerName lab\nListen %s\nPidFile DIR/pid\nErrorLog /dev/stderr\nDocumentRoot DIR\nDefaultRuntimeDir DIR\nDirectoryIndex index.html\n", s.at(host, web)) +
+	dir := writeFolder(t, map[string]string{"index.html": "<title>Shop</title>", "conf": fmt.Sprintf("ServerName lab\nListen %s\nPidFile DIR/pid\nErrorLog /dev/stderr\nDocumentRoot DIR\nDefaultRuntimeDir DIR\nDirectoryIndex index.html\n", s.address(host, web)) +
 		modules("mpm_event", "authz_core", "dir", "mime") + "TypesConfig /dev/null\nAddType text/html .html\n"})
-	keep(t, s.at(host, web), path, "-f", filepath.Join(dir, "conf"), "-D", "FOREGROUND")
-	s.door(host, web, facts{"title": "Shop", "status_code": "200", "webserver": "Apache/2.*", "technologies": ".*Apache HTTP Server:2.*", "extended_metadata.service": "http"})
+	startDaemon(t, s.address(host, web), path, "-f", filepath.Join(dir, "conf"), "-D", "FOREGROUND")
+	s.expect(host, web, wantFields{"title": "Shop", "status_code": "200", "webserver": "Apache/2.*", "technologies": ".*Apache HTTP Server:2.*", "extended_metadata.service": "http"})
 }
 
 func modules(names ...string) (lines string) {
@@ -121,7 +121,7 @@ func modules(names ...string) (lines string) {
 	return lines
 }
 
-func (s *street) openSSH(t *testing.T, host string) {
+func (s *labNetwork) openSSH(t *testing.T, host string) {
 	path, ok := program(t, "sshd")
 	if !ok {
 		return
@@ -130,38 +130,38 @@ func (s *street) openSSH(t *testing.T, host string) {
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if os.Getuid() == 0 { // it wants its empty folder
+	if os.Getuid() == 0 { // sshd needs this empty folder
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	addr, port, _ := net.SplitHostPort(s.at(host, other))
-	keep(t, s.at(host, other), path, "-D", "-e", "-f", "/dev/null", "-h", key, "-o", "ListenAddress="+addr, "-p", port, "-o", "PidFile=none")
-	s.door(host, other, facts{"extended_metadata.service": "ssh", "extended_metadata.version": `OpenSSH \d.*`, "type": "port"})
+	addr, port, _ := net.SplitHostPort(s.address(host, other))
+	startDaemon(t, s.address(host, other), path, "-D", "-e", "-f", "/dev/null", "-h", key, "-o", "ListenAddress="+addr, "-p", port, "-o", "PidFile=none")
+	s.expect(host, other, wantFields{"extended_metadata.service": "ssh", "extended_metadata.version": `OpenSSH \d.*`, "type": "port"})
 }
 
-func (s *street) redis(t *testing.T, host string) {
+func (s *labNetwork) redis(t *testing.T, host string) {
 	path, ok := program(t, "redis-server")
 	if !ok {
 		return
 	}
-	addr, port, _ := net.SplitHostPort(s.at(host, other))
-	keep(t, s.at(host, other), path, "--bind", addr, "--port", port, "--save", "", "--dir", t.TempDir())
-	s.door(host, other, facts{"extended_metadata.service": "redis", "extended_metadata.version": `Redis \d.*`, "technologies": `\[Redis:\d.*\]`})
+	addr, port, _ := net.SplitHostPort(s.address(host, other))
+	startDaemon(t, s.address(host, other), path, "--bind", addr, "--port", port, "--save", "", "--dir", t.TempDir())
+	s.expect(host, other, wantFields{"extended_metadata.service": "redis", "extended_metadata.version": `Redis \d.*`, "technologies": `\[Redis:\d.*\]`})
 }
 
-// postgres leads to the database server that the tests run on, through its socket.
-func (s *street) postgres(t *testing.T, host string) {
+// postgres forwards to the tests' database server, through its socket.
+func (s *labNetwork) postgres(t *testing.T, host string) {
 	u, err := url.Parse(dbtest.URL(t, "postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(u.Query().Get("host"), ".s.PGSQL.5432")
 	if _, err := os.Stat(socket); err != nil {
-		t.Logf("PostgreSQL has no socket at %s: the lab is without it", socket)
+		t.Logf("PostgreSQL has no socket at %s: the lab has no such host", socket)
 		return
 	}
-	s.accept(t, s.at(host, other), func(conn net.Conn) {
+	s.accept(t, s.address(host, other), func(conn net.Conn) {
 		up, err := net.Dial("unix", socket)
 		if err != nil {
 			return
@@ -173,24 +173,24 @@ func (s *street) postgres(t *testing.T, host string) {
 		}()
 		_, _ = io.Copy(conn, up)
 	})
-	s.door(host, other, facts{"extended_metadata.service": "postgresql", "type": "port"})
+	s.expect(host, other, wantFields{"extended_metadata.service": "postgresql", "type": "port"})
 }
 
-func (s *street) postfix(t *testing.T, host string) {
+func (s *labNetwork) postfix(t *testing.T, host string) {
 	path, ok := program(t, "master")
 	if !ok || os.Getuid() != 0 {
-		t.Log("Postfix needs to be installed, and root: the lab is without it")
+		t.Log("Postfix is not installed, or the test does not run as root: the lab has no such host")
 		return
 	}
-	dir := write(t, map[string]string{
+	dir := writeFolder(t, map[string]string{
 		"main.cf": "compatibility_level = 3.6\nqueue_directory = DIR/queue\ndata_directory = DIR/data\nmyhostname = " + host + "\nmydestination =\ninet_interfaces = 127.0.0.1\n" +
 			"inet_protocols = ipv4\nsmtpd_banner = $myhostname ESMTP Postfix\nmaillog_file = DIR/log\nmaillog_file_prefixes = /\nsmtp_dns_support_level = disabled\nalias_maps =\n",
-		"master.cf": s.at(host, other) + " inet n - n - - smtpd\nanvil unix - - n - 1 anvil\nrewrite unix - - n - - trivial-rewrite\nproxymap unix - - n - - proxymap\npostlog unix-dgram n - n - 1 postlogd\n",
+		"master.cf": s.address(host, other) + " inet n - n - - smtpd\nanvil unix - - n - 1 anvil\nrewrite unix - - n - - trivial-rewrite\nproxymap unix - - n - - proxymap\npostlog unix-dgram n - n - 1 postlogd\n",
 	})
 	out, err := exec.Command("sh", "-c", "cd "+dir+" && mkdir -p queue/public queue/private queue/pid data && chown postfix data queue/public queue/private").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	keep(t, s.at(host, other), path, "-c", dir, "-d")
-	s.door(host, other, facts{"extended_metadata.service": "smtp", "extended_metadata.version": "Postfix.*"})
+	startDaemon(t, s.address(host, other), path, "-c", dir, "-d")
+	s.expect(host, other, wantFields{"extended_metadata.service": "smtp", "extended_metadata.version": "Postfix.*"})
 }

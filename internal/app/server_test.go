@@ -28,8 +28,8 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 const serviceKey = "service-key-of-the-tests"
 
-// house is a running server with a few people in it.
-type house struct {
+// testServer is a running server on a test database.
+type testServer struct {
 	*App
 	t    testing.TB
 	base string
@@ -39,14 +39,14 @@ type house struct {
 	digest *sql.Stmt // see state
 }
 
-// serve runs the real server on a loopback port, without workers, so that tasks stay as
-// they are. Further options are NAME=VALUE.
-func serve(t testing.TB, engine string, options ...string) *house {
+// serve runs the real server on a loopback port, without workers, so that tasks keep their state.
+// Options are NAME=VALUE.
+func serve(t testing.TB, engine string, options ...string) *testServer {
 	t.Helper()
 	environ := []string{
 		"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_ROLE=server",
 		"VEDETTE_API_RATE=0", "VEDETTE_LOG_LEVEL=debug", "VEDETTE_INTERNAL_API_KEY=" + serviceKey,
-		"VEDETTE_SOURCE_URLS=dns=127.0.0.1:9", // where nobody answers questions about TXT records, at once
+		"VEDETTE_SOURCE_URLS=dns=127.0.0.1:9", // no name server: TXT queries fail at once
 	}
 	for _, option := range options {
 		environ = append(environ, "VEDETTE_"+option)
@@ -55,7 +55,7 @@ func serve(t testing.TB, engine string, options ...string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, logs: &logBuffer{}}
+	h := &testServer{t: t, logs: &logBuffer{}}
 	if h.App, err = Open(context.Background(), c, slog.New(slog.NewJSONHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))); err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +75,14 @@ func serve(t testing.TB, engine string, options ...string) *house {
 	return h
 }
 
-// person is a user with what proves who they are.
+// person is a user with their credentials.
 type person struct {
 	account.Caller
 	token, key string
 }
 
-// person makes a user of a team and gives them a role and a key.
-func (h *house) person(name, team string, role account.Role) person {
+// person creates a user of a team with a role and an API key.
+func (h *testServer) person(name, team string, role account.Role) person {
 	h.t.Helper()
 	ctx := context.Background()
 	u, err := h.Accounts.CreateUser(ctx, account.NewUser{Email: name + "@example.com", Team: team, Admin: role == account.Admin, Password: "correct-horse"})
@@ -105,8 +105,8 @@ func (h *house) person(name, team string, role account.Role) person {
 	return p
 }
 
-// task makes a task with an artifact to come, and one verified issue.
-func (h *house) task(p person) (taskID, issueID string) {
+// task creates a task with artifact delivery and one verified issue.
+func (h *testServer) task(p person) (taskID, issueID string) {
 	h.t.Helper()
 	ctx := account.WithCaller(context.Background(), p.Caller)
 	t, err := h.Tasks.Create(ctx, task.NewTask{Instruction: "check the headers of http://127.0.0.1:9/", Delivery: task.Artifact})
@@ -126,7 +126,7 @@ func (h *house) task(p person) (taskID, issueID string) {
 	return t.ID, issueID
 }
 
-// answer is what came back; the body of a stream is not read.
+// answer is a response; the body of a stream is not read.
 type answer struct {
 	status int
 	header http.Header
@@ -134,7 +134,7 @@ type answer struct {
 }
 
 // do sends a request. It fails the test when there is no answer.
-func (h *house) do(r *http.Request) answer {
+func (h *testServer) do(r *http.Request) answer {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
@@ -154,14 +154,14 @@ func (h *house) do(r *http.Request) answer {
 	return a
 }
 
-// request is a request of a person, by their bearer token; nobody's without one.
-func (h *house) request(method, path string, p *person, body string) *http.Request {
+// request is a request with a person's bearer token, or anonymous without a person.
+func (h *testServer) request(method, path string, p *person, body string) *http.Request {
 	h.t.Helper()
 	r, err := http.NewRequest(method, h.base, strings.NewReader(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	// What stands in path goes over the wire as it is.
+	// The path is sent unchanged.
 	r.URL.Opaque = strings.TrimPrefix(h.base, "http:") + path
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -172,7 +172,7 @@ func (h *house) request(method, path string, p *person, body string) *http.Reque
 	return r
 }
 
-// refusal holds an error answer against the shape of its surface.
+// refusal checks an error answer against its API's shape, and returns the message.
 func (a answer) refusal(platform bool) (message string, err error) {
 	if got := a.header.Get("Content-Type"); got != "application/json" {
 		return "", fmt.Errorf("the content type of an error is %q", got)
@@ -190,7 +190,7 @@ func (a answer) refusal(platform bool) (message string, err error) {
 	dec := json.NewDecoder(bytes.NewReader(a.body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&doc); err != nil {
-		return "", fmt.Errorf("the error is not the surface's: %w", err)
+		return "", fmt.Errorf("the error does not have this API's shape: %w", err)
 	}
 	for name, field := range map[string]*string{"error": doc.Error, "code": doc.Code, "error_id": doc.ErrorID, "kind": doc.Kind, "message": doc.Message} {
 		if field == nil || *field == "" {
@@ -198,7 +198,7 @@ func (a answer) refusal(platform bool) (message string, err error) {
 		}
 	}
 	if platform != (doc.Param != nil) || platform != (doc.Status != nil) || platform && doc.SiteKey != nil {
-		return "", errors.New("the error is the other surface's")
+		return "", errors.New("the error has the other API's shape")
 	}
 	if platform && *doc.Status != a.status {
 		return "", fmt.Errorf("the error says status %d", *doc.Status)
@@ -209,9 +209,9 @@ func (a answer) refusal(platform bool) (message string, err error) {
 	return *doc.Message, nil
 }
 
-// state is a digest of all that a request could have changed. It is asked for so often
-// that it is one statement, which is prepared once.
-func (h *house) state() string {
+// state is a digest of all tables that requests change. It is read often, so it is one prepared
+// statement.
+func (h *testServer) state() string {
 	h.t.Helper()
 	if h.digest == nil {
 		parts := make([]string, len(digests))
@@ -244,7 +244,7 @@ func (h *house) state() string {
 	return strings.Join(lines, "")
 }
 
-// digests are a count, a text and a sum of each table that requests change.
+// digests select a count, a text and a sum of each table that requests change.
 var digests = []string{
 	`count(*), coalesce(max(title || visibility), ''), coalesce(max(created_at), 0) FROM task`,
 	`count(*), coalesce(max(status), ''), coalesce(sum(last_seq), 0) FROM task_stream`,
@@ -291,7 +291,7 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// line is the log's line for a request.
+// line is the log line of a request.
 func (b *logBuffer) line(requestID string) string {
 	for line := range strings.Lines(b.String()) {
 		if strings.Contains(line, `"request"`) && strings.Contains(line, requestID) {

@@ -11,19 +11,21 @@ import (
 	"testing"
 )
 
-// act is what a teacher answers: calls of tools, or words.
-type act struct {
-	calls []deed
-	words string
+// modelReply is one answer of a scripted model: calls of tools, or text.
+type modelReply struct {
+	calls []toolCall
+	text  string
 }
 
-// deed is a call of a tool with its arguments.
-type deed struct {
+// toolCall is a call of a tool with its arguments.
+type toolCall struct {
 	tool string
 	args map[string]any
 }
 
-func does(tool string, pairs ...any) act { return act{calls: []deed{{tool, object(pairs...)}}} }
+func callTool(tool string, pairs ...any) modelReply {
+	return modelReply{calls: []toolCall{{tool, object(pairs...)}}}
+}
 
 func object(pairs ...any) map[string]any {
 	out := map[string]any{}
@@ -33,42 +35,42 @@ func object(pairs ...any) map[string]any {
 	return out
 }
 
-// teacher is an OpenAI-compatible server that answers each conversation, which it knows by
-// a word of its first message, from a lesson of its own. It honours Idempotency-Key: a call
-// that comes again is answered again, and paid once.
-type teacher struct {
+// scriptedModel is an OpenAI-compatible server that answers from scripts. It selects the script
+// by words of the conversation's first message. It honours Idempotency-Key: a repeated call gets
+// the same answer and is charged once.
+type scriptedModel struct {
 	*httptest.Server
-	lessons map[string][]act // by a word of the first message; "" is any other's
+	conversations map[string][]modelReply // by words of the first message; "" is the default
 
 	mu    sync.Mutex
 	asked int                        // calls
-	paid  map[string]int             // calls that were paid, by lesson and turn
+	paid  map[string]int             // charged calls, by conversation and turn
 	known map[string]json.RawMessage // answers by Idempotency-Key
 }
 
-func newTeacher(t *testing.T, lessons map[string][]act) *teacher {
-	s := &teacher{lessons: lessons}
+func newScriptedModel(t *testing.T, conversations map[string][]modelReply) *scriptedModel {
+	s := &scriptedModel{conversations: conversations}
 	s.forget()
 	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(s.Close)
 	return s
 }
 
-// forget begins a new count.
-func (s *teacher) forget() {
+// forget resets the counts.
+func (s *scriptedModel) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked, s.paid, s.known = 0, map[string]int{}, map[string]json.RawMessage{}
 }
 
-// counted is how many calls came, and how many each turn of each lesson was paid for.
-func (s *teacher) counted() (asked int, paid map[string]int) {
+// counts returns the number of calls, and how often each turn of each conversation was charged.
+func (s *scriptedModel) counts() (asked int, paid map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked, maps.Clone(s.paid)
 }
 
-func (s *teacher) answer(w http.ResponseWriter, r *http.Request) {
+func (s *scriptedModel) answer(w http.ResponseWriter, r *http.Request) {
 	var request struct {
 		Messages []struct {
 			Role    string
@@ -89,9 +91,9 @@ func (s *teacher) answer(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	name := ""
-	for lesson := range s.lessons {
-		if lesson != "" && strings.Contains(first, lesson) {
-			name = lesson
+	for conversation := range s.conversations {
+		if conversation != "" && strings.Contains(first, conversation) {
+			name = conversation
 		}
 	}
 	s.mu.Lock()
@@ -99,11 +101,11 @@ func (s *teacher) answer(w http.ResponseWriter, r *http.Request) {
 	s.asked++
 	text, again := s.known[r.Header.Get("Idempotency-Key")]
 	if !again {
-		if turn >= len(s.lessons[name]) {
-			http.Error(w, fmt.Sprintf(`{"error":{"message":"lesson %q has no turn %d"}}`, name, turn), http.StatusBadRequest)
+		if turn >= len(s.conversations[name]) {
+			http.Error(w, fmt.Sprintf(`{"error":{"message":"conversation %q has no turn %d"}}`, name, turn), http.StatusBadRequest)
 			return
 		}
-		text = s.lessons[name][turn].completion(turn)
+		text = s.conversations[name][turn].completion(turn)
 		s.known[r.Header.Get("Idempotency-Key")] = text
 		s.paid[fmt.Sprintf("%s/%d", name, turn)]++
 	}
@@ -112,8 +114,8 @@ func (s *teacher) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // completion is the answer as OpenAI's chat completions write it.
-func (a act) completion(turn int) json.RawMessage {
-	message, why := object("role", "assistant", "content", a.words), "stop"
+func (a modelReply) completion(turn int) json.RawMessage {
+	message, why := object("role", "assistant", "content", a.text), "stop"
 	var calls []any
 	for i, d := range a.calls {
 		args, _ := json.Marshal(d.args)
@@ -122,7 +124,7 @@ func (a act) completion(turn int) json.RawMessage {
 	if len(calls) > 0 {
 		message["tool_calls"], why = calls, "tool_calls"
 	}
-	text, _ := json.Marshal(object("id", "c", "object", "chat.completion", "model", "taught",
+	text, _ := json.Marshal(object("id", "c", "object", "chat.completion", "model", "test-model",
 		"choices", []any{object("index", 0, "message", message, "finish_reason", why)},
 		"usage", object("prompt_tokens", 1000, "completion_tokens", 50, "total_tokens", 1050)))
 	return text

@@ -17,90 +17,90 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
-// house is a place with data where vedette processes live and die.
-type house struct {
+// deployment is a database and a data directory on which a test starts vedette processes.
+type deployment struct {
 	t   *testing.T
 	env []string
 }
 
-// newHouse makes an empty database of the named engine.
-func newHouse(t *testing.T, engine string) house {
+// newDeployment creates an empty database of the named engine.
+func newDeployment(t *testing.T, engine string) deployment {
 	t.Helper()
-	return house{t, []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0"}}
+	return deployment{t, []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0"}}
 }
 
-// data opens the house's database.
-func (h house) data() *db.DB {
-	h.t.Helper()
-	d, err := db.Open(h.t.Context(), db.Config{URL: strings.TrimPrefix(h.env[0], "VEDETTE_DATABASE=")})
+// openDB opens the deployment's database.
+func (dep deployment) openDB() *db.DB {
+	dep.t.Helper()
+	d, err := db.Open(dep.t.Context(), db.Config{URL: strings.TrimPrefix(dep.env[0], "VEDETTE_DATABASE=")})
 	if err != nil {
-		h.t.Fatal(err)
+		dep.t.Fatal(err)
 	}
-	h.t.Cleanup(func() { d.Close() })
+	dep.t.Cleanup(func() { d.Close() })
 	return d
 }
 
-// impatient is the house with the product's own patience for a process that freezes in a
-// transaction, which is shorter than that of the tests.
-func (h house) impatient() house {
-	h.env[0] = strings.Replace(h.env[0], "idle_in_transaction_session_timeout=60s", "idle_in_transaction_session_timeout=10s", 1)
-	return h
+// withProductTimeouts uses the product's own timeout for a process that freezes in a
+// transaction, which is shorter than the tests' one.
+func (dep deployment) withProductTimeouts() deployment {
+	dep.env[0] = strings.Replace(dep.env[0], "idle_in_transaction_session_timeout=60s", "idle_in_transaction_session_timeout=10s", 1)
+	return dep
 }
 
-// eachEngine runs fn on a house of each database, in parallel with other tests.
-func eachEngine(t *testing.T, fn func(t *testing.T, h house)) {
+// eachEngine runs fn on a deployment of each database, in parallel with other tests.
+func eachEngine(t *testing.T, fn func(t *testing.T, dep deployment)) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			fn(t, newHouse(t, engine))
+			fn(t, newDeployment(t, engine))
 		})
 	}
 }
 
-// server is a process with its address.
+// server is a running vedette serve.
 type server struct {
 	*process
 	base string
 }
 
-// serve starts a server and waits until it takes requests.
-func (h house) serve(args ...string) server {
-	h.t.Helper()
-	p := launch(h.t, h.env, append([]string{"serve"}, args...)...)
-	return server{p, p.hears(`vedette serves on (http://\S+) `)[1]}
+// serve starts a server and waits until it accepts requests.
+func (dep deployment) serve(args ...string) server {
+	dep.t.Helper()
+	p := launch(dep.t, dep.env, append([]string{"serve"}, args...)...)
+	return server{p, p.waitForOutput(`vedette serves on (http://\S+) `)[1]}
 }
 
-// work starts a worker and waits until it works.
-func (h house) work(args ...string) *process {
-	h.t.Helper()
-	p := launch(h.t, h.env, append([]string{"worker"}, args...)...)
-	p.hears("vedette works on tasks")
+// startWorker starts a worker and waits until it is ready.
+func (dep deployment) startWorker(args ...string) *process {
+	dep.t.Helper()
+	p := launch(dep.t, dep.env, append([]string{"worker"}, args...)...)
+	p.waitForOutput("vedette works on tasks")
 	return p
 }
 
 // command runs a command to its end and returns what it printed.
-func (h house) command(args ...string) string {
-	h.t.Helper()
-	cmd := exec.Command(binary(h.t), args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, h.env...)
-	var talk bytes.Buffer
-	cmd.Stderr = &talk
+func (dep deployment) command(args ...string) string {
+	dep.t.Helper()
+	cmd := exec.Command(binary(dep.t), args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, dep.env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		h.t.Fatalf("vedette %s: %v\n%s", strings.Join(args, " "), err, talk.Bytes())
+		dep.t.Fatalf("vedette %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
 	}
 	return strings.TrimSpace(string(out))
 }
 
-// admin makes a user with a team, and returns their bearer token.
-func (h house) admin(email string) (token string) {
-	h.t.Helper()
-	h.command("user", "create", "--email", email, "--admin")
-	return h.command("token", "create", "--email", email)
+// admin creates a user with a team, and returns their bearer token.
+func (dep deployment) admin(email string) (token string) {
+	dep.t.Helper()
+	dep.command("user", "create", "--email", email, "--admin")
+	return dep.command("token", "create", "--email", email)
 }
 
-// caller is a user of a server.
+// caller sends requests to a server as one user.
 type caller struct {
 	t     *testing.T
 	base  string
@@ -144,8 +144,8 @@ func (c caller) call(method, path string, body, out any) {
 	}
 }
 
-// hand hands a task over and returns its id.
-func (c caller) hand(instruction string, more ...string) (id string) {
+// createTask creates a task and returns its id; more are further fields and values.
+func (c caller) createTask(instruction string, more ...string) (id string) {
 	c.t.Helper()
 	body := map[string]string{"task": instruction, "response_format": "json"}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -183,21 +183,21 @@ func (c caller) task(id string) (d detail) {
 	return d
 }
 
-// seen are a task's matches, also those that are not confirmed.
-func (c caller) seen(id string) []finding {
+// allIssues are a task's matches, including unconfirmed ones.
+func (c caller) allIssues(id string) []finding {
 	c.t.Helper()
 	var list struct{ Issues []finding }
 	c.call("GET", "/api/v1/issues?per_page=200&unverified=true&task_id="+id, nil, &list)
 	return list.Issues
 }
 
-// end waits until a task has ended, as its stream tells.
-func (c caller) end(id string, within time.Duration) detail {
+// waitForTask waits for the finish event of a task's stream.
+func (c caller) waitForTask(id string, within time.Duration) detail {
 	c.t.Helper()
 	c.stream(id, within, isFinish)
 	d := c.task(id)
 	if d.Task.CompletedAt == nil {
-		c.t.Fatalf("the stream of task %s has finished, and the task is %s", id, d.Task.Status)
+		c.t.Fatalf("the stream of task %s has finished, but the task is %s", id, d.Task.Status)
 	}
 	return d
 }
@@ -233,31 +233,31 @@ func (c caller) stream(id string, within time.Duration, last func(event) bool) (
 		}
 		var e event
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			c.t.Fatalf("an event that cannot be read: %v: %s", err, data)
+			c.t.Fatalf("an invalid event: %v: %s", err, data)
 		}
 		events = append(events, e)
 		if last(e) {
 			return events
 		}
 	}
-	c.t.Fatalf("within %s the stream of task %s does not come to what the test waits for (%v): %d events", within, id, lines.Err(), len(events))
+	c.t.Fatalf("within %s the expected event of task %s did not arrive (%v): %d events", within, id, lines.Err(), len(events))
 	return nil
 }
 
 func isFinish(e event) bool { return e.Type == "finish" }
 
-// open starts a server with one user, for tests that only need somebody to ask.
-func (h house) open(args ...string) caller {
-	h.t.Helper()
-	token := h.admin("ada@example.com")
-	return h.serve(args...).as(token)
+// serveWithUser starts a server with one admin, and returns that user.
+func (dep deployment) serveWithUser(args ...string) caller {
+	dep.t.Helper()
+	token := dep.admin("ada@example.com")
+	return dep.serve(args...).as(token)
 }
 
-// in is the caller within another test.
-func (c caller) in(t *testing.T) caller { return caller{t, c.base, c.token} }
+// withT is the caller within another test.
+func (c caller) withT(t *testing.T) caller { return caller{t, c.base, c.token} }
 
-// run hands a task over and waits for its end.
-func (c caller) run(instruction string) detail {
+// runTask creates a task and waits for its end.
+func (c caller) runTask(instruction string) detail {
 	c.t.Helper()
-	return c.end(c.hand(instruction), patience)
+	return c.waitForTask(c.createTask(instruction), longWait)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// script writes what a model answers that looks at a site: it crawls it, reports its open
-// repository, notes that, and ends.
+// script writes the answers of a scripted model: it crawls a site, reports its open repository,
+// takes a note, and ends.
 func script(t *testing.T, url string) string {
 	t.Helper()
 	type object = map[string]any
@@ -36,24 +36,24 @@ func script(t *testing.T, url string) string {
 	return name
 }
 
-// TestKilledWhileAModelWorks kills the process at several requests of the task's tools:
-// in a crawl, in a report, and in the verifier. Each time the next process goes on from the
-// journal, with no call of the model made twice and the same finding.
+// TestKilledWhileAModelWorks kills the process at several requests of the task's tools: in a crawl, in
+// a report, and in the verifier. The next process continues from the journal, repeats no model call
+// and has the same finding.
 func TestKilledWhileAModelWorks(t *testing.T) {
 	for _, requests := range []int64{0, 3, 5} {
 		t.Run(fmt.Sprint(requests), func(t *testing.T) {
-			eachEngine(t, func(t *testing.T, h house) {
-				token := h.admin("ada@example.com")
-				g := newGate(t, after(requests))
+			eachEngine(t, func(t *testing.T, dep deployment) {
+				token := dep.admin("ada@example.com")
+				g := newHeldSite(t, afterFirst(requests))
 				model := []string{"--llm-provider", "scripted", "--llm-script", script(t, g.URL)}
-				first := h.serve(model...)
-				id := first.as(token).hand("look at " + g.URL)
+				first := dep.serve(model...)
+				id := first.as(token).createTask("look at " + g.URL)
 				g.waitHeld(t)
 				first.kill()
-				g.open()
+				g.release()
 
-				c := h.serve(model...).as(token)
-				d := c.end(id, takeover)
+				c := dep.serve(model...).as(token)
+				d := c.waitForTask(id, takeoverWait)
 				if d.Task.Status != "completed" || len(d.Issues) != 1 || len(d.Issues[0].Evidence) != 2 {
 					t.Fatalf("%s with %+v: %s", d.Task.Status, d.Issues, d.Task.Summary)
 				}

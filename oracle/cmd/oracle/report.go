@@ -12,13 +12,13 @@ import (
 	"github.com/vedette-sec/vedette/oracle/lab"
 )
 
-// chance are the words of templates whose requests differ from run to run.
+// chance matches templates whose requests differ from run to run.
 var chance = regexp.MustCompile(`rand|unix_?time|date_?time|interactsh`)
 
 var word = regexp.MustCompile(`[A-Za-z0-9]+`)
 
-// mask makes events of a template comparable that uses chance or the clock: each word of
-// an address or a value that the template does not hold is written as a star.
+// mask makes events of templates with random values or times comparable: each word of an address or a
+// value that the template does not contain is replaced by a star.
 func mask(text string, events []event.Event) event.Set {
 	masked := event.Set{}
 	cover := func(s string) string {
@@ -41,7 +41,7 @@ func mask(text string, events []event.Event) event.Set {
 	return masked
 }
 
-// bare is a set of events without places and values.
+// bare is a set of events without addresses and values.
 func bare(events event.Set) event.Set {
 	names := event.Set{}
 	for _, e := range events {
@@ -51,7 +51,7 @@ func bare(events event.Set) event.Set {
 	return names
 }
 
-// cause guesses in which way the two disagree; it is empty when they agree.
+// cause classifies a disagreement; it is empty when the two agree.
 func cause(text string, theirs, ours event.Set, trouble string) string {
 	missing, more := theirs.Minus(ours), ours.Minus(theirs)
 	if len(missing)+len(more) > 0 && chance.MatchString(text) {
@@ -89,9 +89,9 @@ func cause(text string, theirs, ours event.Set, trouble string) string {
 	return "other findings"
 }
 
-// tell prints the outcome and returns the percentage of templates on which the two agree
+// printReport prints the result and returns the percentage of templates on which the two agree
 // for every site.
-func tell(w io.Writer, trials []*trial, both bool) float64 {
+func printReport(w io.Writer, trials []*trial, both bool) float64 {
 	refused := map[string]int{}
 	fired, sites, agreed := map[lab.Kind]int{}, map[lab.Kind]int{}, map[lab.Kind]int{}
 	causes := map[string][]string{}
@@ -152,10 +152,10 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// maxShown bounds the events that are printed of one disagreement.
+// maxShown limits the events printed per disagreement.
 const maxShown = 3
 
-// difference is one disagreement with both sides.
+// difference describes one disagreement.
 func difference(t *trial, s *site) string {
 	theirs, ours := event.SetOf(s.Theirs), event.SetOf(s.Ours)
 	var out strings.Builder

@@ -18,21 +18,20 @@ import (
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
-// TestDemo runs what a newcomer types first, and holds what it shows against what is
-// truly wrong with its site.
+// TestDemo runs `vedette demo` and compares its output with the weaknesses of its site.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	program, out := binary(t), []byte{}
 	var took time.Duration
-	for range 2 { // once more, should the machine have stood still meanwhile
+	for range 2 { // a second try, in case the machine was overloaded
 		began := time.Now()
 		cmd := exec.Command(program, "demo", "--once")
 		cmd.Env = []string{"TMPDIR=" + t.TempDir()} // nothing else: no HOME, no PATH
-		var talk bytes.Buffer
-		cmd.Stderr = &talk
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		var err error
 		if out, err = cmd.Output(); err != nil {
-			t.Fatalf("%v\n%s\n%s", err, out, talk.Bytes())
+			t.Fatalf("%v\n%s\n%s", err, out, stderr.Bytes())
 		}
 		if left, _ := exec.Command("ls", "-A", cmd.Env[0][len("TMPDIR="):]).Output(); len(left) > 0 {
 			t.Errorf("the demo leaves behind: %s", left)
@@ -44,16 +43,16 @@ func TestDemo(t *testing.T) {
 	if took > time.Minute {
 		t.Errorf("the demo took %s", took)
 	}
-	told := map[weaksite.Kind]string{ // what a finding of each kind is called
+	titles := map[weaksite.Kind]string{ // of the finding of each kind
 		weaksite.VCS: "Git repository exposed", weaksite.Backup: "Backup archive exposed", weaksite.Config: "Environment file exposed",
 		weaksite.Listing: "Directory listing", weaksite.StatusPage: "server status public", weaksite.Panel: "phpMyAdmin login reachable",
 		weaksite.Cookies: "Session cookie without HttpOnly", weaksite.Headers: "Content security policy missing",
-		weaksite.CORS: "CORS trusts a foreign origin", weaksite.Version: "Version told in the Server header",
+		weaksite.CORS: "CORS trusts a foreign origin", weaksite.Version: "Version titles in the Server header",
 	}
 	for _, w := range weaksite.Weaknesses() {
 		place := regexp.QuoteMeta(strings.TrimSuffix(w.Path, "/"))
-		shown := regexp.MustCompile(`(?m)^(critical|high|medium|low|info) +.*` + regexp.QuoteMeta(told[w.Kind]) + `.*\n +http://127\.0\.0\.1:\d+` + place + `/?$`)
-		if told[w.Kind] == "" || !shown.Match(out) {
+		shown := regexp.MustCompile(`(?m)^(critical|high|medium|low|info) +.*` + regexp.QuoteMeta(titles[w.Kind]) + `.*\n +http://127\.0\.0\.1:\d+` + place + `/?$`)
+		if titles[w.Kind] == "" || !shown.Match(out) {
 			t.Errorf("the demo does not show %s at %s:\n%s", w.Kind, w.Path, out)
 		}
 	}
@@ -62,7 +61,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// get asks without following redirects, and returns the status and the body.
+// get sends a GET request and returns the status and the body.
 func get(t *testing.T, address string) (int, string) {
 	t.Helper()
 	resp, err := http.Get(address)
@@ -77,22 +76,22 @@ func get(t *testing.T, address string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// TestSetupLink goes through the first start: the link is printed, works once, and is
-// not there any more when there is a user.
+// TestSetupLink: the first start prints a setup link, which works once and is not printed any
+// more when there is a user.
 func TestSetupLink(t *testing.T) {
-	eachEngine(t, func(t *testing.T, h house) {
-		first := h.serve()
-		link := first.hears(`(http://\S+/setup\?token=\S+)`)[1]
-		if n := strings.Count(first.talk.String(), "/setup?token="); n != 1 {
+	eachEngine(t, func(t *testing.T, dep deployment) {
+		first := dep.serve()
+		link := first.waitForOutput(`(http://\S+/setup\?token=\S+)`)[1]
+		if n := strings.Count(first.stderr.String(), "/setup?token="); n != 1 {
 			t.Errorf("the link is printed %d times", n)
 		}
 		if status, _ := get(t, link); status != http.StatusOK {
 			t.Errorf("the link leads to status %d", status)
 		}
-		// A start in between makes no second way in.
+		// A second start replaces the link.
 		first.stop()
-		second := h.serve()
-		newest := second.hears(`(http://\S+/setup\?token=\S+)`)[1]
+		second := dep.serve()
+		newest := second.waitForOutput(`(http://\S+/setup\?token=\S+)`)[1]
 		u, err := url.Parse(newest)
 		if err != nil {
 			t.Fatal(err)
@@ -122,34 +121,34 @@ func TestSetupLink(t *testing.T) {
 			}
 		}
 		// The first user can log in, and is admin.
-		nobody := second.as("")
+		anonymous := second.as("")
 		var token struct {
 			AccessToken string `json:"access_token"`
 		}
-		nobody.call("POST", "/api/v1/auth/login", map[string]string{"email": "ada@example.com", "password": form.Get("password")}, &token)
+		anonymous.call("POST", "/api/v1/auth/login", map[string]string{"email": "ada@example.com", "password": form.Get("password")}, &token)
 		second.as(token.AccessToken).call("PATCH", "/api/v1/teams", map[string]string{"name": "blue"}, nil)
 
 		second.stop()
-		third := h.serve()
+		third := dep.serve()
 		if status, _ := get(t, third.base+"/readyz"); status != http.StatusOK {
 			t.Errorf("it is not ready: %d", status)
 		}
-		if strings.Contains(third.talk.String(), "setup") {
-			t.Error("with a user, a start still speaks of the setup")
+		if strings.Contains(third.stderr.String(), "setup") {
+			t.Error("with a user, a start still mentions the setup")
 		}
 	})
 }
 
-// TestNoSecretInTheLog sends every secret there is through a server that logs all it can.
+// TestNoSecretInTheLog sends every kind of secret through a server with debug logging.
 func TestNoSecretInTheLog(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
-			h := newHouse(t, dbtest.Engines[0])
+			dep := newDeployment(t, dbtest.Engines[0])
 			const internal, password, path = "s3cr3t-internal-key", "s3cr3t-correct-horse", "s3cr3t-hook-path"
-			h.env = append(h.env, "VEDETTE_INTERNAL_API_KEY="+internal, "VEDETTE_LOG_LEVEL=debug", "VEDETTE_LOG_FORMAT="+format)
-			s := h.serve("--webhook-allow", "127.0.0.0/8")
-			setup := s.hears(`setup\?token=(\S+)`)[1]
+			dep.env = append(dep.env, "VEDETTE_INTERNAL_API_KEY="+internal, "VEDETTE_LOG_LEVEL=debug", "VEDETTE_LOG_FORMAT="+format)
+			s := dep.serve("--webhook-allow", "127.0.0.0/8")
+			setup := s.waitForOutput(`setup\?token=(\S+)`)[1]
 			resp, err := http.PostForm(s.base+"/setup?token="+setup, url.Values{"token": {setup}, "email": {"ada@example.com"}, "password": {password}})
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +161,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 			c := s.as(login.AccessToken)
 			key := c.newKey()
 
-			// Keys and tokens where they belong and where they do not.
+			// Keys and tokens in the right and in the wrong header.
 			for _, header := range []http.Header{
 				{"X-Api-Key": {key}}, {"Authorization": {"Bearer " + key}}, {"X-Api-Key": {login.AccessToken}},
 				{"X-Internal-Api-Key": {internal}}, {"X-Api-Key": {key + "x"}}, {"Authorization": {"Bearer " + login.AccessToken + "x"}},
@@ -183,17 +182,17 @@ func TestNoSecretInTheLog(t *testing.T) {
 			receiver := httptest.NewServer(http.NotFoundHandler())
 			defer receiver.Close()
 			c.call("PATCH", "/api/v1/teams", map[string]string{"webhook_url": receiver.URL + "/" + path + "?token=" + path}, nil)
-			c.delivered(c.push(), patience)
+			c.delivered(c.runWebhookTask(), longWait)
 			site := httptest.NewServer(weaksite.New(1))
 			defer site.Close()
-			c.run(fullCheck(site.URL))
+			c.runTask(fullCheck(site.URL))
 			_, env := get(t, site.URL+"/.env")
 			stolen := regexp.MustCompile(`DB_PASSWORD=(\S+)`).FindStringSubmatch(env)[1]
 			s.stop()
 
-			log := s.talk.String()
+			log := s.stderr.String()
 			if !strings.Contains(log, "user-master/lookup") || !strings.Contains(log, "webhook") {
-				t.Errorf("the log does not tell of what was done:\n%s", log)
+				t.Errorf("the log does not mention what was done:\n%s", log)
 			}
 			for what, secret := range map[string]string{
 				"the API key": key, "the bearer token": login.AccessToken, "the internal key": internal, "the password": password,
@@ -219,11 +218,11 @@ func (p *process) interrupt(within time.Duration) int {
 
 func TestInterruptedScan(t *testing.T) {
 	t.Parallel()
-	g := newGate(t, at("/server-status"))
+	g := newHeldSite(t, pathIs("/server-status"))
 	coverage := t.TempDir() + "/coverage.json"
 	p := launch(t, nil, "scan", "-u", g.URL, "--coverage", coverage, "--rate-limit", "0")
 	g.waitHeld(t)
-	if code := p.interrupt(soon); code != 130 {
+	if code := p.interrupt(shortWait); code != 130 {
 		t.Errorf("an interrupted scan exits with %d", code)
 	}
 	if text := readFile(t, coverage); !strings.Contains(text, `"partial": true`) {
@@ -231,19 +230,19 @@ func TestInterruptedScan(t *testing.T) {
 	}
 }
 
-// TestInterruptedTask holds that the task of somebody who leaves is stopped.
+// TestInterruptedTask: interrupting the command stops its task.
 func TestInterruptedTask(t *testing.T) {
 	t.Parallel()
-	c := newHouse(t, "sqlite").open()
-	g := newGate(t, at("/server-status"))
+	c := newDeployment(t, "sqlite").serveWithUser()
+	g := newHeldSite(t, pathIs("/server-status"))
 	p := launch(t, []string{"VEDETTE_TOKEN=" + c.token}, "task", fullCheck(g.URL), "--server", c.base)
 	g.waitHeld(t)
-	p.hears("scan…")
-	if code := p.interrupt(soon); code != 130 {
+	p.waitForOutput("scan…")
+	if code := p.interrupt(shortWait); code != 130 {
 		t.Errorf("an interrupted task exits with %d", code)
 	}
-	id := p.hears(`task (\S+) is stopped`)[1]
-	if d := c.end(id, patience); d.Task.Status != "aborted" {
-		t.Errorf("the task of somebody who left is %s", d.Task.Status)
+	id := p.waitForOutput(`task (\S+) is stopped`)[1]
+	if d := c.waitForTask(id, longWait); d.Task.Status != "aborted" {
+		t.Errorf("the interrupted task is %s", d.Task.Status)
 	}
 }
