@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -33,7 +34,7 @@ func (c client) request(ctx context.Context, method, path, accept string, body a
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.base, "/")+path, payload)
 	if err != nil {
-		return nil, usage(err)
+		return nil, cli.Usage(err)
 	}
 	req.Header.Set("Accept", accept)
 	if body != nil {

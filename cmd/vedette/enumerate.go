@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
@@ -88,12 +89,12 @@ func (f *enumerateFlags) define(cmd *cobra.Command) {
 // run enumerates.
 func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 	if !slices.Contains([]string{"jsonl", "json", "text"}, f.output) {
-		return usage(errors.New("--output must be jsonl, json or text"))
+		return cli.Usage(errors.New("--output must be jsonl, json or text"))
 	}
 	for _, name := range f.lists {
-		lines, err := new(scanFlags).readList(name, cmd.InOrStdin())
+		lines, err := cli.ReadList(name, cmd.InOrStdin())
 		if err != nil {
-			return usage(fmt.Errorf("--list %s: %w", name, err))
+			return cli.Usage(fmt.Errorf("--list %s: %w", name, err))
 		}
 		args = append(args, lines...)
 	}
@@ -103,21 +104,21 @@ func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	p, err := pipeline.New(c)
 	if err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
 	talk := io.Discard
 	if !f.silent {
 		talk = cmd.ErrOrStderr()
 	}
 	sink := newAssetSink(cmd.OutOrStdout(), f.output, f.screenshots)
-	meter := newBar(cmd.ErrOrStderr())
+	meter := cli.NewBar(cmd.ErrOrStderr())
 	if f.silent {
-		meter = &bar{}
+		meter = &cli.Bar{}
 	}
 	report, err := p.Run(cmd.Context(), in, sink.write, func(p pipeline.Progress) {
-		meter.show(fmt.Sprintf("%d assets", p.Assets), int64(p.Looked), int64(p.Names))
+		meter.Show(fmt.Sprintf("%d assets", p.Assets), int64(p.Looked), int64(p.Names))
 	})
-	meter.close()
+	meter.Close()
 	if werr := sink.close(); err == nil {
 		err = werr
 	}
@@ -130,15 +131,15 @@ func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 func enumerationVerdict(ctx context.Context, r pipeline.Report, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return exit{exitInterrupted, errors.New("interrupted")}
+		return cli.Exit{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
 	case err != nil:
 		return err
 	case r.Names == 0 && r.Denials > 0:
-		return silent{exitOutOfScope}
+		return cli.Silent{Code: cli.ExitOutOfScope}
 	case slices.ContainsFunc(r.Sources, func(s discover.SourceReport) bool {
 		return s.State != discover.SourceOK && s.State != discover.SourceEmpty && s.State != discover.SourceSkipped
 	}):
-		return silent{exitPartial}
+		return cli.Silent{Code: cli.ExitPartial}
 	}
 	return nil
 }
@@ -148,22 +149,22 @@ func tellEnumeration(talk io.Writer, r pipeline.Report) {
 	w := tabwriter.NewWriter(talk, 0, 4, 2, ' ', 0)
 	for _, s := range r.Sources {
 		if s.State != discover.SourceSkipped || s.Detail != "" {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", printable(s.Source), printable(s.About), s.State, s.Count, s.Took.Round(time.Millisecond), printable(s.Detail))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(s.Source), cli.Printable(s.About), s.State, s.Count, s.Took.Round(time.Millisecond), cli.Printable(s.Detail))
 		}
 	}
 	_ = w.Flush()
 	slices.Sort(r.Notes)
 	for _, note := range slices.Compact(r.Notes) {
-		fmt.Fprintf(talk, "note: %s\n", printable(note))
+		fmt.Fprintf(talk, "note: %s\n", cli.Printable(note))
 	}
 	for i, d := range r.Denied {
 		if i == 20 {
 			fmt.Fprintf(talk, "and %d more were refused\n", len(r.Denied)-i)
 			break
 		}
-		fmt.Fprintf(talk, "refused: %s (%s), %d times\n", printable(d.Addr), d.Why, d.Times)
+		fmt.Fprintf(talk, "refused: %s (%s), %d times\n", cli.Printable(d.Addr), d.Why, d.Times)
 	}
-	fmt.Fprintf(talk, "%s on %s\n", counted(r.Assets, "asset"), counted(r.Looked, "host"))
+	fmt.Fprintf(talk, "%s on %s\n", cli.Counted(r.Assets, "asset"), cli.Counted(r.Looked, "host"))
 }
 
 // config reads the arguments and the flags.
@@ -177,7 +178,7 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 	for _, name := range f.steps {
 		step := discover.Step(strings.TrimSpace(name))
 		if !slices.Contains(discover.Steps, step) {
-			return in, c, usage(fmt.Errorf("--steps: %.40q is not known", name))
+			return in, c, cli.Usage(fmt.Errorf("--steps: %.40q is not known", name))
 		}
 		c.Steps = append(c.Steps, step)
 	}
@@ -189,26 +190,26 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 	} else if err := os.MkdirAll(f.screenshots, 0o750); err != nil {
 		return in, c, err
 	}
-	excluded, err := newExclusion(f.exclude)
+	excluded, err := cli.NewExclusion(f.exclude)
 	if err != nil {
 		return in, c, err
 	}
-	c.Excludes = excluded.hasHost
+	c.Excludes = func(host string, port uint16) bool { return excluded.Has(host, strconv.Itoa(int(port))) }
 	for _, text := range f.deny {
 		p, err := netguard.ParsePrefix(text)
 		if err != nil {
-			return in, c, usage(fmt.Errorf("--deny-targets %q: %w", text, err))
+			return in, c, cli.Usage(fmt.Errorf("--deny-targets %q: %w", text, err))
 		}
 		c.Deny = append(c.Deny, p)
 	}
-	c.Deny = append(c.Deny, excluded.networks...)
+	c.Deny = append(c.Deny, excluded.Networks...)
 	if f.words != "" {
-		if c.Words, err = readLines(f.words); err != nil {
-			return in, c, usage(fmt.Errorf("--wordlist: %w", err))
+		if c.Words, err = cli.ReadLines(f.words); err != nil {
+			return in, c, cli.Usage(fmt.Errorf("--wordlist: %w", err))
 		}
 	}
 	if c.Keys, err = app.SourceKeys(f.keys); err != nil {
-		return in, c, usage(fmt.Errorf("--source-keys: %w", err))
+		return in, c, cli.Usage(fmt.Errorf("--source-keys: %w", err))
 	}
 	if !f.noSources {
 		c.Client = (&netguard.Guard{}).Client(time.Minute)
@@ -219,11 +220,11 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 // readTargets sorts the targets into domains, hosts and networks: all of them may be
 // dialled.
 func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipeline.Config) error {
-	left := uint64(maxAddresses)
+	left := uint64(cli.MaxAddresses)
 	for _, text := range args {
 		t, err := netguard.ParseTarget(text)
 		if err != nil {
-			return usage(fmt.Errorf("%q is not a domain, an address, a network or a URL", printable(text)))
+			return cli.Usage(fmt.Errorf("%q is not a domain, an address, a network or a URL", cli.Printable(text)))
 		}
 		ports := t.Ports
 		t.Ports = nil
@@ -231,7 +232,7 @@ func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipel
 		case p.IsValid() && !p.IsSingleIP():
 			bits := p.Addr().BitLen() - p.Bits()
 			if bits > 20 || uint64(1)<<bits > left {
-				return usage(fmt.Errorf("%s: the networks have more than %d addresses together", p, maxAddresses))
+				return cli.Usage(fmt.Errorf("%s: the networks have more than %d addresses together", p, cli.MaxAddresses))
 			}
 			left -= 1 << bits
 			in.Ranges = append(in.Ranges, p)
@@ -247,26 +248,13 @@ func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipel
 		c.Covers = append(c.Covers, t)
 	}
 	if len(in.Domains)+len(in.Hosts)+len(in.Ranges) == 0 {
-		return usage(errors.New("there is no target: name a domain, an address, a network or a URL"))
+		return cli.Usage(errors.New("there is no target: name a domain, an address, a network or a URL"))
 	}
 	return nil
 }
 
 func namedTarget(host string, ports []uint16) pipeline.Target {
 	return pipeline.Target{Name: discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "input"}}}, Ports: ports}
-}
-
-// hasHost says whether a host is excluded, with or without its port.
-func (x *exclusion) hasHost(host string, port uint16) bool {
-	name := strings.ToLower(host)
-	if x.hosts[name] || x.hosts[fmt.Sprintf("%s:%d", name, port)] {
-		return true
-	}
-	if a, err := netip.ParseAddr(name); err == nil {
-		a = a.Unmap().WithZone("")
-		return slices.ContainsFunc(x.networks, func(p netip.Prefix) bool { return p.Contains(a) })
-	}
-	return x.matches(name)
 }
 
 // assetSink writes assets as they come.
@@ -297,7 +285,7 @@ func (s *assetSink) write(a discover.Asset) error {
 	}
 	switch s.format {
 	case "text":
-		_, err := fmt.Fprintf(s.table, "%s\t%s\t%s\t%s\n", printable(placeOf(a)), strings.Join(a.IP, ","), printable(a.Service+" "+a.Version), printable(strings.Join(strings.Fields(a.Title), " ")))
+		_, err := fmt.Fprintf(s.table, "%s\t%s\t%s\t%s\n", cli.Printable(placeOf(a)), strings.Join(a.IP, ","), cli.Printable(a.Service+" "+a.Version), cli.Printable(strings.Join(strings.Fields(a.Title), " ")))
 		return err
 	case "json":
 		between := ",\n"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 )
@@ -28,23 +29,23 @@ technologies, certificates. Like diff, it exits with 0 when nothing changed; wit
   vedette enumerate diff yesterday.jsonl today.jsonl -o json
   vedette enumerate diff baseline.jsonl today.jsonl --fail-on-change`,
 	}
-	output := outputFlag(cmd)
+	output := cli.OutputFlag(cmd)
 	fail := cmd.Flags().Bool("fail-on-change", false, "exit with 6 when something changed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		before, err := readLooks(args[0])
 		if err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		after, err := readLooks(args[1])
 		if err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		changes := pipeline.Diff(before, after)
 		if err := tellChanges(cmd.OutOrStdout(), changes, *output == "json"); err != nil {
 			return err
 		}
 		if *fail && len(changes) > 0 {
-			return silent{exitFindings}
+			return cli.Silent{Code: cli.ExitFindings}
 		}
 		return nil
 	}
@@ -95,7 +96,7 @@ func tellChanges(w io.Writer, changes []pipeline.Change, asJSON bool) error {
 		if c.Port > 0 {
 			place = fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Protocol)
 		}
-		fmt.Fprintf(w, "%s %s\n", signs[c.Type], printable(place))
+		fmt.Fprintf(w, "%s %s\n", signs[c.Type], cli.Printable(place))
 		for _, f := range c.Fields {
 			fmt.Fprintf(w, "    %s: %s → %s\n", f.Name, quoted(f.From), quoted(f.To))
 		}
@@ -108,5 +109,5 @@ func quoted(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return printable(strings.Join(strings.Fields(s), " "))
+	return cli.Printable(strings.Join(strings.Fields(s), " "))
 }

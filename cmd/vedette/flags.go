@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
-	"golang.org/x/term"
 )
 
 // configFlags gives a command the options of the configuration as flags: all of them,
@@ -53,35 +51,8 @@ func configFlags(cmd *cobra.Command, sharedOnly bool) func() (app.Config, []app.
 		}
 		c, settings, err := app.Load(given, os.Environ(), *file)
 		if err != nil {
-			err = usage(err)
+			err = cli.Usage(err)
 		}
 		return c, settings, err
 	}
-}
-
-// isTerminal reports whether w is a terminal a person looks at.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-}
-
-// outputFlag is -o of the nouns: text for people, json for programs.
-func outputFlag(cmd *cobra.Command) *string {
-	f := format("text")
-	cmd.Flags().VarP(&f, "output", "o", "text or json")
-	return (*string)(&f)
-}
-
-// format is the value of outputFlag.
-type format string
-
-func (f format) String() string { return string(f) }
-func (f format) Type() string   { return "string" }
-
-func (f *format) Set(s string) error {
-	if s != "text" && s != "json" {
-		return errors.New("must be text or json")
-	}
-	*f = format(s)
-	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/scan"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
@@ -21,21 +23,6 @@ var (
 	version = "dev"
 	commit  = "unknown"
 	date    = "unknown"
-)
-
-// The exit codes, documented in the help of the root command. An unknown code means
-// failure.
-const (
-	exitOK          = 0
-	exitError       = 1
-	exitUsage       = 2
-	exitPartial     = 3
-	exitAuth        = 4
-	exitNotFound    = 5
-	exitFindings    = 6
-	exitOutOfScope  = 7
-	exitBudget      = 8
-	exitInterrupted = 130
 )
 
 const rootLong = `Vedette takes security tasks in plain language and concrete scans, tests what
@@ -63,15 +50,15 @@ func main() {
 // run is main with everything it touches handed in, so that tests run the real commands.
 func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer) int {
 	root := newRoot()
-	root.SetArgs(scanArgs(root, args))
+	root.SetArgs(scan.Args(root, args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(talk)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ctx, err)
-	if err != nil && !errors.As(err, new(silent)) {
-		fmt.Fprintf(talk, "vedette: %s\n", plain(err))
-		if code == exitUsage {
+	if err != nil && !errors.As(err, new(cli.Silent)) {
+		fmt.Fprintf(talk, "vedette: %s\n", cli.Plain(err))
+		if code == cli.ExitUsage {
 			fmt.Fprintln(talk, "See 'vedette --help', or 'vedette COMMAND --help'.")
 		}
 	}
@@ -83,8 +70,8 @@ func newRoot() *cobra.Command {
 		Use: "vedette", Short: "Security tasks in, verified findings out", Long: rootLong,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	root.AddCommand(newServe(), newWorker(), newDemo(), newScan(), newEnumerate(), newTask(), newTemplates(), newUser(), newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
+	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newUser(), newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
 	wrapArgs(root)
 	return root
 }
@@ -103,7 +90,7 @@ func wrapArgs(c *cobra.Command) {
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		return nil
 	}
@@ -112,53 +99,28 @@ func wrapArgs(c *cobra.Command) {
 	}
 }
 
-// exit is an error with the code to exit with.
-type exit struct {
-	code int
-	err  error
-}
-
-func (e exit) Error() string { return e.err.Error() }
-func (e exit) Unwrap() error { return e.err }
-
-func usage(err error) error { return exit{exitUsage, err} }
-
-// silent is an exit of which everything has been said.
-type silent struct{ code int }
-
-func (s silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
-
 func exitCode(ctx context.Context, err error) int {
-	var e exit
-	var quiet silent
+	var e cli.Exit
+	var quiet cli.Silent
 	var denied *netguard.Denied
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &quiet):
-		return quiet.code
+		return quiet.Code
 	case errors.As(err, &e):
-		return e.code
+		return e.Code
 	case ctx.Err() != nil:
-		return exitInterrupted
+		return cli.ExitInterrupted
 	case errors.As(err, &denied):
-		return exitOutOfScope
+		return cli.ExitOutOfScope
 	case errs.Is(err, errs.Unauthenticated), errs.Is(err, errs.Forbidden):
-		return exitAuth
+		return cli.ExitAuth
 	case errs.Is(err, errs.NotFound):
-		return exitNotFound
+		return cli.ExitNotFound
 	case errs.Is(err, errs.Invalid):
-		return exitUsage
+		return cli.ExitUsage
 	default:
-		return exitError
+		return cli.ExitError
 	}
-}
-
-// plain is an error in words for a person: the message, and the cause where there is one.
-func plain(err error) string {
-	var e *errs.Error
-	if errors.As(err, &e) && e.Unwrap() == nil {
-		return e.Message
-	}
-	return err.Error()
 }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
@@ -23,7 +24,7 @@ func newConfig() *cobra.Command {
   VEDETTE_REGION=eu vedette config show -o json`,
 	}
 	load := configFlags(show, false)
-	output := outputFlag(show)
+	output := cli.OutputFlag(show)
 	origin := show.Flags().Bool("origin", false, "also say where each value comes from")
 	show.RunE = func(cmd *cobra.Command, _ []string) error {
 		_, settings, err := load()
@@ -79,7 +80,7 @@ func newDoctor() *cobra.Command {
 		check := func(what string, err error) {
 			if err != nil {
 				failed = errors.Join(failed, fmt.Errorf("%s: %w", what, err))
-				fmt.Fprintf(cmd.OutOrStdout(), "bad   %s: %s\n", what, plain(err))
+				fmt.Fprintf(cmd.OutOrStdout(), "bad   %s: %s\n", what, cli.Plain(err))
 				return
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "good  %s\n", what)
@@ -98,7 +99,7 @@ func newDoctor() *cobra.Command {
 		_, _, err = templates.Starter()
 		check("the starter catalogue compiles", err)
 		if failed != nil {
-			return silent{exitError}
+			return cli.Silent{Code: cli.ExitError}
 		}
 		return nil
 	}
@@ -145,7 +146,7 @@ func newVersion() *cobra.Command {
 		Example: `  vedette version --json`,
 	}
 	asJSON := cmd.Flags().Bool("json", false, "as JSON")
-	output := outputFlag(cmd)
+	output := cli.OutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asJSON || *output == "json" {
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]string{

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
 )
 
@@ -55,7 +56,7 @@ func serve(cmd *cobra.Command, c app.Config) error {
 		return err
 	}
 	debug.FreeOSMemory() // what only the start needed, and here the pages of its code
-	releaseImage()
+	cli.ReleaseImage()
 	if base == "" {
 		fmt.Fprintln(talk, "vedette works on tasks. Stop it with Ctrl-C.")
 		return a.Run(ctx)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -25,7 +26,7 @@ func newTask() *cobra.Command {
 	server := cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"), "the server (VEDETTE_SERVER)")
 	delivery := cmd.Flags().String("completion-delivery", "", "webhook or artifact")
 	failOn := cmd.Flags().String("fail-on", "", "exit with 6 when there is a finding of this severity or worse")
-	output := outputFlag(cmd)
+	output := cli.OutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkSeverity(*failOn); err != nil {
 			return err
@@ -33,7 +34,7 @@ func newTask() *cobra.Command {
 		// The key comes from the environment only: a flag would show it to every process.
 		c := client{base: *server, key: os.Getenv("VEDETTE_API_KEY"), jwt: os.Getenv("VEDETTE_TOKEN")}
 		if c.key == "" && c.jwt == "" {
-			return exit{exitAuth, errors.New("put your API key into VEDETTE_API_KEY")}
+			return cli.Exit{Code: cli.ExitAuth, Err: errors.New("put your API key into VEDETTE_API_KEY")}
 		}
 		detail, err := follow(cmd.Context(), c, args[0], *delivery, cmd.ErrOrStderr())
 		if err != nil {
@@ -68,20 +69,20 @@ type issue struct {
 // verdict is the exit code of a task.
 func (d detail) verdict(failOn string) error {
 	if d.Task.Status != "completed" {
-		return silent{exitError}
+		return cli.Silent{Code: cli.ExitError}
 	}
 	for _, i := range d.Issues {
-		if failOn != "" && severityRank(i.Severity) <= severityRank(failOn) {
-			return silent{exitFindings}
+		if failOn != "" && cli.SeverityRank(i.Severity) <= cli.SeverityRank(failOn) {
+			return cli.Silent{Code: cli.ExitFindings}
 		}
 	}
 	switch {
 	case d.budget:
-		return silent{exitBudget}
+		return cli.Silent{Code: cli.ExitBudget}
 	case len(d.reach.refused) > 0 && len(d.reach.refused) >= d.reach.targets:
-		return silent{exitOutOfScope}
+		return cli.Silent{Code: cli.ExitOutOfScope}
 	case len(d.reach.refused) > 0:
-		return silent{exitPartial}
+		return cli.Silent{Code: cli.ExitPartial}
 	}
 	return nil
 }
@@ -124,13 +125,13 @@ func follow(ctx context.Context, c client, instruction, delivery string, talk io
 		return d, err
 	}
 	progress := newTeller(talk)
-	defer progress.close()
+	defer progress.Close()
 	id := ""
 	for e, err := range events {
 		if err != nil {
 			if ctx.Err() != nil && id != "" {
 				stop(c, id)
-				err = exit{exitInterrupted, fmt.Errorf("interrupted; task %s is stopped", id)}
+				err = cli.Exit{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted; task %s is stopped", id)}
 			}
 			return d, err
 		}
@@ -139,7 +140,7 @@ func follow(ctx context.Context, c client, instruction, delivery string, talk io
 		d.reach.hear(e)
 		progress.tell(e)
 	}
-	progress.close()
+	progress.Close()
 	err = c.call(ctx, "GET", "/api/v1/tasks/"+id, nil, &d.raw)
 	if err == nil {
 		err = json.Unmarshal(d.raw, &d)
@@ -165,41 +166,15 @@ func printDetail(w io.Writer, output string, d detail) error {
 		return err
 	}
 	for _, i := range d.Issues {
-		fmt.Fprintf(w, "%-8s  %s\n          %s\n", i.Severity, printable(i.Title), printable(i.MatchedAt))
+		fmt.Fprintf(w, "%-8s  %s\n          %s\n", i.Severity, cli.Printable(i.Title), cli.Printable(i.MatchedAt))
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", printable(d.Task.Summary))
+	_, err := fmt.Fprintf(w, "\n%s\n", cli.Printable(d.Task.Summary))
 	return err
 }
 
-// printable is text from a target made harmless for a terminal: control characters,
-// which could move the cursor or change what is on the screen, become a mark.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if acts(r) {
-			return '�'
-		}
-		return r
-	}, s)
-}
-
-var severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
-
-// severityRank is 0 for the worst.
-func severityRank(s string) int {
-	for rank, name := range severities {
-		if strings.EqualFold(s, name) {
-			return rank
-		}
-	}
-	return len(severities)
-}
-
 func checkSeverity(s string) error {
-	if s != "" && severityRank(s) == len(severities) {
-		return usage(errs.Field("fail-on", "--fail-on must be one of %s.", strings.Join(severities, ", ")))
+	if s != "" && cli.SeverityRank(s) == len(cli.Severities) {
+		return cli.Usage(errs.Field("fail-on", "--fail-on must be one of %s.", strings.Join(cli.Severities, ", ")))
 	}
 	return nil
 }

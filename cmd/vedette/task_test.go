@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"testing"
 )
 
@@ -28,8 +29,8 @@ func TestVerdictOfRefusedTargets(t *testing.T) {
 		want   int
 	}{
 		"none":           {probed(0), 0},
-		"some":           {probed(1), exitPartial},
-		"all":            {probed(2), exitOutOfScope},
+		"some":           {probed(1), cli.ExitPartial},
+		"all":            {probed(2), cli.ExitOutOfScope},
 		"a page on them": {append(probed(0), denied(9)), 0},
 	} {
 		d := detail{}
@@ -38,8 +39,8 @@ func TestVerdictOfRefusedTargets(t *testing.T) {
 			d.reach.hear(e)
 		}
 		code := 0
-		if s := (silent{}); errors.As(d.verdict(""), &s) {
-			code = s.code
+		if s := (cli.Silent{}); errors.As(d.verdict(""), &s) {
+			code = s.Code
 		}
 		if code != c.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, c.want)

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/scan"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
@@ -22,7 +24,7 @@ func newTemplates() *cobra.Command {
   vedette templates list ./templates -o json`,
 	}
 	load := configFlags(list, true)
-	output := outputFlag(list)
+	output := cli.OutputFlag(list)
 	installed := list.Flags().Bool("installed", false, "list the public templates of the database")
 	list.RunE = func(cmd *cobra.Command, args []string) error {
 		if *installed {
@@ -46,7 +48,7 @@ func newTemplates() *cobra.Command {
 			return err
 		}
 		for _, problem := range s.Problems() {
-			fmt.Fprintln(cmd.ErrOrStderr(), printable(plain(problem)))
+			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(cli.Plain(problem)))
 		}
 		rows := make([]templateRow, len(s.Programs))
 		for i, p := range s.Programs {
@@ -54,7 +56,7 @@ func newTemplates() *cobra.Command {
 		}
 		return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 	}
-	cmd.AddCommand(list, newTemplatesUpdate(), newTemplatesValidate())
+	cmd.AddCommand(list, newTemplatesUpdate(), scan.NewValidate())
 	return cmd
 }
 
@@ -73,7 +75,7 @@ func listTemplates(out io.Writer, rows []templateRow, asJSON bool) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, printable(r.Name), strings.Join(r.Tags, ","))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, cli.Printable(r.Name), strings.Join(r.Tags, ","))
 	}
 	return w.Flush()
 }

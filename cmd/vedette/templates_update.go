@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
 )
 
@@ -21,7 +22,7 @@ arrival. A template that is not well-formed is left out and listed.`,
   vedette templates update   # from where they came the last time`,
 	}
 	load := configFlags(cmd, true)
-	output := outputFlag(cmd)
+	output := cli.OutputFlag(cmd)
 	var source app.TemplateSource
 	cmd.Flags().StringVar(&source.From, "from", "", "folder, zip, or http or https URL of a zip (default: that of the last time)")
 	cmd.Flags().StringVar(&source.SHA256, "sha256", "", "digest that the zip must have, in hex")
@@ -34,7 +35,7 @@ arrival. A template that is not well-formed is left out and listed.`,
 		}
 		report, err := app.UpdateTemplates(cmd.Context(), c, source)
 		for _, refused := range report.Refused {
-			fmt.Fprintln(cmd.ErrOrStderr(), printable(plain(refused)))
+			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(cli.Plain(refused)))
 		}
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"golang.org/x/term"
@@ -24,7 +25,7 @@ func newUser() *cobra.Command {
   echo "$PASSWORD" | vedette user create --email bob@example.com --team blue --password-stdin`,
 	}
 	load := configFlags(create, true)
-	output := outputFlag(create)
+	output := cli.OutputFlag(create)
 	email := create.Flags().String("email", "", "the user's address (required)")
 	admin := create.Flags().Bool("admin", false, "admin of their team, and of the server")
 	team := create.Flags().String("team", "", "team to join; made when there is none of this name (default: a team of their own)")
@@ -64,7 +65,7 @@ func newUserList() *cobra.Command {
   vedette user list --team blue -o json`,
 	}
 	load := configFlags(list, true)
-	output := outputFlag(list)
+	output := cli.OutputFlag(list)
 	team := list.Flags().String("team", "", "only those of the team of this name or id")
 	list.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, _, err := load()
@@ -96,7 +97,7 @@ func newUserRole() *cobra.Command {
   vedette user role --email ada@example.com --role owner --team blue`,
 	}
 	load := configFlags(set, true)
-	output := outputFlag(set)
+	output := cli.OutputFlag(set)
 	email := set.Flags().String("email", "", "the user's address (required)")
 	role := set.Flags().String("role", "", "owner (an admin whom the team belongs to), admin, member, viewer or guest (required)")
 	team := set.Flags().String("team", "", "the team's name or id (default: the only one they are in)")
@@ -131,7 +132,7 @@ func readPassword(in io.Reader) (string, error) {
 	}
 	password := strings.TrimRight(line, "\r\n")
 	if password == "" {
-		return "", usage(errors.New("--password-stdin: there is no password on standard input"))
+		return "", cli.Usage(errors.New("--password-stdin: there is no password on standard input"))
 	}
 	return password, nil
 }
@@ -143,7 +144,7 @@ func newToken() *cobra.Command {
 		Example: `  TOKEN=$(vedette token create --email ada@example.com)`,
 	}
 	load := configFlags(create, true)
-	output := outputFlag(create)
+	output := cli.OutputFlag(create)
 	email := create.Flags().String("email", "", "the user's address (required)")
 	create.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, _, err := load()

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -41,7 +40,7 @@ func encode(b []byte, t *syntax.Template) []byte {
 
 var errDamaged = errors.New("the index is damaged")
 
-// decode reads a template whose texts point into data, which must not change any more.
+// decode reads a template.
 func decode(data []byte) (*syntax.Template, error) {
 	t, d := new(syntax.Template), &decoder{data: data}
 	templates.read(d, reflect.ValueOf(t).Elem())
@@ -84,7 +83,7 @@ func (d *decoder) text() string {
 	if n == 0 {
 		return ""
 	}
-	s := unsafe.String(&d.data[0], n) //nolint:gosec // the n bytes are there, and nobody writes to them
+	s := string(d.data[:n])
 	d.data = d.data[n:]
 	return s
 }

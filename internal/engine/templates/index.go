@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
 // The index is one file that keeps templates in their binary form: a head that names the
@@ -21,9 +23,9 @@ import (
 // it and does not hold is read from the template again.
 
 // edition changes when texts are read differently and no struct shows it.
-const edition = "vedette index 2\n"
+const edition = "vedette index 3\n"
 
-// key says from which text, read how, a template was made; or which file has which text.
+// key says from which text, read how, a template was made.
 type key struct {
 	digest [sha256.Size]byte
 	mode   byte
@@ -33,7 +35,6 @@ type key struct {
 const (
 	modeLenient = 1 << iota
 	modeJSON
-	modeFile // of a file, not of a text: what is kept is the digest of its text
 )
 
 // index is what a file of the index held.
@@ -50,8 +51,8 @@ const (
 	entryHead = sumSize + lenSize + keySize
 )
 
-// usualEntry is about the size of an entry, in bytes: half of them are of files.
-const usualEntry = 900
+// usualEntry is about the size of an entry, in bytes.
+const usualEntry = 1800
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -108,11 +109,11 @@ func sound(entry []byte) bool {
 	return binary.LittleEndian.Uint32(entry) == crc32.Checksum(entry[sumSize:], castagnoli)
 }
 
-// newEntry makes an entry of a template's binary form, which encodes appends.
-func newEntry(k key, encodes func([]byte) []byte) []byte {
-	entry := make([]byte, sumSize+lenSize, 1024)
+// newEntry makes the entry of a template.
+func newEntry(k key, t *syntax.Template) []byte {
+	entry := make([]byte, sumSize+lenSize, usualEntry)
 	entry = append(append(entry, k.digest[:]...), k.mode)
-	entry = encodes(entry)
+	entry = encode(entry, t)
 	binary.LittleEndian.PutUint32(entry[sumSize:], uint32(len(entry)-entryHead))
 	binary.LittleEndian.PutUint32(entry, crc32.Checksum(entry[sumSize:], castagnoli))
 	return entry

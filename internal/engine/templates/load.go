@@ -23,7 +23,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -144,7 +143,6 @@ type loader struct {
 	helpers *Helpers
 	known   *index
 	broken  error // why the index could not be read
-	now     func() time.Time
 
 	hits atomic.Int64
 	mu   sync.Mutex
@@ -153,7 +151,7 @@ type loader struct {
 }
 
 func newLoader(o Options) (*loader, error) {
-	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}, now: time.Now}
+	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}}
 	if len(l.roots) == 0 {
 		l.roots = Roots(o.Paths)
 	}
@@ -263,29 +261,20 @@ func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.
 	return result
 }
 
-// read makes a template of a file, from the index if it can. text is what was read of it:
-// nothing, when the index knows the file itself.
+// read makes a template of a file, whose text it leaves in text.
 func (l *loader) read(path string, open opener, text *bytes.Buffer) (*syntax.Template, error) {
 	text.Reset()
-	var seen sight
 	if open == nil {
 		open = func(name string) (fs.File, error) { return os.Open(name) }
-		seen = l.look(path)
-		if digest, ok := l.digestOf(seen); ok {
-			if t, ok := l.indexed(path, digest); ok {
-				return t, nil
-			}
-		}
 	}
 	if err := readFile(path, open, text); err != nil {
 		return nil, syntax.Fault(path, 1, 0, "", "%v", err)
 	}
-	digest := sha256.Sum256(text.Bytes())
-	l.remember(seen, digest)
-	if t, ok := l.indexed(path, digest); ok {
+	k := l.keyFor(path, sha256.Sum256(text.Bytes()))
+	if t, ok := l.indexed(path, k); ok {
 		return t, nil
 	}
-	return l.parse(path, text.Bytes(), digest)
+	return l.parse(path, text.Bytes(), k)
 }
 
 // readFile reads a template into a buffer, but not more than a template may have, and a
@@ -316,25 +305,25 @@ func (l *loader) keyFor(path string, digest [sha256.Size]byte) key {
 }
 
 // indexed gives the template of a text that the index has.
-func (l *loader) indexed(path string, digest [sha256.Size]byte) (*syntax.Template, bool) {
-	k := l.keyFor(path, digest)
+func (l *loader) indexed(path string, k key) (*syntax.Template, bool) {
 	entry, ok := l.known.get(k)
 	if !ok {
 		return nil, false
 	}
 	t, err := refresh(entry)
-	var text [2 * sha256.Size]byte
-	if hex.Encode(text[:], digest[:]); err != nil || t.Digest != string(text[:]) {
+	if err != nil || t.Digest != hex.EncodeToString(k.digest[:]) {
 		return nil, false
 	}
 	l.hits.Add(1)
-	l.use(k)
+	l.mu.Lock()
+	l.used[k] = true
+	l.mu.Unlock()
 	t.Path = path
 	return t, true
 }
 
 // parse makes a template of a text, for the index too.
-func (l *loader) parse(path string, text []byte, digest [sha256.Size]byte) (*syntax.Template, error) {
+func (l *loader) parse(path string, text []byte, k key) (*syntax.Template, error) {
 	included := false
 	read := syntax.Options{Lenient: l.Lenient, Include: func(name string) ([]byte, error) {
 		included = true
@@ -345,8 +334,7 @@ func (l *loader) parse(path string, text []byte, digest [sha256.Size]byte) (*syn
 	if err != nil || included || l.Index == "" {
 		return t, err
 	}
-	k := l.keyFor(path, digest)
-	entry := newEntry(k, func(b []byte) []byte { return encode(b, seal(t)) })
+	entry := newEntry(k, seal(t))
 	l.mu.Lock()
 	l.made[k] = entry
 	l.mu.Unlock()

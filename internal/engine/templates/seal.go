@@ -2,7 +2,6 @@ package templates
 
 import (
 	"reflect"
-	"unsafe"
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -51,7 +50,7 @@ func unseal(t *syntax.Template) {
 	for i := range t.HTTP {
 		if s := t.HTTP[i].Sealed; s != nil {
 			s.Open = func() (o syntax.Operators) {
-				d := decoder{data: unsafe.Slice(unsafe.StringData(s.Text), len(s.Text))} //nolint:gosec // nobody writes to them
+				d := decoder{data: []byte(s.Text)}
 				judges.read(&d, reflect.ValueOf(&o).Elem())
 				return o
 			}

@@ -1,15 +1,14 @@
-package main
+package scan
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
 // value is where the value of a flag goes. Its kind is what the help calls it; a switch
@@ -144,41 +143,8 @@ func commas(text string) (found []string) {
 
 // commasOrLines are the lines of the file that a text names, or else its words.
 func commasOrLines(text string) ([]string, error) {
-	if isFile(text) {
-		return readLines(text)
+	if cli.IsFile(text) {
+		return cli.ReadLines(text)
 	}
 	return commas(text), nil
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// The bounds of a file of targets, words or values, in bytes.
-const (
-	maxFile = 64 << 20
-	maxLine = 64 << 10
-)
-
-// readLines reads the lines of a file as linesOf does.
-func readLines(name string) ([]string, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return linesOf(file)
-}
-
-// linesOf reads lines, without empty ones, comments and the blanks around them.
-func linesOf(from io.Reader) (lines []string, err error) {
-	scanner := bufio.NewScanner(io.LimitReader(from, maxFile))
-	scanner.Buffer(nil, maxLine)
-	for scanner.Scan() {
-		if line := strings.TrimSpace(scanner.Text()); line != "" && !strings.HasPrefix(line, "#") {
-			lines = append(lines, line)
-		}
-	}
-	return lines, scanner.Err()
 }

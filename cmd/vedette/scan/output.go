@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
@@ -34,8 +35,8 @@ type sink struct {
 type cellKey struct{ target, template string }
 
 func newSink(out io.Writer, f *scanFlags) (*sink, error) {
-	s := &sink{flags: f, w: out, worst: len(severities), matched: map[cellKey]bool{}}
-	s.colours = !f.noColor && isTerminal(out) && os.Getenv("NO_COLOR") == ""
+	s := &sink{flags: f, w: out, worst: len(cli.Severities), matched: map[cellKey]bool{}}
+	s.colours = !f.noColor && cli.IsTerminal(out) && os.Getenv("NO_COLOR") == ""
 	f.jsonl = f.jsonl || f.out == "json"
 	if f.out != "" && f.out != "json" {
 		how := os.O_TRUNC
@@ -44,7 +45,7 @@ func newSink(out io.Writer, f *scanFlags) (*sink, error) {
 		}
 		var err error
 		if s.file, err = os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|how, 0o600); err != nil {
-			return nil, usage(fmt.Errorf("--output: %w", err))
+			return nil, cli.Usage(fmt.Errorf("--output: %w", err))
 		}
 	}
 	return s, nil
@@ -52,7 +53,7 @@ func newSink(out io.Writer, f *scanFlags) (*sink, error) {
 
 // write prints one finding at once; the engine calls it for one at a time.
 func (s *sink) write(e engine.Event) {
-	s.worst = min(s.worst, severityRank(string(e.Info.Severity)))
+	s.worst = min(s.worst, cli.SeverityRank(string(e.Info.Severity)))
 	if s.flags.status {
 		s.matched[cellKey{e.Target, e.TemplateID}] = true
 	}
@@ -82,7 +83,7 @@ func (s *sink) print(e *engine.Event) {
 // remember counts findings of an earlier run of the same scan.
 func (s *sink) remember(severities []string) {
 	for _, severity := range severities {
-		s.worst = min(s.worst, severityRank(severity))
+		s.worst = min(s.worst, cli.SeverityRank(severity))
 	}
 }
 
@@ -139,7 +140,7 @@ func oneLine(text string) string {
 			return ' '
 		}
 		return r
-	}, printable(text))
+	}, cli.Printable(text))
 }
 
 // details are what follows the place.
@@ -184,13 +185,13 @@ func jsonLine(e *engine.Event) ([]byte, error) {
 		return nil, err
 	}
 	line := b.Bytes()
-	if !bytes.ContainsFunc(line[:len(line)-1], acts) {
+	if !bytes.ContainsFunc(line[:len(line)-1], cli.IsControl) {
 		return line, nil
 	}
 	safe := make([]byte, 0, len(line)+64)
 	for rest := line[:len(line)-1]; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
-		if acts(r) {
+		if cli.IsControl(r) {
 			safe = fmt.Appendf(safe, `\u%04x`, r)
 		} else {
 			safe = append(safe, rest[:size]...)
@@ -198,12 +199,6 @@ func jsonLine(e *engine.Event) ([]byte, error) {
 		rest = rest[size:]
 	}
 	return append(safe, '\n'), nil
-}
-
-// acts says whether a character may move a terminal's cursor, or change what is read
-// there.
-func acts(r rune) bool {
-	return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // unmatched prints an event for each template that did not match on a target, and why it

@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"bufio"
@@ -48,9 +48,9 @@ func define(fs *pflag.FlagSet, options []option, hidden bool) {
 	}
 }
 
-// scanArgs turns the flags of vedette scan as users of nuclei write them, with one dash
+// Args turns the flags of vedette scan as users of nuclei write them, with one dash
 // or two before a long or a short name, into those that are parsed.
-func scanArgs(root *cobra.Command, args []string) []string {
+func Args(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil || cmd.Name() != "scan" {
 		return args

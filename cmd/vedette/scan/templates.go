@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -22,7 +23,7 @@ func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Sele
 	f.program.Excluded = excludedMatchers(f.matchers)
 	s, err := f.selectTemplates(ctx)
 	if param := paramOf(err); param != "" {
-		err = usage(fmt.Errorf("--%s: %s", param, plain(err)))
+		err = cli.Usage(fmt.Errorf("--%s: %s", param, cli.Plain(err)))
 	}
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Sele
 	tellSelection(talk, s)
 	if len(s.Programs)+len(s.Workflows) == 0 {
 		cannot := len(s.Refused) + len(s.Unsupported)
-		return nil, usage(fmt.Errorf("there is no template to run: %d cannot run, %d were not asked for", cannot, len(s.Skipped)))
+		return nil, cli.Usage(fmt.Errorf("there is no template to run: %d cannot run, %d were not asked for", cannot, len(s.Skipped)))
 	}
 	return s, nil
 }
@@ -90,7 +91,7 @@ func tellSelection(talk io.Writer, s *templates.Selection) {
 			fmt.Fprintf(talk, "… and %d more; see 'vedette templates validate'\n", len(s.Refused)-maxProblems)
 			break
 		}
-		fmt.Fprintf(talk, "not used: %s\n", printable(plain(r.Err)))
+		fmt.Fprintf(talk, "not used: %s\n", cli.Printable(cli.Plain(r.Err)))
 	}
 	reasons := map[string]int{}
 	for _, skip := range s.Skipped {
@@ -103,7 +104,7 @@ func tellSelection(talk io.Writer, s *templates.Selection) {
 	}
 	tellCounts(talk, "not supported yet", lacks)
 	if s.IndexErr != nil {
-		fmt.Fprintf(talk, "the next start will be no faster: %s\n", printable(s.IndexErr.Error()))
+		fmt.Fprintf(talk, "the next start will be no faster: %s\n", cli.Printable(s.IndexErr.Error()))
 	}
 }
 

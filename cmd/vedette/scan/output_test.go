@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"pgregory.net/rapid"
@@ -59,7 +60,7 @@ func TestJSONLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Count(line, []byte("\n")) != 1 || bytes.ContainsFunc(line[:len(line)-1], acts) {
+		if bytes.Count(line, []byte("\n")) != 1 || bytes.ContainsFunc(line[:len(line)-1], cli.IsControl) {
 			t.Fatalf("%q", line)
 		}
 		var back engine.Event

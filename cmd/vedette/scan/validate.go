@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"context"
@@ -7,11 +7,13 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
-func newTemplatesValidate() *cobra.Command {
+// NewValidate makes the command that checks templates.
+func NewValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "validate PATH…", Short: "Check that templates are well-formed and can run", Args: cobra.MinimumNArgs(1),
 		Long: `Reads and compiles templates and tells what is wrong with each: file, line and key.
@@ -20,7 +22,7 @@ are listed too. The exit code is 1 when a template is wrong.`,
 		Example: `  vedette templates validate ./templates
   vedette templates validate ./templates -o json`,
 	}
-	output := outputFlag(cmd)
+	output := cli.OutputFlag(cmd)
 	lenient := cmd.Flags().Bool("no-strict-syntax", false, "pass over unknown keys")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return validate(cmd.Context(), cmd.OutOrStdout(), templates.Options{Paths: args, Lenient: *lenient}, *output == "json")
@@ -46,7 +48,7 @@ func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bo
 	for _, one := range v.verdicts {
 		counts[one.State]++
 		if !asJSON {
-			fmt.Fprintln(out, printable(one.Reason))
+			fmt.Fprintln(out, cli.Printable(one.Reason))
 		}
 	}
 	bad := counts["refused"] + counts["duplicate"]
@@ -65,7 +67,7 @@ func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bo
 		fmt.Fprintln(out)
 	}
 	if err == nil && bad > 0 {
-		return silent{exitError}
+		return cli.Silent{Code: cli.ExitError}
 	}
 	return err
 }
@@ -96,10 +98,10 @@ func (v *validation) take(s *templates.Selection) {
 		v.add(verdict{Path: w.Path})
 	}
 	for _, r := range s.Refused {
-		v.add(verdict{r.Path, "refused", plain(r.Err), paramOf(r.Err)})
+		v.add(verdict{r.Path, "refused", cli.Plain(r.Err), paramOf(r.Err)})
 	}
 	for _, r := range s.Unsupported {
-		v.add(verdict{r.Path, "unsupported", plain(r.Err), paramOf(r.Err)})
+		v.add(verdict{r.Path, "unsupported", cli.Plain(r.Err), paramOf(r.Err)})
 	}
 	for _, skip := range s.Skipped {
 		switch skip.Reason {

@@ -1,8 +1,9 @@
-package main
+package scan
 
 import (
 	"time"
 
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
@@ -110,8 +111,8 @@ func (f *scanFlags) filterOptions() []option {
 		{"tags", "only templates with one of these tags", wordsOf(&filter.Tags)},
 		{"exclude-tags,etags", "no templates with one of these tags", wordsOf(&filter.ExcludeTags)},
 		{"include-tags,itags", "templates with one of these tags, whatever excludes them", wordsOf(&filter.IncludeTags)},
-		{"severity,s", "only templates of these severities", chosen(&filter.Severity, severities...)},
-		{"exclude-severity,es", "no templates of these severities", chosen(&filter.ExcludeSeverity, severities...)},
+		{"severity,s", "only templates of these severities", chosen(&filter.Severity, cli.Severities...)},
+		{"exclude-severity,es", "no templates of these severities", chosen(&filter.ExcludeSeverity, cli.Severities...)},
 		{"author,a", "only templates by one of these authors", wordsOf(&filter.Authors)},
 		{"template-id,id", "only templates with one of these ids; * ? and [] stand for letters", wordsOf(&filter.ID)},
 		{"exclude-id,eid", "no templates with one of these ids", wordsOf(&filter.ExcludeID)},
@@ -167,7 +168,7 @@ func (f *scanFlags) outputOptions() []option {
 		{"no-meta,nm", "print the places of findings only", toggle(&f.noMeta)},
 		{"timestamp,ts", "print when each was found", toggle(&f.stamp)},
 		{"matcher-status,ms", "print an event for each template that did not match, too", toggle(&f.status)},
-		{"fail-on", "exit with 6 when there is a finding of this severity or worse", oneOf(&f.fail, severities...)},
+		{"fail-on", "exit with 6 when there is a finding of this severity or worse", oneOf(&f.fail, cli.Severities...)},
 		{"stats", "print how far the scan is", toggle(&f.stats)},
 		{"stats-json,sj", "print it as JSON, one object a line", toggle(&f.statsJSON)},
 		{"stats-interval,si", "seconds between two prints", number(&f.statsEvery, 1)},

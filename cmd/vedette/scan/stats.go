@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"encoding/json"
@@ -7,13 +7,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
 // meter tells how far a scan is: a bar on a terminal, or with --stats a line now and
 // then.
 type meter struct {
-	bar       *bar
+	bar       *cli.Bar
 	w         io.Writer // of the lines; nil for the bar
 	asJSON    bool
 	every     time.Duration
@@ -27,14 +28,14 @@ func (f *scanFlags) newMeter(stderr, talk io.Writer, templates int) *meter {
 	if m.next = m.every; f.stats || f.statsJSON {
 		m.w, talk = stderr, io.Discard
 	}
-	m.bar = newBar(talk)
+	m.bar = cli.NewBar(talk)
 	return m
 }
 
 // show is told of progress several times a second.
 func (m *meter) show(p engine.Progress) {
 	if m.w == nil {
-		m.bar.show("checks", int64(p.Done), int64(p.Total))
+		m.bar.Show("checks", int64(p.Done), int64(p.Total))
 		return
 	}
 	if p.Elapsed < m.next && !p.Final {
@@ -63,4 +64,4 @@ func (m *meter) show(p engine.Progress) {
 	}
 }
 
-func (m *meter) close() { m.bar.close() }
+func (m *meter) close() { m.bar.Close() }

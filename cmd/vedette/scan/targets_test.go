@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"net/url"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
 func TestExpandNetwork(t *testing.T) {
@@ -20,13 +22,13 @@ func TestExpandNetwork(t *testing.T) {
 		"asx":                {"asx"},
 		"as":                 {"as"},
 	} {
-		left := maxAddresses
+		left := cli.MaxAddresses
 		if got, err := expandNetwork(text, &left); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"10.0.0.0/11", "2001:db8::/64", "::/0", "AS64496", "as1"} {
-		left := maxAddresses
+		left := cli.MaxAddresses
 		if got, err := expandNetwork(text, &left); err == nil {
 			t.Errorf("%s: %d addresses", text, len(got))
 		}
@@ -40,30 +42,21 @@ func TestExpandNetwork(t *testing.T) {
 	}
 }
 
-func TestExclusion(t *testing.T) {
-	x, err := newExclusion([]string{"A.test", "b.test:8080", "http://c.test/x", "192.0.2.0/24", "2001:db8::1", `^d\d+\.test$`})
+func TestExcludedTargets(t *testing.T) {
+	x, err := cli.NewExclusion([]string{"a.test", "192.0.2.0/24"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for place, want := range map[string]bool{
-		"http://a.test/x": true, "https://A.TEST:8443": true, "http://sub.a.test": false,
-		"http://b.test:8080": true, "http://b.test": false, "https://c.test": true,
-		"http://192.0.2.77:81": true, "http://192.0.3.1": false, "http://[::ffff:192.0.2.1]/": true,
-		"http://[2001:db8::1]:8080/": true, "http://[2001:db8::2]": false, "http://d12.test": true, "http://d.test": false,
+	a := aims{excluded: x}
+	for target, want := range map[string]bool{
+		"a.test": true, "http://a.test/x": true, "b.test": false, "http://192.0.2.77:81": true, "no target\\": false,
 	} {
-		u, err := url.Parse(place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x.has(u) != want || x.allows(u) == want || x.hasTarget(place) != want {
-			t.Errorf("%s: excluded is not %v", place, want)
+		if a.excludes(target) != want {
+			t.Errorf("%s: excluded is not %v", target, want)
 		}
 	}
-	if x.hasTarget("a.test") != true || x.hasTarget("no target\\") {
-		t.Error("targets without a scheme")
-	}
-	if _, err := newExclusion([]string{"("}); err == nil {
-		t.Error("( is a pattern")
+	if u := (&url.URL{Scheme: "https", Host: "a.test:8443"}); a.allowed(u) {
+		t.Errorf("%s is allowed", u)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
 // peerFlags are flags of nuclei that scans do not have, or that change nothing here, and
@@ -95,5 +96,5 @@ func flagError(err error) error {
 	if a, ok := errors.AsType[absent](err); ok {
 		err = a
 	}
-	return usage(err)
+	return cli.Usage(err)
 }

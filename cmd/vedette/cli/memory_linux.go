@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// releaseImage gives the pages of the program's own code and constants back that only the
+// ReleaseImage gives the pages of the program's own code and constants back that only the
 // start of the process needed: the start of each package brings in 64 KiB around it, more
 // than half of the file. What is needed again comes from the page cache. Where it does not
 // work, nothing is lost.
-func releaseImage() {
+func ReleaseImage() {
 	image, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return

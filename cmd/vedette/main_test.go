@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/scan"
 )
 
 func TestScanArgs(t *testing.T) {
@@ -30,71 +32,11 @@ func TestScanArgs(t *testing.T) {
 	} {
 		args := strings.Fields(line)
 		before := slices.Clone(args)
-		if got := strings.Join(scanArgs(newRoot(), args), " "); got != want {
+		if got := strings.Join(scan.Args(newRoot(), args), " "); got != want {
 			t.Errorf("%s\n got %s\nwant %s", line, got, want)
 		}
 		if !slices.Equal(args, before) {
 			t.Errorf("%s: the arguments were changed", line)
-		}
-	}
-}
-
-// Every flag of nuclei is known by both of its names: it works, or it says why not.
-func TestNucleiFlags(t *testing.T) {
-	text, err := os.ReadFile("testdata/nuclei-flags.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	scan, _, err := newRoot().Find([]string{"scan"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := strings.Fields(string(text))
-	if len(all) < 190 {
-		t.Fatalf("%d flags only", len(all))
-	}
-	for _, names := range all {
-		long, short, _ := strings.Cut(names, ",")
-		flag := scan.Flags().Lookup(long)
-		if flag == nil {
-			t.Errorf("--%s is unknown", long)
-			continue
-		}
-		got := ""
-		if list := flag.Annotations[shortName]; len(list) > 0 {
-			got = list[0]
-		}
-		if got != short {
-			t.Errorf("--%s is -%s for short, not -%s", long, got, short)
-		}
-	}
-}
-
-// No two flags share a name, and each that is shown has a help text.
-func TestScanFlagNames(t *testing.T) {
-	f := newScanFlags()
-	seen := map[string]bool{}
-	for _, g := range f.groups() {
-		for _, o := range g.options {
-			for name := range strings.SplitSeq(o.names, ",") {
-				if seen[name] {
-					t.Errorf("two flags are called %s", name)
-				}
-				seen[name] = true
-			}
-			if o.help == "" {
-				t.Errorf("%s says nothing", o.names)
-			}
-		}
-	}
-	for _, group := range slices.Concat(absentFlags, idleFlags) {
-		for names := range strings.FieldsSeq(group.names) {
-			for name := range strings.SplitSeq(strings.TrimSuffix(names, "="), ",") {
-				if seen[name] {
-					t.Errorf("two flags are called %s", name)
-				}
-				seen[name] = true
-			}
 		}
 	}
 }
@@ -114,7 +56,7 @@ func TestAbsentFlag(t *testing.T) {
 		{"scan", "-uncover"}, {"scan", "-uc"}, {"scan", "--uc", "-u", "x"}, {"scan", "-u", "x", "-uncover=true"}, {"scan", "-uc", "word"},
 	} {
 		code, out, talk := command(t, args...)
-		if code != exitUsage || out != "" || !strings.HasPrefix(talk, "vedette: vedette scan has no --uncover: give targets yourself\n") {
+		if code != cli.ExitUsage || out != "" || !strings.HasPrefix(talk, "vedette: vedette scan has no --uncover: give targets yourself\n") {
 			t.Errorf("%q: %d %q %q", args, code, out, talk)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 )
@@ -15,15 +16,7 @@ import (
 // tellCoverage says what was tested and what was not, a target a line.
 func tellCoverage(w io.Writer, r *engine.Report) {
 	_ = r.WriteTable(w) // talk only
-	fmt.Fprintf(w, "%s, %s in %s\n", counted(r.Events, "finding"), counted(r.Requests, "request"), r.Ended.Sub(r.Started).Round(time.Millisecond))
-}
-
-// counted is "1 target", or "2 targets".
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	fmt.Fprintf(w, "%s, %s in %s\n", cli.Counted(r.Events, "finding"), cli.Counted(r.Requests, "request"), r.Ended.Sub(r.Started).Round(time.Millisecond))
 }
 
 // writeCoverage writes the coverage ledger: every target × template with its end, as
@@ -46,11 +39,11 @@ func writeCoverage(name string, r *engine.Report) error {
 func openCheckpoint(name string) (*os.File, *coverage.Checkpoint, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, nil, usage(fmt.Errorf("--resume: %w", err))
+		return nil, nil, cli.Usage(fmt.Errorf("--resume: %w", err))
 	}
 	ledger, err := coverage.ReadCheckpoint(file)
 	if err != nil {
-		return nil, nil, errors.Join(usage(fmt.Errorf("--resume %s: %w", name, err)), file.Close())
+		return nil, nil, errors.Join(cli.Usage(fmt.Errorf("--resume %s: %w", name, err)), file.Close())
 	}
 	return file, ledger, nil
 }

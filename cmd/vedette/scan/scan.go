@@ -1,4 +1,7 @@
-package main
+// Package scan is the command that runs templates on targets without a server: it depends on
+// the engine alone. Flags become a selection of templates (flags.go, templates.go), targets
+// and a scope (targets.go); findings go to the output as the engine reports them (output.go).
+package scan
 
 import (
 	"context"
@@ -12,11 +15,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
-func newScan() *cobra.Command {
+// New makes the command.
+func New() *cobra.Command {
 	f := newScanFlags()
 	cmd := &cobra.Command{
 		Use: "scan", Short: "Run templates on targets, without a server", Args: cobra.NoArgs,
@@ -60,8 +65,7 @@ two. The exit code is 3 when something was left untested, and --coverage says wh
 
 // run scans.
 func (f *scanFlags) run(cmd *cobra.Command) (err error) {
-	delayed := delayCollection()
-	releaseImage()
+	cli.ReleaseImage()
 	to, err := f.readTargets(cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -82,7 +86,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	var settling sync.WaitGroup // while the scan is planned
-	settling.Go(func() { settleMemory(delayed) })
+	settling.Go(settleMemory)
 	defer settling.Wait()
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {
@@ -90,7 +94,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, sink.close()) }()
 	count := len(chosen.Programs) + len(chosen.Workflows)
-	fmt.Fprintf(talk, "%s on %s\n", counted(count, "template"), counted(len(to.targets), "target"))
+	fmt.Fprintf(talk, "%s on %s\n", cli.Counted(count, "template"), cli.Counted(len(to.targets), "target"))
 
 	e := engine.New(config)
 	defer e.Close()
@@ -101,7 +105,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	}
 	if file != nil {
 		defer file.Close()
-		fmt.Fprintf(talk, "%s done before\n", counted(scan.Done.Len(), "check"))
+		fmt.Fprintf(talk, "%s done before\n", cli.Counted(scan.Done.Len(), "check"))
 	}
 	scan.OnProgress = meter.show
 	report, err := e.Run(cmd.Context(), scan)
@@ -134,7 +138,7 @@ func (f *scanFlags) engineConfig(to *aims) (engine.Config, error) {
 		c.RateLimit, c.HostRate = 0, c.RateLimit
 	}
 	if len(f.exclude) > 0 {
-		c.Allow = to.excluded.allows
+		c.Allow = to.allowed
 	}
 	scope, err := f.newScope(to.named)
 	if err != nil {
@@ -170,7 +174,7 @@ func (f *scanFlags) scan(to *aims, chosen *templates.Selection, sink *sink) (eng
 func (f *scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, partial bool, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return exit{exitInterrupted, errors.New("interrupted")}
+		return cli.Exit{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
 	case err != nil:
 		return err
 	case s.err != nil:
@@ -183,13 +187,13 @@ func (f *scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, part
 	}
 	switch {
 	case total > 0 && counts[engine.Denied] == total:
-		return silent{exitOutOfScope}
-	case f.fail != "" && s.worst <= severityRank(f.fail):
-		return silent{exitFindings}
+		return cli.Silent{Code: cli.ExitOutOfScope}
+	case f.fail != "" && s.worst <= cli.SeverityRank(f.fail):
+		return cli.Silent{Code: cli.ExitFindings}
 	case counts[engine.Budget] > 0:
-		return silent{exitBudget}
+		return cli.Silent{Code: cli.ExitBudget}
 	case partial || r.Partial():
-		return silent{exitPartial}
+		return cli.Silent{Code: cli.ExitPartial}
 	}
 	return nil
 }
@@ -198,15 +202,15 @@ func (f *scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, part
 func (f *scanFlags) readHeaders() (headers []engine.Header, err error) {
 	for _, text := range f.headers {
 		lines := []string{text}
-		if !strings.Contains(text, ":") && isFile(text) {
-			if lines, err = readLines(text); err != nil {
-				return nil, usage(fmt.Errorf("--header %s: %w", text, err))
+		if !strings.Contains(text, ":") && cli.IsFile(text) {
+			if lines, err = cli.ReadLines(text); err != nil {
+				return nil, cli.Usage(fmt.Errorf("--header %s: %w", text, err))
 			}
 		}
 		for _, line := range lines {
 			name, value, ok := strings.Cut(line, ":")
 			if !ok || strings.TrimSpace(name) == "" || strings.ContainsAny(line, "\r\n\x00") {
-				return nil, usage(fmt.Errorf("--header %q: write 'Name: value'", line))
+				return nil, cli.Usage(fmt.Errorf("--header %q: write 'Name: value'", line))
 			}
 			headers = append(headers, engine.Header{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 		}
@@ -221,16 +225,16 @@ func (f *scanFlags) readVars() (values map[string]string, lists map[string][]str
 	for _, text := range f.vars {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, nil, usage(fmt.Errorf("--var %q: write name=value", text))
+			return nil, nil, cli.Usage(fmt.Errorf("--var %q: write name=value", text))
 		}
 		values[name] = value
 		delete(lists, name)
-		if info, err := os.Stat(value); err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+		if info, err := os.Stat(value); err != nil || !info.Mode().IsRegular() || info.Size() > cli.MaxFile {
 			continue
 		}
 		data, err := os.ReadFile(value)
 		if err != nil {
-			return nil, nil, usage(fmt.Errorf("--var %s: %w", name, err))
+			return nil, nil, cli.Usage(fmt.Errorf("--var %s: %w", name, err))
 		}
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {

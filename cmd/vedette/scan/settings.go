@@ -1,4 +1,4 @@
-package main
+package scan
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
@@ -32,10 +33,10 @@ func (f *scanFlags) readSettings(fs *pflag.FlagSet) error {
 func (f *scanFlags) apply(fs *pflag.FlagSet, name string, roots []string, given map[string]bool) error {
 	path, settings, err := templates.ReadSettings(name, roots)
 	if err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
 	for _, s := range settings {
-		wrong := func(err error) error { return usage(syntax.Fault(path, s.Line, 0, s.Name, "%v", err)) }
+		wrong := func(err error) error { return cli.Usage(syntax.Fault(path, s.Line, 0, s.Name, "%v", err)) }
 		flag := fs.Lookup(s.Name)
 		if flag == nil || s.Name == "config" || s.Name == "profile" || s.Name == "help" {
 			return wrong(errors.New("there is no such option"))

@@ -1,0 +1,124 @@
+// Package cli holds what the commands have in common: exit codes, errors in words, text
+// that is safe to print, and the progress bar.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"golang.org/x/term"
+)
+
+// The exit codes, documented in the help of the root command. An unknown code means
+// failure.
+const (
+	ExitOK          = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitPartial     = 3
+	ExitAuth        = 4
+	ExitNotFound    = 5
+	ExitFindings    = 6
+	ExitOutOfScope  = 7
+	ExitBudget      = 8
+	ExitInterrupted = 130
+)
+
+// Exit is an error with the code to exit with.
+type Exit struct {
+	Code int
+	Err  error
+}
+
+func (e Exit) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error without its code.
+func (e Exit) Unwrap() error { return e.Err }
+
+// Usage marks an error as wrong usage of a command.
+func Usage(err error) error { return Exit{ExitUsage, err} }
+
+// Silent is an exit code whose reason has been printed already.
+type Silent struct{ Code int }
+
+func (s Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
+
+// Plain is an error in words for a person: the message, and the cause where there is one.
+func Plain(err error) string {
+	if e, ok := errors.AsType[*errs.Error](err); ok && e.Unwrap() == nil {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// Printable makes text from a target harmless for a terminal: it replaces the characters
+// that could move the cursor or change what is on the screen.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && IsControl(r) {
+			return '�'
+		}
+		return r
+	}, s)
+}
+
+// IsControl says whether a character may move a terminal's cursor, or change what is read
+// there.
+func IsControl(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 ||
+		r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// Counted is "1 target", or "2 targets".
+func Counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Severities are the words for severities, the worst first.
+var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
+
+// SeverityRank is 0 for the worst severity.
+func SeverityRank(s string) int {
+	for rank, name := range Severities {
+		if strings.EqualFold(s, name) {
+			return rank
+		}
+	}
+	return len(Severities)
+}
+
+// IsTerminal reports whether w is a terminal that a person looks at.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// OutputFlag defines --output, -o: text for people, json for programs.
+func OutputFlag(cmd *cobra.Command) *string {
+	f := format("text")
+	cmd.Flags().VarP(&f, "output", "o", "text or json")
+	return (*string)(&f)
+}
+
+// format is the value of OutputFlag.
+type format string
+
+func (f format) String() string { return string(f) }
+func (f format) Type() string   { return "string" }
+
+// Set implements pflag.Value.
+func (f *format) Set(s string) error {
+	if s != "text" && s != "json" {
+		return errors.New("must be text or json")
+	}
+	*f = format(s)
+	return nil
+}

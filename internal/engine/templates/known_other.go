@@ -1,8 +1,0 @@
-//go:build !linux
-
-package templates
-
-import "time"
-
-// fileKey knows nothing here: files are always read.
-func fileKey(string) (key, time.Time, bool) { return key{}, time.Time{}, false }
