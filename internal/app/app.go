@@ -44,7 +44,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// App is the house with its rooms open.
+// App is a process with its services open.
 type App struct {
 	Accounts *account.Accounts
 	Tasks    *task.Tasks
@@ -74,7 +74,7 @@ type App struct {
 	listener     net.Listener
 }
 
-// Open opens the database and joins the rooms; nothing runs yet. Logs go to logger.
+// Open opens the database and connects the services; nothing runs yet. Logs go to logger.
 func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
 	database, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
 	if err != nil {
@@ -167,7 +167,7 @@ func (a *App) join(ctx context.Context) error {
 	return err
 }
 
-// openBox opens the key that seals secrets.
+// openBox opens the key that encrypts secrets.
 func (c Config) openBox() (*seal.Box, error) {
 	if c.SecretKeyFile != "" {
 		return seal.Open(c.SecretKeyFile)
@@ -178,7 +178,7 @@ func (c Config) openBox() (*seal.Box, error) {
 	return seal.Open(filepath.Join(c.DataDir, "secret.key"))
 }
 
-// OpenAccounts opens the one room that the operator's user commands need.
+// OpenAccounts opens the only service that the operator's user commands need.
 func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) (*account.Accounts, error) {
 	services, err := c.regionServices()
 	if err != nil {
@@ -191,7 +191,7 @@ func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) 
 	})
 }
 
-// WithAccounts runs fn with the accounts of the configured database, and nothing else open.
+// WithAccounts runs fn with only the account service of the configured database open.
 func WithAccounts(ctx context.Context, c Config, fn func(*account.Accounts) error) error {
 	d, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
 	if err != nil {
@@ -205,7 +205,7 @@ func WithAccounts(ctx context.Context, c Config, fn func(*account.Accounts) erro
 	return fn(accounts)
 }
 
-// Logger makes the logger the configuration asks for, on stderr.
+// Logger is the configured logger, on stderr.
 func (c Config) Logger() *slog.Logger {
 	level, _ := c.level() // checked by Load
 	options := &slog.HandlerOptions{Level: level}
@@ -215,8 +215,8 @@ func (c Config) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
-// Listen takes the address, so that a port that is in use is known before work begins.
-// It returns the base URL of the server.
+// Listen binds the address, so that a port in use is reported before any work begins. It returns the
+// base URL of the server.
 func (a *App) Listen(ctx context.Context) (string, error) {
 	if a.config.Role == RoleWorker {
 		return "", nil
@@ -230,8 +230,8 @@ func (a *App) Listen(ctx context.Context) (string, error) {
 }
 
 const (
-	// A stop waits this long for answers under way, and then for jobs: what a job has not
-	// done by then is taken up by the next start, so that little is gained by waiting.
+	// A stop waits this long for running requests, and then for jobs: unfinished jobs continue
+	// at the next start, so waiting longer gains little.
 	answersTimeout    = 5 * time.Second
 	jobsTimeout       = 3 * time.Second
 	readHeaderTimeout = 10 * time.Second
@@ -239,9 +239,8 @@ const (
 	idleTimeout       = 2 * time.Minute
 )
 
-// Run serves and works until ctx ends, then stops: no new connection, streams end,
-// answers under way are finished, jobs under way go back to the queue. It closes
-// everything.
+// Run serves requests and runs jobs until ctx ends. Then it accepts no new connection, ends streams,
+// finishes running requests, returns running jobs to the queue, and closes everything.
 func (a *App) Run(ctx context.Context) error {
 	if a.config.Role != RoleServer {
 		if err := a.queue.Start(ctx); err != nil {
@@ -275,7 +274,7 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(err, a.Close())
 }
 
-// within calls fn with a context that ends after a while, although ctx has ended.
+// within calls fn with a time limit, independent of the end of ctx.
 func within(ctx context.Context, limit time.Duration, fn func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
@@ -285,7 +284,7 @@ func within(ctx context.Context, limit time.Duration, fn func(context.Context) e
 // Close closes what Open opened; Run does it too.
 func (a *App) Close() (err error) {
 	a.close()
-	if a.queue != nil { // also where it runs nothing: it has connections of its own
+	if a.queue != nil { // also without workers: it has its own connections
 		if err = within(context.Background(), jobsTimeout, a.queue.Stop); err != nil {
 			err = fmt.Errorf("stopping the queue: %w", err)
 		}
@@ -293,8 +292,7 @@ func (a *App) Close() (err error) {
 	return errors.Join(err, a.db.Close())
 }
 
-// SetupLink is the one-time link with which the first user is made; empty when there are
-// users.
+// SetupLink is the one-time link to create the first user; empty when there are users.
 func (a *App) SetupLink(ctx context.Context, base string) (string, error) {
 	token, err := a.Accounts.SetupToken(ctx)
 	if err != nil || token == "" {

@@ -9,13 +9,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// TemplateSource is where a command takes templates from.
+// TemplateSource is where a command imports templates from.
 type TemplateSource = catalog.Source
 
-// TemplateReport is what became of them.
+// TemplateReport is the result of an import.
 type TemplateReport = catalog.Report
 
-// KnownTemplate is a template that the catalogue has.
+// KnownTemplate is a template in the catalogue.
 type KnownTemplate = catalog.Known
 
 // UpdateTemplates imports a set of templates into the configured database. A URL is
@@ -54,7 +54,7 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 	return fn(all)
 }
 
-// openCatalog opens the catalogue, which has at least the starter set.
+// openCatalog opens the catalogue and imports the starter templates.
 func openCatalog(ctx context.Context, d *db.DB, guard *netguard.Guard, logger *slog.Logger) (*catalog.Catalog, error) {
 	all := catalog.New(d, catalog.Config{Guard: guard})
 	report, err := all.ImportStarter(ctx)

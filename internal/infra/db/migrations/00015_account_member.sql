@@ -2,7 +2,7 @@
 ALTER TABLE member ADD COLUMN invited_at BIGINT; -- NULL: they came with their account, or made the team
 ALTER TABLE user_account ADD COLUMN last_sign_in_at BIGINT;
 
--- Somebody who becomes a member when they get an account.
+-- Invitations: people who become members when they get an account.
 CREATE TABLE invitation (
 	team_id    TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	email      TEXT NOT NULL, -- lower case
@@ -12,7 +12,7 @@ CREATE TABLE invitation (
 );
 CREATE INDEX invitation_of_email ON invitation (email);
 
--- Who joins each team that is made from this one.
+-- Default members of new teams that are created from this one.
 CREATE TABLE default_member (
 	team_id TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	place   INTEGER NOT NULL, -- in the list, from 0

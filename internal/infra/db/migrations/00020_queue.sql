@@ -1,6 +1,6 @@
 -- +goose Up
--- The jobs themselves are in River's tables, which River migrates. A lease is who runs a
--- job now. A job gets its row when it first runs and loses it when it ends for good.
+-- The jobs themselves are in River's tables, which River migrates. A lease names the process that
+-- runs a job. A job has a row from its first run to its final end.
 CREATE TABLE queue_lease (
 	job_id  BIGINT PRIMARY KEY,
 	node    TEXT   NOT NULL, -- one start of one process; empty while nobody runs the job

@@ -1,7 +1,6 @@
 -- +goose Up
--- Where templates belong: the sets starter, early and public, and each team that has
--- templates of its own. Whoever writes templates of a scope holds this row until the end
--- of the transaction; processes that list them look at rev.
+-- Scopes of templates: the sets starter, early and public, and each team with its own templates.
+-- Transactions that write templates of a scope lock this row; rev changes with each of them.
 CREATE TABLE template_scope (
 	scope       TEXT PRIMARY KEY,
 	rev         BIGINT NOT NULL,
@@ -33,7 +32,7 @@ CREATE TABLE template (
 );
 CREATE INDEX template_written_id ON template (scope, written_id);
 
--- Files that templates of a set name, such as lists of payloads.
+-- Files that templates of a set use, such as payload lists.
 CREATE TABLE template_file (
 	scope TEXT NOT NULL,
 	path  TEXT NOT NULL,

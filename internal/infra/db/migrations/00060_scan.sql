@@ -16,14 +16,14 @@ CREATE TABLE scan (
 CREATE INDEX scan_of_team ON scan (team_id, created_at, id);
 CREATE INDEX scan_status ON scan (team_id, status, created_at, id);
 
--- What it was asked to do, apart: lists read it for the rows they show.
+-- The configuration of a scan, in its own table so that the rows above stay small.
 CREATE TABLE scan_config (
 	scan_id TEXT PRIMARY KEY REFERENCES scan (id) ON DELETE CASCADE,
 	config  $JSON NOT NULL,
 	targets $JSON NOT NULL
 );
 
--- One row for each time a scan was launched.
+-- One row per run of a scan.
 CREATE TABLE scan_run (
 	scan_id         TEXT NOT NULL REFERENCES scan (id) ON DELETE CASCADE,
 	run             BIGINT NOT NULL,

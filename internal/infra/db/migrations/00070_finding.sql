@@ -1,17 +1,14 @@
 -- +goose Up
--- One row a team: the numbers last given. Whoever writes findings of a team holds this
--- row until the end of the transaction, so that changes become visible in the order of
--- their numbers.
+-- One row per team: the last numbers assigned. Transactions that write findings of a team lock this
+-- row, so that changes become visible in the order of their numbers.
 CREATE TABLE finding_log (
 	team_id  TEXT PRIMARY KEY REFERENCES team (id) ON DELETE CASCADE,
 	last_no  BIGINT NOT NULL,
 	last_rev BIGINT NOT NULL
 );
 
--- What lists filter and sort by. There is no index for each filter: the process keeps
--- one in memory and brings it up to date by rev (docs/adr/0009-lists-of-findings.md).
--- Neither this table nor those below name a foreign key: it would cost a look-up for each
--- row of an import.
+-- The columns of lists (docs/adr/0019-lists-from-the-database.md). This table and those below have no
+-- foreign keys, which would cost a look-up for each imported row.
 CREATE TABLE finding (
 	team_id       TEXT NOT NULL,
 	no            BIGINT NOT NULL,         -- of the team, in the order of arrival
@@ -39,7 +36,7 @@ CREATE TABLE finding (
 );
 CREATE INDEX finding_rev ON finding (team_id, rev);
 
--- What only the finding itself shows, apart, so that the rows above stay small.
+-- What only a single finding shows, in its own table so that the rows above stay small.
 CREATE TABLE finding_doc (
 	team_id  TEXT NOT NULL,
 	no       BIGINT NOT NULL,
@@ -48,7 +45,7 @@ CREATE TABLE finding_doc (
 	PRIMARY KEY (team_id, no)
 );
 
--- What was deleted, for the processes that still list it; kept a day.
+-- Deleted findings; kept for a day.
 CREATE TABLE finding_gone (
 	team_id TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	rev     BIGINT NOT NULL,
@@ -57,7 +54,7 @@ CREATE TABLE finding_gone (
 	PRIMARY KEY (team_id, rev, no)
 );
 
--- How many findings a scan has, true at all times.
+-- The number of findings of a scan by severity, updated with each change.
 CREATE TABLE finding_tally (
 	scan_id  TEXT NOT NULL,
 	severity TEXT NOT NULL,
@@ -80,7 +77,7 @@ CREATE TABLE finding_change (
 CREATE INDEX finding_change_of ON finding_change (team_id, no, seq);
 CREATE INDEX finding_change_type ON finding_change (team_id, type, seq);
 
--- Looking again at a finding: that it was there, or not.
+-- Retests of a finding and their results.
 CREATE TABLE finding_retest (
 	team_id TEXT NOT NULL,
 	no      BIGINT NOT NULL,

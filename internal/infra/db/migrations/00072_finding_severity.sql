@@ -1,5 +1,5 @@
 -- +goose Up
--- The severity that a team gives what a template finds, or one finding.
+-- The team's own severity of a template's findings, or of one finding.
 CREATE TABLE finding_severity (
 	id          BIGINT NOT NULL,              -- of the team
 	team_id     TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- +goose Up
--- Who was told what of a run: one row for each channel and each thing to tell.
+-- Notifications of a run: one row per channel and event.
 CREATE TABLE scan_notice (
 	id         TEXT PRIMARY KEY,
 	scan_id    TEXT NOT NULL REFERENCES scan (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- +goose Up
--- The issue that a tracker has of what a hash names, the same for all scans of a team.
+-- Issues in trackers by the hash of a finding, shared by all scans of a team.
 CREATE TABLE ticket (
 	team_id       TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	hash          TEXT NOT NULL,

@@ -1,6 +1,5 @@
 -- +goose Up
--- Servers of the Model Context Protocol whose tools a person's tasks may use, and with
--- shared those of everybody in the team.
+-- MCP servers whose tools their owner's tasks may use, or, if shared, all tasks of the team.
 CREATE TABLE mcp_server (
 	id            TEXT PRIMARY KEY,
 	team_id       TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
@@ -25,7 +24,7 @@ CREATE TABLE mcp_server (
 	UNIQUE (team_id, user_id, name)
 );
 
--- Tools that are an HTTP request with places for arguments.
+-- HTTP tools: a request with placeholders for arguments.
 CREATE TABLE http_tool (
 	id           TEXT PRIMARY KEY,
 	team_id      TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- +goose Up
--- A file that is made in the background, and kept for some days.
+-- A file that is written in the background, and kept for some days.
 CREATE TABLE export (
 	id         TEXT PRIMARY KEY,
 	team_id    TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
@@ -20,7 +20,7 @@ CREATE TABLE export (
 CREATE INDEX export_team ON export (team_id, created_at);
 CREATE INDEX export_expires ON export (expires_at);
 
--- The file in parts, each deflated by itself.
+-- The file in parts, each compressed separately.
 CREATE TABLE export_part (
 	export_id TEXT NOT NULL REFERENCES export (id) ON DELETE CASCADE,
 	n         BIGINT NOT NULL,

@@ -1,6 +1,6 @@
 -- +goose Up
--- What was done in a team, by whom. A row is never changed. It outlives the member, the
--- team and the thing that it names, and has no reference to them for that reason.
+-- The audit log of teams. Rows are never changed. They outlive the member, the team and the object
+-- that they name, and so have no foreign keys.
 CREATE TABLE audit_entry (
 	id         TEXT PRIMARY KEY, -- of the request
 	team_id    TEXT NOT NULL,

@@ -1,7 +1,7 @@
 -- +goose Up
--- One row a team: the numbers last given. Whoever writes assets of a team holds this row
--- until the end of the transaction, so that changes become visible in the order of their
--- numbers. A team's own number is the upper half of its assets' ids.
+-- One row per team: the last numbers assigned. Transactions that write assets of a team lock this row,
+-- so that changes become visible in the order of their numbers. The team's number is the upper half of
+-- its assets' ids.
 CREATE TABLE asset_log (
 	team_id  TEXT PRIMARY KEY REFERENCES team (id) ON DELETE CASCADE,
 	team_no  BIGINT NOT NULL UNIQUE,
@@ -13,7 +13,7 @@ CREATE TABLE asset_team (
 	last BIGINT NOT NULL
 );
 
--- What is enumerated, as far as the inventory must know it.
+-- The enumerations, with what the inventory needs of them.
 CREATE TABLE asset_enumeration (
 	id      TEXT PRIMARY KEY,
 	team_id TEXT NOT NULL,
@@ -37,9 +37,8 @@ CREATE TABLE asset_run (
 );
 CREATE INDEX asset_run_of ON asset_run (team_id);
 
--- What lists filter and sort by, as it is. There is no index for each filter: the process
--- keeps one in memory and brings it up to date by rev (docs/adr/0012-the-inventory.md).
--- Columns of several words part them by line feeds.
+-- The columns of lists, at present (docs/adr/0019-lists-from-the-database.md). Columns with several
+-- values separate them by line feeds.
 CREATE TABLE asset (
 	team_id          TEXT NOT NULL,
 	no               BIGINT NOT NULL,        -- of the team, in the order of arrival
@@ -80,7 +79,7 @@ CREATE TABLE asset (
 );
 CREATE INDEX asset_rev ON asset (team_id, rev);
 
--- What assets were, each until a moment: with the table above, any list as of any date.
+-- Past versions of assets, each until a time: with the table above, any list as of any date.
 CREATE TABLE asset_past (
 	until            BIGINT NOT NULL,
 	until_rev        BIGINT NOT NULL,
@@ -122,7 +121,7 @@ CREATE TABLE asset_past (
 );
 CREATE INDEX asset_past_of ON asset_past (team_id, enumeration_id, until);
 
--- What was observed, as JSON (discover.Asset), apart, so that the rows above stay small.
+-- What was observed, as JSON (discover.Asset), in its own table so that the rows above stay small.
 CREATE TABLE asset_doc (
 	team_id TEXT NOT NULL,
 	no      BIGINT NOT NULL,
@@ -142,8 +141,7 @@ CREATE TABLE asset_change (
 	PRIMARY KEY (team_id, no, rev)
 );
 
--- What was deleted, for the processes that still list it; kept a day. An enumeration that
--- was deleted as a whole has one row with the number 0.
+-- Deleted assets; kept for a day. A deleted enumeration has one row with the number 0.
 CREATE TABLE asset_gone (
 	team_id        TEXT NOT NULL,
 	rev            BIGINT NOT NULL,
@@ -176,7 +174,7 @@ CREATE TABLE asset_policy (
 );
 CREATE INDEX asset_policy_of ON asset_policy (team_id, id);
 
--- What policies did: one row for each run of an enumeration that gave one something to do.
+-- Events of policies: one row per run in which a policy acted.
 CREATE TABLE asset_policy_event (
 	id             TEXT PRIMARY KEY,
 	team_id        TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,

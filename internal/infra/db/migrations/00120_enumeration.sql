@@ -14,7 +14,7 @@ CREATE TABLE enumeration (
 );
 CREATE INDEX enumeration_of_team ON enumeration (team_id, created_at, id);
 
--- What it was asked to do, apart: lists read it for the rows they show.
+-- The configuration of an enumeration, in its own table so that the rows above stay small.
 CREATE TABLE enumeration_config (
 	enumeration_id TEXT PRIMARY KEY REFERENCES enumeration (id) ON DELETE CASCADE,
 	config         $JSON NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE enumeration_config (
 	input          BIGINT NOT NULL            -- how many
 );
 
--- One row for each time an enumeration was launched.
+-- One row per run of an enumeration.
 CREATE TABLE enumeration_run (
 	enumeration_id TEXT NOT NULL REFERENCES enumeration (id) ON DELETE CASCADE,
 	run            BIGINT NOT NULL,
@@ -57,7 +57,7 @@ CREATE TABLE enumeration_chunk (
 	PRIMARY KEY (enumeration_id, run, n)
 );
 
--- The hosts that a run found, each once; they go when the run has ended.
+-- The hosts that a run found, each once; deleted when the run has ended.
 CREATE TABLE enumeration_name (
 	enumeration_id TEXT NOT NULL REFERENCES enumeration (id) ON DELETE CASCADE,
 	run            BIGINT NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE enumeration_name (
 );
 CREATE INDEX enumeration_name_of_chunk ON enumeration_name (enumeration_id, run, n);
 
--- How each source behaved in each run.
+-- The state of each source in each run.
 CREATE TABLE enumeration_source (
 	enumeration_id TEXT NOT NULL REFERENCES enumeration (id) ON DELETE CASCADE,
 	run            BIGINT NOT NULL,
@@ -82,7 +82,7 @@ CREATE TABLE enumeration_source (
 	PRIMARY KEY (enumeration_id, run, source, about)
 );
 
--- What happened in a run that people should know: refused dials, sources that fell silent.
+-- Events of a run for people: refused dials, failed sources.
 CREATE TABLE enumeration_event (
 	enumeration_id TEXT NOT NULL REFERENCES enumeration (id) ON DELETE CASCADE,
 	run            BIGINT NOT NULL,
@@ -111,8 +111,7 @@ CREATE TABLE enumeration_schedule (
 CREATE INDEX enumeration_schedule_due ON enumeration_schedule (next_run);
 CREATE INDEX enumeration_schedule_of_team ON enumeration_schedule (team_id);
 
--- Who was told what: one row for each channel and each thing to tell, of scans and of
--- enumerations.
+-- Notifications of scans and enumerations: one row per channel and event.
 CREATE TABLE notice (
 	id         TEXT PRIMARY KEY,
 	team_id    TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,

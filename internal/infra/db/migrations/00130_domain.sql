@@ -1,5 +1,5 @@
 -- +goose Up
--- A domain that a team says is its own, and how far the proof is.
+-- Domains that teams claim, with the state of their verification.
 CREATE TABLE domain (
 	id              TEXT PRIMARY KEY,
 	team_id         TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
@@ -19,7 +19,7 @@ CREATE TABLE domain (
 CREATE UNIQUE INDEX domain_of_team ON domain (team_id, domain) WHERE status <> 'deleted';
 CREATE INDEX domain_due ON domain (next_look_at);
 
--- A search for what is associated with a domain.
+-- Searches for associated domains.
 CREATE TABLE domain_search (
 	team_id     TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	domain      TEXT NOT NULL,             -- registered
@@ -32,7 +32,7 @@ CREATE TABLE domain_search (
 );
 CREATE INDEX domain_search_age ON domain_search (finished_at);
 
--- What each place has said last: it stays while a later run gets no answer.
+-- The last results of each source, kept while later runs get no answer.
 CREATE TABLE domain_answer (
 	team_id    TEXT NOT NULL,
 	domain     TEXT NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE domain_answer (
 	FOREIGN KEY (team_id, domain) REFERENCES domain_search (team_id, domain) ON DELETE CASCADE
 );
 
--- Each run's count, to know what is usual; and an alert while it is far below that.
+-- The number of results of each run, to know the usual number, and an alert while it is far lower.
 CREATE TABLE domain_answer_run (
 	team_id TEXT NOT NULL,
 	domain  TEXT NOT NULL,
@@ -75,7 +75,7 @@ CREATE TABLE domain_source_alert (
 );
 CREATE INDEX domain_source_alert_of ON domain_source_alert (team_id, domain, place);
 
--- Whether an associated domain answers.
+-- Requests to the web sites of associated domains.
 CREATE TABLE domain_probe (
 	team_id    TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	domain     TEXT NOT NULL,

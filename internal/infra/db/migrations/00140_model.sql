@@ -1,6 +1,5 @@
 -- +goose Up
--- The keys of language models that teams and people brought. user_id is empty for a
--- team's own.
+-- Keys for language models of teams and users. user_id is empty for a team's key.
 CREATE TABLE model_key (
 	id           TEXT PRIMARY KEY,
 	team_id      TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
@@ -17,7 +16,7 @@ CREATE TABLE model_key (
 	UNIQUE (team_id, user_id, provider)
 );
 
--- Whose keys pay: 'vedette' (the server's) or 'byok'. No row: the server's.
+-- Whose keys are used: 'vedette' (the server's, the default) or 'byok'.
 CREATE TABLE model_mode (
 	team_id TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	user_id TEXT NOT NULL,
@@ -25,7 +24,7 @@ CREATE TABLE model_mode (
 	PRIMARY KEY (team_id, user_id)
 );
 
--- What each stream of a task used. It outlives the task.
+-- The usage of each stream of a task. It outlives the task.
 CREATE TABLE model_usage (
 	stream_id       TEXT PRIMARY KEY,
 	task_id         TEXT NOT NULL,
@@ -56,8 +55,8 @@ CREATE TABLE model_usage (
 CREATE INDEX model_usage_of_team ON model_usage (team_id, created_at);
 CREATE INDEX model_usage_of_task ON model_usage (task_id, created_at);
 
--- What a task, a member and (of the server's models) a team have set aside and spent, in
--- millionths of a US dollar. reserved counts what is spent too: spent <= reserved <= cap.
+-- Reserved and spent amounts of tasks, members and (for the server's models) teams, in millionths of a
+-- US dollar. reserved includes spent: spent <= reserved <= cap.
 CREATE TABLE spending (
 	kind     TEXT NOT NULL,
 	id       TEXT NOT NULL,

@@ -1,6 +1,6 @@
 -- +goose Up
--- A task is a thread: each instruction in it, the first and those that continue it, is a
--- stream with a state, a job and events of its own. task.stream_id is the newest.
+-- Each instruction of a task, the first and those that continue it, is a stream with its own state,
+-- job and events. task.stream_id is the newest.
 CREATE TABLE task_stream (
 	id           TEXT PRIMARY KEY,
 	task_id      TEXT NOT NULL REFERENCES task (id) ON DELETE CASCADE,
@@ -36,7 +36,7 @@ INSERT INTO stream_event (stream_id, seq, type, data, at)
 	SELECT t.stream_id, e.seq, e.type, e.data, e.at FROM task_event e JOIN task t ON t.id = e.task_id;
 DROP TABLE task_event;
 
--- The journal: what is about to be done, and what came of it, in the order of writing.
+-- The journal: intents and results of steps, in the order of writing.
 CREATE TABLE task_entry (
 	task_id   TEXT NOT NULL REFERENCES task (id) ON DELETE CASCADE,
 	seq       BIGINT NOT NULL,
@@ -57,7 +57,7 @@ DROP TABLE task_step;
 
 ALTER TABLE issue ADD COLUMN proof $JSON; -- how to show it again, where no template of the catalogue does
 
--- Calls of tools and sub-agents that a person wants to end.
+-- Aborted calls of tools and sub-agents.
 CREATE TABLE task_stop (
 	task_id    TEXT NOT NULL REFERENCES task (id) ON DELETE CASCADE,
 	target     TEXT NOT NULL,                -- tool or subagent
@@ -80,7 +80,7 @@ ALTER TABLE task DROP COLUMN updated_at;
 ALTER TABLE task DROP COLUMN started_at;
 ALTER TABLE task DROP COLUMN completed_at;
 
--- What is remembered: of a task, and (with an empty task_id) of all tasks of a user.
+-- Memory of a task, and (with an empty task_id) of a user.
 CREATE TABLE task_memory (
 	team_id    TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	user_id    TEXT NOT NULL,                -- empty for a task's

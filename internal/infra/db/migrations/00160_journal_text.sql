@@ -1,6 +1,6 @@
 -- +goose Up
--- The journal is read back letter by letter: what a model was told is told again after a
--- crash, so that a provider knows the call. A JSON column may order and space anew.
+-- The journal must be read back byte for byte, so that a repeated model call equals the first one. A
+-- JSON column may change order and spaces.
 ALTER TABLE task_entry ADD COLUMN told TEXT NOT NULL DEFAULT 'null';
 UPDATE task_entry SET told = CAST(body AS TEXT);
 ALTER TABLE task_entry DROP COLUMN body;

@@ -1,5 +1,5 @@
 -- +goose Up
--- Files that people keep for their tasks. The bytes are in the data folder, by digest.
+-- Users' files for their tasks. The bytes are in the data folder, by digest.
 CREATE TABLE file (
 	team_id     TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,
 	user_id     TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- +goose Up
--- Agents that people describe: words for the system's part of a conversation, and tools.
+-- Custom agents: an addition to the system prompt, and a choice of tools.
 CREATE TABLE user_agent (
 	id             TEXT PRIMARY KEY,
 	team_id        TEXT NOT NULL REFERENCES team (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- +goose Up
--- What an export is of: its filter then says which findings, or which assets.
+-- Whether an export has findings or assets; its filter selects them.
 ALTER TABLE export ADD COLUMN about TEXT NOT NULL DEFAULT 'findings';
 ALTER TABLE export ADD COLUMN enumeration_id TEXT NOT NULL DEFAULT ''; -- of assets; empty: of all enumerations
 

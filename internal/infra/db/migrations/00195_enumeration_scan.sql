@@ -1,5 +1,5 @@
 -- +goose Up
--- The scan of what a run saw first, where the enumeration asks for one.
+-- The automatic scan of a run's new assets.
 ALTER TABLE enumeration_run ADD COLUMN scan_id TEXT NOT NULL DEFAULT '';
 
 -- +goose Down

@@ -1,5 +1,5 @@
 -- +goose Up
--- To find the pictures that no asset has any more.
+-- To find pictures that no asset uses.
 CREATE INDEX asset_picture ON asset (screenshot) WHERE screenshot <> '';
 CREATE INDEX asset_past_picture ON asset_past (screenshot) WHERE screenshot <> '';
 

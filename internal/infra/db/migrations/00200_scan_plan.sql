@@ -1,6 +1,6 @@
 -- +goose Up
--- The templates of a run, apart from its numbers: those are read by every list and
--- written by every chunk, and a run may have 10,000 templates.
+-- The templates of a run, up to 10,000, in their own table: the run's row is read by every list and
+-- written by every chunk.
 CREATE TABLE scan_plan (
 	scan_id   TEXT NOT NULL REFERENCES scan (id) ON DELETE CASCADE,
 	run       BIGINT NOT NULL,

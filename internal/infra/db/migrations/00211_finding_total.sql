@@ -1,6 +1,5 @@
 -- +goose Up
--- How many findings a scan has in all, for lists of scans in that order; every scan has a
--- row from its beginning.
+-- The total number of findings of a scan, to sort lists of scans; every scan has a row from its start.
 CREATE TABLE finding_total (
 	scan_id TEXT PRIMARY KEY,
 	team_id TEXT NOT NULL,

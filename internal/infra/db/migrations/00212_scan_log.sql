@@ -1,8 +1,7 @@
 -- +goose Up
--- One row a team: the number last given to a change of its scans. Whoever changes a scan
--- takes one as the last thing of the transaction, so that changes become visible in the
--- order of their numbers and nobody waits here for more than a commit. Lists come from
--- memory that follows these numbers (docs/adr/0018-lists-of-scans.md), and from no index.
+-- One row per team: the last number assigned to a change of its scans. A transaction takes the number at
+-- its end, so that changes become visible in the order of their numbers and the row is locked only
+-- during the commit.
 CREATE TABLE scan_log (
 	team_id   TEXT PRIMARY KEY REFERENCES team (id) ON DELETE CASCADE,
 	last_rev  BIGINT NOT NULL,
