@@ -130,7 +130,7 @@ func (c *Chunk) handOn(ctx context.Context, tx *db.Tx, found []Found) error {
 		fresh, c.EnumerationID, c.Run); err != nil {
 		return err
 	}
-	return c.es.runs().Add(ctx, tx, c.lease.Ref, chunkColumns, [][]any{{string(Hosts), db.Doc(Work{}), fresh}})
+	return c.es.runs().Add(ctx, tx, c.lease.Ref, chunkColumns, [][]any{{string(Hosts), db.Doc(Work{})}})
 }
 
 // Saw stores assets that the chunk saw. Seen before in this run, they are not stored again.

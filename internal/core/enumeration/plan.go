@@ -209,13 +209,13 @@ func (es *Enumerations) Begin(ctx context.Context, a BeginArgs) error {
 }
 
 // chunkColumns are the columns of a chunk besides those of package run.
-const chunkColumns = "stage, input, names"
+const chunkColumns = "stage, input"
 
 // nameChunks are the rows of chunks of names.
 func nameChunks(works []Work) [][]any {
 	rows := make([][]any, len(works))
 	for i, w := range works {
-		rows[i] = []any{string(Names), db.Doc(w), 0}
+		rows[i] = []any{string(Names), db.Doc(w)}
 	}
 	return rows
 }
