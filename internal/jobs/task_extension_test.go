@@ -71,11 +71,11 @@ func (d *counter) asked() []string {
 // journal is all that a task's journal and stream hold, as text.
 func (o office) journal(t *testing.T, id string) string {
 	t.Helper()
-	deeds, _, err := o.tasks.FindDeeds(o.ctx, id, task.DeedFilter{Limit: 1000})
+	events, _, err := o.tasks.FindLog(o.ctx, id, task.LogFilter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(deeds)
+	text, err := json.Marshal(events)
 	if err != nil {
 		t.Fatal(err)
 	}

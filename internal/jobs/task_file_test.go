@@ -34,12 +34,12 @@ func TestModelReadsTheFilesThatTheTaskNames(t *testing.T) {
 		if made.Status != task.Completed || !strings.Contains(made.Summary, "no file any more with the key gone.txt") {
 			t.Errorf("%s: %s", made.Status, made.Summary)
 		}
-		deeds, _, err := o.tasks.FindDeeds(o.ctx, made.ID, task.DeedFilter{Limit: 100, EventType: "tool_call", ToolName: "read_file"})
-		if err != nil || len(deeds) != 4 {
-			t.Fatalf("%+v, %v", deeds, err)
+		events, _, err := o.tasks.FindLog(o.ctx, made.ID, task.LogFilter{Limit: 100, EventType: "tool_call", ToolName: "read_file"})
+		if err != nil || len(events) != 4 {
+			t.Fatalf("%+v, %v", events, err)
 		}
 		for i, want := range []string{"The end of it.", "no file with this key is attached", "the file is no text: image/png", "the file has 40054 bytes"} {
-			if told := deeds[i].OutputPreview + deeds[i].ErrorMessage; !strings.Contains(told, want) {
+			if told := events[i].OutputPreview + events[i].ErrorMessage; !strings.Contains(told, want) {
 				t.Errorf("call %d brings %q, not %q", i+1, told, want)
 			}
 		}

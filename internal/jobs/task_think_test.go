@@ -84,9 +84,9 @@ func TestModelFindsAndTheVerifierDecides(t *testing.T) {
 		if m, _, err := o.tasks.FindMemory(o.ctx, made.ID); err != nil || !slices.Equal(m.Insights, []string{"it leaks"}) {
 			t.Errorf("memory %+v, %v", m, err)
 		}
-		deeds, _, err := o.tasks.FindDeeds(o.ctx, made.ID, task.DeedFilter{Limit: 100, EventType: "tool_call"})
-		if err != nil || len(deeds) != 6 || deeds[0].Status != task.DeedCompleted || slices.ContainsFunc(deeds, func(d task.Deed) bool { return d.CompletedAt == nil }) {
-			t.Errorf("the log has %+v, %v", deeds, err)
+		events, _, err := o.tasks.FindLog(o.ctx, made.ID, task.LogFilter{Limit: 100, EventType: "tool_call"})
+		if err != nil || len(events) != 6 || events[0].Status != task.LogCompleted || slices.ContainsFunc(events, func(d task.LogEvent) bool { return d.CompletedAt == nil }) {
+			t.Errorf("the log has %+v, %v", events, err)
 		}
 		again, err := o.tasks.Create(o.ctx, task.NewTask{ID: made.ID, Instruction: "and now?"})
 		if err != nil {

@@ -10,9 +10,9 @@ import (
 
 // AgentLog is a page of a task's log.
 type AgentLog struct {
-	Events  []task.Deed `json:"events" doc:"The page, in the order in which things began."`
-	HasMore bool        `json:"has_more"`
-	TaskID  string      `json:"task_id"`
+	Events  []task.LogEvent `json:"events" doc:"The page, in the order in which things began."`
+	HasMore bool            `json:"has_more"`
+	TaskID  string          `json:"task_id"`
 }
 
 func (s surface) agentLog() {
@@ -28,9 +28,9 @@ func (s surface) agentLog() {
 		AgentID   string `query:"agent_id" maxLength:"256" doc:"Only those of this agent."`
 		ToolName  string `query:"tool_name" maxLength:"128" doc:"Only calls of this tool."`
 	}) (*struct{ Body AgentLog }, error) {
-		deeds, more, err := s.Tasks.FindDeeds(ctx, in.ID, task.DeedFilter{
-			After: in.After, Limit: in.Limit, StreamID: in.StreamID, EventType: in.EventType, Status: task.DeedStatus(in.Status), AgentID: in.AgentID, ToolName: in.ToolName,
+		events, more, err := s.Tasks.FindLog(ctx, in.ID, task.LogFilter{
+			After: in.After, Limit: in.Limit, StreamID: in.StreamID, EventType: in.EventType, Status: task.LogStatus(in.Status), AgentID: in.AgentID, ToolName: in.ToolName,
 		})
-		return &struct{ Body AgentLog }{AgentLog{deeds, more, in.ID}}, err
+		return &struct{ Body AgentLog }{AgentLog{events, more, in.ID}}, err
 	})
 }

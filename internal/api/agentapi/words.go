@@ -25,7 +25,7 @@ func vocabulary() rest.Vocabulary {
 			reflect.TypeFor[task.Memory]():          "Memory",
 			reflect.TypeFor[task.Todo]():            "MemoryTodo",
 			reflect.TypeFor[task.TrackedFile]():     "MemoryFile",
-			reflect.TypeFor[task.Deed]():            "AgentLogEvent",
+			reflect.TypeFor[task.LogEvent]():        "AgentLogEvent",
 			reflect.TypeFor[TaskDoc]():              "Task",
 			reflect.TypeFor[DeliveryDoc]():          "WebhookDelivery",
 			reflect.TypeFor[DeliveryList]():         "WebhookDeliveryList",
@@ -35,7 +35,7 @@ func vocabulary() rest.Vocabulary {
 		},
 		Enums: map[reflect.Type][]string{
 			reflect.TypeFor[task.Status]():        words(task.Statuses),
-			reflect.TypeFor[task.DeedStatus]():    words(task.DeedStatuses),
+			reflect.TypeFor[task.LogStatus]():     words(task.LogStatuses),
 			reflect.TypeFor[task.StopTarget]():    words([]task.StopTarget{task.StopTool, task.StopSubagent}),
 			reflect.TypeFor[task.Visibility]():    words([]task.Visibility{task.Private, task.Team, task.Unlisted, task.Public}),
 			reflect.TypeFor[task.Intrusiveness](): words([]task.Intrusiveness{task.Passive, task.Safe, task.Intrusive}),

@@ -149,7 +149,7 @@ func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
 	})
 }
 
-// Report is what a chunk tells at its end.
+// Report is what a worker reports at the end of a chunk.
 type Report struct {
 	Sources []discover.SourceReport
 	More    []Work   // chunks of names that the run needs besides

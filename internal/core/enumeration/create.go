@@ -194,5 +194,5 @@ func (es *Enumerations) fail(ctx context.Context, tx *db.Tx, a BeginArgs, why st
 	return run.IgnoreLate(es.end(ctx, tx, r, run.Outcome{Status: Failed, Why: why}))
 }
 
-// notices is where it is kept who is told of enumerations.
+// notices are the notifications about enumerations.
 func (es *Enumerations) notices() *notification.Notices { return notification.New(es.db, es.queue) }

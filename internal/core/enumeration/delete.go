@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// deleted is the state of an enumeration whose rows are on their way out: it is found no
-// more, and no other state can be reached from it.
+// deleted is the state of an enumeration whose rows a job deletes: nothing finds it, and
+// no other state can follow.
 const deleted Status = "deleted"
 
 // PurgeArgs is the job that deletes the rows of an enumeration that was deleted. It is
@@ -30,7 +30,7 @@ const MaxDelete = 1000
 
 // Delete deletes enumerations of the caller's team with their assets, after stopping those
 // at work. One id that is not the team's, and nothing is deleted. param is the field that
-// names them. When it returns they are gone for everybody; their rows go in the background,
+// names them. When it returns no list shows them; a job deletes their rows,
 // however many they are.
 func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
 	c, err := account.Writer(ctx)
@@ -104,8 +104,8 @@ func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
 // tidyRows is how many rows one transaction deletes.
 const tidyRows = 5_000
 
-// empty deletes the rows of a table for which a condition holds, some at a time. key is
-// what tells them apart.
+// empty deletes the rows of a table for which a condition holds, some at a time. key
+// names their primary key.
 func (es *Enumerations) empty(ctx context.Context, table, key, where string, args ...any) error {
 	for {
 		n, err := es.db.Exec(ctx, `DELETE FROM `+table+` WHERE `+where+` AND (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE `+where+` LIMIT ?)`,

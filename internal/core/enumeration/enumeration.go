@@ -1,12 +1,10 @@
-// Package enumeration runs discovery: what was asked for, the runs it was launched in, the
-// chunks a run is cut into, and how each source behaved.
+// Package enumeration keeps discovery: what to look at, the runs, their chunks, and how each
+// source behaved. Package run has the life of a run.
 //
 // A run has two stages. A chunk of names looks below one domain, in a block of addresses,
-// among given hosts or in a cloud account, and hands on the hosts it finds; each is taken
-// once, and with some others makes a chunk of hosts, in which it is looked at. A chunk is
-// leased through the queue, and each start of it has a higher token: what an earlier one
-// writes is refused. What a chunk hands on is written while it works, under keys, so that
-// a chunk that runs twice leaves the same rows. The states are drawn in docs/states.md.
+// among given hosts or in a cloud account, and writes the hosts it finds while it works;
+// each host is kept once in a run, and some of them together make a chunk of hosts, which
+// looks at them. Rows have keys, so that a chunk that runs twice leaves the same rows.
 package enumeration
 
 import (
@@ -52,7 +50,7 @@ const (
 // Types are all types.
 var Types = []Type{Discovery, Cloud, Group}
 
-// Config is what an enumeration was asked to do, as it is kept and launched again.
+// Config is what an enumeration does in each run.
 type Config struct {
 	RootDomains        []string        `json:"root_domains,omitempty"`
 	Inputs             []string        `json:"-"` // hosts, addresses, ranges, URLs, as they were given; kept apart
@@ -110,7 +108,7 @@ func (n Numbers) Elapsed(now time.Time) time.Duration {
 	return run.Elapsed(n.StartedAt, n.EndedAt, now)
 }
 
-// Enumerations is the slice.
+// Enumerations is the service of enumerations.
 type Enumerations struct {
 	db     *db.DB
 	queue  *queue.Queue
@@ -121,11 +119,10 @@ type Enumerations struct {
 }
 
 // Check refuses a configuration whose ports are none, or that names settings that are not
-// the team's. It is given by whoever joins the rooms, because the slice may not know those
-// that can tell. Its errors are the caller's and name the field.
+// the team's. Its errors are the caller's and name the field.
 type Check func(ctx context.Context, teamID string, c Config) error
 
-// New makes the slice. logger may be nil.
+// New makes the service. logger may be nil.
 func New(d *db.DB, q *queue.Queue, assets *asset.Assets, check Check, logger *slog.Logger) *Enumerations {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

@@ -85,7 +85,7 @@ func (es *Enumerations) FindListed(ctx context.Context, id string) (Enumeration,
 	return Enumeration{ID: g.ID, Name: g.Name, Type: Group, Status: Finished, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, Filters: &g.Filters, Totals: g.Totals}, gerr
 }
 
-// config is what an enumeration was asked to do, with its inputs.
+// config is the configuration of an enumeration, with its inputs.
 func (es *Enumerations) config(ctx context.Context, q db.Querier, id string) (Config, error) {
 	var config db.JSON[Config]
 	var inputs db.JSON[[]string]

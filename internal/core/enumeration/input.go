@@ -20,7 +20,7 @@ const (
 	maxName      = 200
 )
 
-// Found is a host that a chunk of names hands on.
+// Found is a host that a chunk of names found.
 type Found struct {
 	discover.Name
 	Ports []uint16 `json:"ports,omitempty"` // to look at besides the enumeration's

@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// ToldArgs is the job that tells the world that a run is in a new state. It is inserted in
-// the transaction of the change, so that neither is without the other.
+// ToldArgs is the job that sends notifications about the new state of a run. It is inserted
+// in the transaction of the change.
 type ToldArgs struct {
 	EnumerationID string `json:"enumeration_id"`
 	Run           int64  `json:"run"`
@@ -18,17 +18,17 @@ type ToldArgs struct {
 // Kind implements queue.Args.
 func (ToldArgs) Kind() string { return "enumeration.told" }
 
-// News is a run as those are told who want to know.
+// News is a run as its notifications show it.
 type News struct {
 	Enumeration         // with its configuration, and the numbers of the run
-	Fallen      []Event // sources that told far less than they used to
+	Fallen      []Event // sources that found far less than they used to
 }
 
 // maxFallen is how many sources one alert names.
 const maxFallen = 20
 
 // FindNews is an enumeration with the numbers of a run and its state then, for a worker.
-// ok is false when the enumeration is gone.
+// ok is false when the enumeration was deleted.
 func (es *Enumerations) FindNews(ctx context.Context, a ToldArgs) (n News, ok bool, err error) {
 	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, deleted))
 	if db.IsNoRows(err) {

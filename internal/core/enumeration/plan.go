@@ -67,14 +67,14 @@ func cut(c Config, covers Coverage, rescan bool) (out []Work) {
 // ranges are the chunks that look at ranges which do not overlap, none in more than a block.
 func ranges(prefixes []netip.Prefix, network string) (out []Work) {
 	var small []netip.Prefix
-	room := 0
+	free := 0
 	for _, p := range prefixes {
 		for _, block := range blocks(p) {
 			size := 1 << (block.Addr().BitLen() - block.Bits())
-			if len(small) > 0 && (room+size > workBlock || len(small) == workBlocks) {
-				out, small, room = append(out, Work{Prefixes: small, Network: network}), nil, 0
+			if len(small) > 0 && (free+size > workBlock || len(small) == workBlocks) {
+				out, small, free = append(out, Work{Prefixes: small, Network: network}), nil, 0
 			}
-			small, room = append(small, block), room+size
+			small, free = append(small, block), free+size
 		}
 	}
 	if len(small) > 0 {
@@ -88,22 +88,22 @@ const maxAnnounced = 1 << 16
 
 // Announced are the chunks that look at what an autonomous system announces, as far as it
 // may be looked at and is not too much, the smaller ranges first; and in words what is left
-// out, "" when nothing is. Whoever tells what is announced may lie: allowed decides on each
+// out, "" when nothing is. The source of announcements may lie: allowed decides on each
 // address.
 func Announced(as string, prefixes []netip.Prefix, allowed func(netip.Addr) bool) (works []Work, leftOut string) {
 	announced := apart(prefixes)
 	size := func(p netip.Prefix) int { return p.Addr().BitLen() - p.Bits() }
 	slices.SortStableFunc(announced, func(a, b netip.Prefix) int { return size(a) - size(b) })
 	var taken, large, refused []netip.Prefix
-	room := maxAnnounced
+	free := maxAnnounced
 	for _, p := range announced {
 		switch {
-		case size(p) > 16 || 1<<size(p) > room:
+		case size(p) > 16 || 1<<size(p) > free:
 			large = append(large, p)
 		case !all(p, allowed):
 			refused = append(refused, p)
 		default:
-			room -= 1 << size(p)
+			free -= 1 << size(p)
 			taken = append(taken, p)
 		}
 	}

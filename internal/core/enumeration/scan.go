@@ -16,8 +16,8 @@ type ScanArgs struct {
 // Kind implements queue.Args.
 func (ScanArgs) Kind() string { return "enumeration.scan" }
 
-// orderScan asks for a scan of what a run saw first, when it has ended well and its
-// enumeration wants one.
+// orderScan inserts the job that scans what a run saw first, when the run has finished and
+// its configuration says so.
 func (es *Enumerations) orderScan(ctx context.Context, tx *db.Tx, id string, run int64, to Status) error {
 	if to != Finished {
 		return nil
@@ -31,7 +31,7 @@ func (es *Enumerations) orderScan(ctx context.Context, tx *db.Tx, id string, run
 }
 
 // FindUnscanned is the enumeration of a run of which no scan was made yet, for a worker. ok
-// is false when there was, or the enumeration is gone.
+// is false when there was, or the enumeration was deleted.
 func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumeration, ok bool, err error) {
 	e, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ? AND EXISTS (SELECT 1 FROM enumeration_run n WHERE n.enumeration_id = e.id AND n.run = ? AND n.scan_id = '')`,
 		a.EnumerationID, deleted, a.Run))
@@ -42,8 +42,8 @@ func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumer
 }
 
 // NoteScan notes the scan of what a run saw first, in the transaction that makes it, with
-// an event that says so. It is ErrLate when there is one already, or the enumeration is
-// gone: then there must be no second one.
+// an event that says so. It is ErrLate when there is one already, or the enumeration
+// was deleted.
 func (es *Enumerations) NoteScan(ctx context.Context, tx *db.Tx, a ScanArgs, scanID, detail string) error {
 	noted, err := tx.Exec(ctx, `UPDATE enumeration_run SET scan_id = ? WHERE enumeration_id = ? AND run = ? AND scan_id = ''`, scanID, a.EnumerationID, a.Run)
 	if err != nil {

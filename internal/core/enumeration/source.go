@@ -14,7 +14,7 @@ import (
 // The kinds of events.
 const (
 	EventDenied = "denied" // the scope refused a dial
-	EventSource = "source" // a source told far less than it used to
+	EventSource = "source" // a source found far less than it used to
 	EventScan   = "scan"   // a scan of what was found first was made, or was not
 )
 
@@ -28,7 +28,7 @@ type Event struct {
 	At      time.Time
 }
 
-// Source is how a source behaved in a run, when it was asked about one thing.
+// Source is how a source behaved in a run, when it was queried about one thing.
 type Source struct {
 	Run int64
 	discover.SourceReport
@@ -82,8 +82,8 @@ func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run
 	return nil
 }
 
-// A source is said to have fallen silent when it tells less than a fifth of the median of
-// its last runs, and those told enough for that to mean something.
+// A source has failed silently when it finds less than a fifth of the median of its last
+// runs, and those found enough for that to mean something.
 const (
 	pastRuns  = 5
 	pastLeast = 5
@@ -122,7 +122,7 @@ func (es *Enumerations) judgeSources(ctx context.Context, tx *db.Tx, id string, 
 		if median < pastLeast || found*fallen >= median {
 			continue
 		}
-		events = append(events, Event{Kind: EventSource, Subject: source, Times: 1, Detail: fmt.Sprintf("It told %d; the median of its last runs is %d.", found, median)})
+		events = append(events, Event{Kind: EventSource, Subject: source, Times: 1, Detail: fmt.Sprintf("It found %d; the median of its last runs is %d.", found, median)})
 	}
 	return es.addEvents(ctx, tx, id, run, events)
 }

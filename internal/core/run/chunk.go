@@ -71,8 +71,8 @@ func (l *Lease) Write(ctx context.Context, fn func(tx *db.Tx) error) error {
 	})
 }
 
-// Finish ends the chunk in a transaction of Write. last tells that it was the last one
-// of the run, and how the run ends.
+// Finish ends the chunk in a transaction of Write. last is nil unless it was the
+// last one of the run, and else how the run ends.
 func (l *Lease) Finish(ctx context.Context, tx *db.Tx) (last *Outcome, err error) {
 	return l.end(ctx, tx, ChunkDone)
 }

@@ -26,7 +26,7 @@ type Coverage struct {
 	Targets int
 	Total   int // cells
 	Counts  map[engine.State]int
-	Cells   []Cell // the page that was asked for
+	Cells   []Cell // the requested page
 	Matched int    // cells with a finding
 }
 

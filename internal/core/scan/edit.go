@@ -44,7 +44,7 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
 		deletes(tx, c.TeamID)
-		for _, id := range ids { // all before the first one's findings: everybody takes scans before the logs
+		for _, id := range ids { // all before the first one's findings: every transaction locks scans before the logs
 			n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 			if err != nil {
 				return err

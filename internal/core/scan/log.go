@@ -8,7 +8,7 @@ import (
 
 // changes has a transaction that holds a scan's row give the scan a new revision as its
 // last thing: whatever of the scan, its runs and its schedule it changes is behind that
-// number, and numbers become visible in their order. A scan that is gone by then has none.
+// number, and numbers become visible in their order. A scan that was deleted by then has none.
 func changes(tx *db.Tx, id string) {
 	tx.BeforeCommit(func(ctx context.Context) error {
 		n, err := tx.Exec(ctx, `INSERT INTO scan_log (team_id, last_rev) SELECT team_id, 1 FROM scan WHERE id = ?
@@ -30,8 +30,8 @@ func deletes(tx *db.Tx, teamID string) {
 	})
 }
 
-// reschedules is changes for what does not hold the scan's row yet: everybody takes the
-// scan before its schedule.
+// reschedules is changes for a transaction that does not hold the scan's row yet: every
+// transaction locks the scan before its schedule.
 func reschedules(ctx context.Context, tx *db.Tx, id string) error {
 	var held string
 	err := tx.QueryRow(ctx, `SELECT id FROM scan WHERE id = ?`+tx.Speaks().ForUpdate(), id).Scan(&held)

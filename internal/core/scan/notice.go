@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// ToldArgs is the job that tells the world that a run is in a new state. It is inserted
-// in the transaction of the change, so that neither is without the other.
+// ToldArgs is the job that sends notifications about the new state of a run. It is inserted
+// in the transaction of the change.
 type ToldArgs struct {
 	ScanID string `json:"scan_id"`
 	Run    int64  `json:"run"`
@@ -18,14 +18,14 @@ type ToldArgs struct {
 // Kind implements queue.Args.
 func (ToldArgs) Kind() string { return "scan.told" }
 
-// News is a run as those are told who want to know.
+// News is a run as its notifications show it.
 type News struct {
 	Scan            // with its configuration
 	Since time.Time // when the run was launched
 }
 
 // FindNews is a scan with the numbers of a run and its state then, for a worker. ok is
-// false when the scan is gone.
+// false when the scan was deleted.
 func (ss *Scans) FindNews(ctx context.Context, a ToldArgs) (n News, ok bool, err error) {
 	var reason string
 	var started, ended, created db.Time

@@ -1,10 +1,8 @@
-// Package scan runs targets × templates: what was asked for, the runs it was launched in,
-// the chunks a run is cut into, and the ledger of what was tested and what was not.
+// Package scan keeps scans of targets × templates: their configuration, runs, chunks, and
+// the ledger of what was tested and what was not. Package run has the life of a run.
 //
-// A run is cut into chunks of bounded cost. A worker leases a chunk through the queue,
-// which gives the chunk of a silent worker to another; each start of a chunk has a higher
-// token, and what an earlier one writes is refused. Findings are keyed, so a chunk that
-// runs twice leaves the same rows. The states are drawn in docs/states.md.
+// A run is cut into chunks of bounded cost. Findings have keys, so that a chunk that runs
+// twice leaves the same rows.
 package scan
 
 import (
@@ -40,7 +38,7 @@ const (
 // Statuses are all states.
 var Statuses = []Status{Failed, Finished, Queued, Running, Starting, Uploaded, Scheduled, Stopped}
 
-// Config is what a scan was asked to do, as it is kept and launched again.
+// Config is what a scan does in each run.
 type Config struct {
 	Targets          []string `json:"-"` // as they were given; kept apart
 	Templates        []string `json:"templates,omitempty"`
@@ -134,7 +132,7 @@ type Choice struct {
 // apply choose. Its error is Invalid and names the field where an id is not the team's.
 type Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
 
-// Scans is the slice.
+// Scans is the service of scans.
 type Scans struct {
 	db       *db.DB
 	queue    *queue.Queue

@@ -17,7 +17,7 @@ import (
 type Decision struct {
 	Approve  bool
 	Text     string          // the answer to a question, or the reason
-	Metadata json.RawMessage // answers for the tool that asked
+	Metadata json.RawMessage // answers for the tool that needs it
 	// Which of several questions is meant; empty: the only one, or the first.
 	Branch string // agent_id or run_id: the branch that asks
 	CallID string // the key of the question

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// NewTask is what a task is made from. The door has checked the options.
+// NewTask is what a task is made from. The API has checked the options.
 type NewTask struct {
 	ID          string // a uuid of the caller's choice, or that of a task to continue; empty: a new one
 	Instruction string

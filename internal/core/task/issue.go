@@ -68,12 +68,12 @@ type Issue struct {
 
 	Event engine.Event `json:"-"` // what the engine saw first
 	Proof *Proof       `json:"-"` // how to show it again; nil: as TemplateID says
-	// Judged is what verifying it came to, which Confirm and Doubt keep; zero: nobody has, or
-	// an earlier release did.
+	// Judged is what verifying it came to, which Confirm and Doubt keep; zero: not yet, or by
+	// an earlier release.
 	Judged loop.Judgement `json:"-"`
 }
 
-// Proof is how a finding can be shown again by somebody who knows nothing else of it: a
+// Proof is how a finding can be shown again without any other knowledge: a
 // template's text, or a request with what its answer must and must not hold.
 type Proof struct {
 	Template string            `json:"template,omitempty"`

@@ -29,7 +29,7 @@ func (r *Run) Append(ctx context.Context, e loop.Entry) (seq int64, err error) {
 }
 
 // append writes an entry behind all others of its task. The caller's transaction holds
-// the task's newest stream, so that nobody else appends.
+// the task's newest stream, so that no other run appends.
 func (ts *Tasks) append(ctx context.Context, tx *db.Tx, t Task, e loop.Entry) (seq int64, err error) {
 	if e.At.IsZero() {
 		e.At = ts.now()

@@ -12,16 +12,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// Deed is one line of a task's log of the agent's actions: a step of the journal with its
+// LogEvent is one line of a task's log of the agent's actions: a step of the journal with its
 // end, when it has one (agent API, agent-audit-log).
-type Deed struct {
+type LogEvent struct {
 	ID            string         `json:"id"`
 	Sequence      int64          `json:"sequence"`
 	TaskID        string         `json:"task_id"`
 	StreamID      string         `json:"stream_id"`
 	EventType     string         `json:"event_type"`
 	Action        string         `json:"action"`
-	Status        DeedStatus     `json:"status"`
+	Status        LogStatus      `json:"status"`
 	AgentID       string         `json:"agent_id"`
 	AgentType     string         `json:"agent_type"`
 	ToolName      string         `json:"tool_name"`
@@ -37,29 +37,29 @@ type Deed struct {
 	DurationMS    int64          `json:"duration_ms"`
 }
 
-// DeedStatus is how an action ended.
-type DeedStatus string
+// LogStatus is how an action ended.
+type LogStatus string
 
 // The ends of an action.
 const (
-	DeedStarted   DeedStatus = "started" // runs
-	DeedCompleted DeedStatus = "completed"
-	DeedFailed    DeedStatus = "failed"
-	DeedTimeout   DeedStatus = "timeout"
-	DeedAborted   DeedStatus = "aborted"
-	DeedBlocked   DeedStatus = "blocked" // waits for a person
+	LogStarted   LogStatus = "started" // runs
+	LogCompleted LogStatus = "completed"
+	LogFailed    LogStatus = "failed"
+	LogTimeout   LogStatus = "timeout"
+	LogAborted   LogStatus = "aborted"
+	LogBlocked   LogStatus = "blocked" // waits for a person
 )
 
-// DeedStatuses are all ends.
-var DeedStatuses = []DeedStatus{DeedStarted, DeedCompleted, DeedFailed, DeedTimeout, DeedAborted, DeedBlocked}
+// LogStatuses are all ends.
+var LogStatuses = []LogStatus{LogStarted, LogCompleted, LogFailed, LogTimeout, LogAborted, LogBlocked}
 
-// DeedFilter picks lines of the log.
-type DeedFilter struct {
+// LogFilter picks lines of the log.
+type LogFilter struct {
 	After     int64 // the sequence of the last line of the page before
 	Limit     int
 	StreamID  string
 	EventType string
-	Status    DeedStatus
+	Status    LogStatus
 	AgentID   string
 	ToolName  string
 }
@@ -71,9 +71,9 @@ var begins = map[loop.EntryKind]loop.EntryKind{
 	loop.BranchStart: loop.BranchEnd, loop.Verdict: "", loop.Note: "",
 }
 
-// FindDeeds lists what the agent did in a task the caller may see, in order, and whether
+// FindLog lists what the agent did in a task the caller may see, in order, and whether
 // there is more.
-func (ts *Tasks) FindDeeds(ctx context.Context, id string, f DeedFilter) (deeds []Deed, more bool, err error) {
+func (ts *Tasks) FindLog(ctx context.Context, id string, f LogFilter) (events []LogEvent, more bool, err error) {
 	t, err := ts.Find(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -86,20 +86,20 @@ func (ts *Tasks) FindDeeds(ctx context.Context, id string, f DeedFilter) (deeds 
 	if err != nil {
 		return nil, false, err
 	}
-	deeds = []Deed{}
-	for _, d := range deedsOf(t, streams, entries) {
+	events = []LogEvent{}
+	for _, d := range logOf(t, streams, entries) {
 		if d.Sequence <= f.After || !f.picks(d) {
 			continue
 		}
-		if len(deeds) == f.Limit {
-			return deeds, true, nil
+		if len(events) == f.Limit {
+			return events, true, nil
 		}
-		deeds = append(deeds, d)
+		events = append(events, d)
 	}
-	return deeds, false, nil
+	return events, false, nil
 }
 
-func (f DeedFilter) picks(d Deed) bool {
+func (f LogFilter) picks(d LogEvent) bool {
 	for _, pair := range [][2]string{
 		{f.StreamID, d.StreamID}, {f.EventType, d.EventType}, {string(f.Status), string(d.Status)}, {f.AgentID, d.AgentID}, {f.ToolName, d.ToolName},
 	} {
@@ -118,10 +118,10 @@ type pairKey struct {
 	ends   loop.EntryKind
 }
 
-// deedsOf joins the entries of a journal into lines.
-func deedsOf(t Task, streams []Stream, entries []loop.Entry) []Deed {
+// logOf joins the entries of a journal into lines.
+func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 	open := map[pairKey]int{}
-	var out []Deed
+	var out []LogEvent
 	for _, e := range entries {
 		ends, isBegin := begins[e.Kind]
 		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verdict { // the end of verifying
@@ -134,19 +134,19 @@ func deedsOf(t Task, streams []Stream, entries []loop.Entry) []Deed {
 			}
 			continue
 		}
-		d := Deed{
-			ID: t.ID + "-" + strconv.FormatInt(e.Seq, 10), Sequence: e.Seq, TaskID: t.ID, EventType: string(e.Kind), Status: DeedStarted,
+		d := LogEvent{
+			ID: t.ID + "-" + strconv.FormatInt(e.Seq, 10), Sequence: e.Seq, TaskID: t.ID, EventType: string(e.Kind), Status: LogStarted,
 			AgentID: e.Branch, AgentType: agentType(e.Branch), Metadata: map[string]any{}, StartedAt: e.At.UTC(),
 		}
 		if i := slices.IndexFunc(streams, func(s Stream) bool { return s.Turn == e.Turn }); i >= 0 {
 			d.StreamID = streams[i].StreamID
 			if streams[i].Status.Final() {
-				d.Status = DeedAborted // and nothing ended it
+				d.Status = LogAborted // and nothing ended it
 			}
 		}
 		d.begin(e)
 		if ends == "" {
-			d.ended(DeedCompleted, e.At)
+			d.ended(LogCompleted, e.At)
 		} else {
 			open[pairKey{e.Turn, e.Branch, e.Key, ends}] = len(out)
 		}
@@ -167,7 +167,7 @@ func agentType(branch string) string {
 
 // begin fills in what the first entry of a line says. A body of another shape leaves
 // fields empty: the log shows what there is.
-func (d *Deed) begin(e loop.Entry) {
+func (d *LogEvent) begin(e loop.Entry) {
 	switch e.Kind {
 	case loop.ModelCall:
 		asked := read[loop.Asked](e)
@@ -182,7 +182,7 @@ func (d *Deed) begin(e loop.Entry) {
 		}
 	case loop.Question:
 		ask := read[loop.Ask](e)
-		d.Action, d.ToolName, d.ToolCallID, d.Status = "ask_"+string(ask.Kind), ask.Tool, e.Key, DeedBlocked
+		d.Action, d.ToolName, d.ToolCallID, d.Status = "ask_"+string(ask.Kind), ask.Tool, e.Key, LogBlocked
 		d.InputSummary = clip(ask.Text, summaryLength)
 	case loop.BranchStart:
 		started := read[loop.Started](e)
@@ -200,7 +200,7 @@ func (d *Deed) begin(e loop.Entry) {
 }
 
 // end fills in what the second entry of a line says.
-func (d *Deed) end(e loop.Entry) {
+func (d *LogEvent) end(e loop.Entry) {
 	switch e.Kind {
 	case loop.ModelAnswer:
 		answered := read[loop.Answered](e)
@@ -208,7 +208,7 @@ func (d *Deed) end(e loop.Entry) {
 		d.Metadata["usage"], d.Metadata["cost_micros"], d.Metadata["calls"] = answered.Response.Usage, e.Cost, len(answered.Response.Calls)
 		if answered.Fault != nil {
 			d.ErrorMessage = answered.Fault.Message
-			d.ended(DeedFailed, e.At)
+			d.ended(LogFailed, e.At)
 			return
 		}
 	case loop.ToolResult:
@@ -224,23 +224,23 @@ func (d *Deed) end(e loop.Entry) {
 		d.Metadata["code"], d.Metadata["status"] = ended.Code, ended.Status
 		switch ended.Status {
 		case loop.Failed:
-			d.ended(DeedFailed, e.At)
+			d.ended(LogFailed, e.At)
 			return
 		case loop.Aborted:
-			d.ended(DeedAborted, e.At)
+			d.ended(LogAborted, e.At)
 			return
 		}
 	}
-	d.ended(DeedCompleted, e.At)
+	d.ended(LogCompleted, e.At)
 }
 
-func (d *Deed) judged(j loop.Judgement, at time.Time) {
+func (d *LogEvent) judged(j loop.Judgement, at time.Time) {
 	d.OutputSummary = j.Verdict
 	d.Metadata["confirmed"], d.Metadata["tried"], d.Metadata["reason"], d.Metadata["requests"] = j.Confirmed, j.Tried, j.Reason, j.Requests
-	d.ended(DeedCompleted, at)
+	d.ended(LogCompleted, at)
 }
 
-func (d *Deed) endCall(e loop.Entry) {
+func (d *LogEvent) endCall(e loop.Entry) {
 	if d.AgentType == "planner" {
 		done := read[agent.Done](e)
 		d.OutputSummary, d.OutputPreview, d.ErrorMessage = clip(done.Words, summaryLength), clip(string(done.Output), previewLength), done.Error
@@ -254,16 +254,16 @@ func (d *Deed) endCall(e loop.Entry) {
 }
 
 // statusOfCall is the log's word for how a call ended.
-func statusOfCall(s string) DeedStatus {
-	if status := DeedStatus(s); slices.Contains(DeedStatuses, status) {
+func statusOfCall(s string) LogStatus {
+	if status := LogStatus(s); slices.Contains(LogStatuses, status) {
 		return status
 	}
-	return map[string]DeedStatus{"declined": DeedAborted, "skipped": DeedTimeout}[s] // else: failed
+	return map[string]LogStatus{"declined": LogAborted, "skipped": LogTimeout}[s] // else: failed
 }
 
-func (d *Deed) ended(s DeedStatus, at time.Time) {
+func (d *LogEvent) ended(s LogStatus, at time.Time) {
 	if s == "" {
-		s = DeedFailed
+		s = LogFailed
 	}
 	at = at.UTC()
 	d.Status, d.CompletedAt, d.DurationMS = s, &at, at.Sub(d.StartedAt).Milliseconds()

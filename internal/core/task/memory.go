@@ -43,7 +43,7 @@ const (
 	maxMemory       = 50_000
 )
 
-// normal is m with empty lists in the place of none and without what no database keeps.
+// normal is m with empty lists instead of nil, and text that every database stores.
 func (m Memory) normal() Memory {
 	text := func(list []string) []string {
 		out := make([]string, 0, len(list))
@@ -133,7 +133,7 @@ func (ts *Tasks) memory(ctx context.Context, q db.Querier, k memoryKey) (Memory,
 	return data.V.normal(), at.Time, err
 }
 
-// ChangeMemory puts what fn makes of a memory in its place: of a task the caller may see,
+// ChangeMemory replaces a memory by what fn makes of it: of a task the caller may see,
 // or, with an empty taskID, of the caller's own. Invalid when it is more than is kept.
 func (ts *Tasks) ChangeMemory(ctx context.Context, taskID string, fn func(Memory) Memory) (Memory, time.Time, error) {
 	key, err := ts.memoryKey(ctx, taskID, true)
@@ -192,7 +192,7 @@ func (ts *Tasks) DeleteMemory(ctx context.Context) error {
 	return err
 }
 
-// Remember adds an insight of the agent's to the task's memory; the oldest make room.
+// Remember adds an insight of the agent's to the task's memory; the oldest are dropped.
 func (r *Run) Remember(ctx context.Context, insight string) error {
 	key := memoryKey{team: r.Task.TeamID, task: r.Task.ID}
 	_, _, err := r.tasks.changeMemory(ctx, key, r.Task.UserID, func(m Memory) Memory {

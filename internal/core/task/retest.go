@@ -68,7 +68,7 @@ func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
 	return i, err
 }
 
-// held is an issue whose row nobody else changes until the end of the transaction.
+// held is an issue whose row no other transaction changes until the end of the transaction.
 func (ts *Tasks) held(ctx context.Context, tx *db.Tx, teamID, id string) (Issue, error) {
 	if _, err := tx.Exec(ctx, `UPDATE issue SET id = id WHERE id = ? AND team_id = ?`, id, teamID); err != nil {
 		return Issue{}, err
@@ -84,7 +84,7 @@ func (ts *Tasks) held(ctx context.Context, tx *db.Tx, teamID, id string) (Issue,
 }
 
 // ForRetest is the issue that a worker is to look at again, its task, and the turns of it.
-// NotFound when it is gone.
+// NotFound when it was deleted.
 func (ts *Tasks) ForRetest(ctx context.Context, a RetestArgs) (i Issue, t Task, turns []Stream, err error) {
 	found, err := ts.issues(ctx, ts.db, "id = ? AND team_id = ?", a.IssueID, a.TeamID)
 	if err == nil && len(found) == 0 {
@@ -105,7 +105,7 @@ func (i Issue) Same(e engine.Event) bool { return hash(e) == hash(i.Event) }
 
 // EndRetest writes what a look at an issue showed, in the caller's transaction or (tx nil)
 // in one of its own: what is not there any more is fixed, and what was fixed and is there
-// is open again. A retest that has ended stays as it is, whoever tells of it.
+// is open again. A retest that has ended stays as it is.
 func (ts *Tasks) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, state RetestState, note string) error {
 	if tx == nil {
 		return ts.db.Tx(ctx, func(tx *db.Tx) error { return ts.EndRetest(ctx, tx, a, state, note) })

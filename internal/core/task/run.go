@@ -77,7 +77,7 @@ func (r *Run) SetModel(ctx context.Context, name string) error {
 	})
 }
 
-// SetPlan records what the planner made of the instruction, and tells the stream.
+// SetPlan records the plan of the instruction, and adds it to the stream as an event.
 func (r *Run) SetPlan(ctx context.Context, plan agent.Plan) error {
 	return r.write(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE task_stream SET plan = ? WHERE id = ?`, db.Doc(plan), r.Task.StreamID); err != nil {
@@ -87,12 +87,12 @@ func (r *Run) SetPlan(ctx context.Context, plan agent.Plan) error {
 	})
 }
 
-// Progress tells the stream how far a step is.
+// Progress adds an event to the stream that says how far a step is.
 func (r *Run) Progress(ctx context.Context, u agent.Update) error {
 	return r.Tell(ctx, EventProgress, u)
 }
 
-// Tell adds an event to the stream: one that nothing else hangs on.
+// Tell adds an event to the stream that belongs to no other write.
 func (r *Run) Tell(ctx context.Context, kind string, data any) error {
 	return r.write(ctx, func(tx *db.Tx) error { return r.tasks.emit(ctx, tx, r.Task.StreamID, kind, data) })
 }
@@ -100,7 +100,7 @@ func (r *Run) Tell(ctx context.Context, kind string, data any) error {
 // Streams are the turns of the task up to this one, the first one first.
 func (r *Run) Streams(ctx context.Context) ([]Stream, error) { return r.tasks.streams(ctx, r.Task.ID) }
 
-// Denials counts the attempts to leave the scope that this stream was told of.
+// Denials counts the attempts to leave the scope that are events of this stream.
 func (r *Run) Denials(ctx context.Context) (n int, err error) {
 	err = r.tasks.db.QueryRow(ctx, `SELECT count(*) FROM stream_event WHERE stream_id = ? AND type = ?`, r.Task.StreamID, EventDenied).Scan(&n)
 	return n, err
@@ -155,8 +155,8 @@ func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, stream string, number in
 	return ts.emit(ctx, tx, stream, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
 }
 
-// handOver stores the artifact of a task that asked for one, and for webhook delivery
-// hands the frozen bytes on. A team without a webhook URL gets no push; the stored
+// handOver stores the artifact of a task that was created with one, and for webhook
+// delivery inserts the job that sends it. A team without a webhook URL gets no push; the stored
 // artifact is the source of truth either way.
 func (ts *Tasks) handOver(ctx context.Context, tx *db.Tx, t Task) error {
 	if t.Delivery == NoDelivery {

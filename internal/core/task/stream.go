@@ -19,7 +19,7 @@ const (
 	EventProgress     = "progress"
 	EventIssue        = "issue"
 	EventStepFinished = "step-finished"
-	EventSuspended    = "suspended" // a person is asked
+	EventSuspended    = "suspended" // waits for a person's answer
 	EventDenied       = "denied"    // by the scope
 	EventTools        = "tools"     // which tools were brought to it, and which are missing
 
@@ -44,7 +44,7 @@ type StepData struct {
 // SuspendedData is the data of EventSuspended.
 type SuspendedData struct {
 	Status  Status          `json:"status"`
-	Pending json.RawMessage `json:"pending"` // a list of what is asked
+	Pending json.RawMessage `json:"pending"` // a list of the questions
 }
 
 // FinishData is the data of EventFinish.
@@ -62,7 +62,7 @@ type Event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// emit writes an event into a stream, in the transaction of what it tells.
+// emit writes an event into a stream, in the transaction of what it reports.
 func (ts *Tasks) emit(ctx context.Context, tx *db.Tx, streamID, kind string, data any) error {
 	var seq int64
 	if err := tx.QueryRow(ctx, `UPDATE task_stream SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq`, streamID).Scan(&seq); err != nil {
@@ -143,7 +143,7 @@ func (ts *Tasks) follow(ctx context.Context, streamID string, after int64, yield
 }
 
 // ended reports whether there is nothing behind the sequence number and never will be:
-// the stream has ended, or its task is gone.
+// the stream has ended, or its task was deleted.
 func (ts *Tasks) ended(ctx context.Context, streamID string, after int64) bool {
 	var status Status
 	var last int64

@@ -1,5 +1,5 @@
-// Package task keeps agent tasks: what was asked, how far it is, what was found, and
-// the completion artifact that is handed over.
+// Package task keeps agent tasks: their instructions, state, journal, issues, and the
+// completion artifact.
 package task
 
 import (
@@ -96,7 +96,7 @@ type Stream struct {
 	Plan        json.RawMessage
 	Pending     json.RawMessage // what a suspended one waits for
 	Summary     string
-	BegunAt     time.Time // when it was asked for
+	BegunAt     time.Time // when it was requested
 	UpdatedAt   time.Time
 	StartedAt   time.Time // zero: not yet
 	CompletedAt time.Time // zero: not yet
@@ -153,7 +153,7 @@ type RunArgs struct {
 // Kind implements queue.Args.
 func (RunArgs) Kind() string { return "task.run" }
 
-// Tasks is the slice.
+// Tasks is the service of tasks.
 type Tasks struct {
 	db       *db.DB
 	queue    *queue.Queue
@@ -164,7 +164,7 @@ type Tasks struct {
 	hub      *hub
 }
 
-// New makes the slice. logger may be nil.
+// New makes the service. logger may be nil.
 func New(d *db.DB, q *queue.Queue, accounts *account.Accounts, hooks *hook.Hooks, logger *slog.Logger) *Tasks {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

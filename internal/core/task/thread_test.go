@@ -237,22 +237,22 @@ func TestLogJoinsWhatBelongsTogether(t *testing.T) {
 		journal(t, run, loop.ToolCall, "main.1", "main.1/2", loop.Called{Tool: "crawl"})
 		journal(t, run, loop.ToolResult, "main", "main/2", loop.Returned{Tool: "http_request", Status: loop.CallTimeout, Error: "too long"})
 		journal(t, run, loop.Question, "main", "main/3", loop.Ask{Kind: loop.AskUser, Text: "Which?"})
-		deeds, more, err := b.FindDeeds(b.bob, made.ID, DeedFilter{Limit: 10})
-		if err != nil || more || len(deeds) != 4 {
-			t.Fatalf("%+v, %v", deeds, err)
+		events, more, err := b.FindLog(b.bob, made.ID, LogFilter{Limit: 10})
+		if err != nil || more || len(events) != 4 {
+			t.Fatalf("%+v, %v", events, err)
 		}
-		var got []DeedStatus
-		for _, d := range deeds {
+		var got []LogStatus
+		for _, d := range events {
 			got = append(got, d.Status)
 		}
-		if want := []DeedStatus{DeedFailed, DeedTimeout, DeedStarted, DeedBlocked}; !slices.Equal(got, want) {
+		if want := []LogStatus{LogFailed, LogTimeout, LogStarted, LogBlocked}; !slices.Equal(got, want) {
 			t.Errorf("statuses %v, want %v", got, want)
 		}
-		if d := deeds[1]; d.ToolName != "http_request" || d.Target != "http://h/x" || d.ErrorMessage != "too long" || d.StreamID != made.StreamID || d.CompletedAt == nil || deeds[2].AgentType != "subagent" {
+		if d := events[1]; d.ToolName != "http_request" || d.Target != "http://h/x" || d.ErrorMessage != "too long" || d.StreamID != made.StreamID || d.CompletedAt == nil || events[2].AgentType != "subagent" {
 			t.Errorf("%+v", d)
 		}
-		page, more, err := b.FindDeeds(b.alice, made.ID, DeedFilter{After: deeds[0].Sequence, Limit: 1, EventType: "tool_call"})
-		if err != nil || !more || len(page) != 1 || page[0].ID != deeds[1].ID {
+		page, more, err := b.FindLog(b.alice, made.ID, LogFilter{After: events[0].Sequence, Limit: 1, EventType: "tool_call"})
+		if err != nil || !more || len(page) != 1 || page[0].ID != events[1].ID {
 			t.Errorf("a page: %+v %v, %v", page, more, err)
 		}
 		for id, want := range map[string]bool{"main.1/2": true, "main/2": false, "call_1": false, "x": false} {

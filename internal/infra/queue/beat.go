@@ -17,7 +17,7 @@ func (q *Queue) loop(ctx context.Context) {
 	reapEvery := max(1, int(q.config.Lease/3/q.config.Beat))
 	for n := 0; ; n++ {
 		if err := q.beat(ctx); err != nil && ctx.Err() == nil {
-			// Nothing is lost yet: while the database is away nobody else gets at it either.
+			// Nothing is lost yet: while the database is away no other node reaches it either.
 			q.log.Warn("the jobs of this node could not beat", "error", err)
 		} else if n%reapEvery == 0 {
 			if err := q.reap(ctx); err != nil && ctx.Err() == nil {
@@ -74,7 +74,7 @@ func (q *Queue) beat(ctx context.Context) error {
 		}
 	}
 	for id, r := range runs {
-		if q.runOf(id) == r { // else it was settled while we asked
+		if q.runOf(id) == r { // else it was settled during the query
 			r.cancel(ErrLeaseLost)
 		}
 	}
@@ -102,7 +102,7 @@ func (q *Queue) reap(ctx context.Context) error {
 	defer cancel()
 	var stale db.Where
 	stale.And("node <> '' AND beat_at < "+q.river.words().now+" - ?", q.config.Lease.Microseconds())
-	var found bool // asked outside a transaction, so that an idle node does not take the write lock
+	var found bool // outside a transaction, so that an idle node does not take the write lock
 	if err := q.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM queue_lease`+stale.String()+`)`, stale.Args...).Scan(&found); err != nil || !found {
 		return err
 	}

@@ -36,7 +36,7 @@ type Handler[T Args] struct {
 	// Timeout. An error or a panic means another attempt, unless it is an Abandon.
 	Work func(ctx context.Context, job Job[T]) error
 
-	// GiveUp, if set, is told in the transaction that ends a job for good: its last
+	// GiveUp, if set, is called in the transaction that ends a job for good: its last
 	// attempt failed, or was abandoned (not: cancelled). An error from it undoes the
 	// transaction, and the job comes round again about a Lease later. It must use tx: on
 	// SQLite, waiting for another connection would never end.
@@ -97,7 +97,7 @@ type abandoned struct{ error }
 func (a abandoned) Unwrap() error { return a.error }
 
 // After wraps an error with how long to wait at least before the next attempt: what the
-// other side asked for.
+// other side requires.
 func After(err error, wait time.Duration) error { return delayed{err, wait} }
 
 type delayed struct {
@@ -179,7 +179,7 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 }
 
 // attempt calls the handler, unless the job has no attempts left. A job that was
-// cancelled while a process held it that is gone is handed over with its context ended:
+// cancelled while a process that died had its lease runs with its context ended:
 // the earlier run may have left something to put in order.
 func (w *worker) attempt(r *run, row *rivertype.JobRow) (err error) {
 	if r.cancelled {

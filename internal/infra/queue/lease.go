@@ -203,7 +203,7 @@ func (q *Queue) write(ctx context.Context, tx *db.Tx, params *riverdriver.JobSet
 	return jobs, nil
 }
 
-// discard ends a job for good, and tells the handler in the same transaction.
+// discard ends a job for good, and calls the handler's GiveUp in the same transaction.
 func (q *Queue) discard(ctx context.Context, row *rivertype.JobRow, r *run, cause error, tell func(tx *db.Tx) error) error {
 	now := time.Now()
 	report, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: row.Attempt, Error: db.Clean(cause.Error())})

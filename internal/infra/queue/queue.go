@@ -128,7 +128,7 @@ func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, 
 // Cancel cancels a job, in the caller's transaction or (tx nil) in one of its own. A
 // waiting job never runs. The context of a running one ends with cause ErrCancelled:
 // at once on this node, within a beat on any other; what the handler then returns
-// decides between completed (nil) and cancelled. When its process is gone, another run
+// decides between completed (nil) and cancelled. When its process died, another run
 // gets it with its context ended, to put in order what the first one left. A job that
 // has ended stays as it is, and a job that does not exist is no error.
 func (q *Queue) Cancel(ctx context.Context, tx *db.Tx, jobID int64) error {
