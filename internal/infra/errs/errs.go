@@ -86,13 +86,14 @@ func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Field returns an Invalid error for a field.
+// Field returns an Invalid error for a field, with the code invalid_FIELD.
 func Field(param, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_" + codeWord(param), Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
 // Missing is the error for an id that does not exist or belongs to another team: the same for both,
-// so that ids of other teams cannot be discovered.
+// so that ids of other teams cannot be discovered. Its code is WHAT_not_found, so the source of
+// scan_not_found is a call of Missing("scan").
 func Missing(what string) *Error {
 	return &Error{Kind: NotFound, Code: what + "_not_found", Message: "There is no such " + what + "."}
 }
