@@ -16,9 +16,9 @@ import (
 )
 
 func newTemplates() *cobra.Command {
-	cmd := &cobra.Command{Use: "templates", Short: "Look at detection templates"}
+	cmd := &cobra.Command{Use: "templates", Short: "Detection templates: list, import, check"}
 	list := &cobra.Command{
-		Use: "list [PATH…]", Short: "List templates: those of the paths, of the database, or the starter catalogue",
+		Use: "list [PATH…]", Short: "List the templates of files and folders, of the database, or the starter templates",
 		Example: `  vedette templates list
   vedette templates list --installed --data-dir /var/lib/vedette
   vedette templates list ./templates -o json`,

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 )
 
-// tellCoverage says what was tested and what was not, a target a line.
-func tellCoverage(w io.Writer, r *engine.Report) {
+// printCoverage prints what was tested and what was not, one line a target.
+func printCoverage(w io.Writer, r *engine.Report) {
 	_ = r.WriteTable(w) // talk only
 	fmt.Fprintf(w, "%s, %s in %s\n", cli.Counted(r.Events, "finding"), cli.Counted(r.Requests, "request"), r.Ended.Sub(r.Started).Round(time.Millisecond))
 }

@@ -71,7 +71,7 @@ func Args(root *cobra.Command, args []string) []string {
 		switch {
 		case !dashed || name == "":
 		case flag == nil && len(name) > 1:
-			out[i] = "--" + strings.TrimLeft(out[i], "-") // the parser says that there is none
+			out[i] = "--" + strings.TrimLeft(out[i], "-") // the parser reports that it is unknown
 		case flag == nil:
 		case hasValue:
 			out[i] = "--" + flag.Name + "=" + value
@@ -113,7 +113,7 @@ func printUsage(w io.Writer, cmd *cobra.Command, groups []optionGroup) error {
 	return out.Flush()
 }
 
-// defaultOf tells a default that is not plain to see.
+// defaultOf is the note on a default that is not obvious.
 func defaultOf(f *pflag.Flag) string {
 	if slices.Contains([]string{"", "0", "false"}, f.DefValue) {
 		return ""

@@ -20,11 +20,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
-// sink takes the findings of a scan and prints them.
+// sink prints the findings of a scan.
 type sink struct {
 	flags   *scanFlags
 	w       io.Writer
-	file    *os.File // gets them, too; nil without
+	file    *os.File // receives findings as well; nil without --output
 	colours bool     // on w
 	worst   int      // the best rank seen
 	matched map[cellKey]bool
@@ -114,7 +114,7 @@ func (s *sink) line(e *engine.Event, colours bool) string {
 	return b.String()
 }
 
-// labels are what stands in brackets before the severity.
+// labels are the words in brackets before the severity.
 func (s *sink) labels(e *engine.Event) (labels []string) {
 	if s.flags.stamp {
 		labels = append(labels, e.Timestamp.Format("2006-01-02 15:04:05"))
@@ -176,7 +176,7 @@ var paint = map[string]string{
 }
 
 // jsonLine is an event as a line of JSON, in which no character is one that acts on a
-// terminal: JSON itself lets those above ASCII stand.
+// terminal: JSON itself escapes only those of ASCII.
 func jsonLine(e *engine.Event) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -24,13 +24,13 @@ var absentFlags = []peerFlags{
 	{"print events with --jsonl and convert them, or let a server export them", "report-db,rdb report-config,rc markdown-export,me sarif-export,se json-export,je jsonl-export,jle pdf-export,pe"},
 	{"events hold requests and responses: use --jsonl -o FILE", "store-resp,sresp store-resp-dir,srd response-size-save,rss redact,rd show-match-line,sml"},
 	{"events hold requests and responses: use --jsonl", "debug debug-req,dreq debug-resp,dresp verbose,v vv show-var-dump,svd var-dump-limit,vdl"},
-	{"--coverage FILE tells what failed and why", "trace-log,tlog error-log,elog hang-monitor,hm"},
+	{"--coverage FILE lists what failed and why", "trace-log,tlog error-log,elog hang-monitor,hm"},
 	{"names are looked up by the system", "resolvers,r"},
 	{"give the variables with --var", "env-vars,ev"},
-	{"requests leave by the system's own way", "proxy,p proxy-internal,pi interface,i source-ip,sip dialer-keep-alive,dka preflight-portscan"},
+	{"the system's network configuration is used", "proxy,p proxy-internal,pi interface,i source-ip,sip dialer-keep-alive,dka preflight-portscan"},
 	{"TLS and HTTP versions are chosen for each server", "force-http2,fh2 client-cert,cc client-key,ck client-ca,ca sni ztls tls-impersonate,tlsi"},
-	{"answers are always asked for", "passive"},
-	{"there is no server for call-backs yet: templates that need one are skipped and counted",
+	{"requests are always sent", "passive"},
+	{"there is no out-of-band server yet: templates that need one are skipped and counted",
 		"interactsh-server,iserver interactsh-token,itoken interactions-cache-size interactions-eviction interactions-poll-duration interactions-cooldown-period"},
 	{"fuzzing works on the targets' own requests", "dast-server,dts dast-report,dtr dast-server-token,dtst dast-server-address,dtsa display-fuzz-points,dfp fuzz-param-frequency fuzz-scope,cs fuzz-out-scope,cos"},
 	{"give targets yourself", "uncover,uc uncover-query,uq uncover-engine,ue uncover-field,uf uncover-limit,ul uncover-ratelimit,ur"},
@@ -44,10 +44,10 @@ var absentFlags = []peerFlags{
 	{"see docs/template-language.md", "list-dsl-function,ldf"},
 }
 
-// idleFlags are taken, and a note says why they change nothing.
+// idleFlags are accepted, and a note says why they change nothing.
 var idleFlags = []peerFlags{
-	{"nothing is ever looked for", "disable-update-check,duc"},
-	{"no server for call-backs is contacted anyway", "no-interactsh,ni"},
+	{"updates are never looked for", "disable-update-check,duc"},
+	{"no out-of-band server is contacted", "no-interactsh,ni"},
 	{"names are looked up by the system anyway", "system-resolvers,sr"},
 	{"equal requests are always sent once, and every template gets its answer", "disable-clustering,dc"},
 	{"a host is asked again before it is given up, and what it missed is in --coverage", "max-host-error,mhe= no-mhe,nmhe track-error,te="},

@@ -25,12 +25,12 @@ func New() *cobra.Command {
 	f := newScanFlags()
 	cmd := &cobra.Command{
 		Use: "scan", Short: "Run templates on targets, without a server", Args: cobra.NoArgs,
-		Long: `Runs templates on targets and prints what matches: a line a finding on standard
-output, or with --jsonl a JSON event a line. Progress and talk go to standard error.
+		Long: `Runs templates on targets and prints one line for each finding on standard output;
+with --jsonl, one JSON event a line. Progress and messages go to standard error.
 
-Only what the targets and --scope name is contacted. Without --templates the starter
-catalogue in the binary is used. All names of flags may be written with one dash or
-two. The exit code is 3 when something was left untested, and --coverage says what.`,
+Only hosts that the targets and --scope name are contacted. Without --templates the
+starter templates in the binary are used. Flags may be written with one dash or two.
+The exit code is 3 when something was left untested; --coverage lists what and why.`,
 		Example: `  vedette scan -u http://127.0.0.1:8000
   vedette scan -u https://example.com -t ./templates --tags exposure,panel -s high,critical
   vedette scan -l hosts.txt -t ./templates -etags dos --jsonl --coverage coverage.json > findings.jsonl
@@ -116,7 +116,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if f.status {
 		sink.unmatched(report, chosen)
 	}
-	tellCoverage(talk, report)
+	printCoverage(talk, report)
 	if f.coverage != "" {
 		if werr := writeCoverage(f.coverage, report); werr != nil {
 			return werr

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
-// readSettings sets flags from the files of --config and --profile. What the command
-// line says wins, then the configuration.
+// readSettings sets flags from the files of --config and --profile. Flags of the
+// command line come first, then the configuration.
 func (f *scanFlags) readSettings(fs *pflag.FlagSet) error {
 	given := map[string]bool{}
 	fs.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })

@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
-// meter tells how far a scan is: a bar on a terminal, or with --stats a line now and
-// then.
+// meter shows the progress of a scan: a bar on a terminal, or with --stats lines at
+// intervals.
 type meter struct {
 	bar       *cli.Bar
 	w         io.Writer // of the lines; nil for the bar
@@ -32,7 +32,7 @@ func (f *scanFlags) newMeter(stderr, talk io.Writer, templates int) *meter {
 	return m
 }
 
-// show is told of progress several times a second.
+// show is called with the progress several times a second.
 func (m *meter) show(p engine.Progress) {
 	if m.w == nil {
 		m.bar.Show("checks", int64(p.Done), int64(p.Total))

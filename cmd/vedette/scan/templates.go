@@ -14,13 +14,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// maxProblems is how many wrong templates are told of one by one.
+// maxProblems bounds how many wrong templates are listed one by one.
 const maxProblems = 10
 
-// choose loads and compiles the templates that the flags pick, and tells what became of
-// the others.
+// choose loads and compiles the templates that the flags pick, and reports what became
+// of the others.
 func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Selection, error) {
-	f.program.Excluded = excludedMatchers(f.matchers)
 	s, err := f.selectTemplates(ctx)
 	if param := paramOf(err); param != "" {
 		err = cli.Usage(fmt.Errorf("--%s: %s", param, cli.Plain(err)))
@@ -28,7 +27,7 @@ func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Sele
 	if err != nil {
 		return nil, err
 	}
-	tellSelection(talk, s)
+	printSelection(talk, s)
 	if len(s.Programs)+len(s.Workflows) == 0 {
 		cannot := len(s.Refused) + len(s.Unsupported)
 		return nil, cli.Usage(fmt.Errorf("there is no template to run: %d cannot run, %d were not asked for", cannot, len(s.Skipped)))
@@ -65,27 +64,8 @@ func (f *scanFlags) selectTemplates(ctx context.Context) (*templates.Selection, 
 	return s, nil
 }
 
-// excludedMatchers reads --exclude-matchers: TEMPLATE:MATCHER, or TEMPLATE for all of
-// its matchers; either may be *. nil when there is nothing.
-func excludedMatchers(texts []string) func(template, matcher string) bool {
-	if len(texts) == 0 {
-		return nil
-	}
-	left := map[[2]string]bool{}
-	for _, text := range texts {
-		template, matcher, named := strings.Cut(text, ":")
-		if !named {
-			matcher = "*"
-		}
-		left[[2]string{template, matcher}] = true
-	}
-	return func(template, matcher string) bool {
-		return left[[2]string{template, matcher}] || left[[2]string{template, "*"}] || left[[2]string{"*", matcher}]
-	}
-}
-
-// tellSelection says how many templates do not run, and why.
-func tellSelection(talk io.Writer, s *templates.Selection) {
+// printSelection prints how many templates do not run, and why.
+func printSelection(talk io.Writer, s *templates.Selection) {
 	for i, r := range s.Refused {
 		if i == maxProblems {
 			fmt.Fprintf(talk, "… and %d more; see 'vedette templates validate'\n", len(s.Refused)-maxProblems)
@@ -97,12 +77,12 @@ func tellSelection(talk io.Writer, s *templates.Selection) {
 	for _, skip := range s.Skipped {
 		reasons[string(skip.Reason)]++
 	}
-	tellCounts(talk, "skipped", reasons)
+	printCounts(talk, "skipped", reasons)
 	lacks := map[string]int{}
 	for _, r := range s.Unsupported {
 		lacks[paramOf(r.Err)]++
 	}
-	tellCounts(talk, "not supported yet", lacks)
+	printCounts(talk, "not supported yet", lacks)
 	if s.IndexErr != nil {
 		fmt.Fprintf(talk, "the next start will be no faster: %s\n", cli.Printable(s.IndexErr.Error()))
 	}
@@ -116,8 +96,8 @@ func paramOf(err error) string {
 	return ""
 }
 
-// tellCounts prints counts in the order of their names, with what would change them.
-func tellCounts(w io.Writer, what string, counts map[string]int) {
+// printCounts prints counts in the order of their names, with what would change them.
+func printCounts(w io.Writer, what string, counts map[string]int) {
 	if len(counts) == 0 {
 		return
 	}

@@ -16,21 +16,21 @@ import (
 func NewValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "validate PATH…", Short: "Check that templates are well-formed and can run", Args: cobra.MinimumNArgs(1),
-		Long: `Reads and compiles templates and tells what is wrong with each: file, line and key.
-Templates that are right and that this build cannot run, or not without being asked,
-are listed too. The exit code is 1 when a template is wrong.`,
+		Long: `Reads and compiles templates and lists each fault with file, line and key. Correct
+templates that this build cannot run, or runs only with a flag, are listed as well.
+The exit code is 1 when a template is wrong.`,
 		Example: `  vedette templates validate ./templates
   vedette templates validate ./templates -o json`,
 	}
 	output := cli.OutputFlag(cmd)
-	lenient := cmd.Flags().Bool("no-strict-syntax", false, "pass over unknown keys")
+	lenient := cmd.Flags().Bool("no-strict-syntax", false, "ignore unknown keys")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return validate(cmd.Context(), cmd.OutOrStdout(), templates.Options{Paths: args, Lenient: *lenient}, *output == "json")
 	}
 	return cmd
 }
 
-// verdict is what validation says of one template.
+// verdict is the result for one template that is not plainly good.
 type verdict struct {
 	Path   string `json:"path"`
 	State  string `json:"state"`           // refused, unsupported, duplicate or skipped
@@ -40,7 +40,7 @@ type verdict struct {
 
 // validate checks templates, and fails silently when one of them is wrong.
 func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bool) error {
-	v, err := judge(ctx, o)
+	v, err := check(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ type validation struct {
 	verdicts []verdict
 }
 
-// judge loads and compiles everything.
-func judge(ctx context.Context, o templates.Options) (*validation, error) {
+// check loads and compiles everything.
+func check(ctx context.Context, o templates.Options) (*validation, error) {
 	v := &validation{seen: map[string]bool{}, verdicts: []verdict{}}
 	o.IgnoredToo, o.Allow = true, templates.AllowAll()
 	s, err := templates.Select(ctx, o, program.Options{})

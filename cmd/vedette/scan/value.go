@@ -19,7 +19,7 @@ type value struct {
 	get  func() string
 }
 
-// Set takes a text over.
+// Set implements pflag.Value.
 func (v value) Set(text string) error { return v.set(text) }
 
 // Type is what the help calls the value.
@@ -106,7 +106,7 @@ func words(into *[]string, kind string) value {
 	}, func() string { return strings.Join(*into, ",") }}
 }
 
-// wordsOf is words that may stand in a file, too, one a line: the flag then names it.
+// wordsOf is words, or the name of a file with one word a line.
 func wordsOf(into *[]string) value {
 	v := words(into, "words")
 	v.set = func(text string) error {

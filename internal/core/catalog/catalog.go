@@ -24,7 +24,7 @@ import (
 )
 
 // The sets. Any other scope is the id of a team, for its own templates. A template of a
-// later set stands for one of the same id in an earlier one: an early template ends as a
+// later set replaces one of the same id in an earlier one: an early template becomes a
 // public one.
 const (
 	StarterSet = "starter" // in the binary
@@ -44,13 +44,13 @@ type Config struct {
 type Template struct {
 	Scope      string
 	ID         string // under which the catalogue knows it: of a set the written one, of a team a uuid
-	WrittenID  string // what stands in it
+	WrittenID  string // the id in its text
 	Path       string // its place in its set, or the name that its team gave it
 	Type       string // the protocol, or workflow
 	Info       syntax.Info
-	Raw        []byte // nil where it was not asked for
+	Raw        []byte // nil when it was not requested
 	Digest     string // sha256 of Raw, lower-case hex
-	Prompt     string // what a person asked for when it was written; empty mostly
+	Prompt     string // the request of a person that it was written for; usually empty
 	ReleaseTag string // the release that brought it first
 	Ref        string // the release that it is in now
 	Source     string // where its set came from
@@ -72,7 +72,7 @@ func dirOf(p string) string {
 	return ""
 }
 
-// Catalog is the slice.
+// Catalog is the service that keeps templates.
 type Catalog struct {
 	Config
 	db       *db.DB
@@ -82,14 +82,14 @@ type Catalog struct {
 	indexes map[string]*kept // by team; "" is that of the sets
 }
 
-// kept is an index and when it was last asked for.
+// kept is an index and when it was last used.
 type kept struct {
 	sync.Mutex
 	index *index
 	used  time.Time // guarded by Catalog.mu
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, c Config) *Catalog {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -97,7 +97,7 @@ func New(d *db.DB, c Config) *Catalog {
 	return &Catalog{Config: c, db: d, indexes: map[string]*kept{}}
 }
 
-// idleAfter is when an index that nobody asks for is forgotten.
+// idleAfter is after how long without use an index is dropped.
 const idleAfter = time.Hour
 
 // current gives the index of a team's templates, or with "" of the sets, as of what was
@@ -165,7 +165,7 @@ const (
 	tables  = ` FROM template t JOIN template_scope s ON s.scope = t.scope`
 )
 
-// scanned reads columns, and raw behind them where it was asked for.
+// scanned reads a row of columns, with raw after them when it is selected.
 func scanned(r db.Row, raw bool) (t Template, err error) {
 	var info db.JSON[syntax.Info]
 	var created, updated db.Time
@@ -185,7 +185,7 @@ func selected(raw bool) string {
 	return `SELECT ` + columns + tables
 }
 
-// missing is the refusal of an id that is nobody's, or not the caller's to see.
+// missing is the error for an id that does not exist, or that the caller may not see.
 func missing() error { return errs.Missing("template") }
 
 // hasEarly reports whether a plan has early templates.

@@ -35,8 +35,8 @@ type Report struct {
 }
 
 // Import replaces the public or the early set by that of a source, in one transaction:
-// when it fails or is interrupted the old set stays. What was known keeps its time and
-// release of arrival. A set without a single good template is refused.
+// when it fails or is interrupted the old set stays. Templates that the set had before keep
+// their time and release of arrival. A set without a single good template is refused.
 func (c *Catalog) Import(ctx context.Context, s Source) (Report, error) {
 	set := PublicSet
 	if s.Early {
@@ -61,8 +61,8 @@ func (c *Catalog) Import(ctx context.Context, s Source) (Report, error) {
 // starterTag is the release of what comes with the binary.
 const starterTag = "builtin"
 
-// ImportStarter brings the starter set of this binary into the database; it writes nothing
-// when it is there.
+// ImportStarter imports the starter set of this binary; it writes nothing when the database
+// has it already.
 func (c *Catalog) ImportStarter(ctx context.Context) (Report, error) {
 	return c.importFS(ctx, StarterSet, starterTag, starterTag, starter.FS())
 }
@@ -109,7 +109,7 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 	return report, err
 }
 
-// newAdditions are the paths that a release says are new in it; nil when it does not say.
+// newAdditions are the paths that a release lists as new; nil when it has no such list.
 func newAdditions(files fs.FS) map[string]bool {
 	list, err := readBounded(files, ".new-additions", 1<<20)
 	if err != nil {
@@ -190,8 +190,8 @@ func (r *reader) one(t text) (row, error) {
 	return out, nil
 }
 
-// file finds what a template means by the name of a file: from the top of the set, from
-// its own folder, or from those above it.
+// file finds a file that a template names: relative to the top of the set, to the
+// template's own folder, or to the folders above it.
 func (r *reader) file(template, name string) (at string, text []byte, err error) {
 	for base := path.Dir(template); ; base = path.Dir(base) {
 		for _, at := range []string{path.Join(base, name), path.Clean(name)} {
@@ -241,7 +241,7 @@ func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row
 		return err
 	}
 	var changed []row
-	var gone []string
+	var removed []string
 	for i := range rows {
 		one := &rows[i]
 		was, ok := old[one.ID]
@@ -263,13 +263,13 @@ func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row
 		if !ok || one.UpdatedAt.Equal(now) || one.IsNew {
 			changed = append(changed, *one)
 			if ok {
-				gone = append(gone, one.ID) // for a moment
+				removed = append(removed, one.ID) // and inserted again below
 			}
 		}
 	}
 	report.Removed = len(old)
-	gone = append(gone, slices.Collect(maps.Keys(old))...)
-	for part := range slices.Chunk(gone, 500) {
+	removed = append(removed, slices.Collect(maps.Keys(old))...)
+	for part := range slices.Chunk(removed, 500) {
 		var w db.Where
 		w.And("scope = ?", set)
 		db.In(&w, "id", part)

@@ -30,7 +30,7 @@ type NewTemplate struct {
 	Dir      string // empty: the top
 }
 
-// Create checks a template as the engine does, and keeps it for the caller's team. Invalid
+// Create checks a template as the engine does, and stores it for the caller's team. Invalid
 // names the line and the key at fault.
 func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 	caller, err := account.Writer(ctx)
@@ -124,8 +124,8 @@ func noFiles(string) ([]byte, error) {
 	return nil, errors.New("a template of one's own cannot name other files")
 }
 
-// plain reports whether a name has nothing in it that a terminal or a file system would
-// take for more than a letter.
+// plain reports whether a name has no character with a meaning for a terminal or a file
+// system.
 func plain(name string) bool {
 	return db.Clean(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
 }

@@ -23,13 +23,13 @@ type Known struct {
 	Severity  string
 	Type      string
 	Requests  int  // on one target; 0: this build cannot run it
-	Named     bool // a scan has it only when it names it: not as a part of everything
+	Named     bool // the sets recommended and all do not include it: a scan must name it
 }
 
 // Is reports whether an id is the template's.
 func (k Known) Is(id string) bool { return k.ID == id || k.WrittenID == id && id != "" }
 
-// ForScan lists what a team may scan with, but for what others share with it: the public
+// ForScan lists what a team may scan with, except what others share with it: the public
 // and, as its plan has it, the early templates, and its own. Without a team, the public
 // ones.
 func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]Known, error) {
@@ -127,8 +127,8 @@ func (c *Catalog) Programs(ctx context.Context, teamID string, ids []string) (ma
 }
 
 // Texts reads templates that a team may scan with, by the ids of ForScan and SharedForScan
-// and by written ids. What is gone, or not the team's to see any more, is not in the
-// answer.
+// and by written ids. A template that was deleted, or that the team may no
+// longer see, is not in the answer.
 func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[string]Text, error) {
 	early, err := c.teamHasEarly(ctx, teamID)
 	if err != nil {
@@ -142,15 +142,15 @@ func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	type place struct{ scope, id string }
-	asked := map[place][]string{} // → the names under which it was asked for
+	type location struct{ scope, id string }
+	asked := map[location][]string{} // → the names under which it was asked for
 	byScope := map[string][]string{}
 	for _, name := range ids {
-		var at place
+		var at location
 		if n, ok := public.byID[name]; ok && (early || public.entries[n].scope != EarlySet) {
-			at = place{public.entries[n].scope, public.entries[n].id}
+			at = location{public.entries[n].scope, public.entries[n].id}
 		} else if n, ok := own.byID[name]; ok {
-			at = place{teamID, own.entries[n].id}
+			at = location{teamID, own.entries[n].id}
 		} else {
 			t, err := c.sharedWithTeam(ctx, teamID, name)
 			if errs.Is(err, errs.NotFound) {
@@ -159,7 +159,7 @@ func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[s
 			if err != nil {
 				return nil, err
 			}
-			at = place{t.Scope, t.ID}
+			at = location{t.Scope, t.ID}
 		}
 		if asked[at] == nil {
 			byScope[at.scope] = append(byScope[at.scope], at.id)
@@ -170,7 +170,7 @@ func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[s
 	for scope, ids := range byScope {
 		for part := range slices.Chunk(ids, 500) {
 			if err := c.texts(ctx, scope, part, func(id string, t Text) {
-				for _, name := range asked[place{scope, id}] {
+				for _, name := range asked[location{scope, id}] {
 					out[name] = t
 				}
 			}); err != nil {

@@ -90,7 +90,7 @@ func Expiry(ttl string, now time.Time) (time.Time, error) {
 	return end, nil
 }
 
-// apply changes a share, and refuses what cannot be meant.
+// apply changes a share; the error names the field that is wrong.
 func (s *Share) apply(up ShareUpdate, now time.Time) (err error) {
 	if up.Type != nil {
 		s.Type = *up.Type
@@ -139,8 +139,8 @@ func (s *Share) apply(up ShareUpdate, now time.Time) (err error) {
 	return nil
 }
 
-// opens reports whether a share may be read by somebody of a team with these addresses, or
-// with none by a stranger.
+// opens reports whether a share may be read by a member of a team with these addresses, or
+// without a team by a stranger.
 func (s Share) opens(teamID string, emails []string, now time.Time) bool {
 	if !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt) {
 		return false
@@ -258,11 +258,11 @@ func (c *Catalog) Unshare(ctx context.Context, id string) error {
 	})
 }
 
-// Shared is a template that somebody shares with the caller, by its link; or by the
-// template's own id, unless the link is what opens it. Nobody, who has no caller in the
-// context, may read what is unlisted. NotFound for all else.
+// Shared is a template that is shared with the caller, by its link; or by the template's own
+// id, unless only those with the link may read it. Without a caller in the context only
+// unlisted templates can be read. NotFound for all else.
 func (c *Catalog) Shared(ctx context.Context, id string) (Share, Template, error) {
-	caller, _ := account.From(ctx) // without one, nobody's
+	caller, _ := account.From(ctx) // without one, the empty caller
 	var emails []string
 	if caller.Email != "" {
 		emails = []string{caller.Email}

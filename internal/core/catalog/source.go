@@ -35,7 +35,7 @@ const (
 type Source struct {
 	From   string // a folder, a zip, or the http or https URL of a zip
 	SHA256 string // what the zip must have, in hex; empty: anything
-	Tag    string // the release; empty: as the URL or the zip's top folder says
+	Tag    string // the release; empty: taken from the URL or the zip's top folder
 	Early  bool   // it is the early set
 }
 
@@ -255,7 +255,7 @@ func collect(ctx context.Context, files fs.FS) (out collected, err error) {
 
 var errTooLarge = errors.New("the file is too large")
 
-// readBounded reads the first limit bytes of a file, whatever size it says it has;
+// readBounded reads at most limit bytes of a file, whatever its metadata claims; the error is
 // errTooLarge when it has more.
 func readBounded(files fs.FS, name string, limit int) ([]byte, error) {
 	file, err := files.Open(name)

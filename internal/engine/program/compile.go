@@ -132,7 +132,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 // operators compiles the operators of a block; those that are sealed can wait, unless some
 // matchers are left out.
 func (c *compiler) operators(s *syntax.HTTP) (*match.Operators, error) {
-	if s.Sealed != nil && c.options.Excluded == nil {
+	if s.Sealed != nil && len(c.options.ExcludedMatchers) == 0 {
 		return match.Later(c.template.Path, s.Sealed), nil
 	}
 	spec := match.SpecOf(*s.Opened())

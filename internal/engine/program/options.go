@@ -3,6 +3,7 @@ package program
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -11,9 +12,9 @@ import (
 // Options are what a scan says about the requests and matchers of all its templates,
 // over what these say themselves. The zero value leaves them as they are.
 type Options struct {
-	// Excluded says which matchers are left out, by the template's id and the matcher's
-	// name; nil for none.
-	Excluded func(template, matcher string) bool
+	// ExcludedMatchers are left out: TEMPLATE:MATCHER by the template's id and the matcher's
+	// name, either of which (not both) may be *, or TEMPLATE for all of its matchers.
+	ExcludedMatchers []string
 
 	NoRedirects         bool // wins over the other two
 	FollowRedirects     bool // everywhere
@@ -28,10 +29,15 @@ type Options struct {
 
 // excluded says which matchers of a template are left out.
 func (o *Options) excluded(t *syntax.Template) func(matcher string) bool {
-	if o.Excluded == nil {
+	if len(o.ExcludedMatchers) == 0 {
 		return nil
 	}
-	return func(matcher string) bool { return o.Excluded(t.ID, matcher) }
+	return func(matcher string) bool {
+		return slices.ContainsFunc(o.ExcludedMatchers, func(text string) bool {
+			id, name, named := strings.Cut(text, ":")
+			return id == t.ID && (!named || name == "*" || name == matcher) || id == "*" && named && name == matcher
+		})
+	}
 }
 
 // rules are the fuzzing rules of a block.

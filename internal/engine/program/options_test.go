@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
@@ -63,17 +64,21 @@ func TestOtherOptions(t *testing.T) {
 			t.Errorf("with %d: %d %v", size, r.MaxBody, err)
 		}
 	}
-	asked := ""
-	left := program.Options{Excluded: func(template, matcher string) bool {
-		asked += template + ":" + matcher + " "
-		return matcher == "x"
-	}}
-	b := compileWith(t, left, "http: [{path: ['{{BaseURL}}'], matchers: [{type: status, name: x, status: [200]}, {type: status, name: y, status: [200]}]}]")
-	out := b.Blocks[0].Operators.Eval(&match.Response{
-		Status: 200, Ctx: t.Context(), Head: func() []byte { return []byte("HTTP/1.1 200 OK\r\n\r\n") },
-	}, nil)
-	if asked != "a:x a:y " || len(out.Findings) != 1 || out.Findings[0].Matcher != "y" {
-		t.Errorf("asked for %q, found %+v", asked, out)
+	for excluded, want := range map[string]string{
+		"": "x y", "a:x": "y", "*:x": "y", "*:y b:x": "x", "a": "", "a:*": "", "b:x b x": "x y", "*:*": "x y", "*": "x y",
+	} {
+		o := program.Options{ExcludedMatchers: strings.Fields(excluded)}
+		b := compileWith(t, o, "http: [{path: ['{{BaseURL}}'], matchers: [{type: status, name: x, status: [200]}, {type: status, name: y, status: [200]}]}]")
+		out := b.Blocks[0].Operators.Eval(&match.Response{
+			Status: 200, Ctx: t.Context(), Head: func() []byte { return []byte("HTTP/1.1 200 OK\r\n\r\n") },
+		}, nil)
+		var names []string
+		for _, f := range out.Findings {
+			names = append(names, f.Matcher)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("without %q: %q, want %q", excluded, got, want)
+		}
 	}
 	for attack, want := range map[string]int{"": 2, "clusterbomb": 6} {
 		b := compileWith(t, program.Options{Attack: attack}, "http: [{path: ['{{BaseURL}}/{{a}}{{b}}'], attack: pitchfork, payloads: {a: [1, 2], b: [3, 4, 5]}}]")

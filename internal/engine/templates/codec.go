@@ -16,8 +16,8 @@ import (
 
 // The compact binary form of a template. A struct is its fields that are not zero, each
 // as its number from 1 and its value, and a zero; texts and lists begin with their
-// length. Nothing of it is written by hand for one type or another, so that no field of
-// the language can be forgotten.
+// length. The code works by reflection on any type, so that no field of the language can be
+// forgotten.
 
 // coder writes and reads the values of one type.
 type coder struct {
@@ -234,7 +234,7 @@ func appendFree(b []byte, v any) []byte {
 
 const (
 	maxDepth = 100  // of free values; the language has fewer
-	maxTrust = 1024 // elements to make room for on a length's word
+	maxTrust = 1024 // elements to allocate before they have been read
 )
 
 func (d *decoder) free(depth int) any {

@@ -26,7 +26,7 @@ type Filter struct {
 	// What is included by tag or path is wanted whatever the other lists say, but for
 	// Conditions.
 	IncludeTags, IncludeTemplates []string
-	// Conditions are expressions over what a template says of itself (section 9.3); all must
+	// Conditions are expressions over the properties of a template (section 9.3); all must
 	// be true.
 	Conditions []string
 }
@@ -197,7 +197,7 @@ func appendNew(list []string, word string) []string {
 	return append(list, word)
 }
 
-// rawMethod is the first word of the request line, which annotations may stand before.
+// rawMethod is the first word of the request line, which may follow annotations.
 func rawMethod(raw string) string {
 	for line := range strings.Lines(raw) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '@' {
@@ -263,7 +263,7 @@ func (p paths) has(file string) bool {
 	}
 }
 
-// ignoreFile is what a folder of templates says is not run unless it is asked for.
+// ignoreFile lists the templates of a folder that only run when they are included explicitly.
 const ignoreFile = ".nuclei-ignore"
 
 // readIgnored gives the exclusions of the ignore files of the roots.

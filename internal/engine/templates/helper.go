@@ -14,8 +14,8 @@ import (
 // maxHelper bounds a file that a template names, in bytes.
 const maxHelper = 64 << 20
 
-// Helpers reads the files that templates name: payloads, scripts, includes. A template
-// is a stranger's text and what it reads is sent to targets, so it may only name files
+// Helpers reads the files that templates name: payloads, scripts, includes. Templates are
+// not trusted and what they read is sent to targets, so a template may only name files
 // below a root, in its own folder, or (as the public set does with helpers/) in the
 // folders above it; never through a link or a name with a leading dot that leads out of
 // these.
@@ -147,7 +147,7 @@ const helpersDir = "helpers" + string(filepath.Separator)
 // bases are the folders that a template's file may be in, nearest first where a name is
 // relative: the roots, the template's own folder, and those above it up to a root. Above
 // a root only what lies in a folder named helpers counts (who names templates/http means
-// templates/helpers, too), unless every name may: a template, which is nobody's secret.
+// templates/helpers, too), unless everyName: the names of templates, which are no secrets.
 // Out of all roots, folders above count as long as they are no system's or home's.
 func (h *Helpers) bases(template, name string, everyName bool) []base {
 	own, err := filepath.Abs(filepath.Dir(template))

@@ -13,8 +13,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-
-	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
 // The index is one file that keeps templates in their binary form: a head that names the
@@ -25,7 +23,7 @@ import (
 // edition changes when texts are read differently and no struct shows it.
 const edition = "vedette index 3\n"
 
-// key says from which text, read how, a template was made.
+// key says from which text, read how, a template was made; or which file has which text.
 type key struct {
 	digest [sha256.Size]byte
 	mode   byte
@@ -35,6 +33,7 @@ type key struct {
 const (
 	modeLenient = 1 << iota
 	modeJSON
+	modeFile // of a file: its entry is the digest of the file's text
 )
 
 // index is what a file of the index held.
@@ -51,8 +50,8 @@ const (
 	entryHead = sumSize + lenSize + keySize
 )
 
-// usualEntry is about the size of an entry, in bytes.
-const usualEntry = 1800
+// usualEntry is about the size of an entry, in bytes: half of them are of files.
+const usualEntry = 900
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -109,11 +108,11 @@ func sound(entry []byte) bool {
 	return binary.LittleEndian.Uint32(entry) == crc32.Checksum(entry[sumSize:], castagnoli)
 }
 
-// newEntry makes the entry of a template.
-func newEntry(k key, t *syntax.Template) []byte {
-	entry := make([]byte, sumSize+lenSize, usualEntry)
+// newEntry makes an entry whose content encode appends.
+func newEntry(k key, encode func([]byte) []byte) []byte {
+	entry := make([]byte, sumSize+lenSize, 2*usualEntry)
 	entry = append(append(entry, k.digest[:]...), k.mode)
-	entry = encode(entry, t)
+	entry = encode(entry)
 	binary.LittleEndian.PutUint32(entry[sumSize:], uint32(len(entry)-entryHead))
 	binary.LittleEndian.PutUint32(entry, crc32.Checksum(entry[sumSize:], castagnoli))
 	return entry

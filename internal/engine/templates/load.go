@@ -6,7 +6,8 @@
 //
 // A template file is parsed once: its binary form is kept in an index file under the
 // digest of its text (index.go, codec.go), so that the next start takes a fraction of the
-// time. A changed template has another digest and is never served from the index.
+// time. A file is not even read when the system says that it was not changed since
+// (known.go). A changed template has another digest and is never served from the index.
 package templates
 
 import (
@@ -23,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -143,6 +145,7 @@ type loader struct {
 	helpers *Helpers
 	known   *index
 	broken  error // why the index could not be read
+	now     func() time.Time
 
 	hits atomic.Int64
 	mu   sync.Mutex
@@ -151,7 +154,7 @@ type loader struct {
 }
 
 func newLoader(o Options) (*loader, error) {
-	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}}
+	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}, now: time.Now}
 	if len(l.roots) == 0 {
 		l.roots = Roots(o.Paths)
 	}
@@ -261,16 +264,26 @@ func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.
 	return result
 }
 
-// read makes a template of a file, whose text it leaves in text.
+// read makes a template of a file, whose text it leaves in text unless the index knows the
+// file.
 func (l *loader) read(path string, open opener, text *bytes.Buffer) (*syntax.Template, error) {
 	text.Reset()
+	var state fileState
 	if open == nil {
 		open = func(name string) (fs.File, error) { return os.Open(name) }
+		state = l.stat(path)
+		if digest, ok := l.digestOf(state); ok {
+			if t, ok := l.indexed(path, l.keyFor(path, digest)); ok {
+				return t, nil
+			}
+		}
 	}
 	if err := readFile(path, open, text); err != nil {
 		return nil, syntax.Fault(path, 1, 0, "", "%v", err)
 	}
-	k := l.keyFor(path, sha256.Sum256(text.Bytes()))
+	digest := sha256.Sum256(text.Bytes())
+	l.remember(state, digest)
+	k := l.keyFor(path, digest)
 	if t, ok := l.indexed(path, k); ok {
 		return t, nil
 	}
@@ -315,9 +328,7 @@ func (l *loader) indexed(path string, k key) (*syntax.Template, bool) {
 		return nil, false
 	}
 	l.hits.Add(1)
-	l.mu.Lock()
-	l.used[k] = true
-	l.mu.Unlock()
+	l.use(k)
 	t.Path = path
 	return t, true
 }
@@ -334,7 +345,7 @@ func (l *loader) parse(path string, text []byte, k key) (*syntax.Template, error
 	if err != nil || included || l.Index == "" {
 		return t, err
 	}
-	entry := newEntry(k, seal(t))
+	entry := newEntry(k, func(b []byte) []byte { return encode(b, seal(t)) })
 	l.mu.Lock()
 	l.made[k] = entry
 	l.mu.Unlock()

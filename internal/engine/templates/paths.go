@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// What is never a template, wherever it lies below a folder that is looked through.
+// What is never a template, anywhere below a folder that is searched.
 var (
 	foreignFiles   = []string{"cves.json", "contributors.json", "TEMPLATES-STATS.json"}
 	foreignFolders = []string{".git", ".github", "helpers", "profiles"}

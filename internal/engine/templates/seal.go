@@ -8,15 +8,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Most templates ask for a page that is not there: the index keeps the operators of the
-// usual ones sealed, so that they are read and compiled only when an answer needs them.
+// Most templates request a page that does not exist. The index therefore keeps the operators
+// of most templates sealed, as bytes: they are read and compiled only when a response needs
+// them (docs/adr/0017-operators-are-compiled-when-needed.md).
 
-// judges is the coder of operators.
-var judges = coders{}.of(reflect.TypeFor[syntax.Operators]())
+// operators is the coder of operators.
+var operators = coders{}.of(reflect.TypeFor[syntax.Operators]())
 
 // seal gives a template as the index keeps it: with its operators sealed when they are
-// right, judge nothing but the answer to one block's own requests, and nothing but them
-// needs to know what they say.
+// correct, are only evaluated on the responses to the block's own requests, and nothing
+// else needs their content.
 func seal(t *syntax.Template) *syntax.Template {
 	if len(t.HTTP) != 1 || len(t.Protocols) != 1 || t.Flow != "" || len(t.Later) > 0 {
 		return t
@@ -27,7 +28,7 @@ func seal(t *syntax.Template) *syntax.Template {
 	}
 	o, err := match.Compile(t.Path, match.SpecOf(b.Operators))
 	if err != nil {
-		return t // who compiles it says so
+		return t // compiling it will report the fault
 	}
 	if o.Requires(web.IsTLSPart) {
 		return t
@@ -38,7 +39,7 @@ func seal(t *syntax.Template) *syntax.Template {
 			sealed.Payloads = append(sealed.Payloads, set.Name)
 		}
 	}
-	sealed.Text = string(judges.write(nil, reflect.ValueOf(b.Operators)))
+	sealed.Text = string(operators.write(nil, reflect.ValueOf(b.Operators)))
 	b.Operators, b.Sealed = syntax.Operators{}, sealed
 	bare := *t
 	bare.HTTP = []syntax.HTTP{b}
@@ -51,7 +52,7 @@ func unseal(t *syntax.Template) {
 		if s := t.HTTP[i].Sealed; s != nil {
 			s.Open = func() (o syntax.Operators) {
 				d := decoder{data: []byte(s.Text)}
-				judges.read(&d, reflect.ValueOf(&o).Elem())
+				operators.read(&d, reflect.ValueOf(&o).Elem())
 				return o
 			}
 		}

@@ -47,7 +47,7 @@ func newSigners(certificates [][]byte) (signers, error) {
 }
 
 // verified says whether one of the signers signed the template's text together with the
-// files that it takes in.
+// files that it includes.
 func (s signers) verified(t *syntax.Template, text []byte, imports []string) bool {
 	public := s[t.Signature.Fragment]
 	if public == nil {
