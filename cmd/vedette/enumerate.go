@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
-	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/names"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
@@ -208,8 +208,14 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 			return in, c, cli.Usage(fmt.Errorf("--wordlist: %w", err))
 		}
 	}
-	if c.Keys, err = app.SourceKeys(f.keys); err != nil {
-		return in, c, cli.Usage(fmt.Errorf("--source-keys: %w", err))
+	if f.keys != "" {
+		text, err := os.ReadFile(f.keys)
+		if err == nil {
+			c.Keys, err = names.ParseKeys(text)
+		}
+		if err != nil {
+			return in, c, cli.Usage(fmt.Errorf("--source-keys: %w", err))
+		}
 	}
 	if !f.noSources {
 		c.Client = (&netguard.Guard{}).Client(time.Minute)

@@ -117,7 +117,7 @@ func (a *App) join(ctx context.Context) error {
 	if a.extensions, err = a.openExtensions(box, webhooks); err != nil {
 		return err
 	}
-	a.settings = setting.New(a.db, box, jobs.Kinds(webhooks))
+	a.settings = setting.New(a.db, box, webhooks)
 	if a.Models, err = a.openModels(box, webhooks); err != nil {
 		return err
 	}
@@ -141,9 +141,9 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.crew = customagent.New(a.db, tools)
 	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
-	a.enumerations = enumeration.New(a.db, a.queue, a.assets, jobs.CheckEnumeration(a.settings), a.logger)
+	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
-	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, jobs.ScanSettings(a.settings), a.logger)
+	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)
 	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets}, a.logger)
 	a.tickets = jobs.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
 	if a.related, err = a.openDomains(allow); err != nil {

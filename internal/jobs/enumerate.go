@@ -15,10 +15,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/cloud"
+	"github.com/vedette-sec/vedette/internal/discover/names"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
-	"github.com/vedette-sec/vedette/internal/discover/probe/port"
 	"github.com/vedette-sec/vedette/internal/infra/db"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
@@ -36,31 +36,6 @@ type Discovery struct {
 
 // sourceTimeout bounds one exchange with a source of names.
 const sourceTimeout = time.Minute
-
-// CheckEnumeration refuses configurations of enumerations whose ports are none, or that
-// name settings that are not the team's.
-func CheckEnumeration(settings *setting.Settings) enumeration.Check {
-	return func(ctx context.Context, teamID string, c enumeration.Config) error {
-		if c.Ports != "" {
-			if _, err := port.Parse(c.Ports); err != nil {
-				return errs.New(errs.Invalid, "invalid_enumeration_ports", "%s", errs.From(err).Message).At("enumeration_ports")
-			}
-		}
-		for _, named := range []struct {
-			kind  setting.Type
-			ids   []string
-			param string
-		}{
-			{setting.Cloudlist, c.CloudConfigIDs, "cloudlist_config_ids"}, {setting.Subfinder, c.SubfinderConfigIDs, "subfinder_config_ids"},
-			{setting.Alerting, c.AlertConfigIDs, "alerting_config_ids"},
-		} {
-			if _, err := settings.Apply(ctx, nil, teamID, named.kind, named.ids, false, named.param); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
 
 // purgeAttempts is how often the deletion of an enumeration's rows is begun anew: it goes on
 // where it was, and what it leaves nobody else deletes.
@@ -146,6 +121,19 @@ func (w worker) discover(ctx, kept context.Context, chunk *enumeration.Chunk) er
 	return chunk.Finish(kept, end)
 }
 
+// inventory lists the hosts of a cloud configuration.
+func (w worker) inventory(ctx context.Context, teamID, configID string) (hosts []enumeration.Found, reports []discover.SourceReport) {
+	applied, err := w.Settings.Apply(ctx, nil, teamID, setting.Cloudlist, []string{configID}, false, "")
+	if err != nil || len(applied) == 0 {
+		return nil, []discover.SourceReport{{Source: cloud.Source, About: configID, State: discover.SourceFailed, Detail: "The configuration is not there any more."}}
+	}
+	found, reports := w.clouds.Inventory(ctx, configID, applied[0].Text)
+	for _, n := range found {
+		hosts = append(hosts, enumeration.Found{Name: n})
+	}
+	return hosts, reports
+}
+
 // announced asks for the ranges of an autonomous system, and cuts them into chunks.
 func (w worker) announced(ctx context.Context, p *pipeline.Pipeline, as string) enumeration.Report {
 	prefixes, told := p.Network(ctx, as)
@@ -210,10 +198,10 @@ func excludes(p exclusion.Patterns) func(host string, port uint16) bool {
 
 // keysOf are the keys of sources in the subfinder configurations of a chunk's enumeration.
 func (w worker) keysOf(ctx context.Context, chunk *enumeration.Chunk) (map[string][]string, error) {
-	applied, err := w.applied(ctx, chunk.TeamID, setting.Subfinder, chunk.Config.SubfinderConfigIDs, true)
+	applied, err := w.Settings.Apply(ctx, nil, chunk.TeamID, setting.Subfinder, chunk.Config.SubfinderConfigIDs, true, "")
 	keys := map[string][]string{}
 	for _, a := range applied {
-		sources, err := ReadSources(a.Text)
+		sources, err := names.ParseKeys(a.Text)
 		if err != nil {
 			return nil, err
 		}

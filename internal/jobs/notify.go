@@ -11,10 +11,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
-	"github.com/vedette-sec/vedette/internal/notify"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 )
 
@@ -82,7 +81,7 @@ type channel struct {
 // channels are those of the configurations that are named and, where it is asked for, of
 // the team's global ones. One that was deleted since is passed over.
 func (w worker) channels(ctx context.Context, teamID string, named []string, global bool) (out []channel, err error) {
-	applied, err := w.applied(ctx, teamID, setting.Alerting, named, global)
+	applied, err := w.Settings.Apply(ctx, nil, teamID, setting.Alerting, named, global, "")
 	for _, a := range applied {
 		config, err := alert.Parse(a.Text)
 		if err != nil {
@@ -94,29 +93,6 @@ func (w worker) channels(ctx context.Context, teamID string, named []string, glo
 		}
 	}
 	return out, err
-}
-
-// applied are the configurations of a type that are named, without those that are gone,
-// and the global ones.
-func (w worker) applied(ctx context.Context, teamID string, kind setting.Type, named []string, global bool) ([]setting.Applied, error) {
-	all, err := w.Settings.Apply(ctx, nil, teamID, kind, nil, global, "")
-	have := map[string]bool{}
-	for _, a := range all {
-		have[a.ID] = true
-	}
-	for _, id := range named {
-		if have[id] || err != nil {
-			continue
-		}
-		have[id] = true
-		var one []setting.Applied
-		one, err = w.Settings.Apply(ctx, nil, teamID, kind, []string{id}, false, "id")
-		if errs.Is(err, errs.Invalid) {
-			err = nil
-		}
-		all = append(all, one...)
-	}
-	return all, err
 }
 
 // alerts are what is to be told of a run in its new state.
@@ -202,7 +178,7 @@ func (w worker) send(ctx context.Context, job queue.Job[notification.Args]) erro
 	if err == nil {
 		return end(notification.Sent, "")
 	}
-	wait, retry := notify.After(err)
+	wait, retry := apiclient.RetryAfter(err)
 	if !retry {
 		return end(notification.Failed, err.Error())
 	}
@@ -215,7 +191,7 @@ func (w worker) send(ctx context.Context, job queue.Job[notification.Args]) erro
 // channelOf is where a notice goes. ok is false when its configuration has changed so that
 // there is no such channel.
 func (w worker) channelOf(ctx context.Context, n notification.Notice) (c alert.Channel, ok bool, err error) {
-	applied, err := w.applied(ctx, n.TeamID, setting.Alerting, []string{n.ConfigID}, false)
+	applied, err := w.Settings.Apply(ctx, nil, n.TeamID, setting.Alerting, []string{n.ConfigID}, false, "")
 	if err != nil || len(applied) == 0 {
 		return c, false, err
 	}

@@ -66,7 +66,7 @@ func (w worker) test(ctx, kept context.Context, chunk *scan.Chunk) error {
 	if len(programs) == 0 {
 		return chunk.Finish(kept, ledger, 0)
 	}
-	o, err := optionsOf(ctx, w.Settings, chunk.TeamID, chunk.Config)
+	o, err := w.Scans.Options(ctx, chunk.TeamID, chunk.Config)
 	if err != nil {
 		return queue.Abandon(err)
 	}
@@ -75,7 +75,7 @@ func (w worker) test(ctx, kept context.Context, chunk *scan.Chunk) error {
 		return err
 	}
 	defer release()
-	run, err := w.engineFor(chunk.Targets, o.config())
+	run, err := w.engineFor(chunk.Targets, o.Config())
 	if err != nil {
 		return queue.Abandon(err)
 	}
@@ -86,7 +86,7 @@ func (w worker) test(ctx, kept context.Context, chunk *scan.Chunk) error {
 	told := time.Now()
 	matched := map[[3]string]bool{} // target, template's id and path
 	report, err := run.Run(ctx, engine.Scan{
-		Targets: chunk.Targets, Programs: programs, Vars: o.scan.Vars, Parallel: o.scan.Parallel, StopAtFirstMatch: o.scan.StopAtFirstMatch,
+		Targets: chunk.Targets, Programs: programs, Vars: o.Scan.Vars, Parallel: o.Scan.Parallel, StopAtFirstMatch: o.Scan.StopAtFirstMatch,
 		OnEvent: func(e engine.Event) {
 			target := targetOf(chunk.Targets, e)
 			matched[[3]string{target, e.TemplateID, e.TemplatePath}] = true
@@ -299,17 +299,17 @@ func (w worker) look(ctx context.Context, teamID string, f finding.Finding) (fin
 	if err != nil {
 		return finding.RetestResult{}, err
 	}
-	o, err := optionsOf(ctx, w.Settings, teamID, config)
+	o, err := w.Scans.Options(ctx, teamID, config)
 	if err != nil {
 		return cannot(errs.From(err).Message)
 	}
-	run, err := w.engineFor([]string{target}, o.config())
+	run, err := w.engineFor([]string{target}, o.Config())
 	if err != nil {
 		return cannot(errs.From(err).Message)
 	}
 	defer run.Close()
 	found := false
-	report, err := run.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: o.scan.Vars, OnEvent: func(e engine.Event) {
+	report, err := run.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: o.Scan.Vars, OnEvent: func(e engine.Event) {
 		found = found || finding.Fingerprint(e, "") == f.Hash
 	}})
 	if err == nil {

@@ -3,6 +3,8 @@ package jobs
 import (
 	"context"
 	"sync"
+
+	"github.com/vedette-sec/vedette/internal/engine/options"
 )
 
 // turns lets the parts of a scan whose rate is limited run one after the other: each has
@@ -21,8 +23,8 @@ type turn struct {
 func newTurns() *turns { return &turns{scans: map[string]*turn{}} }
 
 // take waits for a scan's turn, if its options limit the rate, and gives what ends it.
-func (ts *turns) take(ctx context.Context, scanID string, o options) (release func(), err error) {
-	if o.engine.RateLimit == 0 {
+func (ts *turns) take(ctx context.Context, scanID string, o options.Options) (release func(), err error) {
+	if o.Engine.RateLimit == 0 {
 		return func() {}, nil
 	}
 	ts.mu.Lock()

@@ -12,9 +12,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
-	"github.com/vedette-sec/vedette/internal/notify"
 	"github.com/vedette-sec/vedette/internal/notify/tracker"
 )
 
@@ -46,7 +46,7 @@ func (ts Tickets) File(ctx context.Context, findingID, configID string) (finding
 	}
 	t := config.Trackers[0]
 	_, issue, err := ts.Findings.File(ctx, c.TeamID, findingID, finding.Desk{ConfigID: configID, Provider: t.Provider}, ts.with(t))
-	if failed, ok := errors.AsType[*notify.Error](err); ok {
+	if failed, ok := errors.AsType[*apiclient.Error](err); ok {
 		err = errs.New(errs.FailedDependency, "tracker_failed", "%s.", failed.Error())
 	}
 	return finding.Ticket{ConfigID: configID, ConfigName: applied[0].Name, Provider: t.Provider, Issue: issue}, err
@@ -81,7 +81,7 @@ func (w worker) askFiling(ctx context.Context, news scan.News) error {
 	if news.Status != scan.Finished {
 		return nil
 	}
-	applied, err := w.applied(ctx, news.TeamID, setting.Reporting, news.Config.ReportConfigIDs, !news.Config.NoGlobalReports)
+	applied, err := w.Settings.Apply(ctx, nil, news.TeamID, setting.Reporting, news.Config.ReportConfigIDs, !news.Config.NoGlobalReports, "")
 	if err != nil || len(applied) == 0 {
 		return err
 	}
@@ -114,7 +114,7 @@ func (w worker) askFiling(ctx context.Context, news scan.News) error {
 // file files a finding of a run in one tracker.
 func (w worker) file(ctx context.Context, job queue.Job[finding.FileArgs]) error {
 	a := job.Args
-	applied, err := w.applied(ctx, a.TeamID, setting.Reporting, []string{a.ConfigID}, false)
+	applied, err := w.Settings.Apply(ctx, nil, a.TeamID, setting.Reporting, []string{a.ConfigID}, false, "")
 	if err != nil || len(applied) == 0 { // it was deleted meanwhile
 		return err
 	}
@@ -135,8 +135,8 @@ func (w worker) file(ctx context.Context, job queue.Job[finding.FileArgs]) error
 // filingFailed says what is to be done after an error: try again when the tracker asks for
 // it or somebody else is there, else give up.
 func filingFailed(err error) error {
-	_, refused := errors.AsType[*notify.Error](err)
-	wait, retry := notify.After(err)
+	_, refused := errors.AsType[*apiclient.Error](err)
+	wait, retry := apiclient.RetryAfter(err)
 	switch {
 	case err == nil, errs.Is(err, errs.NotFound): // the finding was deleted meanwhile
 		return nil

@@ -27,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/discover/cloud"
 	"github.com/vedette-sec/vedette/internal/discover/probe"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -68,6 +69,7 @@ type worker struct {
 	starter      []*syntax.Template // and their programs, for tasks
 	programs     []*program.Program
 	turns        *turns
+	clouds       *cloud.Client
 	client       *http.Client // of the sources of enumerations
 	fingerprints *probe.Fingerprints
 	cameras      *probe.Cameras
@@ -79,7 +81,7 @@ func Register(q *queue.Queue, d Deps) error {
 	if err != nil {
 		return err
 	}
-	w := worker{Deps: d, starter: starter, programs: programs, turns: newTurns(), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2))}
+	w := worker{Deps: d, starter: starter, programs: programs, turns: newTurns(), clouds: cloud.New(d.Discovery.Guard), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2))}
 	w.handleScans(q)
 	w.handleDomains(q)
 	w.handleEnumerations(q)

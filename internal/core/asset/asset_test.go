@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"pgregory.net/rapid"
@@ -48,7 +49,7 @@ func setUp(t testing.TB, d *db.DB) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &room{Assets: New(d, nil, blobs, setting.New(d, box, nil)), clock: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
+	r := &room{Assets: New(d, nil, blobs, setting.New(d, box, &netguard.Guard{})), clock: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
 	r.now = func() time.Time { return r.clock }
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &r.alice, "eve@example.com": &r.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})

@@ -71,7 +71,7 @@ func (es *Enumerations) checkConfig(ctx context.Context, teamID string, c Config
 	if _, err := exclusion.ParsePatterns(c.Exclusions); err != nil {
 		return covers, errs.From(err).At("exclusions")
 	}
-	return covers, es.check(ctx, teamID, c)
+	return covers, es.checkSettings(ctx, teamID, c)
 }
 
 // title is the name of an enumeration that was given none.

@@ -8,13 +8,13 @@
 package enumeration
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -110,22 +110,18 @@ func (n Numbers) Elapsed(now time.Time) time.Duration {
 
 // Enumerations is the service of enumerations.
 type Enumerations struct {
-	db     *db.DB
-	queue  *queue.Queue
-	assets *asset.Assets
-	check  Check
-	logger *slog.Logger
-	now    func() time.Time
+	db       *db.DB
+	queue    *queue.Queue
+	assets   *asset.Assets
+	settings *setting.Settings // of teams; nil: they have none
+	logger   *slog.Logger
+	now      func() time.Time
 }
 
-// Check refuses a configuration whose ports are none, or that names settings that are not
-// the team's. Its errors are the caller's and name the field.
-type Check func(ctx context.Context, teamID string, c Config) error
-
 // New makes the service. logger may be nil.
-func New(d *db.DB, q *queue.Queue, assets *asset.Assets, check Check, logger *slog.Logger) *Enumerations {
+func New(d *db.DB, q *queue.Queue, assets *asset.Assets, settings *setting.Settings, logger *slog.Logger) *Enumerations {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Enumerations{db: d, queue: q, assets: assets, check: check, logger: logger, now: time.Now}
+	return &Enumerations{db: d, queue: q, assets: assets, settings: settings, logger: logger, now: time.Now}
 }

@@ -39,8 +39,7 @@ func setUp(t testing.TB, d *db.DB) yard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fits := func(context.Context, string, Config) error { return nil }
-	y := yard{Enumerations: New(d, q, asset.New(d, q, nil, nil), fits, nil)}
+	y := yard{Enumerations: New(d, q, asset.New(d, q, nil, nil), nil, nil)}
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &y.alice, "eve@example.com": &y.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
 		if err != nil {

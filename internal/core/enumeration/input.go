@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/cloud"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
@@ -224,7 +225,7 @@ func (c Config) check() (Coverage, error) {
 // The sources of hosts that no domain and no range of the input needs to cover: a cloud's
 // inventory, and the ranges of an autonomous system.
 const (
-	SourceCloud   = "cloud"
+	SourceCloud   = cloud.Source
 	SourceNetwork = "asn"
 )
 

@@ -29,11 +29,12 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 	if err != nil {
 		return nil, err
 	}
-	configured := Choice{Keeps: func(catalog.Known) bool { return true }}
-	if ss.settings != nil {
-		if configured, err = ss.settings(ctx, teamID, c); err != nil {
-			return nil, err
-		}
+	if err := ss.checkSettings(ctx, teamID, c); err != nil {
+		return nil, err
+	}
+	configured, err := ss.Options(ctx, teamID, c)
+	if err != nil {
+		return nil, err
 	}
 	chosen := map[string]catalog.Known{}
 	take := func(ok func(catalog.Known) bool) (found bool) {
@@ -70,18 +71,18 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 			ID: p.ID, Path: p.Path, Tags: p.Info.Tags, Severity: string(p.Info.Severity), Requests: p.Requests(),
 		}
 	}
-	if configured.InSet != nil {
-		take(configured.InSet)
+	if configured.HasSets() {
+		take(func(t catalog.Known) bool { return configured.InSet(forOptions(t)) })
 	}
 	switch {
 	case c.All:
 		take(func(t catalog.Known) bool { return !t.Named })
-	case c.Recommended || len(named) == 0 && len(c.Inline) == 0 && configured.InSet == nil:
+	case c.Recommended || len(named) == 0 && len(c.Inline) == 0 && !configured.HasSets():
 		take(recommended)
 	}
 	out := make([]catalog.Known, 0, len(chosen))
 	for _, t := range chosen {
-		if configured.Keeps(t) {
+		if configured.Keeps(forOptions(t)) {
 			out = append(out, t)
 		}
 	}

@@ -6,7 +6,6 @@
 package scan
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/infra/shelf"
@@ -122,23 +122,13 @@ func (s Scan) Elapsed(now time.Time) time.Duration {
 	return run.Elapsed(s.Numbers.StartedAt, s.Numbers.EndedAt, now)
 }
 
-// Choice is what the configurations of a scan say of its templates.
-type Choice struct {
-	Keeps func(catalog.Known) bool // leaves a template in
-	InSet func(catalog.Known) bool // a template set that the scan names has it; nil: it names none
-}
-
-// Settings checks the configurations that a scan names, and says which templates those that
-// apply choose. Its error is Invalid and names the field where an id is not the team's.
-type Settings func(ctx context.Context, teamID string, c Config) (Choice, error)
-
 // Scans is the service of scans.
 type Scans struct {
 	db       *db.DB
 	queue    *queue.Queue
 	findings *finding.Findings
 	catalog  *catalog.Catalog
-	settings Settings
+	settings *setting.Settings // nil: teams have no configurations
 	logger   *slog.Logger
 	now      func() time.Time
 
@@ -148,7 +138,7 @@ type Scans struct {
 
 // New makes the service. settings is nil where teams have no configurations; logger may be nil.
 func New(
-	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings Settings, logger *slog.Logger,
+	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings *setting.Settings, logger *slog.Logger,
 ) *Scans {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

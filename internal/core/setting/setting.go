@@ -1,8 +1,9 @@
 // Package setting keeps the configurations of a team: how it scans, where it reports and
 // alerts, what it may read from clouds and sources (specification, Scan configuration).
 //
-// A configuration is a YAML text of one of six types. It is checked for what it is when
-// it comes in, sealed at rest, and shown with its secrets masked.
+// A configuration is a YAML text of one of six types. The package that uses a type reads it: kinds.go says which. A text is
+// checked when it comes in, sealed at rest, and shown with its secrets masked; a client that sends the masked text back keeps
+// the secrets.
 package setting
 
 import (
@@ -15,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
@@ -34,16 +36,6 @@ const (
 
 // Types are all types, in the order of the specification.
 var Types = []Type{Scan, Reporting, Template, Alerting, Cloudlist, Subfinder}
-
-// Kind is what a type of configuration means.
-type Kind struct {
-	// Check reads a text (YAML) and refuses what it cannot mean; it names the provider
-	// where there is one, such as github. The error says what is wrong, in words.
-	Check func(text []byte) (provider string, err error)
-	// Verify tries what the text says against the world with one bounded call that
-	// changes nothing there, and says what came of it. Nil: there is nothing to try.
-	Verify func(ctx context.Context, text []byte) (ok bool, said string)
-}
 
 const (
 	maxText = 1 << 20 // bytes of a configuration
@@ -86,7 +78,7 @@ type Filter struct {
 	Search string // a part of the name
 }
 
-// Applied is a configuration in clear, for the room that puts it to work.
+// Applied is a configuration in clear, for work that is done with it.
 type Applied struct {
 	ID       string
 	Type     Type
@@ -95,17 +87,17 @@ type Applied struct {
 	Text     []byte
 }
 
-// Settings is the slice.
+// Settings stores the configurations of teams, checks and tries them.
 type Settings struct {
 	db    *db.DB
 	box   *seal.Box
-	kinds map[Type]Kind
+	kinds map[Type]kind
 	now   func() time.Time
 }
 
-// New makes the slice. A type without a kind takes any YAML.
-func New(d *db.DB, box *seal.Box, kinds map[Type]Kind) *Settings {
-	return &Settings{db: d, box: box, kinds: kinds, now: time.Now}
+// New makes the service. Every dial of a verification goes through the guard.
+func New(d *db.DB, box *seal.Box, guard *netguard.Guard) *Settings {
+	return &Settings{db: d, box: box, kinds: kindsOf(guard), now: time.Now}
 }
 
 // notFound is the refusal of an id that the caller's team does not have.
@@ -120,7 +112,7 @@ func (s *Settings) Create(ctx context.Context, n NewConfig) (Config, error) {
 		return Config{}, err
 	}
 	if !slices.Contains(Types, n.Type) {
-		return Config{}, errs.Field("config_type", "config_type must be one of %s.", strings.Join(names(), ", "))
+		return Config{}, errs.Field("config_type", "config_type must be one of %s.", strings.Join(typeNames(), ", "))
 	}
 	if err := checkName(n.Name); err != nil {
 		return Config{}, err
@@ -160,7 +152,7 @@ func (s *Settings) Create(ctx context.Context, n NewConfig) (Config, error) {
 	})
 }
 
-func names() (out []string) {
+func typeNames() (out []string) {
 	for _, t := range Types {
 		out = append(out, string(t))
 	}
@@ -178,17 +170,15 @@ func checkName(name string) error {
 }
 
 func (s *Settings) check(t Type, doc document) (provider string, err error) {
-	if check := s.kinds[t].Check; check != nil {
-		if provider, err = check(doc.text); err != nil {
-			return "", errs.Field("config", "config is no %s configuration: %v.", t, err).Because(err)
-		}
+	if provider, err = s.kinds[t].check(doc.text); err != nil {
+		return "", errs.Field("config", "config is no %s configuration: %v.", t, err).Because(err)
 	}
 	return provider, nil
 }
 
 const columns = `id, type, name, provider, sealed, encoded, global, created_at, updated_at`
 
-// Find is a window of the team's configurations, oldest first.
+// Find is one page of the team's configurations, oldest first.
 func (s *Settings) Find(ctx context.Context, f Filter, w page.Window) ([]Config, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -210,7 +200,7 @@ func (s *Settings) Find(ctx context.Context, f Filter, w page.Window) ([]Config,
 	})
 }
 
-// Names are the names of the team's configurations with these ids; one that is gone has none.
+// Names are the names of the team's configurations with these ids; one that was deleted has none.
 func (s *Settings) Names(ctx context.Context, ids []string) (map[string]string, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -338,14 +328,14 @@ func (s *Settings) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Verify tries a text of a type as its Kind says, and tells what came of it in words.
-// That it does not work is no error; Invalid is: the text means nothing.
-func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, said string, err error) {
+// Verify tries a text of a type, and says in words what came of it. That it does not work is no error; a text that means
+// nothing is Invalid.
+func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, message string, err error) {
 	if _, err := account.Writer(ctx); err != nil {
 		return false, "", err
 	}
 	if t != "" && !slices.Contains(Types, t) {
-		return false, "", errs.Field("config_type", "config_type must be one of %s.", strings.Join(names(), ", "))
+		return false, "", errs.Field("config_type", "config_type must be one of %s.", strings.Join(typeNames(), ", "))
 	}
 	doc, err := read(text)
 	if err != nil {
@@ -360,33 +350,31 @@ func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, sa
 	if _, err := s.check(t, doc); err != nil {
 		return false, "", err
 	}
-	verify := s.kinds[t].Verify
+	verify := s.kinds[t].verify
 	if verify == nil {
 		return true, "The configuration is well formed; it has no credentials to try.", nil
 	}
-	ok, said = verify(ctx, doc.text)
-	return ok, said, nil
+	ok, message = verify(ctx, doc.text)
+	return ok, message, nil
 }
 
 // guess finds the type that a text was meant as, for a request that does not name one:
 // the first that can be tried and takes it, else a scan's.
 func (s *Settings) guess(doc document) Type {
 	for _, t := range Types {
-		kind := s.kinds[t]
-		if kind.Verify == nil || kind.Check == nil {
+		if s.kinds[t].verify == nil {
 			continue
 		}
-		if _, err := kind.Check(doc.text); err == nil {
+		if _, err := s.kinds[t].check(doc.text); err == nil {
 			return t
 		}
 	}
 	return Scan
 }
 
-// Apply gives the team's configurations of a type in clear, for work that is done for
-// it: those of ids and, when global is set, those that apply to everything. An id that
-// the team does not have, or of another type, is Invalid with param. q is a transaction to
-// read in; nil: none.
+// Apply gives the team's configurations of a type in clear, for work that is done for it: those of ids and, when global is set,
+// those that apply to everything. An id that the team does not have, or of another type, is Invalid with param; where param is
+// empty, it is passed over. q is a transaction to read in; nil: none.
 func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Type, ids []string, global bool, param string) ([]Applied, error) {
 	return s.ApplyAny(ctx, q, teamID, []Type{t}, ids, global, param)
 }
@@ -394,6 +382,9 @@ func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Typ
 // ApplyAny is Apply where ids may be of several types. Those that apply to everything are
 // of the first.
 func (s *Settings) ApplyAny(ctx context.Context, q db.Querier, teamID string, types []Type, ids []string, global bool, param string) ([]Applied, error) {
+	if len(ids) == 0 && !global {
+		return nil, nil
+	}
 	if q == nil {
 		q = s.db
 	}
@@ -421,7 +412,7 @@ func (s *Settings) ApplyAny(ctx context.Context, q db.Querier, teamID string, ty
 		return nil, err
 	}
 	for _, id := range ids {
-		if missing[id] {
+		if missing[id] && param != "" {
 			return nil, errs.Field(param, "%s names a %s configuration that does not exist.", param, types[0])
 		}
 	}

@@ -3,7 +3,9 @@ package setting_test
 import (
 	"context"
 	"encoding/base64"
-	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,21 +15,22 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// house is the slice and two teams.
-type house struct {
+// teams is the service and two teams.
+type teams struct {
 	*setting.Settings
 	db           *db.DB
 	ctx, foreign context.Context
 	team         string
 }
 
-func open(t *testing.T, d *db.DB, kinds map[setting.Type]setting.Kind) house {
+func open(t *testing.T, d *db.DB) teams {
 	t.Helper()
 	accounts, err := account.Open(t.Context(), d, account.Config{})
 	if err != nil {
@@ -44,13 +47,13 @@ func open(t *testing.T, d *db.DB, kinds map[setting.Type]setting.Kind) house {
 		}
 		return account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: account.Admin}), u.TeamID
 	}
-	h := house{Settings: setting.New(d, box, kinds), db: d}
+	h := teams{Settings: setting.New(d, box, loopback()), db: d}
 	h.ctx, h.team = caller("a@example.com")
 	h.foreign, _ = caller("b@example.com")
 	return h
 }
 
-func (h house) create(t *testing.T, typ setting.Type, text string) setting.Config {
+func (h teams) create(t *testing.T, typ setting.Type, text string) setting.Config {
 	t.Helper()
 	c, err := h.Create(h.ctx, setting.NewConfig{Type: typ, Name: "n", Text: text})
 	if err != nil {
@@ -59,11 +62,11 @@ func (h house) create(t *testing.T, typ setting.Type, text string) setting.Confi
 	return c
 }
 
-const github = "github:\n  owner: me\n  base-url: https://git.example.com\n  token: ghp_very_secret\n"
+const github = "github:\n  owner: me\n  project-name: p\n  base-url: https://git.example.com\n  token: ghp_very_secret\n"
 
 func TestSecretsAreSealedAndMasked(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := open(t, d, nil)
+		h := open(t, d)
 		c := h.create(t, setting.Reporting, github)
 		if strings.Contains(c.Text, "very_secret") || !strings.Contains(c.Text, setting.Mask) || !strings.Contains(c.Text, "owner: me") {
 			t.Errorf("shown: %s", c.Text)
@@ -98,7 +101,7 @@ func TestSecretsAreSealedAndMasked(t *testing.T) {
 
 func TestLifeOfAConfig(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := open(t, d, nil)
+		h := open(t, d)
 		encoded := base64.StdEncoding.EncodeToString([]byte("rate-limit: 10\n"))
 		c := h.create(t, setting.Scan, encoded)
 		if c.Text != encoded {
@@ -147,14 +150,7 @@ func TestLifeOfAConfig(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestRefusals(t *testing.T) {
-	h := open(t, dbtest.Open(t, "sqlite"), map[setting.Type]setting.Kind{
-		setting.Alerting: {Check: func(text []byte) (string, error) {
-			if !strings.Contains(string(text), "slack") {
-				return "", errors.New("no channel is named")
-			}
-			return "slack", nil
-		}},
-	})
+	h := open(t, dbtest.Open(t, "sqlite"))
 	long := strings.Repeat("x", 201)
 	for want, c := range map[string]setting.NewConfig{
 		"config_type must be":   {Type: "vuln_score", Name: "n", Text: "a: b"},
@@ -168,7 +164,7 @@ func TestRefusals(t *testing.T) {
 		"where a secret should": {Type: setting.Scan, Name: "n", Text: "token: '" + setting.Mask + "'"},
 		"it is not text":        {Type: setting.Scan, Name: "n", Text: "a: \x00"},
 		"is longer than":        {Type: setting.Scan, Name: "n", Text: strings.Repeat("a", 2<<20)},
-		"no channel is named":   {Type: setting.Alerting, Name: "n", Text: "a: b"},
+		"is no provider":        {Type: setting.Alerting, Name: "n", Text: "a: b"},
 	} {
 		_, err := h.Create(h.ctx, c)
 		if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), want) {
@@ -182,31 +178,29 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	h := open(t, dbtest.Open(t, "sqlite"), map[setting.Type]setting.Kind{
-		setting.Reporting: {
-			Check: func(text []byte) (string, error) {
-				if !strings.Contains(string(text), "github") {
-					return "", errors.New("no tracker is named")
-				}
-				return "github", nil
-			},
-			Verify: func(_ context.Context, text []byte) (bool, string) {
-				if strings.Contains(string(text), "bad") {
-					return false, "GitHub answered 401"
-				}
-				return true, "GitHub knows me"
-			},
-		},
-	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte(`{"login": "ada", "account": {"email": "a@b.c", "status": "active"}}`))
+	}))
+	t.Cleanup(server.Close)
+	h := open(t, dbtest.Open(t, "sqlite"))
+	tracker := func(token string) string {
+		return "github: {owner: o, project-name: p, token: " + token + ", base-url: " + server.URL + "}"
+	}
 	for _, c := range []struct {
 		typ        setting.Type
 		text, said string
 		ok         bool
 	}{
-		{setting.Reporting, "github: {token: x}", "GitHub knows me", true},
-		{"", "github: {token: bad}", "GitHub answered 401", false},
-		{setting.Scan, "a: b", "no credentials", true},
-		{"", "a: b", "no credentials", true},
+		{setting.Reporting, tracker("good"), "github knows us as ada", true},
+		{setting.Reporting, tracker("bad"), "GitHub answered 401", false},
+		{setting.Scan, "a: b", "not applied: a", true},
+		{setting.Template, "tags: x", "no credentials", true},
+		{"", "a: b", "not applied: a", true},
+		{"", "- {provider: do, digitalocean_token: good, base_url: " + server.URL + "}", "a@b.c is active", true},
 	} {
 		ok, said, err := h.Verify(h.ctx, c.typ, c.text)
 		if ok != c.ok || err != nil || !strings.Contains(said, c.said) {
@@ -216,4 +210,9 @@ func TestVerify(t *testing.T) {
 	if _, _, err := h.Verify(h.ctx, setting.Reporting, "a: b"); errs.From(err).Param != "config" {
 		t.Error(err)
 	}
+}
+
+// loopback is a guard that lets tests dial their own servers.
+func loopback() *netguard.Guard {
+	return &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }

@@ -10,14 +10,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"go.yaml.in/yaml/v4"
 )
 
-// Mask stands where a secret would be.
+// Mask is shown in the place of a secret.
 const Mask = "********"
-
-// maxDepth bounds how deep a configuration nests.
-const maxDepth = 32
 
 // document is the text of a configuration.
 type document struct {
@@ -35,12 +33,12 @@ func read(sent string) (document, error) {
 		return document{}, errs.Field("config", "config is longer than %d bytes.", maxText)
 	}
 	text, encoded := decode(sent)
-	doc, err := parse(text)
-	if err != nil {
-		return doc, errs.Field("config", "config is not YAML: %v.", err).Because(err)
+	if err := yamltext.Check(text); err != nil {
+		return document{}, errs.Field("config", "config is not YAML: %v.", err).Because(err)
 	}
+	doc, err := parse(text)
 	doc.encoded = encoded
-	return doc, nil
+	return doc, err
 }
 
 // decode takes the base64 off, where there is some. A plain text is rarely base64 by
@@ -55,36 +53,17 @@ func decode(sent string) (text []byte, encoded bool) {
 	return []byte(sent), false
 }
 
+// parse reads a text that yamltext has checked.
 func parse(text []byte) (document, error) {
-	doc := document{text: text}
-	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		return doc, errors.New("it is not text")
-	}
 	var top yaml.Node
-	if err := yaml.Unmarshal(text, &top); err != nil {
-		return doc, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	err := yaml.Unmarshal(text, &top)
+	if err == nil && len(top.Content) != 1 {
+		err = errors.New("it is empty")
 	}
-	if len(top.Content) != 1 || top.Content[0].Kind == yaml.ScalarNode {
-		return doc, errors.New("it is neither a mapping nor a list")
+	if err != nil {
+		return document{text: text}, err
 	}
-	doc.root = top.Content[0]
-	return doc, plain(doc.root, 0)
-}
-
-// plain refuses aliases, which could make a small text large, and deep nesting.
-func plain(n *yaml.Node, depth int) error {
-	if n.Kind == yaml.AliasNode {
-		return errors.New("aliases are not allowed")
-	}
-	if depth > maxDepth {
-		return errors.New("it nests too deep")
-	}
-	for _, child := range n.Content {
-		if err := plain(child, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return document{text: text, root: top.Content[0]}, nil
 }
 
 // masked is the text of a configuration of a type as it may be shown. All that those of
@@ -180,7 +159,7 @@ func isSecret(key string) bool {
 	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(flat, word) })
 }
 
-// hasMask says whether a mask stands anywhere in the text.
+// hasMask reports whether the text has a mask anywhere.
 func (d document) hasMask() bool { return bytes.Contains(d.text, []byte(Mask)) }
 
 // keeping puts the old secrets where the new text has masks.
@@ -267,18 +246,4 @@ func same(item *yaml.Node, at int, old []*yaml.Node) *yaml.Node {
 		return old[at]
 	}
 	return nil
-}
-
-// Value is what a text of YAML says, as plain values: map[string]any, []any, string, int,
-// float64, bool, nil and those of times. It is for the kinds, which may not know YAML.
-func Value(text []byte) (any, error) {
-	doc, err := parse(text)
-	if err != nil {
-		return nil, err
-	}
-	var out any
-	if err := doc.root.Load(&out); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	return out, nil
 }

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
-	"github.com/vedette-sec/vedette/internal/notify"
 )
 
 // received is one request that a service got.
@@ -119,7 +119,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		url, _ := service(t, c.status, c.header, c.answer)
 		err := local().Send(t.Context(), channel(t, "slack: {webhook_url: "+url+"/hooks/s3cret}"), finished)
-		wait, retry := notify.After(err)
+		wait, retry := apiclient.RetryAfter(err)
 		if err == nil || err.Error() != c.want || wait != c.wait || retry != c.retry {
 			t.Errorf("%d: %v, wait %v, retry %v", c.status, err, wait, retry)
 		}
@@ -238,7 +238,7 @@ func TestVerify(t *testing.T) {
 	if ok, said := local().Verify(t.Context(), []byte("nothing: {}")); ok || said == "" {
 		t.Error(said)
 	}
-	if _, ok := errors.AsType[*notify.Error](local().Send(t.Context(), channel(t, "slack: {webhook_url: 'http://127.0.0.1:1'}"), finished)); !ok {
+	if _, ok := errors.AsType[*apiclient.Error](local().Send(t.Context(), channel(t, "slack: {webhook_url: 'http://127.0.0.1:1'}"), finished)); !ok {
 		t.Error("an unreachable service is not told as such")
 	}
 }

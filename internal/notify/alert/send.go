@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
-	"github.com/vedette-sec/vedette/internal/notify"
 )
 
 const (
@@ -36,12 +36,12 @@ func NewSender(guard *netguard.Guard) *Sender {
 	return &Sender{guard: guard, client: guard.Client(timeout), roots: &tls.Config{MinVersion: tls.VersionTLS12}}
 }
 
-// Send tells one channel. The error is a *notify.Error, which says whether to try again.
+// Send tells one channel. The error is a *apiclient.Error, which says whether to try again.
 func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	a = a.only(c.Severities)
 	text := clip(a.text(), maxText)
 	post := func(service, url string, body any, secrets ...string) error {
-		return notify.Do(ctx, s.client, notify.Request{Service: service, URL: url, Body: body, Header: c.header(a.ID), Secrets: append(secrets, url)}, nil)
+		return apiclient.Do(ctx, s.client, apiclient.Request{Service: service, URL: url, Body: body, Header: c.header(a.ID), Secrets: append(secrets, url)}, nil)
 	}
 	switch c.Provider {
 	case "slack":
@@ -118,7 +118,7 @@ func clip(text string, n int) string {
 // channel says otherwise; port 465 speaks TLS from the start.
 func (s *Sender) mail(ctx context.Context, c Channel, a Alert, text string) error {
 	fail := func(err error) error {
-		return &notify.Error{Service: "The mail server", Said: err.Error()}
+		return &apiclient.Error{Service: "The mail server", Message: err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/notify"
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 )
 
 // labels are those of a finding's issue.
@@ -28,7 +28,7 @@ func (t Tracker) labels(f Finding) []string {
 // github speaks GitHub's REST API, version 2022-11-28.
 func (f *Filer) github(t Tracker) service {
 	call := func(ctx context.Context, method, path string, body, out any) error {
-		return f.do(ctx, notify.Request{
+		return f.do(ctx, apiclient.Request{
 			Service: "GitHub", Method: method, URL: t.BaseURL + path, Body: body, Secrets: []string{t.Token},
 			Header: http.Header{"Authorization": {"Bearer " + t.Token}, "X-Github-Api-Version": {"2022-11-28"}},
 		}, out)
@@ -80,7 +80,7 @@ func (f *Filer) github(t Tracker) service {
 // gitlab speaks GitLab's REST API, version 4.
 func (f *Filer) gitlab(t Tracker) service {
 	call := func(ctx context.Context, method, path string, body, out any) error {
-		return f.do(ctx, notify.Request{
+		return f.do(ctx, apiclient.Request{
 			Service: "GitLab", Method: method, URL: t.BaseURL + "/api/v4" + path, Body: body, Secrets: []string{t.Token},
 			Header: http.Header{"Private-Token": {t.Token}},
 		}, out)
@@ -129,7 +129,7 @@ func (f *Filer) jira(t Tracker) service {
 		authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(login+":"+t.Token))
 	}
 	call := func(ctx context.Context, method, path string, body, out any) error {
-		return f.do(ctx, notify.Request{
+		return f.do(ctx, apiclient.Request{
 			Service: "Jira", Method: method, URL: t.BaseURL + "/rest/api/2" + path, Body: body, Secrets: []string{t.Token},
 			Header: http.Header{"Authorization": {authorization}},
 		}, out)
@@ -195,12 +195,12 @@ func (f *Filer) linear(t Tracker) service {
 			Errors []struct{ Message string }
 		}
 		answer.Data = out
-		err := f.do(ctx, notify.Request{
+		err := f.do(ctx, apiclient.Request{
 			Service: "Linear", URL: t.BaseURL + "/graphql", Secrets: []string{t.Token}, Header: http.Header{"Authorization": {t.Token}},
 			Body: map[string]any{"query": query, "variables": variables},
 		}, &answer)
 		if err == nil && len(answer.Errors) > 0 {
-			err = &notify.Error{Service: "Linear", Status: http.StatusBadRequest, Said: answer.Errors[0].Message}
+			err = &apiclient.Error{Service: "Linear", Status: http.StatusBadRequest, Message: answer.Errors[0].Message}
 		}
 		return err
 	}
@@ -249,7 +249,7 @@ func (f *Filer) custom(t Tracker) service {
 		if t.Token != "" {
 			header.Set("Authorization", "Bearer "+t.Token)
 		}
-		return f.do(ctx, notify.Request{Service: "The webhook", URL: t.BaseURL, Body: body, Header: header, Secrets: []string{t.Token, t.BaseURL}}, out)
+		return f.do(ctx, apiclient.Request{Service: "The webhook", URL: t.BaseURL, Body: body, Header: header, Secrets: []string{t.Token, t.BaseURL}}, out)
 	}
 	return service{
 		find: func(ctx context.Context, mark string) (Issue, bool, error) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
-	"github.com/vedette-sec/vedette/internal/notify"
 )
 
 const timeout = 20 * time.Second // of one request
@@ -68,7 +68,7 @@ func (f *Filer) service(t Tracker) service {
 
 // File makes an issue of a finding, or finds the one that it has: then it adds a comment
 // when again is set (the finding was seen once more). known is the issue that is on
-// record for it, if any. Errors are *notify.Error.
+// record for it, if any. Errors are *apiclient.Error.
 func (f *Filer) File(ctx context.Context, t Tracker, finding Finding, known *Issue, again bool) (Issue, error) {
 	s := f.service(t)
 	var issue Issue
@@ -210,6 +210,6 @@ func longest(text string) int {
 // plain takes the calls out of a template's words: nobody is notified by them.
 func plain(text string) string { return strings.ReplaceAll(text, "@", "@\u200b") }
 
-func (f *Filer) do(ctx context.Context, r notify.Request, out any) error {
-	return notify.Do(ctx, f.client, r, out)
+func (f *Filer) do(ctx context.Context, r apiclient.Request, out any) error {
+	return apiclient.Do(ctx, f.client, r, out)
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
-	"github.com/vedette-sec/vedette/internal/notify"
 )
 
 // desk is a tracker of some provider: it speaks that provider's API about the issues it
@@ -266,7 +266,7 @@ func TestOneIssueAFinding(t *testing.T) {
 				_, _ = io.WriteString(w, `{"message": "slow down, t0ken"}`)
 			}
 			_, err = filer().File(t.Context(), tracker, other, nil, false)
-			if wait, retry := notify.After(err); wait != 3*time.Second || !retry || name != "custom" && strings.Contains(err.Error(), "t0ken") {
+			if wait, retry := apiclient.RetryAfter(err); wait != 3*time.Second || !retry || name != "custom" && strings.Contains(err.Error(), "t0ken") {
 				t.Errorf("refused: %v, wait %v, retry %v", err, wait, retry)
 			}
 			if ok, said := filer().Verify(t.Context(), text); ok || !strings.Contains(said, "429") {

@@ -1,9 +1,10 @@
-package jobs
+package cloud
 
 import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,20 +12,19 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/sigv4"
 )
 
-// sky speaks as AWS, Google and Azure do, in the shapes that they document.
-type sky struct {
+// fakeClouds speaks as AWS, Google and Azure do, in the shapes that they document.
+type fakeClouds struct {
 	*httptest.Server
 	busy   atomic.Int32 // so many calls are too much
 	denied atomic.Value // an action that our key may not do
 }
 
-func openSky(t *testing.T) *sky {
-	s := new(sky)
+func openFakeClouds(t *testing.T) *fakeClouds {
+	s := new(fakeClouds)
 	s.denied.Store("")
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := s.elsewhere
@@ -43,14 +43,12 @@ func openSky(t *testing.T) *sky {
 }
 
 // amazon answers to who signs as AKIA with the secret s3cret, or with the keys of a role.
-func (s *sky) amazon(r *http.Request) (int, string) {
+func (s *fakeClouds) amazon(r *http.Request) (int, string) {
 	scope := strings.Split(strings.TrimPrefix(strings.Split(r.Header.Get("Authorization"), ",")[0], "AWS4-HMAC-SHA256 Credential="), "/")
-	keys := web.AWS{ID: scope[0], Secret: map[string]string{"AKIA": "s3cret", "ROLE": "r0le"}[scope[0]], Token: map[string]string{"ROLE": "t0ken"}[scope[0]], Region: scope[2], Service: scope[3]}
-	address, _ := rawurl.Parse("http://" + r.Host + r.URL.RequestURI())
+	keys := sigv4.Keys{ID: scope[0], Secret: map[string]string{"AKIA": "s3cret", "ROLE": "r0le"}[scope[0]], Token: map[string]string{"ROLE": "t0ken"}[scope[0]], Region: scope[2], Service: scope[3]}
 	at, _ := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
-	again := web.Request{Address: address}
-	keys.Sign(&again, at)
-	if !slices.ContainsFunc(again.Headers, func(h web.Header) bool { return h.Value == r.Header.Get("Authorization") }) || keys.Secret == "" {
+	again := keys.Sign(sigv4.Request{Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery}, at)
+	if !slices.ContainsFunc(again, func(h [2]string) bool { return h[1] == r.Header.Get("Authorization") }) || keys.Secret == "" {
 		return http.StatusForbidden, `<ErrorResponse><Error><Type>Sender</Type><Code>SignatureDoesNotMatch</Code><Message>not by wr0ng</Message></Error></ErrorResponse>`
 	}
 	q := r.URL.Query()
@@ -85,7 +83,7 @@ func (s *sky) amazon(r *http.Request) (int, string) {
 }
 
 // elsewhere is Google, and Azure under /t/oauth2, /subscriptions.
-func (s *sky) elsewhere(r *http.Request) (int, string) {
+func (s *fakeClouds) elsewhere(r *http.Request) (int, string) {
 	_ = r.ParseForm()
 	if r.Method == http.MethodPost {
 		if r.Form.Get("client_secret") == "s3cret" || strings.Count(r.Form.Get("assertion"), ".") == 2 {
@@ -130,26 +128,26 @@ var (
 // TestInventoriesOfClouds reads each provider's inventory: all pages, with calls that were
 // too much sent again, and with an honest state where something cannot be read.
 func TestInventoriesOfClouds(t *testing.T) {
-	s := openSky(t)
-	google := block{"provider": "gcp", "gcp_service_account_key": strings.Replace(serviceKey(t), "{", `{"project_id": "own",`, 1)}
-	aws := func(id, secret string) block {
-		return block{"provider": "aws", "aws_access_key": id, "aws_secret_key": secret}
+	s := openFakeClouds(t)
+	google := Account{"provider": "gcp", "gcp_service_account_key": strings.Replace(serviceKey(t), "{", `{"project_id": "own",`, 1)}
+	aws := func(id, secret string) Account {
+		return Account{"provider": "aws", "aws_access_key": id, "aws_secret_key": secret}
 	}
 	role := aws("AKIA", "s3cret")
 	role["assume_role_arn"] = "arn:aws:iam::2:role/reader"
-	azure := func(secret string) block {
-		return block{"provider": "azure", "tenant_id": "t", "client_id": "c", "client_secret": secret}
+	azure := func(secret string) Account {
+		return Account{"provider": "azure", "tenant_id": "t", "client_id": "c", "client_secret": secret}
 	}
 	without := func(all []string, some ...string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(host string) bool { return slices.Contains(some, host) })
 	}
 	for _, c := range []struct {
-		name   string
-		block  block
-		busy   int32
-		denied string
-		want   []string
-		state  discover.SourceState
+		name    string
+		account Account
+		busy    int32
+		denied  string
+		want    []string
+		state   discover.SourceState
 	}{
 		{"aws", aws("AKIA", "s3cret"), 0, "", amazonHosts, discover.SourceOK},
 		{"aws as a role", role, 0, "", amazonHosts, discover.SourceOK},
@@ -166,8 +164,12 @@ func TestInventoriesOfClouds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s.busy.Store(c.busy)
 			s.denied.Store(c.denied)
-			c.block["base_url"] = s.URL
-			got, err := inventories[c.block["provider"]](clouds{client: loopback().Client(cloudTimeout), wait: time.Microsecond}, t.Context(), c.block)
+			c.account["base_url"] = s.URL
+			client := New(loopback())
+			client.wait = time.Microsecond
+			found := inventory{known: map[string]bool{}}
+			found.failed(providers[c.account["provider"]].list(client, t.Context(), c.account, &found))
+			got, err := found.hosts, found.err
 			slices.Sort(got)
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%q, %v", got, err)
@@ -188,7 +190,12 @@ func TestInventoriesOfClouds(t *testing.T) {
 	}
 	far := azure("s3cret")
 	far["base_url"] = s.URL
-	if _, err := inventories["azure"](openClouds(&netguard.Guard{}), t.Context(), far); err == nil || stateOf(err) != discover.SourceBlocked {
+	if err := New(&netguard.Guard{}).listAzure(t.Context(), far, &inventory{}); err == nil || stateOf(err) != discover.SourceBlocked {
 		t.Errorf("dials refused: %v", err)
 	}
+}
+
+// loopback is a guard that lets tests dial their own servers.
+func loopback() *netguard.Guard {
+	return &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }

@@ -1,4 +1,4 @@
-package notify
+package apiclient
 
 import (
 	"errors"
@@ -42,12 +42,12 @@ func TestDo(t *testing.T) {
 			}
 			continue
 		}
-		wait, retry := After(err)
+		wait, retry := RetryAfter(err)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "t0ken") || len(err.Error()) > 400 || retry != c.retry || wait != c.wait {
 			t.Errorf("%s: %v, retry %v after %v", c.name, err, retry, wait)
 		}
 	}
-	if _, retry := After(errors.New("another")); !retry {
+	if _, retry := RetryAfter(errors.New("another")); !retry {
 		t.Error("an error of our own is for good")
 	}
 	if err := Do(t.Context(), http.DefaultClient, Request{Service: "S", URL: "::"}, nil); err == nil || !strings.Contains(err.Error(), "not a URL") {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/engine/options"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -101,11 +101,14 @@ func TestScanNamesConfigurationsOfItsTeam(t *testing.T) {
 		if ids != "" {
 			c.ScanConfigIDs = []string{ids}
 		}
-		choice, err := ScanSettings(o.settings)(o.ctx, caller.TeamID, c)
-		if err != nil || (choice.InSet != nil) != want {
-			t.Fatalf("%q: %v, %v", ids, choice.InSet != nil, err)
+		choice, err := o.scans.Options(o.ctx, caller.TeamID, c)
+		if err != nil || choice.HasSets() != want {
+			t.Fatalf("%q: %v, %v", ids, choice.HasSets(), err)
 		}
-		if want && (!choice.InSet(catalog.Known{Severity: "critical"}) || choice.InSet(catalog.Known{Severity: "high"}) || choice.InSet(catalog.Known{Severity: "critical", Named: true})) {
+		has := func(severity string, named bool) bool {
+			return choice.InSet(options.Template{Severity: severity, Named: named})
+		}
+		if want && (!has("critical", false) || has("high", false) || has("critical", true)) {
 			t.Error("a set of critical templates has others")
 		}
 	}

@@ -1,0 +1,56 @@
+package scan
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/options"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Options are what the configurations of a scan say together: the team's global ones, then those that it names. An id that the
+// team does not have is Invalid.
+func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.Options, error) {
+	o := options.Options{Engine: engine.Config{Retries: 1}}
+	if ss.settings == nil {
+		return o, nil
+	}
+	types := []setting.Type{setting.Scan, setting.Template}
+	applied, err := ss.settings.ApplyAny(ctx, nil, teamID, types, c.ScanConfigIDs, !c.NoGlobalSettings, "scan_config_ids")
+	if err != nil {
+		return o, err
+	}
+	slices.SortStableFunc(applied, func(a, b setting.Applied) int {
+		return slices.Index(c.ScanConfigIDs, a.ID) - slices.Index(c.ScanConfigIDs, b.ID)
+	})
+	for _, a := range applied {
+		add := o.Add
+		if a.Type == setting.Template {
+			add = o.AddSet
+		}
+		if err := add(a.Text); err != nil {
+			return o, errs.Field("scan_config_ids", "scan_config_ids: the configuration %.80q cannot be applied: %v.", a.Name, err)
+		}
+	}
+	return o, nil
+}
+
+// checkSettings refuses ids of configurations that are not the team's.
+func (ss *Scans) checkSettings(ctx context.Context, teamID string, c Config) error {
+	if ss.settings == nil {
+		return nil
+	}
+	_, err := ss.settings.Apply(ctx, nil, teamID, setting.Reporting, c.ReportConfigIDs, false, "reporting_config_ids")
+	if err == nil {
+		_, err = ss.settings.Apply(ctx, nil, teamID, setting.Alerting, c.AlertConfigIDs, false, "alerting_config_ids")
+	}
+	return err
+}
+
+// forOptions is a template as the lists of configurations look at it.
+func forOptions(t catalog.Known) options.Template {
+	return options.Template{ID: t.ID, WrittenID: t.WrittenID, Tags: t.Tags, Severity: t.Severity, Type: t.Type, Named: t.Named}
+}

@@ -1,0 +1,190 @@
+// Package cloud reads the inventories of cloud accounts: the names and the public addresses that AWS, Google Cloud, Azure,
+// DigitalOcean, Cloudflare and Kubernetes clusters expose. A configuration is a list of accounts in the format of cloudlist's
+// provider file. Each provider has one call that shows that the credentials work and changes nothing, and one function that
+// lists what the account exposes, page by page. A part of an inventory that cannot be read does not keep the others from being
+// read; the report of the account carries the first error. Every dial goes through the guard, since base_url is a user's word.
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/yamltext"
+)
+
+// Source names cloud inventories among the sources of a discovered name.
+const Source = "cloud"
+
+const (
+	maxAccounts   = 50               // of a configuration
+	accountBudget = 10 * time.Minute // for the inventory of one account
+)
+
+// Account is what a configuration says of one account at a provider: values by name.
+type Account map[string]string
+
+// provider is a cloud that can be asked.
+type provider struct {
+	needs [][]string // the ways to log in: the names that each needs
+	// verify asks who we are.
+	verify func(c *Client, ctx context.Context, a Account) (who string, err error)
+	// list adds what the account exposes to an inventory, also when it fails in the middle.
+	list func(c *Client, ctx context.Context, a Account, into *inventory) error
+}
+
+// providers are the clouds that a configuration can name.
+var providers = map[string]provider{
+	"aws":          {[][]string{{"aws_access_key", "aws_secret_key"}}, (*Client).verifyAWS, (*Client).listAWS},
+	"gcp":          {[][]string{{"gcp_service_account_key"}}, (*Client).verifyGoogle, (*Client).listGoogle},
+	"azure":        {[][]string{{"tenant_id", "client_id", "client_secret"}}, (*Client).verifyAzure, (*Client).listAzure},
+	"digitalocean": {[][]string{{"digitalocean_token"}}, (*Client).verifyDigitalOcean, (*Client).listDigitalOcean},
+	"cloudflare":   {[][]string{{"api_token"}, {"email", "api_key"}}, (*Client).verifyCloudflare, (*Client).listCloudflare},
+	"kubernetes":   {[][]string{{"kubeconfig_encoded"}}, (*Client).verifyKubernetes, (*Client).listKubernetes},
+}
+
+// aliases are further names of providers.
+var aliases = map[string]string{"do": "digitalocean", "k8s": "kubernetes", "google": "gcp"}
+
+// Parse reads a configuration: a list of accounts, each with a provider and what that needs, under the names of cloudlist's
+// provider file. base_url is where the provider's API is, if not at its public address.
+func Parse(text []byte) (accounts []Account, err error) {
+	value, err := yamltext.Value(text)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := value.([]any)
+	switch {
+	case !ok:
+		return nil, errors.New("it is not a list of providers")
+	case len(list) == 0 || len(list) > maxAccounts:
+		return nil, fmt.Errorf("it must name 1 to %d providers", maxAccounts)
+	}
+	for i, item := range list {
+		a, err := parseAccount(item)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i+1, err)
+		}
+		accounts = append(accounts, a)
+	}
+	return accounts, nil
+}
+
+func parseAccount(item any) (Account, error) {
+	m, ok := item.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is not a mapping")
+	}
+	a := Account{}
+	for name, value := range m {
+		words, err := yamltext.Words(value)
+		if err != nil {
+			return nil, fmt.Errorf("%.60s has %w", name, err)
+		}
+		a[name] = strings.Join(words, ",")
+	}
+	a["provider"] = strings.ToLower(a["provider"])
+	if name := aliases[a["provider"]]; name != "" {
+		a["provider"] = name
+	}
+	p, ok := providers[a["provider"]]
+	if !ok {
+		return nil, fmt.Errorf("%.40q is no provider: aws, gcp, azure, digitalocean, cloudflare, kubernetes are", a["provider"])
+	}
+	if at := a["base_url"]; at != "" {
+		if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, errors.New("base_url must be an http or https URL")
+		}
+	}
+	var ways []string
+	for _, names := range p.needs {
+		if !slices.ContainsFunc(names, func(name string) bool { return a[name] == "" }) {
+			return a, nil
+		}
+		ways = append(ways, strings.Join(names, " and "))
+	}
+	return nil, fmt.Errorf("%s needs %s", a["provider"], strings.Join(ways, ", or "))
+}
+
+// Providers are the names of the providers of accounts, each once, with commas.
+func Providers(accounts []Account) string {
+	var names []string
+	for _, a := range accounts {
+		names = append(names, a["provider"])
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
+}
+
+// base is where a provider's API is: its public address, or base_url.
+func (a Account) base(public string) string {
+	if at := a["base_url"]; at != "" {
+		return strings.TrimRight(at, "/")
+	}
+	return public
+}
+
+// Client asks providers.
+type Client struct {
+	guard  *netguard.Guard
+	client *http.Client
+	wait   time.Duration // before the second try of a call that the provider wants later
+}
+
+// New makes a client whose dials go through a guard.
+func New(guard *netguard.Guard) *Client { return &Client{guard, guard.Client(timeout), firstWait} }
+
+// Verify asks the provider of every account of a configuration who we are.
+func (c *Client) Verify(ctx context.Context, text []byte) (ok bool, message string) {
+	accounts, err := Parse(text)
+	if err != nil {
+		return false, err.Error()
+	}
+	var lines []string
+	for _, a := range accounts {
+		who, err := providers[a["provider"]].verify(c, ctx, a)
+		if err != nil {
+			return false, a["provider"] + ": " + err.Error()
+		}
+		lines = append(lines, a["provider"]+": "+who)
+	}
+	return true, strings.Join(lines, "; ") + "."
+}
+
+// Inventory lists what the accounts of a configuration expose. There is one report for each account.
+func (c *Client) Inventory(ctx context.Context, configID string, text []byte) (names []discover.Name, reports []discover.SourceReport) {
+	accounts, err := Parse(text)
+	if err != nil {
+		return nil, []discover.SourceReport{{Source: Source, About: configID, State: discover.SourceFailed, Detail: err.Error()}}
+	}
+	for i, a := range accounts {
+		began := time.Now()
+		within, cancel := context.WithTimeout(ctx, accountBudget)
+		found := inventory{known: map[string]bool{}}
+		found.failed(providers[a["provider"]].list(c, within, a, &found))
+		cancel()
+		for _, host := range found.hosts {
+			names = append(names, discover.Name{Host: host, Sources: []discover.SourceRef{
+				{Source: Source, Metadata: map[string]string{"provider": a["provider"], "config_id": configID}},
+			}})
+		}
+		r := discover.SourceReport{
+			Source: a["provider"], About: fmt.Sprintf("%s %d", configID, i+1), State: discover.SourceOK, Count: len(found.hosts), Took: time.Since(began),
+		}
+		switch {
+		case found.err != nil:
+			r.State, r.Detail = stateOf(found.err), found.err.Error()
+		case len(found.hosts) == 0:
+			r.State = discover.SourceEmpty
+		}
+		reports = append(reports, r)
+	}
+	return names, reports
+}

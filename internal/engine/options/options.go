@@ -1,0 +1,301 @@
+// Package options reads what users configure of a scan, under the long names of nuclei's flags: rates, timeouts, headers and
+// variables for the engine, and lists that choose templates. Several configurations add up: a later number takes the place of an
+// earlier one, headers and variables are added, and a template must pass the lists of all of them. A template set is a
+// configuration of lists only; a scan tests what at least one of its sets has.
+package options
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/yamltext"
+)
+
+// Options are the configurations of a scan together.
+type Options struct {
+	Engine engine.Config
+	Scan   engine.Scan // Vars, Parallel, StopAtFirstMatch
+
+	ignored []string // names of options that have no effect here
+	filters []filter
+	sets    []filter
+	perHost bool // the rate is that of each host
+}
+
+// Template is what the lists look at.
+type Template struct {
+	ID, WrittenID  string
+	Tags           []string
+	Severity, Type string
+	Named          bool // only sets that say its id have it
+}
+
+// filter holds the lists that choose templates, in lower case. An empty list wants all.
+type filter struct {
+	tags, excludeTags, includeTags []string
+	severity, excludeSeverity      []string
+	types, excludeTypes            []string
+	ids, excludeIDs                []string // with * ? and []
+}
+
+func (f filter) keeps(t Template) bool {
+	tagged := func(list []string) bool {
+		return slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(list, strings.ToLower(tag)) })
+	}
+	wanted := func(list, excluded []string, has func([]string) bool) bool {
+		return (len(list) == 0 || has(list)) && !has(excluded)
+	}
+	is := func(word string) func([]string) bool {
+		return func(list []string) bool { return slices.Contains(list, word) }
+	}
+	return tagged(f.includeTags) || wanted(f.tags, f.excludeTags, tagged) && wanted(f.severity, f.excludeSeverity, is(t.Severity)) &&
+		wanted(f.types, f.excludeTypes, is(t.Type)) && wanted(f.ids, f.excludeIDs, t.named)
+}
+
+// named reports whether a pattern matches an id of the template.
+func (t Template) named(patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		for _, id := range []string{t.ID, t.WrittenID} {
+			if ok, err := path.Match(pattern, strings.ToLower(id)); ok && err == nil {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// list is the list that an option fills; nil where it fills none.
+func (f *filter) list(name string) *[]string {
+	return map[string]*[]string{
+		"tags": &f.tags, "exclude-tags": &f.excludeTags, "include-tags": &f.includeTags,
+		"severity": &f.severity, "exclude-severity": &f.excludeSeverity,
+		"type": &f.types, "exclude-type": &f.excludeTypes, "template-id": &f.ids, "exclude-id": &f.excludeIDs,
+	}[name]
+}
+
+var severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
+
+// add adds the words of an option to its list.
+func (f *filter) add(list *[]string, name string, value any) error {
+	items, err := yamltext.Words(value)
+	if err != nil {
+		return err
+	}
+	for word := range strings.SplitSeq(strings.ToLower(strings.Join(items, ",")), ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		if strings.HasSuffix(name, "severity") && !slices.Contains(severities, word) {
+			return fmt.Errorf("%.40q is no severity", word)
+		}
+		if _, err := path.Match(word, ""); err != nil {
+			return fmt.Errorf("%.60q is no pattern", word)
+		}
+		*list = append(*list, word)
+	}
+	return nil
+}
+
+// each calls read with every option of a text, in the order of their names. The error names the option.
+func each(text []byte, read func(name string, value any) error) error {
+	m, err := yamltext.Mapping(text)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if err := read(name, m[name]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setNames are further names that template sets give to lists.
+var setNames = map[string]string{
+	"ids": "template-id", "id": "template-id", "templates": "template-id", "severities": "severity", "types": "type",
+}
+
+// AddSet adds a template set.
+func (o *Options) AddSet(text []byte) error {
+	var f filter
+	err := each(text, func(name string, value any) error {
+		if other := setNames[name]; other != "" {
+			name = other
+		}
+		list := f.list(name)
+		if list == nil {
+			return fmt.Errorf("%.60q is nothing that chooses templates", name)
+		}
+		return f.add(list, name, value)
+	})
+	o.sets = append(o.sets, f)
+	return err
+}
+
+// Add adds a configuration of a scan.
+func (o *Options) Add(text []byte) error {
+	var f filter
+	err := each(text, func(name string, value any) error {
+		if list := f.list(name); list != nil {
+			return f.add(list, name, value)
+		}
+		set := setters[name]
+		if set == nil {
+			o.ignored = append(o.ignored, fmt.Sprintf("%.60s", name))
+			return nil
+		}
+		return set(o, value)
+	})
+	o.filters = append(o.filters, f)
+	return err
+}
+
+// Verify says which options of a text have an effect.
+func Verify(_ context.Context, text []byte) (ok bool, message string) {
+	var o Options
+	if err := o.Add(text); err != nil {
+		return false, err.Error()
+	}
+	if len(o.ignored) == 0 {
+		return true, "The configuration is well formed, and all of it is applied. It has no credentials to try."
+	}
+	return true, "The configuration is well formed. These options are not applied: " + strings.Join(o.ignored, ", ") + "."
+}
+
+// Config is what the engine is made with.
+func (o Options) Config() engine.Config {
+	c := o.Engine
+	if o.perHost {
+		c.RateLimit, c.HostRate = 0, c.RateLimit
+	}
+	return c
+}
+
+// Keeps reports whether all configurations want a template.
+func (o Options) Keeps(t Template) bool {
+	return !slices.ContainsFunc(o.filters, func(f filter) bool { return !f.keeps(t) })
+}
+
+// HasSets reports whether there is a template set.
+func (o Options) HasSets() bool { return len(o.sets) > 0 }
+
+// InSet reports whether a template set has a template.
+func (o Options) InSet(t Template) bool {
+	return slices.ContainsFunc(o.sets, func(f filter) bool { return f.keeps(t) && (!t.Named || t.named(f.ids)) })
+}
+
+// setters read the options of the engine.
+var setters = map[string]func(o *Options, value any) error{
+	"rate-limit":          func(o *Options, v any) error { return number(v, 0, 100_000, &o.Engine.RateLimit) },
+	"rate-limit-duration": func(o *Options, v any) error { return duration(v, &o.Engine.RateWindow) },
+	"rate-limit-minute":   (*Options).perMinute,
+	"per-host-rate-limit": func(o *Options, v any) error { return toggle(v, &o.perHost) },
+	"concurrency":         func(o *Options, v any) error { return number(v, 1, 1000, &o.Engine.PerHost) },
+	"bulk-size":           func(o *Options, v any) error { return number(v, 1, 1000, &o.Scan.Parallel) },
+	"retries":             func(o *Options, v any) error { return number(v, 0, 10, &o.Engine.Retries) },
+	"stop-at-first-match": func(o *Options, v any) error { return toggle(v, &o.Scan.StopAtFirstMatch) },
+	"header":              (*Options).headers,
+	"var":                 (*Options).vars,
+	"response-size-read":  func(o *Options, v any) error { return number(v, 0, 100<<20, &o.Engine.MaxBody) },
+	"timeout":             (*Options).timeout,
+}
+
+func (o *Options) perMinute(v any) error {
+	n := 0
+	err := number(v, 0, 1_000_000, &n)
+	if err == nil && n > 0 { // 0 leaves rate-limit as it is
+		o.Engine.RateLimit, o.Engine.RateWindow = n, time.Minute
+	}
+	return err
+}
+
+func (o *Options) timeout(v any) error {
+	seconds := 0
+	err := number(v, 1, 300, &seconds)
+	o.Engine.Timeout = time.Duration(seconds) * time.Second
+	return err
+}
+
+// maxLines bounds the headers, and the variables, of a scan.
+const maxLines = 100
+
+func (o *Options) headers(v any) error {
+	lines, err := yamltext.Words(v)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.ContainsAny(name, " \t") || strings.ContainsAny(line, "\r\n\x00") {
+			return errors.New("a header is not of the form 'Name: value'")
+		}
+		o.Engine.Headers = append(o.Engine.Headers, engine.Header{Name: name, Value: value})
+	}
+	return bounded(len(o.Engine.Headers))
+}
+
+func (o *Options) vars(v any) error {
+	lines, err := yamltext.Words(v)
+	if err != nil {
+		return err
+	}
+	if o.Scan.Vars == nil {
+		o.Scan.Vars = map[string]string{}
+	}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return errors.New("a variable is not of the form name=value")
+		}
+		o.Scan.Vars[name] = value
+	}
+	return bounded(len(o.Scan.Vars))
+}
+
+func bounded(n int) error {
+	if n > maxLines {
+		return fmt.Errorf("there are more than %d", maxLines)
+	}
+	return nil
+}
+
+func number[N int | int64](value any, least, most N, into *N) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(value)), 10, 0)
+	if err != nil || N(n) < least || N(n) > most {
+		return fmt.Errorf("it must be a number from %d to %d", least, most)
+	}
+	*into = N(n)
+	return nil
+}
+
+func toggle(value any, into *bool) error {
+	on, err := strconv.ParseBool(fmt.Sprint(value))
+	if err != nil {
+		return errors.New("it must be true or false")
+	}
+	*into = on
+	return nil
+}
+
+// duration reads a time, such as 1s, of at most an hour; a bare number is seconds.
+func duration(value any, into *time.Duration) error {
+	text := fmt.Sprint(value)
+	if _, err := strconv.Atoi(text); err == nil {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > time.Hour {
+		return errors.New("it must be a time, such as 1s, of at most an hour")
+	}
+	*into = d
+	return nil
+}

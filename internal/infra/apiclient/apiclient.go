@@ -1,0 +1,247 @@
+// Package apiclient calls web APIs whose addresses and credentials users configure: chats, issue trackers, clouds. A call is one
+// request; its answer is read up to a bound and decoded, and what goes wrong becomes an Error that can be shown to a person:
+// it holds the words of the service and no secret. Every dial goes through the guard that made the http.Client.
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxAnswer  = 8 << 20 // bytes read of an answer
+	maxMessage = 300     // bytes of its message that are repeated to a person
+	maxAfter   = time.Hour
+)
+
+// Error is a call that failed.
+type Error struct {
+	Service string        // such as GitHub
+	Status  int           // of the answer; 0: there was none
+	Code    string        // the service's own word for the error, such as AccessDenied
+	Message string        // what the service said, or what went wrong; no secrets
+	After   time.Duration // how long the service asked to wait
+	Cause   error         // why there was no answer
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Status == 0 {
+		return e.Service + " cannot be reached: " + e.Message
+	}
+	text := fmt.Sprintf("%s answered %d", e.Service, e.Status)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// Temporary reports whether the same request may succeed later.
+func (e *Error) Temporary() bool {
+	return e.Status == 0 || e.Status == http.StatusTooManyRequests || e.Status >= 500
+}
+
+// RetryAfter is how long to wait before trying again; retry is false for an error that will not pass.
+func RetryAfter(err error) (wait time.Duration, retry bool) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return 0, true
+	}
+	return e.After, e.Temporary()
+}
+
+// Request is one call.
+type Request struct {
+	Service string // its name, for messages
+	Method  string // POST when empty
+	URL     string
+	Header  http.Header                      // with credentials
+	Body    any                              // url.Values is sent as a form, anything else as JSON; nil: none
+	Decode  func(text []byte, out any) error // json.Unmarshal when nil
+	Secrets []string                         // never repeated in errors
+}
+
+// Do sends a request and decodes the answer, if it has a body, into out (a pointer; nil: not decoded). Every status but 2xx is
+// an *Error.
+func Do(ctx context.Context, client *http.Client, r Request, out any) error {
+	req, err := r.build(ctx)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return r.unreachable(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		code, message := complaint(text)
+		return &Error{Service: r.Service, Status: resp.StatusCode, Code: code, Message: clip(r.censor(strings.TrimSpace(code + " " + message))), After: after(resp.Header)}
+	}
+	if err != nil {
+		return r.unreachable(err)
+	}
+	if out == nil || len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	decode := r.Decode
+	if decode == nil {
+		decode = json.Unmarshal
+	}
+	if decode(text, out) != nil {
+		return &Error{Service: r.Service, Status: resp.StatusCode, Message: "its answer is not what was asked for"}
+	}
+	return nil
+}
+
+// build makes the HTTP request.
+func (r Request) build(ctx context.Context) (*http.Request, error) {
+	var body io.Reader
+	kind := ""
+	switch b := r.Body.(type) {
+	case nil:
+	case url.Values:
+		body, kind = strings.NewReader(b.Encode()), "application/x-www-form-urlencoded"
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			return nil, err
+		}
+		body, kind = bytes.NewReader(text), "application/json"
+	}
+	method := r.Method
+	if method == "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, body)
+	if err != nil {
+		return nil, &Error{Service: r.Service, Message: "its address is not a URL"}
+	}
+	req.Header = http.Header{"Accept": {"application/json"}}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	maps.Copy(req.Header, r.Header)
+	req.Header.Set("User-Agent", "vedette")
+	return req, nil
+}
+
+// unreachable is the error of a request without an answer. The URL, which may hold a secret, is not in it.
+func (r Request) unreachable(err error) *Error {
+	message := err.Error()
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		message = wrapped.Err.Error()
+	}
+	return &Error{Service: r.Service, Message: r.censor(message), Cause: err}
+}
+
+// complaint finds the code and the message of an error in an answer: members of a JSON object under the names that services
+// use, the elements Code and Message of XML, or the text itself.
+func complaint(text []byte) (code, message string) {
+	var doc struct {
+		Message     string          `json:"message"`
+		Description string          `json:"description"`
+		Error       json.RawMessage `json:"error"`
+		Details     string          `json:"error_description"` // RFC 6749
+		Errors      any             `json:"errors"`
+	}
+	if json.Unmarshal(text, &doc) != nil {
+		if code, message = xmlComplaint(text); code != "" {
+			return code, message
+		}
+		return "", string(text)
+	}
+	switch {
+	case len(doc.Error) == 0 || string(doc.Error) == "null":
+		message = doc.Message
+	case json.Unmarshal(doc.Error, &code) == nil:
+		message = first(doc.Details, doc.Message)
+	default:
+		var detail struct {
+			Code, Status any
+			Message      string
+		}
+		_ = json.Unmarshal(doc.Error, &detail)                   // of another shape, it says nothing
+		for _, word := range []any{detail.Code, detail.Status} { // Google has a number in code and the word in status
+			if text, ok := word.(string); ok {
+				code = text
+			}
+		}
+		message = first(detail.Message, doc.Message)
+	}
+	if message == "" && code == "" && doc.Errors != nil {
+		message = fmt.Sprint(doc.Errors)
+	}
+	return code, first(message, doc.Description)
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// xmlComplaint reads the first elements Code and Message of a document.
+func xmlComplaint(text []byte) (code, message string) {
+	read := xml.NewDecoder(bytes.NewReader(text))
+	for field := (*string)(nil); ; {
+		token, err := read.Token()
+		if err != nil {
+			return code, message
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			field = map[string]*string{"Code": &code, "Message": &message}[t.Name.Local]
+		case xml.CharData:
+			if field != nil && *field == "" {
+				*field = string(t)
+			}
+		case xml.EndElement:
+			field = nil
+		}
+	}
+}
+
+// clip makes a text one printable line of bounded length.
+func clip(text string) string {
+	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)), " ")
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return text
+}
+
+func (r Request) censor(text string) string {
+	for _, secret := range r.Secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "********")
+		}
+	}
+	return text
+}
+
+// after is how long a service asks callers to wait, an hour at most.
+func after(h http.Header) time.Duration {
+	seconds, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return min(time.Duration(seconds*float64(time.Second)), maxAfter)
+}
