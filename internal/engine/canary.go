@@ -57,9 +57,9 @@ func (e *Engine) sendAlone(ctx context.Context, req web.Request) (*web.Exchange,
 // requests the other missing paths, too.
 func (e *Engine) locate(ctx context.Context, t Target, all bool, send sendFunc) (rawurl.URL, Canary, error) {
 	var firstErr error
-	for i, scheme := range t.schemes {
-		address := t.with(scheme)
-		canary, err := requestCanaries(ctx, address, all, i < len(t.schemes)-1, send)
+	for i, scheme := range t.Schemes {
+		address := t.With(scheme)
+		canary, err := requestCanaries(ctx, address, all, i < len(t.Schemes)-1, send)
 		if err == nil || ctx.Err() != nil {
 			return address, canary, ctx.Err()
 		}
@@ -67,7 +67,7 @@ func (e *Engine) locate(ctx context.Context, t Target, all bool, send sendFunc) 
 			firstErr = err
 		}
 	}
-	return t.address, Canary{}, firstErr
+	return t.Address, Canary{}, firstErr
 }
 
 // requestCanaries requests one missing path or all. A server that does not answer those, but answers

@@ -97,11 +97,11 @@ func (e *Engine) address(ctx context.Context, target string, p *program.Program,
 	if err != nil {
 		return t, rawurl.URL{}, err
 	}
-	if len(t.schemes) == 1 {
-		return t, t.address, nil
+	if len(t.Schemes) == 1 {
+		return t, t.Address, nil
 	}
-	if seen, err := rawurl.Parse(ev.MatchedAt); err == nil && seen.HostPort() == t.with(seen.Scheme).HostPort() {
-		return t, t.with(seen.Scheme), nil
+	if seen, err := rawurl.Parse(ev.MatchedAt); err == nil && seen.HostPort() == t.With(seen.Scheme).HostPort() {
+		return t, t.With(seen.Scheme), nil
 	}
 	address, _, err := e.locate(ctx, t, false, e.sendAlone)
 	return t, address, err

@@ -20,10 +20,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
+	"github.com/vedette-sec/vedette/internal/engine/target"
 )
 
 // Header is one header line to send with every request.
 type Header = web.Header
+
+// Target is a parsed target.
+type Target = target.Target
+
+// ParseTarget reads a target; see target.Parse.
+func ParseTarget(input string) (Target, error) { return target.Parse(input) }
 
 // Config configures an engine. Zero fields get defaults.
 type Config struct {

@@ -140,3 +140,10 @@ func Clean(s string) string {
 	}
 	return b.String()
 }
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
+}

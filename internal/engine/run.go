@@ -177,7 +177,7 @@ func (r *run) targetScans() []*targetScan {
 
 // planFor is the plan that all targets of the same kind share.
 func (r *run) planFor(t Target) *plan.Plan {
-	root := t.address.Path == "" || t.address.Path == "/"
+	root := t.Address.Path == "" || t.Address.Path == "/"
 	if r.plans[root] == nil {
 		r.plans[root] = plan.New(r.programs, r.notGlobal, root)
 	}

@@ -1,4 +1,5 @@
-package engine
+// Package target reads the targets of a scan: URLs, hosts, host:port and IP addresses.
+package target
 
 import (
 	"net"
@@ -20,17 +21,19 @@ const maxTarget = 2048
 type Target struct {
 	Input string // as it was given, without blanks around
 
-	address rawurl.URL // the scheme is the first of schemes
-	schemes []string   // to try in this order; one when the target names it
+	Address rawurl.URL // with the first of Schemes
+	Schemes []string   // to try in this order; a single one when the target names it
 }
 
-// ParseTarget reads a target: an http or https URL, a host, host:port, an address
-// (IPv6 with or without brackets), each without scheme followed by a path if need be.
-// The error is an *errs.Error that names "target".
-func ParseTarget(input string) (Target, error) {
+// Parse reads a target: an http or https URL, a host, host:port or an IP address (IPv6 with or
+// without brackets), with a path if need be. The error is an *errs.Error that names "target".
+func Parse(input string) (Target, error) {
 	t := Target{Input: strings.TrimSpace(input)}
 	refuse := func(why string) (Target, error) {
-		return Target{}, errs.Field("target", "%s is not a target: %s.", strconv.QuoteToASCII(clip(input, 80)), why)
+		if len(input) > 80 {
+			input = input[:80] + "…"
+		}
+		return Target{}, errs.Field("target", "%s is not a target: %s.", strconv.QuoteToASCII(input), why)
 	}
 	s := t.Input
 	if s == "" || len(s) > maxTarget {
@@ -62,22 +65,22 @@ func ParseTarget(input string) (Target, error) {
 	if why != "" {
 		return refuse(why)
 	}
-	t.schemes = schemesFor(scheme, port)
+	t.Schemes = schemesFor(scheme, port)
 	tail, _, _ = strings.Cut(tail, "#")
-	t.address = rawurl.URL{Scheme: t.schemes[0], Host: host}
-	t.address.Path, t.address.Query, _ = strings.Cut(tail, "?")
+	t.Address = rawurl.URL{Scheme: t.Schemes[0], Host: host}
+	t.Address.Path, t.Address.Query, _ = strings.Cut(tail, "?")
 	if port != "" {
-		t.address.Host += ":" + port
+		t.Address.Host += ":" + port
 	}
 	return t, nil
 }
 
 // URL is the target's URL; for one without a scheme, with the first scheme to try.
-func (t Target) URL() string { return t.address.String() }
+func (t Target) URL() string { return t.Address.String() }
 
-// with is the address under another scheme.
-func (t Target) with(scheme string) rawurl.URL {
-	a := t.address
+// With is the address under another scheme.
+func (t Target) With(scheme string) rawurl.URL {
+	a := t.Address
 	a.Scheme = scheme
 	return a
 }
@@ -149,11 +152,4 @@ func validHost(host string) bool {
 
 func ascii(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 }) < 0
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "…"
-	}
-	return s
 }
