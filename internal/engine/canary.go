@@ -104,7 +104,7 @@ func requestCanaries(ctx context.Context, address rawurl.URL, all, httpsNext boo
 	return canary, nil
 }
 
-// unreachable says whether an error means that there is no server at all.
+// unreachable reports whether an error means that there is no server at all.
 func unreachable(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && (sent.Kind == web.KindDial || sent.Kind == web.KindTLS)

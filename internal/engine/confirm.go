@@ -11,13 +11,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// Controls says whether Control applies to an event: it is about a path, or about a payload in the
+// Controls reports whether Control applies to an event: it is about a path, or about a payload in the
 // URL.
 func Controls(p *program.Program, ev Event) bool {
 	return p.PathSpecific() || inAddress(ev)
 }
 
-// inAddress says whether fuzzing made the event by changing the URL of the target.
+// inAddress reports whether fuzzing made the event by changing the URL of the target.
 func inAddress(ev Event) bool {
 	return ev.Fuzzed && (ev.FuzzingPosition == "query" || ev.FuzzingPosition == "path")
 }

@@ -25,7 +25,7 @@ type Event struct {
 	Host             string                  `json:"host"` // of the target, without port
 	Info             syntax.Info             `json:"info"`
 	IP               string                  `json:"ip,omitempty"`         // the address that answered
-	MatchedAt        string                  `json:"matched-at,omitempty"` // the URL of the answer that matched
+	MatchedAt        string                  `json:"matched-at,omitempty"` // the URL of the response that matched
 	MatchedLine      []int                   `json:"matched-line,omitempty"`
 	MatcherName      string                  `json:"matcher-name,omitempty"`
 	MatcherStatus    bool                    `json:"matcher-status"`

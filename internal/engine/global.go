@@ -36,7 +36,7 @@ func (r *run) addGlobals(i int, b *program.Bound) {
 	}
 }
 
-// notGlobal says whether a program makes requests of its own.
+// notGlobal reports whether a program makes requests of its own.
 func (r *run) notGlobal(i int) bool {
 	return !slices.ContainsFunc(r.globals, func(g globalBlock) bool { return g.program == i })
 }

@@ -55,5 +55,5 @@ func (t *targetScan) mark() {
 	}
 }
 
-// Marked says whether an event has a mark.
+// Marked reports whether an event has a mark.
 func (ev *Event) Marked(m Mark) bool { return slices.Contains(ev.Marks, m) }

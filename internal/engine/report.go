@@ -175,7 +175,7 @@ func (r *Report) Counts() map[State]int {
 	return counts
 }
 
-// Partial says whether something was left untested: a cell failed, was skipped or denied, or came
+// Partial reports whether something was left untested: a cell failed, was skipped or denied, or came
 // after the end of the budget.
 func (r *Report) Partial() bool {
 	counts := r.Counts()

@@ -57,7 +57,7 @@ func (r *requester) follow(ctx context.Context, first *web.Exchange, how program
 	return chain, err
 }
 
-// redirects says whether a response redirects.
+// redirects reports whether a response redirects.
 func redirects(x *web.Exchange) bool {
 	switch x.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -91,7 +91,7 @@ func (r *requester) views(ctx context.Context, chain []*web.Exchange) []*match.R
 	return all
 }
 
-// about gives the operators of a program the names that describe the template itself.
+// about returns the operators of a program the names that describe the template itself.
 func about(b *program.Bound) dsl.Lookup {
 	return func(name string) (any, bool) {
 		switch name {

@@ -183,7 +183,7 @@ func (s *session) take(r entryResult) {
 	}
 }
 
-// block sends all requests of a block, and says whether one of them matched as a flow sees it. The
+// block sends all requests of a block, and reports whether one of them matched as a flow sees it. The
 // error is that of the context, or sender.ErrBudget.
 func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 	b := &s.bound.Blocks[j]

@@ -68,10 +68,10 @@ func (r *run) newTargetScan(target Target, wrong error) *targetScan {
 	return t
 }
 
-// targetless says whether this is the run of self-contained programs.
+// targetless reports whether this is the run of self-contained programs.
 func (t *targetScan) targetless() bool { return t.target.Input == "" && t.wrong == nil }
 
-// runs says whether a program makes requests for the target.
+// runs reports whether a program makes requests for the target.
 func (t *targetScan) runs(i int) bool {
 	return t.run.programs[i].SelfContained == t.targetless() && t.run.notGlobal(i)
 }
@@ -207,7 +207,7 @@ func (t *targetScan) retryLater(err error, retry task) bool {
 	return true
 }
 
-// recovered says whether the host of the target was in doubt and is there again.
+// recovered reports whether the host of the target was in doubt and is there again.
 func (t *targetScan) recovered() bool { return t.run.hostOf(t.address.HostPort()).Recovered() }
 
 // start queues all requests and sessions that need not wait for another response. Blocks that need
@@ -258,10 +258,10 @@ func (t *targetScan) expect(i int, bound *program.Bound) {
 	}
 }
 
-// idle says whether a block has nothing to do on the target.
+// idle reports whether a block has nothing to do on the target.
 func (t *targetScan) idle(b *program.Block) bool { return b.NeedsTLS && t.address.Scheme != "https" }
 
-// wantsNow says whether a request is to be sent at once: some entry wants it that does not have to
+// wantsNow reports whether a request is to be sent at once: some entry wants it that does not have to
 // wait for another response first. The caller holds mu.
 func (t *targetScan) wantsNow(r *plan.Request) bool {
 	for _, e := range r.Starters {

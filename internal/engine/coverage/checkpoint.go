@@ -106,7 +106,7 @@ func ReadCheckpoint(from io.Reader) (*Checkpoint, error) {
 	return c, nil
 }
 
-// number gives templates their numbers in this checkpoint.
+// number returns templates their numbers in this checkpoint.
 func (c *Checkpoint) number(templates []string) []uint32 {
 	out := make([]uint32, len(templates))
 	for i, key := range templates {
@@ -142,7 +142,7 @@ func (c *Checkpoint) add(r record, templates []uint32) {
 	c.targets[*r.Target] = append(c.targets[*r.Target], endedSet{end, in})
 }
 
-// Done says whether a cell need not be tested again, and how it ended.
+// Done reports whether a cell need not be tested again, and how it ended.
 func (c *Checkpoint) Done(target, template string) (End, bool) {
 	if c == nil {
 		return End{}, false

@@ -30,7 +30,7 @@ var States = [...]State{NotApplicable, Tested, Skipped, Budget, Denied, Failed}
 // any text that is no state.
 func (s State) rank() uint8 { return uint8(max(0, slices.Index(States[:], s))) }
 
-// WorseThan says whether s comes after other in the order of the states.
+// WorseThan reports whether s comes after other in the order of the states.
 func (s State) WorseThan(other State) bool { return s != other && s.rank() > other.rank() }
 
 // Interrupted is the reason of cells that a cancelled context left.
@@ -42,7 +42,7 @@ type End struct {
 	Reason string
 }
 
-// final says whether a cell that ended so need not be tested again.
+// final reports whether a cell that ended so need not be tested again.
 func (e End) final() bool {
 	return e.State != Failed && e.State != Budget && (e.State != Skipped || e.Reason != Interrupted)
 }

@@ -42,7 +42,7 @@ func compile(src string, plain bool) (*Expr, error) {
 	return e, nil
 }
 
-// Eval gives the value of the expression: nil, bool, float64, int, int64, string,
+// Eval returns the value of the expression: nil, bool, float64, int, int64, string,
 // []byte, []string or []any. The error is a *Missing when a variable has no value, and
 // says otherwise what does not fit.
 func (e *Expr) Eval(env *Env) (any, error) {
@@ -62,7 +62,7 @@ func (e *Expr) Needles() []Needle { return e.needles }
 // text, more for those that do, much more for those that wait for the network.
 func (e *Expr) Cost() int { return e.cost + len(e.names) }
 
-// Pure says whether the value depends on the variables alone: nothing in it is random,
+// Pure reports whether the value depends on the variables alone: nothing in it is random,
 // or asks for the time or the network.
 func (e *Expr) Pure() bool { return e.pure }
 
@@ -168,7 +168,7 @@ func (n call) fold() (node, bool) {
 	return nil, false
 }
 
-// lowerASCII says whether a text is in lower case and all ASCII.
+// lowerASCII reports whether a text is in lower case and all ASCII.
 func lowerASCII(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 || 'A' <= c && c <= 'Z' }) < 0
 }

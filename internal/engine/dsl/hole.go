@@ -93,7 +93,7 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 	return v, true, nil
 }
 
-// touches says whether the place is an expression for these variables: one whose text
+// touches reports whether the place is an expression for these variables: one whose text
 // has some variable's name in it (template language 6.4, step 2).
 func (h *hole) touches(env *Env) bool {
 	source := h.name
@@ -162,7 +162,7 @@ func (h *hole) bind(known Lookup) *hole {
 
 // value is the value of an expression that depends on nothing but what is bound. An
 // expression that fails, or that has a value in it whose rendering failed, is left to
-// be judged when it is rendered.
+// be evaluated when it is rendered.
 func (h *hole) value() (any, bool) {
 	if h.expr == nil || !h.expr.pure || !h.always && len(h.bound) == 0 {
 		return nil, false

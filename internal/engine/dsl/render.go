@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// Render gives the text with all values in (template language 6.4). A placeholder
+// Render returns the text with all values in (template language 6.4). A placeholder
 // without a value stays as it was written; the error is *Unresolved when that forbids
 // the text to be sent (6.5), and says otherwise which expression failed, and why: the
 // text is then rendered as far as it goes. Values are never looked at again.

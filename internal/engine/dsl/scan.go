@@ -30,7 +30,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c-'0' < 10 || c|0x20-'a' < 26
 }
 
-// isName says whether a text is the name of a variable and nothing else.
+// isName reports whether a text is the name of a variable and nothing else.
 func isName(s string) bool {
 	if s == "" || s[0]-'0' < 10 {
 		return false
@@ -46,7 +46,7 @@ func isName(s string) bool {
 // maxKey is how long a variable's name may be that is more than letters and digits.
 const maxKey = 100
 
-// isKey says whether a text may be a variable's name, if there is one so odd.
+// isKey reports whether a text may be a variable's name, if there is one so odd.
 func isKey(s string) bool {
 	return s != "" && len(s) <= maxKey && !strings.ContainsAny(s, "{}'\"()\n\r") && !numericForm.MatchString(s)
 }
@@ -98,7 +98,7 @@ func nextMark(s string) int {
 	return -1
 }
 
-// hasMarker says whether a text may have placeholders.
+// hasMarker reports whether a text may have placeholders.
 func hasMarker(s string) bool {
 	return strings.Contains(s, "{{") || strings.Contains(s, "§") ||
 		strings.Contains(s, "%7B%7B") || strings.Contains(s, "%7b%7b")
@@ -122,7 +122,7 @@ func (p *scanner) flush(end int) {
 	}
 }
 
-// leftover says whether what is literal may look like a placeholder once it is
+// leftover reports whether what is literal may look like a placeholder once it is
 // rendered.
 func (p *scanner) leftover() bool {
 	var b strings.Builder
@@ -268,7 +268,7 @@ func keyOf(s string) string {
 	return ""
 }
 
-// hasLeftover says whether a text may hold something that counts as an unresolved
+// hasLeftover reports whether a text may hold something that counts as an unresolved
 // placeholder.
 func hasLeftover(s string) bool {
 	return (strings.Contains(s, "{{") || containsFold(s, "%7b")) && (strings.Contains(s, "}}") || containsFold(s, "%7d"))

@@ -69,7 +69,7 @@ func (t Text) Names() []string {
 	return names
 }
 
-// Pure says whether the rendered text depends on the variables alone: nothing in it is
+// Pure reports whether the rendered text depends on the variables alone: nothing in it is
 // random, or asks for the time or the network.
 func (t Text) Pure() bool {
 	return !slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil && p.hole.expr != nil && !p.hole.expr.pure })
@@ -189,7 +189,7 @@ func (t *Text) appendValue(v any) {
 	}
 }
 
-// open says whether there are placeholders.
+// open reports whether there are placeholders.
 func (t Text) open() bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil })
 }

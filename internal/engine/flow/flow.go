@@ -43,19 +43,19 @@ type Call struct {
 	IDs      []string
 }
 
-// Host is what a flow may do to the world. All functions are called from the goroutine
+// Host is what a flow may call. All functions are called from the goroutine
 // of Run, one at a time.
 type Host struct {
-	// Call makes requests and says whether one of them matched. A request that fails is
+	// Call makes requests and reports whether one of them matched. A request that fails is
 	// no error but false; an error ends the flow and comes back from Run.
 	Call func(ctx context.Context, call Call) (matched bool, err error)
-	// Values gives the template's values as they are now: nil, bool, int, int64, float64,
+	// Values returns the template's values as they are now: nil, bool, int, int64, float64,
 	// string, []byte, []string, []any or map[string]any. The map becomes the script's.
 	Values func() map[string]any
-	// Field gives a value that Values does not list, such as http_1_body, when a script
+	// Field returns a value that Values does not list, such as http_1_body, when a script
 	// asks for it by its name. It may be nil: then there are no others.
 	Field func(name string) (value any, ok bool)
-	// Set gives a value a name, for the requests that follow. Values are nil, bool, int64,
+	// Set returns a value a name, for the requests that follow. Values are nil, bool, int64,
 	// float64, string, []any and map[string]any.
 	Set func(name string, value any)
 	// Compute is how long a script may compute on the whole; the time inside calls does not
@@ -106,7 +106,7 @@ func Compile(source string, protocols []string) (*Program, error) {
 	return p, nil
 }
 
-// Native says whether the program is walked without a JavaScript machine.
+// Native reports whether the program is walked without a JavaScript machine.
 func (p *Program) Native() bool { return p.script == nil }
 
 // First is the call that every run of the program makes before all others. It is not ok

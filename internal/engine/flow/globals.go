@@ -168,7 +168,7 @@ func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
 	return nil
 }
 
-// flatten gives the values, those of lists one by one; null and undefined are left out.
+// flatten returns the values, those of lists one by one; null and undefined are left out.
 func flatten(arguments []goja.Value) []any {
 	var all []any
 	for _, a := range arguments {

@@ -14,7 +14,7 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// boundRegexps gives the backtracking regular expressions of JavaScript (look-ahead,
+// boundRegexps returns the backtracking regular expressions of JavaScript (look-ahead,
 // back-references) a limit: a machine cannot be interrupted while it matches. The library
 // has no other place for it.
 var boundRegexps = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = time.Second / 2 })

@@ -8,7 +8,7 @@ import (
 )
 
 // template is the object of that name: the host's values as they were at the last call,
-// what the script put there, and, by name only, the fields of answers. There are too many
+// what the script put there, and, by name only, the fields of responses. There are too many
 // of those to copy them after every call.
 type template struct {
 	run     *run
@@ -16,7 +16,7 @@ type template struct {
 	deleted map[string]bool
 }
 
-// Get gives a value by its name.
+// Get returns a value by its name.
 func (t *template) Get(name string) goja.Value {
 	if v, ok := t.values[name]; ok || t.deleted[name] || t.run.host.Field == nil {
 		return v
@@ -35,7 +35,7 @@ func (t *template) Set(name string, v goja.Value) bool {
 	return true
 }
 
-// Has says whether Get would give a value.
+// Has reports whether Get would give a value.
 func (t *template) Has(name string) bool { return t.Get(name) != nil }
 
 // Delete forgets a value until the next call.

@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Analyzer judges a mutation by more than one answer's text: time_delay by asking again
+// Analyzer judges a mutation by more than one response's text: time_delay by asking again
 // with other delays, xss_context by where in the page the payload stands, true_false by
 // asking again with a condition that does not hold.
 type Analyzer struct {
@@ -83,7 +83,7 @@ type Answer struct {
 	Took   time.Duration // from the request sent to the header received
 }
 
-// Analyze judges the answer to a mutation. confirmed is what matchers see as analyzer,
+// Analyze judges the response to a mutation. confirmed is what matchers see as analyzer,
 // details as analyzer_details. send sends one more request; an error of its own ends the
 // analysis and comes back.
 func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
@@ -112,7 +112,7 @@ func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
 	})
 }
 
-// delays asks for long and short sleeps in turn and gives up when an answer comes too
+// delays asks for long and short sleeps in turn and gives up when a response comes too
 // early, or the delays do not follow the sleeps.
 func (a *Analyzer) delays(ask func(seconds int) (time.Duration, error)) (confirmed bool, details string, err error) {
 	short := min(3, a.sleep-1)

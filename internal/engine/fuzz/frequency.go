@@ -22,7 +22,7 @@ type Frequency struct {
 // Where names a parameter: of a template, on a host with its port.
 type Where struct{ Template, Host, Position, Parameter string }
 
-// Spent says whether the parameter has been fuzzed in vain often enough.
+// Spent reports whether the parameter has been fuzzed in vain often enough.
 func (f *Frequency) Spent(w Where) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,7 +2,7 @@
 // template language): a base request comes in, the requests that the rules of a template
 // make of it go out, one by one.
 //
-// A request is never taken apart and put together again. Its parameters are places in its
+// A request is never split and put together again. Its parameters are places in its
 // bytes, and a mutation changes these places only: all else, order and odd spellings
 // included, stays as it was.
 package fuzz
@@ -61,13 +61,13 @@ func CompileRules(file string, rules []syntax.FuzzRule) (*Plan, error) {
 // Analyzer judges mutations beyond what matchers see; nil when the block has none.
 func (p *Plan) Analyzer() *Analyzer { return p.analyzer }
 
-// Fits says whether the block's pre-condition holds for a base request. input is what
+// Fits reports whether the block's pre-condition holds for a base request. input is what
 // Input gave for it; env is the environment of expressions.
 func (p *Plan) Fits(input dsl.Lookup, env *dsl.Env) bool {
 	return p.condition == nil || p.condition.Eval(&match.Response{Named: input, Ctx: env.Ctx, Host: env.Host}, nil).Matched
 }
 
-// Input gives what pre-conditions and payloads know of a base request: path, query,
+// Input returns what pre-conditions and payloads know of a base request: path, query,
 // method, body, header (its lines), cookie, user_agent and content_type; and the
 // variables of its URL under their names in lower case.
 func Input(base *web.Request) dsl.Lookup {
@@ -100,7 +100,7 @@ type Render func(text dsl.Text, value string) (string, error)
 type Source struct {
 	Base *web.Request // its Target is empty: it asks for its Address
 
-	// Payloads gives a Render for each combination of the block's payloads, anew for each
+	// Payloads returns a Render for each combination of the block's payloads, anew for each
 	// component that is fuzzed; one Render when the block has none.
 	Payloads iter.Seq[Render]
 
@@ -140,7 +140,7 @@ type setting struct {
 	payload string // rendered; tokens of an analyzer still open
 }
 
-// All gives the mutations of a base request: rule by rule, component by component,
+// All returns the mutations of a base request: rule by rule, component by component,
 // payload by payload, parameter by parameter. An error is one of Render, and the last
 // that comes.
 func (p *Plan) All(s Source) iter.Seq2[*Mutation, error] {

@@ -17,7 +17,7 @@ import (
 const rounds = 2
 
 // conditions judges a payload that adds a condition to a statement: with one that holds
-// ([INFERENCE], as it was sent first) the answer is that to the base request, with one
+// ([INFERENCE], as it was sent first) the response is that to the base request, with one
 // that does not (the same number set equal to 0) it is another. Each round has numbers of
 // its own, and the base request is asked for at both ends: a page that changes by itself
 // confirms nothing.

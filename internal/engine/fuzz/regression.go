@@ -19,7 +19,7 @@ func (r *regression) add(x, y float64) {
 	r.xy += dx * (y - r.meanY)
 }
 
-// fit gives the slope of the line and how well the points lie on it; 0 where the points
+// fit returns the slope of the line and how well the points lie on it; 0 where the points
 // do not say.
 func (r *regression) fit() (slope, correlation float64) {
 	if r.xx == 0 {
@@ -31,7 +31,7 @@ func (r *regression) fit() (slope, correlation float64) {
 	return r.xy / r.xx, correlation
 }
 
-// follows says whether y grows as x does, as far as the points say.
+// follows reports whether y grows as x does, as far as the points say.
 func (r *regression) follows(correlationError, slopeError float64) bool {
 	if r.n < 2 {
 		return true

@@ -64,7 +64,7 @@ func newRule(file string, s syntax.FuzzRule) (rule, error) {
 	return r, err
 }
 
-// concerns says whether the rule is for a component and some parameter of it.
+// concerns reports whether the rule is for a component and some parameter of it.
 func (r *rule) concerns(c *component) bool {
 	if !slices.Contains(r.parts, c.position) && !slices.Contains(r.parts, "request") {
 		return false
@@ -72,7 +72,7 @@ func (r *rule) concerns(c *component) bool {
 	return slices.ContainsFunc(c.places, func(p place) bool { return r.qualifies(p.name, p.value) })
 }
 
-// qualifies says whether the rule is for a parameter: it has no filters, or one of them
+// qualifies reports whether the rule is for a parameter: it has no filters, or one of them
 // hits. Values are seen as they were written, and without percent-encoding.
 func (r *rule) qualifies(name, value string) bool {
 	if len(r.keys)+len(r.keyRegexes)+len(r.textRegexes) == 0 {

@@ -36,7 +36,7 @@ var errNoRequest = errors.New("it is no request of HTTP/1.1")
 // common are headers that say nothing about a finding: the engine sends its own.
 var common = []string{"Host", "User-Agent", "Accept-Encoding", "Content-Length", "Connection"}
 
-// Read takes a request apart as it went over the wire to host, and makes its texts literal.
+// Read splits a request as it went over the wire to host, and makes its texts literal.
 func Read(wire, host string) (Request, error) {
 	head, body, _ := strings.Cut(wire, "\r\n\r\n")
 	lines := strings.Split(head, "\r\n")
@@ -88,7 +88,7 @@ func Literal(text string, keep func(name string) bool) string {
 	return b.String()
 }
 
-// Filled is the template with other texts in the place of some, in all that is sent and
+// Filled is the template with other texts instead of some, in all that is sent and
 // all that is compared.
 func (t Template) Filled(r *strings.Replacer) Template {
 	t = t.Clone()

@@ -73,7 +73,7 @@ func (v *view) tree() *document {
 	return d
 }
 
-// explodes says whether the tree of a page is much larger than the page: a formatting
+// explodes reports whether the tree of a page is much larger than the page: a formatting
 // element that is left open is opened anew in every block that follows.
 func explodes(data []byte) bool {
 	open, most, tags := 0, 0, 0
@@ -107,7 +107,7 @@ func compileQuery(source string) (query, error) {
 	return query{e}, err
 }
 
-// each gives the nodes that a query finds, until it is told to stop.
+// each returns the nodes that a query finds, until it is told to stop.
 func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool) {
 	// Functions that get what they do not expect panic in the library.
 	defer func() { _ = recover() }()
@@ -128,13 +128,13 @@ func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool)
 	}
 }
 
-// holds says whether a query finds anything.
+// holds reports whether a query finds anything.
 func (q *query) holds(r *Response, v *view) (yes bool) {
 	q.each(r, v, func(xpath.NodeNavigator) bool { yes = true; return false })
 	return yes
 }
 
-// texts gives the text of each node that a query finds, or one attribute of it, which is
+// texts returns the text of each node that a query finds, or one attribute of it, which is
 // empty where the node has none such.
 func (q *query) texts(r *Response, v *view, attribute string, add func(string) bool) {
 	q.each(r, v, func(node xpath.NodeNavigator) bool {
@@ -172,7 +172,7 @@ func compileFilter(source string) (filter, error) {
 	})}, nil
 }
 
-// run gives the outputs of a filter as text, up to its first error.
+// run returns the outputs of a filter as text, up to its first error.
 func (f *filter) run(r *Response, v *view, add func(string) bool) {
 	value, ok := v.decode()
 	code := f.code()

@@ -162,7 +162,7 @@ type valueSet struct {
 	seen map[string]bool // once the list is long
 }
 
-// add puts a text in, and says whether there is room for more.
+// add puts a text in, and reports whether there is room for more.
 func (s *valueSet) add(text string) bool {
 	if s.has(text) {
 		return true

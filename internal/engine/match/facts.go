@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Requires says whether nothing can be found without a part for which is holds: with
+// Requires reports whether nothing can be found without a part for which is holds: with
 // and, when one matcher reads such a part; else when all that could report do.
 // Expressions may do without.
 func (o *Operators) Requires(is func(part string) bool) bool {
@@ -25,7 +25,7 @@ func (o *rules) requires(is func(part string) bool) bool {
 	return !slices.ContainsFunc(o.matchers, func(m matcher) bool { return !reads(m) })
 }
 
-// ReadsPage says whether the verdict depends on the status or the body: on the page
+// ReadsPage reports whether the verdict depends on the status or the body: on the page
 // that was asked for, rather than on headers that a server sends with every page.
 func (o *Operators) ReadsPage() bool {
 	if o.sealed != nil {
@@ -49,7 +49,7 @@ func namesPage(exprs []expr) bool {
 	return slices.ContainsFunc(exprs, func(e expr) bool { return slices.ContainsFunc(e.Names(), ofPage) })
 }
 
-// ofPage says whether a part, of this response or an earlier one, is of the page.
+// ofPage reports whether a part, of this response or an earlier one, is of the page.
 func ofPage(name string) bool {
 	if at := strings.LastIndexByte(name, '_'); at > 0 && strings.Trim(name[at+1:], "0123456789") == "" {
 		name = name[:at]
@@ -61,7 +61,7 @@ func ofPage(name string) bool {
 	return false
 }
 
-// NeedsHistory says whether a part or an expression names an earlier request of the
+// NeedsHistory reports whether a part or an expression names an earlier request of the
 // block by its number, as in body_2: then the facts of all its answers must be kept, each
 // under its name with the number (2.8).
 func (o *Operators) NeedsHistory() bool {
@@ -71,7 +71,7 @@ func (o *Operators) NeedsHistory() bool {
 	return o.rules().history
 }
 
-// UsesOAST says whether operators wait for an interaction with the out-of-band server
+// UsesOAST reports whether operators wait for an interaction with the out-of-band server
 // (3.11).
 func (o *Operators) UsesOAST() bool {
 	if o.sealed != nil {
@@ -96,7 +96,7 @@ func mentions(s Spec) (history, oast bool) {
 	return history, oast
 }
 
-// numbered says whether an underscore is followed by a digit somewhere.
+// numbered reports whether an underscore is followed by a digit somewhere.
 func numbered(text string) bool {
 	for i := 1; i < len(text); i++ {
 		if text[i-1] == '_' && text[i]-'0' < 10 {

@@ -38,9 +38,9 @@ const (
 // work: sets are made when they are worth it.
 func NewGroup(operators []*Operators) *Group { return &Group{operators: operators} }
 
-// Eval judges one response by all operators, in order. each is told of the outcomes that
-// say anything: operators that neither hold nor have extracted anything are passed over.
-// vars gives the variables of the operators with an index, when they ask; nil for none.
+// Eval evaluates one response by all operators, in order, and calls each with the outcomes of
+// those that match or have extracted something.
+// vars returns the variables of the operators with an index, when they ask; nil for none.
 func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, out Outcome)) {
 	var own dsl.Lookup
 	current := -1 // the operators that own is for

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Seal says what must be known of operators that are compiled only when an answer needs
+// Seal says what must be known of operators that are compiled only when a response needs
 // them.
 func (o *Operators) Seal() *syntax.Sealed {
 	c := o.rules()
@@ -38,7 +38,7 @@ func Later(file string, s *syntax.Sealed) *Operators {
 	})}
 }
 
-// refuse says whether a response is a no because of its status alone.
+// refuse reports whether a response is a no because of its status alone.
 func (o *Operators) refuse(r *Response) bool {
 	return len(o.statuses) > 0 && !slices.Contains(o.statuses, r.Status)
 }

@@ -83,7 +83,7 @@ func (m *matcher) price() int {
 	case viewBody, viewRequest:
 		c += 2
 	case viewAll, viewResponse:
-		c += 4 // a copy of the whole response, when nobody asked before
+		c += 4 // a copy of the whole response, unless it was made before
 	}
 	if len(m.words) > 0 && m.words[0].literal.Fold {
 		c++
@@ -170,7 +170,7 @@ func (c *compiler) word(part partRef, text, encoding string, fold bool) word {
 	return w
 }
 
-// constant is a word without placeholders, which nobody else looks for.
+// constant is a word without placeholders, which is not shared.
 func constant(text string, fold bool) word {
 	if !fold {
 		return word{literal: textsearch.Literal{Text: text}, site: noSite}
@@ -216,16 +216,16 @@ func (c *compiler) expr(source string) (expr, error) {
 }
 
 // match answers for one response. A part that the response does not have is a no, even
-// for a negative matcher: there is nothing to be judged. Expressions have no part.
+// for a negative matcher: there is nothing to be evaluated. Expressions have no part.
 func (m *matcher) match(r *Response) bool {
 	if m.kind == kindDSL {
 		return m.holds(r) != m.negative
 	}
 	v, ok := r.part(m.part)
-	return ok && m.judge(r, v) != m.negative
+	return ok && m.evaluate(r, v) != m.negative
 }
 
-func (m *matcher) judge(r *Response, v *view) bool {
+func (m *matcher) evaluate(r *Response, v *view) bool {
 	switch m.kind {
 	case kindStatus:
 		return slices.Contains(m.numbers, r.Status)
@@ -240,7 +240,7 @@ func (m *matcher) judge(r *Response, v *view) bool {
 	}
 }
 
-// every asks items until the answer is known: with and until the first no, else until
+// every asks items until the result is known: with and until the first no, else until
 // the first yes. No items are a no.
 func every[T any](items []T, and bool, test func(*T) bool) bool {
 	for i := range items {
@@ -302,7 +302,7 @@ func (p *pattern) match(r *Response, v *view) bool {
 	return sure || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes())
 }
 
-// holds evaluates the expressions. What gives no truth value is passed over, so that
+// holds evaluates the expressions. What gives no truth value is skipped, so that
 // with and the last one must give one; an error is a no (4.3).
 func (m *matcher) holds(r *Response) bool {
 	for i := range m.exprs {

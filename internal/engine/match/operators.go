@@ -13,17 +13,17 @@ import (
 type Operators struct {
 	rules    func() *rules  // compiles them first, when they are Later's
 	sealed   *syntax.Sealed // nil when they are not Later's
-	statuses []int          // when there are some: an answer with any other is a no
+	statuses []int          // when there are some: a response with any other is a no
 }
 
 // rules are operators, compiled.
 type rules struct {
-	matchers   []matcher // cheapest first
-	extractors []extractor
-	sites      []spot
-	condition  condition
-	judges     bool // matchers were written, even if all are excluded
-	silent     bool // every matcher is internal: a match is no finding
+	matchers    []matcher // cheapest first
+	extractors  []extractor
+	sites       []spot
+	condition   condition
+	hasMatchers bool // matchers were written, even if all are excluded
+	silent      bool // every matcher is internal: a match is no finding
 
 	history, oast bool
 }
@@ -62,7 +62,7 @@ type compiler struct {
 	sites []spot
 }
 
-// Compile makes operators of what was written. file is for messages. Errors are
+// Compile makes operators of what was written. file is for error messages. Errors are
 // *errs.Error as of package syntax.
 func Compile(file string, s Spec) (*Operators, error) {
 	c, err := compileRules(file, s)
@@ -73,7 +73,7 @@ func Compile(file string, s Spec) (*Operators, error) {
 }
 
 func compileRules(file string, s Spec) (*rules, error) {
-	o := &rules{judges: len(s.Matchers) > 0, silent: len(s.Matchers) > 0}
+	o := &rules{hasMatchers: len(s.Matchers) > 0, silent: len(s.Matchers) > 0}
 	switch s.Condition {
 	case "and":
 		o.condition = conditionAnd
@@ -119,7 +119,7 @@ func compileRules(file string, s Spec) (*rules, error) {
 // site is the number of a spot in the operators' list.
 type site int32
 
-// noSite is where no group can know the answer.
+// noSite is where no group can know the result.
 const noSite site = -1
 
 func (s site) plus(i int) site {
@@ -135,7 +135,7 @@ type spot struct {
 	literal textsearch.Literal
 }
 
-// site gives literals that are looked for in a part their numbers.
+// site returns literals that are looked for in a part their numbers.
 func (c *compiler) site(part partRef, literals ...textsearch.Literal) site {
 	if len(literals) == 0 || part.index == viewNamed {
 		return noSite
@@ -149,8 +149,8 @@ func (c *compiler) site(part partRef, literals ...textsearch.Literal) site {
 
 // Finding is one thing to report about a response.
 type Finding struct {
-	Matcher   string // the name of the matcher that said yes, when it is told apart
-	Extractor string // the name of the extractor whose values these are, when told apart
+	Matcher   string // the name of the matcher that matched, when findings are listed by matcher
+	Extractor string // the name of the extractor whose values these are, when listed by extractor
 	Extracted []string
 }
 
@@ -160,13 +160,13 @@ type Values struct {
 	Values []string // each once, in the order of the response; at least one
 }
 
-// Outcome is what operators say of one response.
+// Outcome is the result of operators for one response.
 type Outcome struct {
 	Matched bool // there are matchers and they hold
 	Silent  bool // they are all internal, too: nothing is to be reported
 
-	// FlowMatched is what a flow takes for a match: the matchers hold; or there are none and something was
-	// extracted, or there was nothing to be extracted.
+	// FlowMatched is what a flow takes for a match: the matchers match; or there are none, and
+	// something was extracted or there was nothing to extract.
 	FlowMatched bool
 
 	// Findings is what to report: with or, one for each named matcher that holds; else one
@@ -182,7 +182,7 @@ type Outcome struct {
 	Internal []Values
 }
 
-// Eval judges one response; vars are the variables that words, parts and expressions
+// Eval evaluates one response; vars are the variables that words, parts and expressions
 // may name besides what the response and the extractors give.
 func (o *Operators) Eval(r *Response, vars dsl.Lookup) Outcome {
 	if o.refuse(r) {
@@ -197,8 +197,8 @@ func (o *Operators) Eval(r *Response, vars dsl.Lookup) Outcome {
 func (o *rules) eval(r *Response) Outcome {
 	var names []string
 	out := Outcome{Internal: o.internal(r)}
-	out.Matched, names = o.judge(r)
-	if o.judges && (o.silent || !out.Matched) {
+	out.Matched, names = o.evaluate(r)
+	if o.hasMatchers && (o.silent || !out.Matched) {
 		out.FlowMatched, out.Silent = out.Matched, out.Matched
 		return out
 	}
@@ -274,9 +274,9 @@ func (o *rules) visible(r *Response) (all []string, named []Finding) {
 	return together.list, named
 }
 
-// judge asks the matchers, cheapest first. With and it stops at the first no; with or
+// evaluate runs the matchers, cheapest first. With and it stops at the first no; with or
 // it stops at the first yes, but for matchers that have a name to report.
-func (o *rules) judge(r *Response) (matched bool, names []string) {
+func (o *rules) evaluate(r *Response) (matched bool, names []string) {
 	if o.condition == conditionAnd {
 		return every(o.matchers, true, func(m *matcher) bool { return m.match(r) }), nil
 	}

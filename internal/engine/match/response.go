@@ -1,5 +1,5 @@
-// Package match judges responses: matchers say yes or no, extractors take values out
-// (sections 4 and 5 of the template language).
+// Package match evaluates responses: matchers decide whether they match, extractors take values
+// out of them (sections 4 and 5 of the template language).
 //
 // It knows parts of a response by name and no protocol. [Operators] are the matchers and
 // extractors of one block; they are compiled once and shared by all goroutines. A
@@ -17,24 +17,24 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
-// Response is one answer as matchers and extractors see it.
+// Response is one response as matchers and extractors see it.
 type Response struct {
 	Status int    // 0 when the protocol has none
 	Body   []byte // decoded; not changed by matching
 
-	// Head gives the status line, header lines and the empty line. It is called at most
+	// Head returns the status line, header lines and the empty line. It is called at most
 	// once. A response without it has no parts but those of Named.
 	Head func() []byte
 	Raw  func() []byte // the request that was sent, for the part "request"; called at most once; may be nil
 
-	// Named gives every other part by name: a header ("content_type"), a cookie, a fact of
+	// Named returns every other part by name: a header ("content_type"), a cookie, a fact of
 	// the exchange, the history of the block ("body_1"), the variables of the request.
 	Named dsl.Lookup
 
-	// Ctx bounds the judging: what has not been looked for when it ends is not found; nil is
+	// Ctx bounds the evaluation: what has not been looked for when it ends is not found; nil is
 	// context.Background.
 	Ctx context.Context
-	// Host gives expressions the world, as in dsl.Env.
+	// Host is for functions of expressions, as in dsl.Env.
 	Host *functions.Host
 
 	views  [numViews]*view  // each made when it is asked for

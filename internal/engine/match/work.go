@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
 
-// work is what belongs to the operators that judge a response at the moment. It is kept
+// work is the state of the operators that are evaluated on a response at the moment. It is kept
 // in the response so that thousands of operators share its memory.
 type work struct {
 	operators *rules

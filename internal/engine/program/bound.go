@@ -80,8 +80,8 @@ func (b *Bound) Values(in Input) map[string]any {
 	return all
 }
 
-// Carries says whether something that a placeholder names may get its value from an
-// earlier answer: by extraction, by a flow, as a field of the answer itself, or by way of
+// Carries reports whether something that a placeholder names may get its value from an
+// earlier response: by extraction, by a flow, as a field of the response itself, or by way of
 // one of the template's variables.
 func (b *Bound) Carries(placeholder string) bool {
 	if b.Flow != nil && !b.Flow.Native() {
@@ -128,7 +128,7 @@ func (b *Bound) addLists(lists map[string][]string) {
 	}
 }
 
-// asks says whether a request of a block names a variable.
+// asks reports whether a request of a block names a variable.
 func (b *Block) asks(name string) bool {
 	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.names, name) })
 }
@@ -179,8 +179,8 @@ func (e *Entry) bind(fixed dsl.Lookup) {
 	}
 }
 
-// plain says whether all requests of the program are known as soon as the target is,
-// and whether none of them waits for the answer to another.
+// plain reports whether all requests of the program are known as soon as the target is,
+// and whether none of them waits for the response to another.
 func (b *Bound) plain() bool {
 	if b.Flow != nil || b.SelfContained || b.linked || b.Wrong != "" {
 		return false
@@ -204,7 +204,7 @@ func (b *Bound) plain() bool {
 	return entries == 1 || !shapes
 }
 
-// Static says whether the request of an entry depends on the target alone: it has a
+// Static reports whether the request of an entry depends on the target alone: it has a
 // Key then.
 func (b *Bound) Static(block, entry int) bool {
 	from := &b.Blocks[block]
@@ -221,7 +221,7 @@ func (b *Bound) Static(block, entry int) bool {
 	return true
 }
 
-// settled says whether a name has its meaning from the target alone: it is one of the
+// settled reports whether a name has its meaning from the target alone: it is one of the
 // URL's, or the first n of the template's variables give it one.
 func (b *Bound) settled(name string, n int) bool {
 	if b.carries[name] {
@@ -311,7 +311,7 @@ func (f Follow) Reach() int {
 	return reach
 }
 
-// Covers says whether f follows every redirect that less follows.
+// Covers reports whether f follows every redirect that less follows.
 func (f Follow) Covers(less Follow) bool {
 	return less.Mode == web.NoRedirects || f.Max >= less.Max && (f.Mode == less.Mode || f.Mode == web.AllRedirects) && (!f.SameScheme || less.SameScheme)
 }
@@ -329,7 +329,7 @@ func (f Follow) Within(chain []*web.Exchange) int {
 	return n
 }
 
-// sameHost says whether two addresses have one host and port, or differ only in that
+// sameHost reports whether two addresses have one host and port, or differ only in that
 // one is http and the other https, each at its own default port.
 func sameHost(a, b rawurl.URL) bool {
 	standard := func(x rawurl.URL) bool {

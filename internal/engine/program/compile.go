@@ -140,7 +140,7 @@ func (c *compiler) operators(s *syntax.HTTP) (*match.Operators, error) {
 	return match.Compile(c.template.Path, spec)
 }
 
-// blockID is what earlier answers are called by: "login_body", "http_1_body".
+// blockID is what earlier responses are called by: "login_body", "http_1_body".
 func (c *compiler) blockID(s *syntax.HTTP, index int) string {
 	if s.ID == "" && len(c.template.HTTP) > 1 {
 		return "http_" + strconv.Itoa(index+1)
@@ -180,7 +180,7 @@ func (c *compiler) payloads(s *syntax.HTTP, b *Block) error {
 	return nil
 }
 
-// mentions says whether a name occurs in what a block sends or judges by; payloads that
+// mentions reports whether a name occurs in what a block sends or judges by; payloads that
 // nothing names do not multiply requests.
 func mentions(s *syntax.HTTP, name string) bool {
 	in := func(texts ...string) bool {
@@ -241,7 +241,7 @@ func crlf(s string) string {
 	return strings.ReplaceAll(s, "\n", "\r\n")
 }
 
-// trims says whether a path text begins with a placeholder and its own slash.
+// trims reports whether a path text begins with a placeholder and its own slash.
 func trims(path string) bool {
 	rest, ok := strings.CutPrefix(path, "{{")
 	if !ok {
@@ -275,7 +275,7 @@ func (e *Entry) texts() []dsl.Text {
 	return all
 }
 
-// linked says whether a block names what an earlier block was answered: one of its
+// linked reports whether a block names what an earlier block was answered: one of its
 // fields, or a value that was taken out of it.
 func (c *compiler) linked() bool {
 	for i := range c.template.HTTP {

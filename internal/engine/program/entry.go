@@ -18,8 +18,8 @@ type Input struct {
 	Ctx     context.Context
 	Target  rawurl.URL      // where the scan looks; not asked for by self-contained programs
 	Tuple   int             // of payloads, from 0
-	Carried dsl.Lookup      // what earlier answers gave; nil for nothing
-	Host    *functions.Host // the world for functions that need it
+	Carried dsl.Lookup      // what earlier responses gave; nil for nothing
+	Host    *functions.Host // for functions of expressions; may be nil
 }
 
 // Request is a request that is ready to be sent.
@@ -103,7 +103,7 @@ func (m *maker) render(t dsl.Text) (string, error) {
 	return s, err
 }
 
-// passes says whether a text is sent although rendering it gave an error: placeholders
+// passes reports whether a text is sent although rendering it gave an error: placeholders
 // are left in it, and the block does not check its variables.
 func (b *Block) passes(err error) bool {
 	open := (*dsl.Unresolved)(nil)

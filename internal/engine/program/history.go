@@ -36,7 +36,7 @@ func (h *History) Extract(all []match.Values) {
 	}
 }
 
-// Set gives a name a value.
+// Set returns a name a value.
 func (h *History) Set(name string, value any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

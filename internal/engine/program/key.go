@@ -104,7 +104,7 @@ func (k *keyWriter) meanings(names []string, n int) {
 	}
 }
 
-// plainHeader says whether a header of a raw GET asks for nothing that a path request
+// plainHeader reports whether a header of a raw GET asks for nothing that a path request
 // does not ask for, too.
 func plainHeader(h web.Header) bool {
 	switch h.Name {
@@ -122,7 +122,7 @@ func plainHeader(h web.Header) bool {
 	return false
 }
 
-// plainGet gives the request target of a raw request that is the same as a path
+// plainGet returns the request target of a raw request that is the same as a path
 // request on a target without a path.
 func (e *Entry) plainGet() (target string, ok bool) {
 	if !e.isRaw || e.sending.unsafe || len(e.headers) > 0 {

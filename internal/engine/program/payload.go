@@ -53,7 +53,7 @@ func product(a, b int) int {
 	return a * b
 }
 
-// tuple gives the value of each set in tuple i, in the order of the sets.
+// tuple returns the value of each set in tuple i, in the order of the sets.
 func (p *payloads) tuple(i int) []string {
 	out := make([]string, len(p.sets))
 	for k, s := range p.sets {
@@ -66,7 +66,7 @@ func (p *payloads) tuple(i int) []string {
 	return out
 }
 
-// render gives tuple i with the placeholders of its values filled in from what else is
+// render returns tuple i with the placeholders of its values filled in from what else is
 // known; err is that of dsl.Text.Render, unless it passes.
 func (p *payloads) render(i int, env *dsl.Env, passes func(err error) bool) (Payload, error) {
 	if len(p.sets) == 0 {
@@ -94,10 +94,10 @@ type PayloadError struct{ Err error }
 // Error is the reason.
 func (e *PayloadError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error of rendering.
+// Unwrap returns the error of rendering.
 func (e *PayloadError) Unwrap() error { return e.Err }
 
-// NamesDomain says whether a placeholder asks for a part of the target's domain, which
+// NamesDomain reports whether a placeholder asks for a part of the target's domain, which
 // targets without one do not have (template language 1.5).
 func NamesDomain(placeholder string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(placeholder, notInName), func(name string) bool {
@@ -121,12 +121,12 @@ func (p Payload) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// has says whether there is a set of this name.
+// has reports whether there is a set of this name.
 func (p *payloads) has(name string) bool {
 	return slices.ContainsFunc(p.sets, func(s payloadSet) bool { return s.name == name })
 }
 
-// with is p with a set added, or put in the place of the one that has its name.
+// with is p with a set added, or put instead of the one that has its name.
 func (p payloads) with(name string, values []string) payloads {
 	p.sets = slices.Clone(p.sets)
 	if i := slices.IndexFunc(p.sets, func(s payloadSet) bool { return s.name == name }); i >= 0 {

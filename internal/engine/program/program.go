@@ -35,7 +35,7 @@ type Program struct {
 	blocks    []Block
 	constants map[string]string
 	variables []variable
-	carries   map[string]bool // names that an answer may give a value to
+	carries   map[string]bool // names that a response may give a value to
 	linked    bool            // blocks read what earlier blocks were answered
 }
 
@@ -50,7 +50,7 @@ type Block struct {
 	IterateAll       bool // an entry runs once for every value that was extracted, not for the first
 	Numbered         bool // operators read what earlier entries were answered ("body_1")
 	NeedsTLS         bool // nothing can be found on plain http
-	GlobalMatchers   bool // operators are meant for the answers to all other templates
+	GlobalMatchers   bool // operators are meant for the responses to all other templates
 	Race             int  // the first entry is sent so many times at once; 0 for not
 	Together         bool // all entries are sent at once
 	Pipeline         *Pipeline
@@ -108,10 +108,10 @@ type header struct {
 // Tuples is the number of payload tuples; 1 for a block without payloads.
 func (b *Block) Tuples() int { return b.payloads.count() }
 
-// HasPayloads says whether the requests of a block differ by payload.
+// HasPayloads reports whether the requests of a block differ by payload.
 func (b *Block) HasPayloads() bool { return len(b.payloads.sets) > 0 }
 
-// Stops says whether a match of one entry means that those after it are not made.
+// Stops reports whether a match of one entry means that those after it are not made.
 func (b *Block) Stops() bool { return b.StopAtFirstMatch && len(b.Entries) > 1 }
 
 // Requests is the number of requests that a block makes on a target, redirects and what
@@ -132,7 +132,7 @@ func (b *Block) Requests() int {
 	return once + product(len(b.Entries)-once, b.Tuples())
 }
 
-// PathSpecific says whether the verdict depends on the path: some request asks for a
+// PathSpecific reports whether the verdict depends on the path: some request asks for a
 // path other than the root, and its operators read the status or the body. What holds
 // for a whole host (a missing header, a cookie, TLS) is not path specific.
 func (p *Program) PathSpecific() bool {
@@ -157,7 +157,7 @@ func (p *Program) Requests() int {
 	return n
 }
 
-// NeedsTLS says whether the program has nothing to say about a plain http target.
+// NeedsTLS reports whether the program has nothing to say about a plain http target.
 func (p *Program) NeedsTLS() bool {
 	for i := range p.blocks {
 		if !p.blocks[i].NeedsTLS {
@@ -169,7 +169,7 @@ func (p *Program) NeedsTLS() bool {
 
 var baseForm = regexp.MustCompile(`^(?:\{\{\s*(?:BaseURL|RootURL)\s*\}\}|https?://[^/?#]*)`)
 
-// asksRoot says whether an entry asks for the target itself.
+// asksRoot reports whether an entry asks for the target itself.
 func (e *Entry) asksRoot() bool {
 	text := e.path.String()
 	if e.isRaw {

@@ -14,7 +14,7 @@ import (
 // maxTimeout is the longest time that a @timeout line can ask for.
 const maxTimeout = 5 * time.Minute
 
-// message is a raw request, taken apart (template language 2.3).
+// message is a raw request, split (template language 2.3).
 type message struct {
 	method  string
 	target  string // as written; "" when the request line has none
@@ -37,7 +37,7 @@ type notes struct {
 // errRequestLine says what a raw request needs that is not sent byte by byte.
 var errRequestLine = errors.New("a raw request begins with METHOD PATH VERSION")
 
-// readMessage takes a rendered raw request apart. Lines end with \r\n or \n. With loose
+// readMessage splits a rendered raw request. Lines end with \r\n or \n. With loose
 // the request line may be anything: the text will be sent as it is.
 func readMessage(text string, loose bool) (message, error) {
 	var m message

@@ -70,7 +70,7 @@ func unfreeze(all []variable) []variable {
 	return all
 }
 
-// render gives a variable its value; one that cannot be rendered keeps its raw text.
+// render returns a variable its value; one that cannot be rendered keeps its raw text.
 func (v *variable) render(env *dsl.Env) any {
 	if v.list != nil {
 		return v.list
@@ -85,11 +85,11 @@ func (v *variable) render(env *dsl.Env) any {
 	return text
 }
 
-// Scope says what names mean while one request is made and judged. From the strongest:
+// Scope says what names mean while one request is made and evaluated. From the strongest:
 // payload values, the template's constants, the variables of the scan, those of the
-// target's URL, what earlier answers gave, and the template's own variables (template
+// target's URL, what earlier responses gave, and the template's own variables (template
 // language 1.4). For a self-contained request constants come before payload values, and
-// earlier answers before the scan (2.4). It belongs to one goroutine.
+// earlier responses before the scan (2.4). It belongs to one goroutine.
 type Scope struct {
 	bound   *Bound
 	target  rawurl.URL // without a host while it is not known
@@ -101,7 +101,7 @@ type Scope struct {
 	own []any // values of the template's variables, as far as they were asked for
 }
 
-// Lookup gives the meaning of a name.
+// Lookup returns the meaning of a name.
 func (s *Scope) Lookup(name string) (any, bool) {
 	if s.bound.SelfContained {
 		if v, ok := s.bound.constants[name]; ok {
@@ -138,7 +138,7 @@ func (s *Scope) beneath(name string, n int) (any, bool) {
 	return s.variable(name, n)
 }
 
-// variable gives the last of the template's first n variables that has this name.
+// variable returns the last of the template's first n variables that has this name.
 func (s *Scope) variable(name string, n int) (any, bool) {
 	for i := n - 1; i >= 0; i-- {
 		v := &s.bound.variables[i]

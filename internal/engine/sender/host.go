@@ -70,7 +70,7 @@ func (s *Sender) Acquire(hostPort string) *Host {
 	return h
 }
 
-// Release gives back what Acquire returned.
+// Release returns back what Acquire returned.
 func (s *Sender) Release(hostPort string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (h *Host) leave() {
 	h.grant()
 }
 
-// grant gives free slots to those who wait. The caller holds mu.
+// grant returns free slots to those who wait. The caller holds mu.
 func (h *Host) grant() {
 	for h.busy < h.limit && len(h.waiting) > 0 {
 		h.busy++
@@ -225,7 +225,7 @@ func (h *Host) missed(reset bool) (first bool) {
 	return true
 }
 
-// doubted says whether the host is in doubt, or was given up.
+// doubted reports whether the host is in doubt, or was given up.
 func (h *Host) doubted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -262,7 +262,7 @@ func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Bef
 	h.doubt = nil
 }
 
-// Recovered says whether the host was in doubt and is there again.
+// Recovered reports whether the host was in doubt and is there again.
 func (h *Host) Recovered() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

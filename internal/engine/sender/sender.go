@@ -35,7 +35,7 @@ type Config struct {
 	PerHost     int             // requests in flight at one host and port
 	Patience    []time.Duration // pauses before each check of a host that stopped answering
 
-	// Allow says whether a URL may be requested; nil allows all.
+	// Allow reports whether a URL may be requested; nil allows all.
 	Allow func(u *url.URL) bool
 }
 
@@ -176,19 +176,19 @@ func (s *Sender) attempt(ctx context.Context, h *Host, req web.Request, before B
 	return s.client.Do(ctx, req)
 }
 
-// Unanswered says whether an error means that a host did not respond at all.
+// Unanswered reports whether an error means that a host did not respond at all.
 func Unanswered(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && sent.Kind != web.KindRequest && !errs.Is(err, errs.Forbidden)
 }
 
-// isReset says whether an error means that a host broke a connection off.
+// isReset reports whether an error means that a host broke a connection off.
 func isReset(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && (sent.Kind == web.KindReset || sent.Kind == web.KindClosed)
 }
 
-// retryAfter says whether a response means that there are too many requests, and how long the
+// retryAfter reports whether a response means that there are too many requests, and how long the
 // host wants to be left alone; 0 when it does not say.
 func retryAfter(x *web.Exchange) (time.Duration, bool) {
 	if x.Status != http.StatusTooManyRequests && x.Status != http.StatusServiceUnavailable {

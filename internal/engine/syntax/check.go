@@ -35,7 +35,7 @@ func (t *Template) check(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// order notes which protocols there are, and which of them nobody runs.
+// order notes which protocols there are, and which of them are not supported.
 func (t *Template) order(r *reader, n *yaml.Node) error {
 	keys, err := r.keys(n)
 	if err != nil {
@@ -212,7 +212,7 @@ func (p *PayloadSets) checkPart(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// mentions says whether a text occurs in the values of a mapping besides its payloads.
+// mentions reports whether a text occurs in the values of a mapping besides its payloads.
 func (r *reader) mentions(n *yaml.Node, text string) (bool, error) {
 	n, err := r.open(n)
 	if err != nil || n.Kind == yaml.ScalarNode {
@@ -239,7 +239,7 @@ func (r *reader) mentions(n *yaml.Node, text string) (bool, error) {
 // number is how variables of an earlier request end, such as body_2.
 var number = regexp.MustCompile(`_[0-9]`)
 
-// numbered says whether an operator asks for what a certain request of the block gave.
+// numbered reports whether an operator asks for what a certain request of the block gave.
 func (o *Operators) numbered() bool {
 	some := func(part string, exprs []string) bool {
 		return number.MatchString(part) || slices.ContainsFunc(exprs, number.MatchString)

@@ -45,12 +45,12 @@ type HTTP struct {
 	PreCondition         []Matcher  `key:"pre-condition"`
 	PreConditionOperator string     `key:"pre-condition-operator" of:"and or"` // "" means or
 	Operators
-	Sealed *Sealed // in the place of Operators, when they are read only if they are needed; nil when they are there
+	Sealed *Sealed // instead of Operators, when they are read only if they are needed; nil when they are there
 }
 
 // Sealed are operators that are right and were not read yet.
 type Sealed struct {
-	Statuses                          []int            // when there are some, an answer with another one is a no
+	Statuses                          []int            // when there are some, a response with another one is a no
 	ReadsPage, NeedsHistory, UsesOAST bool             // as of package match
 	Internal                          []string         // the names of internal extractors
 	Payloads                          []string         // the payload sets that they name

@@ -15,16 +15,16 @@ import (
 
 // Options say how templates are read. The zero value is strict.
 type Options struct {
-	// Lenient passes over unknown keys, lets the last of doubled keys count, and follows
+	// Lenient skips unknown keys, lets the last of doubled keys count, and follows
 	// "# !include:" lines.
 	Lenient bool
-	// Include gives the text of a file that an include line names. Nil follows none.
+	// Include returns the text of a file that an include line names. Nil follows none.
 	Include func(name string) ([]byte, error)
-	// Fresh gives the value of a {{randstr}} marker. Nil gives 27 random letters and digits.
+	// Fresh returns the value of a {{randstr}} marker. Nil gives 27 random letters and digits.
 	Fresh func() string
 }
 
-// Parse reads one template strictly. path is for messages and events; when it ends in
+// Parse reads one template strictly. path is for error messages and events; when it ends in
 // .json, the text is JSON, else YAML. The error is an *errs.Error of kind Invalid and
 // code CodeInvalid that names file, line and key.
 func Parse(path string, data []byte) (*Template, error) { return Options{}.Parse(path, data) }

@@ -35,7 +35,7 @@ func signature(data []byte) Signature {
 
 var randomMark = regexp.MustCompile(`\{\{(?:(?i:randstr)|randstr_[a-z0-9_]*)\}\}`)
 
-// randomize puts one random value in the place of each random marker, the same for equal
+// randomize puts one random value instead of each random marker, the same for equal
 // markers, and gives them as constants.
 func (o Options) randomize(data []byte) ([]byte, []Variable) {
 	if !bytes.Contains(data, []byte("randstr")) {
@@ -58,7 +58,7 @@ func (o Options) randomize(data []byte) ([]byte, []Variable) {
 	return data, made
 }
 
-// Random gives 27 random letters and digits, the value of a {{randstr}} marker.
+// Random returns 27 random letters and digits, the value of a {{randstr}} marker.
 func Random() string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	var out [27]byte
@@ -77,7 +77,7 @@ var includeLine = regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*!include:(.*)$`)
 
 const maxIncludes = 32 // how deep files may include files
 
-// include puts files in the place of the lines that name them, each of their lines as
+// include puts files instead of the lines that name them, each of their lines as
 // far to the right as the include line was.
 func (o Options) include(path string, data []byte) ([]byte, error) {
 	if !o.Lenient || o.Include == nil || !includeLine.Match(data) {

@@ -36,7 +36,7 @@ type TCP struct {
 	Operators
 }
 
-// Input is one thing to say, and what to hear after it.
+// Input is one message to send, and what to read after it.
 type Input struct {
 	Line int
 

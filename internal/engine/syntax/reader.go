@@ -18,7 +18,7 @@ const (
 	maxDepth = 64
 )
 
-// The codes of this room's errors.
+// The codes of the errors of this package.
 const (
 	CodeInvalid     = "template_invalid"     // not a template: the form is broken
 	CodeUnsupported = "template_unsupported" // a template that asks for what no engine runs yet
@@ -54,7 +54,7 @@ func Unsupported(file string, line int, key string) *errs.Error {
 // reader walks the nodes of one document.
 type reader struct {
 	file    string
-	lenient bool // unknown keys are passed over, of doubled keys the last counts
+	lenient bool // unknown keys are skipped, of doubled keys the last counts
 	visited int
 	path    []place // where the walk is
 }
@@ -110,7 +110,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// unknown judges a key that a mapping does not have.
+// unknown handles a key that a mapping does not have.
 func (r *reader) unknown(key *yaml.Node, s *shape) error {
 	if r.lenient {
 		return nil
@@ -136,7 +136,7 @@ func (r *reader) open(n *yaml.Node) (*yaml.Node, error) {
 	return n, nil
 }
 
-// down takes a step; up takes it back. After an error nobody goes on.
+// down takes a step; up takes it back. After an error reading stops.
 func (r *reader) down(n *yaml.Node, p place) error {
 	if len(r.path) == maxDepth {
 		return r.fault(n, "nested too deep")
@@ -172,7 +172,7 @@ func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) e
 	return nil
 }
 
-// keys gives the keys and values of a mapping, each key once: those of merged mappings
+// keys returns the keys and values of a mapping, each key once: those of merged mappings
 // (<<) come last and only where the mapping does not have them itself.
 func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
 	plain, seen := true, newKeySet(len(n.Content)/2)
@@ -323,7 +323,7 @@ func distance(a, b string) int {
 	return rows[1][len(b)]
 }
 
-// isNull says whether a node is the absence of a value.
+// isNull reports whether a node is the absence of a value.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
 // inList says how a text is spelled in a closed list, compared in any case and without

@@ -1,10 +1,9 @@
 // Package syntax reads templates: YAML or JSON bytes in, a *Template that says what was
 // written out, or an error that names file, line, column and key.
 //
-// It judges the form only, in the whole language. What a build can run is decided one
-// room further, in program: parts of the language that no engine runs yet are listed in
-// Template.Later, so that compiling can refuse them by name; keys that are not in the
-// language at all are refused here.
+// It checks the form only, in the whole language. Package program decides what can be run: parts of
+// the language that the engine does not run yet are listed in Template.Later, so that compiling can
+// refuse them by name; keys that are not in the language at all are refused here.
 //
 // The structs of this package are the language: a field's key tag is the word that is
 // written in a template (with a comma, its old spelling too), an of tag is the closed
@@ -19,7 +18,7 @@ import (
 
 // Template is one template as written. It is not changed after Parse.
 type Template struct {
-	Path      string    // where it came from, for messages and events
+	Path      string    // where it came from, for error messages and events
 	Digest    string    // sha256 of the bytes it was read from, lower-case hex
 	Signature Signature // the digest line at its end
 
@@ -86,7 +85,7 @@ type Operators struct {
 	Extractors        []Extractor `key:"extractors"`
 }
 
-// Mentions says whether a name occurs in what operators look for or at.
+// Mentions reports whether a name occurs in what operators look for or at.
 func (o *Operators) Mentions(name string) bool {
 	in := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, name) })
@@ -169,7 +168,7 @@ type Levels struct {
 	High   []string `key:"high"`
 }
 
-// Up gives the payloads of a level, "low", "medium" or "high", and of those below it.
+// Up returns the payloads of a level, "low", "medium" or "high", and of those below it.
 func (l *Levels) Up(level string) []string {
 	switch level {
 	case "medium":

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// text gives any scalar as the text that was written; null is "".
+// text returns any scalar as the text that was written; null is "".
 func (r *reader) text(n *yaml.Node) (string, error) {
 	n, err := r.open(n)
 	switch {

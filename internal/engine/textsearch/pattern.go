@@ -41,7 +41,7 @@ func (p *Pattern) Groups() int { return p.groups }
 // there are none such. They say nothing about texts that are [Pattern.Doubtful].
 func (p *Pattern) Needs() []Literal { return p.needs }
 
-// Whole says whether a text that has one of the needed literals matches for that alone.
+// Whole reports whether a text that has one of the needed literals matches for that alone.
 func (p *Pattern) Whole() bool { return p.whole }
 
 // Literal is the one literal that the expression stands for, when it does.
@@ -58,7 +58,7 @@ func (p *Pattern) Regexp() *regexp.Regexp {
 	return p.re
 }
 
-// MatchText says whether a text has a match.
+// MatchText reports whether a text has a match.
 func (p *Pattern) MatchText(t *Text) bool {
 	return p.Possible(t) && (p.whole && !p.Doubtful(t) || p.Regexp().Match(t.data))
 }
@@ -68,11 +68,11 @@ func (p *Pattern) Possible(t *Text) bool {
 	return len(p.needs) == 0 || p.Doubtful(t) || slices.ContainsFunc(p.needs, t.Contains)
 }
 
-// Doubtful says whether the needed literals say nothing about a text: they are to be
+// Doubtful reports whether the needed literals say nothing about a text: they are to be
 // found in any case, and the text is odd.
 func (p *Pattern) Doubtful(t *Text) bool { return p.folds() && t.Odd() }
 
-// Match says whether bytes have a match. For several questions about the same bytes,
+// Match reports whether bytes have a match. For several questions about the same bytes,
 // MatchText is better.
 func (p *Pattern) Match(data []byte) bool {
 	if len(p.needs) == 0 || p.folds() && odd(data) {
@@ -89,5 +89,5 @@ func (p *Pattern) Match(data []byte) bool {
 // MatchString is Match for a string.
 func (p *Pattern) MatchString(s string) bool { return p.Match(view(s)) }
 
-// folds says whether what is needed is needed in any case: all literals are alike in it.
+// folds reports whether what is needed is needed in any case: all literals are alike in it.
 func (p *Pattern) folds() bool { return len(p.needs) > 0 && p.needs[0].Fold }

@@ -213,7 +213,7 @@ func (a analysis) rarity(n need) int {
 	return least - 4*len(n.texts)
 }
 
-// letters says whether any text has an ASCII letter.
+// letters reports whether any text has an ASCII letter.
 func letters(texts []string) bool {
 	for _, text := range texts {
 		if strings.ContainsFunc(text, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }) {

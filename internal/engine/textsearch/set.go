@@ -6,7 +6,7 @@ import (
 )
 
 // Set looks for many literals in one pass. It costs about a microsecond a literal to
-// make, so that it pays for one answer, and is safe for any number of goroutines.
+// make, so that it pays for one response, and is safe for any number of goroutines.
 //
 // Each literal is represented by one window of four of its bytes, the one that is
 // rarest among the literals and in pages. A pass takes each window of the text, in lower
@@ -158,7 +158,7 @@ func (s *Set) Find(t *Text, hits *Bits) {
 	}
 }
 
-// passes says whether a window can be a literal's.
+// passes reports whether a window can be a literal's.
 func passes(filter []uint64, narrow uint, w uint32) bool {
 	at := hash(w) >> (narrow & 63)
 	return filter[at>>6]>>(at&63)&1 != 0
@@ -200,5 +200,5 @@ func (b *Bits) Reset(n int) {
 // Set puts a number in, for which there is room.
 func (b *Bits) Set(i int) { b.words[i>>6] |= 1 << (i & 63) }
 
-// Has says whether a number, for which there is room, is in.
+// Has reports whether a number, for which there is room, is in.
 func (b *Bits) Has(i int) bool { return b.words[i>>6]>>(i&63)&1 != 0 }

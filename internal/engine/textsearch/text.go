@@ -1,5 +1,5 @@
-// Package needle finds literal texts in large ones, and keeps regular expressions from
-// being run where they cannot match.
+// Package textsearch finds literal texts in large ones, and keeps regular expressions from being run
+// where they cannot match.
 //
 // Three things are searched for: one [Literal] in a [Text], which remembers its
 // lower-case form; thousands of literals at once, with a [Set]; and a regular expression
@@ -21,14 +21,14 @@ type Literal struct {
 	Fold bool
 }
 
-// Fold makes a literal of a text that is looked for in any case, and says whether the
+// Fold makes a literal of a text that is looked for in any case, and reports whether the
 // letters are all ASCII: only then does finding it mean what folding by Unicode's rules
 // means, in texts that are not [Text.Odd].
 func Fold(text string) (Literal, bool) {
 	return Literal{Text: strings.ToLower(text), Fold: true}, isASCII(text)
 }
 
-// Text is a text to search in, with what was worked out about it so far. It belongs to
+// Text is a text to search in, with cached lower-case form and properties. It belongs to
 // one goroutine.
 type Text struct {
 	data  []byte
@@ -51,7 +51,7 @@ func (t *Text) Lower() []byte {
 	return t.lower
 }
 
-// Odd says whether the text holds one of the three characters outside ASCII that some
+// Odd reports whether the text holds one of the three characters outside ASCII that some
 // folding takes into it: ſ (long s), K (the sign of the kelvin) and İ (dotted I).
 func (t *Text) Odd() bool {
 	if !t.known {
@@ -60,7 +60,7 @@ func (t *Text) Odd() bool {
 	return t.odd
 }
 
-// Contains says whether a literal occurs.
+// Contains reports whether a literal occurs.
 func (t *Text) Contains(l Literal) bool {
 	if l.Fold {
 		return contains(t.Lower(), l.Text)
@@ -106,7 +106,7 @@ func lowerByte(c byte) byte {
 	return c
 }
 
-// containsFold says whether data contains a text in any case, without making a copy of
+// containsFold reports whether data contains a text in any case, without making a copy of
 // data: it jumps from one occurrence of the text's rarest byte to the next.
 func containsFold(data []byte, text string) bool {
 	if text == "" {
@@ -165,7 +165,7 @@ func equalFold(data []byte, text string) bool {
 	return true
 }
 
-// weights tell how common a byte is in web pages, the commonest having the highest.
+// weights are how common a byte is in web pages, the commonest having the highest.
 func weights() *[256]uint8 {
 	// In order of frequency in markup, styles, scripts and prose.
 	const common = " etaionsrlcdpmuh\"=/<>-fgbv.y:;w0,\n1k2'x()jT_SAC3E5P4968RqDIzIMNLOBF7{}HU\tGVW&#WYJKX?|!+%@[]*\\Q$Z"

@@ -198,7 +198,7 @@ func (r *run) programs(ctx context.Context, s *step, values map[string]any) ([]O
 	return r.host.Run(ctx, s.programs, values, len(s.branches) > 0)
 }
 
-// holds says whether a response has the names that the branch waits for.
+// holds reports whether a response has the names that the branch waits for.
 func (b *branch) holds(found Outcome) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(found.Names, func(n string) bool { return strings.EqualFold(n, name) })

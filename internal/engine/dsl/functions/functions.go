@@ -28,14 +28,10 @@ type Function struct {
 	Refused   string // why an expression that calls it is not compiled
 }
 
-// Env is what functions may use besides their arguments. It belongs to one goroutine at a time.
-// Keep one for all evaluations that concern the same response: it caches long texts in lower case.
+// Env is what functions may use besides their arguments.
 type Env struct {
 	Ctx  context.Context // bounds functions that wait; nil is context.Background
 	Host *Host           // nil: functions that need the network fail
-
-	lowered [4]struct{ text, lower string }
-	next    int // entry of lowered to overwrite next
 }
 
 func (e *Env) context() context.Context {
@@ -43,25 +39,6 @@ func (e *Env) context() context.Context {
 		return context.Background()
 	}
 	return e.Ctx
-}
-
-// longText is the length from which lower-case forms are cached.
-const longText = 256
-
-// lower is a text in lower case. Templates ask for that of the same body again and again.
-func (e *Env) lower(s string) string {
-	if len(s) < longText {
-		return strings.ToLower(s)
-	}
-	for i := range e.lowered {
-		if e.lowered[i].text == s {
-			return e.lowered[i].lower
-		}
-	}
-	l := strings.ToLower(s)
-	e.lowered[e.next].text, e.lowered[e.next].lower = s, l
-	e.next = (e.next + 1) % len(e.lowered)
-	return l
 }
 
 // MaxResult bounds what one function, or one rendered text, may give, in bytes.
@@ -115,7 +92,7 @@ var shortNames = sync.OnceValue(func() (short []string) {
 	return short
 })
 
-// Mentioned says whether the name of a function occurs anywhere in a text.
+// Mentioned reports whether the name of a function occurs anywhere in a text.
 func Mentioned(s string) bool {
 	for _, name := range shortNames() {
 		if strings.Contains(s, name) {

@@ -10,8 +10,8 @@ import (
 	wappalyzer "github.com/projectdiscovery/wappalyzergo"
 )
 
-// Host is the world as functions may touch it. One Host serves a whole scan, from any
-// number of goroutines; it is not copied after first use.
+// Host is how functions reach the network, the clock and random numbers. One Host serves a whole
+// scan, from any number of goroutines; it is not copied after first use.
 type Host struct {
 	// Dial connects, within what the scan may reach. nil: functions that connect fail.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

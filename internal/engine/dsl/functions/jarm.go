@@ -12,8 +12,8 @@ import (
 
 const (
 	jarmTimeout = 10 * time.Second // of one probe
-	jarmBytes   = 1484             // of an answer that are looked at
-	jarmNothing = "|||"            // what a probe without an answer gives
+	jarmBytes   = 1484             // of a response that are looked at
+	jarmNothing = "|||"            // what a probe without a response gives
 )
 
 // jarmOf is the JARM fingerprint of a TLS server, from its answers to ten hellos; 62
@@ -41,7 +41,7 @@ func jarmOf(env *Env, args []any) (any, error) {
 	return jarm.RawHashToFuzzyHash(strings.Join(answers, ",")), nil
 }
 
-// probe sends one hello and reads the answer.
+// probe sends one hello and reads the response.
 func (h *Host) probe(ctx context.Context, address string, probe jarm.JarmProbeOptions) string {
 	ctx, cancel := context.WithTimeout(ctx, jarmTimeout)
 	defer cancel()

@@ -74,7 +74,7 @@ func expiring(payload []byte, now, until time.Time) []byte {
 	return append(payload[:len(payload)-1:len(payload)-1], times...)
 }
 
-// jwtSigner gives the name for the header and what makes the signature.
+// jwtSigner returns the name for the header and what makes the signature.
 func jwtSigner(written string) (name string, sign func(key, token string) ([]byte, error), err error) {
 	name = strings.ToUpper(written)
 	unsigned := func(string, string) ([]byte, error) { return nil, nil }

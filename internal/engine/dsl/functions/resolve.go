@@ -86,7 +86,7 @@ func reverseName(host string) string {
 	return b.String() + "ip6.arpa"
 }
 
-// ask sends a question, by UDP first, and by TCP when the answer did not fit.
+// ask sends a question, by UDP first, and by TCP when the response did not fit.
 func (h *Host) ask(ctx context.Context, question []byte, id uint16) (m dnsmessage.Message, err error) {
 	network := "udp"
 	for range dnsTries + 1 {
@@ -140,7 +140,7 @@ func readMessage(conn net.Conn, network string, buffer []byte) (int, error) {
 	return io.ReadFull(conn, buffer[:binary.BigEndian.Uint16(buffer)])
 }
 
-// closeWith closes a connection when ctx ends, or when the answer is called.
+// closeWith closes a connection when ctx ends, or when the function it returns is called.
 func closeWith(ctx context.Context, conn net.Conn) func() {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	return func() {

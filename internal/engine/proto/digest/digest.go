@@ -50,7 +50,7 @@ func (c *Credentials) Authorization(origin, method, uri string) string {
 }
 
 // Learn remembers the first usable challenge among the WWW-Authenticate headers of a response,
-// and says whether to send the request again with an answer. When the request carried an answer
+// and reports whether to send the request again with a response. When the request carried a response
 // already, it is only sent again if the server called that answer stale.
 func (c *Credentials) Learn(origin string, headers []string, answered bool) bool {
 	params, ok := digestChallenge(headers)

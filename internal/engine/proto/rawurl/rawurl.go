@@ -27,7 +27,7 @@ type URL struct {
 	Query  string // without the question mark
 }
 
-// Parse takes an absolute http or https URL apart. A fragment is dropped; names
+// Parse splits an absolute http or https URL. A fragment is dropped; names
 // outside ASCII become the form that name servers know.
 func Parse(s string) (URL, error) {
 	scheme, rest, ok := strings.Cut(s, "://")
@@ -74,7 +74,7 @@ func parseHost(s string) (string, bool) {
 	return strings.ToLower(s), true
 }
 
-// splitHost takes host[:port] apart; brackets around the host are left out.
+// splitHost splits host[:port]; brackets around the host are left out.
 func splitHost(s string) (host, port string) {
 	if strings.HasPrefix(s, "[") {
 		host, port, _ = strings.Cut(s[1:], "]")
@@ -111,7 +111,7 @@ func (a URL) Port() string {
 // HostPort is what is dialled: host and port, always both.
 func (a URL) HostPort() string { return net.JoinHostPort(a.Hostname(), a.Port()) }
 
-// Parsed is the form of net/url, for judging where a redirect leads.
+// Parsed is the form of net/url, to decide where a redirect leads.
 func (a URL) Parsed() *url.URL {
 	p, err := url.PathUnescape(a.Path)
 	if err != nil {
@@ -215,7 +215,7 @@ func (a URL) Variables(trim bool) map[string]string {
 	return vars
 }
 
-// IsVariable says whether a name is one that some address gives a value.
+// IsVariable reports whether a name is one that some address gives a value.
 func IsVariable(name string) bool { return slices.Contains(variables, name) }
 
 // Variable is one of the names that templates know a target by (template language

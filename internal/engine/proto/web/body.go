@@ -13,7 +13,7 @@ import (
 // maxDrain is how much of a body that is not wanted is read, to keep its connection.
 const maxDrain = 32 << 10
 
-// receive reads the answer to what was sent. again is true when the connection can
+// receive reads the response to what was sent. again is true when the connection can
 // carry another exchange; an error means that no head came.
 func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool, err error) {
 	if err := c.receiveHead(cn, x); err != nil {
@@ -52,7 +52,7 @@ func (c *Client) receiveHead(cn *conn, x *Exchange) *Error {
 	return &Error{Kind: KindMalformed, Err: errors.New("interim answers without end")}
 }
 
-// refuse is the answer that a reset in place of one stands for (template language 2.4).
+// refuse is the response that a reset in place of one stands for (template language 2.4).
 func (x *Exchange) refuse() (err error) {
 	x.framing, err = x.parseHead([]byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
 	x.Duration = time.Since(x.At)
@@ -71,16 +71,16 @@ func (c *Client) receiveBody(ctx context.Context, cn *conn, x *Exchange) (whole 
 		cn.start += int(f.length)
 		whole = true
 	} else {
-		room := &room{client: c, ctx: ctx, conn: cn, x: x, need: limit}
+		mem := &bodyMemory{client: c, ctx: ctx, conn: cn, x: x, need: limit}
 		if f.encoding != "" {
-			room.need = 2 * limit // as it comes, and decoded
+			mem.need = 2 * limit // as it comes, and decoded
 		}
 		src := &bodyReader{conn: cn, left: f.length, chunked: f.chunked}
 		if x.Request.ReadAll {
 			src.quiet, src.end = c.cfg.Timeout/2, x.At.Add(c.whole(&x.Request))
 		}
 		var err error
-		x.Body, err = c.collect(src, f.length, limit, room)
+		x.Body, err = c.collect(src, f.length, limit, mem)
 		x.Truncated = err != nil
 		whole = err == nil || errors.Is(err, errTooLong) && src.drain()
 	}
@@ -95,7 +95,7 @@ var (
 	errBadChunk = errors.New("malformed chunk")
 )
 
-// bodyReader reads the body of one answer as its framing says. It ends with io.EOF when
+// bodyReader reads the body of one response as its framing says. It ends with io.EOF when
 // the body does, and with another error when it breaks off.
 type bodyReader struct {
 	*conn
@@ -201,7 +201,7 @@ func (b *bodyReader) line() (string, error) {
 	}
 }
 
-// drain reads the rest of a body that is cut, if it is small. It says whether the body
+// drain reads the rest of a body that is cut, if it is small. It reports whether the body
 // is over.
 func (b *bodyReader) drain() bool {
 	var bin [4 << 10]byte

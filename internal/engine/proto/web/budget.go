@@ -27,15 +27,15 @@ func newBudget(total int64) *budget {
 	return &budget{total: total, left: semaphore.NewWeighted(total)}
 }
 
-// release gives back what was granted, once.
+// release returns back what was granted, once.
 func (b *budget) release(granted *atomic.Int64) {
 	if n := granted.Swap(0); n > 0 {
 		b.left.Release(n)
 	}
 }
 
-// room is where the body of one exchange finds memory.
-type room struct {
+// bodyMemory is the share of the memory budget that the body of one exchange takes.
+type bodyMemory struct {
 	client *Client
 	ctx    context.Context
 	conn   *conn // to be given more time after a wait; nil when all is read
@@ -43,23 +43,23 @@ type room struct {
 	need   int64 // the most that the body can take
 }
 
-// enough makes sure of the memory for the whole body, once, so that no body waits for
+// acquire reserves the memory for the whole body, once, so that no body waits for
 // memory while it holds some. It waits for others to release theirs.
-func (r *room) enough() error {
-	if r.x.granted != nil {
+func (m *bodyMemory) acquire() error {
+	if m.x.granted != nil {
 		return nil
 	}
-	b := r.client.budget
-	n := min(r.need, b.total)
+	b := m.client.budget
+	n := min(m.need, b.total)
 	if !b.left.TryAcquire(n) {
-		wait := r.client.whole(&r.x.Request)
-		ctx, cancel := context.WithTimeout(r.ctx, wait)
+		wait := m.client.whole(&m.x.Request)
+		ctx, cancel := context.WithTimeout(m.ctx, wait)
 		defer cancel()
 		if err := b.left.Acquire(ctx, n); err != nil {
 			return err
 		}
-		if r.conn != nil {
-			if err := r.conn.until(time.Now().Add(wait)); err != nil { // waiting was not the server's fault
+		if m.conn != nil {
+			if err := m.conn.until(time.Now().Add(wait)); err != nil { // waiting was not the server's fault
 				b.left.Release(n)
 				return err
 			}
@@ -67,12 +67,12 @@ func (r *room) enough() error {
 	}
 	granted := new(atomic.Int64)
 	granted.Store(n)
-	r.x.granted = granted
-	runtime.AddCleanup(r.x, b.release, granted)
+	m.x.granted = granted
+	runtime.AddCleanup(m.x, b.release, granted)
 	return nil
 }
 
-// settle gives back what a body that is read does not need.
+// settle returns back what a body that is read does not need.
 func (x *Exchange) settle() {
 	if x.granted == nil {
 		return
@@ -88,7 +88,7 @@ func (x *Exchange) settle() {
 // bytes. size is how much is announced, -1 when nothing is; a server's word about a
 // length sets little memory aside. The error says why it is not all; what was read
 // until then is given with it.
-func (c *Client) collect(src io.Reader, size, limit int64, room *room) ([]byte, error) {
+func (c *Client) collect(src io.Reader, size, limit int64, mem *bodyMemory) ([]byte, error) {
 	if size >= 0 && size <= min(freeBody, limit) {
 		data := make([]byte, size)
 		n, err := io.ReadFull(src, data)
@@ -118,7 +118,7 @@ func (c *Client) collect(src io.Reader, size, limit int64, room *room) ([]byte, 
 		case err != nil:
 			return bytes.Clone(b.Bytes()), err
 		case b.Len() > freeBody:
-			if err := room.enough(); err != nil {
+			if err := mem.acquire(); err != nil {
 				return bytes.Clone(b.Bytes()), err
 			}
 		}

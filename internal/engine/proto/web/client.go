@@ -1,9 +1,9 @@
-// Package web sends HTTP/1.1 requests and reads the answers, on connections of its own.
+// Package web sends HTTP/1.1 requests and reads the responses, on connections of its own.
 //
 // Requests leave byte for byte as they were built, and broken servers are read as far
 // as they make sense. It trusts no server: header, body, decompression, memory and time
 // have bounds, and what is over them is cut, not stored. It dials only through the
-// function it was given, whatever a redirect says.
+// function it was given, wherever a redirect leads.
 //
 // An exchange is read by the goroutine that asks for it; no other is started. The end
 // of a context interrupts it at once.
@@ -25,7 +25,7 @@ type Config struct {
 	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	Timeout   time.Duration // for each of dial and TLS handshake; an exchange gets three of it from its first byte to its last, one when it is raw and its head has no end
 	MaxBody   int64         // bytes kept of a body, before and after decompression
-	MaxHead   int           // bytes of an answer's status line and header; a longer one is an error
+	MaxHead   int           // bytes of a response's status line and header; a longer one is an error
 	PerHost   int           // idle connections kept for a host, scheme and SNI
 	MaxIdle   int           // idle connections kept in all; the oldest is closed first
 	UserAgent string
@@ -117,7 +117,7 @@ type counters struct {
 	requests, connections, handshakes, resumed, stale, out, in, open atomic.Int64
 }
 
-// Stats gives the counts.
+// Stats returns the counts.
 func (c *Client) Stats() Stats {
 	s := &c.stats
 	return Stats{

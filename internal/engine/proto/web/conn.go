@@ -17,7 +17,7 @@ import (
 const (
 	bufferSize   = 8 << 10  // of a connection's reading buffer, to begin with
 	bigWrite     = 64 << 10 // what a socket may not take at once, so that answers must be read meanwhile
-	maxInterim   = 32       // interim answers (1xx) before the real one
+	maxInterim   = 32       // interim responses (1xx) before the real one
 	maxDuplicate = 8        // further status lines directly after the first
 	maxLine      = 4 << 10  // of a chunk size or of a trailer
 	maxTrailers  = 64 << 10
@@ -131,7 +131,7 @@ func (c *conn) release() {
 }
 
 // stale looks, without waiting, whether an idle connection was closed by the server or
-// got bytes that nobody asked for. It says false when it cannot tell.
+// got bytes that were not requested. It says false when it cannot tell.
 func (c *conn) stale() bool {
 	sc, ok := c.socket.(syscall.Conn)
 	if !ok {
@@ -165,7 +165,7 @@ func (c *conn) send(out []byte) {
 	}(c.sending)
 }
 
-// sent says whether all of the request was written. What went wrong with writing shows
+// sent reports whether all of the request was written. What went wrong with writing shows
 // again in reading, where the server may have said why.
 func (c *conn) sent() bool {
 	if c.sending != nil {
@@ -252,7 +252,7 @@ func (c *conn) head(limit int) ([]byte, error) {
 			head := c.unread()[:line]
 			c.start += line
 			return head, nil
-		case empty: // left over from the answer before
+		case empty: // left over from the response before
 			if skipped += line; skipped > maxLine {
 				return nil, errHeadTooLong
 			}

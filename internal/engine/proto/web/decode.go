@@ -28,7 +28,7 @@ func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 	x.unzipped = x.framing.encoding == "gzip" && c.asksGzip(&x.Request)
 	if x.framing.encoding != "" {
 		if r, done := c.decoder(x.framing.encoding, x.Body); r != nil {
-			data, err := c.collect(r, -1, limit, &room{client: c, ctx: ctx, x: x, need: limit})
+			data, err := c.collect(r, -1, limit, &bodyMemory{client: c, ctx: ctx, x: x, need: limit})
 			if len(data) > 0 || err == nil {
 				x.Body, x.Truncated = data, x.Truncated || err != nil
 			}
@@ -42,7 +42,7 @@ func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 	}
 }
 
-// asksGzip says whether the client itself, not the request, asks for gzip.
+// asksGzip reports whether the client itself, not the request, asks for gzip.
 func (c *Client) asksGzip(r *Request) bool {
 	if r.NoDefaults || r.Raw != nil || r.Method == http.MethodHead {
 		return false

@@ -11,7 +11,7 @@ import (
 // longIdle is after how much time a kept connection is looked at before it is used.
 const longIdle = time.Second
 
-// connect gives a connection for a request: a kept one, if wanted and there, or a new one.
+// connect returns a connection for a request: a kept one, if wanted and there, or a new one.
 func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, error) {
 	o := req.origin()
 	for kept {

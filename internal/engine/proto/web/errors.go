@@ -17,29 +17,29 @@ const (
 	KindRequest   Kind = iota // the request cannot be put on the wire; nothing was sent
 	KindDial                  // no connection; nothing was sent
 	KindTLS                   // the TLS handshake failed; nothing was sent
-	KindTimeout               // the answer's head did not come in time
+	KindTimeout               // the response's head did not come in time
 	KindReset                 // the connection was reset
-	KindClosed                // the connection ended before the answer's head did
+	KindClosed                // the connection ended before the response's head did
 	KindMalformed             // what came is no HTTP, or its head is beyond the bounds
 )
 
-// Error is why a request had no answer. Errors of Config.Dial are inside it; what ends
+// Error is why a request had no response. Errors of Config.Dial are inside it; what ends
 // with its context is the context's own error instead.
 type Error struct {
 	Kind Kind
 	Err  error
 
-	silent bool // not one byte of an answer came
+	silent bool // not one byte of a response came
 	second bool // what came is HTTP/2
 }
 
 // Error is the reason as text.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error below.
+// Unwrap returns the error below.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout says whether time ran out, as net.Error wants it.
+// Timeout reports whether time ran out, as net.Error wants it.
 func (e *Error) Timeout() bool {
 	var t net.Error
 	return e.Kind == KindTimeout || errors.As(e.Err, &t) && t.Timeout()
@@ -48,7 +48,7 @@ func (e *Error) Timeout() bool {
 // Temporary is what net.Error still asks for; it is the same as Timeout.
 func (e *Error) Temporary() bool { return e.Timeout() }
 
-// RetrySafe says whether a request may be sent again after an error without doing twice
+// RetrySafe reports whether a request may be sent again after an error without doing twice
 // what it does: nothing of it reached the server, or its method asks without changing
 // anything. It is false for errors that would only come again, and for raw bytes: what a
 // server makes of those is not known.
@@ -60,7 +60,7 @@ func (r *Request) RetrySafe(err error) bool {
 	return e.Kind == KindDial || e.Kind == KindTLS || r.Raw == nil && idempotent(r.Method)
 }
 
-// idempotent says whether a method asks without changing anything; "" is GET.
+// idempotent reports whether a method asks without changing anything; "" is GET.
 func idempotent(method string) bool {
 	switch method {
 	case "", "GET", "HEAD", "OPTIONS", "TRACE":
@@ -69,7 +69,7 @@ func idempotent(method string) bool {
 	return false
 }
 
-// failure gives an error of reading or writing its kind.
+// failure returns an error of reading or writing its kind.
 func failure(err error) *Error {
 	e := &Error{Kind: KindReset, Err: err}
 	switch {
@@ -84,7 +84,7 @@ func failure(err error) *Error {
 	return e
 }
 
-// Reason says in few words why a request had no answer, without addresses and ports
+// Reason says in few words why a request had no response, without addresses and ports
 // that would make each reason different.
 func Reason(err error) string {
 	var dns *net.DNSError

@@ -52,7 +52,7 @@ func (x *Exchange) Release() {
 	}
 }
 
-// Named are the parts of an answer that have a name (template language 2.8): fields of
+// Named are the parts of a response that have a name (template language 2.8): fields of
 // the exchange (status_code and content_length are int, duration float64 seconds, all
 // others string), facts of TLS (tls_…), headers in lower case with underscores, and
 // cookies.
@@ -120,7 +120,7 @@ func (x *Exchange) headerPart(part string) (value string, ok bool) {
 	return value, ok
 }
 
-// isPart says whether a header name is, in lower case and with underscores, a part's.
+// isPart reports whether a header name is, in lower case and with underscores, a part's.
 func isPart(header, part string) bool {
 	for i := range len(header) {
 		c := header[i]
@@ -137,7 +137,7 @@ func isPart(header, part string) bool {
 	return true
 }
 
-// cookie is the value of a cookie that the answer sets, by its name in lower case.
+// cookie is the value of a cookie that the response sets, by its name in lower case.
 func (x *Exchange) cookie(name string) (string, bool) {
 	x.once.cookies.Do(func() {
 		for _, c := range x.setCookies() {
@@ -151,7 +151,7 @@ func (x *Exchange) cookie(name string) (string, bool) {
 	return value, ok
 }
 
-// setCookies are the cookies that the answer sets.
+// setCookies are the cookies that the response sets.
 func (x *Exchange) setCookies() []*http.Cookie {
 	if !x.framing.cookies {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxFields is how many header lines of an answer are looked at; those beyond it are
+// maxFields is how many header lines of a response are looked at; those beyond it are
 // kept as text only.
 const maxFields = 200_000
 
@@ -18,8 +18,8 @@ type framing struct {
 	length   int64 // as declared; -1 when not, or not understood
 	chunked  bool
 	close    bool // by the rules of its HTTP version
-	said     bool // a Connection line says so
-	keep     bool // a Connection line says the opposite
+	closes   bool // a Connection line contains close
+	keep     bool // a Connection line contains keep-alive
 	single   bool // no other answer must be read from the connection
 	encoding string
 	kind     string // the content type
@@ -48,9 +48,9 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 	x.lines = after
 	f := framing{length: -1}
 	for name, value := range eachField(x.lines) {
-		f.heed(name, value)
+		f.note(name, value)
 	}
-	f.close = f.said || !f.keep && (x.Proto == "HTTP/1.0" || x.Proto == "HTTP/0.9")
+	f.close = f.closes || !f.keep && (x.Proto == "HTTP/1.0" || x.Proto == "HTTP/0.9")
 	if f.chunked {
 		f.single = f.single || f.length >= 0
 		f.length = -1
@@ -59,14 +59,14 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 	return f, nil
 }
 
-// heed takes note of a header line.
-func (f *framing) heed(name, value string) {
+// note evaluates a header line.
+func (f *framing) note(name, value string) {
 	is := func(other string) bool { return strings.EqualFold(name, other) }
 	switch len(name) { // cheaper than comparing each with all
 	case len("Connection"):
 		switch {
 		case is("Connection"):
-			f.said = f.said || hasToken(value, "close")
+			f.closes = f.closes || hasToken(value, "close")
 			f.keep = f.keep || hasToken(value, "keep-alive")
 		case is("Set-Cookie"):
 			f.cookies = true
@@ -90,7 +90,7 @@ func (f *framing) heed(name, value string) {
 	}
 }
 
-// statusLine takes a status line apart: any version, a number of up to six digits, and
+// statusLine splits a status line: any version, a number of up to six digits, and
 // a reason that may be missing.
 func (x *Exchange) statusLine(line string) bool {
 	proto, rest, _ := strings.Cut(line, " ")
@@ -107,7 +107,7 @@ func (x *Exchange) statusLine(line string) bool {
 	return true
 }
 
-// cutLine gives the first line without its end, and what comes after it.
+// cutLine returns the first line without its end, and what comes after it.
 func cutLine(s string) (line, after string) {
 	line, after, _ = strings.Cut(s, "\n")
 	return strings.TrimSuffix(line, "\r"), after
@@ -123,7 +123,7 @@ func afterLine(b []byte) []byte {
 	return nil
 }
 
-// eachField gives the header lines of a head in order; values without the blanks around
+// eachField returns the header lines of a head in order; values without the blanks around
 // them, folded ones joined by a blank. Lines that are no header lines are left out.
 func eachField(lines string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
@@ -161,7 +161,7 @@ func parseLength(s string) int64 {
 	return int64(n)
 }
 
-// hasToken says whether a list of words has one, in any case.
+// hasToken reports whether a list of words has one, in any case.
 func hasToken(list, word string) bool {
 	if len(list) == len(word) {
 		return strings.EqualFold(list, word)
@@ -174,12 +174,12 @@ func hasToken(list, word string) bool {
 	return false
 }
 
-// noBody says whether an answer has no body by its nature.
+// noBody reports whether a response has no body by its nature.
 func noBody(method string, status int) bool {
 	return method == "HEAD" || status/100 == 1 || status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-// Fields are the header lines of the answer in the order in which they came, with the
+// Fields are the header lines of the response in the order in which they came, with the
 // names in the case in which they came.
 func (x *Exchange) Fields() []Header {
 	x.once.fields.Do(func() {
@@ -257,14 +257,14 @@ func (x *Exchange) shownFields() []Header {
 	return shown
 }
 
-// hidden says whether templates never see a header line: net/http takes it away when it
+// hidden reports whether templates never see a header line: net/http takes it away when it
 // reads the body that it frames. name is canonical.
 func (x *Exchange) hidden(name string) bool {
 	switch name {
 	case "Transfer-Encoding", "Trailer":
 		return true
 	case "Connection":
-		return x.framing.said && x.Proto != "HTTP/1.0"
+		return x.framing.closes && x.Proto != "HTTP/1.0"
 	case "Content-Length", "Content-Encoding":
 		return x.unzipped
 	}

@@ -21,7 +21,7 @@ type Jar struct {
 
 // NewJar makes an empty jar.
 func NewJar() *Jar {
-	inner, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}) // fails never
+	inner, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}) // never fails
 	return &Jar{inner: inner}
 }
 
@@ -40,7 +40,7 @@ func (j *Jar) line(a rawurl.URL) string {
 	return b.String()
 }
 
-// Keep puts in what an answer sets.
+// Keep puts in what a response sets.
 func (j *Jar) Keep(x *Exchange) {
 	if j == nil {
 		return
@@ -51,7 +51,7 @@ func (j *Jar) Keep(x *Exchange) {
 	}
 }
 
-// withoutCookies takes the cookies that an answer sets out of the Cookie lines of its
+// withoutCookies takes the cookies that a response sets out of the Cookie lines of its
 // request: from now on the jar has them.
 func withoutCookies(list []Header, x *Exchange) []Header {
 	set := x.setCookies()

@@ -19,7 +19,7 @@ const (
 	HostRedirects              // while host and port stay those of the first request
 )
 
-// DefaultMaxRedirects is how many redirects are followed when nobody says.
+// DefaultMaxRedirects is how many redirects are followed by default.
 const DefaultMaxRedirects = 10
 
 // Policy says how far a chain of redirects is followed.
@@ -39,10 +39,10 @@ type Policy struct {
 	Before func(ctx context.Context) error
 }
 
-// Follow goes on from an answer as a policy says, and gives all answers in order, first
+// Follow goes on from a response as a policy says, and gives all responses in order, first
 // among them: the last is the one that was not, or could not be, followed. The same
-// first answer may be followed by many, each by its own policy. An error means that
-// some further request had no answer; what was answered before is given with it.
+// first response may be followed by many, each by its own policy. An error means that
+// some further request had no response; what was answered before is given with it.
 func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exchange, error) {
 	chain := []*Exchange{first}
 	if p.Mode == NoRedirects {
@@ -80,7 +80,7 @@ func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exch
 	return chain, nil
 }
 
-// next is the request that an answer asks for, and whether it is to be sent.
+// next is the request that a response asks for, and whether it is to be sent.
 func next(first, last *Exchange, p Policy) (Request, bool) {
 	keep := false
 	switch last.Status {
@@ -151,7 +151,7 @@ func indexName(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// sameHost says whether two addresses have one host and port, or differ only in that
+// sameHost reports whether two addresses have one host and port, or differ only in that
 // one is http and the other https, each at its own default port.
 func sameHost(a, b rawurl.URL) bool {
 	standard := func(x rawurl.URL) bool {

@@ -20,7 +20,7 @@ type Header struct{ Name, Value string }
 
 // Request is one request, ready to be sent. Only Address is needed. A Request is not
 // changed by sending it. Which redirects are followed is no matter of the request but of
-// a Policy, so that one first answer can serve askers who follow in different ways.
+// a Policy, so that one first response can serve askers who follow in different ways.
 type Request struct {
 	Address rawurl.URL // where to connect, and what the request is called by
 	Method  string     // as it is written; "" means GET
@@ -127,7 +127,7 @@ func (r *Request) authorization() string {
 	return r.Digest.Authorization(r.Address.Scheme+r.Address.HostPort(), r.method(), r.target())
 }
 
-// challenged says whether the request has to be sent again to answer a digest challenge.
+// challenged reports whether the request has to be sent again to answer a digest challenge.
 func (x *Exchange) challenged() bool {
 	r := &x.Request
 	if r.Digest == nil || x.Status != http.StatusUnauthorized || r.Raw != nil {
@@ -183,7 +183,7 @@ var (
 	acceptGzip     = Header{"Accept-Encoding", "gzip"}
 )
 
-// secret says whether a header is for one host only.
+// secret reports whether a header is for one host only.
 func secret(name string) bool {
 	return strings.EqualFold(name, "Authorization") || strings.EqualFold(name, "Cookie") ||
 		strings.EqualFold(name, "Cookie2") || strings.EqualFold(name, "Proxy-Authorization") || strings.EqualFold(name, "Www-Authenticate")
@@ -267,7 +267,7 @@ func (c *Client) appendMissing(lines []Header, r *Request, add extra, chunked bo
 	return lines
 }
 
-// wantsLength says whether servers expect a length even of an empty body.
+// wantsLength reports whether servers expect a length even of an empty body.
 func wantsLength(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
 // appendRequest appends the bytes of a request.

@@ -27,14 +27,14 @@ type second struct {
 // frameHeader is the length of what every HTTP/2 frame begins with.
 const frameHeader = 9
 
-// isFrame says whether bytes are what an HTTP/2 server says first: SETTINGS, or GOAWAY
+// isFrame reports whether bytes are what an HTTP/2 server says first: SETTINGS, or GOAWAY
 // to what it cannot understand, both for the connection as a whole (RFC 9113).
 func isFrame(b []byte) bool {
 	const goAway, settings = 7, 4
 	return len(b) >= frameHeader && (b[3] == settings || b[3] == goAway) && string(b[5:frameHeader]) == "\x00\x00\x00\x00"
 }
 
-// knows says whether a request's server has answered in HTTP/2 before.
+// knows reports whether a request's server has answered in HTTP/2 before.
 func (s *second) knows(req *Request) bool {
 	if !s.any.Load() {
 		return false
@@ -91,7 +91,7 @@ func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchan
 	if req.MaxBody > 0 {
 		limit = min(limit, req.MaxBody)
 	}
-	x.Body, err = c.collect(in.Body, -1, limit, &room{client: c, ctx: ctx, x: x, need: 2 * limit})
+	x.Body, err = c.collect(in.Body, -1, limit, &bodyMemory{client: c, ctx: ctx, x: x, need: 2 * limit})
 	x.Truncated = err != nil
 	c.decode(ctx, x, limit)
 	x.settle()
@@ -119,14 +119,14 @@ func (s *second) outgoing(ctx context.Context, req *Request, add extra) (*http.R
 	return out, nil
 }
 
-// secondHead writes the head of an answer as HTTP/1 would.
+// secondHead writes the head of a response as HTTP/1 would.
 func secondHead(in *http.Response) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/2.0 %s\r\n", in.Status)
 	if in.ContentLength >= 0 && in.Header.Get("Content-Length") == "" {
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", in.ContentLength)
 	}
-	_ = in.Header.Write(&b) // fails never: memory
+	_ = in.Header.Write(&b) // never fails: memory
 	b.WriteString("\r\n")
 	return b.Bytes()
 }

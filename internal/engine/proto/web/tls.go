@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// IsTLSPart says whether a part is a fact of TLS: our extension of the language. Such
+// IsTLSPart reports whether a part is a fact of TLS: our extension of the language. Such
 // parts do not exist on plain http, so that no matcher on them, negative or not, holds.
 func IsTLSPart(name string) bool { return strings.HasPrefix(name, "tls_") }
 
@@ -40,7 +40,7 @@ func (x *Exchange) tlsFact(name string) (string, bool) {
 	return "", false
 }
 
-// selfSigned says whether a certificate vouches for itself: same name on both sides,
+// selfSigned reports whether a certificate vouches for itself: same name on both sides,
 // and its own key made the signature.
 func selfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawSubject, c.RawIssuer) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil

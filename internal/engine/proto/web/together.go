@@ -9,12 +9,12 @@ import (
 
 // Result is what came of one of several requests.
 type Result struct {
-	Exchange *Exchange // nil when there was no answer
+	Exchange *Exchange // nil when there was no response
 	Err      error     // as Do gives it
 }
 
 // Pipeline sends requests to one server one behind the other on a connection without
-// waiting, and reads the answers in order. Where a connection ends early, it goes on
+// waiting, and reads the responses in order. Where a connection ends early, it goes on
 // with the rest on a new one, as long as each answers at least once; what remains then
 // has the error. All requests go to the address of the first. Jar and Digest are not
 // used.
@@ -77,7 +77,7 @@ func (c *Client) pipeline(ctx context.Context, reqs []Request, results []Result)
 	return len(reqs), nil
 }
 
-// receivePiped reads one of several answers: bytes behind it belong to the next.
+// receivePiped reads one of several responses: bytes behind it belong to the next.
 func (c *Client) receivePiped(ctx context.Context, cn *conn, x *Exchange) (again bool, err error) {
 	if _, err := c.receive(ctx, cn, x); err != nil {
 		return false, err
