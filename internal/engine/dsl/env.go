@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// Lookup returns the value of a variable, and whether it has one. Values are nil, bool,
+// Lookup gives the value of a variable, and whether it has one. Values are nil, bool,
 // float64, int, int64, string, []byte, []string, []any, Raw or Text.
 type Lookup func(name string) (value any, ok bool)
 
@@ -32,24 +32,28 @@ func First(all ...Lookup) Lookup {
 	}
 }
 
-// Env is what an evaluation may use. It belongs to one goroutine at a time.
+// Env is what an evaluation may see and touch. It belongs to one goroutine at a time,
+// and is best kept for all evaluations that concern one response: it remembers long
+// texts in lower case.
 type Env struct {
 	Ctx  context.Context // bounds functions that wait or use the network; nil is context.Background
 	Vars Lookup
 	Host *functions.Host // nil: functions that need the network fail
 
-	// Needle, when set, may know the result of the literal test Expr.Needles()[i]
+	// Needle, when set, may know the answer of the literal test Expr.Needles()[i]
 	// already; known false makes Eval look itself.
 	Needle func(i int) (hit, known bool)
 
-	depth  int    // of texts inside values of texts
-	raw    string // the name of a Raw that was read
-	stayed bool   // a placeholder in a string of the expression has no value
+	depth     int           // of texts inside values of texts
+	raw       string        // the name of a Raw that was read
+	stayed    bool          // a placeholder in a string of the expression has no value
+	functions functions.Env // for calls
 }
 
 // call runs a function with what it may use.
 func (e *Env) call(f *functions.Function, args []any) (any, error) {
-	return f.Call(&functions.Env{Ctx: e.Ctx, Host: e.Host}, args)
+	e.functions.Ctx, e.functions.Host = e.Ctx, e.Host
+	return f.Call(&e.functions, args)
 }
 
 func (e *Env) value(name string) (any, bool) {

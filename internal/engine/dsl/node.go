@@ -168,6 +168,11 @@ func (c chain) fold() node {
 }
 
 func (c chain) eval(env *Env) (any, error) {
+	if len(c.rest) == 1 && c.rest[0].op <= opLessEqual {
+		if done, v, err := c.compareNumber(env); done {
+			return v, err
+		}
+	}
 	v, err := c.first.eval(env)
 	if err != nil {
 		return nil, err
@@ -193,7 +198,7 @@ func (c chain) eval(env *Env) (any, error) {
 	return v, nil
 }
 
-// appendAll appends values to a text. A template may chain very many: each is copied once.
+// appendAll puts values behind a text, which needs no text for each in between.
 func appendAll(env *Env, s string, rest []link) (any, error) {
 	var b strings.Builder
 	b.WriteString(s)
@@ -216,6 +221,45 @@ func appendAll(env *Env, s string, rest []link) (any, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// compareNumber is the shortest way through the commonest comparison, that of a
+// variable with a number: the variable's number is not made a value of its own.
+func (c chain) compareNumber(env *Env) (done bool, v any, err error) {
+	ref, ok := c.first.(reference)
+	if !ok {
+		return false, nil, nil
+	}
+	k, ok := c.rest[0].x.(constant)
+	if !ok {
+		return false, nil, nil
+	}
+	y, ok := k.value.(float64)
+	if !ok {
+		return false, nil, nil
+	}
+	raw, err := ref.value(env)
+	if err != nil {
+		return true, nil, err
+	}
+	var x float64
+	switch n := raw.(type) {
+	case int:
+		x = float64(n)
+	case float64:
+		x = n
+	default:
+		v, err = between(c.rest[0].op, functions.Widen(raw), k.value)
+		return true, v, err
+	}
+	switch o := c.rest[0].op; o {
+	case opEqual:
+		return true, x == y, nil
+	case opUnequal:
+		return true, x != y, nil
+	default:
+		return true, ordered(o, x, y), nil
+	}
 }
 
 func (r *link) match(v, x any) (any, error) {

@@ -1,8 +1,6 @@
 package dsl
 
 import (
-	"strings"
-
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/textsearch"
 )
@@ -11,7 +9,7 @@ import (
 type search struct {
 	call
 	in    node
-	texts []string
+	texts []literal
 	any   bool // one text is enough
 	first int  // the needle of the first text; -1 when these are none
 }
@@ -28,21 +26,21 @@ func (e *Expr) search(c call) (node, bool) {
 		if !ok {
 			return nil, false
 		}
-		n.texts = append(n.texts, functions.String(k.value))
+		n.texts = append(n.texts, newLiteral(functions.String(k.value)))
 	}
 	e.cost += costSearch * len(n.texts)
 	name, fold, ok := searched(n.in)
 	if !ok {
 		return n, true
 	}
-	for _, text := range n.texts {
-		if text == "" || fold && !lowerASCII(text) {
+	for _, l := range n.texts {
+		if l.text == "" || fold && !lowerASCII(l.text) {
 			return n, true
 		}
 	}
 	n.first = len(e.needles)
-	for _, text := range n.texts {
-		e.needles = append(e.needles, Needle{Var: name, Text: text, Fold: fold})
+	for _, l := range n.texts {
+		e.needles = append(e.needles, Needle{Var: name, Text: l.text, Fold: fold})
 	}
 	return n, true
 }
@@ -58,7 +56,7 @@ func searched(in node) (name string, fold, ok bool) {
 
 func (n search) eval(env *Env) (any, error) {
 	text, looked := "", false
-	for i, wanted := range n.texts {
+	for i, l := range n.texts {
 		hit, known := env.needle(n.first, i)
 		if !known {
 			if !looked {
@@ -71,7 +69,7 @@ func (n search) eval(env *Env) (any, error) {
 				}
 				text, looked = functions.String(v), true
 			}
-			hit = strings.Contains(text, wanted)
+			hit = l.in(text)
 		}
 		if hit == n.any {
 			return hit, nil

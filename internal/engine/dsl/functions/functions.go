@@ -28,10 +28,14 @@ type Function struct {
 	Refused   string // why an expression that calls it is not compiled
 }
 
-// Env is what functions may use besides their arguments.
+// Env is what functions may use besides their arguments. It belongs to one goroutine at a time.
+// Keep one for all evaluations that concern the same response: it caches long texts in lower case.
 type Env struct {
 	Ctx  context.Context // bounds functions that wait; nil is context.Background
 	Host *Host           // nil: functions that need the network fail
+
+	lowered [4]struct{ text, lower string }
+	next    int // entry of lowered to overwrite next
 }
 
 func (e *Env) context() context.Context {
@@ -39,6 +43,25 @@ func (e *Env) context() context.Context {
 		return context.Background()
 	}
 	return e.Ctx
+}
+
+// longText is the length from which lower-case forms are cached.
+const longText = 256
+
+// lower is a text in lower case. Templates ask for that of the same body again and again.
+func (e *Env) lower(s string) string {
+	if len(s) < longText {
+		return strings.ToLower(s)
+	}
+	for i := range e.lowered {
+		if e.lowered[i].text == s {
+			return e.lowered[i].lower
+		}
+	}
+	l := strings.ToLower(s)
+	e.lowered[e.next].text, e.lowered[e.next].lower = s, l
+	e.next = (e.next + 1) % len(e.lowered)
+	return l
 }
 
 // MaxResult bounds what one function, or one rendered text, may give, in bytes.

@@ -29,7 +29,7 @@ func text2(name string, f func(a, b string) string) Function {
 func stringFunctions() []Function {
 	return []Function{
 		text1("to_upper", strings.ToUpper),
-		text1("to_lower", strings.ToLower),
+		{Name: "to_lower", Min: 1, Max: 1, Run: func(env *Env, args []any) (any, error) { return env.lower(String(args[0])), nil }},
 		{Name: "to_title", Min: 1, Max: -1, Run: toTitle},
 		text2("trim", strings.Trim),
 		text2("trim_left", strings.TrimLeft),
