@@ -32,6 +32,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -40,7 +41,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/jobs"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
-	"github.com/vedette-sec/vedette/internal/notify/tracker"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
@@ -59,7 +59,7 @@ type App struct {
 	files        *file.Files
 	crew         *customagent.Crew
 	extensions   *extension.Extensions
-	tickets      jobs.Tickets
+	tickets      *ticket.Tickets
 	assets       *asset.Assets
 	enumerations *enumeration.Enumerations
 	related      jobs.Related
@@ -145,7 +145,7 @@ func (a *App) join(ctx context.Context) error {
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)
 	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets}, a.logger)
-	a.tickets = jobs.Tickets{Findings: a.Findings, Settings: a.settings, Filer: tracker.New(webhooks)}
+	a.tickets = ticket.New(a.Findings, a.settings, webhooks, a.logger)
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
 	}

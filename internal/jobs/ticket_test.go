@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -145,7 +147,7 @@ func TestKilledBetweenOpeningAndRecording(t *testing.T) {
 		gh := openDesk(t)
 		id := o.configure(t, setting.Reporting, false, gh.config(""))
 		f := o.uploaded(t)
-		tickets := Tickets{o.findings, o.settings, tracker.New(loopback())}
+		tickets := ticket.New(o.findings, o.settings, loopback(), slog.New(slog.DiscardHandler))
 		config, err := tracker.Parse([]byte(gh.config("")))
 		if err != nil {
 			t.Fatal(err)
@@ -156,8 +158,9 @@ func TestKilledBetweenOpeningAndRecording(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }() // what the end of a process leaves on disk
-			_, _, err := o.findings.File(t.Context(), c.TeamID, f.ID, finding.Desk{ConfigID: id, Provider: "github"}, func(ctx context.Context, f finding.Finding, known *engine.IssueTracker) (engine.IssueTracker, error) {
-				if _, err := tickets.with(config.Trackers[0])(ctx, f, known); err != nil {
+			_, _, err := o.findings.File(t.Context(), c.TeamID, f.ID, finding.Desk{ConfigID: id, Provider: "github"}, func(ctx context.Context, f finding.Finding, _ *engine.IssueTracker) (engine.IssueTracker, error) {
+				filed := tracker.Finding{Hash: f.Hash, Title: f.Name, Severity: f.Severity}
+				if _, err := tracker.New(loopback()).File(ctx, config.Trackers[0], filed, nil, false); err != nil {
 					t.Error(err)
 				}
 				panic("killed")

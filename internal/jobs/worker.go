@@ -1,6 +1,6 @@
-// Package worker takes jobs from the queue and calls the rooms that do them: the agent's
-// loop with the toolbox for a task, the engine for a part of a scan, the hooks for a
-// delivery. It holds order, and no rules.
+// Package jobs takes jobs from the queue and does each with one service or engine: the agent's loop with its tools for a task, the
+// engine for a chunk of a scan, the pipeline of discovery for a chunk of an enumeration. There is a file for each kind of job. A
+// job that cannot go on says when it is tried again, or is given up; what it saw until then is stored.
 package jobs
 
 import (
@@ -27,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover/cloud"
 	"github.com/vedette-sec/vedette/internal/discover/probe"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -57,7 +58,7 @@ type Deps struct {
 	Settings     *setting.Settings
 	Notices      *notification.Notices
 	Alerts       *alert.Sender
-	Tickets      Tickets
+	Tickets      *ticket.Tickets
 	Related      Related
 	Backoff      func(attempt int) time.Duration // before notices are tried again; nil: the queue's own
 	Deny         []netip.Prefix                  // networks that are never scanned
@@ -86,8 +87,7 @@ func Register(q *queue.Queue, d Deps) error {
 	w.handleDomains(q)
 	w.handleEnumerations(q)
 	w.handleAssets(q)
-	w.handleNews(q)
-	w.handleTickets(q)
+	w.handleNotifications(q)
 	w.handleExports(q)
 	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
 	queue.Handle(q, queue.Handler[task.RetestArgs]{Work: w.retestIssue, GiveUp: w.giveUpRetestIssue})

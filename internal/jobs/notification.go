@@ -11,20 +11,29 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 )
 
-// The attempts at a notice: with the waits between them they last some eight minutes.
-const noticeAttempts = 8
+const (
+	notificationAttempts = 8 // with the waits between them they last some eight minutes
+	ticketAttempts       = 10
+)
 
-// handleNews tells the queue who tells the world of scans.
-func (w worker) handleNews(q *queue.Queue) {
+// handleNotifications registers the jobs that send alerts and file findings.
+func (w worker) handleNotifications(q *queue.Queue) {
+	queue.Handle(q, queue.Handler[finding.FileArgs]{
+		Quick: true, MaxAttempts: ticketAttempts, Backoff: w.Backoff,
+		Work: func(ctx context.Context, job queue.Job[finding.FileArgs]) error {
+			return w.Tickets.FileOne(ctx, job.Args)
+		},
+	})
 	queue.Handle(q, queue.Handler[scan.ToldArgs]{Quick: true, Work: w.tell})
 	queue.Handle(q, queue.Handler[notification.Args]{
-		Quick: true, MaxAttempts: noticeAttempts, Backoff: w.Backoff, Work: w.send,
+		Quick: true, MaxAttempts: notificationAttempts, Backoff: w.Backoff, Work: w.send,
 		GiveUp: func(ctx context.Context, tx *db.Tx, job queue.Job[notification.Args], cause error) error {
 			return w.Notices.End(ctx, tx, job.Args.ID, notification.Failed, cause.Error())
 		},
@@ -37,8 +46,12 @@ func (w worker) tell(ctx context.Context, job queue.Job[scan.ToldArgs]) error {
 	if err != nil || !ok {
 		return err
 	}
-	if err := w.askFiling(ctx, news); err != nil {
-		return err
+	if news.Status == scan.Finished {
+		c := news.Config
+		run := ticket.Run{TeamID: news.TeamID, ScanID: news.ID, Run: news.Run, ConfigIDs: c.ReportConfigIDs, NoGlobal: c.NoGlobalReports}
+		if err := w.Tickets.AskForRun(ctx, run); err != nil {
+			return err
+		}
 	}
 	channels, err := w.channels(ctx, news.TeamID, news.Config.AlertConfigIDs, !news.Config.NoGlobalAlerts)
 	if err != nil || len(channels) == 0 {
