@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// yard is the slice with a user of one team and a stranger; nothing runs by itself.
+// yard is the service with a user of one team and a stranger; nothing runs by itself.
 type yard struct {
 	*Enumerations
 	alice, stranger context.Context

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// yard is the slice with a user of one team and a stranger; nothing runs by itself.
+// yard is the service with a user of one team and a stranger; nothing runs by itself.
 type yard struct {
 	*Scans
 	alice, stranger context.Context

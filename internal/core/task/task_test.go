@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// bench is a task slice with two users of one team and a stranger.
+// bench is the service of tasks with two users of one team and a stranger.
 type bench struct {
 	*Tasks
 	db                   *db.DB

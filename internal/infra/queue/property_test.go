@@ -200,17 +200,18 @@ func (l *leasing) check(t *rapid.T) {
 func TestLeasesOfTwoNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		nodes := [2]*Queue{patient(t, d, 0), patient(t, d, 0)}
+		t.Cleanup(func() { stop(t, nodes[0]); stop(t, nodes[1]) })
 		rapid.Check(t, func(rt *rapid.T) {
-			l := &leasing{ctx: t.Context(), runs: [2]map[int64]*rivertype.JobRow{{}, {}}, nodes: [2]*Queue{patient(t, d, 0), patient(t, d, 0)}}
+			l := &leasing{ctx: t.Context(), runs: [2]map[int64]*rivertype.JobRow{{}, {}}, nodes: nodes}
 			defer func() {
-				for _, q := range l.nodes {
-					stop(t, q)
+				for _, q := range nodes {
+					q.forget(l.jobs...)
 				}
-				if _, err := d.Exec(t.Context(), `DELETE FROM river_job`); err != nil {
-					rt.Fatal(err)
-				}
-				if _, err := d.Exec(t.Context(), `DELETE FROM queue_lease`); err != nil {
-					rt.Fatal(err)
+				for _, table := range []string{"river_job", "queue_lease"} {
+					if _, err := d.Exec(t.Context(), `DELETE FROM `+table); err != nil {
+						rt.Fatal(err)
+					}
 				}
 			}()
 			rt.Repeat(map[string]func(*rapid.T){
