@@ -18,7 +18,7 @@ type AgentLog struct {
 func (s surface) agentLog() {
 	list := op("list-agent-log", http.MethodGet, "/api/v1/tasks/{id}/agent-audit-log", "Tasks", "What the agent did in a task, in order, over all its streams")
 	list.Errors = []int{404}
-	rest.Register(s.API, list, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, list, func(ctx context.Context, in *struct {
 		TaskPath
 		Limit     int    `query:"limit" minimum:"1" maximum:"2000" default:"500" doc:"How many to return."`
 		After     int64  `query:"starting_after" minimum:"0" doc:"The sequence of the last event of the page before."`
@@ -27,10 +27,10 @@ func (s surface) agentLog() {
 		Status    string `query:"status" enum:"started,completed,failed,timeout,aborted,blocked" doc:"Only those that ended so; started runs, blocked waits for a person."`
 		AgentID   string `query:"agent_id" maxLength:"256" doc:"Only those of this agent."`
 		ToolName  string `query:"tool_name" maxLength:"128" doc:"Only calls of this tool."`
-	}) (*struct{ Body AgentLog }, error) {
+	}) (*AgentLog, error) {
 		events, more, err := s.Tasks.FindLog(ctx, in.ID, task.LogFilter{
 			After: in.After, Limit: in.Limit, StreamID: in.StreamID, EventType: in.EventType, Status: task.LogStatus(in.Status), AgentID: in.AgentID, ToolName: in.ToolName,
 		})
-		return &struct{ Body AgentLog }{AgentLog{events, more, in.ID}}, err
+		return &AgentLog{events, more, in.ID}, err
 	})
 }

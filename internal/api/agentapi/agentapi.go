@@ -98,14 +98,13 @@ type LoginRequest struct {
 }
 
 func (s surface) login() {
-	type output struct{ Body account.Token }
 	login := op("login", http.MethodPost, "/api/v1/auth/login", "User", "Get a bearer token for an email and a password")
 	login.Auth = rest.None
 	login.Errors = []int{401, 403}
-	rest.Register(s.API, login, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, login, func(ctx context.Context, in *struct {
 		Challenge
 		Body LoginRequest
-	}) (*output, error) {
+	}) (*account.Token, error) {
 		if in.Body.TurnstileToken != "" {
 			in.Token = in.Body.TurnstileToken
 		}
@@ -113,7 +112,7 @@ func (s surface) login() {
 			return nil, err
 		}
 		token, err := s.Accounts.Login(ctx, in.Body.Email, in.Body.Password)
-		return &output{token}, err
+		return &token, err
 	})
 }
 
@@ -131,37 +130,36 @@ func (c *Challenge) Resolve(ctx huma.Context) []error {
 
 func (s surface) keys() {
 	const path, tag = "/api/v1/user/apikey", "API Keys"
-	type created struct{ Body account.NewKey }
 
 	create := op("create-api-key", http.MethodPost, path, tag, "Create your API key")
 	create.Auth, create.DefaultStatus, create.Errors = rest.BearerOnly, http.StatusCreated, []int{409}
 	create.Description = "The value is in this answer and never again. Each user has at most one key: 409 when there is one, rotate it then."
-	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Challenge }) (*created, error) {
+	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Challenge }) (*account.NewKey, error) {
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
 			return nil, err
 		}
 		key, err := s.Accounts.CreateKey(ctx)
-		return &created{key}, err
+		return &key, err
 	})
 
 	rotate := op("rotate-api-key", http.MethodPost, path+"/rotate", tag, "Give your API key a new value; the old one is void at once")
 	rotate.Errors = []int{404}
-	rest.Register(s.API, rotate, func(ctx context.Context, _ *struct{}) (*created, error) {
+	rest.Handle(s.API, rotate, func(ctx context.Context, _ *struct{}) (*account.NewKey, error) {
 		key, err := s.Accounts.RotateKey(ctx)
-		return &created{key}, err
+		return &key, err
 	})
 
 	get := op("get-api-key", http.MethodGet, path, tag, "What is known of your API key, without its value")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, func(ctx context.Context, _ *struct{}) (*struct{ Body account.Key }, error) {
+	rest.Handle(s.API, get, func(ctx context.Context, _ *struct{}) (*account.Key, error) {
 		key, err := s.Accounts.FindKey(ctx)
-		return &struct{ Body account.Key }{key}, err
+		return &key, err
 	})
 
 	del := op("delete-api-key", http.MethodDelete, path, tag, "Delete your API key; it is void at once")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, _ *struct{}) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"The API key is deleted."}}, s.Accounts.DeleteKey(ctx)
+	rest.Handle(s.API, del, func(ctx context.Context, _ *struct{}) (*message, error) {
+		return &message{"The API key is deleted."}, s.Accounts.DeleteKey(ctx)
 	})
 }
 
@@ -177,21 +175,20 @@ type MasterEmailRequest struct {
 
 func (s surface) internal() {
 	type input struct{ Body MasterEmailRequest }
-	type output struct{ Body account.LookupResult }
 
 	master := op("user-master-lookup", http.MethodPost, "/api/internal/user-master/lookup", "User", "Find a user's region and team (only in the US deployment)")
 	master.Auth, master.Errors = rest.InternalKey, []int{404, 503}
 	// Outside the US the endpoint is not there, whoever asks.
 	master.Before = func() error { return s.Accounts.IsMaster() }
-	rest.Register(s.API, master, func(ctx context.Context, in *input) (*output, error) {
+	rest.Handle(s.API, master, func(ctx context.Context, in *input) (*account.LookupResult, error) {
 		result, err := s.Accounts.MasterLookup(ctx, in.Body.Email)
-		return &output{result}, err
+		return &result, err
 	})
 
 	local := op("user-lookup", http.MethodPost, account.RegionLookupPath, "User", "Find a user of this deployment, for the deployment of another region")
 	local.Auth = rest.InternalKey
-	rest.Register(s.API, local, func(ctx context.Context, in *input) (*output, error) {
+	rest.Handle(s.API, local, func(ctx context.Context, in *input) (*account.LookupResult, error) {
 		result, err := s.Accounts.LocalLookup(ctx, in.Body.Email)
-		return &output{result}, err
+		return &result, err
 	})
 }

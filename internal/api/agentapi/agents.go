@@ -101,53 +101,52 @@ type AgentPath struct {
 
 func (s surface) agents() {
 	const path, tag = "/api/v1/agents/user", "Agents"
-	type one struct{ Body AgentDoc }
 
-	rest.Register(s.API, op("list-agents", http.MethodGet, path, tag, "List your agents"), func(ctx context.Context, _ *struct{}) (*struct{ Body AgentList }, error) {
+	rest.Handle(s.API, op("list-agents", http.MethodGet, path, tag, "List your agents"), func(ctx context.Context, _ *struct{}) (*AgentList, error) {
 		found, err := s.Crew.FindAll(ctx)
 		list := AgentList{Agents: []AgentDoc{}, Total: len(found)}
 		for _, a := range found {
 			list.Agents = append(list.Agents, agentDoc(a))
 		}
-		return &struct{ Body AgentList }{list}, err
+		return &list, err
 	})
 
 	create := op("create-agent", http.MethodPost, path, tag, "Describe an agent for your tasks")
 	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
 	create.Description = "agent_id of a task makes the task be done by it; agent_ids lets the task's agent give parts of the work to it. It is words and names of tools: nothing of it is run."
-	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body AgentRequest }) (*one, error) {
+	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body AgentRequest }) (*AgentDoc, error) {
 		up, err := in.Body.update()
 		if err != nil {
 			return nil, err
 		}
 		made, err := s.Crew.Create(ctx, up)
-		return &one{agentDoc(made)}, err
+		return new(agentDoc(made)), err
 	})
 
 	get := op("get-agent", http.MethodGet, path+"/{agent_id}", tag, "One of your agents")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, func(ctx context.Context, in *AgentPath) (*one, error) {
+	rest.Handle(s.API, get, func(ctx context.Context, in *AgentPath) (*AgentDoc, error) {
 		found, err := s.Crew.Find(ctx, in.ID)
-		return &one{agentDoc(found)}, err
+		return new(agentDoc(found)), err
 	})
 
 	patch := op("update-agent", http.MethodPatch, path+"/{agent_id}", tag, "Change an agent")
 	patch.Errors = []int{404, 409}
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		AgentPath
 		Body AgentRequest
-	}) (*one, error) {
+	}) (*AgentDoc, error) {
 		up, err := in.Body.update()
 		if err != nil {
 			return nil, err
 		}
 		changed, err := s.Crew.Update(ctx, in.ID, up)
-		return &one{agentDoc(changed)}, err
+		return new(agentDoc(changed)), err
 	})
 
 	del := op("delete-agent", http.MethodDelete, path+"/{agent_id}", tag, "Delete an agent")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *AgentPath) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"The agent is deleted."}}, s.Crew.Delete(ctx, in.ID)
+	rest.Handle(s.API, del, func(ctx context.Context, in *AgentPath) (*message, error) {
+		return &message{"The agent is deleted."}, s.Crew.Delete(ctx, in.ID)
 	})
 }

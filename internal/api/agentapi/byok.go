@@ -95,51 +95,51 @@ func (s surface) byok() {
 	const path, tag = "/api/v1/byok", "BYOK"
 	list := op("list-provider-keys", http.MethodGet, path+"/providers", tag, "The keys of model providers that you manage")
 	list.Description = "Somebody who is alone in their team manages their own keys; in a team of several its admins manage the team's, and others are refused."
-	rest.Register(s.API, list, func(ctx context.Context, _ *struct{}) (*struct{ Body ProviderKeys }, error) {
+	rest.Handle(s.API, list, func(ctx context.Context, _ *struct{}) (*ProviderKeys, error) {
 		keys, mode, err := s.Models.FindKeys(ctx)
 		out := ProviderKeys{Providers: make([]ProviderKey, len(keys)), Mode: string(mode)}
 		for i, k := range keys {
 			out.Providers[i] = providerKey(k)
 		}
-		return &struct{ Body ProviderKeys }{out}, err
+		return &out, err
 	})
 
 	set := op("set-provider-key", http.MethodPatch, path+"/providers/{provider}", tag, "Store a provider's key, or replace it")
 	set.Description = "The key is tried first, with a call that costs nothing, and stored sealed only when the provider takes it. No answer shows it again."
 	set.Errors = []int{404}
-	rest.Register(s.API, set, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, set, func(ctx context.Context, in *struct {
 		ProviderPath
 		Body ProviderKeyRequest
-	}) (*struct{ Body StoredKey }, error) {
+	}) (*StoredKey, error) {
 		k, v, err := s.Models.SetKey(ctx, in.Body.key(in.Provider))
-		return &struct{ Body StoredKey }{StoredKey{providerKey(k), keyValidation(v)}}, err
+		return &StoredKey{providerKey(k), keyValidation(v)}, err
 	})
 
 	validate := op("validate-provider-key", http.MethodPost, path+"/providers/{provider}/validate", tag, "Try a provider's key without storing it")
 	validate.Errors = []int{404}
-	rest.Register(s.API, validate, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, validate, func(ctx context.Context, in *struct {
 		ProviderPath
 		Body ProviderKeyRequest
-	}) (*struct{ Body KeyValidation }, error) {
+	}) (*KeyValidation, error) {
 		v, err := s.Models.Validate(ctx, in.Body.key(in.Provider))
-		return &struct{ Body KeyValidation }{keyValidation(v)}, err
+		return new(keyValidation(v)), err
 	})
 
 	del := op("delete-provider-key", http.MethodDelete, path+"/providers/{provider}", tag, "Delete a provider's key: yours, or else your team's")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *struct{ ProviderPath }) (*struct{ Body DeletedKey }, error) {
+	rest.Handle(s.API, del, func(ctx context.Context, in *struct{ ProviderPath }) (*DeletedKey, error) {
 		d, err := s.Models.DeleteKey(ctx, model.Provider(in.Provider))
-		return &struct{ Body DeletedKey }{DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining, AutoSwitched: d.Switched}}, err
+		return &DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining, AutoSwitched: d.Switched}, err
 	})
 
 	mode := op("set-byok-mode", http.MethodPatch, path+"/mode", tag, "Say whose keys pay for models")
 	mode.Description = "byok needs at least one key. Deleting the last one switches back to vedette."
-	rest.Register(s.API, mode, func(ctx context.Context, in *struct{ Body ModeRequest }) (*struct{ Body ModeRequest }, error) {
-		return &struct{ Body ModeRequest }{in.Body}, s.Models.SetMode(ctx, model.Mode(in.Body.Mode))
+	rest.Handle(s.API, mode, func(ctx context.Context, in *struct{ Body ModeRequest }) (*ModeRequest, error) {
+		return new(in.Body), s.Models.SetMode(ctx, model.Mode(in.Body.Mode))
 	})
 	get := op("get-byok-mode", http.MethodGet, path+"/mode", tag, "Whose keys pay for models")
-	rest.Register(s.API, get, func(ctx context.Context, _ *struct{}) (*struct{ Body ModeRequest }, error) {
+	rest.Handle(s.API, get, func(ctx context.Context, _ *struct{}) (*ModeRequest, error) {
 		_, mode, err := s.Models.FindKeys(ctx)
-		return &struct{ Body ModeRequest }{ModeRequest{string(mode)}}, err
+		return &ModeRequest{string(mode)}, err
 	})
 }

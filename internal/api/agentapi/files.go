@@ -60,33 +60,32 @@ func fileDoc(f file.File, withURL bool) FileDoc {
 
 func (s surface) files() {
 	const tag = "Files"
-	type one struct{ Body FileDoc }
 	list := op("list-files", http.MethodGet, filesPath, tag, "List your files")
-	rest.Register(s.API, list, s.listFiles)
+	rest.Handle(s.API, list, s.listFiles)
 
 	upload := op("upload-file", http.MethodPost, filesPath, tag, "Keep a file for your tasks")
 	upload.DefaultStatus, upload.Errors, upload.Stream = http.StatusCreated, []int{409}, true
 	upload.Description = "The body is the file as it is, at most 32 MiB. A task that names its key in file_keys can read it."
-	rest.Register(s.API, upload, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, upload, func(ctx context.Context, in *struct {
 		FileKey
 		rest.Stream
 		ProjectID string `query:"project_id" format:"uuid" doc:"The project it is for."`
 		ChatID    string `query:"chat_id" maxLength:"128" doc:"The task it belongs to. Kept and shown."`
-	}) (*one, error) {
+	}) (*FileDoc, error) {
 		made, err := s.Files.Create(ctx, file.NewFile{Key: in.Key, ProjectID: in.ProjectID, ChatID: in.ChatID, Content: &in.Stream})
 		rest.About(ctx, made.Key)
-		return &one{fileDoc(made, true)}, err
+		return new(fileDoc(made, true)), err
 	})
 
 	replace := op("replace-file", http.MethodPut, filesPath, tag, "Replace a file's content")
 	replace.Errors, replace.Stream = []int{404, 409}, true
-	rest.Register(s.API, replace, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, replace, func(ctx context.Context, in *struct {
 		FileKey
 		rest.Stream
-	}) (*one, error) {
+	}) (*FileDoc, error) {
 		changed, err := s.Files.Replace(ctx, in.Key, &in.Stream)
 		rest.About(ctx, in.Key)
-		return &one{fileDoc(changed, true)}, err
+		return new(fileDoc(changed, true)), err
 	})
 
 	get := op("download-file", http.MethodGet, filesPath+"/download", tag, "A file's content")
@@ -99,9 +98,9 @@ func (s surface) files() {
 
 	del := op("delete-file", http.MethodDelete, filesPath, tag, "Delete a file")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *FileKey) (*struct{ Body message }, error) {
+	rest.Handle(s.API, del, func(ctx context.Context, in *FileKey) (*message, error) {
 		rest.About(ctx, in.Key)
-		return &struct{ Body message }{message{"The file is deleted."}}, s.Files.Delete(ctx, in.Key)
+		return &message{"The file is deleted."}, s.Files.Delete(ctx, in.Key)
 	})
 }
 
@@ -118,7 +117,7 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 	SortBy       string `query:"sort_by" enum:"last_modified,base_name,size,key" default:"last_modified" doc:"What they are in the order of."`
 	Order        string `query:"order" enum:"asc,desc" default:"desc" doc:"From the least, or from the greatest."`
 	ProjectID    string `query:"project_id" format:"uuid" doc:"Only those of this project."`
-}) (*struct{ Body FileList }, error) {
+}) (*FileList, error) {
 	found, err := s.Files.FindAll(ctx, file.Filter{
 		Directory: in.Directory, Search: in.Search, Keys: parts(in.Keys, ""), Exts: parts(strings.ToLower(in.Types), "."), ProjectID: in.ProjectID, ChatID: in.ChatID,
 		SortBy: in.SortBy, Desc: in.Order == "desc", Cursor: in.Cursor, Limit: in.PageSize,
@@ -130,7 +129,7 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 	for _, f := range found.Files {
 		list.Items = append(list.Items, fileDoc(f, in.IncludeURL))
 	}
-	return &struct{ Body FileList }{list}, err
+	return &list, err
 }
 
 // parts are the words of a list separated by commas, without a prefix that they may have.

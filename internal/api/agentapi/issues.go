@@ -27,12 +27,11 @@ type IssuePatch struct {
 
 func (s surface) issues() {
 	const path, tag = "/api/v1/issues", "Issues"
-	type one struct{ Body task.Issue }
 	type IssuePath struct {
 		ID string `path:"id" doc:"The issue's id."`
 	}
 
-	rest.Register(s.API, op("list-issues", http.MethodGet, path, tag, "List your team's verified issues, newest first"),
+	rest.Handle(s.API, op("list-issues", http.MethodGet, path, tag, "List your team's verified issues, newest first"),
 		func(ctx context.Context, in *struct {
 			PerPage    int    `query:"per_page" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
 			Cursor     string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
@@ -40,7 +39,7 @@ func (s surface) issues() {
 			Status     string `query:"status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Only those with this decision."`
 			Severity   string `query:"severity" enum:"critical,high,medium,low,info,unknown" doc:"Only those of this severity."`
 			Unverified bool   `query:"unverified" doc:"Also what was seen once and could not be confirmed."`
-		}) (*struct{ Body IssueList }, error) {
+		}) (*IssueList, error) {
 			found, total, err := s.Tasks.FindIssues(ctx, task.IssueFilter{
 				TaskID: in.TaskID, Status: task.IssueStatus(in.Status), Severity: in.Severity, Unverified: in.Unverified, After: in.Cursor, Limit: in.PerPage + 1,
 			})
@@ -49,33 +48,33 @@ func (s surface) issues() {
 			}
 			list := IssueList{Total: total}
 			list.Issues, list.HasMore, list.NextCursor = pageOf(found, in.PerPage, func(i task.Issue) string { return i.ID })
-			return &struct{ Body IssueList }{list}, nil
+			return &list, nil
 		})
 
 	get := op("get-issue", http.MethodGet, path+"/{id}", tag, "An issue of your team")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, func(ctx context.Context, in *IssuePath) (*one, error) {
+	rest.Handle(s.API, get, func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
 		issue, err := s.Tasks.FindIssue(ctx, in.ID)
-		return &one{issue}, err
+		return &issue, err
 	})
 
 	retest := op("retest-issue", http.MethodPost, path+"/{id}/retest", tag, "Look at an issue again, by the template that shows it")
 	retest.DefaultStatus, retest.Errors = http.StatusAccepted, []int{404, 409}
 	retest.Description = "No language model is asked. What is not shown any more becomes fixed; what was fixed and is shown becomes open. `retest` of the issue says how far it is."
-	rest.Register(s.API, retest, func(ctx context.Context, in *IssuePath) (*one, error) {
+	rest.Handle(s.API, retest, func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
 		issue, err := s.Tasks.AskRetest(ctx, in.ID)
-		return &one{issue}, err
+		return &issue, err
 	})
 
 	patch := op("update-issue", http.MethodPatch, path+"/{id}", tag, "Change an issue; a refreshed artifact shows it")
 	patch.Errors = []int{404}
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		IssuePath
 		Body IssuePatch
-	}) (*one, error) {
+	}) (*task.Issue, error) {
 		issue, err := s.Tasks.UpdateIssue(ctx, in.ID, task.IssueUpdate{
 			Status: in.Body.Status, Severity: in.Body.Severity, Title: in.Body.Title, Description: in.Body.Description, Remediation: in.Body.Remediation,
 		})
-		return &one{issue}, err
+		return &issue, err
 	})
 }

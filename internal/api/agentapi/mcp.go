@@ -123,69 +123,68 @@ type MCPServerPath struct {
 // mcp are the operations on the MCP servers that people connect.
 func (s surface) mcp() {
 	const path, tag = "/api/v1/mcp/servers", "MCP"
-	type one struct{ Body MCPServer }
 
 	create := op("connect-mcp-server", http.MethodPost, path, tag, "Connect an MCP server, whose tools your tasks may use")
 	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
 	create.Description = "The server is asked at once, and the tools that it offers are accepted as they are. One that cannot be reached is kept, with the reason in error; accept its tools later. " +
 		"A tool that changes afterwards is offered to no task until you accept it again."
-	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body MCPServerRequest }) (*one, error) {
+	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body MCPServerRequest }) (*MCPServer, error) {
 		b := in.Body
 		made, review, err := s.Extensions.Connect(ctx, extension.NewServer{
 			Name: b.Name, URL: b.URL, Headers: b.Headers, BearerToken: b.BearerToken, Shared: b.Shared, ReadOnly: b.ReadOnly, EnabledTools: b.EnabledTools, TrustedTools: b.TrustedTools,
 		})
-		return &one{mcpServer(ctx, made, &review)}, err
+		return new(mcpServer(ctx, made, &review)), err
 	})
 
-	rest.Register(s.API, op("list-mcp-servers", http.MethodGet, path, tag, "List the MCP servers that your tasks may use"), func(ctx context.Context, _ *struct{}) (*struct{ Body MCPServerList }, error) {
+	rest.Handle(s.API, op("list-mcp-servers", http.MethodGet, path, tag, "List the MCP servers that your tasks may use"), func(ctx context.Context, _ *struct{}) (*MCPServerList, error) {
 		found, err := s.Extensions.Servers(ctx)
 		out := MCPServerList{Servers: make([]MCPServer, len(found)), Total: len(found)}
 		for i, x := range found {
 			out.Servers[i] = mcpServer(ctx, x, nil)
 		}
-		return &struct{ Body MCPServerList }{out}, err
+		return &out, err
 	})
 
 	get := op("get-mcp-server", http.MethodGet, path+"/{mcp_server_id}", tag, "One MCP server, with the tools that were accepted")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, func(ctx context.Context, in *MCPServerPath) (*one, error) {
+	rest.Handle(s.API, get, func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
 		found, err := s.Extensions.Server(ctx, in.ID)
-		return &one{mcpServer(ctx, found, nil)}, err
+		return new(mcpServer(ctx, found, nil)), err
 	})
 
 	patch := op("update-mcp-server", http.MethodPatch, path+"/{mcp_server_id}", tag, "Change an MCP server of yours")
 	patch.Errors = []int{404, 409}
 	patch.Description = "What is absent stays. The server is not asked: validate does that."
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		MCPServerPath
 		Body MCPServerPatch
-	}) (*one, error) {
+	}) (*MCPServer, error) {
 		changed, err := s.Extensions.UpdateServer(ctx, in.ID, extension.ServerChange(in.Body))
-		return &one{mcpServer(ctx, changed, nil)}, err
+		return new(mcpServer(ctx, changed, nil)), err
 	})
 
 	del := op("delete-mcp-server", http.MethodDelete, path+"/{mcp_server_id}", tag, "Forget an MCP server of yours; an admin may forget one that is shared")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *MCPServerPath) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"The MCP server is deleted."}}, s.Extensions.DeleteServer(ctx, in.ID)
+	rest.Handle(s.API, del, func(ctx context.Context, in *MCPServerPath) (*message, error) {
+		return &message{"The MCP server is deleted."}, s.Extensions.DeleteServer(ctx, in.ID)
 	})
 
 	validate := op("validate-mcp-server", http.MethodPost, path+"/{mcp_server_id}/validate", tag, "Connect to an MCP server, and see what it offers now")
 	validate.Errors = []int{404}
 	validate.Description = "Answers 200 whether it could be asked or not: see status, error and the state of each tool. Nothing is accepted by it."
-	rest.Register(s.API, validate, func(ctx context.Context, in *MCPServerPath) (*one, error) {
+	rest.Handle(s.API, validate, func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
 		found, review, err := s.Extensions.Validate(ctx, in.ID)
-		return &one{mcpServer(ctx, found, &review)}, err
+		return new(mcpServer(ctx, found, &review)), err
 	})
 
 	accept := op("accept-mcp-tools", http.MethodPost, path+"/{mcp_server_id}/accept", tag, "Accept tools of an MCP server of yours as they are now")
 	accept.Errors = []int{404, 409, 424}
 	accept.Description = "Tools are named by the digest that validate showed. 409 when one has changed once more, 424 when the server cannot be asked: nothing is accepted then."
-	rest.Register(s.API, accept, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, accept, func(ctx context.Context, in *struct {
 		MCPServerPath
 		Body MCPAcceptance
-	}) (*one, error) {
+	}) (*MCPServer, error) {
 		found, review, err := s.Extensions.Accept(ctx, in.ID, in.Body.Digests)
-		return &one{mcpServer(ctx, found, &review)}, err
+		return new(mcpServer(ctx, found, &review)), err
 	})
 }

@@ -70,21 +70,20 @@ type memoryInput struct{ Body MemoryRequest }
 
 func (s surface) memory() {
 	const path, tag = "/api/v1/memory", "Memory"
-	type global struct{ Body GlobalMemory }
-	answer := func(m task.Memory, at time.Time, err error) (*global, error) {
-		return &global{GlobalMemory{m, "global", orNull(at)}}, err
+	answer := func(m task.Memory, at time.Time, err error) (*GlobalMemory, error) {
+		return &GlobalMemory{m, "global", orNull(at)}, err
 	}
-	rest.Register(s.API, op("get-memory", http.MethodGet, path, tag, "What is remembered of you in all your tasks"), func(ctx context.Context, _ *struct{}) (*global, error) {
+	rest.Handle(s.API, op("get-memory", http.MethodGet, path, tag, "What is remembered of you in all your tasks"), func(ctx context.Context, _ *struct{}) (*GlobalMemory, error) {
 		return answer(s.Tasks.FindMemory(ctx, ""))
 	})
-	rest.Register(s.API, op("replace-memory", http.MethodPut, path, tag, "Write what is remembered of you anew"), func(ctx context.Context, in *memoryInput) (*global, error) {
+	rest.Handle(s.API, op("replace-memory", http.MethodPut, path, tag, "Write what is remembered of you anew"), func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
 		return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.memory))
 	})
-	rest.Register(s.API, op("update-memory", http.MethodPatch, path, tag, "Replace some lists of what is remembered of you"), func(ctx context.Context, in *memoryInput) (*global, error) {
+	rest.Handle(s.API, op("update-memory", http.MethodPatch, path, tag, "Replace some lists of what is remembered of you"), func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
 		return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.over))
 	})
-	rest.Register(s.API, op("delete-memory", http.MethodDelete, path, tag, "Forget what is remembered of you"), func(ctx context.Context, _ *struct{}) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"It is forgotten."}}, s.Tasks.DeleteMemory(ctx)
+	rest.Handle(s.API, op("delete-memory", http.MethodDelete, path, tag, "Forget what is remembered of you"), func(ctx context.Context, _ *struct{}) (*message, error) {
+		return &message{"It is forgotten."}, s.Tasks.DeleteMemory(ctx)
 	})
 
 	type TaskMemoryPath struct {
@@ -92,17 +91,17 @@ func (s surface) memory() {
 	}
 	get := op("get-task-memory", http.MethodGet, path+"/{task_id}", tag, "What is remembered of a task")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, func(ctx context.Context, in *TaskMemoryPath) (*struct{ Body TaskMemory }, error) {
+	rest.Handle(s.API, get, func(ctx context.Context, in *TaskMemoryPath) (*TaskMemory, error) {
 		m, at, err := s.Tasks.FindMemory(ctx, in.ID)
-		return &struct{ Body TaskMemory }{TaskMemory{m, "task", in.ID, orNull(at)}}, err
+		return &TaskMemory{m, "task", in.ID, orNull(at)}, err
 	})
 	save := op("save-task-memory", http.MethodPost, path+"/{task_id}", tag, "Write what is remembered of a task")
 	save.Errors = []int{404}
-	rest.Register(s.API, save, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, save, func(ctx context.Context, in *struct {
 		TaskMemoryPath
 		Body MemoryRequest
-	}) (*struct{ Body TaskMemorySaved }, error) {
+	}) (*TaskMemorySaved, error) {
 		_, at, err := s.Tasks.ChangeMemory(ctx, in.ID, in.Body.memory)
-		return &struct{ Body TaskMemorySaved }{TaskMemorySaved{"task", true, in.ID, at}}, err
+		return &TaskMemorySaved{"task", true, in.ID, at}, err
 	})
 }

@@ -45,7 +45,7 @@ func usd(micros int64) float64 { return float64(micros) / microsPerUSD }
 // models is the list of models (agent API, Models).
 func (s surface) models() {
 	list := op("list-models", http.MethodGet, "/api/v1/models", "Models", "The models that your tasks may use")
-	rest.Register(s.API, list, func(ctx context.Context, _ *struct{}) (*struct{ Body ModelList }, error) {
+	rest.Handle(s.API, list, func(ctx context.Context, _ *struct{}) (*ModelList, error) {
 		found, mode, err := s.Models.Find(ctx)
 		out := ModelList{Models: make([]ModelDoc, len(found)), Mode: string(mode), Auto: model.Builtin}
 		for i, m := range found {
@@ -62,6 +62,6 @@ func (s surface) models() {
 				out.Auto = m.ID
 			}
 		}
-		return &struct{ Body ModelList }{out}, err
+		return &out, err
 	})
 }

@@ -30,7 +30,6 @@ type SecretList struct {
 
 func (s surface) secrets() {
 	const path, tag = "/api/v1/secrets", "Secrets"
-	type one struct{ Body secret.Secret }
 	type SecretPath struct {
 		ID string `path:"secret_id" doc:"The secret's id."`
 	}
@@ -38,33 +37,33 @@ func (s surface) secrets() {
 	create := op("create-secret", http.MethodPost, path, tag, "Keep a secret for your tasks")
 	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
 	create.Description = "It is sealed at rest, put in where a tool of a task that may use it says {{$NAME}}, taken out of all that comes back, and never shown to a model."
-	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body SecretRequest }) (*one, error) {
+	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body SecretRequest }) (*secret.Secret, error) {
 		made, err := s.Secrets.Create(ctx, secret.NewSecret{
 			Name: in.Body.Name, Value: in.Body.Value, CreatedByAgent: in.Body.CreatedByAgent, DefaultAvailable: in.Body.DefaultAvailable, ProjectID: in.Body.ProjectID,
 		})
-		return &one{made}, err
+		return &made, err
 	})
 
-	rest.Register(s.API, op("list-secrets", http.MethodGet, path, tag, "List your secrets, their values masked"), func(ctx context.Context, in *struct {
+	rest.Handle(s.API, op("list-secrets", http.MethodGet, path, tag, "List your secrets, their values masked"), func(ctx context.Context, in *struct {
 		ProjectID string `query:"project_id" format:"uuid" doc:"Those of this project; those of none when absent."`
-	}) (*struct{ Body SecretList }, error) {
+	}) (*SecretList, error) {
 		found, err := s.Secrets.FindAll(ctx, in.ProjectID)
-		return &struct{ Body SecretList }{SecretList{found, len(found)}}, err
+		return &SecretList{found, len(found)}, err
 	})
 
 	patch := op("update-secret", http.MethodPatch, path+"/{secret_id}", tag, "Say whether every task of yours may use a secret")
 	patch.Errors = []int{404}
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		SecretPath
 		Body SecretPatch
-	}) (*one, error) {
+	}) (*secret.Secret, error) {
 		changed, err := s.Secrets.Update(ctx, in.ID, in.Body.DefaultAvailable)
-		return &one{changed}, err
+		return &changed, err
 	})
 
 	del := op("delete-secret", http.MethodDelete, path+"/{secret_id}", tag, "Forget a secret")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *SecretPath) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"The secret is deleted."}}, s.Secrets.Delete(ctx, in.ID)
+	rest.Handle(s.API, del, func(ctx context.Context, in *SecretPath) (*message, error) {
+		return &message{"The secret is deleted."}, s.Secrets.Delete(ctx, in.ID)
 	})
 }

@@ -56,10 +56,10 @@ func (s surface) decisions() {
 	approve := op("approve-task", http.MethodPost, path+"/approve", tag, "Answer what a suspended task asks")
 	approve.Errors = []int{404, 409}
 	approve.Description = "Of several decisions at once one counts: the task goes from suspended to resuming once, and 409 says that it waits for nothing."
-	rest.Register(s.API, approve, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, approve, func(ctx context.Context, in *struct {
 		TaskPath
 		Body TaskDecision
-	}) (*struct{ Body TaskDecided }, error) {
+	}) (*TaskDecided, error) {
 		d := task.Decision{Approve: in.Body.Decision == "approve", Text: in.Body.Text, Branch: in.Body.AgentID, CallID: in.Body.ToolCallID}
 		if d.Branch == "" {
 			d.Branch = in.Body.RunID
@@ -71,15 +71,15 @@ func (s surface) decisions() {
 			}
 		}
 		t, err := s.Tasks.Approve(ctx, in.ID, d)
-		return &struct{ Body TaskDecided }{TaskDecided{Success: true, StreamID: t.StreamID}}, err
+		return &TaskDecided{Success: true, StreamID: t.StreamID}, err
 	})
 
 	stop := op("abort-task-tools", http.MethodPost, path+"/abort-tools", tag, "Stop one call of a tool, or one sub-agent; the task goes on")
 	stop.Errors = []int{404}
-	rest.Register(s.API, stop, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, stop, func(ctx context.Context, in *struct {
 		TaskPath
 		Body AbortTools
-	}) (*struct{ Body AbortedTools }, error) {
+	}) (*AbortedTools, error) {
 		out := AbortedTools{Success: true, Target: task.StopTool, SubagentRunID: in.Body.SubagentRunID, ToolCallID: in.Body.ToolCallID}
 		id := in.Body.ToolCallID
 		if (id == "") == (in.Body.SubagentRunID == "") {
@@ -93,23 +93,23 @@ func (s surface) decisions() {
 		if !found {
 			out.Message = "There is nothing under way with this id."
 		}
-		return &struct{ Body AbortedTools }{out}, err
+		return &out, err
 	})
 
 	patch := op("update-task", http.MethodPatch, path, tag, "Change what a task is called, and who sees it")
 	patch.Errors = []int{404}
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		TaskPath
 		Body TaskPatch
-	}) (*struct{ Body TaskDoc }, error) {
+	}) (*TaskDoc, error) {
 		t, err := s.Tasks.Update(ctx, in.ID, task.Update{Title: in.Body.Title, Visibility: in.Body.Visibility})
-		return &struct{ Body TaskDoc }{taskDoc(t)}, err
+		return new(taskDoc(t)), err
 	})
 
 	del := op("delete-task", http.MethodDelete, path, tag, "Delete a task with its issues, its streams and its log; one that runs is stopped")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *TaskPath) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"The task is deleted."}}, s.Tasks.Delete(ctx, in.ID)
+	rest.Handle(s.API, del, func(ctx context.Context, in *TaskPath) (*message, error) {
+		return &message{"The task is deleted."}, s.Tasks.Delete(ctx, in.ID)
 	})
 	s.sharing()
 }
@@ -130,11 +130,11 @@ type SharedTask struct {
 func (s surface) sharing() {
 	share := op("share-task", http.MethodGet, "/api/v1/tasks/{id}/share", "Tasks", "Read a task that is public or unlisted, without credentials")
 	share.Auth, share.Errors = rest.None, []int{404}
-	rest.Register(s.API, share, func(ctx context.Context, in *TaskPath) (*struct{ Body SharedTask }, error) {
+	rest.Handle(s.API, share, func(ctx context.Context, in *TaskPath) (*SharedTask, error) {
 		t, streams, issues, err := s.Tasks.Shared(ctx, in.ID)
-		return &struct{ Body SharedTask }{SharedTask{
+		return &SharedTask{
 			ID: t.ID, Title: t.Title, Status: t.Status, Visibility: t.Visibility, ReadOnly: true, Messages: messages(streams), Issues: issues,
 			CreatedAt: t.CreatedAt, CompletedAt: orNull(t.CompletedAt),
-		}}, err
+		}, err
 	})
 }

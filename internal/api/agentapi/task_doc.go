@@ -81,7 +81,7 @@ func pageOf[T any](items []T, limit int, id func(T) string) (page []T, more bool
 func (s surface) listTasks(ctx context.Context, in *struct {
 	PageQuery
 	Status string `query:"status" enum:"queued,running,suspended,resuming,completed,failed,aborted" doc:"Only those in this state."`
-}) (*struct{ Body TaskList }, error) {
+}) (*TaskList, error) {
 	found, total, err := s.Tasks.FindAll(ctx, task.Filter{Status: task.Status(in.Status), After: in.Cursor, Limit: in.Limit + 1})
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s surface) listTasks(ctx context.Context, in *struct {
 	for _, t := range found {
 		list.Tasks = append(list.Tasks, taskDoc(t))
 	}
-	return &struct{ Body TaskList }{list}, nil
+	return &list, nil
 }
 
 // TaskDetail is a task with what belongs to it.
@@ -139,7 +139,7 @@ type streamRow struct {
 
 const detailIssues = 1000
 
-func (s surface) getTask(ctx context.Context, in *TaskPath) (*struct{ Body TaskDetail }, error) {
+func (s surface) getTask(ctx context.Context, in *TaskPath) (*TaskDetail, error) {
 	t, err := s.Tasks.Find(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*struct{ Body TaskD
 		detail.StreamURLs = append(detail.StreamURLs, streamLink{one.StreamID, streamURL(t) + "?stream_id=" + one.StreamID, one.Status})
 		detail.Streams = append(detail.Streams, streamRow{one.StreamID, one.Status, one.BegunAt, orNull(one.CompletedAt), one.Options})
 	}
-	return &struct{ Body TaskDetail }{detail}, nil
+	return &detail, nil
 }
 
 // messages are what was said in the turns of a task.
@@ -189,7 +189,7 @@ type ArtifactWrapper struct {
 func (s surface) getArtifact(ctx context.Context, in *struct {
 	TaskPath
 	Refresh bool `query:"refresh" doc:"Build the artifact anew from the task's current issues."`
-}) (*struct{ Body ArtifactWrapper }, error) {
+}) (*ArtifactWrapper, error) {
 	delivery, artifact, err := s.Tasks.FindArtifact(ctx, in.ID, in.Refresh)
-	return &struct{ Body ArtifactWrapper }{ArtifactWrapper{artifact.TaskID, delivery, artifact}}, err
+	return &ArtifactWrapper{artifact.TaskID, delivery, artifact}, err
 }

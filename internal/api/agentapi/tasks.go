@@ -149,23 +149,23 @@ func (s surface) tasks() {
 		return s.stream(ctx, t, t.StreamID, 0)
 	})
 
-	rest.Register(s.API, op("list-tasks", http.MethodGet, path, tag, "List your tasks, newest first"), s.listTasks)
+	rest.Handle(s.API, op("list-tasks", http.MethodGet, path, tag, "List your tasks, newest first"), s.listTasks)
 
 	get := op("get-task", http.MethodGet, path+"/{id}", tag, "A task of your team, with its issues")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, s.getTask)
+	rest.Handle(s.API, get, s.getTask)
 
 	abort := op("abort-task", http.MethodPost, path+"/{id}/abort", tag, "Stop a task; what it found until then is kept")
 	abort.Errors = []int{404}
 	abort.Description = "A task that waits ends at once; one that runs ends within seconds. For a task that has ended nothing changes."
-	rest.Register(s.API, abort, func(ctx context.Context, in *TaskPath) (*struct{ Body TaskAccepted }, error) {
+	rest.Handle(s.API, abort, func(ctx context.Context, in *TaskPath) (*TaskAccepted, error) {
 		t, err := s.Tasks.Abort(ctx, in.ID)
-		return &struct{ Body TaskAccepted }{accepted(t)}, err
+		return new(accepted(t)), err
 	})
 
 	artifacts := op("get-task-artifact", http.MethodGet, path+"/{id}/artifacts", tag, "The completion artifact of a task")
 	artifacts.Errors = []int{404}
-	rest.Register(s.API, artifacts, s.getArtifact)
+	rest.Handle(s.API, artifacts, s.getArtifact)
 }
 
 // named refuses a task that names what its owner does not have.

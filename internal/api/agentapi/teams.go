@@ -28,15 +28,14 @@ type TeamPatch struct {
 
 func (s surface) teams() {
 	const path, tag = "/api/v1/teams", "Teams"
-	type output struct{ Body TeamAnswer }
-	rest.Register(s.API, op("get-team", http.MethodGet, path, tag, "Your team"), func(ctx context.Context, _ *struct{}) (*output, error) {
+	rest.Handle(s.API, op("get-team", http.MethodGet, path, tag, "Your team"), func(ctx context.Context, _ *struct{}) (*TeamAnswer, error) {
 		team, err := s.Accounts.FindTeam(ctx)
-		return &output{TeamAnswer{Team: team}}, err
+		return &TeamAnswer{Team: team}, err
 	})
 
 	patch := op("update-team", http.MethodPatch, path, tag, "Change your team's settings (team admins only)")
 	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty string clears it. Deliveries to private, local and cloud metadata addresses are blocked."
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct{ Body TeamPatch }) (*output, error) {
+	rest.Handle(s.API, patch, func(ctx context.Context, in *struct{ Body TeamPatch }) (*TeamAnswer, error) {
 		if _, err := account.TeamAdmin(ctx); err != nil {
 			return nil, err
 		}
@@ -45,10 +44,10 @@ func (s surface) teams() {
 			return nil, err
 		}
 		team, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate{Name: in.Body.Name, WebhookURL: in.Body.WebhookURL})
-		return &output{TeamAnswer{team, warning}}, err
+		return &TeamAnswer{team, warning}, err
 	})
 
-	rest.Register(s.API, op("list-webhook-deliveries", http.MethodGet, path+"/webhook/deliveries", tag, "What became of your team's webhook deliveries, newest first"), s.listDeliveries)
+	rest.Handle(s.API, op("list-webhook-deliveries", http.MethodGet, path+"/webhook/deliveries", tag, "What became of your team's webhook deliveries, newest first"), s.listDeliveries)
 	s.caps(path+"/members/cap", tag)
 }
 
@@ -93,7 +92,7 @@ type DeliveryDoc struct {
 func (s surface) listDeliveries(ctx context.Context, in *struct {
 	Limit  int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
 	Offset int `query:"offset" minimum:"0" doc:"How many to skip."`
-}) (*struct{ Body DeliveryList }, error) {
+}) (*DeliveryList, error) {
 	caller, err := account.From(ctx)
 	if err != nil {
 		return nil, err
@@ -106,7 +105,7 @@ func (s surface) listDeliveries(ctx context.Context, in *struct {
 			CreatedAt: e.CreatedAt, StartedAt: e.StartedAt, FinishedAt: e.FinishedAt, DurationMS: e.Duration.Milliseconds(),
 		}
 	}
-	return &struct{ Body DeliveryList }{list}, err
+	return &list, err
 }
 
 // CapRequest sets a member's spending cap.
@@ -130,23 +129,23 @@ type DefaultCap struct {
 func (s surface) caps(path, tag string) {
 	set := op("set-member-cap", http.MethodPatch, path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)")
 	set.Errors = []int{404}
-	rest.Register(s.API, set, func(ctx context.Context, in *struct{ Body CapRequest }) (*struct{ Body message }, error) {
+	rest.Handle(s.API, set, func(ctx context.Context, in *struct{ Body CapRequest }) (*message, error) {
 		cents := int64(math.Round(in.Body.Cap * 100))
-		return &struct{ Body message }{message{"The spending cap is set."}}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
+		return &message{"The spending cap is set."}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
 	})
 	standard := op("set-default-cap", http.MethodPatch, "/api/v1/teams/default-spending-cap", tag, "Set the spending cap of members that have none of their own (team admins only)")
-	rest.Register(s.API, standard, func(ctx context.Context, in *struct{ Body DefaultCapRequest }) (*struct{ Body DefaultCap }, error) {
+	rest.Handle(s.API, standard, func(ctx context.Context, in *struct{ Body DefaultCapRequest }) (*DefaultCap, error) {
 		var cents *int64
 		if in.Body.Cap != nil {
 			cents = new(int64(math.Round(*in.Body.Cap * 100)))
 		}
-		return &struct{ Body DefaultCap }{DefaultCap{in.Body.Cap}}, s.Accounts.SetDefaultCap(ctx, cents, in.Body.All)
+		return &DefaultCap{in.Body.Cap}, s.Accounts.SetDefaultCap(ctx, cents, in.Body.All)
 	})
 	remove := op("clear-member-cap", http.MethodDelete, path, tag, "Remove a member's spending cap (team admins only)")
 	remove.Errors = []int{404}
-	rest.Register(s.API, remove, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, remove, func(ctx context.Context, in *struct {
 		Email string `query:"email" required:"true" doc:"The member's email address."`
-	}) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"The spending cap is removed."}}, s.Accounts.SetCap(ctx, in.Email, nil)
+	}) (*message, error) {
+		return &message{"The spending cap is removed."}, s.Accounts.SetCap(ctx, in.Email, nil)
 	})
 }

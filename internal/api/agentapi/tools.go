@@ -141,12 +141,11 @@ type ToolPath struct {
 // tools are the operations on the HTTP tools that people describe.
 func (s surface) tools() {
 	const path, tag = "/api/v1/tools", "Tools"
-	type one struct{ Body Tool }
 
 	create := op("create-tool", http.MethodPost, path, tag, "Describe an HTTP request that your tasks may make as a tool")
 	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
 	create.Description = "{{name}} stands for an argument and {{$NAME}} for a secret of yours. Each value is escaped for the place where it stands; none can choose the host, add a header or leave its segment of the path."
-	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body ToolRequest }) (*one, error) {
+	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body ToolRequest }) (*Tool, error) {
 		b := in.Body
 		doc, err := schema(b.InputSchema)
 		if err != nil {
@@ -156,43 +155,43 @@ func (s surface) tools() {
 			Name: b.Name, Description: b.Description, WhenToUse: b.WhenToUse, InputSchema: doc, Timeout: time.Duration(b.Timeout) * time.Millisecond,
 			Request: extension.Request{Method: b.Method, URL: b.URL, Headers: b.Headers, Query: b.Query, Body: b.Body, ResponsePath: b.ResponsePath},
 		}})
-		return &one{toolOf(ctx, made)}, err
+		return new(toolOf(ctx, made)), err
 	})
 
-	rest.Register(s.API, op("list-tools", http.MethodGet, path, tag, "List the HTTP tools that your tasks may use"), func(ctx context.Context, _ *struct{}) (*struct{ Body ToolList }, error) {
+	rest.Handle(s.API, op("list-tools", http.MethodGet, path, tag, "List the HTTP tools that your tasks may use"), func(ctx context.Context, _ *struct{}) (*ToolList, error) {
 		found, err := s.Extensions.Tools(ctx)
 		out := ToolList{Tools: make([]Tool, len(found)), Total: len(found)}
 		for i, t := range found {
 			out.Tools[i] = toolOf(ctx, t)
 		}
-		return &struct{ Body ToolList }{out}, err
+		return &out, err
 	})
 
 	get := op("get-tool", http.MethodGet, path+"/{tool_id}", tag, "One HTTP tool")
 	get.Errors = []int{404}
-	rest.Register(s.API, get, func(ctx context.Context, in *ToolPath) (*one, error) {
+	rest.Handle(s.API, get, func(ctx context.Context, in *ToolPath) (*Tool, error) {
 		found, err := s.Extensions.Tool(ctx, in.ID)
-		return &one{toolOf(ctx, found)}, err
+		return new(toolOf(ctx, found)), err
 	})
 
 	patch := op("update-tool", http.MethodPatch, path+"/{tool_id}", tag, "Change an HTTP tool of yours")
 	patch.Errors = []int{404, 409}
 	patch.Description = "What is absent stays."
-	rest.Register(s.API, patch, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		ToolPath
 		Body ToolPatch
-	}) (*one, error) {
+	}) (*Tool, error) {
 		change, err := in.Body.change()
 		if err != nil {
 			return nil, err
 		}
 		changed, err := s.Extensions.UpdateTool(ctx, in.ID, change)
-		return &one{toolOf(ctx, changed)}, err
+		return new(toolOf(ctx, changed)), err
 	})
 
 	del := op("delete-tool", http.MethodDelete, path+"/{tool_id}", tag, "Forget an HTTP tool of yours; an admin may forget one that is shared")
 	del.Errors = []int{404}
-	rest.Register(s.API, del, func(ctx context.Context, in *ToolPath) (*struct{ Body message }, error) {
-		return &struct{ Body message }{message{"The tool is deleted."}}, s.Extensions.DeleteTool(ctx, in.ID)
+	rest.Handle(s.API, del, func(ctx context.Context, in *ToolPath) (*message, error) {
+		return &message{"The tool is deleted."}, s.Extensions.DeleteTool(ctx, in.ID)
 	})
 }

@@ -116,12 +116,12 @@ func (q UsageQuery) filter() (model.UsageFilter, page.Window) {
 	return f, page.Window{Offset: q.Offset, Limit: q.Limit}
 }
 
-func usageList(rows []model.Row, total int, w page.Window, err error) (*struct{ Body UsageList }, error) {
+func usageList(rows []model.Row, total int, w page.Window, err error) (*UsageList, error) {
 	out := UsageList{Data: make([]UsageRow, len(rows)), Total: total, HasMore: w.Offset+len(rows) < total}
 	for i, r := range rows {
 		out.Data[i] = usageRow(r)
 	}
-	return &struct{ Body UsageList }{out}, err
+	return &out, err
 }
 
 // usage are the operations on what tasks used (agent API, Usage).
@@ -130,26 +130,26 @@ func (s surface) usage() {
 	const whose = "Somebody who is alone in their team sees their own usage, an admin the team's; other members are refused."
 	tasks := op("list-task-usage", http.MethodGet, path+"/tasks", tag, "What tasks used, the newest first")
 	tasks.Description = "A row is a task with all its streams together; the filters look at its newest stream. " + whose
-	rest.Register(s.API, tasks, func(ctx context.Context, in *UsageQuery) (*struct{ Body UsageList }, error) {
+	rest.Handle(s.API, tasks, func(ctx context.Context, in *UsageQuery) (*UsageList, error) {
 		f, w := in.filter()
 		rows, total, err := s.Models.FindTasks(ctx, f, w)
 		return usageList(rows, total, w, err)
 	})
 	one := op("get-task-usage", http.MethodGet, path+"/tasks/{task_id}", tag, "What one task used")
 	one.Description, one.Errors = whose, []int{404}
-	rest.Register(s.API, one, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, one, func(ctx context.Context, in *struct {
 		TaskID string `path:"task_id" format:"uuid" doc:"The task's id."`
-	}) (*struct{ Body UsageRow }, error) {
+	}) (*UsageRow, error) {
 		r, err := s.Models.TaskUsage(ctx, in.TaskID)
-		return &struct{ Body UsageRow }{usageRow(r)}, err
+		return new(usageRow(r)), err
 	})
 	streams := op("list-stream-usage", http.MethodGet, path+"/streams", tag, "What each stream of a task used")
 	streams.Description = whose
-	rest.Register(s.API, streams, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, streams, func(ctx context.Context, in *struct {
 		UsageQuery
 		StreamID string `query:"stream_id" maxLength:"64" doc:"Only this stream."`
 		Sort     string `query:"sort" enum:"created_at,cost" default:"created_at" doc:"created_at: the newest first. cost: the dearest first."`
-	}) (*struct{ Body UsageList }, error) {
+	}) (*UsageList, error) {
 		f, w := in.filter()
 		f.StreamID, f.ByCost = in.StreamID, in.Sort == "cost"
 		rows, total, err := s.Models.FindStreams(ctx, f, w)
@@ -210,11 +210,11 @@ type BYOKSum struct {
 func (s surface) usageSummary(path, tag, whose string) {
 	summary := op("get-usage-summary", http.MethodGet, path+"/summary", tag, "What was used in a range of time, by model, member and period")
 	summary.Description = whose
-	rest.Register(s.API, summary, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, summary, func(ctx context.Context, in *struct {
 		From    time.Time `query:"from" doc:"What began then or later; absent: from the beginning."`
 		To      time.Time `query:"to" doc:"What began then or earlier; absent: until now."`
 		GroupBy string    `query:"group_by" enum:"day,week,month" default:"day" doc:"The periods, in UTC; a week begins on a Monday."`
-	}) (*struct{ Body UsageSummary }, error) {
+	}) (*UsageSummary, error) {
 		sum, err := s.Models.Summarise(ctx, in.From, in.To, model.Period(in.GroupBy))
 		out := UsageSummary{
 			ByModel: map[string]int{}, ByStatus: map[string]int{}, CostByModel: []UsageShare{}, ByEmail: []EmailShare{}, ByPeriod: []PeriodShare{},
@@ -235,6 +235,6 @@ func (s surface) usageSummary(path, tag, whose string) {
 		for _, p := range sum.ByPeriod {
 			out.ByPeriod = append(out.ByPeriod, PeriodShare{p.Name, usd(p.Micros), usd(p.Server), p.Tasks})
 		}
-		return &struct{ Body UsageSummary }{out}, err
+		return &out, err
 	})
 }

@@ -181,6 +181,20 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	delete(op.Responses, "422")
 }
 
+// Handle adds an operation whose handler returns the body of its answer.
+func Handle[I, T any](a *API, op Op, handler func(context.Context, *I) (*T, error)) {
+	Register(a, op, func(ctx context.Context, in *I) (*Answer[T], error) {
+		body, err := handler(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return &Answer[T]{*body}, nil
+	})
+}
+
+// Answer is an output that is a body and no headers.
+type Answer[T any] struct{ Body T }
+
 func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {

@@ -54,23 +54,23 @@ type AssetPath struct {
 
 func (s area) assets() {
 	const enumerations, one = "/v1/asset/enumerate", "/v1/asset/{asset_id}"
-	rest.Register(s.API, wire.Op("list-contents", http.MethodGet, enumerations+"/contents", assetTag, "Your team's assets, newest first"),
-		func(ctx context.Context, in *ContentQuery) (*struct{ Body ContentList }, error) {
+	rest.Handle(s.API, wire.Op("list-contents", "GET "+enumerations+"/contents", assetTag, "Your team's assets, newest first"),
+		func(ctx context.Context, in *ContentQuery) (*ContentList, error) {
 			return s.contents(ctx, "", *in)
 		})
-	rest.Register(s.API, wire.Op("list-enumeration-contents", http.MethodGet, enumerations+"/{enumerate_id}/contents", assetTag, "The assets of an enumeration or a group, newest first", 404),
+	rest.Handle(s.API, wire.Op("list-enumeration-contents", "GET "+enumerations+"/{enumerate_id}/contents", assetTag, "The assets of an enumeration or a group, newest first", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			ContentQuery
-		}) (*struct{ Body ContentList }, error) {
+		}) (*ContentList, error) {
 			return s.contents(ctx, in.ID, in.ContentQuery)
 		})
-	rest.Register(s.API, wire.Op("diff-enumeration", http.MethodGet, enumerations+"/{enumerate_id}/diff", assetTag, "What changed of an enumeration between two moments", 404),
+	rest.Handle(s.API, wire.Op("diff-enumeration", "GET "+enumerations+"/{enumerate_id}/diff", assetTag, "What changed of an enumeration between two moments", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			From string `query:"from" required:"true" doc:"A day, as 2006-01-02, or a time, as RFC 3339 has it."`
 			To   string `query:"to" doc:"The same, later; of a day, its end. Without it, now."`
-		}) (*struct{ Body AssetDiff }, error) {
+		}) (*AssetDiff, error) {
 			if _, err := s.Assets.Of(ctx, in.ID); err != nil {
 				return nil, err
 			}
@@ -86,21 +86,21 @@ func (s area) assets() {
 				to = time.Now()
 			}
 			d, err := s.Assets.Diff(ctx, in.ID, from, to)
-			return &struct{ Body AssetDiff }{diffOf(d)}, err
+			return new(diffOf(d)), err
 		})
-	rest.Register(s.API, wire.Op("list-misconfigurations", http.MethodGet, enumerations+"/misconfiguration", assetTag, "What is wrong with your team's assets: names that lead to nothing, origins beside their CDN"), s.misconfigurations)
-	rest.Register(s.API, wire.Op("get-asset", http.MethodGet, one, assetTag, "One asset with everything that is known of it", 404),
-		func(ctx context.Context, in *AssetPath) (*struct{ Body document.EnumerationContent }, error) {
+	rest.Handle(s.API, wire.Op("list-misconfigurations", "GET "+enumerations+"/misconfiguration", assetTag, "What is wrong with your team's assets: names that lead to nothing, origins beside their CDN"), s.misconfigurations)
+	rest.Handle(s.API, wire.Op("get-asset", "GET "+one, assetTag, "One asset with everything that is known of it", 404),
+		func(ctx context.Context, in *AssetPath) (*document.EnumerationContent, error) {
 			a, err := s.Assets.Find(ctx, in.ID)
 			if err != nil {
 				return nil, err
 			}
 			content := document.Of(a, true)
 			content.Vulnerabilities, err = s.findingsAt(ctx, a)
-			return &struct{ Body document.EnumerationContent }{content}, err
+			return &content, err
 		})
-	rest.Register(s.API, wire.Op("list-asset-changelogs", http.MethodGet, one+"/changelogs", assetTag, "What changed of an asset, newest first", 404), s.assetChangelogs)
-	picture := wire.Op("get-asset-screenshot", http.MethodGet, one+"/screenshot", assetTag, "The picture of an asset, a PNG", 404)
+	rest.Handle(s.API, wire.Op("list-asset-changelogs", "GET "+one+"/changelogs", assetTag, "What changed of an asset, newest first", 404), s.assetChangelogs)
+	picture := wire.Op("get-asset-screenshot", "GET "+one+"/screenshot", assetTag, "The picture of an asset, a PNG", 404)
 	picture.Responses = map[string]*huma.Response{"200": {Description: "The picture.", Content: map[string]*huma.MediaType{"image/png": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}}
 	rest.Register(s.API, picture, s.screenshot)
 	s.assetLabels()
@@ -205,7 +205,7 @@ func (l ContentList) WriteTo(w io.Writer) (int64, error) {
 }
 
 // contents is a page of an enumeration or a group, or with an empty id of all.
-func (s area) contents(ctx context.Context, id string, in ContentQuery) (*struct{ Body ContentList }, error) {
+func (s area) contents(ctx context.Context, id string, in ContentQuery) (*ContentList, error) {
 	q, err := in.query(time.Now())
 	if err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ func (s area) contents(ctx context.Context, id string, in ContentQuery) (*struct
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ContentList }{ContentList{wire.ListOf(wire.Window{Limit: in.Limit, Offset: in.Offset}, len(p.Assets), p.Total, "Assets."), p.End, p.Next, p.Assets}}, nil
+	return &ContentList{wire.ListOf(wire.Window{Limit: in.Limit, Offset: in.Offset}, len(p.Assets), p.Total, "Assets."), p.End, p.Next, p.Assets}, nil
 }
 
 // findingsAt counts the findings at the host and port of an asset; of a host by itself, all
@@ -239,13 +239,10 @@ func (s area) misconfigurations(ctx context.Context, in *struct {
 	Search string `query:"search" maxLength:"200" doc:"A part of the host."`
 	Type   string `query:"finding_type" enum:"dangling_dns,origin_exposure" doc:"Only these."`
 	wire.Window
-}) (*struct{ Body MisconfigurationList }, error) {
+}) (*MisconfigurationList, error) {
 	found, total, err := s.Assets.Misconfigurations(ctx, in.Type, in.Search, in.Page())
-	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."), make([]AssetMisconfiguration, len(found))}
-	for i, m := range found {
-		list.Data[i] = misconfigurationOf(m)
-	}
-	return &struct{ Body MisconfigurationList }{list}, err
+	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."), wire.Each(found, misconfigurationOf)}
+	return &list, err
 }
 
 // AssetChangelogList is a page of changes of an asset.
@@ -277,7 +274,7 @@ func (s area) assetChangelogs(ctx context.Context, in *struct {
 	SortAsc  string `query:"sort_asc" enum:"created_at" doc:"created_at: the oldest first."`
 	SortDesc string `query:"sort_desc" enum:"created_at" doc:"created_at: the newest first, as without it."`
 	wire.Window
-}) (*struct{ Body AssetChangelogList }, error) {
+}) (*AssetChangelogList, error) {
 	f := asset.ChangeFilter{AssetID: in.ID, Oldest: in.SortAsc != ""}
 	f.Since, _ = asset.Since(in.Time, time.Now()) // the contract knows the names
 	for _, kind := range wire.Commas(in.Types) {
@@ -294,7 +291,7 @@ func (s area) assetChangelogs(ctx context.Context, in *struct {
 			list.Data[i].ChangeEvent[j] = AssetChange{f.Name, f.From, f.To}
 		}
 	}
-	return &struct{ Body AssetChangelogList }{list}, err
+	return &list, err
 }
 
 // screenshot answers with a picture that a browser can do nothing with but show it.

@@ -2,7 +2,6 @@ package assets
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -30,36 +29,36 @@ type EnumerationName struct {
 
 func (s area) enumerations() {
 	const path, one = "/v1/asset/enumerate", enumerationPath
-	rest.Register(s.API, wire.Op("list-enumerations", http.MethodGet, path, enumerationTag, "Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
-	rest.Register(s.API, wire.Op("create-enumeration", http.MethodPost, path, enumerationTag, "Make an enumeration, and launch it"), s.createEnumeration)
-	rest.Register(s.API, wire.Op("delete-enumerations", http.MethodDelete, path, enumerationTag, "Delete enumerations with their assets; those at work are stopped", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("list-enumerations", "GET "+path, enumerationTag, "Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
+	rest.Handle(s.API, wire.Op("create-enumeration", "POST "+path, enumerationTag, "Make an enumeration, and launch it"), s.createEnumeration)
+	rest.Handle(s.API, wire.Op("delete-enumerations", "DELETE "+path, enumerationTag, "Delete enumerations with their assets; those at work are stopped", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) (*wire.Message, error) {
 			return wire.Said("The enumerations are deleted."), s.Enumerations.Delete(ctx, in.Body.IDs, "asset_ids")
 		})
-	rest.Register(s.API, wire.Op("get-enumeration", http.MethodGet, one, enumerationTag, "One enumeration or group", 404),
-		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body EnumerateOne }, error) {
+	rest.Handle(s.API, wire.Op("get-enumeration", "GET "+one, enumerationTag, "One enumeration or group", 404),
+		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerateOne, error) {
 			found, err := s.Enumerations.FindListed(ctx, in.ID)
-			return &struct{ Body EnumerateOne }{EnumerateOne{"The enumeration.", enumerateDataOf(found, time.Now())}}, err
+			return &EnumerateOne{"The enumeration.", enumerateDataOf(found, time.Now())}, err
 		})
-	rest.Register(s.API, wire.Op("rename-enumeration", http.MethodPatch, one, enumerationTag, "Give an enumeration another name", 404),
+	rest.Handle(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Give an enumeration another name", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			Body EnumerationName
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			return wire.Said("The enumeration is renamed."), s.Enumerations.Rename(ctx, in.ID, in.Body.Name)
 		})
-	rest.Register(s.API, wire.Op("delete-enumeration", http.MethodDelete, one, enumerationTag, "Delete an enumeration with its assets; at work, it is stopped", 404),
-		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-enumeration", "DELETE "+one, enumerationTag, "Delete an enumeration with its assets; at work, it is stopped", 404),
+		func(ctx context.Context, in *wire.EnumerationPath) (*wire.Message, error) {
 			return wire.Said("The enumeration is deleted."), s.Enumerations.Delete(ctx, []string{in.ID}, "enumerate_id")
 		})
-	rest.Register(s.API, wire.Op("stop-enumeration", http.MethodPost, one+"/stop", enumerationTag, "Stop an enumeration that is at work; what it found is kept", 404, 409),
-		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("stop-enumeration", "POST "+one+"/stop", enumerationTag, "Stop an enumeration that is at work; what it found is kept", 404, 409),
+		func(ctx context.Context, in *wire.EnumerationPath) (*wire.Message, error) {
 			return wire.Said("The enumeration is stopped."), s.Enumerations.Stop(ctx, in.ID)
 		})
-	rest.Register(s.API, wire.Op("rescan-enumeration", http.MethodPost, one+"/rescan", enumerationTag, "Run an enumeration again", 404, 409),
-		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body EnumerateMade }, error) {
+	rest.Handle(s.API, wire.Op("rescan-enumeration", "POST "+one+"/rescan", enumerationTag, "Run an enumeration again", 404, 409),
+		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerateMade, error) {
 			again, err := s.Enumerations.Rescan(ctx, in.ID)
-			return &struct{ Body EnumerateMade }{EnumerateMade{ID: again.ID}}, err
+			return &EnumerateMade{ID: again.ID}, err
 		})
 	s.enumerationConfigs()
 	s.enumerationSchedules()
@@ -78,7 +77,7 @@ func (s area) listEnumerations(ctx context.Context, in *struct {
 	Internal  wire.Maybe `query:"is_internal" doc:"Whether all it looks at are addresses that are not of the public internet."`
 	Custom    string     `query:"custom_filter" maxLength:"6000" doc:"Only those with an asset for which these conditions hold, such as: tls = expired."`
 	wire.Window
-}) (*struct{ Body EnumerationList }, error) {
+}) (*EnumerationList, error) {
 	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, enumeration.Sortable)
 	if err != nil {
 		return nil, err
@@ -112,10 +111,10 @@ func (s area) listEnumerations(ctx context.Context, in *struct {
 	for i, e := range found {
 		list.Data[i] = enumerateDataOf(e, time.Now())
 	}
-	return &struct{ Body EnumerationList }{list}, nil
+	return &list, nil
 }
 
-func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateRequest }) (*struct{ Body EnumerateMade }, error) {
+func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateRequest }) (*EnumerateMade, error) {
 	if _, err := account.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -135,12 +134,12 @@ func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateR
 		return s.createEach(ctx, b.Name, c)
 	}
 	made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: b.Name, Config: c})
-	return &struct{ Body EnumerateMade }{EnumerateMade{ID: made.ID}}, err
+	return &EnumerateMade{ID: made.ID}, err
 }
 
 // createEach makes an enumeration for each root domain; what else is to be looked at goes
 // with the first. A domain that is none does not keep the others from theirs.
-func (s area) createEach(ctx context.Context, name string, c enumeration.Config) (*struct{ Body EnumerateMade }, error) {
+func (s area) createEach(ctx context.Context, name string, c enumeration.Config) (*EnumerateMade, error) {
 	out := EnumerateMade{BulkIDs: []string{}, FailedDomains: map[string]string{}}
 	var first error
 	for _, domain := range c.RootDomains {
@@ -169,13 +168,13 @@ func (s area) createEach(ctx context.Context, name string, c enumeration.Config)
 		return nil, first
 	}
 	out.ID = out.BulkIDs[0]
-	return &struct{ Body EnumerateMade }{out}, nil
+	return &out, nil
 }
 
 func (s area) enumerationConfigs() {
 	const path = enumerationPath + "/config"
-	rest.Register(s.API, wire.Op("get-enumeration-config", http.MethodGet, path, enumerationTag, "What an enumeration was asked to do", 404),
-		func(ctx context.Context, in *wire.EnumerationPath) (*struct{ Body EnumerationConfig }, error) {
+	rest.Handle(s.API, wire.Op("get-enumeration-config", "GET "+path, enumerationTag, "What an enumeration was asked to do", 404),
+		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerationConfig, error) {
 			found, err := s.Enumerations.Find(ctx, in.ID)
 			c := found.Config
 			out := EnumerationConfig{
@@ -183,14 +182,14 @@ func (s area) enumerationConfigs() {
 				AlertConfigIDs: wire.OrEmpty(c.AlertConfigIDs), SubfinderConfigIDs: wire.OrEmpty(c.SubfinderConfigIDs), Exclusions: wire.OrEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
 			}
 			out.Steps = c.StepNames()
-			return &struct{ Body EnumerationConfig }{out}, err
+			return &out, err
 		})
-	rest.Register(s.API, wire.Op("update-enumeration-config", http.MethodPatch, path, enumerationTag, "Change what an enumeration does when it is launched next", 404),
+	rest.Handle(s.API, wire.Op("update-enumeration-config", "PATCH "+path, enumerationTag, "Change what an enumeration does when it is launched next", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are added to or replaced."`
 			Body EnumerationConfig
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			b := in.Body
 			ports, portsIn := b.Ports, "enum_ports"
 			if ports == nil {
@@ -218,24 +217,24 @@ func portsNamed(err error, field string) error {
 
 func (s area) enumerationSchedules() {
 	const path = "/v1/enumeration/schedule"
-	rest.Register(s.API, wire.Op("list-enumeration-schedules", http.MethodGet, path, enumerationTag, "The schedules of your team's enumerations, the next to come first"),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body EnumerationScheduleList }, error) {
+	rest.Handle(s.API, wire.Op("list-enumeration-schedules", "GET "+path, enumerationTag, "The schedules of your team's enumerations, the next to come first"),
+		func(ctx context.Context, _ *struct{}) (*EnumerationScheduleList, error) {
 			found, err := s.Enumerations.Schedules().FindAll(ctx)
 			list := EnumerationScheduleList{Message: "Schedules.", Schedules: make([]EnumerationSchedule, len(found))}
 			for i, one := range found {
 				list.Schedules[i] = EnumerationSchedule{one.Subject, wire.TimesOf(one)}
 			}
-			return &struct{ Body EnumerationScheduleList }{list}, err
+			return &list, err
 		})
-	rest.Register(s.API, wire.Op("set-enumeration-schedule", http.MethodPost, path, enumerationTag, "Give an enumeration a schedule, in place of any it has", 404),
-		func(ctx context.Context, in *struct{ Body EnumerationScheduleRequest }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("set-enumeration-schedule", "POST "+path, enumerationTag, "Give an enumeration a schedule, in place of any it has", 404),
+		func(ctx context.Context, in *struct{ Body EnumerationScheduleRequest }) (*wire.Message, error) {
 			set, err := s.Enumerations.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.EnumerationID, Rule: in.Body.Rule()})
 			return wire.Said("The enumeration is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	rest.Register(s.API, wire.Op("delete-enumeration-schedule", http.MethodDelete, path, enumerationTag, "Take its schedule from an enumeration", 404),
+	rest.Handle(s.API, wire.Op("delete-enumeration-schedule", "DELETE "+path, enumerationTag, "Take its schedule from an enumeration", 404),
 		func(ctx context.Context, in *struct {
 			ID string `query:"enumeration_id" required:"true" doc:"The enumeration."`
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			return wire.Said("The schedule is deleted."), s.Enumerations.Schedules().Drop(ctx, in.ID)
 		})
 }

@@ -2,10 +2,10 @@ package assets
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 )
@@ -18,12 +18,12 @@ type RunQuery struct {
 }
 
 func (s area) enumerationHistory() {
-	rest.Register(s.API, wire.Op("get-enumeration-history", http.MethodGet, enumerationPath+"/history", enumerationTag, "The runs of an enumeration, newest first", 404),
+	rest.Handle(s.API, wire.Op("get-enumeration-history", "GET "+enumerationPath+"/history", enumerationTag, "The runs of an enumeration, newest first", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			wire.HistoryRange
 			wire.Window
-		}) (*struct{ Body EnumerationHistory }, error) {
+		}) (*EnumerationHistory, error) {
 			since, until, err := in.Times(time.Now())
 			if err != nil {
 				return nil, err
@@ -40,24 +40,21 @@ func (s area) enumerationHistory() {
 			for i, l := range h.Launches {
 				out.Data[i] = enumerationRunOf(l, time.Now())
 			}
-			return &struct{ Body EnumerationHistory }{out}, nil
+			return &out, nil
 		})
-	rest.Register(s.API, wire.Op("list-enumeration-sources", http.MethodGet, enumerationPath+"/sources", enumerationTag, "How the sources of a run behaved: nothing found is never confused with not asked", 404),
-		func(ctx context.Context, in *RunQuery) (*struct{ Body EnumerationSources }, error) {
+	rest.Handle(s.API, wire.Op("list-enumeration-sources", "GET "+enumerationPath+"/sources", enumerationTag, "How the sources of a run behaved: nothing found is never confused with not asked", 404),
+		func(ctx context.Context, in *RunQuery) (*EnumerationSources, error) {
 			found, total, err := s.Enumerations.FindSources(ctx, in.ID, in.Run, in.Page())
 			list := EnumerationSources{Listing: wire.ListOf(in.Window, len(found), total, "Sources."), Data: make([]EnumerationSource, len(found))}
 			for i, r := range found {
 				list.Data[i] = EnumerationSource{r.Run, r.Source, r.About, string(r.State), r.Count, r.Took.Round(time.Millisecond).String(), r.Detail, r.At}
 			}
-			return &struct{ Body EnumerationSources }{list}, err
+			return &list, err
 		})
-	rest.Register(s.API, wire.Op("list-enumeration-events", http.MethodGet, enumerationPath+"/events", enumerationTag, "What the scope refused in a run, and which sources fell silent", 404),
-		func(ctx context.Context, in *RunQuery) (*struct{ Body EnumerationEvents }, error) {
+	rest.Handle(s.API, wire.Op("list-enumeration-events", "GET "+enumerationPath+"/events", enumerationTag, "What the scope refused in a run, and which sources fell silent", 404),
+		func(ctx context.Context, in *RunQuery) (*EnumerationEvents, error) {
 			found, total, err := s.Enumerations.FindEvents(ctx, in.ID, in.Run, in.Page())
-			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: make([]EnumerationEvent, len(found))}
-			for i, e := range found {
-				list.Data[i] = EnumerationEvent(e)
-			}
-			return &struct{ Body EnumerationEvents }{list}, err
+			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: wire.Each(found, func(e enumeration.Event) EnumerationEvent { return EnumerationEvent(e) })}
+			return &list, err
 		})
 }

@@ -2,7 +2,6 @@ package assets
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 
@@ -52,56 +51,56 @@ type GroupPatch struct {
 
 func (s area) assetLabels() {
 	const one, groups = "/v1/asset/{asset_id}/labels", "/v1/asset/enumerate/group"
-	rest.Register(s.API, wire.Op("label-assets", http.MethodPatch, "/v1/asset/labels", assetTag, "Label all assets that a filter picks"),
+	rest.Handle(s.API, wire.Op("label-assets", "PATCH /v1/asset/labels", assetTag, "Label all assets that a filter picks"),
 		func(ctx context.Context, in *struct {
 			LabelMode
 			Body BulkLabels
-		}) (*struct{ Body AssetCount }, error) {
+		}) (*AssetCount, error) {
 			n, later, err := s.Assets.LabelAll(ctx, asset.Filters(in.Body.Filters), asset.LabelMode(in.Type), in.Body.Labels)
 			words := "The labels are changed."
 			if later {
 				words = "The labels are being changed."
 			}
-			return &struct{ Body AssetCount }{AssetCount{words, n, later}}, err
+			return &AssetCount{words, n, later}, err
 		})
-	set := func(ctx context.Context, id int64, mode asset.LabelMode, labels []string) (*struct{ Body wire.Message }, error) {
+	set := func(ctx context.Context, id int64, mode asset.LabelMode, labels []string) (*wire.Message, error) {
 		return wire.Said("The labels are changed."), s.Assets.SetLabels(ctx, id, mode, labels)
 	}
-	rest.Register(s.API, wire.Op("add-asset-labels", http.MethodPost, one, assetTag, "Add labels to an asset", 404),
+	rest.Handle(s.API, wire.Op("add-asset-labels", "POST "+one, assetTag, "Add labels to an asset", 404),
 		func(ctx context.Context, in *struct {
 			AssetPath
 			Body AssetLabels
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			return set(ctx, in.ID, asset.AppendLabels, in.Body.Labels)
 		})
-	rest.Register(s.API, wire.Op("update-asset-labels", http.MethodPatch, one, assetTag, "Change the labels of an asset", 404),
+	rest.Handle(s.API, wire.Op("update-asset-labels", "PATCH "+one, assetTag, "Change the labels of an asset", 404),
 		func(ctx context.Context, in *struct {
 			AssetPath
 			LabelMode
 			Body AssetLabels
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			return set(ctx, in.ID, asset.LabelMode(in.Type), in.Body.Labels)
 		})
-	rest.Register(s.API, wire.Op("delete-asset-labels", http.MethodDelete, one, assetTag, "Take all labels off an asset", 404),
-		func(ctx context.Context, in *AssetPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-asset-labels", "DELETE "+one, assetTag, "Take all labels off an asset", 404),
+		func(ctx context.Context, in *AssetPath) (*wire.Message, error) {
 			return set(ctx, in.ID, asset.ReplaceLabels, nil)
 		})
 
-	rest.Register(s.API, wire.Op("create-group", http.MethodPost, groups, assetTag, "Save a filter as a group, which is listed beside the enumerations", 409),
-		func(ctx context.Context, in *struct{ Body GroupRequest }) (*struct{ Body wire.Made }, error) {
+	rest.Handle(s.API, wire.Op("create-group", "POST "+groups, assetTag, "Save a filter as a group, which is listed beside the enumerations", 409),
+		func(ctx context.Context, in *struct{ Body GroupRequest }) (*wire.Made, error) {
 			id, err := s.Assets.CreateGroup(ctx, in.Body.Name, asset.Filters(in.Body.Filters))
 			return wire.Created(id, "The group is made."), err
 		})
-	rest.Register(s.API, wire.Op("update-group", http.MethodPatch, groups+"/{group_id}", assetTag, "Change the filter or the name of a group", 404),
+	rest.Handle(s.API, wire.Op("update-group", "PATCH "+groups+"/{group_id}", assetTag, "Change the filter or the name of a group", 404),
 		func(ctx context.Context, in *struct {
 			GroupPath
 			wire.UpdateMode
 			Body GroupPatch
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			return wire.Said("The group is changed."), s.Assets.UpdateGroup(ctx, in.ID, in.Body.Name, asset.Filters(in.Body.Filters), asset.UpdateMode(in.Type))
 		})
-	rest.Register(s.API, wire.Op("delete-group", http.MethodDelete, groups+"/{group_id}", assetTag, "Delete a group; the assets stay", 404),
-		func(ctx context.Context, in *GroupPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-group", "DELETE "+groups+"/{group_id}", assetTag, "Delete a group; the assets stay", 404),
+		func(ctx context.Context, in *GroupPath) (*wire.Message, error) {
 			return wire.Said("The group is deleted."), s.Assets.DeleteGroup(ctx, in.ID)
 		})
 }

@@ -2,7 +2,6 @@ package assets
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -83,17 +82,14 @@ type PolicyAnswer struct {
 func (s area) assetPolicies() {
 	const path, tag = "/v1/asset/policy", "Asset policies"
 	const one = path + "/{policy_id}"
-	rest.Register(s.API, wire.Op("list-policies", http.MethodGet, path, tag, "Your team's policies, newest first"),
-		func(ctx context.Context, in *struct{ wire.Window }) (*struct{ Body PolicyList }, error) {
+	rest.Handle(s.API, wire.Op("list-policies", "GET "+path, tag, "Your team's policies, newest first"),
+		func(ctx context.Context, in *struct{ wire.Window }) (*PolicyList, error) {
 			found, total, err := s.Assets.Policies(ctx, in.Page())
-			list := PolicyList{make([]AssetPolicy, len(found)), total, "Policies."}
-			for i, p := range found {
-				list.Policies[i] = policyOf(p)
-			}
-			return &struct{ Body PolicyList }{list}, err
+			list := PolicyList{wire.Each(found, policyOf), total, "Policies."}
+			return &list, err
 		})
-	rest.Register(s.API, wire.Op("create-policy", http.MethodPost, path, tag, "Make a policy", 409),
-		func(ctx context.Context, in *struct{ Body PolicyRequest }) (*struct{ Body wire.Made }, error) {
+	rest.Handle(s.API, wire.Op("create-policy", "POST "+path, tag, "Make a policy", 409),
+		func(ctx context.Context, in *struct{ Body PolicyRequest }) (*wire.Made, error) {
 			b := in.Body
 			id, err := s.Assets.CreatePolicy(ctx, asset.Policy{
 				Name: b.Name, Type: asset.PolicyType(b.Type), Filters: asset.Filters(b.Filters),
@@ -101,29 +97,29 @@ func (s area) assetPolicies() {
 			})
 			return wire.Created(id, "The policy is made."), err
 		})
-	rest.Register(s.API, wire.Op("suggest-policies", http.MethodGet, path+"/suggestion", tag, "Policies that could be made of what is there, the most pressing first", 404), s.suggestions)
-	rest.Register(s.API, wire.Op("get-policy", http.MethodGet, one, tag, "One policy", 404),
-		func(ctx context.Context, in *PolicyPath) (*struct{ Body PolicyAnswer }, error) {
+	rest.Handle(s.API, wire.Op("suggest-policies", "GET "+path+"/suggestion", tag, "Policies that could be made of what is there, the most pressing first", 404), s.suggestions)
+	rest.Handle(s.API, wire.Op("get-policy", "GET "+one, tag, "One policy", 404),
+		func(ctx context.Context, in *PolicyPath) (*PolicyAnswer, error) {
 			p, err := s.Assets.Policy(ctx, in.ID)
-			return &struct{ Body PolicyAnswer }{PolicyAnswer{policyOf(p), "A policy."}}, err
+			return &PolicyAnswer{policyOf(p), "A policy."}, err
 		})
-	rest.Register(s.API, wire.Op("update-policy", http.MethodPatch, one, tag, "Change a policy", 404),
+	rest.Handle(s.API, wire.Op("update-policy", "PATCH "+one, tag, "Change a policy", 404),
 		func(ctx context.Context, in *struct {
 			PolicyPath
 			wire.UpdateMode
 			Body PolicyPatch
-		}) (*struct{ Body wire.Made }, error) {
+		}) (*wire.Made, error) {
 			b := in.Body
 			err := s.Assets.UpdatePolicy(ctx, in.ID, asset.Policy{
 				Name: b.Name, Type: asset.PolicyType(b.Type), Filters: asset.Filters(b.Filters), PolicyDetails: asset.PolicyDetails{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs},
 			}, b.Existing, asset.UpdateMode(in.Type))
 			return wire.Created(in.ID, "The policy is changed."), err
 		})
-	rest.Register(s.API, wire.Op("delete-policy", http.MethodDelete, one, tag, "Delete a policy", 404),
-		func(ctx context.Context, in *PolicyPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-policy", "DELETE "+one, tag, "Delete a policy", 404),
+		func(ctx context.Context, in *PolicyPath) (*wire.Message, error) {
 			return wire.Said("The policy is deleted."), s.Assets.DeletePolicy(ctx, in.ID)
 		})
-	rest.Register(s.API, wire.Op("list-policy-events", http.MethodGet, one+"/events", tag, "What a policy did, newest first", 404), s.policyEvents)
+	rest.Handle(s.API, wire.Op("list-policy-events", "GET "+one+"/events", tag, "What a policy did, newest first", 404), s.policyEvents)
 }
 
 // PolicySuggestions are policies that could be made.
@@ -158,7 +154,7 @@ func (s area) suggestions(ctx context.Context, in *struct {
 	Enumeration string  `query:"enumeration_id" doc:"Look at this enumeration or group only."`
 	Limit       int     `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Suggestions to return at most."`
 	Threshold   float64 `query:"threshold" minimum:"0" maximum:"100" default:"5" doc:"What percentage of the assets must follow a pattern."`
-}) (*struct{ Body PolicySuggestions }, error) {
+}) (*PolicySuggestions, error) {
 	found, total, err := s.Assets.Suggest(ctx, in.Enumeration, in.Threshold, in.Limit)
 	out := PolicySuggestions{make([]PolicySuggestion, len(found)), total, "Suggestions."}
 	for i, f := range found {
@@ -169,7 +165,7 @@ func (s area) suggestions(ctx context.Context, in *struct {
 			out.Suggestions[i].Sample[j] = document.Of(a, false)
 		}
 	}
-	return &struct{ Body PolicySuggestions }{out}, err
+	return &out, err
 }
 
 // PolicyEventsAnswer is what a policy did.
@@ -209,7 +205,7 @@ func (s area) policyEvents(ctx context.Context, in *struct {
 	PolicyPath
 	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Events to return at most."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
-}) (*struct{ Body PolicyEventsAnswer }, error) {
+}) (*PolicyEventsAnswer, error) {
 	found, total, err := s.Assets.PolicyEvents(ctx, in.ID, page.Window{Offset: in.Offset, Limit: in.Limit})
 	out := PolicyEventsAnswer{PolicyEventList{make([]ActivityEvent, len(found))}, total, in.Limit, in.Offset, "What the policy did."}
 	for i, e := range found {
@@ -223,5 +219,5 @@ func (s area) policyEvents(ctx context.Context, in *struct {
 			MessagePayload: map[string]any{"affected_count": e.Affected, "enumeration_id": e.EnumerationID, "run": e.Run, "sample_assets": sample},
 		}
 	}
-	return &struct{ Body PolicyEventsAnswer }{out}, err
+	return &out, err
 }

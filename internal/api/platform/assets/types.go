@@ -62,13 +62,7 @@ func diffOf(d asset.Diff) AssetDiff {
 }
 
 func diffPart[F, T any](d asset.Delta[F], as func(F) T) DiffPart[T] {
-	out := DiffPart[T]{d.Added.Count, d.Removed.Count, make([]T, len(d.Added.First)), make([]T, len(d.Removed.First))}
-	for i, v := range d.Added.First {
-		out.Added[i] = as(v)
-	}
-	for i, v := range d.Removed.First {
-		out.Removed[i] = as(v)
-	}
+	out := DiffPart[T]{d.Added.Count, d.Removed.Count, wire.Each(d.Added.First, as), wire.Each(d.Removed.First, as)}
 	return out
 }
 

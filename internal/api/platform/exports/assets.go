@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -36,11 +35,11 @@ type NamesQuery struct {
 func (s area) assetExports() {
 	const all, one = "/v1/asset/enumerate/export", "/v1/asset/enumerate/{enumerate_id}"
 	formats := []export.Format{export.Raw, export.JSON, export.Lines, export.CSV}
-	rest.Register(s.API, s.fileOpOf(formats, "export-contents", http.MethodGet, all, "Your team's assets as a file", 409),
+	rest.Register(s.API, s.fileOpOf(formats, "export-contents", "GET "+all, "Your team's assets as a file", 409),
 		func(ctx context.Context, in *AssetExportQuery) (*huma.StreamResponse, error) {
 			return s.exportAssets(ctx, "", "Assets", *in)
 		})
-	rest.Register(s.API, s.fileOpOf(formats, "export-enumeration-contents", http.MethodGet, one+"/export", "The assets of an enumeration or a group as a file", 404, 409),
+	rest.Register(s.API, s.fileOpOf(formats, "export-enumeration-contents", "GET "+one+"/export", "The assets of an enumeration or a group as a file", 404, 409),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			AssetExportQuery
@@ -53,7 +52,7 @@ func (s area) assetExports() {
 			return s.exportAssets(ctx, in.ID, "Assets of an enumeration", in.AssetExportQuery)
 		})
 	names := []export.Format{export.JSON, export.CSV, export.Raw}
-	domains := wire.Op("export-enumeration-domains", http.MethodGet, one+"/domains/export", exportTag, "The domains that an enumeration was given, as a file", 404)
+	domains := wire.Op("export-enumeration-domains", "GET "+one+"/domains/export", exportTag, "The domains that an enumeration was given, as a file", 404)
 	domains.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
 	rest.Register(s.API, domains, func(ctx context.Context, in *struct {
 		wire.EnumerationPath
@@ -65,7 +64,7 @@ func (s area) assetExports() {
 		}
 		return s.names(ctx, in.NamesQuery, "domain", found.Config.RootDomains), nil
 	})
-	targets := wire.Op("export-scan-assets", http.MethodGet, "/v1/scans/{scan_id}/asset/export", exportTag, "What a scan looks at, as a file", 404)
+	targets := wire.Op("export-scan-assets", "GET /v1/scans/{scan_id}/asset/export", exportTag, "What a scan looks at, as a file", 404)
 	targets.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
 	rest.Register(s.API, targets, func(ctx context.Context, in *struct {
 		wire.ScanPath

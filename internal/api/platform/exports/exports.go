@@ -58,15 +58,15 @@ type ExportPath struct {
 
 func (s area) exports() {
 	const ofScan, one = "/v1/scans/{scan_id}/export", "/v1/export/{export_id}"
-	rest.Register(s.API, s.fileOp("export-results", http.MethodPost, "/v1/scans/results/export", "Your team's findings across scans as a file", 409), s.exportResults)
-	rest.Register(s.API, s.fileOp("export-scan", http.MethodGet, ofScan, "The findings of a scan as a file", 404, 409),
+	rest.Register(s.API, s.fileOp("export-results", "POST /v1/scans/results/export", "Your team's findings across scans as a file", 409), s.exportResults)
+	rest.Register(s.API, s.fileOp("export-scan", "GET "+ofScan, "The findings of a scan as a file", 404, 409),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			ExportQuery
 		}) (*huma.StreamResponse, error) {
 			return s.exportScan(ctx, in.ID, in.ExportQuery, ScanExportRequest{})
 		})
-	rest.Register(s.API, s.fileOp("export-scan-results", http.MethodPost, ofScan, "Some findings of a scan as a file", 404, 409),
+	rest.Register(s.API, s.fileOp("export-scan-results", "POST "+ofScan, "Some findings of a scan as a file", 404, 409),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			ExportQuery
@@ -74,33 +74,33 @@ func (s area) exports() {
 		}) (*huma.StreamResponse, error) {
 			return s.exportScan(ctx, in.ID, in.ExportQuery, wire.Value(in.Body))
 		})
-	single := wire.Op("export-vulnerability", http.MethodGet, "/v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file", 404)
+	single := wire.Op("export-vulnerability", "GET /v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file", 404)
 	single.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV)}
 	rest.Register(s.API, single, s.exportVuln)
 
-	rest.Register(s.API, wire.Op("list-exports", http.MethodGet, "/v1/export/list", exportTag, "The exports that are made in the background, newest first"), s.listExports)
-	rest.Register(s.API, wire.Op("get-export", http.MethodGet, one, exportTag, "How far an export is", 404),
-		func(ctx context.Context, in *ExportPath) (*struct{ Body ExportItem }, error) {
+	rest.Handle(s.API, wire.Op("list-exports", "GET /v1/export/list", exportTag, "The exports that are made in the background, newest first"), s.listExports)
+	rest.Handle(s.API, wire.Op("get-export", "GET "+one, exportTag, "How far an export is", 404),
+		func(ctx context.Context, in *ExportPath) (*ExportItem, error) {
 			e, err := s.Exports.Find(ctx, in.ID)
-			return &struct{ Body ExportItem }{exportOf(e)}, err
+			return new(exportOf(e)), err
 		})
-	rest.Register(s.API, wire.Op("delete-export", http.MethodDelete, one, exportTag, "Delete an export; one that is being made ends", 404),
-		func(ctx context.Context, in *ExportPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-export", "DELETE "+one, exportTag, "Delete an export; one that is being made ends", 404),
+		func(ctx context.Context, in *ExportPath) (*wire.Message, error) {
 			return wire.Said("The export is deleted."), s.Exports.Delete(ctx, in.ID)
 		})
-	down := wire.Op("download-export", http.MethodGet, one+"/download", exportTag, "The file of a finished export", 404, 409)
+	down := wire.Op("download-export", "GET "+one+"/download", exportTag, "The file of a finished export", 404, 409)
 	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF, export.Lines, export.Raw)}
 	rest.Register(s.API, down, s.downloadExport)
 	s.assetExports()
 }
 
 // fileOp is an operation that answers with a file, or with the id of one to come.
-func (s area) fileOp(id, method, path, summary string, statuses ...int) rest.Op {
-	return s.fileOpOf([]export.Format{export.JSON, export.CSV, export.PDF, export.SARIF}, id, method, path, summary, statuses...)
+func (s area) fileOp(id, route, summary string, statuses ...int) rest.Op {
+	return s.fileOpOf([]export.Format{export.JSON, export.CSV, export.PDF, export.SARIF}, id, route, summary, statuses...)
 }
 
-func (s area) fileOpOf(formats []export.Format, id, method, path, summary string, statuses ...int) rest.Op {
-	o := wire.Op(id, method, path, exportTag, summary, statuses...)
+func (s area) fileOpOf(formats []export.Format, id, route, summary string, statuses ...int) rest.Op {
+	o := wire.Op(id, route, exportTag, summary, statuses...)
 	started := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ExportStarted](), true, "ExportStarted")
 	o.Responses = map[string]*huma.Response{
 		"200": fileResponse(formats...),
@@ -204,14 +204,11 @@ func (s area) file(ctx context.Context, format export.Format, name string, write
 func (s area) listExports(ctx context.Context, in *struct {
 	Status string `query:"export_status" enum:"queued,running,finished,failed" doc:"Only those in this state."`
 	wire.Window
-}) (*struct{ Body ExportList }, error) {
+}) (*ExportList, error) {
 	found, total, err := s.Exports.FindAll(ctx, export.State(in.Status), in.Page())
 	if err != nil {
 		return nil, err
 	}
-	list := ExportList{Listing: wire.ListOf(in.Window, len(found), total, "Exports."), Data: make([]ExportItem, len(found))}
-	for i, e := range found {
-		list.Data[i] = exportOf(e)
-	}
-	return &struct{ Body ExportList }{list}, nil
+	list := ExportList{Listing: wire.ListOf(in.Window, len(found), total, "Exports."), Data: wire.Each(found, exportOf)}
+	return &list, nil
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -51,19 +50,19 @@ const vulnTag = "Vulnerabilities"
 
 func (s area) findings() {
 	const one = "/v1/scans/vuln/{vuln_id}"
-	rest.Register(s.API, wire.Op("get-vulnerability", http.MethodGet, one, vulnTag, "One finding with everything that is known of it", 404),
-		func(ctx context.Context, in *wire.VulnPath) (*struct{ Body ScanVulnerability }, error) {
+	rest.Handle(s.API, wire.Op("get-vulnerability", "GET "+one, vulnTag, "One finding with everything that is known of it", 404),
+		func(ctx context.Context, in *wire.VulnPath) (*ScanVulnerability, error) {
 			f, err := s.Findings.Find(ctx, in.ID)
 			if err != nil {
 				return nil, err
 			}
 			known, err := s.assetAt(ctx, f.Host, f.Port)
-			return &struct{ Body ScanVulnerability }{ScanVulnerability{vulnerabilityOf(f), eventOf(f), known}}, err
+			return &ScanVulnerability{vulnerabilityOf(f), eventOf(f), known}, err
 		})
-	rest.Register(s.API, wire.Op("list-results", http.MethodGet, "/v1/scans/results", vulnTag, "Your team's findings across scans, newest first"), s.listResults)
-	rest.Register(s.API, wire.Op("update-vulnerabilities", http.MethodPatch, "/v1/scans/vulns", vulnTag, "Decide about findings, named by id or by a filter", 404), s.patchVulns)
-	rest.Register(s.API, wire.Op("delete-vulnerabilities", http.MethodDelete, "/v1/scans/vulns", vulnTag, "Delete findings, named by id or by a filter", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body VulnDeletion }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("list-results", "GET /v1/scans/results", vulnTag, "Your team's findings across scans, newest first"), s.listResults)
+	rest.Handle(s.API, wire.Op("update-vulnerabilities", "PATCH /v1/scans/vulns", vulnTag, "Decide about findings, named by id or by a filter", 404), s.patchVulns)
+	rest.Handle(s.API, wire.Op("delete-vulnerabilities", "DELETE /v1/scans/vulns", vulnTag, "Delete findings, named by id or by a filter", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body VulnDeletion }) (*wire.Message, error) {
 			b := in.Body
 			f := b.filter(b.IDs)
 			for _, status := range b.Statuses {
@@ -72,8 +71,8 @@ func (s area) findings() {
 			n, err := s.Findings.Delete(ctx, f)
 			return wire.Said("%d findings are deleted.", n), err
 		})
-	rest.Register(s.API, wire.Op("label-vulnerabilities", http.MethodPatch, "/v1/scans/vulns/labels", vulnTag, "Label findings", 404),
-		func(ctx context.Context, in *struct{ Body VulnLabels }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("label-vulnerabilities", "PATCH /v1/scans/vulns/labels", vulnTag, "Label findings", 404),
+		func(ctx context.Context, in *struct{ Body VulnLabels }) (*wire.Message, error) {
 			mode := finding.LabelMode(in.Body.Type)
 			if mode == "" {
 				mode = finding.ReplaceLabels
@@ -81,28 +80,28 @@ func (s area) findings() {
 			n, err := s.Findings.SetLabels(ctx, finding.Filter{IDs: in.Body.IDs}, mode, in.Body.Labels)
 			return wire.Said("The labels of %d findings are changed.", n), err
 		})
-	rest.Register(s.API, wire.Op("list-changelogs", http.MethodGet, "/v1/scans/vuln/changelogs", vulnTag, "What changed of your team's findings, newest first"),
-		func(ctx context.Context, in *ChangelogQuery) (*struct{ Body ChangelogList }, error) {
+	rest.Handle(s.API, wire.Op("list-changelogs", "GET /v1/scans/vuln/changelogs", vulnTag, "What changed of your team's findings, newest first"),
+		func(ctx context.Context, in *ChangelogQuery) (*ChangelogList, error) {
 			return s.changelogs(ctx, "", *in)
 		})
-	rest.Register(s.API, wire.Op("list-vulnerability-changelogs", http.MethodGet, one+"/changelogs", vulnTag, "What changed of a finding, newest first", 404),
+	rest.Handle(s.API, wire.Op("list-vulnerability-changelogs", "GET "+one+"/changelogs", vulnTag, "What changed of a finding, newest first", 404),
 		func(ctx context.Context, in *struct {
 			wire.VulnPath
 			ChangelogQuery
-		}) (*struct{ Body ChangelogList }, error) {
+		}) (*ChangelogList, error) {
 			return s.changelogs(ctx, in.ID, in.ChangelogQuery)
 		})
-	rest.Register(s.API, wire.Op("get-vulnerability-timeline", http.MethodGet, one+"/timeline", vulnTag, "All that happened to a finding, oldest first", 404), s.timeline)
-	rest.Register(s.API, wire.Op("get-vulnerability-history", http.MethodGet, "/v1/scans/vulns/history", vulnTag, "Each look at what hashes name, newest first; by hash"), s.vulnHistory)
-	rest.Register(s.API, wire.Op("retest-vulnerability", http.MethodPost, "/v1/scans/{vuln_id}/retest", vulnTag, "Look at a finding again", 404),
-		func(ctx context.Context, in *wire.VulnPath) (*struct{ Body RetestAnswer }, error) {
+	rest.Handle(s.API, wire.Op("get-vulnerability-timeline", "GET "+one+"/timeline", vulnTag, "All that happened to a finding, oldest first", 404), s.timeline)
+	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag, "Each look at what hashes name, newest first; by hash"), s.vulnHistory)
+	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Look at a finding again", 404),
+		func(ctx context.Context, in *wire.VulnPath) (*RetestAnswer, error) {
 			f, err := s.Findings.AskRetest(ctx, in.ID)
-			return &struct{ Body RetestAnswer }{RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}}, err
+			return &RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}, err
 		})
-	rest.Register(s.API, wire.Op("get-retest", http.MethodGet, "/v1/retest/{vuln_id}", vulnTag, "What the last retest of a finding showed", 404),
-		func(ctx context.Context, in *wire.VulnPath) (*struct{ Body RetestResult }, error) {
+	rest.Handle(s.API, wire.Op("get-retest", "GET /v1/retest/{vuln_id}", vulnTag, "What the last retest of a finding showed", 404),
+		func(ctx context.Context, in *wire.VulnPath) (*RetestResult, error) {
 			f, r, err := s.Findings.FindRetest(ctx, in.ID)
-			return &struct{ Body RetestResult }{RetestResult{retestWords(r), string(r.State), resultOf(f)}}, err
+			return &RetestResult{retestWords(r), string(r.State), resultOf(f)}, err
 		})
 }
 
@@ -221,7 +220,7 @@ type ResultStats struct {
 	Total int `json:"total" doc:"How many there are in all."`
 }
 
-func (s area) listResults(ctx context.Context, in *ResultQuery) (*struct{ Body ResultList }, error) {
+func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, error) {
 	f, err := in.filter(time.Now())
 	if err != nil {
 		return nil, err
@@ -238,7 +237,7 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*struct{ Body R
 		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: p.Results, Stats: ResultStats{p.Total},
 		Filters: in.applied(), Before: p.End, Next: p.Next,
 	}
-	return &struct{ Body ResultList }{list}, nil
+	return &list, nil
 }
 
 // applied are the filters that a query holds, by name.
@@ -298,7 +297,7 @@ type VulnLabels struct {
 	Labels []string `json:"labels,omitempty" maxItems:"100" doc:"The labels."`
 }
 
-func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*struct{ Body wire.Message }, error) {
+func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*wire.Message, error) {
 	n, err := s.Findings.SetStatus(ctx, in.Body.filter(in.Body.IDs), finding.Status(in.Body.Status))
 	return wire.Said("The status of %d findings is changed.", n), err
 }

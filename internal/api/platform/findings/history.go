@@ -42,7 +42,7 @@ type ChangeEvent struct {
 	To   string `json:"to" doc:"What it is since."`
 }
 
-func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*struct{ Body ChangelogList }, error) {
+func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*ChangelogList, error) {
 	f := finding.ChangeFilter{FindingID: id, Since: finding.Since(q.Time, time.Now()), Oldest: q.SortAsc != ""}
 	for _, kind := range wire.Commas(q.Types) {
 		switch {
@@ -61,7 +61,7 @@ func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*str
 			vulnerabilityOf(c.Finding), eventOf(c.Finding), "matched", []ChangeEvent{{c.Change.Field, c.Change.From, c.Change.To}}, c.Change.At, string(c.Change.Type),
 		}
 	}
-	return &struct{ Body ChangelogList }{list}, err
+	return &list, err
 }
 
 // VulnerabilityTimeline is all that happened to a finding.
@@ -81,7 +81,7 @@ type TimelineEvent struct {
 	Description string    `json:"description,omitempty" doc:"In words."`
 }
 
-func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*struct{ Body VulnerabilityTimeline }, error) {
+func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*VulnerabilityTimeline, error) {
 	f, changes, err := s.Findings.Timeline(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*struct{ Body Vu
 		}
 		out.Events = append(out.Events, TimelineEvent{c.At, string(c.Type), c.From, c.To, c.Field + ", " + who})
 	}
-	return &struct{ Body VulnerabilityTimeline }{out}, nil
+	return &out, nil
 }
 
 // VulnerabilityHistory is the looks at what one hash names.
@@ -120,9 +120,7 @@ const maxHashes = 100
 func (s area) vulnHistory(ctx context.Context, in *struct {
 	Hashes []string `query:"vuln_hash,explode" doc:"A hash; may be repeated, up to 100 times."`
 	Limit  int      `query:"history_limit" minimum:"1" maximum:"1000" default:"5" doc:"Looks of each hash."`
-}) (*struct {
-	Body map[string]VulnerabilityHistory
-}, error) {
+}) (*map[string]VulnerabilityHistory, error) {
 	if len(in.Hashes) > maxHashes {
 		return nil, errs.Field("vuln_hash", "vuln_hash may be given at most %d times.", maxHashes)
 	}
@@ -138,7 +136,5 @@ func (s area) vulnHistory(ctx context.Context, in *struct {
 		}
 		out[hash] = h
 	}
-	return &struct {
-		Body map[string]VulnerabilityHistory
-	}{out}, nil
+	return &out, nil
 }

@@ -2,7 +2,6 @@ package findings
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -52,34 +51,34 @@ type SeverityDeletion struct {
 
 func (s area) severities() {
 	const path, tag = "/v1/scans/config/severity", "Severities"
-	rest.Register(s.API, wire.Op("list-severity-mappings", http.MethodGet, path, tag, "Severities that your team gives in place of the templates' own"),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body SeverityMappings }, error) {
+	rest.Handle(s.API, wire.Op("list-severity-mappings", "GET "+path, tag, "Severities that your team gives in place of the templates' own"),
+		func(ctx context.Context, _ *struct{}) (*SeverityMappings, error) {
 			found, err := s.Findings.Overrides(ctx)
 			list := SeverityMappings{Mappings: make([]SeverityMapping, len(found))}
 			for i, o := range found {
 				list.Mappings[i] = SeverityMapping{o.ID, o.TemplateID, o.Original, o.Custom, o.FindingID, o.CreatedAt, o.UpdatedAt}
 			}
-			return &struct{ Body SeverityMappings }{list}, err
+			return &list, err
 		})
-	add := wire.Op("add-severity-mapping", http.MethodPost, path, tag, "Give a template's findings another severity, now and in later runs")
+	add := wire.Op("add-severity-mapping", "POST "+path, tag, "Give a template's findings another severity, now and in later runs")
 	add.Description = "A template that has a mapping already gets the new severity under the same id. A mapping with vuln_id goes before one without."
-	rest.Register(s.API, add, func(ctx context.Context, in *struct{ Body SeverityRequest }) (*struct{ Body SeverityMade }, error) {
+	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body SeverityRequest }) (*SeverityMade, error) {
 		o, err := s.known(ctx, in.Body.override())
 		if err != nil {
 			return nil, err
 		}
 		id, err := s.Findings.Override(ctx, o)
-		return &struct{ Body SeverityMade }{SeverityMade{id, "The severity mapping is made."}}, err
+		return &SeverityMade{id, "The severity mapping is made."}, err
 	})
-	rest.Register(s.API, wire.Op("delete-severity-mappings", http.MethodDelete, path, tag, "Delete severity mappings; findings get their template's severity back", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body SeverityDeletion }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-severity-mappings", "DELETE "+path, tag, "Delete severity mappings; findings get their template's severity back", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body SeverityDeletion }) (*wire.Message, error) {
 			return wire.Said("The severity mappings are deleted."), s.Findings.DropOverrides(ctx, in.Body.IDs)
 		})
-	rest.Register(s.API, wire.Op("update-severity-mapping", http.MethodPatch, "/v1/scans/config/{mapping_id}/severity", tag, "Change a severity mapping", 404, 409),
+	rest.Handle(s.API, wire.Op("update-severity-mapping", "PATCH /v1/scans/config/{mapping_id}/severity", tag, "Change a severity mapping", 404, 409),
 		func(ctx context.Context, in *struct {
 			ID   int64 `path:"mapping_id" minimum:"1" doc:"The mapping's id."`
 			Body SeverityRequest
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			o, err := s.known(ctx, in.Body.override())
 			if err != nil {
 				return nil, err

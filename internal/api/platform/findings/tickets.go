@@ -2,7 +2,6 @@ package findings
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 
@@ -37,20 +36,20 @@ type TicketPath struct {
 
 func (s area) tickets() {
 	const path = "/v1/scans/vulns/{vuln_id}/ticket"
-	made := wire.Op("file-vulnerability", http.MethodPost, path, vulnTag, "File a finding as an issue, or say in the issue it has that it is still there", 403, 404, 409, 424)
+	made := wire.Op("file-vulnerability", "POST "+path, vulnTag, "File a finding as an issue, or say in the issue it has that it is still there", 403, 404, 409, 424)
 	made.Description = "What has the same vuln_hash has the same issue. 424: the tracker did not do what it should; the message says why."
-	rest.Register(s.API, made, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, made, func(ctx context.Context, in *struct {
 		TicketPath
 		Body TicketRequest
-	}) (*struct{ Body TicketAnswer }, error) {
+	}) (*TicketAnswer, error) {
 		t, err := s.fileVuln(ctx, in.TicketPath, in.Body)
-		return &struct{ Body TicketAnswer }{TicketAnswer{true, in.ID, t.ConfigID, t.ConfigName, t.Issue.URL, t.Issue.ID, t.Provider}}, err
+		return &TicketAnswer{true, in.ID, t.ConfigID, t.ConfigName, t.Issue.URL, t.Issue.ID, t.Provider}, err
 	})
-	rest.Register(s.API, wire.Op("unfile-vulnerability", http.MethodDelete, path, vulnTag, "Forget the issue of a finding; the issue itself stays", 403, 404),
+	rest.Handle(s.API, wire.Op("unfile-vulnerability", "DELETE "+path, vulnTag, "Forget the issue of a finding; the issue itself stays", 403, 404),
 		func(ctx context.Context, in *struct {
 			wire.VulnPath
 			Provider string `query:"provider_name" required:"true" enum:"github,gitlab,jira,linear,custom" doc:"The tracker."`
-		}) (*struct{ Body wire.OK }, error) {
+		}) (*wire.OK, error) {
 			_, err := s.Findings.Unlink(ctx, in.ID, in.Provider)
 			return wire.Done(), err
 		})

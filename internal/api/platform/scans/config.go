@@ -2,7 +2,6 @@ package scans
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -73,8 +72,8 @@ type ScanConfigPatch struct {
 
 func (s area) scanConfigs() {
 	const path = "/v1/scans/{scan_id}/config"
-	rest.Register(s.API, wire.Op("get-scan-config", http.MethodGet, path, scanTag, "What a scan was asked to do", 404),
-		func(ctx context.Context, in *wire.ScanPath) (*struct{ Body ScanConfig }, error) {
+	rest.Handle(s.API, wire.Op("get-scan-config", "GET "+path, scanTag, "What a scan was asked to do", 404),
+		func(ctx context.Context, in *wire.ScanPath) (*ScanConfig, error) {
 			found, err := s.Scans.Find(ctx, in.ID)
 			c := found.Config
 			out := ScanConfig{
@@ -86,14 +85,14 @@ func (s area) scanConfigs() {
 			for _, in := range c.Inline {
 				out.TemplateIDs = append(out.TemplateIDs, in.Name)
 			}
-			return &struct{ Body ScanConfig }{out}, err
+			return &out, err
 		})
-	rest.Register(s.API, wire.Op("update-scan-config", http.MethodPatch, path, scanTag, "Change what a scan does when it is launched next", 404),
+	rest.Handle(s.API, wire.Op("update-scan-config", "PATCH "+path, scanTag, "Change what a scan does when it is launched next", 404),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are added to or replaced."`
 			Body ScanConfigPatch
-		}) (*struct{ Body wire.OK }, error) {
+		}) (*wire.OK, error) {
 			b := in.Body
 			err := s.Scans.UpdateConfig(ctx, in.ID, scan.ConfigUpdate{
 				Targets: b.Targets, Templates: b.Templates, EarlyTemplates: b.EarlyTemplates, ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
@@ -110,27 +109,27 @@ type ImportAnswer struct {
 }
 
 func (s area) imports() {
-	made := wire.Op("import-scan", http.MethodPost, "/v1/scans/import", scanTag, "Make a scan of results that nuclei wrote, one JSON object a line")
+	made := wire.Op("import-scan", "POST /v1/scans/import", scanTag, "Make a scan of results that nuclei wrote, one JSON object a line")
 	made.Stream = true
 	made.Description = "The body is read as it comes and stored in parts. A line that is no result is refused by its number; the message says whether results before it are stored."
-	rest.Register(s.API, made, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, made, func(ctx context.Context, in *struct {
 		Name string `query:"name" maxLength:"200" doc:"The scan's name."`
 		rest.Stream
-	}) (*struct{ Body ImportAnswer }, error) {
+	}) (*ImportAnswer, error) {
 		got, err := s.Scans.Import(ctx, in.Name, &in.Stream)
-		return &struct{ Body ImportAnswer }{ImportAnswer{got.ScanID, importWords(got)}}, err
+		return &ImportAnswer{got.ScanID, importWords(got)}, err
 	})
-	more := wire.Op("import-into-scan", http.MethodPatch, "/v1/scans/{scan_id}/import", scanTag, "Add results to a scan; what it has already is not added again", 404)
+	more := wire.Op("import-into-scan", "PATCH /v1/scans/{scan_id}/import", scanTag, "Add results to a scan; what it has already is not added again", 404)
 	more.Stream = true
-	rest.Register(s.API, more, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, more, func(ctx context.Context, in *struct {
 		wire.ScanPath
 		rest.Stream
-	}) (*struct{ Body ImportAnswer }, error) {
+	}) (*ImportAnswer, error) {
 		got, err := s.Scans.Append(ctx, in.ID, &in.Stream)
-		return &struct{ Body ImportAnswer }{ImportAnswer{got.ScanID, importWords(got)}}, err
+		return &ImportAnswer{got.ScanID, importWords(got)}, err
 	})
 }
 
 func importWords(got scan.Imported) string {
-	return wire.Said("%d findings are stored; %d were known.", got.Stored, got.Known).Body.Message
+	return wire.Said("%d findings are stored; %d were known.", got.Stored, got.Known).Message
 }

@@ -46,33 +46,33 @@ type ScanRun struct {
 
 func (s area) scanHistory() {
 	const one = "/v1/scans/{scan_id}"
-	rest.Register(s.API, wire.Op("list-scan-history", http.MethodGet, "/v1/scans/history", scanTag, "The runs of your team's scans, newest first"),
+	rest.Handle(s.API, wire.Op("list-scan-history", "GET /v1/scans/history", scanTag, "The runs of your team's scans, newest first"),
 		func(ctx context.Context, in *struct {
 			wire.HistoryRange
 			wire.Window
-		}) (*struct{ Body ScanHistory }, error) {
+		}) (*ScanHistory, error) {
 			return s.history(ctx, "", in.HistoryRange, in.Window)
 		})
-	rest.Register(s.API, wire.Op("get-scan-history", http.MethodGet, one+"/history", scanTag, "The runs of a scan, newest first", 404),
+	rest.Handle(s.API, wire.Op("get-scan-history", "GET "+one+"/history", scanTag, "The runs of a scan, newest first", 404),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			wire.HistoryRange
 			wire.Window
-		}) (*struct{ Body ScanHistory }, error) {
+		}) (*ScanHistory, error) {
 			return s.history(ctx, in.ID, in.HistoryRange, in.Window)
 		})
-	rest.Register(s.API, wire.Op("get-scan-coverage", http.MethodGet, one+"/coverage", scanTag, "What a scan tested, and what it did not", 404), s.coverage)
-	rest.Register(s.API, wire.Op("get-scan-log", http.MethodGet, one+"/scan_log", scanTag, "What became of each check of a scan", 404), s.scanLog)
-	rest.Register(s.API, wire.Op("get-scan-log-stats", http.MethodGet, one+"/scan_log/stats", scanTag, "How many lines a scan's log has", 404), s.scanLogStats)
-	rest.Register(s.API, wire.Op("export-scan-log", http.MethodGet, one+"/scan_log/export", scanTag, "Where the log of a scan can be downloaded", 404), s.exportLog)
-	down := wire.Op("download-scan-log", http.MethodGet, one+"/scan_log/download", scanTag, "The log of a scan as a file", 404)
+	rest.Handle(s.API, wire.Op("get-scan-coverage", "GET "+one+"/coverage", scanTag, "What a scan tested, and what it did not", 404), s.coverage)
+	rest.Handle(s.API, wire.Op("get-scan-log", "GET "+one+"/scan_log", scanTag, "What became of each check of a scan", 404), s.scanLog)
+	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag, "How many lines a scan's log has", 404), s.scanLogStats)
+	rest.Handle(s.API, wire.Op("export-scan-log", "GET "+one+"/scan_log/export", scanTag, "Where the log of a scan can be downloaded", 404), s.exportLog)
+	down := wire.Op("download-scan-log", "GET "+one+"/scan_log/download", scanTag, "The log of a scan as a file", 404)
 	down.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{
 		"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}, "application/json": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
 	}}}
 	rest.Register(s.API, down, s.downloadLog)
 }
 
-func (s area) history(ctx context.Context, id string, r wire.HistoryRange, w wire.Window) (*struct{ Body ScanHistory }, error) {
+func (s area) history(ctx context.Context, id string, r wire.HistoryRange, w wire.Window) (*ScanHistory, error) {
 	since, until, err := r.Times(time.Now())
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s area) history(ctx context.Context, id string, r wire.HistoryRange, w wir
 			out.Data[i].Severity = map[string]int{}
 		}
 	}
-	return &struct{ Body ScanHistory }{out}, nil
+	return &out, nil
 }
 
 // ScanCoverage says what a run tested, and what it did not.
@@ -122,7 +122,7 @@ func (s area) coverage(ctx context.Context, in *struct {
 	Run   int64  `query:"rescan_count" minimum:"0" doc:"How often the scan had been launched again; without it, or 0, the last run."`
 	State string `query:"state" enum:"tested,not_applicable,skipped,denied,failed,pending" doc:"Show the checks that ended so."`
 	wire.Window
-}) (*struct{ Body ScanCoverage }, error) {
+}) (*ScanCoverage, error) {
 	c, err := s.Scans.FindCoverage(ctx, in.ID, scan.CoverageFilter{Run: runOf(in.Run), State: scan.State(in.State)}, in.Page())
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (s area) coverage(ctx context.Context, in *struct {
 	for i, cell := range c.Cells {
 		out.Cells[i] = CoverageCell{cell.Target, cell.Template, string(cell.State), cell.Reason}
 	}
-	return &struct{ Body ScanCoverage }{out}, nil
+	return &out, nil
 }
 
 // runOf is the number of a run by how often the scan was launched again; 0 is the last.
@@ -200,7 +200,7 @@ func (s area) scanLog(ctx context.Context, in *struct {
 	LogQuery
 	Token string `query:"next_page_token" maxLength:"20" doc:"next_page_token of the page before."`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Lines to return at most."`
-}) (*struct{ Body ScanLog }, error) {
+}) (*ScanLog, error) {
 	skip := 0
 	if in.Token != "" {
 		var err error
@@ -221,7 +221,7 @@ func (s area) scanLog(ctx context.Context, in *struct {
 		out.Logs = append(out.Logs, lineOf(l))
 		return true
 	})
-	return &struct{ Body ScanLog }{out}, err
+	return &out, err
 }
 
 // LogStats counts the lines of a log.
@@ -233,7 +233,7 @@ type LogStats struct {
 	Unmatched int `json:"unmatched_count" doc:"Lines without a finding."`
 }
 
-func (s area) scanLogStats(ctx context.Context, in *wire.ScanPath) (*struct{ Body LogStats }, error) {
+func (s area) scanLogStats(ctx context.Context, in *wire.ScanPath) (*LogStats, error) {
 	var out LogStats
 	err := s.Scans.EachLogLine(ctx, in.ID, scan.LogFilter{}, func(l scan.LogLine) bool {
 		out.Total++
@@ -246,7 +246,7 @@ func (s area) scanLogStats(ctx context.Context, in *wire.ScanPath) (*struct{ Bod
 		return true
 	})
 	out.Info, out.Unmatched = out.Total-out.Errors, out.Total-out.Matched
-	return &struct{ Body LogStats }{out}, err
+	return &out, err
 }
 
 // LogExport says where a log can be downloaded.
@@ -257,7 +257,7 @@ type LogExport struct {
 func (s area) exportLog(ctx context.Context, in *struct {
 	LogQuery
 	Format string `query:"format" enum:"raw,json,csv" default:"raw" doc:"raw is one JSON object a line."`
-}) (*struct{ Body LogExport }, error) {
+}) (*LogExport, error) {
 	if _, err := s.Scans.Find(ctx, in.ID); err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (s area) exportLog(ctx context.Context, in *struct {
 	if in.Rescans > 0 {
 		query.Set("rescan_count", strconv.FormatInt(in.Rescans, 10))
 	}
-	return &struct{ Body LogExport }{LogExport{"/v1/scans/" + url.PathEscape(in.ID) + "/scan_log/download?" + query.Encode()}}, nil
+	return &LogExport{"/v1/scans/" + url.PathEscape(in.ID) + "/scan_log/download?" + query.Encode()}, nil
 }
 
 func (s area) downloadLog(ctx context.Context, in *struct {

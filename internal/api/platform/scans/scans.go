@@ -3,7 +3,6 @@ package scans
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -53,44 +52,42 @@ type ScanName struct {
 
 func (s area) scans() {
 	const path, one = "/v1/scans", "/v1/scans/{scan_id}"
-	type made struct{ Body ScanMade }
-	type done struct{ Body ScansDone }
 
-	rest.Register(s.API, wire.Op("list-scans", http.MethodGet, path, scanTag, "Your team's scans, newest first"), s.listScans)
-	rest.Register(s.API, wire.Op("create-scan", http.MethodPost, path, scanTag, "Make a scan, and launch it"), s.createScan)
-	rest.Register(s.API, wire.Op("delete-scans", http.MethodDelete, path, scanTag, "Delete scans with their findings; those at work are stopped", 404, 413, 415),
+	rest.Handle(s.API, wire.Op("list-scans", "GET "+path, scanTag, "Your team's scans, newest first"), s.listScans)
+	rest.Handle(s.API, wire.Op("create-scan", "POST "+path, scanTag, "Make a scan, and launch it"), s.createScan)
+	rest.Handle(s.API, wire.Op("delete-scans", "DELETE "+path, scanTag, "Delete scans with their findings; those at work are stopped", 404, 413, 415),
 		func(ctx context.Context, in *struct {
 			Body ScanDeletion
-		}) (*done, error) {
-			return &done{ScansDone{"The scans are deleted.", true}}, s.Scans.Delete(ctx, in.Body.IDs)
+		}) (*ScansDone, error) {
+			return &ScansDone{"The scans are deleted.", true}, s.Scans.Delete(ctx, in.Body.IDs)
 		})
-	rest.Register(s.API, wire.Op("get-scan", http.MethodGet, one, scanTag, "One scan", 404),
-		func(ctx context.Context, in *wire.ScanPath) (*struct{ Body ScanStatus }, error) {
+	rest.Handle(s.API, wire.Op("get-scan", "GET "+one, scanTag, "One scan", 404),
+		func(ctx context.Context, in *wire.ScanPath) (*ScanStatus, error) {
 			found, err := s.Scans.Find(ctx, in.ID)
-			return &struct{ Body ScanStatus }{statusOf(found)}, err
+			return new(statusOf(found)), err
 		})
-	rest.Register(s.API, wire.Op("delete-scan", http.MethodDelete, one, scanTag, "Delete a scan with its findings; at work, it is stopped", 404),
-		func(ctx context.Context, in *wire.ScanPath) (*done, error) {
-			return &done{ScansDone{"The scan is deleted.", true}}, s.Scans.Delete(ctx, []string{in.ID})
+	rest.Handle(s.API, wire.Op("delete-scan", "DELETE "+one, scanTag, "Delete a scan with its findings; at work, it is stopped", 404),
+		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
+			return &ScansDone{"The scan is deleted.", true}, s.Scans.Delete(ctx, []string{in.ID})
 		})
-	rest.Register(s.API, wire.Op("rename-scan", http.MethodPatch, one, scanTag, "Give a scan another name", 404),
+	rest.Handle(s.API, wire.Op("rename-scan", "PATCH "+one, scanTag, "Give a scan another name", 404),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			Body ScanName
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			return wire.Said("The scan is renamed."), s.Scans.Rename(ctx, in.ID, in.Body.Name)
 		})
-	rest.Register(s.API, wire.Op("stop-scan", http.MethodPost, one+"/stop", scanTag, "Stop a scan that is at work; what it found is kept", 404, 409),
-		func(ctx context.Context, in *wire.ScanPath) (*done, error) {
-			return &done{ScansDone{"The scan is stopped.", true}}, s.Scans.Stop(ctx, in.ID)
+	rest.Handle(s.API, wire.Op("stop-scan", "POST "+one+"/stop", scanTag, "Stop a scan that is at work; what it found is kept", 404, 409),
+		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
+			return &ScansDone{"The scan is stopped.", true}, s.Scans.Stop(ctx, in.ID)
 		})
-	rest.Register(s.API, wire.Op("rescan", http.MethodPost, one+"/rescan", scanTag, "Run a scan again", 404, 409),
-		func(ctx context.Context, in *wire.ScanPath) (*made, error) {
+	rest.Handle(s.API, wire.Op("rescan", "POST "+one+"/rescan", scanTag, "Run a scan again", 404, 409),
+		func(ctx context.Context, in *wire.ScanPath) (*ScanMade, error) {
 			again, err := s.Scans.Rescan(ctx, in.ID)
-			return &made{ScanMade{ID: again.ID, Message: "The scan is launched."}}, err
+			return &ScanMade{ID: again.ID, Message: "The scan is launched."}, err
 		})
-	rest.Register(s.API, wire.Op("get-scan-ips", http.MethodGet, path+"/scan_ips", scanTag, "The addresses that scans come from, as far as they are known"), scanIPs)
-	rest.Register(s.API, wire.Op("get-scan-stats", http.MethodGet, path+"/stats", scanTag, "How many scans your team has, by state"), s.scanStats)
+	rest.Handle(s.API, wire.Op("get-scan-ips", "GET "+path+"/scan_ips", scanTag, "The addresses that scans come from, as far as they are known"), scanIPs)
+	rest.Handle(s.API, wire.Op("get-scan-stats", "GET "+path+"/stats", scanTag, "How many scans your team has, by state"), s.scanStats)
 	s.imports()
 	s.scanConfigs()
 	s.schedules()
@@ -105,7 +102,7 @@ func (s area) listScans(ctx context.Context, in *struct {
 	SortAsc  string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, progress, total_target, total_template, total_scan, total_result, rescan_count, scan_time_elapsed, scan_id."`
 	SortDesc string     `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
 	wire.Window
-}) (*struct{ Body ScanList }, error) {
+}) (*ScanList, error) {
 	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, scan.Sortable)
 	if err != nil {
 		return nil, err
@@ -119,10 +116,10 @@ func (s area) listScans(ctx context.Context, in *struct {
 	for i, row := range found.Rows {
 		list.Data[i] = asOf(now, row)
 	}
-	return &struct{ Body ScanList }{list}, nil
+	return &list, nil
 }
 
-func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*struct{ Body ScanMade }, error) {
+func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*ScanMade, error) {
 	if _, err := account.Writer(ctx); err != nil {
 		return nil, err
 	}
@@ -148,7 +145,7 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 	if b.ScheduleOnly {
 		said = "The scan is kept."
 	}
-	return &struct{ Body ScanMade }{ScanMade{ID: made.ID, Message: said}}, err
+	return &ScanMade{ID: made.ID, Message: said}, err
 }
 
 // ScanIPs are addresses that scans come from.
@@ -161,9 +158,9 @@ type ScanIP struct {
 	IP string `json:"ip" doc:"The address."`
 }
 
-func scanIPs(ctx context.Context, _ *struct{}) (*struct{ Body ScanIPs }, error) {
+func scanIPs(ctx context.Context, _ *struct{}) (*ScanIPs, error) {
 	_, err := account.From(ctx)
-	return &struct{ Body ScanIPs }{ScanIPs{[]ScanIP{}}}, err
+	return &ScanIPs{[]ScanIP{}}, err
 }
 
 // ScanStats counts scans.
@@ -180,11 +177,11 @@ type ScanCounts struct {
 	Scheduled int `json:"total_scheduled_scan" doc:"Scans with a schedule."`
 }
 
-func (s area) scanStats(ctx context.Context, _ *struct{}) (*struct{ Body ScanStats }, error) {
+func (s area) scanStats(ctx context.Context, _ *struct{}) (*ScanStats, error) {
 	found, err := s.Scans.FindStats(ctx)
 	out := ScanStats{ScanCounts{found.Total, found.Unique, found.Uploaded, found.Scheduled}, map[string]int{}}
 	for _, status := range scan.Statuses {
 		out.Statuses[string(status)] = found.Statuses[status]
 	}
-	return &struct{ Body ScanStats }{out}, err
+	return &out, err
 }

@@ -2,7 +2,6 @@ package scans
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -14,24 +13,21 @@ import (
 
 func (s area) schedules() {
 	const path = "/v1/scans/schedule"
-	rest.Register(s.API, wire.Op("list-scan-schedules", http.MethodGet, path, scanTag, "The schedules of your team's scans, the next to come first"),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body ScheduleList }, error) {
+	rest.Handle(s.API, wire.Op("list-scan-schedules", "GET "+path, scanTag, "The schedules of your team's scans, the next to come first"),
+		func(ctx context.Context, _ *struct{}) (*ScheduleList, error) {
 			found, err := s.Scans.Schedules().FindAll(ctx)
-			list := ScheduleList{Message: "Schedules.", Schedules: make([]ScanSchedule, len(found))}
-			for i, one := range found {
-				list.Schedules[i] = scheduleOf(one)
-			}
-			return &struct{ Body ScheduleList }{list}, err
+			list := ScheduleList{Message: "Schedules.", Schedules: wire.Each(found, scheduleOf)}
+			return &list, err
 		})
-	rest.Register(s.API, wire.Op("set-scan-schedule", http.MethodPost, path, scanTag, "Give a scan a schedule, in place of any it has", 404, 409),
-		func(ctx context.Context, in *struct{ Body ScheduleRequest }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("set-scan-schedule", "POST "+path, scanTag, "Give a scan a schedule, in place of any it has", 404, 409),
+		func(ctx context.Context, in *struct{ Body ScheduleRequest }) (*wire.Message, error) {
 			set, err := s.Scans.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.ScanID, Rule: in.Body.Rule()})
 			return wire.Said("The scan is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	rest.Register(s.API, wire.Op("delete-scan-schedule", http.MethodDelete, path, scanTag, "Take its schedule from a scan", 404),
+	rest.Handle(s.API, wire.Op("delete-scan-schedule", "DELETE "+path, scanTag, "Take its schedule from a scan", 404),
 		func(ctx context.Context, in *struct {
 			ID string `query:"scan_id" required:"true" doc:"The scan."`
-		}) (*struct{ Body wire.Message }, error) {
+		}) (*wire.Message, error) {
 			return wire.Said("The schedule is deleted."), s.Scans.Schedules().Drop(ctx, in.ID)
 		})
 }
@@ -67,17 +63,17 @@ type ExclusionDeletion struct {
 
 func (s area) exclusions() {
 	const path, tag = "/v1/scans/config/exclude", "Exclusions"
-	rest.Register(s.API, wire.Op("list-exclusions", http.MethodGet, path, tag, "What your team leaves out of scans"),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body ExclusionList }, error) {
+	rest.Handle(s.API, wire.Op("list-exclusions", "GET "+path, tag, "What your team leaves out of scans"),
+		func(ctx context.Context, _ *struct{}) (*ExclusionList, error) {
 			found, err := s.Exclusions.FindAll(ctx)
 			list := ExclusionList{Data: make([]Exclusion, len(found))}
 			for i, x := range found {
 				list.Data[i] = Exclusion{x.ID, x.Value, string(x.Type), x.ScanID, x.EnumerationID, x.CreatedAt, x.CreatedAt}
 			}
-			return &struct{ Body ExclusionList }{list}, err
+			return &list, err
 		})
-	rest.Register(s.API, wire.Op("add-exclusions", http.MethodPost, path, tag, "Leave targets or templates out of later runs", 404),
-		func(ctx context.Context, in *struct{ Body ExclusionRequest }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("add-exclusions", "POST "+path, tag, "Leave targets or templates out of later runs", 404),
+		func(ctx context.Context, in *struct{ Body ExclusionRequest }) (*wire.Message, error) {
 			b := in.Body
 			for _, id := range b.ScanIDs {
 				if _, err := s.Scans.Find(ctx, id); err != nil {
@@ -91,8 +87,8 @@ func (s area) exclusions() {
 			}
 			return wire.Said("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
 		})
-	rest.Register(s.API, wire.Op("delete-exclusions", http.MethodDelete, path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) (*wire.Message, error) {
 			return wire.Said("The exclusions are deleted."), s.Exclusions.Delete(ctx, in.Body.IDs)
 		})
 }

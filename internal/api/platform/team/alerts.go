@@ -3,7 +3,6 @@ package team
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -103,9 +102,9 @@ type AlertEventList struct {
 }
 
 func (s area) alertLog() {
-	list := wire.Op("list-alert-log", http.MethodGet, "/v1/team/alert_log", "Alert log", "What was sent to your team's alerting channels, and what came of it, newest first")
+	list := wire.Op("list-alert-log", "GET /v1/team/alert_log", "Alert log", "What was sent to your team's alerting channels, and what came of it, newest first")
 	list.Description = "Each alert has an event for each channel that wanted it. What is deleted takes the alerts about it along."
-	rest.Register(s.API, list, func(ctx context.Context, in *AlertQuery) (*struct{ Body AlertEvents }, error) {
+	rest.Handle(s.API, list, func(ctx context.Context, in *AlertQuery) (*AlertEvents, error) {
 		since, until, err := in.Times(time.Now())
 		if err != nil {
 			return nil, err
@@ -124,6 +123,6 @@ func (s area) alertLog() {
 		for i, n := range found {
 			out.Data.Events[i] = alertOf(n, names)
 		}
-		return &struct{ Body AlertEvents }{out}, err
+		return &out, err
 	})
 }

@@ -2,7 +2,6 @@ package team
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -51,9 +50,9 @@ type AuditQuery struct {
 
 func (s area) auditLog() {
 	const path, tag = "/v1/team/audit_log", "Audit log"
-	list := wire.Op("list-audit-log", http.MethodGet, path, tag, "Who asked for which change in your team, newest first (not for guests)")
+	list := wire.Op("list-audit-log", "GET "+path, tag, "Who asked for which change in your team, newest first (not for guests)")
 	list.Description = "Each request of a member that is no GET has an entry, whatever came of it, but for those that were over their rate. Entries hold neither bodies nor queries."
-	rest.Register(s.API, list, func(ctx context.Context, in *AuditQuery) (*struct{ Body AuditList }, error) {
+	rest.Handle(s.API, list, func(ctx context.Context, in *AuditQuery) (*AuditList, error) {
 		since, until, err := in.Times(time.Now())
 		if err != nil {
 			return nil, err
@@ -61,17 +60,17 @@ func (s area) auditLog() {
 		f := audit.Filter{Email: in.Email, Action: in.Action, Source: audit.Source(in.Source), Since: since, Until: until}
 		return auditAnswer(s.Audit.Find(ctx, f, in.page()))
 	})
-	search := wire.Op("search-audit-log", http.MethodGet, path+"/search", tag, "Search the audit log by one word, newest first (not for guests)")
+	search := wire.Op("search-audit-log", "GET "+path+"/search", tag, "Search the audit log by one word, newest first (not for guests)")
 	search.Description = "A status, a source, an IP address, an e-mail address or a part of one, an HTTP method and a path are recognised; anything else is looked for in the path, in the operation's id and in the id of what it was about."
-	rest.Register(s.API, search, func(ctx context.Context, in *struct {
+	rest.Handle(s.API, search, func(ctx context.Context, in *struct {
 		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"What to look for."`
 		AuditWindow
-	}) (*struct{ Body AuditList }, error) {
+	}) (*AuditList, error) {
 		return auditAnswer(s.Audit.Search(ctx, in.Q, in.page()))
 	})
 }
 
-func auditAnswer(found []audit.Entry, err error) (*struct{ Body AuditList }, error) {
+func auditAnswer(found []audit.Entry, err error) (*AuditList, error) {
 	list := AuditList{"Entries of the audit log.", make([]AuditEntry, len(found))}
 	for i, e := range found {
 		list.Data[i] = AuditEntry{
@@ -79,5 +78,5 @@ func auditAnswer(found []audit.Entry, err error) (*struct{ Body AuditList }, err
 			Method: e.Method, Path: e.Path, IP: e.IP, Source: string(e.Source),
 		}
 	}
-	return &struct{ Body AuditList }{list}, err
+	return &list, err
 }

@@ -2,7 +2,6 @@ package team
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -74,36 +73,34 @@ type ConfigPath struct {
 func (s area) configs() {
 	const path, tag = "/v1/scans/config", "Configurations"
 	const one = path + "/{config_id}"
-	type output struct{ Body ScanConfiguration }
-	type answer struct{ Body ConfigAnswer }
 
-	rest.Register(s.API, wire.Op("list-configs", http.MethodGet, path, tag, "Your team's configurations, oldest first"), s.listConfigs)
-	rest.Register(s.API, wire.Op("create-config", http.MethodPost, path, tag, "Make a configuration; it is checked for what it is", 403),
-		func(ctx context.Context, in *struct{ Body ConfigRequest }) (*answer, error) {
+	rest.Handle(s.API, wire.Op("list-configs", "GET "+path, tag, "Your team's configurations, oldest first"), s.listConfigs)
+	rest.Handle(s.API, wire.Op("create-config", "POST "+path, tag, "Make a configuration; it is checked for what it is", 403),
+		func(ctx context.Context, in *struct{ Body ConfigRequest }) (*ConfigAnswer, error) {
 			c, err := s.Settings.Create(ctx, setting.NewConfig{Type: setting.Type(in.Body.Type), Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
-			return &answer{ConfigAnswer{c.ID, "The configuration is made."}}, err
+			return &ConfigAnswer{c.ID, "The configuration is made."}, err
 		})
-	rest.Register(s.API, wire.Op("get-config", http.MethodGet, one, tag, "One configuration", 404),
-		func(ctx context.Context, in *ConfigPath) (*output, error) {
+	rest.Handle(s.API, wire.Op("get-config", "GET "+one, tag, "One configuration", 404),
+		func(ctx context.Context, in *ConfigPath) (*ScanConfiguration, error) {
 			c, err := s.Settings.ByID(ctx, in.ID)
-			return &output{configOf(c)}, err
+			return new(configOf(c)), err
 		})
-	rest.Register(s.API, wire.Op("update-config", http.MethodPatch, one, tag, "Change a configuration", 403, 404),
+	rest.Handle(s.API, wire.Op("update-config", "PATCH "+one, tag, "Change a configuration", 403, 404),
 		func(ctx context.Context, in *struct {
 			ConfigPath
 			Body ConfigPatch
-		}) (*answer, error) {
+		}) (*ConfigAnswer, error) {
 			c, err := s.Settings.Update(ctx, in.ID, setting.Update{Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
-			return &answer{ConfigAnswer{c.ID, "The configuration is changed."}}, err
+			return &ConfigAnswer{c.ID, "The configuration is changed."}, err
 		})
-	rest.Register(s.API, wire.Op("delete-config", http.MethodDelete, one, tag, "Delete a configuration", 403, 404),
-		func(ctx context.Context, in *ConfigPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-config", "DELETE "+one, tag, "Delete a configuration", 403, 404),
+		func(ctx context.Context, in *ConfigPath) (*wire.Message, error) {
 			return wire.Said("The configuration is deleted."), s.Settings.Delete(ctx, in.ID)
 		})
-	rest.Register(s.API, wire.Op("verify-config", http.MethodPost, path+"/verify", tag, "Try a configuration's credentials with one call that changes nothing", 403),
-		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*struct{ Body VerifyAnswer }, error) {
+	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag, "Try a configuration's credentials with one call that changes nothing", 403),
+		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*VerifyAnswer, error) {
 			ok, said, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)
-			return &struct{ Body VerifyAnswer }{VerifyAnswer{ok, ok, said}}, err
+			return &VerifyAnswer{ok, ok, said}, err
 		})
 }
 
@@ -111,11 +108,8 @@ func (s area) listConfigs(ctx context.Context, in *struct {
 	Type   string `query:"type" enum:"scan,reporting,template,alerting,cloudlist,subfinder,remediation,vuln_score" doc:"Only those of this type."`
 	Search string `query:"search" maxLength:"200" doc:"Only those whose name has this in it."`
 	wire.Window
-}) (*struct{ Body []ScanConfiguration }, error) {
+}) (*[]ScanConfiguration, error) {
 	found, err := s.Settings.Find(ctx, setting.Filter{Type: in.Type, Search: in.Search}, in.Page())
-	out := make([]ScanConfiguration, len(found))
-	for i, c := range found {
-		out[i] = configOf(c)
-	}
-	return &struct{ Body []ScanConfiguration }{out}, err
+	out := wire.Each(found, configOf)
+	return &out, err
 }

@@ -25,50 +25,47 @@ type DomainPath struct {
 
 func (s area) domains() {
 	const path, one = "/v1/domain", "/v1/domain/{domain_id}"
-	associated := wire.Op("get-associated-domains", http.MethodGet, path+"/associated", domainTag, "Domains that belong together with a domain")
+	associated := wire.Op("get-associated-domains", "GET "+path+"/associated", domainTag, "Domains that belong together with a domain")
 	schema := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AssociatedDomains](), true, "AssociatedDomains")
 	associated.Responses = map[string]*huma.Response{"200": {
 		Description: "The domains; with raw=true one a line.",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}, "text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	rest.Register(s.API, associated, s.associated)
-	rest.Register(s.API, wire.Op("list-domain-sources", http.MethodGet, path+"/sources", domainTag, "How the sources of associated domains behaved when they were asked last"), s.domainSources)
-	rest.Register(s.API, wire.Op("list-domains", http.MethodGet, path, domainTag, "The domains that your team says are its own"), s.listDomains)
-	rest.Register(s.API, wire.Op("add-domain", http.MethodPost, path, domainTag, "Say that a domain is your team's, and learn how to prove it", 409), s.addDomain)
-	rest.Register(s.API, wire.Op("get-domain", http.MethodGet, one, domainTag, "A domain, and how far its proof is", 404),
-		func(ctx context.Context, in *DomainPath) (*struct{ Body DomainItem }, error) {
+	rest.Handle(s.API, wire.Op("list-domain-sources", "GET "+path+"/sources", domainTag, "How the sources of associated domains behaved when they were asked last"), s.domainSources)
+	rest.Handle(s.API, wire.Op("list-domains", "GET "+path, domainTag, "The domains that your team says are its own"), s.listDomains)
+	rest.Handle(s.API, wire.Op("add-domain", "POST "+path, domainTag, "Say that a domain is your team's, and learn how to prove it", 409), s.addDomain)
+	rest.Handle(s.API, wire.Op("get-domain", "GET "+one, domainTag, "A domain, and how far its proof is", 404),
+		func(ctx context.Context, in *DomainPath) (*DomainItem, error) {
 			d, err := s.Domains.Find(ctx, in.ID)
-			return &struct{ Body DomainItem }{domainOf(d)}, err
+			return new(domainOf(d)), err
 		})
-	rest.Register(s.API, wire.Op("verify-domain", http.MethodPost, one+"/verify", domainTag, "Look now whether the proof of a domain is there", 404),
-		func(ctx context.Context, in *DomainPath) (*struct{ Body DomainItem }, error) {
+	rest.Handle(s.API, wire.Op("verify-domain", "POST "+one+"/verify", domainTag, "Look now whether the proof of a domain is there", 404),
+		func(ctx context.Context, in *DomainPath) (*DomainItem, error) {
 			d, err := s.Domains.VerifyNow(ctx, in.ID)
-			return &struct{ Body DomainItem }{domainOf(d)}, err
+			return new(domainOf(d)), err
 		})
-	rest.Register(s.API, wire.Op("delete-domain", http.MethodDelete, one, domainTag, "Give up a domain", 404),
-		func(ctx context.Context, in *DomainPath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-domain", "DELETE "+one, domainTag, "Give up a domain", 404),
+		func(ctx context.Context, in *DomainPath) (*wire.Message, error) {
 			return wire.Said("The domain is deleted."), s.Domains.Delete(ctx, in.ID)
 		})
 }
 
-func (s area) addDomain(ctx context.Context, in *struct{ Body NewDomain }) (*struct{ Body DomainItem }, error) {
+func (s area) addDomain(ctx context.Context, in *struct{ Body NewDomain }) (*DomainItem, error) {
 	d, err := s.Domains.Add(ctx, in.Body.Domain, domain.ProofType(in.Body.Type))
-	return &struct{ Body DomainItem }{domainOf(d)}, err
+	return new(domainOf(d)), err
 }
 
 func (s area) listDomains(ctx context.Context, in *struct {
 	Status string `query:"status" enum:"pending,verified,expired,failed,deleted" doc:"Only those in this state; without it all that are not deleted."`
 	wire.Window
-}) (*struct{ Body DomainList }, error) {
+}) (*DomainList, error) {
 	found, total, err := s.Domains.FindAll(ctx, domain.Status(in.Status), in.Page())
 	if err != nil {
 		return nil, err
 	}
-	list := DomainList{Listing: wire.ListOf(in.Window, len(found), total, "Domains."), Data: make([]DomainItem, len(found))}
-	for i, d := range found {
-		list.Data[i] = domainOf(d)
-	}
-	return &struct{ Body DomainList }{list}, nil
+	list := DomainList{Listing: wire.ListOf(in.Window, len(found), total, "Domains."), Data: wire.Each(found, domainOf)}
+	return &list, nil
 }
 
 // AssociatedQuery asks for associated domains (specification, GET /v1/domain/associated).
@@ -112,7 +109,7 @@ func written(contentType, text string) *huma.StreamResponse {
 
 func (s area) domainSources(ctx context.Context, in *struct {
 	Domain string `query:"domain" maxLength:"1000" doc:"Only where this domain was asked about."`
-}) (*struct{ Body DomainSources }, error) {
+}) (*DomainSources, error) {
 	found, err := s.Domains.Sources(ctx, in.Domain)
 	list := DomainSources{Data: make([]DomainSource, len(found))}
 	for i, h := range found {
@@ -124,7 +121,7 @@ func (s area) domainSources(ctx context.Context, in *struct {
 			list.Data[i].Alert = &SourceAlert{a.ID, a.Count, a.Usual, a.OpenedAt}
 		}
 	}
-	return &struct{ Body DomainSources }{list}, err
+	return &list, err
 }
 
 // whenever is a time as it is shown: not at all until it has come.

@@ -92,13 +92,10 @@ func healthOf(h domain.Health) SourceHealth {
 func associatedOf(r domain.Result, limit, page int) AssociatedDomains {
 	a := AssociatedDomains{
 		Domain: r.Domain, Results: make([]AssociatedDomain, len(r.Found)), Sources: r.Sources, SourcesCount: r.Counts, UniqueCount: r.Total,
-		State: "complete", Capped: r.Capped, Health: make([]SourceHealth, len(r.Health)),
+		State: "complete", Capped: r.Capped, Health: wire.Each(r.Health, healthOf),
 	}
 	for i, f := range r.Found {
 		a.Results[i] = AssociatedDomain(f)
-	}
-	for i, h := range r.Health {
-		a.Health[i] = healthOf(h)
 	}
 	if r.Running {
 		a.State = "searching"

@@ -2,7 +2,6 @@ package team
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 
@@ -21,32 +20,31 @@ const maskedKey = "svc_sk_********************************"
 
 func (s area) keys() {
 	const path, tag = "/v1/user/apikey", "User"
-	type output struct{ Body keyAnswer }
-	rest.Register(s.API, wire.Op("get-api-key", http.MethodGet, path, tag, "Whether you have an API key; its value is not shown again", 404),
-		func(ctx context.Context, _ *struct{}) (*output, error) {
+	rest.Handle(s.API, wire.Op("get-api-key", "GET "+path, tag, "Whether you have an API key; its value is not shown again", 404),
+		func(ctx context.Context, _ *struct{}) (*keyAnswer, error) {
 			_, err := s.Accounts.FindKey(ctx)
-			return &output{keyAnswer{"You have an API key. Its value was shown when it was made.", maskedKey}}, err
+			return &keyAnswer{"You have an API key. Its value was shown when it was made.", maskedKey}, err
 		})
-	rest.Register(s.API, wire.Op("create-api-key", http.MethodPost, path, tag, "Create your API key, or learn that you have one"),
+	rest.Handle(s.API, wire.Op("create-api-key", "POST "+path, tag, "Create your API key, or learn that you have one"),
 		func(ctx context.Context, in *struct {
 			Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
-		}) (*output, error) {
+		}) (*keyAnswer, error) {
 			if err := s.Accounts.Challenge(ctx, in.Token, ""); err != nil {
 				return nil, err
 			}
 			key, err := s.Accounts.CreateKey(ctx)
 			if errs.Is(err, errs.Conflict) {
-				return &output{keyAnswer{"You have an API key. Rotate it to get a new value.", maskedKey}}, nil
+				return &keyAnswer{"You have an API key. Rotate it to get a new value.", maskedKey}, nil
 			}
-			return &output{keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}}, err
+			return &keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}, err
 		})
-	rest.Register(s.API, wire.Op("rotate-api-key", http.MethodPost, path+"/rotate", tag, "Give your API key a new value; the old one is void at once", 404),
-		func(ctx context.Context, _ *struct{}) (*output, error) {
+	rest.Handle(s.API, wire.Op("rotate-api-key", "POST "+path+"/rotate", tag, "Give your API key a new value; the old one is void at once", 404),
+		func(ctx context.Context, _ *struct{}) (*keyAnswer, error) {
 			key, err := s.Accounts.RotateKey(ctx)
-			return &output{keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}}, err
+			return &keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}, err
 		})
-	rest.Register(s.API, wire.Op("delete-api-key", http.MethodDelete, path, tag, "Delete your API key; it is void at once", 404),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it is void at once", 404),
+		func(ctx context.Context, _ *struct{}) (*wire.Message, error) {
 			return wire.Said("The API key is deleted."), s.Accounts.DeleteKey(ctx)
 		})
 }

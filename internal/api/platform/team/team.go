@@ -88,8 +88,8 @@ type TeamDeletion struct {
 }
 
 func (s area) teams() {
-	rest.Register(s.API, wire.Op("get-team", http.MethodGet, teamPath, teamTag, "Your teams"),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body TeamAnswer }, error) {
+	rest.Handle(s.API, wire.Op("get-team", "GET "+teamPath, teamTag, "Your teams"),
+		func(ctx context.Context, _ *struct{}) (*TeamAnswer, error) {
 			found, err := s.Accounts.FindWorkspaces(ctx)
 			a := TeamAnswer{Message: "Your teams.", Workspaces: make([]TeamItem, len(found))}
 			for i, t := range found {
@@ -98,20 +98,20 @@ func (s area) teams() {
 					a.Name = t.Name
 				}
 			}
-			return &struct{ Body TeamAnswer }{a}, err
+			return &a, err
 		})
-	create := wire.Op("create-team", http.MethodPost, teamPath, "User", "Make a team of your own")
+	create := wire.Op("create-team", "POST "+teamPath, "User", "Make a team of your own")
 	create.Description = "You are its owner, it is on the plan of the team you act in, and that team's default members join it."
-	rest.Register(s.API, create, func(ctx context.Context, in *struct{ Body TeamName }) (*struct{ Body TeamMade }, error) {
+	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body TeamName }) (*TeamMade, error) {
 		id, err := s.Accounts.CreateTeam(ctx, in.Body.Name)
-		return &struct{ Body TeamMade }{TeamMade{"The team is made.", id}}, err
+		return &TeamMade{"The team is made.", id}, err
 	})
-	rest.Register(s.API, wire.Op("rename-team", http.MethodPatch, teamPath, teamTag, "Rename your team (team admins only)"),
-		func(ctx context.Context, in *struct{ Body TeamName }) (*struct{ Body TeamRenamed }, error) {
+	rest.Handle(s.API, wire.Op("rename-team", "PATCH "+teamPath, teamTag, "Rename your team (team admins only)"),
+		func(ctx context.Context, in *struct{ Body TeamName }) (*TeamRenamed, error) {
 			t, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate{Name: &in.Body.Name})
-			return &struct{ Body TeamRenamed }{TeamRenamed{t.Name, "The team has a new name."}}, err
+			return &TeamRenamed{t.Name, "The team has a new name."}, err
 		})
-	remove := wire.Op("delete-team", http.MethodDelete, teamPath, teamTag, "Delete a team with everything in it (its owner only)", 413, 415)
+	remove := wire.Op("delete-team", "DELETE "+teamPath, teamTag, "Delete a team with everything in it (its owner only)", 413, 415)
 	remove.Description = "Nobody else may be in it, and you must have another. The answer has no body."
 	remove.DefaultStatus = http.StatusOK
 	rest.Register(s.API, remove, func(ctx context.Context, in *struct{ Body TeamDeletion }) (*struct{}, error) {
@@ -159,29 +159,29 @@ type MemberName struct {
 
 func (s area) members() {
 	const path = teamPath + "/member"
-	rest.Register(s.API, wire.Op("list-members", http.MethodGet, path, teamTag, "Who is in your team (not for guests)"), s.listMembers)
-	add := wire.Op("add-member", http.MethodPost, path, teamTag, "Bring somebody into your team (team admins only)")
+	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "Who is in your team (not for guests)"), s.listMembers)
+	add := wire.Op("add-member", "POST "+path, teamTag, "Bring somebody into your team (team admins only)")
 	add.Description = "Who has an account is in the team at once; who has none is invited, and in it as soon as they have one. Nobody is written to."
-	rest.Register(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*wire.Message, error) {
 		pending, err := s.Accounts.AddMember(ctx, in.Body.Email, roleOf(in.Body.Role))
 		if pending {
 			return wire.Said("%s is invited, and in the team as soon as they have an account.", in.Body.Email), err
 		}
 		return wire.Said("%s is in the team.", in.Body.Email), err
 	})
-	rest.Register(s.API, wire.Op("set-member-role", http.MethodPatch, path, teamTag, "Give a member another role (team admins only)", 404),
-		func(ctx context.Context, in *struct{ Body MemberRole }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("set-member-role", "PATCH "+path, teamTag, "Give a member another role (team admins only)", 404),
+		func(ctx context.Context, in *struct{ Body MemberRole }) (*wire.Message, error) {
 			return wire.Said("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email, roleOf(in.Body.Role))
 		})
-	remove := wire.Op("remove-member", http.MethodDelete, path, teamTag, "Remove a member (team admins only), or leave", 404, 413, 415)
+	remove := wire.Op("remove-member", "DELETE "+path, teamTag, "Remove a member (team admins only), or leave", 404, 413, 415)
 	remove.Description = "They have no access from then on; what they made stays. The owner cannot be removed, nor the last admin."
-	rest.Register(s.API, remove, func(ctx context.Context, in *struct{ Body MemberName }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, remove, func(ctx context.Context, in *struct{ Body MemberName }) (*wire.Message, error) {
 		return wire.Said("%s is not in the team any more.", in.Body.Email), s.Accounts.RemoveMember(ctx, in.Body.Email)
 	})
 	s.defaultMembers()
 }
 
-func (s area) listMembers(ctx context.Context, _ *struct{}) (*struct{ Body MemberList }, error) {
+func (s area) listMembers(ctx context.Context, _ *struct{}) (*MemberList, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (s area) listMembers(ctx context.Context, _ *struct{}) (*struct{ Body Membe
 			list.Members[i].Status = "pending"
 		}
 	}
-	return &struct{ Body MemberList }{list}, err
+	return &list, err
 }
 
 // DefaultMember is somebody who joins each team that is made from this one.
@@ -221,25 +221,25 @@ type DefaultMemberRemoval struct {
 
 func (s area) defaultMembers() {
 	const path = teamPath + "/default-members"
-	rest.Register(s.API, wire.Op("list-default-members", http.MethodGet, path, teamTag, "Who joins each team that is made from yours (team admins only)"),
-		func(ctx context.Context, _ *struct{}) (*struct{ Body DefaultMemberList }, error) {
+	rest.Handle(s.API, wire.Op("list-default-members", "GET "+path, teamTag, "Who joins each team that is made from yours (team admins only)"),
+		func(ctx context.Context, _ *struct{}) (*DefaultMemberList, error) {
 			found, err := s.Accounts.FindDefaultMembers(ctx)
 			list := DefaultMemberList{"Who joins each team that is made from this one.", make([]DefaultMember, len(found))}
 			for i, m := range found {
 				list.Members[i] = DefaultMember{m.Email, roleWord(m.Role, false)}
 			}
-			return &struct{ Body DefaultMemberList }{list}, err
+			return &list, err
 		})
-	rest.Register(s.API, wire.Op("set-default-members", http.MethodPost, path, teamTag, "Replace the list of who joins each team that is made from yours (team admins only)"),
-		func(ctx context.Context, in *struct{ Body DefaultMembers }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("set-default-members", "POST "+path, teamTag, "Replace the list of who joins each team that is made from yours (team admins only)"),
+		func(ctx context.Context, in *struct{ Body DefaultMembers }) (*wire.Message, error) {
 			members := make([]account.DefaultMember, len(in.Body.Members))
 			for i, m := range in.Body.Members {
 				members[i] = account.DefaultMember{Email: m.Email, Role: roleOf(m.Role)}
 			}
 			return wire.Said("The default members are set. Teams that are there stay as they are."), s.Accounts.SetDefaultMembers(ctx, members)
 		})
-	rest.Register(s.API, wire.Op("remove-default-members", http.MethodDelete, path, teamTag, "Take one or all off that list (team admins only)", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag, "Take one or all off that list (team admins only)", 404, 413, 415),
+		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) (*wire.Message, error) {
 			return wire.Said("The list is changed."), s.Accounts.RemoveDefaultMember(ctx, in.Body.Email)
 		})
 }

@@ -2,7 +2,6 @@ package team
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -58,10 +57,10 @@ func roleWord(role account.Role, owner bool) string {
 func roleOf(word string) account.Role { return account.Role(strings.ToLower(word)) }
 
 func (s area) user() {
-	rest.Register(s.API, wire.Op("get-user", http.MethodGet, "/v1/user", "User", "Who you are, and your teams"), s.getUser)
+	rest.Handle(s.API, wire.Op("get-user", "GET /v1/user", "User", "Who you are, and your teams"), s.getUser)
 }
 
-func (s area) getUser(ctx context.Context, _ *struct{}) (*struct{ Body UserProfile }, error) {
+func (s area) getUser(ctx context.Context, _ *struct{}) (*UserProfile, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
@@ -86,5 +85,5 @@ func (s area) getUser(ctx context.Context, _ *struct{}) (*struct{ Body UserProfi
 			p.PersonalPlan = string(t.Plan)
 		}
 	}
-	return &struct{ Body UserProfile }{p}, nil
+	return &p, nil
 }

@@ -2,7 +2,6 @@ package templates
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -54,7 +53,7 @@ type TemplateSearch struct {
 }
 
 func (s area) search() {
-	rest.Register(s.API, wire.Op("search-templates", http.MethodGet, "/v2/template/search", templateTag, "Search templates, the best first"),
+	rest.Handle(s.API, wire.Op("search-templates", "GET /v2/template/search", templateTag, "Search templates, the best first"),
 		func(ctx context.Context, in *struct {
 			Scope     string   `query:"scope" enum:"public,private,public_private" default:"public_private" doc:"The public templates, your team's, or both."`
 			Fields    []string `query:"fields,explode" maxItems:"100" doc:"Fields of a template to answer; may be repeated, and each may hold several, separated by commas."`
@@ -63,7 +62,7 @@ func (s area) search() {
 			FacetSize int      `query:"facet_size" minimum:"0" maximum:"1000" default:"5" doc:"How many values each facet shows."`
 			TemplateOrder
 			wire.Window
-		}) (*struct{ Body TemplateSearch }, error) {
+		}) (*TemplateSearch, error) {
 			fields, raw, err := pick[FoundTemplate](strings.Join(in.Fields, ","))
 			if err != nil {
 				return nil, err
@@ -75,7 +74,7 @@ func (s area) search() {
 			found, err := s.Catalog.Search(ctx, catalog.Search{
 				Query: in.Query, Public: in.Scope != "private", Private: in.Scope != "public", Sorts: sorts, Window: in.Page(), FacetSize: in.FacetSize, Highlight: in.Highlight, Raw: raw,
 			})
-			return &struct{ Body TemplateSearch }{searchOf(found, fields)}, err
+			return new(searchOf(found, fields)), err
 		})
 }
 

@@ -3,7 +3,6 @@ package templates
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -74,37 +73,36 @@ func shareResult(s catalog.Share, id string) ShareResult {
 func (s area) shares() {
 	const path = "/v1/template/share"
 	const one = path + "/{template_id}"
-	type answer struct{ Body ShareAnswer }
-	rest.Register(s.API, wire.Op("list-shared-templates", http.MethodGet, path, templateTag, "What your team shares, newest first"), s.listShares)
-	rest.Register(s.API, wire.Op("share-template", http.MethodPost, path, templateTag, "Share one of your team's templates under a new link", 404, 409),
-		func(ctx context.Context, in *struct{ Body ShareRequest }) (*answer, error) {
+	rest.Handle(s.API, wire.Op("list-shared-templates", "GET "+path, templateTag, "What your team shares, newest first"), s.listShares)
+	rest.Handle(s.API, wire.Op("share-template", "POST "+path, templateTag, "Share one of your team's templates under a new link", 404, 409),
+		func(ctx context.Context, in *struct{ Body ShareRequest }) (*ShareAnswer, error) {
 			kind := catalog.ShareType(in.Body.ShareType)
 			made, err := s.Catalog.ShareTemplate(ctx, in.Body.TemplateID, catalog.ShareUpdate{Type: &kind, TTL: &in.Body.TTL, Emails: in.Body.Emails, Organizations: in.Body.Organizations})
-			return &answer{ShareAnswer{"The template is shared.", shareResult(made, made.ID)}}, err
+			return &ShareAnswer{"The template is shared.", shareResult(made, made.ID)}, err
 		})
-	rest.Register(s.API, wire.Op("get-shared-template", http.MethodGet, one, templateTag, "A template that is shared with you", 404), s.sharedTemplate)
-	text := wire.Op("get-shared-template-text", http.MethodGet, one+".yaml", templateTag, "The text of a shared template, for scanners; what is unlisted needs no key", 404)
+	rest.Handle(s.API, wire.Op("get-shared-template", "GET "+one, templateTag, "A template that is shared with you", 404), s.sharedTemplate)
+	text := wire.Op("get-shared-template-text", "GET "+one+".yaml", templateTag, "The text of a shared template, for scanners; what is unlisted needs no key", 404)
 	text.Auth = rest.Optional
 	text.Responses = map[string]*huma.Response{"200": {Description: "The text.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
 	rest.Register(s.API, text, func(ctx context.Context, in *TemplatePath) (*huma.StreamResponse, error) {
 		_, t, err := s.Catalog.Shared(ctx, in.ID)
 		return &huma.StreamResponse{Body: func(hc huma.Context) { writeText(hc, t.Raw) }}, err
 	})
-	rest.Register(s.API, wire.Op("update-shared-template", http.MethodPatch, one, templateTag, "Change how a template is shared", 404),
+	rest.Handle(s.API, wire.Op("update-shared-template", "PATCH "+one, templateTag, "Change how a template is shared", 404),
 		func(ctx context.Context, in *struct {
 			TemplatePath
 			Body ShareUpdateRequest
-		}) (*answer, error) {
+		}) (*ShareAnswer, error) {
 			b := in.Body
 			made, err := s.Catalog.UpdateShare(ctx, in.ID, catalog.ShareUpdate{Type: (*catalog.ShareType)(b.ShareType), TTL: b.TTL, Emails: b.Emails, Organizations: b.Organizations})
 			said := "The template is shared as you say."
 			if len(b.Users) > 0 {
 				said += fmt.Sprintf(" Users of this server have no numbers: the %d of them were passed over, name their e-mail addresses.", len(b.Users))
 			}
-			return &answer{ShareAnswer{said, shareResult(made, in.ID)}}, err
+			return &ShareAnswer{said, shareResult(made, in.ID)}, err
 		})
-	rest.Register(s.API, wire.Op("unshare-template", http.MethodDelete, one, templateTag, "End the link of a template; it does not come back", 404),
-		func(ctx context.Context, in *TemplatePath) (*struct{ Body wire.Message }, error) {
+	rest.Handle(s.API, wire.Op("unshare-template", "DELETE "+one, templateTag, "End the link of a template; it does not come back", 404),
+		func(ctx context.Context, in *TemplatePath) (*wire.Message, error) {
 			return wire.Said("The template is not shared any more."), s.Catalog.Unshare(ctx, in.ID)
 		})
 }
@@ -112,20 +110,20 @@ func (s area) shares() {
 func (s area) sharedTemplate(ctx context.Context, in *struct {
 	TemplatePath
 	Fields
-}) (*struct{ Body SharedTemplate }, error) {
+}) (*SharedTemplate, error) {
 	fields, _, err := pick[SharedTemplateData](in.Fields.Fields)
 	if err != nil {
 		return nil, err
 	}
 	share, t, err := s.Catalog.Shared(ctx, in.ID)
-	return &struct{ Body SharedTemplate }{SharedTemplate{"A shared template.", picked[SharedTemplateData]{sharedOf(share, t), fields}}}, err
+	return &SharedTemplate{"A shared template.", picked[SharedTemplateData]{sharedOf(share, t), fields}}, err
 }
 
 func (s area) listShares(ctx context.Context, in *struct {
 	wire.Window
 	Fields
 	TemplateOrder
-}) (*struct{ Body SharedTemplateList }, error) {
+}) (*SharedTemplateList, error) {
 	fields, raw, err := pick[SharedTemplateData](in.Fields.Fields)
 	if err != nil {
 		return nil, err
@@ -139,5 +137,5 @@ func (s area) listShares(ctx context.Context, in *struct {
 	for i, one := range found {
 		out.Results[i] = picked[SharedTemplateData]{sharedOf(one.Share, one.Template), fields}
 	}
-	return &struct{ Body SharedTemplateList }{out}, err
+	return &out, err
 }

@@ -4,7 +4,6 @@ package templates
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"reflect"
 	"strings"
 
@@ -120,23 +119,22 @@ type templateListInput struct {
 
 func (s area) templates() {
 	const path = "/v1/template"
-	type listOutput struct{ Body TemplateList }
-	lister := func(what string, find func(context.Context, page.Window, bool) ([]catalog.Template, int, error)) func(context.Context, *templateListInput) (*listOutput, error) {
-		return func(ctx context.Context, in *templateListInput) (*listOutput, error) {
+	lister := func(what string, find func(context.Context, page.Window, bool) ([]catalog.Template, int, error)) func(context.Context, *templateListInput) (*TemplateList, error) {
+		return func(ctx context.Context, in *templateListInput) (*TemplateList, error) {
 			fields, raw, err := pick[TemplateData](in.Fields.Fields)
 			if err != nil {
 				return nil, err
 			}
 			found, total, err := find(ctx, in.Page(), raw)
-			return &listOutput{listOf(what, found, total, fields)}, err
+			return new(listOf(what, found, total, fields)), err
 		}
 	}
-	rest.Register(s.API, wire.Op("list-public-templates", http.MethodGet, path+"/public", templateTag, "The public templates, by id"), lister("Public templates.", s.Catalog.Public))
-	rest.Register(s.API, wire.Op("list-early-templates", http.MethodGet, path+"/early", templateTag, "The early templates, by id"), lister("Early templates.", s.Catalog.Early))
-	rest.Register(s.API, wire.Op("list-templates", http.MethodGet, path, templateTag, "Your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
-	rest.Register(s.API, wire.Op("get-public-template", http.MethodGet, path+"/public/{template_id}", templateTag, "One public template", 404), s.publicTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-early-template", http.MethodGet, path+"/early/{id}", templateTag, "One early template; its text when text/plain is asked for", 404)), s.earlyTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-template", http.MethodGet, path+"/{template_id}", templateTag, "One of your team's templates; its text when text/plain is asked for", 404)),
+	rest.Handle(s.API, wire.Op("list-public-templates", "GET "+path+"/public", templateTag, "The public templates, by id"), lister("Public templates.", s.Catalog.Public))
+	rest.Handle(s.API, wire.Op("list-early-templates", "GET "+path+"/early", templateTag, "The early templates, by id"), lister("Early templates.", s.Catalog.Early))
+	rest.Handle(s.API, wire.Op("list-templates", "GET "+path, templateTag, "Your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
+	rest.Handle(s.API, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", templateTag, "One public template", 404), s.publicTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", templateTag, "One early template; its text when text/plain is asked for", 404)), s.earlyTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", templateTag, "One of your team's templates; its text when text/plain is asked for", 404)),
 		func(ctx context.Context, in *struct {
 			TemplatePath
 			Accept string `header:"Accept" doc:"text/plain for the text alone."`
@@ -144,14 +142,14 @@ func (s area) templates() {
 			t, err := s.Catalog.OwnByID(ctx, in.ID)
 			return textOr(in.Accept, t.Raw, OneTemplate{"Your team's template.", templateOf(t)}), err
 		})
-	rest.Register(s.API, wire.Op("create-template", http.MethodPost, path, templateTag, "Make a template; the engine checks it", 403), s.createTemplate)
-	rest.Register(s.API, wire.Op("update-template", http.MethodPatch, path, templateTag, "Replace the text of a template; the engine checks it", 404), s.updateTemplate)
-	rest.Register(s.API, wire.Op("delete-template", http.MethodDelete, path+"/{template_id}", templateTag, "Delete a template, and the link under which it is shared", 404),
-		func(ctx context.Context, in *TemplatePath) (*struct{ Body TemplateDeleted }, error) {
-			return &struct{ Body TemplateDeleted }{TemplateDeleted{"The template is deleted.", true}}, s.Catalog.Delete(ctx, in.ID)
+	rest.Handle(s.API, wire.Op("create-template", "POST "+path, templateTag, "Make a template; the engine checks it", 403), s.createTemplate)
+	rest.Handle(s.API, wire.Op("update-template", "PATCH "+path, templateTag, "Replace the text of a template; the engine checks it", 404), s.updateTemplate)
+	rest.Handle(s.API, wire.Op("delete-template", "DELETE "+path+"/{template_id}", templateTag, "Delete a template, and the link under which it is shared", 404),
+		func(ctx context.Context, in *TemplatePath) (*TemplateDeleted, error) {
+			return &TemplateDeleted{"The template is deleted.", true}, s.Catalog.Delete(ctx, in.ID)
 		})
-	rest.Register(s.API, wire.Op("generate-template", http.MethodPost, path+"/ai", templateTag, "Let a model write a template"),
-		func(context.Context, *struct{ Body TemplateWish }) (*struct{ Body TemplateWritten }, error) {
+	rest.Handle(s.API, wire.Op("generate-template", "POST "+path+"/ai", templateTag, "Let a model write a template"),
+		func(context.Context, *struct{ Body TemplateWish }) (*TemplateWritten, error) {
 			return nil, errs.New(errs.Forbidden, "no_model", "No language model is configured on this server, so templates cannot be generated. Write one and send it to POST /v1/template.")
 		})
 	s.shares()
@@ -169,13 +167,13 @@ func listOf(what string, found []catalog.Template, total int, fields []string) T
 func (s area) publicTemplate(ctx context.Context, in *struct {
 	TemplatePath
 	Fields
-}) (*struct{ Body PublicTemplate }, error) {
+}) (*PublicTemplate, error) {
 	fields, _, err := pick[TemplateData](in.Fields.Fields)
 	if err != nil {
 		return nil, err
 	}
 	t, err := s.Catalog.PublicByID(ctx, in.ID)
-	return &struct{ Body PublicTemplate }{PublicTemplate{"A public template.", picked[TemplateData]{templateOf(t), fields}}}, err
+	return &PublicTemplate{"A public template.", picked[TemplateData]{templateOf(t), fields}}, err
 }
 
 func (s area) earlyTemplate(ctx context.Context, in *struct {
@@ -190,15 +188,15 @@ func (s area) createTemplate(ctx context.Context, in *struct {
 	Filename string `query:"filename" maxLength:"255" doc:"Its file's name; its id and .yaml without it."`
 	Dir      string `query:"dir" maxLength:"255" doc:"The folder that it is in."`
 	Body     TemplateCreation
-}) (*struct{ Body TemplateMade }, error) {
+}) (*TemplateMade, error) {
 	t, err := s.Catalog.Create(ctx, catalog.NewTemplate{Text: in.Body.Template, Prompt: in.Body.Prompt, Filename: in.Filename, Dir: in.Dir})
-	return &struct{ Body TemplateMade }{TemplateMade{"The template is made.", t.ID, t.Info.Name, templateOf(t)}}, err
+	return &TemplateMade{"The template is made.", t.ID, t.Info.Name, templateOf(t)}, err
 }
 
-func (s area) updateTemplate(ctx context.Context, in *struct{ Body TemplateReplacement }) (*struct{ Body TemplateChanged }, error) {
+func (s area) updateTemplate(ctx context.Context, in *struct{ Body TemplateReplacement }) (*TemplateChanged, error) {
 	b := in.Body
 	t, err := s.Catalog.Update(ctx, b.ID, catalog.NewTemplate{Text: b.Template, Prompt: b.Prompt, Filename: b.Filename, Dir: b.Dir})
-	return &struct{ Body TemplateChanged }{TemplateChanged{TemplateMade{"The template is changed.", t.ID, t.Info.Name, templateOf(t)}, true}}, err
+	return &TemplateChanged{TemplateMade{"The template is changed.", t.ID, t.Info.Name, templateOf(t)}, true}, err
 }
 
 const plainText = "text/plain; charset=utf-8"

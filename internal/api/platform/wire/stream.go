@@ -38,8 +38,8 @@ func WritePage[T ~[]byte](w io.Writer, head any, rows []T) (int64, error) {
 const pageBuffer = 32 << 10
 
 const (
-	slowClient = time.Minute // that one slice may take on its way
-	slice      = 64 << 10
+	slowClient = time.Minute // that one chunk may take
+	chunk      = 64 << 10
 )
 
 // clientWriter writes to a client that may be slow, and gives up on one that has stopped reading.
@@ -57,7 +57,7 @@ func (p slowWriter) Write(b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		_ = p.control.SetWriteDeadline(time.Now().Add(slowClient)) // a test's recorder has none
 		var wrote int
-		wrote, err = p.w.Write(b[n:min(n+slice, len(b))])
+		wrote, err = p.w.Write(b[n:min(n+chunk, len(b))])
 		n += wrote
 	}
 	return n, err

@@ -1,3 +1,6 @@
+// Package wire has what the areas of the platform API share: the parts of paths and queries, the
+// head of a list, answers that are only a sentence, times and schedules, and writing to slow
+// clients.
 package wire
 
 import (
@@ -12,10 +15,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// op is an operation of the surface; statuses are the errors it can answer besides those
-// that every operation has.
-func Op(id, method, path, tag, summary string, statuses ...int) rest.Op {
-	return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: statuses}}
+// Op is an operation of the platform API at a route such as "GET /v1/scans"; statuses are the
+// errors it can answer besides those that every operation has.
+func Op(id, route, tag, summary string, statuses ...int) rest.Op {
+	method, path, _ := strings.Cut(route, " ")
+	return rest.Op{Operation: huma.Operation{
+		OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: statuses,
+	}}
 }
 
 // Window is the part of a list that was asked for.
@@ -31,15 +37,13 @@ type Message struct {
 }
 
 // Done is the answer that something was done, without words.
-func Done() *struct{ Body OK } { return &struct{ Body OK }{OK{true}} }
+func Done() *OK { return &OK{true} }
 
 // Created is the answer of an operation that made something.
-func Created(id, words string) *struct{ Body Made } { return &struct{ Body Made }{Made{id, words}} }
+func Created(id, words string) *Made { return &Made{id, words} }
 
 // Said is an answer that is only a sentence.
-func Said(format string, args ...any) *struct{ Body Message } {
-	return &struct{ Body Message }{Message{fmt.Sprintf(format, args...)}}
-}
+func Said(format string, args ...any) *Message { return &Message{fmt.Sprintf(format, args...)} }
 
 // Listing is what every list of this surface says of itself.
 type Listing struct {
@@ -145,4 +149,13 @@ type VulnPath struct {
 // EnumerationPath names an enumeration or a group.
 type EnumerationPath struct {
 	ID string `path:"enumerate_id" doc:"The id of an enumeration or of a group."`
+}
+
+// Each is f of each value; never nil, so that JSON has [] for an empty list.
+func Each[F, T any](values []F, f func(F) T) []T {
+	out := make([]T, len(values))
+	for i, v := range values {
+		out[i] = f(v)
+	}
+	return out
 }

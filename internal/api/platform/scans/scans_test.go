@@ -1,0 +1,40 @@
+package scans
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/api/platform/assets"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+)
+
+func TestTemplatesByURL(t *testing.T) {
+	plain, urls := byURL([]string{"cve", "https://example.com/x.yaml", "http/cves/"})
+	if !slices.Equal(plain, []string{"cve", "http/cves/"}) || !slices.Equal(urls, []string{"https://example.com/x.yaml"}) {
+		t.Errorf("%q, %q", plain, urls)
+	}
+}
+
+func TestErrorNamesTheFieldThatAskedForAssets(t *testing.T) {
+	for want, request := range map[string]ScanRequest{
+		"assets":          {Assets: []string{"1"}, ScanAllAssets: true},
+		"enumeration_ids": {EnumerationIDs: []EnumerationRef{{"1"}}, ScanAllAssets: true},
+		"scan_all_assets": {ScanAllAssets: true, AssetFilters: &assets.AssetFilters{}},
+		"asset_filters":   {AssetFilters: &assets.AssetFilters{}},
+	} {
+		if got := askedBy(request); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestLineOfALogSaysWhatFailed(t *testing.T) {
+	failed := lineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "failed", Reason: "refused"}})
+	tested := lineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "tested", Reason: "none", Matched: true}})
+	if failed.Severity != "error" || failed.Error != "refused" || tested.Severity != "info" || tested.Error != "" || !tested.Matched {
+		t.Errorf("%+v\n%+v", failed, tested)
+	}
+	if runOf(0) != 0 || runOf(1) != 2 {
+		t.Error("a scan that was launched again once has two runs")
+	}
+}
