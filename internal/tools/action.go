@@ -7,21 +7,8 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
-	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/file"
-	"github.com/vedette-sec/vedette/internal/engine/program"
 )
-
-// Templates are what a language model may choose from: those of its team's catalogue.
-type Templates struct {
-	Known func(ctx context.Context) ([]catalog.Known, error)
-	// Text is the text of a template by its id; NotFound when there is none.
-	Text func(ctx context.Context, id string) ([]byte, error)
-	// Find compiles templates by their ids; what cannot be compiled is not among them.
-	Find func(ctx context.Context, ids []string) (map[string]*program.Program, error)
-	// Compile makes a program of a text that is in no catalogue.
-	Compile func(text string) (*program.Program, error)
-}
 
 // action is a tool for a language model, with arguments of type A.
 type action[A any] struct {

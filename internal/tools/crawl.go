@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 )
 
@@ -58,7 +60,7 @@ func (k *Kit) callCrawl(ctx context.Context, a crawlArgs, say func(string)) (loo
 		say(page)
 		answer, err := k.web.send(ctx, webRequest{Method: http.MethodGet, URL: page, Session: a.Session})
 		if err != nil {
-			lines = append(lines, page+": "+reason(err))
+			lines = append(lines, page+": "+brief.Reason(err))
 			if r.Requests == 0 {
 				return r, err
 			}

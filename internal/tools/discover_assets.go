@@ -7,12 +7,13 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
@@ -101,15 +102,15 @@ func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err
 // scope. below is false where the names below one of its domains are not. Of a passive
 // task, which has no place that may be dialled, what it names counts.
 func (k *Kit) places(a discoverArgs, quiet bool) (places []string, below bool, err error) {
-	known := k.scope.knows
+	known := k.scope.Knows
 	if quiet {
 		b := k.scope.Boundary
 		b.Doc.Intrusiveness = task.Safe
-		open, err := newScope(b)
+		open, err := scope.New(b)
 		if err != nil {
 			return nil, false, err
 		}
-		known = open.knows
+		known = open.Knows
 	}
 	below = true
 	for _, domain := range a.Domains {
@@ -121,31 +122,23 @@ func (k *Kit) places(a discoverArgs, quiet bool) (places []string, below bool, e
 			places = append(places, under)
 		}
 		if !known(domain) && !known(under) {
-			return nil, false, k.scope.refuse(domain, "it is not in scope")
+			return nil, false, k.scope.Refuse(domain, "it is not in scope")
 		}
 		places = append(places, domain)
 	}
 	for _, host := range a.Hosts {
 		host = strings.ToLower(strings.TrimSpace(host))
 		if p, err := netguard.ParsePrefix(host); err == nil && !p.IsSingleIP() {
-			if !k.scope.covers(p) {
-				return nil, false, k.scope.refuse(host, "it is not in scope as a whole")
+			if !k.scope.Covers(p) {
+				return nil, false, k.scope.Refuse(host, "it is not in scope as a whole")
 			}
 			host = p.Addr().String()
 		} else if !known(strings.Trim(host, "[]")) {
-			return nil, false, k.scope.refuse(host, "it is not in scope: name a host or a range of the scope, without a port")
+			return nil, false, k.scope.Refuse(host, "it is not in scope: name a host or a range of the scope, without a port")
 		}
 		places = append(places, strings.Trim(host, "[]"))
 	}
 	return places, below, nil
-}
-
-// covers reports whether a range lies in one that the scope names.
-func (s *scope) covers(p netip.Prefix) bool {
-	return slices.ContainsFunc(s.names, func(text string) bool {
-		whole, err := netguard.ParsePrefix(text)
-		return err == nil && whole.Bits() <= p.Bits() && whole.Contains(p.Addr())
-	})
 }
 
 // ports are those of want, or else the usual ones and those that the scope names, that
@@ -160,7 +153,7 @@ func (k *Kit) ports(want []int, places []string) (string, error) {
 			want = append(want, int(n))
 		}
 		want = append(want, k.scope.Doc.Ports...)
-		for _, text := range k.scope.names {
+		for _, text := range k.scope.Names {
 			if _, text, err := net.SplitHostPort(text); err == nil {
 				n, _ := strconv.Atoi(text) // a name without a number has no such port
 				want = append(want, n)
@@ -172,7 +165,7 @@ func (k *Kit) ports(want []int, places []string) (string, error) {
 	for _, n := range slices.Compact(want) {
 		closed := n < 1 || n > 65535 || slices.ContainsFunc(places, func(place string) bool {
 			addr := net.JoinHostPort(place, strconv.Itoa(n))
-			return k.scope.refusesAddr(addr) != "" || !k.scope.net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
+			return k.scope.RefusesAddr(addr) != "" || !k.scope.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
 		})
 		if !closed {
 			open = append(open, strconv.Itoa(n))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
@@ -19,30 +21,30 @@ func TestDiscoveryStaysInScope(t *testing.T) {
 	domain := func(d ...string) discoverArgs { return discoverArgs{Domains: d} }
 	host := func(h ...string) discoverArgs { return discoverArgs{Hosts: h} }
 	for name, c := range map[string]struct {
-		b       Boundary
+		b       scope.Boundary
 		a       discoverArgs
 		counted bool
 		steps   string // or a part of the error
 		ports   string // all, or with commas a part
 	}{
-		"a host":                   {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}}}, host("192.0.2.1"), false, names + " " + look, ",443,"},
-		"a host on its port":       {Boundary{Plan: builtin.Plan("check http://192.0.2.1:81")}, host("192.0.2.1"), false, names + " " + look, "81"},
-		"these ports of a host":    {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Ports: []int{22, 99}}}, discoverArgs{Hosts: []string{"192.0.2.1"}, Ports: []int{99, 100}}, false, names + " " + look, "99"},
-		"no port of a host":        {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Ports: []int{22}}}, discoverArgs{Hosts: []string{"192.0.2.1"}, Ports: []int{80}}, false, "no port is in scope", ""},
-		"hosts with other ports":   {Boundary{Doc: task.Scope{Hosts: []string{"a.example:81", "b.example:82"}}}, host("a.example", "b.example"), false, "no port is in scope", ""},
-		"another host":             {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}}}, host("192.0.2.2"), false, "not in scope", ""},
-		"a part of a range":        {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.0/24"}}}, host("192.0.2.16/28"), false, names + " " + look, ",443,"},
-		"more than a range":        {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.0/28"}}}, host("192.0.2.0/24"), false, "not in scope as a whole", ""},
-		"a domain and all below":   {Boundary{Doc: task.Scope{Hosts: []string{"a.example", "*.a.example"}}}, domain("a.example"), false, names + " " + hunt + " " + look, ",443,"},
-		"a domain by itself":       {Boundary{Doc: task.Scope{Hosts: []string{"a.example"}}}, domain("a.example"), false, names, ""},
-		"with a host":              {Boundary{Doc: task.Scope{Hosts: []string{"a.example", "b.example"}}}, discoverArgs{Domains: []string{"a.example"}, Hosts: []string{"b.example"}}, false, "hosts alone", ""},
-		"another domain":           {Boundary{Doc: task.Scope{Hosts: []string{"*.a.example"}}}, domain("b.example"), false, "not in scope", ""},
-		"of a passive task":        {Boundary{Doc: task.Scope{Hosts: []string{"*.a.example", "a.example"}, Intrusiveness: task.Passive}}, domain("a.example"), false, "dns_passive", ""},
-		"a host of a passive task": {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Intrusiveness: task.Passive}}, host("192.0.2.1"), false, "passive", ""},
-		"with counted requests":    {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}}}, host("192.0.2.1"), true, "budget of requests", ""},
-		"under a path":             {Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Paths: []string{"/x"}}}, host("192.0.2.1"), false, names + " port_scan tls_scan", ",443,"},
-		"beside a path":            {Boundary{Plan: builtin.Plan("check http://192.0.2.1 but do not touch http://192.0.2.1/admin")}, host("192.0.2.1"), false, names + " port_scan tls_scan", "80"},
-		"nothing":                  {Boundary{}, discoverArgs{}, false, "must be 1 to", ""},
+		"a host":                   {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}}}, host("192.0.2.1"), false, names + " " + look, ",443,"},
+		"a host on its port":       {scope.Boundary{Plan: builtin.Plan("check http://192.0.2.1:81")}, host("192.0.2.1"), false, names + " " + look, "81"},
+		"these ports of a host":    {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Ports: []int{22, 99}}}, discoverArgs{Hosts: []string{"192.0.2.1"}, Ports: []int{99, 100}}, false, names + " " + look, "99"},
+		"no port of a host":        {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Ports: []int{22}}}, discoverArgs{Hosts: []string{"192.0.2.1"}, Ports: []int{80}}, false, "no port is in scope", ""},
+		"hosts with other ports":   {scope.Boundary{Doc: task.Scope{Hosts: []string{"a.example:81", "b.example:82"}}}, host("a.example", "b.example"), false, "no port is in scope", ""},
+		"another host":             {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}}}, host("192.0.2.2"), false, "not in scope", ""},
+		"a part of a range":        {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.0/24"}}}, host("192.0.2.16/28"), false, names + " " + look, ",443,"},
+		"more than a range":        {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.0/28"}}}, host("192.0.2.0/24"), false, "not in scope as a whole", ""},
+		"a domain and all below":   {scope.Boundary{Doc: task.Scope{Hosts: []string{"a.example", "*.a.example"}}}, domain("a.example"), false, names + " " + hunt + " " + look, ",443,"},
+		"a domain by itself":       {scope.Boundary{Doc: task.Scope{Hosts: []string{"a.example"}}}, domain("a.example"), false, names, ""},
+		"with a host":              {scope.Boundary{Doc: task.Scope{Hosts: []string{"a.example", "b.example"}}}, discoverArgs{Domains: []string{"a.example"}, Hosts: []string{"b.example"}}, false, "hosts alone", ""},
+		"another domain":           {scope.Boundary{Doc: task.Scope{Hosts: []string{"*.a.example"}}}, domain("b.example"), false, "not in scope", ""},
+		"of a passive task":        {scope.Boundary{Doc: task.Scope{Hosts: []string{"*.a.example", "a.example"}, Intrusiveness: task.Passive}}, domain("a.example"), false, "dns_passive", ""},
+		"a host of a passive task": {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Intrusiveness: task.Passive}}, host("192.0.2.1"), false, "passive", ""},
+		"with counted requests":    {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}}}, host("192.0.2.1"), true, "budget of requests", ""},
+		"under a path":             {scope.Boundary{Doc: task.Scope{Hosts: []string{"192.0.2.1"}, Paths: []string{"/x"}}}, host("192.0.2.1"), false, names + " port_scan tls_scan", ",443,"},
+		"beside a path":            {scope.Boundary{Plan: builtin.Plan("check http://192.0.2.1 but do not touch http://192.0.2.1/admin")}, host("192.0.2.1"), false, names + " port_scan tls_scan", "80"},
+		"nothing":                  {scope.Boundary{}, discoverArgs{}, false, "must be 1 to", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, err := New(Config{Run: &task.Run{}, Boundary: c.b})
@@ -82,7 +84,7 @@ func TestDiscoveryDoesNotOutliveItsTask(t *testing.T) {
 				clock = func() time.Time { return at.Add(-time.Millisecond) }
 			}
 			status, stopped := enumeration.Running, 0
-			k, err := New(Config{Run: &task.Run{}, Boundary: Boundary{Doc: doc, Now: clock}, Inventory: Inventory{
+			k, err := New(Config{Run: &task.Run{}, Boundary: scope.Boundary{Doc: doc, Now: clock}, Inventory: Inventory{
 				List: func(context.Context, asset.Query) (asset.Page, error) { return asset.Page{}, nil },
 				Create: func(context.Context, enumeration.NewEnumeration) (enumeration.Enumeration, error) {
 					return enumeration.Enumeration{ID: "e", Status: status}, nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 )
 
@@ -22,8 +24,8 @@ func (k *Kit) dnsLookup() action[nameArgs] {
 		schema: `{"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "description": "a host name in scope"}}}`,
 		call: func(ctx context.Context, a nameArgs, _ func(string)) (loop.Result, error) {
 			name := strings.ToLower(strings.TrimSuffix(a.Name, "."))
-			if !k.scope.knows(name) {
-				return loop.Result{}, k.scope.refuse(name, "it is not in scope")
+			if !k.scope.Knows(name) {
+				return loop.Result{}, k.scope.Refuse(name, "it is not in scope")
 			}
 			ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 			defer cancel()
@@ -44,7 +46,7 @@ func (k *Kit) dnsLookup() action[nameArgs] {
 func lookup(ctx context.Context, name string) (lines []string) {
 	add := func(kind string, values ...string) {
 		for _, v := range values {
-			lines = append(lines, clip(kind+" "+v, 1000))
+			lines = append(lines, brief.Clip(kind+" "+v, 1000))
 		}
 	}
 	var r net.Resolver

@@ -57,7 +57,7 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 		return agent.Result{}, nil
 	}
 	alive := slices.DeleteFunc(probed.Hosts, func(h host) bool { return !h.Alive })
-	before, keep := x.scope.sent.Load(), x.scope.left()/4*3
+	before, keep := x.scope.Total(), x.scope.Left()/4*3
 	sites := make([]walked, len(alive))
 	var mu sync.Mutex
 	done := 0
@@ -77,7 +77,7 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 		})
 	}
 	_ = group.Wait() // its functions return nothing
-	out := exploreOutput{Pages: []string{}, Places: []string{}, Requests: x.scope.sent.Load() - before}
+	out := exploreOutput{Pages: []string{}, Places: []string{}, Requests: x.scope.Total() - before}
 	for _, s := range sites {
 		out.Pages = append(out.Pages, s.pages...)
 		out.Places = append(out.Places, slices.Sorted(maps.Values(s.places))...)
@@ -127,7 +127,7 @@ func (x explore) walk(ctx context.Context, target string, keep int64) walked {
 			break
 		}
 	}
-	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil && x.scope.left() > keep; reads++ {
+	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil && x.scope.Left() > keep; reads++ {
 		next := s.queue[0]
 		s.queue = s.queue[1:]
 		s.read(ctx, x, next)

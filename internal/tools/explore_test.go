@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -37,7 +39,7 @@ func linkedTemplate(t *testing.T) *program.Program {
 // explored runs the step on a target that answers.
 func explored(t *testing.T, instruction, target string, programs ...*program.Program) exploreOutput {
 	t.Helper()
-	kit, err := New(Config{Boundary: Boundary{Plan: builtin.Plan(instruction), OnDenied: func(Denial) {}}, Run: &task.Run{}, Programs: programs, Logger: slog.New(slog.DiscardHandler)})
+	kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan(instruction), OnDenied: func(scope.Denial) {}}, Run: &task.Run{}, Programs: programs, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

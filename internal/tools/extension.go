@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/extension"
@@ -66,7 +68,7 @@ func Extension(o extension.Offer) loop.Tool {
 	if o.Ask {
 		t.Approval = func(json.RawMessage) *loop.Approval {
 			return &loop.Approval{
-				Action: clip(o.Action, maxReason), Reason: "It is a tool of others, and its owner has not said that it may be called without asking.",
+				Action: brief.Clip(o.Action, brief.MaxReason), Reason: "It is a tool of others, and its owner has not said that it may be called without asking.",
 				Risk: "The tool can do whatever its credentials allow, and what it is given leaves this server.",
 			}
 		}

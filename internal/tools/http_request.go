@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
 )
@@ -38,7 +40,7 @@ func (k *Kit) changes(method, url string) *loop.Approval {
 		return nil
 	}
 	return &loop.Approval{
-		Action: clip(method+" "+url, maxReason), Reason: "A " + clip(method, 20) + " request may change something at the target.",
+		Action: brief.Clip(method+" "+url, brief.MaxReason), Reason: "A " + brief.Clip(method, 20) + " request may change something at the target.",
 		Risk: "Data may be written or deleted, and messages sent.",
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"golang.org/x/sync/errgroup"
@@ -72,13 +74,13 @@ func (k *Kit) portState(ctx context.Context, addr string) string {
 	conn, err := k.scope.Dial(ctx, "tcp", addr)
 	if err == nil {
 		_ = conn.Close() // nothing was sent on it
-		k.scope.sent.Add(1)
+		k.scope.Count()
 		return "open"
 	}
 	if errs.Is(err, errs.Forbidden) {
-		return "refused: " + reason(err)
+		return "refused: " + brief.Reason(err)
 	}
-	k.scope.sent.Add(1)
+	k.scope.Count()
 	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		return "no answer"
 	}

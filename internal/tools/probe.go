@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent"
 	"golang.org/x/sync/errgroup"
 )
@@ -33,7 +35,7 @@ func (probe) Name() string { return agent.Probe }
 
 // Call asks each target in turn. It harms nothing when it is called again.
 func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
-	before := p.scope.sent.Load()
+	before := p.scope.Total()
 	var targets []string
 	for t := range p.Plan.Expand() {
 		targets = append(targets, address(t))
@@ -54,7 +56,7 @@ func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upda
 		})
 	}
 	_ = group.Wait() // its functions return nothing
-	output, err := json.Marshal(probeOutput{hosts, p.scope.sent.Load() - before})
+	output, err := json.Marshal(probeOutput{hosts, p.scope.Total() - before})
 	if err != nil {
 		return agent.Result{}, err
 	}
@@ -67,7 +69,7 @@ func (p probe) ask(ctx context.Context, target string) host {
 	}
 	c, err := p.engine.Canary(ctx, target)
 	if err != nil {
-		return host{Target: target, Reason: reason(err)}
+		return host{Target: target, Reason: brief.Reason(err)}
 	}
 	return host{Target: target, Alive: true, Alike: c.AnswersAlike}
 }

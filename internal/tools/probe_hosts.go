@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 )
 
@@ -27,7 +29,7 @@ func (k *Kit) probeHosts() action[targetsArgs] {
 			if len(a.Targets) == 0 || len(a.Targets) > maxTargets {
 				return loop.Result{}, fmt.Errorf("targets must have 1 to %d entries", maxTargets)
 			}
-			before := k.scope.sent.Load()
+			before := k.scope.Total()
 			var r loop.Result
 			var lines []string
 			for _, target := range a.Targets[:min(len(a.Targets), loop.Allowance(ctx)/probeCost)] {
@@ -37,7 +39,7 @@ func (k *Kit) probeHosts() action[targetsArgs] {
 				case ctx.Err() != nil:
 					return r, context.Cause(ctx)
 				case err != nil:
-					lines = append(lines, target+": no answer: "+reason(err))
+					lines = append(lines, target+": no answer: "+brief.Reason(err))
 					continue
 				case c.AnswersAlike:
 					lines = append(lines, target+": answers, with success also to paths that cannot exist")
@@ -49,7 +51,7 @@ func (k *Kit) probeHosts() action[targetsArgs] {
 			if left := len(a.Targets) - len(lines); left > 0 {
 				lines = append(lines, fmt.Sprintf("%d targets were not asked: the budget of requests is used up", left))
 			}
-			r.Text, r.Requests = strings.Join(lines, "\n"), int(k.scope.sent.Load()-before)
+			r.Text, r.Requests = strings.Join(lines, "\n"), int(k.scope.Total()-before)
 			return r, nil
 		},
 	}

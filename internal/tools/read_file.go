@@ -8,6 +8,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/file"
 )
@@ -55,7 +57,7 @@ func (at Attached) piece(f file.File, offset int64, length int) (string, error) 
 	}
 	data, err := at.Read(f, offset, length)
 	if err != nil {
-		return "", fmt.Errorf("the file cannot be read: %s", reason(err))
+		return "", fmt.Errorf("the file cannot be read: %s", brief.Reason(err))
 	}
 	if !isProse(data) {
 		return "", fmt.Errorf("the file is no text: %s, %d bytes", f.MIME, f.Size)

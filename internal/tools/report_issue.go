@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -132,12 +134,12 @@ func (k *Kit) show(ctx context.Context, p task.Proof, path string) (e engine.Eve
 	}
 	for _, want := range p.Contains {
 		if !strings.Contains(text, fill.Replace(want)) {
-			return e, "the answer does not hold " + clip(want, maxReason), nil
+			return e, "the answer does not hold " + brief.Clip(want, brief.MaxReason), nil
 		}
 	}
 	for _, no := range p.Absent {
 		if strings.Contains(strings.ToLower(text), strings.ToLower(no)) {
-			return e, "the answer holds " + clip(no, maxReason), nil
+			return e, "the answer holds " + brief.Clip(no, brief.MaxReason), nil
 		}
 	}
 	return e, "", nil

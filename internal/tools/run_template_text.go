@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -35,7 +37,7 @@ func (k *Kit) runTemplateText() action[textArgs] {
 				return nil // an error is told by the call
 			}
 			return &loop.Approval{
-				Action: "run a template written for this task: " + clip(t.Info.Name, maxReason), Reason: "It sends more than requests that read.",
+				Action: "run a template written for this task: " + brief.Clip(t.Info.Name, brief.MaxReason), Reason: "It sends more than requests that read.",
 				Risk: "Data may be written or deleted, and load may rise.",
 			}
 		},
@@ -48,7 +50,7 @@ func (k *Kit) runTemplateText() action[textArgs] {
 				return loop.Result{}, err
 			}
 			if !Within(k.scope.Doc, t) {
-				return loop.Result{}, k.scope.refuse("the template "+t.ID, "it uses methods that are not in scope")
+				return loop.Result{}, k.scope.Refuse("the template "+t.ID, "it uses methods that are not in scope")
 			}
 			p, err := k.Templates.Compile(a.Template)
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -77,7 +79,7 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 		return nil
 	}
 	return &loop.Approval{
-		Action: clip("run templates "+strings.Join(slices.Concat(a.IDs, a.Tags), ", ")+" on "+strings.Join(a.Targets, ", "), maxReason),
+		Action: brief.Clip("run templates "+strings.Join(slices.Concat(a.IDs, a.Tags), ", ")+" on "+strings.Join(a.Targets, ", "), brief.MaxReason),
 		Reason: "Some of these templates try to log in, guess, or send what a target may not expect.",
 		Risk:   "Accounts may be locked, load may rise, and data may change.",
 	}
@@ -149,7 +151,7 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 	if len(chosen) == 0 {
 		return loop.Result{Text: "There is no such template."}, nil
 	}
-	before := k.scope.sent.Load()
+	before := k.scope.Total()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var matches []match
@@ -167,7 +169,7 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	r := loop.Result{Requests: int(k.scope.sent.Load() - before)}
+	r := loop.Result{Requests: int(k.scope.Total() - before)}
 	if report == nil {
 		return r, err
 	}
@@ -206,7 +208,7 @@ func (k *Kit) keep(ctx context.Context, target string, e engine.Event, proof *ta
 		words += ", " + e.MatcherName
 	}
 	if len(e.ExtractedResults) > 0 {
-		words += ", extracted " + clip(strings.Join(e.ExtractedResults, ", "), maxReason)
+		words += ", extracted " + brief.Clip(strings.Join(e.ExtractedResults, ", "), brief.MaxReason)
 	}
 	return match{id, "match " + e.TemplateID + " " + e.MatchedAt + " " + e.MatcherName, words}, err
 }

@@ -87,7 +87,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 
 // carryOut runs the passes and adds up what they did.
 func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass) (agent.Result, error) {
-	before, left := s.scope.sent.Load(), s.scope.left()
+	before, left := s.scope.Total(), s.scope.Left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}
 	requests := 0
 	var err error
@@ -97,7 +97,7 @@ func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, te
 		}
 		most := 0
 		if left < math.MaxInt64 { // a fifth is kept for verifying
-			most = int(max(1, left*4/5-(s.scope.sent.Load()-before)))
+			most = int(max(1, left*4/5-(s.scope.Total()-before)))
 		}
 		var report *engine.Report
 		report, err = s.engine.Run(ctx, engine.Scan{
@@ -118,7 +118,7 @@ func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, te
 			out.Cells[state] += n
 		}
 	}
-	out.Requests = s.scope.sent.Load() - before
+	out.Requests = s.scope.Total() - before
 	output, jerr := json.Marshal(out)
 	return agent.Result{Output: output, Words: scanWords(targets, templates, requests, out.Cells)}, errors.Join(err, jerr)
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
@@ -43,32 +45,32 @@ func TestScopeIsHeldToOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		b      Boundary
+		b      scope.Boundary
 		method string
 		url    string
 		ok     bool
 	}{
-		"what is named":               {Boundary{Plan: builtin.Plan("check " + base)}, "GET", base + "/x", true},
-		"what the request names":      {Boundary{Doc: task.Scope{Hosts: []string{hostPort}}}, "GET", base, true},
-		"nothing is named":            {Boundary{}, "GET", base, false},
-		"another is named":            {Boundary{Plan: builtin.Plan("check http://127.0.0.2")}, "GET", base, false},
-		"an excluded path":            {Boundary{Plan: builtin.Plan("check " + base + " but do not touch " + base + "/admin")}, "GET", base + "/%61dmin/x", false},
-		"a path the request excludes": {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Exclude: []string{base + "/admin"}}}, "GET", base + "/admin", false},
-		"a host it excludes":          {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Exclude: []string{"127.0.0.0/8"}}}, "GET", base, false},
-		"beside its paths":            {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/../admin", false},
-		"under its paths":             {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/x", true},
-		"another port":                {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Ports: []int{1}}}, "GET", base, false},
-		"another method":              {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Methods: []string{"GET"}}}, "PUT", base, false},
-		"passive":                     {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Intrusiveness: task.Passive}}, "GET", base, false},
-		"expired":                     {Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{ExpiresAt: &past}}, "GET", base, false},
-		"left out by the team":        {Boundary{Plan: builtin.Plan("check " + base), Team: left}, "GET", base, false},
-		"metadata":                    {Boundary{Plan: builtin.Plan("check http://169.254.169.254")}, "GET", "http://169.254.169.254/", false},
+		"what is named":               {scope.Boundary{Plan: builtin.Plan("check " + base)}, "GET", base + "/x", true},
+		"what the request names":      {scope.Boundary{Doc: task.Scope{Hosts: []string{hostPort}}}, "GET", base, true},
+		"nothing is named":            {scope.Boundary{}, "GET", base, false},
+		"another is named":            {scope.Boundary{Plan: builtin.Plan("check http://127.0.0.2")}, "GET", base, false},
+		"an excluded path":            {scope.Boundary{Plan: builtin.Plan("check " + base + " but do not touch " + base + "/admin")}, "GET", base + "/%61dmin/x", false},
+		"a path the request excludes": {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Exclude: []string{base + "/admin"}}}, "GET", base + "/admin", false},
+		"a host it excludes":          {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Exclude: []string{"127.0.0.0/8"}}}, "GET", base, false},
+		"beside its paths":            {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/../admin", false},
+		"under its paths":             {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/x", true},
+		"another port":                {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Ports: []int{1}}}, "GET", base, false},
+		"another method":              {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Methods: []string{"GET"}}}, "PUT", base, false},
+		"passive":                     {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Intrusiveness: task.Passive}}, "GET", base, false},
+		"expired":                     {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{ExpiresAt: &past}}, "GET", base, false},
+		"left out by the team":        {scope.Boundary{Plan: builtin.Plan("check " + base), Team: left}, "GET", base, false},
+		"metadata":                    {scope.Boundary{Plan: builtin.Plan("check http://169.254.169.254")}, "GET", "http://169.254.169.254/", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
 			var denied atomic.Int64
-			c.b.OnDenied = func(Denial) { denied.Add(1) }
-			s, err := newScope(c.b)
+			c.b.OnDenied = func(scope.Denial) { denied.Add(1) }
+			s, err := scope.New(c.b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,23 +89,23 @@ func TestScopeIsHeldToOnTheWire(t *testing.T) {
 
 func TestRedirectsAndNamesStayInScope(t *testing.T) {
 	base, _, asked := site(t)
-	s, err := newScope(Boundary{Plan: builtin.Plan("check " + base)})
+	s, err := scope.New(scope.Boundary{Plan: builtin.Plan("check " + base)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newWeb(s)
 	defer w.close()
 	answer, err := w.send(t.Context(), webRequest{URL: base + "/away"})
-	if err != nil || answer.Status != http.StatusFound || asked.Load() != 1 || s.sent.Load() != 1 {
+	if err != nil || answer.Status != http.StatusFound || asked.Load() != 1 || s.Total() != 1 {
 		t.Errorf("%+v, %v; %d arrived", answer, err, asked.Load())
 	}
-	if !s.knows("127.0.0.1") || s.knows("example.com") || s.knows("169.254.169.254") {
+	if !s.Knows("127.0.0.1") || s.Knows("example.com") || s.Knows("169.254.169.254") {
 		t.Error("names are looked up that are not in scope, or not those that are")
 	}
 }
 
 func TestToolsSayWhatTheyAre(t *testing.T) {
-	k, err := New(Config{Run: &task.Run{}, Boundary: Boundary{Plan: builtin.Plan("check http://127.0.0.1")}})
+	k, err := New(Config{Run: &task.Run{}, Boundary: scope.Boundary{Plan: builtin.Plan("check http://127.0.0.1")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func TestToolsSayWhatTheyAre(t *testing.T) {
 
 func TestWhatChangesSomethingIsAskedFor(t *testing.T) {
 	kit := func(degree task.Intrusiveness) *Kit {
-		k, err := New(Config{Run: &task.Run{}, Boundary: Boundary{Doc: task.Scope{Intrusiveness: degree}}})
+		k, err := New(Config{Run: &task.Run{}, Boundary: scope.Boundary{Doc: task.Scope{Intrusiveness: degree}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,11 +196,11 @@ func FuzzExcludedTarget(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := newScope(Boundary{Doc: task.Scope{Hosts: []string{"127.0.0.1"}, Exclude: []string{text}}})
+		s, err := scope.New(scope.Boundary{Doc: task.Scope{Hosts: []string{"127.0.0.1"}, Exclude: []string{text}}})
 		if err != nil {
 			return
 		}
-		x := excludedTarget(text)
+		x := scope.ExcludedTarget(text)
 		if x.Host == "" || x.Path != "" {
 			return
 		}
@@ -206,7 +208,7 @@ func FuzzExcludedTarget(f *testing.F) {
 		if x.Port != 0 {
 			port = "1"
 		}
-		if x.Port == 0 && s.refusesAddr(net.JoinHostPort(x.Host, port)) == "" && !strings.Contains(x.Host, "*") {
+		if x.Port == 0 && s.RefusesAddr(net.JoinHostPort(x.Host, port)) == "" && !strings.Contains(x.Host, "*") {
 			t.Errorf("%q is excluded as %+v and may be dialled", text, x)
 		}
 	})
@@ -214,7 +216,7 @@ func FuzzExcludedTarget(f *testing.F) {
 
 func TestPortCheckTellsOpenFromClosed(t *testing.T) {
 	_, hostPort, _ := site(t)
-	k, err := New(Config{Run: &task.Run{}, Boundary: Boundary{Doc: task.Scope{Hosts: []string{"127.0.0.1"}}}})
+	k, err := New(Config{Run: &task.Run{}, Boundary: scope.Boundary{Doc: task.Scope{Hosts: []string{"127.0.0.1"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -27,7 +29,7 @@ func TestSessionsOutliveTheProcess(t *testing.T) {
 	}))
 	defer site.Close()
 	fresh := func() *Kit {
-		kit, err := New(Config{Boundary: Boundary{Plan: builtin.Plan("look at " + site.URL)}, Run: &task.Run{}, Secrets: map[string]string{"SITE": site.URL}, Logger: slog.New(slog.DiscardHandler)})
+		kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan("look at " + site.URL)}, Run: &task.Run{}, Secrets: map[string]string{"SITE": site.URL}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

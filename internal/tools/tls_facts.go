@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 )
 
@@ -35,7 +37,7 @@ func (k *Kit) tlsFacts() action[hostPortArgs] {
 				return loop.Result{}, err
 			}
 			defer conn.Close()
-			k.scope.sent.Add(1)
+			k.scope.Count()
 			c := tls.Client(conn, &tls.Config{ServerName: a.Host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}) //nolint:gosec // it is looked at as it is
 			if err := c.HandshakeContext(ctx); err != nil {
 				return loop.Result{Requests: 1}, fmt.Errorf("the TLS handshake with %s: %w", addr, err)
@@ -64,7 +66,7 @@ func tlsWords(host string, s tls.ConnectionState, now time.Time) string {
 		lines = append(lines, "trusted")
 	}
 	for i := range lines {
-		lines[i] = clip(lines[i], 2000)
+		lines[i] = brief.Clip(lines[i], 2000)
 	}
 	return strings.Join(lines, "\n")
 }

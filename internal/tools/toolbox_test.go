@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -15,7 +17,7 @@ import (
 )
 
 func TestEveryToolIsDescribed(t *testing.T) {
-	kit, err := New(Config{Boundary: Boundary{Plan: builtin.Plan("check http://127.0.0.1")}, Run: &task.Run{}, Logger: slog.New(slog.DiscardHandler)})
+	kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan("check http://127.0.0.1")}, Run: &task.Run{}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func TestScopeIsWhatThePlanNames(t *testing.T) {
 		plan := builtin.Plan(instruction)
 		var got []string
 		for _, target := range plan.Targets {
-			got = append(got, scopeTexts(target, plan.Ports)...)
+			got = append(got, scope.Texts(target, plan.Ports)...)
 		}
 		if fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", instruction, got, want)
@@ -61,7 +63,7 @@ func TestExcludedRanges(t *testing.T) {
 			t.Fatalf("%s: nothing is excluded", instruction)
 		}
 		got := "none"
-		if p, ok := excludedRange(plan.Excluded[0]); ok {
+		if p, ok := scope.ExcludedRange(plan.Excluded[0]); ok {
 			got = p.String()
 		}
 		if got != want {
@@ -82,7 +84,7 @@ func TestExclusionsOfPathsAndPortsHoldForURLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := plan.Excludes(placeOf(u)); got != want {
+		if got := plan.Excludes(scope.PlaceOf(u)); got != want {
 			t.Errorf("%s is excluded: %v", raw, got)
 		}
 	}
@@ -122,7 +124,7 @@ func TestTargetOfAnEvent(t *testing.T) {
 
 func TestOddTargetsAreRefusedWithAReason(t *testing.T) {
 	plan := agent.Plan{Targets: []agent.Target{{Kind: agent.KindHost, Host: "not a host"}}}
-	_, err := New(Config{Boundary: Boundary{Plan: plan, Deny: []netip.Prefix{}}, Run: &task.Run{}})
+	_, err := New(Config{Boundary: scope.Boundary{Plan: plan, Deny: []netip.Prefix{}}, Run: &task.Run{}})
 	if err == nil || !strings.Contains(err.Error(), "not a host") {
 		t.Errorf("%v", err)
 	}

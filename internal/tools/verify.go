@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -33,7 +35,7 @@ const (
 // Call looks at each match that has no verdict yet, so that after a restart it goes on
 // where it was.
 func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
-	before := v.scope.sent.Load()
+	before := v.scope.Total()
 	issues, err := v.Run.Unchecked(ctx)
 	if err != nil {
 		return agent.Result{}, err
@@ -64,7 +66,7 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 			out.Unverified++
 		}
 	}
-	out.Requests = v.scope.sent.Load() - before
+	out.Requests = v.scope.Total() - before
 	output, err := json.Marshal(out)
 	words := fmt.Sprintf("Of %d matches, %d were shown again by a second, independent request.", len(all), out.Verified)
 	if len(all) == 0 {
@@ -83,7 +85,7 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 		return nil //nolint:nilerr // interrupted: the match keeps its place for the next run
 	}
 	if err != nil {
-		return v.Run.Doubt(ctx, issue, "the second request failed: "+reason(err))
+		return v.Run.Doubt(ctx, issue, "the second request failed: "+brief.Reason(err))
 	}
 	if !shown {
 		return v.Run.Doubt(ctx, issue, notAgain)
@@ -93,7 +95,7 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 		return nil //nolint:nilerr // as above
 	}
 	if err != nil {
-		return v.Run.Doubt(ctx, issue, "the control request failed: "+reason(err))
+		return v.Run.Doubt(ctx, issue, "the control request failed: "+brief.Reason(err))
 	}
 	switch {
 	case alike && issue.Event.Fuzzed:
@@ -101,7 +103,7 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	case alike:
 		return v.Run.Doubt(ctx, issue, everywhere)
 	}
-	means := v.distilled(ctx, issue, again)
+	means := v.distiller().Write(ctx, issue, again)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // as above
 	}

@@ -8,6 +8,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/distill"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -22,7 +25,7 @@ func (k *Kit) verifyIssue() action[idArgs] {
 	return action[idArgs]{
 		name: "verify_issue", repeatable: true,
 		schema:   `{"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "description": "of an issue"}}}`,
-		requests: func(idArgs) int { return times + 1 + distillCost },
+		requests: func(idArgs) int { return times + 1 + distill.Cost },
 		call: func(ctx context.Context, a idArgs, _ func(string)) (loop.Result, error) {
 			issue, err := k.Run.Issue(ctx, a.ID)
 			if err != nil {
@@ -60,7 +63,7 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.
 		case j.Verdict == loop.Confirmed, j.Verdict == loop.Inconclusive && sum.Verdict == loop.FalsePositive:
 			sum.Verdict = j.Verdict
 		}
-		lines = append(lines, clip(issue.Title, maxReason)+" at "+clip(issue.MatchedAt, maxReason)+": "+j.Verdict)
+		lines = append(lines, brief.Clip(issue.Title, brief.MaxReason)+" at "+brief.Clip(issue.MatchedAt, brief.MaxReason)+": "+j.Verdict)
 	}
 	evidence, err := json.Marshal(lines)
 	sum.Evidence = evidence
@@ -79,18 +82,18 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgemen
 	case issue.Verification == task.Unverified:
 		return loop.Judgement{Verdict: loop.FalsePositive, Reason: issue.Note}, nil
 	}
-	before := k.scope.sent.Load()
+	before := k.scope.Total()
 	j, last, err := k.weigh(ctx, issue, n)
 	if err != nil {
 		return j, err
 	}
 	var means *task.Means
 	if j.Verdict == loop.Confirmed {
-		if means = k.distilled(ctx, issue, last); ctx.Err() != nil {
+		if means = k.distiller().Write(ctx, issue, last); ctx.Err() != nil {
 			return j, context.Cause(ctx)
 		}
 	}
-	j.Requests = int(k.scope.sent.Load() - before)
+	j.Requests = int(k.scope.Total() - before)
 	issue.Judged = j
 	if j.Verdict == loop.Confirmed {
 		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: means})
@@ -103,7 +106,7 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgemen
 func (k *Kit) weigh(ctx context.Context, issue task.Issue, n int) (j loop.Judgement, last engine.Event, err error) {
 	again, control, err := k.means(ctx, issue)
 	if err != nil {
-		return loop.Judgement{Verdict: loop.Inconclusive, Reason: "it could not be looked at again: " + reason(err)}, last, context.Cause(ctx)
+		return loop.Judgement{Verdict: loop.Inconclusive, Reason: "it could not be looked at again: " + brief.Reason(err)}, last, context.Cause(ctx)
 	}
 	for range n {
 		event, shown, err := again(ctx)
@@ -113,7 +116,7 @@ func (k *Kit) weigh(ctx context.Context, issue task.Issue, n int) (j loop.Judgem
 		j.Tried++
 		switch {
 		case err != nil:
-			j.Reason = reason(err)
+			j.Reason = brief.Reason(err)
 		case shown:
 			j.Confirmed++
 			last = event
@@ -131,7 +134,7 @@ func (k *Kit) weigh(ctx context.Context, issue task.Issue, n int) (j loop.Judgem
 		case ctx.Err() != nil:
 			return j, last, context.Cause(ctx)
 		case err != nil:
-			j.Verdict, j.Reason = loop.Inconclusive, "the control request failed: "+reason(err)
+			j.Verdict, j.Reason = loop.Inconclusive, "the control request failed: "+brief.Reason(err)
 		case alike:
 			j.Verdict, j.Reason = loop.FalsePositive, everywhere
 		default:

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
@@ -27,14 +29,14 @@ const (
 
 // web speaks HTTP within a scope, one request at a time, following no redirect.
 type web struct {
-	scope     *scope
+	scope     *scope.Scope
 	transport *http.Transport
 
 	mu   sync.Mutex
 	jars map[string]http.CookieJar // by session
 }
 
-func newWeb(s *scope) *web {
+func newWeb(s *scope.Scope) *web {
 	return &web{scope: s, jars: map[string]http.CookieJar{}, transport: &http.Transport{
 		Proxy: nil, DialContext: s.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}, //nolint:gosec // targets are looked at as they are
 		TLSHandshakeTimeout: webTimeout, MaxResponseHeaderBytes: maxBody, IdleConnTimeout: webTimeout, MaxIdleConns: 16,
@@ -71,7 +73,7 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("url must begin with http:// or https:// and name a host")
 	}
-	if err := w.scope.allows(r.Method, u); err != nil {
+	if err := w.scope.Allows(r.Method, u); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, webTimeout)
@@ -89,7 +91,7 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 		req.Header.Set(name, value)
 	}
 	client := &http.Client{Transport: w.transport, Jar: w.jar(r.Session), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if err := w.scope.take(); err != nil {
+	if err := w.scope.Take(); err != nil {
 		return nil, err
 	}
 	resp, err := client.Do(req)

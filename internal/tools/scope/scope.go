@@ -1,4 +1,7 @@
-package tools
+// Package scope holds the tools of one task to what its instruction and its request name, less
+// what the task, its team and the operator leave out. Every connection of every tool is dialled
+// through it, and every request is counted against the task's budget.
+package scope
 
 import (
 	"context"
@@ -11,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
@@ -26,7 +31,7 @@ type Boundary struct {
 	Doc  task.Scope         // of the request
 	Team exclusion.Patterns // what the team leaves out
 	Deny []netip.Prefix     // networks that are never dialled
-	// OnDenied is told of each attempt to leave the scope, from any goroutine; nil drops it.
+	// OnDenied gets each attempt to leave the scope, from any goroutine; nil drops it.
 	OnDenied func(Denial)
 	Now      func() time.Time // time.Now when nil
 	Budget
@@ -42,31 +47,31 @@ type Denial struct {
 	Why   string `json:"why"`
 }
 
-// scope holds the tools to a Boundary. Every connection of every tool is dialled by it.
-type scope struct {
+// Scope holds the tools to a Boundary.
+type Scope struct {
 	Boundary
-	net   *netguard.Scope
-	names []string // host:port, or hosts, that are in scope
+	Net   *netguard.Scope
+	Names []string // host:port, or hosts, that are in scope
 	sent  atomic.Int64
 	spent atomic.Bool // Requests kept something from being sent
 }
 
-// newScope fails with Invalid when something is named that cannot be a target.
-func newScope(b Boundary) (*scope, error) {
+// New fails with Invalid when something is named that cannot be a target.
+func New(b Boundary) (*Scope, error) {
 	if b.Now == nil {
 		b.Now = time.Now
 	}
 	if b.OnDenied == nil {
 		b.OnDenied = func(Denial) {}
 	}
-	s := &scope{Boundary: b, names: b.Doc.Hosts}
-	if len(s.names) == 0 {
+	s := &Scope{Boundary: b, Names: b.Doc.Hosts}
+	if len(s.Names) == 0 {
 		for _, t := range b.Plan.Targets {
-			s.names = append(s.names, scopeTexts(t, b.Plan.Ports)...)
+			s.Names = append(s.Names, Texts(t, b.Plan.Ports)...)
 		}
 	}
-	targets := make([]netguard.Target, 0, len(s.names))
-	for _, text := range s.names {
+	targets := make([]netguard.Target, 0, len(s.Names))
+	for _, text := range s.Names {
 		target, err := netguard.ParseTarget(text)
 		if err != nil {
 			return nil, errs.From(err).At("task")
@@ -74,24 +79,24 @@ func newScope(b Boundary) (*scope, error) {
 		targets = append(targets, target)
 	}
 	for _, text := range b.Doc.Exclude {
-		s.Plan.Excluded = append(slices.Clip(s.Plan.Excluded), excludedTarget(text))
+		s.Plan.Excluded = append(slices.Clip(s.Plan.Excluded), ExcludedTarget(text))
 	}
 	deny := slices.Concat(b.Deny, b.Team.Denied())
 	for _, x := range s.Plan.Excluded {
-		if p, ok := excludedRange(x); ok {
+		if p, ok := ExcludedRange(x); ok {
 			deny = append(deny, p)
 		}
 	}
 	var err error
-	s.net, err = netguard.NewScope(targets, netguard.Limits{Deny: deny, OnDenied: func(d netguard.Denied) {
+	s.Net, err = netguard.NewScope(targets, netguard.Limits{Deny: deny, OnDenied: func(d netguard.Denied) {
 		s.OnDenied(Denial{d.Addr, d.Why})
 	}})
 	return s, err
 }
 
-// excludedTarget reads what a request leaves out: a URL, or a host with or without a port
+// ExcludedTarget reads what a request leaves out: a URL, or a host with or without a port
 // and a path.
-func excludedTarget(text string) agent.Target {
+func ExcludedTarget(text string) agent.Target {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if p, err := netguard.ParsePrefix(text); err == nil && !p.IsSingleIP() {
 		return agent.Target{Raw: text, Kind: agent.KindCIDR, Prefix: p.String()}
@@ -109,14 +114,15 @@ func excludedTarget(text string) agent.Target {
 }
 
 // Dial connects to a place in scope; it is what every tool dials with.
-func (s *scope) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if why := s.refusesAddr(addr); why != "" {
-		return nil, s.refuse(addr, why)
+func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if why := s.RefusesAddr(addr); why != "" {
+		return nil, s.Refuse(addr, why)
 	}
-	return s.net.Dial(ctx, network, addr)
+	return s.Net.Dial(ctx, network, addr)
 }
 
-func (s *scope) refusesAddr(addr string) string {
+// RefusesAddr says why an address may not be dialled; empty when it may.
+func (s *Scope) RefusesAddr(addr string) string {
 	host, text, err := net.SplitHostPort(addr)
 	port, perr := strconv.Atoi(text)
 	switch {
@@ -137,15 +143,15 @@ func (s *scope) refusesAddr(addr string) string {
 }
 
 // Allow decides on a request of the engine before it is sent, and counts it.
-func (s *scope) Allow(u *url.URL) bool {
-	return s.allows("", u) == nil && s.take() == nil
+func (s *Scope) Allow(u *url.URL) bool {
+	return s.Allows("", u) == nil && s.Take() == nil
 }
 
 // errSpent is why a request is not sent that would be one too many.
 var errSpent = errs.New(errs.Forbidden, "request_budget_reached", "The budget of requests is used up.")
 
-// take counts a request that is about to be sent, or says that there may be none.
-func (s *scope) take() error {
+// Take counts a request that is about to be sent, or says that there may be none.
+func (s *Scope) Take() error {
 	if n := s.sent.Add(1); s.Requests > 0 && n+s.Sent > s.Requests {
 		s.sent.Add(-1)
 		s.spent.Store(true)
@@ -154,43 +160,52 @@ func (s *scope) take() error {
 	return nil
 }
 
-// left is how many requests may still be sent.
-func (s *scope) left() int64 {
+// Total is how many requests were sent.
+func (s *Scope) Total() int64 { return s.sent.Load() }
+
+// Count counts a request that is sent whatever the budget says.
+func (s *Scope) Count() { s.sent.Add(1) }
+
+// IsSpent reports whether the budget kept a request from being sent.
+func (s *Scope) IsSpent() bool { return s.spent.Load() }
+
+// Left is how many requests may still be sent.
+func (s *Scope) Left() int64 {
 	if s.Requests == 0 {
 		return math.MaxInt64
 	}
 	return max(0, s.Requests-s.Sent-s.sent.Load())
 }
 
-// allows says why a request over HTTP is not in scope, as far as that is known without
+// Allows says why a request over HTTP is not in scope, as far as that is known without
 // dialling; nil when it is. An empty method is any.
-func (s *scope) allows(method string, u *url.URL) error {
+func (s *Scope) Allows(method string, u *url.URL) error {
 	why := ""
 	switch {
-	case s.Plan.Excludes(placeOf(u)):
+	case s.Plan.Excludes(PlaceOf(u)):
 		why = "the task leaves it out"
 	case method != "" && len(s.Doc.Methods) > 0 && !slices.Contains(s.Doc.Methods, method):
 		why = "the method " + method + " is not in scope"
 	case len(s.Doc.Paths) > 0 && !slices.ContainsFunc(s.Doc.Paths, func(p string) bool { return underPath(p, u) }):
 		why = "its path is not in scope"
-	case !s.net.AllowsURL(u):
+	case !s.Net.AllowsURL(u):
 		why = "it is not in scope"
 	}
 	if why == "" {
 		return nil
 	}
-	return s.refuse(u.Redacted(), why)
+	return s.Refuse(u.Redacted(), why)
 }
 
 // underPath reports whether a URL lies under a path as a server would see it.
 func underPath(base string, u *url.URL) bool {
-	return agent.Plan{Excluded: []agent.Target{{Kind: agent.KindPath, Path: base}}}.Excludes(placeOf(u))
+	return agent.Plan{Excluded: []agent.Target{{Kind: agent.KindPath, Path: base}}}.Excludes(PlaceOf(u))
 }
 
-// knows reports whether a name may be looked up: a host that is in scope on some port.
-func (s *scope) knows(name string) bool {
+// Knows reports whether a name may be looked up: a host that is in scope on some port.
+func (s *Scope) Knows(name string) bool {
 	ports := append([]int{80, 443}, s.Doc.Ports...)
-	for _, text := range s.names {
+	for _, text := range s.Names {
 		if _, port, err := net.SplitHostPort(text); err == nil {
 			n, _ := strconv.Atoi(port) // a name without a number has no such port
 			ports = append(ports, n)
@@ -198,30 +213,30 @@ func (s *scope) knows(name string) bool {
 	}
 	return slices.ContainsFunc(ports, func(port int) bool {
 		addr := net.JoinHostPort(name, strconv.Itoa(port))
-		return s.refusesAddr(addr) == "" && s.net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
+		return s.RefusesAddr(addr) == "" && s.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
 	})
 }
 
-// refuse tells of a refusal and makes its error, which the engine counts as denied.
-func (s *scope) refuse(place, why string) error {
-	place = clip(place, maxReason)
+// Refuse reports a refusal and returns its error, which the engine counts as denied.
+func (s *Scope) Refuse(place, why string) error {
+	place = brief.Clip(place, brief.MaxReason)
 	s.OnDenied(Denial{place, why})
 	return errs.New(errs.Forbidden, netguard.CodeOutOfScope, "%s is refused: %s.", place, why)
 }
 
-// rate is the engine's limit of requests a second.
-func (s *scope) rate() int { return int(math.Ceil(s.Plan.RateLimit)) }
+// Rate is the engine's limit of requests a second.
+func (s *Scope) Rate() int { return int(math.Ceil(s.Plan.RateLimit)) }
 
-// words are the scope for people and models.
-func (s *scope) words() string {
+// Words are the scope for people and models.
+func (s *Scope) Words() string {
 	var b strings.Builder
 	line := func(what string, list []string) {
 		if len(list) > 0 {
 			b.WriteString(what + ": " + strings.Join(list, ", ") + "\n")
 		}
 	}
-	line("In scope", s.names)
-	if len(s.names) == 0 {
+	line("In scope", s.Names)
+	if len(s.Names) == 0 {
 		b.WriteString("Nothing is in scope: no target may be reached. Ask for one, or work with what is known.\n")
 	}
 	var out []string
@@ -245,9 +260,56 @@ func (s *scope) words() string {
 	return b.String()
 }
 
-func clip(s string, most int) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
+// Texts are what a target of the plan puts into scope: its host on its port, or on
+// the ports that the instruction names, or else on all.
+func Texts(t agent.Target, ports []int) []string {
+	if t.Kind == agent.KindCIDR {
+		return []string{t.Prefix}
 	}
-	return s
+	host := t.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	switch {
+	case t.Port != 0:
+		ports = []int{t.Port}
+	case t.Scheme == "https" && len(ports) == 0:
+		ports = []int{443}
+	case t.Scheme == "http" && len(ports) == 0:
+		ports = []int{80}
+	case len(ports) == 0:
+		return []string{host}
+	}
+	out := make([]string, len(ports))
+	for i, port := range ports {
+		out[i] = host + ":" + strconv.Itoa(port)
+	}
+	return out
+}
+
+// ExcludedRange is the addresses of an exclusion that holds for every port and path.
+func ExcludedRange(t agent.Target) (netip.Prefix, bool) {
+	if t.Port != 0 || t.Scheme != "" || t.Path != "" {
+		return netip.Prefix{}, false
+	}
+	text := t.Prefix
+	if text == "" {
+		text = t.Host
+	}
+	p, err := netguard.ParsePrefix(text)
+	return p, err == nil
+}
+
+// PlaceOf is a URL as a target, to hold it against the plan's exclusions.
+func PlaceOf(u *url.URL) agent.Target {
+	port, _ := strconv.Atoi(u.Port()) // "" is 0: the scheme's own
+	return agent.Target{Kind: agent.KindURL, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), Port: port, Path: u.EscapedPath()}
+}
+
+// Covers reports whether a range lies in one that the scope names.
+func (s *Scope) Covers(p netip.Prefix) bool {
+	return slices.ContainsFunc(s.Names, func(text string) bool {
+		whole, err := netguard.ParsePrefix(text)
+		return err == nil && whole.Bits() <= p.Bits() && whole.Contains(p.Addr())
+	})
 }

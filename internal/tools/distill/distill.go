@@ -1,4 +1,6 @@
-package tools
+// Package distill writes templates from confirmed issues: what showed an issue, reduced to the
+// requests and matchers it needs, and tried against the target and a control before it is kept.
+package distill
 
 import (
 	"cmp"
@@ -12,7 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/generate"
@@ -22,8 +28,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// distillCost is how many requests it takes at most to try a template.
-const distillCost = 6
+// Cost is how many requests it takes at most to try a template.
+const Cost = 6
 
 // Why a finding has no template of its own.
 var (
@@ -36,24 +42,41 @@ var (
 	errSeveral    = errors.New("the template that found it looks at more than one answer, and shows it again by itself")
 )
 
-// distilled gives a confirmed issue what shows it again without a model: a template of its own
+// Distiller writes templates from the confirmed issues of one task.
+type Distiller struct {
+	engine    *engine.Engine
+	scope     *scope.Scope
+	secrets   map[string]string // of the task, by name
+	templates Templates
+	// keep stores a template among those of the task's team; nil: the task is private.
+	keep func(ctx context.Context, filename, text string) (task.Means, error)
+}
+
+// New writes templates with an engine and a scope; keep is nil for a private task.
+func New(e *engine.Engine, s *scope.Scope, secrets map[string]string, templates Templates,
+	keep func(ctx context.Context, filename, text string) (task.Means, error),
+) *Distiller {
+	return &Distiller{engine: e, scope: s, secrets: secrets, templates: templates, keep: keep}
+}
+
+// Write gives a confirmed issue what shows it again without a model: a template of its own
 // that was tried on the target and on a control, or else the one that found it.
-func (k *Kit) distilled(ctx context.Context, issue task.Issue, last engine.Event) *task.Means {
+func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Event) *task.Means {
 	m := &task.Means{}
 	if issue.Proof == nil {
 		m.TemplateID = issue.TemplateID
 	}
-	text, err := k.compile(ctx, issue, last)
+	text, err := d.compile(ctx, issue, last)
 	if err == nil {
 		var kept task.Means
-		if kept, err = k.Keep(ctx, keptAs(issue), text); err == nil {
+		if kept, err = d.keep(ctx, keptAs(issue), text); err == nil {
 			return &kept
 		}
 	}
 	if e := errs.From(err); e.Kind != errs.Internal {
 		m.Reason = e.Message
 	} else {
-		m.Reason = reason(err)
+		m.Reason = brief.Reason(err)
 	}
 	return m
 }
@@ -68,29 +91,29 @@ func keptAs(issue task.Issue) string {
 }
 
 // compile writes the template of an issue, and tries it.
-func (k *Kit) compile(ctx context.Context, issue task.Issue, last engine.Event) (string, error) {
+func (d *Distiller) compile(ctx context.Context, issue task.Issue, last engine.Event) (string, error) {
 	switch p := issue.Proof; {
-	case k.Keep == nil:
+	case d.keep == nil:
 		return "", errPrivate
 	case p != nil && p.Template != "":
 		return p.Template, nil // it was tried by verifying
-	case k.left(ctx) < distillCost:
+	case d.left(ctx) < Cost:
 		return "", errNoBudget
 	case p != nil:
-		t, err := k.proven(issue, last)
+		t, err := d.proven(issue, last)
 		if err != nil {
 			return "", err
 		}
-		return k.try(ctx, issue, t, sparing(p.Method), nil)
+		return d.try(ctx, issue, t, sparing(p.Method), nil)
 	case !placed(issue):
 		return "", errCatalogued
 	}
-	return k.narrowed(ctx, issue)
+	return d.narrowed(ctx, issue)
 }
 
 // left is how many requests the budget of a call leaves.
-func (k *Kit) left(ctx context.Context) int {
-	return int(min(int64(loop.Allowance(ctx)), k.scope.left()))
+func (d *Distiller) left(ctx context.Context) int {
+	return int(min(int64(loop.Allowance(ctx)), d.scope.Left()))
 }
 
 // placed reports whether an issue is about one page or parameter, not about a target.
@@ -99,8 +122,8 @@ func placed(issue task.Issue) bool {
 	return err == nil && u.Host != "" && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "")
 }
 
-// siteOf is the scheme and host of a URL.
-func siteOf(text string) (site, rest string) {
+// SiteOf is the scheme and host of a URL.
+func SiteOf(text string) (site, rest string) {
 	scheme, tail, ok := strings.Cut(text, "://")
 	if !ok {
 		return "", ""
@@ -135,16 +158,16 @@ func reads(method string) bool {
 
 // proven makes a template of a proof: its request, and matchers for what it says of the
 // answer and for the answer's status. Secrets stay references.
-func (k *Kit) proven(issue task.Issue, last engine.Event) (generate.Template, error) {
+func (d *Distiller) proven(issue task.Issue, last engine.Event) (generate.Template, error) {
 	p := issue.Proof
 	if !reads(p.Method) && p.Method != http.MethodPost {
 		return generate.Template{}, errMethod
 	}
 	t := headed(issue, p.Method)
 	literal := func(text string) string {
-		return generate.Literal(text, func(name string) bool { _, ok := k.Secrets[name]; return ok })
+		return generate.Literal(text, func(name string) bool { _, ok := d.secrets[name]; return ok })
 	}
-	_, target := siteOf(p.URL)
+	_, target := SiteOf(p.URL)
 	r := generate.Request{Method: p.Method, Target: literal(wire(target)), Body: literal(p.Body)}
 	if r.Method == "" {
 		r.Method = http.MethodGet
@@ -211,7 +234,7 @@ func titleOf(body string) string {
 		return ""
 	}
 	title, _, ok := strings.Cut(body[from:], "</")
-	if !ok || len(title) > maxReason || strings.ContainsAny(title[len("<title>"):], "0123456789\r\n<") || len(title) == len("<title>") {
+	if !ok || len(title) > brief.MaxReason || strings.ContainsAny(title[len("<title>"):], "0123456789\r\n<") || len(title) == len("<title>") {
 		return ""
 	}
 	return title
@@ -251,8 +274,8 @@ func sparing(method string) []func(*generate.Request) bool {
 // it matches without is left out of its request; what it does not match without is a
 // control. One that needs nothing but a path must not match at a path that cannot exist,
 // and none may match the plain request where there is one.
-func (k *Kit) try(ctx context.Context, issue task.Issue, t generate.Template, spare []func(*generate.Request) bool, plain *generate.Template) (string, error) {
-	shown, err := k.shows(ctx, issue, t)
+func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Template, spare []func(*generate.Request) bool, plain *generate.Template) (string, error) {
+	shown, err := d.shows(ctx, issue, t)
 	if err != nil || !shown {
 		return "", cmp.Or(err, errNotAgain)
 	}
@@ -262,7 +285,7 @@ func (k *Kit) try(ctx context.Context, issue task.Issue, t generate.Template, sp
 		if !leave(&less.Requests[0]) {
 			continue
 		}
-		if shown, err = k.shows(ctx, issue, less); err != nil {
+		if shown, err = d.shows(ctx, issue, less); err != nil {
 			return "", err
 		}
 		if shown {
@@ -282,7 +305,7 @@ func (k *Kit) try(ctx context.Context, issue task.Issue, t generate.Template, sp
 		control = &beside
 		fallthrough
 	default:
-		if shown, err = k.shows(ctx, issue, *control); err != nil || shown {
+		if shown, err = d.shows(ctx, issue, *control); err != nil || shown {
 			return "", cmp.Or(err, errControl)
 		}
 	}
@@ -301,24 +324,24 @@ func besideOf(target string) string {
 
 // shows reports whether a template matches on the site of an issue, the secrets of the
 // task in their places.
-func (k *Kit) shows(ctx context.Context, issue task.Issue, t generate.Template) (bool, error) {
+func (d *Distiller) shows(ctx context.Context, issue task.Issue, t generate.Template) (bool, error) {
 	var pairs []string
-	for name, value := range k.Secrets {
+	for name, value := range d.secrets {
 		pairs = append(pairs, "{{$"+name+"}}", generate.Literal(value, nil))
 	}
-	p, err := k.Templates.Compile(t.Filled(strings.NewReplacer(pairs...)).Text())
+	p, err := d.templates.Compile(t.Filled(strings.NewReplacer(pairs...)).Text())
 	if err != nil {
 		return false, err
 	}
-	site, _ := siteOf(issue.MatchedAt)
-	_, shown, err := k.engine.Confirm(ctx, site, p, engine.Event{})
+	site, _ := SiteOf(issue.MatchedAt)
+	_, shown, err := d.engine.Confirm(ctx, site, p, engine.Event{})
 	return shown, err
 }
 
 // narrowed makes a template of the one that found an issue on a page or in a parameter:
 // the request that was sent there, with the matchers that it met.
-func (k *Kit) narrowed(ctx context.Context, issue task.Issue) (string, error) {
-	raw, err := k.Templates.Text(ctx, issue.TemplateID)
+func (d *Distiller) narrowed(ctx context.Context, issue task.Issue) (string, error) {
+	raw, err := d.templates.Text(ctx, issue.TemplateID)
 	if err != nil {
 		return "", err
 	}
@@ -329,7 +352,7 @@ func (k *Kit) narrowed(ctx context.Context, issue task.Issue) (string, error) {
 	if len(of.HTTP) != 1 || len(of.Protocols) != 1 || of.Flow != "" {
 		return "", errSeveral
 	}
-	site, target := siteOf(issue.Target)
+	site, target := SiteOf(issue.Target)
 	_, host, _ := strings.Cut(site, "://")
 	sent, err := generate.Read(issue.Event.Request, host)
 	if err != nil {
@@ -343,18 +366,18 @@ func (k *Kit) narrowed(ctx context.Context, issue task.Issue) (string, error) {
 	plain := sent
 	plain.Target = generate.Literal(wire(target), nil)
 	if a := of.HTTP[0].Analyzer; a != nil {
-		return k.compared(ctx, issue, t, plain, a.Name)
+		return d.compared(ctx, issue, t, plain, a.Name)
 	}
 	t.Operators = met(of.HTTP[0].Operators, issue.Event.MatcherName)
 	if len(t.Matchers) == 0 {
 		return "", errSeveral
 	}
 	if !issue.Event.Fuzzed {
-		return k.try(ctx, issue, t, nil, nil)
+		return d.try(ctx, issue, t, nil, nil)
 	}
 	control := t.Clone()
 	control.Requests[0] = plain
-	return k.try(ctx, issue, t, nil, &control)
+	return d.try(ctx, issue, t, nil, &control)
 }
 
 // met are the matchers of a block that made an event with this name, without their names.
@@ -372,7 +395,7 @@ func met(o syntax.Operators, name string) (out syntax.Operators) {
 
 // compared makes a template of a condition in a parameter: the answer with one that holds
 // is that of the plain request, the answer with one that does not is another.
-func (k *Kit) compared(ctx context.Context, issue task.Issue, t generate.Template, plain generate.Request, analyzer string) (string, error) {
+func (d *Distiller) compared(ctx context.Context, issue task.Issue, t generate.Template, plain generate.Request, analyzer string) (string, error) {
 	holds := t.Requests[0]
 	target, ok := falsified(holds.Target)
 	if analyzer != "true_false" || !ok {
@@ -389,7 +412,7 @@ func (k *Kit) compared(ctx context.Context, issue task.Issue, t generate.Templat
 	}}}
 	control := t.Clone()
 	control.Requests[2] = holds
-	return k.try(ctx, issue, t, nil, &control)
+	return d.try(ctx, issue, t, nil, &control)
 }
 
 // falsified is a target with a number that equals itself in its query, with one that does not.
@@ -412,29 +435,13 @@ func falsified(target string) (string, bool) {
 	return "", false
 }
 
-// Retest runs what shows an issue again, once, and reports whether it did. why says what
-// kept it from being tested.
-func (k *Kit) Retest(ctx context.Context, issue task.Issue, p *program.Program) (shown bool, why string, err error) {
-	compiled := issue.Means().Compiled
-	target := issue.Target
-	if compiled {
-		target, _ = siteOf(issue.MatchedAt)
-	}
-	vars := map[string]string{}
-	for name, value := range k.Secrets {
-		vars["$"+name] = value
-	}
-	report, err := k.engine.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: vars, OnEvent: func(e engine.Event) {
-		shown = shown || compiled || issue.Same(e)
-	}})
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil || shown {
-		return shown, "", err
-	}
-	if state, reason := report.Targets[0].Cell(0); state != engine.Tested {
-		why = fmt.Sprintf("%s, %s", state, reason)
-	}
-	return false, why, nil
+// Templates are what a language model may choose from: those of its team's catalogue.
+type Templates struct {
+	Known func(ctx context.Context) ([]catalog.Known, error)
+	// Text is the text of a template by its id; NotFound when there is none.
+	Text func(ctx context.Context, id string) ([]byte, error)
+	// Find compiles templates by their ids; what cannot be compiled is not among them.
+	Find func(ctx context.Context, ids []string) (map[string]*program.Program, error)
+	// Compile makes a program of a text that is in no catalogue.
+	Compile func(text string) (*program.Program, error)
 }

@@ -1,0 +1,39 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vedette-sec/vedette/internal/tools/distill"
+
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+)
+
+// Retest runs what shows an issue again, once, and reports whether it did. why says what
+// kept it from being tested.
+func (k *Kit) Retest(ctx context.Context, issue task.Issue, p *program.Program) (shown bool, why string, err error) {
+	compiled := issue.Means().Compiled
+	target := issue.Target
+	if compiled {
+		target, _ = distill.SiteOf(issue.MatchedAt)
+	}
+	vars := map[string]string{}
+	for name, value := range k.Secrets {
+		vars["$"+name] = value
+	}
+	report, err := k.engine.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: vars, OnEvent: func(e engine.Event) {
+		shown = shown || compiled || issue.Same(e)
+	}})
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil || shown {
+		return shown, "", err
+	}
+	if state, reason := report.Targets[0].Cell(0); state != engine.Tested {
+		why = fmt.Sprintf("%s, %s", state, reason)
+	}
+	return false, why, nil
+}
