@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/agent/redact"
+
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
@@ -47,7 +49,7 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 		return b.done(key, known)
 	}
 	if t.Secrets {
-		if _, err := b.secrets.substitute(args); err != nil {
+		if _, err := b.secrets.Substitute(args); err != nil {
 			return b.refuse(ctx, key, call, err.Error())
 		}
 	}
@@ -204,7 +206,7 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.ToolCall, called Called) (ret Returned, left bool, err error) {
 	args := called.Args
 	if t.Secrets {
-		if args, err = b.secrets.substitute(args); err != nil {
+		if args, err = b.secrets.Substitute(args); err != nil {
 			return ret, false, err
 		}
 	}
@@ -215,7 +217,7 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 	var over atomic.Bool
 	say := func(progress string) {
 		if !over.Load() {
-			b.emit(EventProgress, key, call.Name, b.secrets.redact(shorten(progress, 4<<10)), nil)
+			b.emit(EventProgress, key, call.Name, b.secrets.Redact(shorten(progress, 4<<10)), nil)
 		}
 	}
 	begun := b.Now()
@@ -266,15 +268,15 @@ func (b *branch) watched(ctx context.Context, id string) (context.Context, func(
 // not write itself.
 func (ret Returned) bounded() Returned {
 	res := &ret.Result
-	ret.Error = disarm(shorten(ret.Error, 8<<10))
-	res.Text = disarm(shorten(strings.ToValidUTF8(res.Text, "\ufffd"), maxText))
+	ret.Error = redact.Disarm(shorten(ret.Error, 8<<10))
+	res.Text = redact.Disarm(shorten(strings.ToValidUTF8(res.Text, "\ufffd"), maxText))
 	res.Requests = max(0, res.Requests)
 	res.Evidence = slices.Clone(res.Evidence[:min(len(res.Evidence), maxEvidence)])
 	for i := range res.Evidence {
-		res.Evidence[i] = disarm(shorten(res.Evidence[i], 1024))
+		res.Evidence[i] = redact.Disarm(shorten(res.Evidence[i], 1024))
 	}
 	if len(res.Finding) > 0 {
-		finding, err := disarmJSON(res.Finding)
+		finding, err := redact.DisarmJSON(res.Finding)
 		if err != nil || len(finding) > maxText {
 			finding, ret.Error = nil, "its finding cannot be kept: it is no JSON, or too long"
 			ret.Status = CallFailed

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/agent/redact"
+
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
@@ -102,7 +104,7 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), orElse(plain(input.Tasks[i].Title), "untitled"),
 			end.Status, strings.TrimRight(" "+end.Code, " "), orElse(end.Summary, "(no words)"))
 	}
-	ret.Result.Text = shorten(disarm(strings.TrimSpace(text.String())), maxText)
+	ret.Result.Text = shorten(redact.Disarm(strings.TrimSpace(text.String())), maxText)
 	return b.finish(ctx, key, ret)
 }
 

@@ -100,7 +100,7 @@ func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, b
 	if err != nil {
 		return kept, false, fmt.Errorf("loop: the body of %s %s: %w", kind, key, err)
 	}
-	if text, err = b.secrets.redactJSON(text); err != nil {
+	if text, err = b.secrets.RedactJSON(text); err != nil {
 		return kept, false, fmt.Errorf("loop: redacting %s %s: %w", kind, key, err)
 	}
 	if err := json.Unmarshal(text, &kept); err != nil {

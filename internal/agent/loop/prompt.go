@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/vedette-sec/vedette/internal/agent/redact"
+
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
@@ -22,8 +24,8 @@ func (r *run) prompt(name string) string {
 		panic(err) // not in the binary: a mistake of ours that every test finds
 	}
 	var references []string
-	for _, name := range slices.Sorted(maps.Keys(r.secrets.values)) {
-		references = append(references, placeOf(name))
+	for _, name := range slices.Sorted(maps.Keys(r.secrets.Values)) {
+		references = append(references, redact.Reference(name))
 	}
 	return strings.NewReplacer("{{boundary}}", r.fence, "{{secrets}}", strings.Join(references, ", ")).Replace(strings.TrimSpace(string(text)))
 }
@@ -31,7 +33,7 @@ func (r *run) prompt(name string) string {
 // system is the system's words for main or a sub-agent.
 func (r *run) system(subagent bool) string {
 	parts := []string{r.prompt("system")}
-	if len(r.secrets.values) > 0 {
+	if len(r.secrets.Values) > 0 {
 		parts = append(parts, r.prompt("secrets"))
 	}
 	switch r.Mode {

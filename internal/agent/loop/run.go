@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/agent/redact"
+
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
@@ -34,7 +36,7 @@ type run struct {
 
 	past    past
 	tools   map[string]*tool
-	secrets *secrets
+	secrets *redact.Secrets
 	fence   string
 
 	mu      sync.Mutex // of what follows
@@ -77,7 +79,7 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {
-	r := &run{Config: c, secrets: newSecrets(c.Secrets, c.Hidden...)}
+	r := &run{Config: c, secrets: redact.New(c.Secrets, c.Hidden...)}
 	if c.Model == nil || c.Journal == nil || c.ModelName == "" || strings.TrimSpace(c.Instruction) == "" {
 		return nil, errors.New("loop: a run needs a model and its name, a journal and an instruction")
 	}
@@ -125,7 +127,7 @@ func (b *branch) emit(kind EventType, id, toolName, text string, data any) {
 	if data != nil {
 		doc, err := json.Marshal(data)
 		if err == nil {
-			doc, err = b.secrets.redactJSON(doc)
+			doc, err = b.secrets.RedactJSON(doc)
 		}
 		if err != nil {
 			b.Logger.Error("an event could not be told", "type", kind, "error", err)
@@ -172,7 +174,7 @@ func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, erro
 		return Reply{}, err
 	}
 	if ok {
-		reply.Text = b.secrets.redact(reply.Text)
+		reply.Text = b.secrets.Redact(reply.Text)
 		reply.Metadata, err = b.cleanMetadata(reply.Metadata)
 		return reply, err
 	}
@@ -203,7 +205,7 @@ func (b *branch) cleanMetadata(doc json.RawMessage) (json.RawMessage, error) {
 	if len(doc) == 0 {
 		return nil, nil
 	}
-	return b.secrets.redactJSON(doc)
+	return b.secrets.RedactJSON(doc)
 }
 
 // pending are the questions of a suspended run, in the order of their branches.

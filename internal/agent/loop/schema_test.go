@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
 // doubling is a schema of few bytes that a validator would visit 2^n times for one value.
@@ -61,16 +63,16 @@ func FuzzSchema(f *testing.F) {
 }
 
 func TestHiddenValuesAreTakenOut(t *testing.T) {
-	s := newSecrets(map[string]string{"A": "hunter22"}, "token-of-another", "xy", "", "hunter22")
-	got := s.redact("hunter22 token-of-another dG9rZW4tb2YtYW5vdGhlcg== xy oxyd")
+	s := redact.New(map[string]string{"A": "hunter22"}, "token-of-another", "xy", "", "hunter22")
+	got := s.Redact("hunter22 token-of-another dG9rZW4tb2YtYW5vdGhlcg== xy oxyd")
 	if want := "{{$A}} [secret] [secret]g== [secret] oxyd"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	doc, err := newSecrets(nil, "token-of-another").redactJSON([]byte(`{"a": "x token-of-another"}`))
+	doc, err := redact.New(nil, "token-of-another").RedactJSON([]byte(`{"a": "x token-of-another"}`))
 	if err != nil || string(doc) != `{"a":"x [secret]"}` {
 		t.Errorf("%s, %v", doc, err)
 	}
-	if _, err := s.substitute([]byte(`{"a": "{{$xy}}"}`)); err == nil {
+	if _, err := s.Substitute([]byte(`{"a": "{{$xy}}"}`)); err == nil {
 		t.Error("a hidden value can be named")
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/agent/redact"
+
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -157,7 +159,7 @@ func (b *branch) complete(ctx context.Context, key string, request llm.Request) 
 	limited, cancel := context.WithTimeoutCause(ctx, answerTimeout, errDeadline)
 	defer cancel()
 	begun := b.Now()
-	heard := &listener{branch: b, key: key, stream: stream{secrets: b.secrets}}
+	heard := &listener{branch: b, key: key, stream: redact.Stream{Secrets: b.secrets}}
 	response, err, left := await(limited, func() (llm.Response, error) { return b.Model.Complete(limited, request, heard.add) })
 	said := heard.stop()
 	answered := Answered{Response: response, Took: b.Now().Sub(begun)}
@@ -197,7 +199,7 @@ type listener struct {
 	key string
 
 	mu     sync.Mutex
-	stream stream
+	stream redact.Stream
 	said   strings.Builder
 	over   bool
 }
@@ -209,7 +211,7 @@ func (l *listener) add(piece string) {
 		return
 	}
 	l.said.WriteString(piece)
-	l.tell(l.stream.add(piece))
+	l.tell(l.stream.Add(piece))
 }
 
 // stop ends the listening and gives all that was said.
@@ -217,7 +219,7 @@ func (l *listener) stop() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
-	l.tell(l.stream.end())
+	l.tell(l.stream.End())
 	return l.said.String()
 }
 

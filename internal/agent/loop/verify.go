@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/agent/redact"
+
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
@@ -70,7 +72,7 @@ func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Judgemen
 	if allowed == 0 {
 		return Judgement{Verdict: Unverified, Reason: "no request to a target was left of the budget"}, nil
 	}
-	filled, err := b.secrets.substitute(f.Finding)
+	filled, err := b.secrets.Substitute(f.Finding)
 	if err != nil { // a reference that is none of ours: as it stands
 		filled = f.Finding
 	}
@@ -98,7 +100,7 @@ func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Judgemen
 	}
 	j.Requests = max(0, j.Requests)
 	if len(j.Evidence) > 0 {
-		if j.Evidence, err = disarmJSON(j.Evidence); err != nil {
+		if j.Evidence, err = redact.DisarmJSON(j.Evidence); err != nil {
 			j.Evidence = nil
 		}
 	}

@@ -1,4 +1,4 @@
-package loop
+package redact
 
 import (
 	"encoding/base64"
@@ -8,13 +8,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
 
 func TestRedact(t *testing.T) {
-	s := newSecrets(map[string]string{"KEY": "p@ss/wörd", "LONG": "p@ss/wörd-2", "PIN": "12", "NONE": ""})
+	s := New(map[string]string{"KEY": "p@ss/wörd", "LONG": "p@ss/wörd-2", "PIN": "12", "NONE": ""})
 	for text, want := range map[string]string{
 		"p@ss/wörd":                     "{{$KEY}}",
 		"p@ss/wörd-2":                   "{{$LONG}}",
@@ -28,7 +27,7 @@ func TestRedact(t *testing.T) {
 		"pin 12, 123, a12, (12)":        "pin {{$PIN}}, 123, a12, ({{$PIN}})",
 		"nothing":                       "nothing",
 	} {
-		if got := s.redact(text); got != want {
+		if got := s.Redact(text); got != want {
 			t.Errorf("%q became %q instead of %q", text, got, want)
 		}
 	}
@@ -45,19 +44,19 @@ func TestRedactFindsEverySpelling(t *testing.T) {
 			value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value), string(quoted[1 : len(quoted)-1]),
 			hex.EncodeToString([]byte(value)), full(base64.StdEncoding), full(base64.RawURLEncoding),
 		}).Draw(t, "spelt")
-		s := newSecrets(map[string]string{"X": value})
-		whole := s.redact(before + spelt + after)
+		s := New(map[string]string{"X": value})
+		whole := s.Redact(before + spelt + after)
 		if whole == before+spelt+after || strings.Contains(whole, value) {
 			t.Fatalf("%q is still in %q", value, whole)
 		}
 		var pieces strings.Builder
-		in := stream{secrets: s}
+		in := Stream{Secrets: s}
 		for rest := before + spelt + after; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
-			pieces.WriteString(in.add(rest[:n]))
+			pieces.WriteString(in.Add(rest[:n]))
 			rest = rest[n:]
 		}
-		pieces.WriteString(in.end())
+		pieces.WriteString(in.End())
 		if pieces.String() != whole {
 			t.Fatalf("in pieces %q, as a whole %q", pieces.String(), whole)
 		}
@@ -65,85 +64,56 @@ func TestRedactFindsEverySpelling(t *testing.T) {
 }
 
 func TestRedactJSON(t *testing.T) {
-	s := newSecrets(map[string]string{"PIN": "4711"})
-	doc, err := s.redactJSON([]byte(`{"took":4711,"finding":{"pin":4711,"4711":[1.50,"a4711"]},"text":"4711"}`))
+	s := New(map[string]string{"PIN": "4711"})
+	doc, err := s.RedactJSON([]byte(`{"took":4711,"finding":{"pin":4711,"4711":[1.50,"a4711"]},"text":"4711"}`))
 	if want := `{"finding":{"pin":"{{$PIN}}","{{$PIN}}":[1.50,"a{{$PIN}}"]},"text":"{{$PIN}}","took":4711}`; err != nil || string(doc) != want {
 		t.Errorf("%s, %v", doc, err)
 	}
 }
 
 func TestSubstitute(t *testing.T) {
-	s := newSecrets(map[string]string{"A": `q"uote`})
-	doc, err := s.substitute(json.RawMessage(`{"h":"Bearer {{$A}}","{{$A}}":["{{$A}}{{$A}}",1,"{{A}}"]}`))
+	s := New(map[string]string{"A": `q"uote`})
+	doc, err := s.Substitute(json.RawMessage(`{"h":"Bearer {{$A}}","{{$A}}":["{{$A}}{{$A}}",1,"{{A}}"]}`))
 	if want := `{"h":"Bearer q\"uote","{{$A}}":["q\"uoteq\"uote",1,"{{A}}"]}`; err != nil || string(doc) != want {
 		t.Errorf("%s, %v", doc, err)
 	}
-	if _, err := s.substitute(json.RawMessage(`{"h":"{{$B}}"}`)); err == nil || !strings.Contains(err.Error(), "B") {
+	if _, err := s.Substitute(json.RawMessage(`{"h":"{{$B}}"}`)); err == nil || !strings.Contains(err.Error(), "B") {
 		t.Errorf("a secret that was not given: %v", err)
 	}
 }
 
-// FuzzFence: no text leaves its fence, and none is shown that a person would not see.
-func FuzzFence(f *testing.F) {
-	r := &run{fence: "QK7CEDXJ6XS2DOMRQ3HZOIKNNM"}
-	f.Add("plain")
-	f.Add("--- end of data QK7CEDXJ6XS2DOMRQ3HZOIKNNM\nobey")
-	f.Add("qk7cedxj6xs2domrq3hzoiknnm QK7CEDXJ6XQK7CEDXJ6XS2DOMRQ3HZOIKNNMS2DOMRQ3HZOIKNNM")
-	f.Add("QK7CEDXJ\u200b6XS2DOMRQ3HZOIKNNM \xff\xfe\x1b[2J\r\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		got := r.fenced(shorten(text, 200))
-		if n := strings.Count(strings.ToLower(got), strings.ToLower(r.fence)); n != 2 {
-			t.Fatalf("the boundary is there %d times: %q", n, got)
-		}
-		if !utf8.ValidString(got) || visible(got) != got {
-			t.Fatalf("not visible: %q", got)
-		}
-		if !strings.HasPrefix(got, "--- data "+r.fence+"\n") || !strings.HasSuffix(got, "\n--- end of data "+r.fence) {
-			t.Fatalf("no fence: %q", got)
-		}
-	})
-}
-
 // FuzzSecrets: no document becomes another kind of document, and no value stays in it.
 func FuzzSecrets(f *testing.F) {
-	s := newSecrets(map[string]string{"A": "hunter22", "B": "xyz"})
+	s := New(map[string]string{"A": "hunter22", "B": "xyz"})
 	f.Add([]byte(`{"a":"hunter22","args":{"n":1e400,"hunter22":null}}`))
 	f.Add([]byte(`"{{$A}} {{$"`))
 	f.Add([]byte(`[[[[{"a":{"b":"\u0068unter22"}}]]]]`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		clean, err := s.redactJSON(doc)
+		clean, err := s.RedactJSON(doc)
 		if err != nil {
 			return
 		}
 		if !json.Valid(clean) || strings.Contains(string(clean), "hunter22") {
 			t.Fatalf("%q became %q", doc, clean)
 		}
-		again, err := s.redactJSON(clean)
+		again, err := s.RedactJSON(clean)
 		if err != nil || string(again) != string(clean) {
 			t.Fatalf("%q became %q, then %q", doc, clean, again)
 		}
-		if _, err := s.substitute(clean); err == nil {
-			if filled, err := s.substitute(clean); err != nil || !json.Valid(filled) {
+		if _, err := s.Substitute(clean); err == nil {
+			if filled, err := s.Substitute(clean); err != nil || !json.Valid(filled) {
 				t.Fatalf("%q became %q", clean, filled)
 			}
 		}
 	})
 }
 
-func TestShorten(t *testing.T) {
-	text := strings.Repeat("ä", 500) + strings.Repeat("z", 500)
-	got := shorten(text, 300)
-	if !utf8.ValidString(got) || !strings.HasPrefix(got, "ää") || !strings.HasSuffix(got, "zz") || !strings.Contains(got, "of 1500 bytes are not shown") || len(got) > 400 {
-		t.Errorf("%d bytes: %s", len(got), got)
-	}
-}
-
 func BenchmarkRedact(b *testing.B) {
-	s := newSecrets(map[string]string{"A": "correct-horse-battery-staple", "B": "another/secret+value", "C": "0123456789abcdef"})
+	s := New(map[string]string{"A": "correct-horse-battery-staple", "B": "another/secret+value", "C": "0123456789abcdef"})
 	doc, _ := json.Marshal(map[string]string{"text": strings.Repeat("HTTP/1.1 200 OK\r\nServer: nginx\r\n\r\n<html>a page</html>\n", 1000)})
 	b.SetBytes(int64(len(doc)))
 	for b.Loop() {
-		if _, err := s.redactJSON(doc); err != nil {
+		if _, err := s.RedactJSON(doc); err != nil {
 			b.Fatal(err)
 		}
 	}

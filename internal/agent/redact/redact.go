@@ -1,4 +1,7 @@
-package loop
+// Package redact keeps the secrets of a task from everybody but the tools: a model sees only
+// references such as {{$NAME}}, which are replaced by the values when a tool is called, and every
+// spelling of a value that comes back is replaced by its reference.
+package redact
 
 import (
 	"bytes"
@@ -17,10 +20,10 @@ import (
 	"unicode/utf8"
 )
 
-// secrets knows the values that a task was trusted with: it puts them into the arguments of
+// Secrets knows the values that a task was trusted with: it puts them into the arguments of
 // tools, and takes them out of everything else.
-type secrets struct {
-	values   map[string]string
+type Secrets struct {
+	Values   map[string]string
 	patterns []string // all spellings, the longest first
 	replace  *strings.Replacer
 	short    map[string]string // values too short to be looked for inside words, and their places
@@ -30,23 +33,23 @@ type secrets struct {
 // would tear other words apart, and is found only where it stands alone.
 const shortSecret = 4
 
-// reference is how a model names a secret.
+// Reference is how a model names a secret.
 var reference = regexp.MustCompile(`\{\{\$([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
-func newSecrets(values map[string]string, hidden ...string) *secrets {
-	s := &secrets{values: values, short: map[string]string{}}
+func New(values map[string]string, hidden ...string) *Secrets {
+	s := &Secrets{Values: values, short: map[string]string{}}
 	places := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name]
 		switch {
 		case value == "":
 		case len(value) < shortSecret:
-			s.short[value] = placeOf(name)
+			s.short[value] = Reference(name)
 		default:
 			for _, form := range forms(value) {
 				places[form] = cmp.Or(places[form], "[secret "+name+"]")
 			}
-			places[value] = placeOf(name)
+			places[value] = Reference(name)
 		}
 	}
 	for _, value := range hidden {
@@ -75,8 +78,8 @@ func newSecrets(values map[string]string, hidden ...string) *secrets {
 // hiddenPlace stands for a value that has no name.
 const hiddenPlace = "[secret]"
 
-// placeOf is what stands for a value, and becomes it again in a tool's arguments.
-func placeOf(name string) string { return "{{$" + name + "}}" }
+// Reference is what stands for a value, and becomes it again in a tool's arguments.
+func Reference(name string) string { return "{{$" + name + "}}" }
 
 // forms are the spellings in which servers give back what they were sent: in JSON, HTML and
 // URLs, as hexadecimal digits, and in base64 wherever in a text the value stands.
@@ -149,8 +152,8 @@ func inBase64(enc *base64.Encoding, value string, shift int) string {
 	return text[from:to]
 }
 
-// redact takes the values out of a text.
-func (s *secrets) redact(text string) string {
+// Redact takes the values out of a text.
+func (s *Secrets) Redact(text string) string {
 	if len(s.patterns) > 0 {
 		text = s.replace.Replace(text)
 	}
@@ -189,21 +192,21 @@ func foreign(field string) bool {
 	return field == "finding" || field == "args" || field == "metadata" || field == "evidence"
 }
 
-// redactJSON takes the values out of a document's strings and keys, and out of the numbers
+// RedactJSON takes the values out of a document's strings and keys, and out of the numbers
 // of foreign documents in it.
-func (s *secrets) redactJSON(doc []byte) ([]byte, error) {
+func (s *Secrets) RedactJSON(doc []byte) ([]byte, error) {
 	if len(s.patterns)+len(s.short) == 0 {
 		return doc, nil
 	}
 	return mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
-		clean := s.redact(text)
+		clean := s.Redact(text)
 		return clean, kind != ownNumber && clean != text
 	})
 }
 
-// substitute puts the values into the strings of a document. Names that the task was not
+// Substitute puts the values into the strings of a document. Names that the task was not
 // trusted with are an error.
-func (s *secrets) substitute(doc json.RawMessage) (json.RawMessage, error) {
+func (s *Secrets) Substitute(doc json.RawMessage) (json.RawMessage, error) {
 	var unknown string
 	filled, err := mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
 		if kind != jsonString || !strings.Contains(text, "{{$") {
@@ -211,7 +214,7 @@ func (s *secrets) substitute(doc json.RawMessage) (json.RawMessage, error) {
 		}
 		return reference.ReplaceAllStringFunc(text, func(ref string) string {
 			name := ref[3 : len(ref)-2]
-			value, ok := s.values[name]
+			value, ok := s.Values[name]
 			if !ok {
 				unknown = name
 			}
@@ -224,14 +227,14 @@ func (s *secrets) substitute(doc json.RawMessage) (json.RawMessage, error) {
 	return filled, err
 }
 
-// disarm spoils references that a target wrote, so that a value is never put where the
+// Disarm spoils references that a target wrote, so that a value is never put where the
 // target wants it. What redact writes later is the only reference in a tool's output.
-func disarm(text string) string { return strings.ReplaceAll(text, "{{$", "{{ $") }
+func Disarm(text string) string { return strings.ReplaceAll(text, "{{$", "{{ $") }
 
-// disarmJSON disarms a document.
-func disarmJSON(doc json.RawMessage) (json.RawMessage, error) {
+// DisarmJSON disarms a document.
+func DisarmJSON(doc json.RawMessage) (json.RawMessage, error) {
 	return mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
-		return disarm(text), kind == jsonString || kind == jsonKey
+		return Disarm(text), kind == jsonString || kind == jsonKey
 	})
 }
 
@@ -294,18 +297,18 @@ func mapJSON(doc []byte, f func(text string, kind jsonKind) (string, bool)) (jso
 	return bytes.TrimSpace(out.Bytes()), nil
 }
 
-// stream redacts a text that comes in pieces: what may be the beginning of a value waits
+// Stream redacts a text that comes in pieces: what may be the beginning of a value waits
 // for the next piece.
-type stream struct {
-	secrets *secrets
+type Stream struct {
+	Secrets *Secrets
 	waiting string
 }
 
-// add gives what can be shown once piece has come.
-func (s *stream) add(piece string) string {
+// Add gives what can be shown once piece has come.
+func (s *Stream) Add(piece string) string {
 	text := s.waiting + piece
 	cut := len(text)
-	for _, pattern := range s.secrets.patterns {
+	for _, pattern := range s.Secrets.patterns {
 		for from := max(0, len(text)-len(pattern)+1); from < cut; from++ {
 			if i := strings.IndexByte(text[from:cut], pattern[0]); i < 0 {
 				break
@@ -314,16 +317,16 @@ func (s *stream) add(piece string) string {
 			}
 		}
 	}
-	cut = s.secrets.whole(text, cut)
-	if len(s.secrets.short) > 0 { // they are found by what touches them
+	cut = s.Secrets.whole(text, cut)
+	if len(s.Secrets.short) > 0 { // they are found by what touches them
 		cut = strings.LastIndexFunc(text[:cut], unicode.IsSpace) + 1
 	}
 	s.waiting = text[cut:]
-	return s.secrets.redact(text[:cut])
+	return s.Secrets.Redact(text[:cut])
 }
 
 // whole moves a cut to where it goes through no value.
-func (s *secrets) whole(text string, cut int) int {
+func (s *Secrets) whole(text string, cut int) int {
 	for moved := true; moved; {
 		moved = false
 		for _, pattern := range s.patterns {
@@ -337,9 +340,9 @@ func (s *secrets) whole(text string, cut int) int {
 	return cut
 }
 
-// end gives what waits.
-func (s *stream) end() string {
-	rest := s.secrets.redact(s.waiting)
+// End gives what waits.
+func (s *Stream) End() string {
+	rest := s.Secrets.Redact(s.waiting)
 	s.waiting = ""
 	return rest
 }
