@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/discover/names/permute"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-sec/vedette/internal/discover"
@@ -49,7 +51,7 @@ func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step,
 	f := &finder{resolver: r, root: root, emit: emit, known: newSet()}
 	f.ask(ctx, steps)
 	if discover.Has(steps, discover.DNSBruteforce) && ctx.Err() == nil {
-		f.guess(ctx, SourceBruteforce, candidates(root, r.cfg.Words))
+		f.guess(ctx, SourceBruteforce, permute.Candidates(root, r.cfg.Words))
 	}
 	if discover.Has(steps, discover.DNSPermute) && ctx.Err() == nil {
 		f.permute(ctx)
@@ -156,10 +158,10 @@ func (f *finder) permute(ctx context.Context) {
 	total := discover.SourceReport{Source: SourcePermute, About: f.root, State: discover.SourceEmpty, Detail: "there was no name to start from"}
 	left := f.cfg.MaxCandidates
 	for round := 0; round < maxRounds && len(seeds) > 0 && left > 0 && ctx.Err() == nil; round++ {
-		words := harvest(f.seeds, f.root)
+		words := permute.Words(f.seeds, f.root)
 		asked := 0
 		seeds = f.guess(ctx, SourcePermute, func(yield func(string) bool) {
-			for name := range permutations(seeds, f.root, words) {
+			for name := range permute.Permutations(seeds, f.root, words) {
 				if !tried.add(name) {
 					continue
 				}

@@ -1,4 +1,6 @@
-package names
+// Package permute makes names to try below a domain: those of a word list, and names near those
+// that were found.
+package permute
 
 import (
 	"cmp"
@@ -16,7 +18,7 @@ import (
 //go:embed words.txt
 var wordlist string
 
-// words are the labels of a group of the word list, or with "" of all.
+// wordsOf are the labels of a group of the word list, or with "" of all.
 func wordsOf(group string) (list []string) {
 	in := group == ""
 	for line := range strings.Lines(wordlist) {
@@ -33,9 +35,9 @@ func wordsOf(group string) (list []string) {
 
 const mostNumbered = 9 // of machines of one kind: web1 … web9, web01 … web09
 
-// candidates are the names to try below a domain: those of the list, the caller's words,
-// machines with numbers, and services by their stage of life.
-func candidates(root string, more []string) iter.Seq[string] {
+// Candidates are the names to try below a domain: those of the list, the caller's words,
+// machines with numbers, and services by their stage of deployment.
+func Candidates(root string, more []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, group := range [][]string{wordsOf(""), more} {
 			for _, word := range group {
@@ -62,11 +64,11 @@ func candidates(root string, more []string) iter.Seq[string] {
 	}
 }
 
-const mostHarvested = 40
+const mostWords = 40
 
-// harvest are the words to bend names with: the stages of life, and the parts that the
+// Words are those to build permutations with: the stages of deployment, and the parts that the
 // names below a domain are most often made of.
-func harvest(names []string, root string) []string {
+func Words(names []string, root string) []string {
 	often := map[string]int{}
 	for _, name := range names {
 		for _, part := range strings.FieldsFunc(strings.TrimSuffix(name, root), func(r rune) bool { return r == '.' || r == '-' }) {
@@ -82,14 +84,16 @@ func harvest(names []string, root string) []string {
 	found := slices.SortedFunc(maps.Keys(often), func(a, b string) int {
 		return cmp.Or(cmp.Compare(often[b], often[a]), cmp.Compare(a, b))
 	})
-	return append(stages, found[:min(len(found), mostHarvested)]...)
+	return append(stages, found[:min(len(found), mostWords)]...)
 }
 
-// permutations are names near those that were found: first other numbers, then parts
+// Permutations are names near those that were found: first other numbers, then parts
 // swapped, joined and exchanged, then words before and after. Some come more than once.
-func permutations(names []string, root string, words []string) iter.Seq[string] {
+func Permutations(names []string, root string, words []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, bend := range []func(label string, words []string, yield func(string) bool) bool{numbers, parts, additions} {
+		for _, change := range []func(label string, words []string, yield func(string) bool) bool{
+			numbers, parts, additions,
+		} {
 			for _, name := range names {
 				rest, ok := strings.CutSuffix(name, "."+root)
 				if !ok {
@@ -101,7 +105,7 @@ func permutations(names []string, root string, words []string) iter.Seq[string] 
 					if before != "" {
 						before += "."
 					}
-					if !bend(label, words, func(bent string) bool { return yield(before + bent + "." + after) }) {
+					if !change(label, words, func(changed string) bool { return yield(before + changed + "." + after) }) {
 						return
 					}
 				}
@@ -189,8 +193,8 @@ func additions(label string, words []string, yield func(string) bool) bool {
 		if word == label {
 			continue
 		}
-		for _, bent := range []string{label + "-" + word, word + "-" + label, word + "." + label, label + "." + word, label + word} {
-			if !yield(bent) {
+		for _, changed := range []string{label + "-" + word, word + "-" + label, word + "." + label, label + "." + word, label + word} {
+			if !yield(changed) {
 				return false
 			}
 		}
