@@ -56,7 +56,7 @@ func (c client) request(ctx context.Context, method, path, accept string, body a
 	return resp, nil
 }
 
-// refusal is an error answer of the server, as an error of the house.
+// refusal turns an error answer of the server into an errs.Error.
 func refusal(resp *http.Response) error {
 	var body struct{ Code, Message, ErrorID string }
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&body); err != nil || body.Message == "" {

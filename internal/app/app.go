@@ -57,7 +57,7 @@ type App struct {
 	settings     *setting.Settings
 	secrets      *secret.Secrets
 	files        *file.Files
-	crew         *customagent.Crew
+	crew         *customagent.Agents
 	extensions   *extension.Extensions
 	tickets      *ticket.Tickets
 	assets       *asset.Assets

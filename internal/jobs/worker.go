@@ -44,7 +44,7 @@ type Deps struct {
 	Models       *model.Models
 	Secrets      *secret.Secrets
 	Files        *file.Files
-	Crew         *customagent.Crew
+	Crew         *customagent.Agents
 	Extensions   *extension.Extensions
 	Exclusions   *exclusion.Exclusions
 	Hooks        *hook.Hooks

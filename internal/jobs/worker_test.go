@@ -55,7 +55,7 @@ type office struct {
 	extensions   *extension.Extensions
 	secrets      *secret.Secrets
 	files        *file.Files
-	crew         *customagent.Crew
+	crew         *customagent.Agents
 	catalog      *catalog.Catalog
 	ctx          context.Context // with a caller
 }

@@ -1,4 +1,4 @@
-// Package llm speaks with language models: one request and one answer in the house's own
+// Package llm speaks with language models: one request and one answer in one
 // words, whatever the provider's.
 package llm
 

@@ -41,16 +41,16 @@ func shape(_ int, e *errs.Error, id string) any {
 
 // Deps is what the surface speaks for.
 type Deps struct {
-	Accounts   *account.Accounts
-	Tasks      *task.Tasks
-	Secrets    *secret.Secrets
-	Files      *file.Files
-	Crew       *customagent.Crew
-	Extensions *extension.Extensions
-	Models     *model.Models
-	Hooks      *hook.Hooks
-	Webhooks   *netguard.Guard
-	Closing    context.Context // done when the server begins to stop: streams end then
+	Accounts     *account.Accounts
+	Tasks        *task.Tasks
+	Secrets      *secret.Secrets
+	Files        *file.Files
+	CustomAgents *customagent.Agents
+	Extensions   *extension.Extensions
+	Models       *model.Models
+	Hooks        *hook.Hooks
+	Webhooks     *netguard.Guard
+	Closing      context.Context // done when the server begins to stop: streams end then
 }
 
 type surface struct {

@@ -103,7 +103,7 @@ func (s surface) agents() {
 	const path, tag = "/api/v1/agents/user", "Agents"
 
 	rest.Handle(s.API, op("list-agents", http.MethodGet, path, tag, "List your agents"), func(ctx context.Context, _ *struct{}) (*AgentList, error) {
-		found, err := s.Crew.FindAll(ctx)
+		found, err := s.CustomAgents.FindAll(ctx)
 		list := AgentList{Agents: []AgentDoc{}, Total: len(found)}
 		for _, a := range found {
 			list.Agents = append(list.Agents, agentDoc(a))
@@ -119,14 +119,14 @@ func (s surface) agents() {
 		if err != nil {
 			return nil, err
 		}
-		made, err := s.Crew.Create(ctx, up)
+		made, err := s.CustomAgents.Create(ctx, up)
 		return new(agentDoc(made)), err
 	})
 
 	get := op("get-agent", http.MethodGet, path+"/{agent_id}", tag, "One of your agents")
 	get.Errors = []int{404}
 	rest.Handle(s.API, get, func(ctx context.Context, in *AgentPath) (*AgentDoc, error) {
-		found, err := s.Crew.Find(ctx, in.ID)
+		found, err := s.CustomAgents.Find(ctx, in.ID)
 		return new(agentDoc(found)), err
 	})
 
@@ -140,13 +140,13 @@ func (s surface) agents() {
 		if err != nil {
 			return nil, err
 		}
-		changed, err := s.Crew.Update(ctx, in.ID, up)
+		changed, err := s.CustomAgents.Update(ctx, in.ID, up)
 		return new(agentDoc(changed)), err
 	})
 
 	del := op("delete-agent", http.MethodDelete, path+"/{agent_id}", tag, "Delete an agent")
 	del.Errors = []int{404}
 	rest.Handle(s.API, del, func(ctx context.Context, in *AgentPath) (*message, error) {
-		return &message{"The agent is deleted."}, s.Crew.Delete(ctx, in.ID)
+		return &message{"The agent is deleted."}, s.CustomAgents.Delete(ctx, in.ID)
 	})
 }

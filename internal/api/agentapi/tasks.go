@@ -174,11 +174,11 @@ func (s surface) named(ctx context.Context, o task.Options) error {
 		return err
 	}
 	if o.AgentID != "" {
-		if err := s.Crew.Check(ctx, "agent_id", o.AgentID); err != nil {
+		if err := s.CustomAgents.Check(ctx, "agent_id", o.AgentID); err != nil {
 			return err
 		}
 	}
-	return s.Crew.Check(ctx, "agent_ids", o.AgentIDs...)
+	return s.CustomAgents.Check(ctx, "agent_ids", o.AgentIDs...)
 }
 
 // TaskPath names a task. huma reads embedded fields of exported types only.

@@ -112,7 +112,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// change is a patch as the room takes it.
+// change is a patch as the service takes it.
 func (p ToolPatch) change() (extension.ToolChange, error) {
 	out := extension.ToolChange{
 		Name: p.Name, Description: p.Description, WhenToUse: p.WhenToUse, Method: p.Method, URL: p.URL, Headers: p.Headers, Query: p.Query, ResponsePath: p.ResponsePath,

@@ -11,7 +11,7 @@ import (
 )
 
 // answer holds an answer back until it is whole: what the tool did must be known before a
-// byte of it leaves, and a refusal in plain text is to get the door's shape.
+// byte of it leaves, and a refusal in plain text gets the shape of this API.
 type answer struct {
 	header http.Header
 	status int

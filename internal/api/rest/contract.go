@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Vocabulary is what a contract says of documents that are declared in other rooms, which
-// know nothing of contracts.
+// Vocabulary is what an OpenAPI document says about types of other packages, which know nothing
+// of OpenAPI.
 type Vocabulary struct {
 	// Names are the schema names of types whose own name says too little outside of their package.
 	Names map[reflect.Type]string

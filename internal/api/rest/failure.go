@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// fromHuma is what the library says of a request, as an error of the house.
+// fromHuma turns what huma says about a request into an errs.Error.
 func fromHuma(status int, message string, details []error) *errs.Error {
 	for _, detail := range details {
 		if e := errs.From(detail); e != nil && e.Kind != errs.Internal {
@@ -88,7 +88,7 @@ func failureFor(ctx huma.Context, e *errs.Error) huma.StatusError {
 	return &failure{status: status, body: rec.api.Shape(status, shown(e), rec.id), text: e.Message}
 }
 
-// Fail answers with an error of the house in the surface's shape.
+// Fail answers with an error in the shape of the API.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := errs.From(err)
 	rec := recordOf(r.Context())

@@ -64,7 +64,7 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 }
 
 // From is the caller in the context. Without one it fails as unauthenticated, so that a
-// forgotten check at a door closes the room.
+// forgotten check in an API refuses the call.
 func From(ctx context.Context) (Caller, error) {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	if !ok {
@@ -120,7 +120,7 @@ type Config struct {
 	Now      func() time.Time
 }
 
-// Accounts is the slice.
+// Accounts keeps users, their keys and tokens, teams and members, and says who a caller is.
 type Accounts struct {
 	Config
 	db      *db.DB

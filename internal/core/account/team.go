@@ -27,7 +27,7 @@ type Team struct {
 // TeamUpdate is what was sent of a team: nil means "leave it".
 type TeamUpdate struct {
 	Name       *string
-	WebhookURL *string // empty clears; the door has checked it
+	WebhookURL *string // empty clears; the API has checked it
 }
 
 const maxTeamName = 128

@@ -41,7 +41,7 @@ type Entry struct {
 	CreatedAt time.Time
 }
 
-// Log is the slice.
+// Log writes, finds and sweeps audit entries.
 type Log struct {
 	db     *db.DB
 	keep   time.Duration // 0: for ever

@@ -80,14 +80,14 @@ type Config struct {
 	Wait   time.Duration    // how long the first question about a domain waits for answers; 5 s when 0
 }
 
-// Domains is the slice.
+// Domains keeps the domains of teams, proves who owns them, and finds associated domains.
 type Domains struct {
 	Config
 	db    *db.DB
 	queue *queue.Queue
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, q *queue.Queue, c Config) *Domains {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -98,7 +98,7 @@ func New(d *db.DB, q *queue.Queue, c Config) *Domains {
 	return &Domains{Config: c, db: d, queue: q}
 }
 
-// The documents of discovery that doors show as they are.
+// The documents of discovery that the APIs show as they are.
 type (
 	// ProofType is a way to prove that one owns a domain.
 	ProofType = discover.ProofType

@@ -36,13 +36,13 @@ type Rule struct {
 // maxExclusions is how many rules a team may have.
 const maxExclusions = 10_000
 
-// Exclusions is the slice.
+// Exclusions keeps what a team leaves out of its scans and enumerations.
 type Exclusions struct {
 	db  *db.DB
 	now func() time.Time
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB) *Exclusions { return &Exclusions{d, time.Now} }
 
 // Add adds a rule for each value, and for each scan or enumeration where any is

@@ -29,7 +29,7 @@ type Config struct {
 	Now      func() time.Time // time.Now when nil
 }
 
-// Extensions is the slice.
+// Extensions keeps the HTTP tools and MCP servers that users add for their tasks.
 type Extensions struct {
 	Config
 	db     *db.DB
@@ -46,7 +46,7 @@ const (
 	maxTools   = 1000
 )
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, box *seal.Box, c Config) *Extensions {
 	if c.Now == nil {
 		c.Now = time.Now

@@ -55,14 +55,14 @@ type NewFile struct {
 	Content   io.Reader
 }
 
-// Files is the slice.
+// Files keeps the files that users upload for their tasks.
 type Files struct {
 	db    *db.DB
 	blobs *blob.Store
 	now   func() time.Time
 }
 
-// New makes the slice. The store is its own: nobody else's blobs are in it.
+// New makes the service. The blob store is its own.
 func New(d *db.DB, blobs *blob.Store) *Files { return &Files{db: d, blobs: blobs, now: time.Now} }
 
 // Create keeps a new file of the caller's: when it returns without an error the bytes

@@ -40,7 +40,7 @@ type Config struct {
 	Now     func() time.Time // time.Now when nil
 }
 
-// Models is the slice.
+// Models keeps the provider keys of users and opens the language model of a task.
 type Models struct {
 	Config
 	db       *db.DB
@@ -52,7 +52,7 @@ type Models struct {
 // userDeadline bounds a call of a model whose address or key a user named.
 const userDeadline = 10 * time.Minute
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, box *seal.Box, accounts *account.Accounts, c Config) *Models {
 	if c.Now == nil {
 		c.Now = time.Now

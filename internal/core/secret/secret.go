@@ -44,14 +44,14 @@ type NewSecret struct {
 	ProjectID        string // empty: none
 }
 
-// Secrets is the slice.
+// Secrets keeps the secrets of users, sealed, and fills them in for tasks.
 type Secrets struct {
 	db  *db.DB
 	box *seal.Box
 	now func() time.Time
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, box *seal.Box) *Secrets { return &Secrets{db: d, box: box, now: time.Now} }
 
 // Create seals and stores a secret of the caller's. Invalid names the field at fault; a

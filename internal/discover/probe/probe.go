@@ -18,7 +18,7 @@ import (
 
 // Config is how a batch of hosts is looked at. Only Dial is required.
 type Config struct {
-	// Steps are the steps asked for; none means all. Steps of other rooms are ignored.
+	// Steps are the steps asked for; none means all. Steps of other packages are ignored.
 	Steps []discover.Step
 	// Dial connects to host:port over tcp or udp, as netguard.Scope's Dial does. It
 	// refuses what is out of scope with a *netguard.Denied.

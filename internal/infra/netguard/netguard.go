@@ -1,6 +1,6 @@
 // Package netguard decides where this program may dial.
 //
-// Two kinds of dial leave the house. A Guard makes those that a user's word started
+// There are two kinds of dial. A Guard makes those that a user's word started
 // (webhooks, template URLs, trackers, identity providers): it reaches the public
 // internet, and of private networks only what the operator listed. A Scope makes those
 // of a scan: it reaches what the request named and nothing else, but never a cloud's
@@ -28,7 +28,7 @@ const (
 )
 
 // Denied is a dial that was refused before any packet left. Find it with errors.As; in
-// the house's errors it is Forbidden.
+// errs it is Forbidden.
 type Denied struct {
 	Addr string // host:port as it was asked for or about to be dialled, clipped to 300 bytes
 	Why  string // plain words

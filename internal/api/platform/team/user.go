@@ -57,7 +57,7 @@ func roleWord(role account.Role, owner bool) string {
 func roleOf(word string) account.Role { return account.Role(strings.ToLower(word)) }
 
 func (s area) user() {
-	rest.Handle(s.API, wire.Op("get-user", "GET /v1/user", "User", "Who you are, and your teams"), s.getUser)
+	rest.Handle(s.API, wire.Op("get-user", "GET /v1/user", "User", "Your profile and your teams"), s.getUser)
 }
 
 func (s area) getUser(ctx context.Context, _ *struct{}) (*UserProfile, error) {

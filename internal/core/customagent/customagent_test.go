@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-func setUp(t *testing.T, d *db.DB) (cr *Crew, alice, bob context.Context) {
+func setUp(t *testing.T, d *db.DB) (cr *Agents, alice, bob context.Context) {
 	t.Helper()
 	accounts, err := account.Open(t.Context(), d, account.Config{})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package crew keeps the agents that people describe for their tasks: what such an agent
+// Package customagent keeps the agents that people describe for their tasks: what such an agent
 // knows and is for, and which tools it has. It is words and names, never code.
 package customagent
 
@@ -57,30 +57,30 @@ type Update struct {
 	NativeTools   *[]string
 }
 
-// Crew is the slice.
-type Crew struct {
+// Agents keeps the agents that users describe for their tasks.
+type Agents struct {
 	db    *db.DB
 	tools []string
 	now   func() time.Time
 }
 
-// New makes the slice. tools are the names that an agent's tools are chosen from.
-func New(d *db.DB, tools []string) *Crew { return &Crew{db: d, tools: tools, now: time.Now} }
+// New makes the service. tools are the names that an agent's tools are chosen from.
+func New(d *db.DB, tools []string) *Agents { return &Agents{db: d, tools: tools, now: time.Now} }
 
 // Create keeps a new agent of the caller's. Invalid names the field at fault; a name that
 // the caller has already is a Conflict.
-func (cr *Crew) Create(ctx context.Context, up Update) (Agent, error) {
+func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Agent{}, err
 	}
-	now := db.At(cr.now())
+	now := db.At(as.now())
 	a := Agent{ID: ids.New(), Version: 1, CreatedAt: now.Time, UpdatedAt: now.Time}
 	up.apply(&a)
-	if err := cr.check(a); err != nil {
+	if err := as.check(a); err != nil {
 		return Agent{}, err
 	}
-	err = cr.db.Tx(ctx, func(tx *db.Tx) error {
+	err = as.db.Tx(ctx, func(tx *db.Tx) error {
 		var kept int
 		if err := tx.QueryRow(ctx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
 			return err
@@ -97,20 +97,20 @@ func (cr *Crew) Create(ctx context.Context, up Update) (Agent, error) {
 }
 
 // Update changes an agent of the caller's; tasks that have begun go on as they began.
-func (cr *Crew) Update(ctx context.Context, id string, up Update) (a Agent, err error) {
+func (as *Agents) Update(ctx context.Context, id string, up Update) (a Agent, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Agent{}, err
 	}
-	err = cr.db.Tx(ctx, func(tx *db.Tx) error {
-		if a, err = cr.find(ctx, tx, c.TeamID, c.UserID, id); err != nil {
+	err = as.db.Tx(ctx, func(tx *db.Tx) error {
+		if a, err = as.find(ctx, tx, c.TeamID, c.UserID, id); err != nil {
 			return err
 		}
 		up.apply(&a)
-		if err := cr.check(a); err != nil {
+		if err := as.check(a); err != nil {
 			return err
 		}
-		now := db.At(cr.now())
+		now := db.At(as.now())
 		a.Version, a.UpdatedAt = a.Version+1, now.Time
 		_, err := tx.Exec(ctx, `UPDATE user_agent SET name = ?, description = ?, when_to_use = ?, system_context = ?, tags = ?, native_tools = ?, version = ?, updated_at = ? WHERE id = ?`,
 			a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, a.ID)
@@ -148,7 +148,7 @@ func (up Update) apply(a *Agent) {
 	}
 }
 
-func (cr *Crew) check(a Agent) error {
+func (as *Agents) check(a Agent) error {
 	if a.Name == "" || len(a.Name) > maxName || strings.ContainsAny(a.Name, "\r\n") {
 		return errs.Field("name", "name must be one line of 1 to %d bytes.", maxName)
 	}
@@ -164,20 +164,20 @@ func (cr *Crew) check(a Agent) error {
 		return errs.Field("tags", "tags must be at most %d, each of 1 to %d bytes.", maxTags, maxTag)
 	}
 	for _, tool := range a.NativeTools {
-		if !slices.Contains(cr.tools, tool) {
-			return errs.Field("native_tools", "native_tools: there is no tool %.60q. The tools are: %s.", tool, strings.Join(cr.tools, ", "))
+		if !slices.Contains(as.tools, tool) {
+			return errs.Field("native_tools", "native_tools: there is no tool %.60q. The tools are: %s.", tool, strings.Join(as.tools, ", "))
 		}
 	}
 	return nil
 }
 
 // Delete forgets an agent of the caller's.
-func (cr *Crew) Delete(ctx context.Context, id string) error {
+func (as *Agents) Delete(ctx context.Context, id string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return err
 	}
-	n, err := cr.db.Exec(ctx, `DELETE FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), c.TeamID, c.UserID)
+	n, err := as.db.Exec(ctx, `DELETE FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), c.TeamID, c.UserID)
 	if err == nil && n == 0 {
 		err = errs.Missing("agent")
 	}
@@ -185,28 +185,28 @@ func (cr *Crew) Delete(ctx context.Context, id string) error {
 }
 
 // Find is an agent of the caller's.
-func (cr *Crew) Find(ctx context.Context, id string) (Agent, error) {
+func (as *Agents) Find(ctx context.Context, id string) (Agent, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return Agent{}, err
 	}
-	return cr.find(ctx, cr.db, c.TeamID, c.UserID, id)
+	return as.find(ctx, as.db, c.TeamID, c.UserID, id)
 }
 
 // FindAll lists the caller's agents by name.
-func (cr *Crew) FindAll(ctx context.Context) ([]Agent, error) {
+func (as *Agents) FindAll(ctx context.Context) ([]Agent, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := cr.db.Query(ctx, `SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
+	rows, err := as.db.Query(ctx, `SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
 	return db.Collect(rows, err, scan)
 }
 
 // Check fails with Invalid, naming the field, when one of agents is none of the caller's.
-func (cr *Crew) Check(ctx context.Context, field string, agents ...string) error {
+func (as *Agents) Check(ctx context.Context, field string, agents ...string) error {
 	for _, id := range agents {
-		if _, err := cr.Find(ctx, id); errs.Is(err, errs.NotFound) {
+		if _, err := as.Find(ctx, id); errs.Is(err, errs.NotFound) {
 			return errs.Field(field, "%s: you have no agent with the id %.60q.", field, id)
 		} else if err != nil {
 			return err
@@ -217,9 +217,9 @@ func (cr *Crew) Check(ctx context.Context, field string, agents ...string) error
 
 // ForTask gives those of a user's agents that a task names, each once; missing are the
 // ids that are no longer there.
-func (cr *Crew) ForTask(ctx context.Context, teamID, userID string, agents ...string) (found []Agent, missing []string, err error) {
+func (as *Agents) ForTask(ctx context.Context, teamID, userID string, agents ...string) (found []Agent, missing []string, err error) {
 	for _, id := range agents {
-		a, err := cr.find(ctx, cr.db, teamID, userID, id)
+		a, err := as.find(ctx, as.db, teamID, userID, id)
 		switch {
 		case errs.Is(err, errs.NotFound):
 			missing = append(missing, id)
@@ -232,7 +232,7 @@ func (cr *Crew) ForTask(ctx context.Context, teamID, userID string, agents ...st
 	return found, missing, nil
 }
 
-func (cr *Crew) find(ctx context.Context, q db.Querier, teamID, userID, id string) (Agent, error) {
+func (as *Agents) find(ctx context.Context, q db.Querier, teamID, userID, id string) (Agent, error) {
 	a, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), teamID, userID))
 	if db.IsNoRows(err) {
 		return Agent{}, errs.Missing("agent")
