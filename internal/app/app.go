@@ -144,6 +144,9 @@ func (a *App) join(ctx context.Context) error {
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)
+	if err := a.Scans.FoldNames(ctx); err != nil {
+		return fmt.Errorf("names of scans: %w", err)
+	}
 	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets}, a.logger)
 	a.tickets = ticket.New(a.Findings, a.settings, webhooks, a.logger)
 	if a.related, err = a.openDomains(allow); err != nil {

@@ -261,8 +261,8 @@ func (fs *Findings) Begin(ctx context.Context, tx *db.Tx, teamID, scanID string)
 
 // addTotal says by its revision, the team's last, that the scan's tallies are others.
 func addTotal(ctx context.Context, tx *db.Tx, teamID, scanID string, n int64) error {
-	_, err := tx.Exec(ctx, `INSERT INTO finding_total (scan_id, team_id, total, rev) VALUES (?, ?, ?, coalesce((SELECT last_rev FROM finding_log WHERE team_id = ?), 0))
-		ON CONFLICT (scan_id) DO UPDATE SET total = finding_total.total + excluded.total, rev = excluded.rev`, scanID, teamID, n, teamID)
+	_, err := tx.Exec(ctx, `INSERT INTO finding_total (scan_id, team_id, total) VALUES (?, ?, ?)
+		ON CONFLICT (scan_id) DO UPDATE SET total = finding_total.total + excluded.total`, scanID, teamID, n)
 	return err
 }
 

@@ -29,7 +29,6 @@ type Chunk struct {
 func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 	c := &Chunk{ScanID: a.ScanID, scans: ss}
 	err := ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
-		changes(tx, a.ScanID)
 		if c.lease, err = ss.runs().Take(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, a.N); err != nil {
 			return err
 		}
@@ -65,7 +64,6 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 // write runs fn in a transaction that holds the scan and the chunk, or fails with ErrLate.
 func (c *Chunk) write(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return c.lease.Write(ctx, func(tx *db.Tx) error {
-		changes(tx, c.ScanID)
 		return fn(tx)
 	})
 }
@@ -139,7 +137,6 @@ func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error 
 	if err != nil {
 		return run.IgnoreLate(err)
 	}
-	changes(tx, a.ScanID)
 	c := &Chunk{ScanID: a.ScanID, scans: ss, lease: lease}
 	if err := c.read(ctx, tx); err != nil {
 		return err

@@ -101,9 +101,8 @@ func checkName(name string) (string, error) {
 func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 	now := db.At(ss.now())
 	s.CreatedAt, s.UpdatedAt = now.Time, now.Time
-	changes(tx, s.ID)
-	if _, err := tx.Exec(ctx, `INSERT INTO scan (id, team_id, user_id, name, status, is_oss, is_automatic, is_internal, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.ID, s.TeamID, s.UserID, s.Name, s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO scan (id, team_id, user_id, name, folded_name, status, is_oss, is_automatic, is_internal, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.TeamID, s.UserID, s.Name, fold(s.Name), s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
 		return err
 	}
 	if err := ss.findings.Begin(ctx, tx, s.TeamID, s.ID); err != nil {
@@ -128,7 +127,6 @@ func (ss *Scans) runs() run.Runs {
 
 // launch begins a new run of a scan that is not active.
 func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
-	changes(tx, id)
 	err := ss.runs().Launch(ctx, tx, id)
 	if errors.Is(err, ErrLate) {
 		err = errs.New(errs.Conflict, "scan_not_launchable", "The scan is at work already, or its results were uploaded.")
@@ -176,7 +174,6 @@ func (ss *Scans) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) e
 	if err != nil {
 		return err
 	}
-	changes(tx, r.ID)
 	tallies, err := ss.findings.Tallies(ctx, tx, []string{r.ID})
 	if err != nil {
 		return err

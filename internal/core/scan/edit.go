@@ -22,8 +22,7 @@ func (ss *Scans) Rename(ctx context.Context, id, name string) error {
 		return err
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		changes(tx, id)
-		_, err := tx.Exec(ctx, `UPDATE scan SET name = ?, updated_at = ? WHERE id = ?`, name, db.At(ss.now()), id)
+		_, err := tx.Exec(ctx, `UPDATE scan SET name = ?, folded_name = ?, updated_at = ? WHERE id = ?`, name, fold(name), db.At(ss.now()), id)
 		return err
 	})
 }
@@ -43,7 +42,6 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		deletes(tx, c.TeamID)
 		for _, id := range ids { // all before the first one's findings: every transaction locks scans before the logs
 			n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 			if err != nil {
@@ -128,7 +126,6 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 		return err
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		changes(tx, id)
 		if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ?, updated_at = ? WHERE id = ?`, allInternal(c.Targets), db.At(ss.now()), id); err != nil {
 			return err
 		}

@@ -74,23 +74,6 @@ func (ss *Scans) complete(ctx context.Context, scans []Scan) error {
 	return nil
 }
 
-// read reads scans of a team by their ids, with their configurations but for the targets.
-// One that was deleted meanwhile is not there.
-func (ss *Scans) read(ctx context.Context, teamID string, ids []string) ([]Scan, error) {
-	var w db.Where
-	db.In(&w, "s.id", ids)
-	w.And("s.team_id = ?", teamID)
-	rows, err := ss.db.Query(ctx, `SELECT `+columns+tables+w.String(), w.Args...)
-	scans, err := db.Collect(rows, err, scanRow)
-	if err != nil {
-		return nil, err
-	}
-	if err := ss.configs(ctx, scans); err != nil {
-		return nil, err
-	}
-	return scans, ss.complete(ctx, scans)
-}
-
 // configs reads the configurations of the scans of a page, without targets.
 func (ss *Scans) configs(ctx context.Context, scans []Scan) error {
 	at := map[string]*Scan{}

@@ -34,16 +34,16 @@ func TestListsAreInTheOrderOfResults(t *testing.T) {
 		upload(yard{y.Scans, y.stranger, y.alice}, "theirs", 9)
 		check := func(what string, sorts []page.Sort, f Filter, want ...string) {
 			t.Helper()
-			found, err := y.FindAll(y.alice, f, sorts, page.Window{Limit: 10}, func(s Scan) ([]byte, error) { return []byte(s.ID), nil })
+			found, total, err := y.FindAll(y.alice, f, sorts, page.Window{Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, row := range found.Rows {
-				got = append(got, string(row.Text))
+			for _, one := range found {
+				got = append(got, one.ID)
 			}
-			if found.Total != len(want) || !slices.Equal(got, want) {
-				t.Errorf("%s: %v of %d, want %v", what, got, found.Total, want)
+			if total != len(want) || !slices.Equal(got, want) {
+				t.Errorf("%s: %v of %d, want %v", what, got, total, want)
 			}
 		}
 		results := func(desc bool) []page.Sort { return []page.Sort{{Column: Sortable["total_result"], Desc: desc}} }

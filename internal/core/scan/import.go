@@ -104,7 +104,6 @@ func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(
 				if n == 0 {
 					return errs.Missing("scan") // it was deleted meanwhile
 				}
-				changes(tx, s.ID)
 				added, err := ss.findings.Store(ctx, tx, batch)
 				tx.AfterCommit(func() { done.Stored, done.Known = done.Stored+added.New, done.Known+added.Again })
 				return err

@@ -2,114 +2,123 @@ package scan
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"time"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // Filter picks scans of a list.
 type Filter struct {
 	Status   Status // empty: any
-	Search   string // a part of the name or the id
+	Search   string // a part of the name in any case, or the id
 	Internal *bool
 }
 
-// Row is a scan of a list, written already.
-type Row struct {
-	Text []byte
-	// Since is when the run began that is not over yet: what Text says of how long it takes
-	// is from when it was written. Zero: nothing in Text grows old.
-	Since time.Time
+// Sortable are the fields of an order, as page.Sorts wants them. A team has some thousand
+// scans: the database sorts them for each list, and no index is kept for an order.
+var Sortable = map[string]string{
+	"created_at": "s.created_at", "updated_at": "s.updated_at", "name": byName, "status": "s.status", "scan_id": "s.id",
+	"completed_at": "coalesce(r.ended_at, 0)", "progress": "coalesce(r.done_cell, 0)", "total_target": "coalesce(r.total_target, 0)",
+	"total_template": "coalesce(r.total_template, 0)", "total_scan": "coalesce(r.total_cell, 0)", "total_result": "coalesce(t.total, 0)",
+	"rescan_count": "s.run", "scan_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
 }
 
-// List is a part of a list.
-type List struct {
-	Rows  []Row
-	Total int // that the filter picks
-}
+const byName = "s.name"
 
-// FindAll lists scans of the caller's team; without sorts the newest come first. Each is
-// as write makes it, which is the same for all calls: what it made is kept for as long as
-// nothing of the scan changes. The configurations that it is given have no targets.
-func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window, write func(Scan) ([]byte, error)) (l List, err error) {
+// FindAll lists scans of the caller's team, and how many the filter picks in all; without
+// sorts the newest come first. Their configurations have no targets.
+func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Scan, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
-		return l, err
+		return nil, 0, err
 	}
-	k := ss.keeperOf(c.TeamID)
-	r, err := ss.current(ctx, k)
-	if err != nil {
-		return l, err
+	where := ss.where(c.TeamID, f)
+	if err := ss.db.QueryRow(ctx, `SELECT count(*) FROM scan s`+where.String(), where.Args...).Scan(&total); err != nil {
+		return nil, 0, err
 	}
-	found := r.list(f, sorts)
-	from := min(w.Offset, len(found))
-	shown := found[from:min(from+w.Limit, len(found))]
-	texts, err := ss.texts(ctx, k, shown, write)
-	if err != nil {
-		return l, err
+	order := []page.Sort{{Column: "s.created_at", Desc: true}}
+	if len(sorts) > 0 {
+		order = append([]page.Sort{}, sorts...)
 	}
-	l.Total = len(found)
-	for i, one := range shown {
-		row := Row{Text: texts[i]}
-		if row.Text == nil {
-			continue // it was deleted meanwhile
+	for i := range order {
+		if order[i].Column == byName {
+			order[i].Column = ss.db.Speaks().Bytewise(byName)
 		}
-		if one.startedAt != 0 && one.endedAt == 0 {
-			row.Since = time.UnixMicro(one.startedAt).UTC()
-		}
-		l.Rows = append(l.Rows, row)
 	}
-	return l, nil
+	limit, args := db.Limit(w)
+	rows, err := ss.db.Query(ctx, `SELECT `+columns+tables+` LEFT JOIN finding_total t ON t.scan_id = s.id`+where.String()+
+		db.OrderBy(order, "s.id DESC")+limit, append(where.Args, args...)...)
+	if found, err = db.Collect(rows, err, scanRow); err != nil || len(found) == 0 {
+		return found, total, err
+	}
+	if err := ss.configs(ctx, found); err != nil {
+		return nil, 0, err
+	}
+	return found, total, ss.complete(ctx, found)
 }
 
-// texts are scans as write makes them; nil for one that was deleted meanwhile.
-func (ss *Scans) texts(ctx context.Context, k *keeper, shown []*line, write func(Scan) ([]byte, error)) ([][]byte, error) {
-	take := func() [][]byte {
-		return ss.shelf.Take(len(shown), func(i int) (string, version) { return shown[i].id, shown[i].version })
+func (ss *Scans) where(teamID string, f Filter) (w db.Where) {
+	w.And("s.team_id = ?", teamID)
+	if f.Status != "" {
+		w.And("s.status = ?", f.Status)
 	}
-	missing := func(text []byte) bool { return text == nil }
-	texts := take()
-	if !slices.ContainsFunc(texts, missing) {
-		return texts, nil
+	if f.Internal != nil {
+		w.And("s.is_internal = ?", *f.Internal)
 	}
-	k.reading.Lock() // what many ask for at once is read once
-	defer k.reading.Unlock()
-	texts = take()
-	at := map[string]int{}
-	for i, one := range shown {
-		if texts[i] == nil {
-			at[one.id] = i
-		}
+	if f.Search != "" {
+		contains, part := ss.db.Speaks().Contains("s.folded_name", fold(f.Search))
+		w.And("("+contains+" OR s.id = ?)", part, db.Clean(f.Search))
 	}
-	if len(at) == 0 {
-		return texts, nil
-	}
-	scans, err := ss.read(ctx, k.teamID, slices.Collect(maps.Keys(at)))
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range scans {
-		i := at[s.ID]
-		if texts[i], err = write(s); err != nil {
-			return nil, err
-		}
-		ss.shelf.Put(s.ID, shown[i].version, texts[i])
-	}
-	return texts, nil
+	return w
 }
 
-// FindStats counts the scans of the caller's team. Nobody may change the Statuses.
+// fold is a name in the spelling that lists search, the same for all cases of a letter in
+// any script: the databases fold ASCII only.
+func fold(name string) string { return strings.ToLower(db.Clean(name)) }
+
+// FoldNames gives scans of earlier versions the names that lists search. It is called once
+// before anything is served.
+func (ss *Scans) FoldNames(ctx context.Context) error {
+	return ss.db.Tx(ctx, func(tx *db.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT id, name FROM scan WHERE folded_name IS NULL`)
+		scans, err := db.Collect(rows, err, func(r db.Row) (s Scan, err error) { return s, r.Scan(&s.ID, &s.Name) })
+		for _, s := range scans {
+			if _, err = tx.Exec(ctx, `UPDATE scan SET folded_name = ? WHERE id = ?`, fold(s.Name), s.ID); err != nil {
+				break
+			}
+		}
+		return err
+	})
+}
+
+// Stats is how many scans the caller's team has.
+type Stats struct {
+	Total, Unique, Uploaded, Scheduled int // launches and uploads; scans
+	Statuses                           map[Status]int
+}
+
+// FindStats counts the scans of the caller's team.
 func (ss *Scans) FindStats(ctx context.Context) (Stats, error) {
+	s := Stats{Statuses: map[Status]int{}}
 	c, err := account.From(ctx)
 	if err != nil {
-		return Stats{}, err
+		return s, err
 	}
-	r, err := ss.current(ctx, ss.keeperOf(c.TeamID))
+	rows, err := ss.db.Query(ctx, `SELECT status, count(*), sum(run) FROM scan WHERE team_id = ? GROUP BY status`, c.TeamID)
+	_, err = db.Collect(rows, err, func(r db.Row) (none struct{}, err error) {
+		var status Status
+		var scans, launches int
+		err = r.Scan(&status, &scans, &launches)
+		s.Statuses[status], s.Unique, s.Total = scans, s.Unique+scans, s.Total+launches
+		return none, err
+	})
 	if err != nil {
-		return Stats{}, err
+		return s, err
 	}
-	return r.stats(), nil
+	s.Uploaded = s.Statuses[Uploaded]
+	s.Total += s.Uploaded
+	err = ss.db.QueryRow(ctx, `SELECT count(*) FROM scan_schedule WHERE team_id = ?`, c.TeamID).Scan(&s.Scheduled)
+	return s, err
 }

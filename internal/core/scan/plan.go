@@ -69,7 +69,6 @@ func cut(targets []string, templates []catalog.Known) (out []piece) {
 func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	var teamID string
 	err := ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
-		changes(tx, a.ScanID)
 		teamID, err = ss.runs().Begin(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run})
 		return err
 	})
@@ -119,7 +118,6 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catal
 
 // start writes the chunks of a run with their jobs, and sets the scan running.
 func (ss *Scans) start(ctx context.Context, tx *db.Tx, a BeginArgs, targets []string, templates []catalog.Known) error {
-	changes(tx, a.ScanID)
 	requests := 0
 	var chunks [][]any
 	for _, p := range cut(targets, templates) {

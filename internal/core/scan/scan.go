@@ -16,7 +16,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
-	"github.com/vedette-sec/vedette/internal/infra/shelf"
 )
 
 // Status is the state of a scan.
@@ -131,9 +130,6 @@ type Scans struct {
 	settings *setting.Settings // nil: teams have no configurations
 	logger   *slog.Logger
 	now      func() time.Time
-
-	shelf shelf.Shelf[string, version, []byte] // scans as lists show them
-	rolls shelf.Kept[*keeper]
 }
 
 // New makes the service. settings is nil where teams have no configurations; logger may be nil.

@@ -10,7 +10,7 @@ import (
 // Schedules are the schedules of scans.
 func (ss *Scans) Schedules() schedule.Book {
 	return schedule.Book{
-		DB: ss.db, Noun: "scan", Check: ss.schedulable, Launch: ss.launch, Change: reschedules, Logger: ss.logger, Now: ss.now,
+		DB: ss.db, Noun: "scan", Check: ss.schedulable, Launch: ss.launch, Logger: ss.logger, Now: ss.now,
 	}
 }
 

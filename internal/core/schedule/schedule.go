@@ -32,8 +32,6 @@ type Book struct {
 	// Launch launches a subject in the transaction that moves its schedule on. A Conflict
 	// says that it still runs: this launch is left out.
 	Launch func(ctx context.Context, tx *db.Tx, id string) error
-	// Change, unless nil, is called in each transaction before it changes a schedule.
-	Change func(ctx context.Context, tx *db.Tx, id string) error
 }
 
 // sql puts the name of the noun into a statement.
@@ -53,13 +51,16 @@ func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
 		return s, err
 	}
 	return s, b.DB.Tx(ctx, func(tx *db.Tx) error {
-		_, err := b.change(ctx, tx, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
+		n, err := b.change(ctx, tx, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
 			hourly_frequency, weekdays, cron, time_zone, set_at, next_run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (NOUN_id) DO UPDATE SET user_id = excluded.user_id, frequency = excluded.frequency,
 			start_time = excluded.start_time, hourly_frequency = excluded.hourly_frequency, weekdays = excluded.weekdays,
 			cron = excluded.cron, time_zone = excluded.time_zone, set_at = excluded.set_at, next_run = excluded.next_run`,
 			s.Subject, c.TeamID, c.UserID, s.Frequency, s.StartTime, s.Hours,
 			db.Doc(s.Weekdays), s.Cron, s.TimeZone, db.At(s.SetAt), db.At(s.NextRun))
+		if err == nil && n == 0 {
+			err = errs.Missing(b.Noun)
+		}
 		return err
 	})
 }
@@ -78,12 +79,17 @@ func (b Book) Drop(ctx context.Context, subject string) error {
 	})
 }
 
-// change changes the schedule of a subject by a statement, and returns the rows it touched.
+// change changes the schedule of a subject by a statement, and returns the rows it touched: 0
+// when the subject was deleted. It locks the subject first, as a deletion does: transactions
+// that lock in different orders could wait for each other.
 func (b Book) change(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
-	if b.Change != nil {
-		if err := b.Change(ctx, tx, id); err != nil {
-			return 0, err
-		}
+	var locked string
+	err := tx.QueryRow(ctx, b.sql(`SELECT id FROM NOUN WHERE id = ?`)+tx.Speaks().ForUpdate(), id).Scan(&locked)
+	if db.IsNoRows(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
 	}
 	return tx.Exec(ctx, b.sql(statement), args...)
 }

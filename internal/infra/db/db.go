@@ -223,7 +223,6 @@ type Tx struct {
 	SQL     *sql.Tx
 	Conn    *sql.Conn
 	dialect Dialect
-	before  []func(ctx context.Context) error
 	after   []func()
 }
 
@@ -245,10 +244,6 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 // Speaks is the dialect of the database.
 func (t *Tx) Speaks() Dialect { return t.dialect }
 
-// BeforeCommit runs fn at the end of the transaction, to lock a contended row only for the duration of
-// the commit. Its error rolls the transaction back.
-func (t *Tx) BeforeCommit(fn func(ctx context.Context) error) { t.before = append(t.before, fn) }
-
 // AfterCommit runs fn after a successful commit.
 func (t *Tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
@@ -268,11 +263,6 @@ func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	defer stx.Rollback() // does nothing after a commit; undoes everything after a panic
 	if err := fn(tx); err != nil {
 		return err
-	}
-	for _, fn := range tx.before {
-		if err := fn(ctx); err != nil {
-			return err
-		}
 	}
 	if err := stx.Commit(); err != nil {
 		return err

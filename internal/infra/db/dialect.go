@@ -34,6 +34,15 @@ func (d Dialect) Contains(column, text string) (cond string, arg any) {
 	return column + " " + d.like + ` ? ESCAPE '\'`, "%" + escape.Replace(Clean(text)) + "%"
 }
 
+// Bytewise is a text column to order by: by its bytes, as SQLite does, whatever the locale of a
+// PostgreSQL database.
+func (d Dialect) Bytewise(column string) string {
+	if d.dollar {
+		return column + ` COLLATE "C"`
+	}
+	return column
+}
+
 // rebind turns ? into $1, $2, … for PostgreSQL. A ? inside a quoted string or identifier stays.
 func (d Dialect) rebind(query string) string {
 	if !d.dollar || !strings.Contains(query, "?") {

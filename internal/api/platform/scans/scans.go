@@ -4,7 +4,6 @@ package scans
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
@@ -107,14 +106,14 @@ func (s area) listScans(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Scans.FindAll(ctx, scan.Filter{Status: scan.Status(in.Status), Search: in.Search, Internal: in.Internal.Ptr()}, sorts, in.Page(), writeStatus)
+	f := scan.Filter{Status: scan.Status(in.Status), Search: in.Search, Internal: in.Internal.Ptr()}
+	found, total, err := s.Scans.FindAll(ctx, f, sorts, in.Page())
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	list := ScanList{Listing: wire.ListOf(in.Window, len(found.Rows), found.Total, "Scans."), Data: make(ScanRows, len(found.Rows))}
-	for i, row := range found.Rows {
-		list.Data[i] = asOf(now, row)
+	list := ScanList{Listing: wire.ListOf(in.Window, len(found), total, "Scans."), Data: make([]ScanStatus, len(found))}
+	for i, one := range found {
+		list.Data[i] = statusOf(one)
 	}
 	return &list, nil
 }

@@ -1,16 +1,11 @@
 package scans
 
 import (
-	"bytes"
-	"io"
-	"reflect"
-	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/assets"
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 )
@@ -82,38 +77,7 @@ func statusOf(s scan.Scan) ScanStatus {
 // ScanList is a page of scans.
 type ScanList struct {
 	wire.Listing
-	Data ScanRows `json:"data" doc:"The page."`
-}
-
-// ScanRows are scans as lists show them, each a ScanStatus that is written already.
-type ScanRows [][]byte
-
-// Schema implements huma.SchemaProvider.
-func (ScanRows) Schema(r huma.Registry) *huma.Schema {
-	return huma.SchemaFromType(r, reflect.TypeFor[[]ScanStatus]())
-}
-
-// WriteTo writes the page as JSON, its scans as they are; see io.WriterTo.
-func (l ScanList) WriteTo(w io.Writer) (int64, error) { return wire.WritePage(w, l.Listing, l.Data) }
-
-// writeStatus writes a scan as it stands in an answer.
-func writeStatus(s scan.Scan) ([]byte, error) {
-	var out bytes.Buffer
-	err := huma.DefaultJSONFormat.Marshal(&out, statusOf(s))
-	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
-}
-
-// asOf is a row of a list with how long the scan has taken until now. In a text that JSON
-// quotes, the name of the field stands nowhere but where the field is.
-func asOf(now time.Time, row scan.Row) []byte {
-	const field = `"scan_time_elapsed":"`
-	head, rest, found := bytes.Cut(row.Text, []byte(field))
-	_, rest, closed := bytes.Cut(rest, []byte{'"'})
-	if row.Since.IsZero() || !found || !closed {
-		return row.Text
-	}
-	elapsed := elapsedText(scan.Scan{Numbers: scan.Numbers{StartedAt: row.Since}}.Elapsed(now))
-	return slices.Concat(head, []byte(field+elapsed+`"`), rest)
+	Data []ScanStatus `json:"data" doc:"The page."`
 }
 
 func elapsedText(d time.Duration) string { return d.Round(time.Millisecond).String() }
