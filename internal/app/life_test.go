@@ -57,7 +57,7 @@ func TestStopIsGraceful(t *testing.T) {
 			before := runtime.NumGoroutine()
 			h := serve(t, engine)
 			ada := h.person("ada", "", account.Admin)
-			taskID, _ := h.task(ada) // nobody works on it: its stream does not end by itself
+			taskID, _ := h.task(ada) // no worker runs it: its stream does not end by itself
 
 			r := h.request(http.MethodGet, "/api/v1/tasks/"+taskID+"/stream", &ada, "")
 			stream, err := http.DefaultClient.Do(r.WithContext(t.Context()))

@@ -216,7 +216,7 @@ func TestRoles(t *testing.T) {
 			if !takesKey(op) || strings.Contains(op.path, "/user/apikey") || op.OperationID == "create-team" { // everybody's own
 				continue
 			}
-			if op.OperationID == "generate-template" { // is nobody's without a model
+			if op.OperationID == "generate-template" { // is refused without a model
 				continue
 			}
 			writes := op.method != http.MethodGet || op.OperationID == "list-default-members" // is for those who change them

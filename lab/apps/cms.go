@@ -19,7 +19,7 @@ func cms() App {
 			{ID: "cms-redirect", CWE: "CWE-601", Path: "/out", Param: "to", Title: "Open redirect in outgoing links", Words: `redirect`},
 			{ID: "cms-stored-xss", CWE: "CWE-79", Path: "/article", Param: "comment", Title: "Stored cross-site scripting in comments", Words: `xss|cross.site.script|stored`},
 			{ID: "cms-forwarded-host", CWE: "CWE-644", Also: []string{"CWE-348", "CWE-74", "CWE-20"}, Title: "Links are made from X-Forwarded-Host", Words: `forwarded|host header|cache poison`},
-			{ID: "cms-version", CWE: "CWE-497", Also: []string{"CWE-200"}, Title: "Versions are told in a header and in the page", Words: `version|powered|generator|banner`},
+			{ID: "cms-version", CWE: "CWE-497", Also: []string{"CWE-200"}, Title: "Versions are disclosed in a header and in the page", Words: `version|powered|generator|banner`},
 			noHeaders("cms"),
 		},
 	}

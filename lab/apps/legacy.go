@@ -13,7 +13,7 @@ func legacy() App {
 			{ID: "legacy-tls-version", CWE: "CWE-327", Also: []string{"CWE-326"}, Title: "Only versions of TLS that are not safe any more", Words: `tls ?(v|1)|obsolete|deprecated|weak (tls|protocol)`},
 			{ID: "legacy-hsts", CWE: "CWE-319", Also: []string{"CWE-523", "CWE-693"}, Title: "HSTS is missing", Words: `hsts|strict.transport`},
 			{ID: "legacy-cookie", CWE: "CWE-614", Also: []string{"CWE-1004", "CWE-1275"}, Title: "The session cookie has no Secure", Words: `cookie`},
-			{ID: "legacy-version", CWE: "CWE-497", Also: []string{"CWE-200"}, Title: "The version of the framework is told in a header", Words: `version|x-aspnet`},
+			{ID: "legacy-version", CWE: "CWE-497", Also: []string{"CWE-200"}, Title: "The version of the framework is disclosed in a header", Words: `version|x-aspnet`},
 			{ID: "legacy-error", CWE: "CWE-209", Path: "/*", Title: "Errors show the version of the framework", Words: `error|exception|stack`},
 			{ID: "legacy-elmah", CWE: "CWE-532", Also: []string{"CWE-200", "CWE-209"}, Path: "/elmah.axd", Title: "The log of errors is public", Words: `elmah|error log`},
 			{ID: "legacy-viewer", CWE: "CWE-639", Also: []string{"CWE-284", "CWE-862", "CWE-425", "CWE-200"}, Path: "/payslip.aspx", Param: "staff", Title: "Payslips of anybody by their number", Words: `idor|payslip|access control|authori[sz]ation|object`},

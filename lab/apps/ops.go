@@ -15,7 +15,7 @@ func ops() App {
 			{ID: "ops-registry", CWE: "CWE-306", Also: []string{"CWE-200"}, Path: "/v2/*", Title: "The registry lists images without a login", Words: `registry`},
 			{ID: "ops-panel", CWE: "CWE-306", Also: []string{"CWE-284", "CWE-425", "CWE-862"}, Path: "/console/jobs", Title: "A panel of their own is open without a login", Words: `panel|console|unauth|without (a )?(log|auth)`},
 			{ID: "ops-logs", CWE: "CWE-532", Also: []string{"CWE-538", "CWE-200", "CWE-552"}, Path: "/logs/access.log", Title: "The log of requests is public, with tokens in it", Words: `\blogs?\b`},
-			{ID: "ops-version", CWE: "CWE-497", Also: []string{"CWE-200"}, Title: "The version is told in a header", Words: `version|banner|server header`},
+			{ID: "ops-version", CWE: "CWE-497", Also: []string{"CWE-200"}, Title: "The version is disclosed in a header", Words: `version|banner|server header`},
 			noHeaders("ops"),
 		},
 	}

@@ -85,7 +85,7 @@ http:
         regex: ['token=([a-f]{4})']
 `
 
-// A site answers each request with its own answer, and repeats what it was told.
+// A site answers each request with its own answer, and repeats values of earlier requests.
 func TestSiteAnswersSteps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "steps.yaml")
 	if err := os.WriteFile(path, []byte(steps), 0o600); err != nil {
@@ -130,6 +130,6 @@ func TestSiteAnswersSteps(t *testing.T) {
 		t.Fatalf("the second step is answered %d %q", status, body)
 	}
 	if status, _ = ask("GET /elsewhere HTTP/1.1\r\nHost: x\r\n\r\n"); status != 404 {
-		t.Fatalf("a request of nobody is answered %d", status)
+		t.Fatalf("an unknown request is answered %d", status)
 	}
 }

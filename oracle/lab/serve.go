@@ -36,7 +36,7 @@ func (s *Site) Serve(l net.Listener) {
 
 // Serve answers connections until the listener is closed, without delays.
 func (c *Crowd) Serve(l net.Listener) {
-	nobody := &Site{}
+	fallback := &Site{}
 	serve(l, func(method, target, head, body string) []byte {
 		s := c.site(method, target, body)
 		if s != nil {
@@ -45,7 +45,7 @@ func (c *Crowd) Serve(l net.Listener) {
 			}
 		}
 		a := missing()
-		return nobody.wire(&a, method, l.Addr().String())
+		return fallback.wire(&a, method, l.Addr().String())
 	})
 }
 
@@ -198,8 +198,8 @@ func (s *Site) values(host string) map[string]any {
 			all[c.Name] = c.Value
 		}
 		for _, v := range s.Template.Variables {
-			if told, ok := s.vars[v.Name]; ok {
-				all[v.Name] = told
+			if seen, ok := s.vars[v.Name]; ok {
+				all[v.Name] = seen
 				continue
 			}
 			if value, err := expressions.Evaluate(v.Value, all); err == nil {

@@ -119,7 +119,7 @@ func (s *sink) Write(r *output.ResultEvent) error {
 	defer s.mu.Unlock()
 	set := s.events[r.TemplatePath+" http://"+net.JoinHostPort(r.Host, r.Port)+"/"]
 	if set == nil {
-		return fmt.Errorf("a result of nobody: %s on %s", r.TemplatePath, r.URL)
+		return fmt.Errorf("a result without a run: %s on %s", r.TemplatePath, r.URL)
 	}
 	set.Add(event.Event{
 		Template: r.TemplateID, Matcher: r.MatcherName, Extractor: r.ExtractorName, Extracted: r.ExtractedResults,

@@ -51,7 +51,7 @@ func TestSweepDeletesWhatNobodyNames(t *testing.T) {
 }
 
 // TestSweepLeavesWhatIsPutAgain: while it is judged, a blob is put again, at each of the
-// two moments at which somebody is asked for its name.
+// two calls of named.
 func TestSweepLeavesWhatIsPutAgain(t *testing.T) {
 	for _, moment := range []int{1, 2} {
 		s, dir := open(t)
