@@ -84,6 +84,10 @@ func Match(facet, part string, match func(value string) bool) Filter {
 // meet it, or where so many do that a page is soon full.
 func Column(cond string, args ...any) Filter { return &column{cond: cond, args: args} }
 
+// Meets reports whether a row meets a filter, without a database: what Page would say of it if it
+// were in the index. A filter with a Column holds for no row here.
+func (r Row) Meets(f Filter) bool { return f == nil || f.holds(r.No, textOf(r)) }
+
 func (f allOf) holds(no int64, entry string) bool {
 	for _, one := range f {
 		if !one.holds(no, entry) {

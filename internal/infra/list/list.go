@@ -82,6 +82,7 @@ type Query struct {
 	From, Before  int64 // numbers from the one on and below the other; 0: no bound
 	Offset, Limit int
 	WithoutTotal  bool // the page is wanted alone
+	ExactTotal    bool // the total is counted to the end, however long that takes
 }
 
 // Page is a part of a list.

@@ -21,6 +21,7 @@ type search struct {
 	index     narrowing
 	low, high int64 // keys
 	whole     bool  // the query named no bounds of them
+	exact     bool  // totals are counted to the end
 }
 
 // tokens is a filter of which the index knows all tokens.
@@ -30,7 +31,7 @@ type tokens struct {
 }
 
 func (x *Index) search(ctx context.Context, q db.Querier, team string, query Query) (*search, error) {
-	s := &search{x: x, q: q, arrays: q.Speaks().HasArrays(), teamID: team}
+	s := &search{x: x, q: q, arrays: q.Speaks().HasArrays(), teamID: team, exact: query.ExactTotal}
 	var err error
 	if s.team, err = teamNo(ctx, q, team); err != nil || s.team == 0 {
 		return s, err
@@ -405,8 +406,12 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 		cond = from + " MATCH ? AND rowid >= ? AND rowid < ?"
 		args = []any{s.index.text, s.low, s.high}
 	}
-	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+from+" WHERE "+cond+" LIMIT ?) c", append(args, limits.count+1)...).Scan(&n)
-	return min(n, limits.count), n > limits.count, err
+	most := limits.count
+	if s.exact {
+		most = 1 << 32 // more than a team can have
+	}
+	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+from+" WHERE "+cond+" LIMIT ?) c", append(args, most+1)...).Scan(&n)
+	return min(n, most), n > most, err
 }
 
 // estimate counts by looking at entries from the newest on: of a few parts all, then for as
@@ -416,7 +421,7 @@ func (s *search) estimate(ctx context.Context) (n int, estimate bool, err error)
 	err = s.each(ctx, s.low, s.high, false, limits.few, func(hits []hit) bool {
 		n += len(hits)
 		parts++
-		estimate = parts > 3 && time.Since(began) > countFor
+		estimate = !s.exact && parts > 3 && time.Since(began) > countFor
 		return !estimate
 	})
 	return n, estimate, err

@@ -255,18 +255,23 @@ func makeTeam(ctx context.Context, tx *db.Tx, team string) (int64, error) {
 // everything is a facet that each row has, for filters that are only negative.
 const everything = ""
 
-// entryOf is what is stored of a row, its values between line feeds, and its tokens: of each
-// value, and of everything.
+// entryOf is what is stored of a row, and its tokens: of each value, and of everything.
 func entryOf(team int64, row Row) (entry string, tokens []int64) {
+	for _, v := range row.Values {
+		tokens = append(tokens, token(team, v.Facet, clean(v.Value)))
+	}
+	return textOf(row), append(tokens, token(team, everything, ""))
+}
+
+// textOf is the values of a row between line feeds.
+func textOf(row Row) string {
 	var b strings.Builder
 	b.WriteByte('\n')
 	for _, v := range row.Values {
-		value := clean(v.Value)
 		b.WriteString(v.Facet)
 		b.WriteByte('=')
-		b.WriteString(value)
+		b.WriteString(clean(v.Value))
 		b.WriteByte('\n')
-		tokens = append(tokens, token(team, v.Facet, value))
 	}
-	return b.String(), append(tokens, token(team, everything, ""))
+	return b.String()
 }
