@@ -141,6 +141,9 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.crew = customagent.New(a.db, tools)
 	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
+	if err := a.assets.Backfill(ctx); err != nil {
+		return fmt.Errorf("index of the assets: %w", err)
+	}
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)

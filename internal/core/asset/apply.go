@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/list"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
@@ -36,39 +37,34 @@ func (as *Assets) policies(ctx context.Context, tx *db.Tx, teamID, enumerationID
 	}), err
 }
 
-// obey applies policies to sights that are new or have changed: to those that are as a
+// applyPolicies applies policies to sights that are new or have changed: to those that are as a
 // filter says, and were not before. It returns those that stay.
-func (as *Assets) obey(ctx context.Context, tx *db.Tx, s Seen, teamNo int64, sights []*sight) ([]*sight, error) {
+func (as *Assets) applyPolicies(ctx context.Context, tx *db.Tx, s Seen, teamNo int64, sights []*sight) ([]*sight, error) {
 	policies, err := as.policies(ctx, tx, s.TeamID, s.EnumerationID)
 	if err != nil || len(policies) == 0 || len(sights) == 0 {
 		return sights, err
 	}
-	now, before := newIndex(), newIndex()
-	for _, x := range []*index{now, before} {
-		x.runs[s.EnumerationID] = runs{latest: s.Run}
-	}
-	for i, g := range sights { // by their places among the sights
-		r := g.row
-		r.no = uint32(i)
-		now.put(&r)
+	now, before := make([]list.Row, len(sights)), make([]list.Row, len(sights))
+	for i, g := range sights {
+		now[i] = g.described()
 		if g.old != nil {
-			old := *g.old
-			old.no = uint32(i)
-			before.put(&old)
+			before[i] = g.old.described()
 		}
 	}
-	now.tidy()
-	before.tidy()
-	gone := map[*sight]bool{}
+	m := meaning{runs: map[string]runs{s.EnumerationID: {latest: s.Run}}, rows: true}
+	deletes := map[*sight]bool{}
 	for _, p := range policies {
 		f, err := p.Filters.Parse(as.now())
 		if err != nil || !f.Unseen.IsZero() { // EndRun knows what was not seen
 			continue
 		}
-		picked := now.pick(f)
-		picked.not(before.pick(f))
+		filter := m.of(f)
 		var hit []*sight
-		picked.each(func(i uint32) bool { hit = append(hit, sights[i]); return true })
+		for i, g := range sights {
+			if now[i].Meets(filter) && (g.old == nil || !before[i].Meets(filter)) {
+				hit = append(hit, g)
+			}
+		}
 		if len(hit) == 0 {
 			continue
 		}
@@ -83,7 +79,7 @@ func (as *Assets) obey(ctx context.Context, tx *db.Tx, s Seen, teamNo int64, sig
 			case RemoveLabelPolicy:
 				g.labels = joined(DeleteLabels.apply(words(g.labels), p.Labels))
 			case DeletePolicy:
-				gone[g] = true
+				deletes[g] = true
 			}
 		}
 		if err := as.log(ctx, tx, p, s.EnumerationID, s.Run, len(hit), sample); err != nil {
@@ -91,10 +87,10 @@ func (as *Assets) obey(ctx context.Context, tx *db.Tx, s Seen, teamNo int64, sig
 		}
 	}
 	var stay []*sight
-	var deleted []uint32
+	var deleted []int64
 	for _, g := range sights {
 		switch {
-		case !gone[g]:
+		case !deletes[g]:
 			stay = append(stay, g)
 		case g.old != nil:
 			deleted = append(deleted, g.no)
@@ -105,7 +101,7 @@ func (as *Assets) obey(ctx context.Context, tx *db.Tx, s Seen, teamNo int64, sig
 
 // remove deletes assets by their numbers, in a transaction that holds the team's log.
 // What they were stays for lists as of a date.
-func (as *Assets) remove(ctx context.Context, tx *db.Tx, teamID string, numbers []uint32, rev int64) error {
+func (as *Assets) remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, rev int64) error {
 	for part := range slices.Chunk(numbers, batch) {
 		now := db.At(as.now())
 		if err := keep(ctx, tx, teamID, part, now, rev); err != nil {
@@ -113,10 +109,10 @@ func (as *Assets) remove(ctx context.Context, tx *db.Tx, teamID string, numbers 
 		}
 		in := ` FROM asset WHERE team_id = ? AND no IN (` + marks(len(part)) + `)`
 		args := append([]any{teamID}, anys(part)...)
-		if _, err := tx.Exec(ctx, `INSERT INTO asset_gone (team_id, rev, no, enumeration_id, at) SELECT team_id, ?, no, enumeration_id, ?`+in, append([]any{rev, now}, args...)...); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE`+in, args...); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `DELETE`+in, args...); err != nil {
+		if err := index.Delete(ctx, tx, teamID, part); err != nil {
 			return err
 		}
 	}
@@ -209,21 +205,17 @@ func (as *Assets) endPolicies(ctx context.Context, tx *db.Tx, e End) error {
 		if err != nil || f.Unseen.IsZero() || !e.Covered {
 			continue
 		}
-		g, err := as.current(ctx, e.TeamID)
+		before := f.Unseen
+		f.Unseen, f.And = time.Time{}, []Filter{{Enumerations: []string{e.EnumerationID}}}
+		picked, err := as.numbers(ctx, e.TeamID, f, list.Column("seen_at < ? AND run < ?", db.At(before), e.Run))
 		if err != nil {
 			return err
 		}
-		before := f.Unseen
-		f.Unseen, f.And = time.Time{}, []Filter{{Enumerations: []string{e.EnumerationID}}}
-		picked := g.pick(f)
-		picked.and(g.during("seen", g.seen, time.Time{}, before))
-		picked.keep(func(no uint32) bool { return g.run[no] < e.Run })
-		g.RUnlock()
 		_, _, rev, err := as.number(ctx, tx, e.TeamID, 0) // what a policy changes may have been changed in this transaction
 		if err != nil {
 			return err
 		}
-		if err := as.enforce(ctx, tx, p, picked.numbers(), e.EnumerationID, e.Run, rev); err != nil {
+		if err := as.enforce(ctx, tx, p, picked, e.EnumerationID, e.Run, rev); err != nil {
 			return err
 		}
 	}
@@ -232,7 +224,7 @@ func (as *Assets) endPolicies(ctx context.Context, tx *db.Tx, e End) error {
 
 // enforce does what a policy wants with assets that are there, in a transaction that holds
 // the team's log.
-func (as *Assets) enforce(ctx context.Context, tx *db.Tx, p Policy, numbers []uint32, enumerationID string, run, rev int64) error {
+func (as *Assets) enforce(ctx context.Context, tx *db.Tx, p Policy, numbers []int64, enumerationID string, run, rev int64) error {
 	for part := range slices.Chunk(numbers, batch) {
 		sample, err := as.briefs(ctx, tx, p.TeamID, part[:min(len(part), maxSample)])
 		if err != nil {
@@ -257,11 +249,11 @@ func (as *Assets) enforce(ctx context.Context, tx *db.Tx, p Policy, numbers []ui
 }
 
 // briefs are some assets, in few words.
-func (as *Assets) briefs(ctx context.Context, tx *db.Tx, teamID string, numbers []uint32) ([]Brief, error) {
+func (as *Assets) briefs(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) ([]Brief, error) {
 	rows, err := tx.Query(ctx, `SELECT a.no, l.team_no, a.enumeration_id, a.host, a.port, a.protocol, a.title, a.technologies FROM asset a JOIN asset_log l ON l.team_id = a.team_id
 		WHERE a.team_id = ? AND a.no IN (`+marks(len(numbers))+`)`, append([]any{teamID}, anys(numbers)...)...)
 	return db.Collect(rows, err, func(r db.Row) (b Brief, err error) {
-		var no uint32
+		var no int64
 		var teamNo int64
 		var technologies string
 		err = r.Scan(&no, &teamNo, &b.EnumerationID, &b.Host, &b.Port, &b.Protocol, &b.Title, &technologies)
@@ -291,12 +283,10 @@ func (as *Assets) applyToAll(ctx context.Context, a PolicyArgs) error {
 	if len(p.EnumerationIDs) > 0 {
 		f.And = append(f.And, Filter{Enumerations: p.EnumerationIDs})
 	}
-	g, err := as.current(ctx, a.TeamID)
+	picked, err := as.numbers(ctx, a.TeamID, f)
 	if err != nil {
 		return err
 	}
-	picked := g.pick(f).numbers()
-	g.RUnlock()
 	once := p.UpdatedAt.UnixMicro() // all parts are one event
 	for part := range slices.Chunk(picked, 2*batch) {
 		err := as.db.Tx(ctx, func(tx *db.Tx) error {

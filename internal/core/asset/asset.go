@@ -3,15 +3,14 @@
 //
 // An asset is known by its enumeration, host, port and protocol: seen again, it is the
 // same row. What a row was before it changed is kept, so that every list can be had as of
-// any date. Lists are answered from an index in memory that follows the database by
-// revision numbers (docs/adr/0012-the-inventory.md), so that any filter costs little.
+// any date. Lists are answered by the database (package list): a Filter is made into one of that
+// package by meaning, for lists and for policies alike.
 package asset
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -19,7 +18,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
-	"github.com/vedette-sec/vedette/internal/infra/shelf"
 )
 
 // Asset is one row of the inventory.
@@ -39,9 +37,7 @@ type Asset struct {
 	HasScreenshot  bool
 	discover.Asset // what was observed
 
-	no       uint32
-	firstRun int64
-	version
+	no int64
 }
 
 // Brief is what names an asset, and little more.
@@ -56,22 +52,16 @@ type Brief struct {
 	Technologies  []string `json:"technologies,omitempty"`
 }
 
-// Assets is the slice.
+// Assets is the service of the inventory.
 type Assets struct {
 	db       *db.DB
 	queue    *queue.Queue // nil: nothing is done in the background
 	blobs    *blob.Store  // nil: screenshots are not kept
 	settings *setting.Settings
 	now      func() time.Time
-
-	mu   sync.Mutex
-	past []*pastIndex // the latest asked for, the newest last; guarded by mu
-
-	indexes shelf.Kept[*guarded]
-	shelf   shelf.Shelf[slot, version, []byte] // assets as lists write them
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, q *queue.Queue, blobs *blob.Store, settings *setting.Settings) *Assets {
 	return &Assets{db: d, queue: q, blobs: blobs, settings: settings, now: time.Now}
 }
@@ -80,18 +70,18 @@ func New(d *db.DB, q *queue.Queue, blobs *blob.Store, settings *setting.Settings
 // 2^53, so that programs that keep numbers as floating point read it too.
 const noBits = 32
 
-func idOf(teamNo int64, no uint32) int64 { return teamNo<<noBits | int64(no) }
+func idOf(teamNo int64, no int64) int64 { return teamNo<<noBits | int64(no) }
 
-func noOf(id int64) (teamNo int64, no uint32) { return id >> noBits, uint32(id) }
+func noOf(id int64) (teamNo, no int64) { return id >> noBits, id & (1<<noBits - 1) }
 
 // rowColumns are the columns of asset and of asset_past that describe a version of an
 // asset, in the order of row.scan.
 const rowColumns = `no, rev, enumeration_id, hash, host, port, protocol, first_run, run, created_at, since, seen_at, is_missing, is_internal,
-	status_code, content_length, title, service, webserver, domain, ip, cname, technologies, favicon, labels, tls, certificate, misconfiguration, endpoints, screenshot, facts, whole, doc`
+	status_code, content_length, title, service, webserver, domain, ip, cname, technologies, favicon, labels, tls, certificate, misconfiguration, endpoints, screenshot, facts, whole, doc, ip_order`
 
 // row is a version of an asset as it is stored, without its document.
 type row struct {
-	no                                              uint32
+	no                                              int64
 	rev                                             int64
 	enumeration, hash, host                         string
 	port                                            int
@@ -105,13 +95,14 @@ type row struct {
 	technologies, favicon, labels, tls, certificate string
 	misconfiguration, screenshot, facts, whole      string
 	endpoints, doc                                  int64
+	ipOrder                                         string
 }
 
 func (r *row) dest() []any {
 	return []any{
 		&r.no, &r.rev, &r.enumeration, &r.hash, &r.host, &r.port, &r.protocol, &r.firstRun, &r.run, &r.createdAt, &r.since, &r.seenAt, &r.missing, &r.internal,
 		&r.status, &r.length, &r.title, &r.service, &r.webserver, &r.domain, &r.ip, &r.cname, &r.technologies, &r.favicon, &r.labels, &r.tls, &r.certificate,
-		&r.misconfiguration, &r.endpoints, &r.screenshot, &r.facts, &r.whole, &r.doc,
+		&r.misconfiguration, &r.endpoints, &r.screenshot, &r.facts, &r.whole, &r.doc, &r.ipOrder,
 	}
 }
 
@@ -119,18 +110,18 @@ func (r *row) values() []any {
 	return []any{
 		r.no, r.rev, r.enumeration, r.hash, r.host, r.port, r.protocol, r.firstRun, r.run, r.createdAt, r.since, r.seenAt, r.missing, r.internal,
 		r.status, r.length, r.title, r.service, r.webserver, r.domain, r.ip, r.cname, r.technologies, r.favicon, r.labels, r.tls, r.certificate,
-		r.misconfiguration, r.endpoints, r.screenshot, r.facts, r.whole, r.doc,
+		r.misconfiguration, r.endpoints, r.screenshot, r.facts, r.whole, r.doc, ipOrder(r.ip),
 	}
 }
 
 // marks are the placeholders of a statement for n values.
 func marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// assetOf puts a row and its document together; dress adds the rest.
+// assetOf puts a row and its document together. What other tables know is for the caller to add.
 func assetOf(r row, doc []byte) (Asset, error) {
 	a := Asset{
 		EnumerationID: r.enumeration, Hash: r.hash, Labels: words(r.labels), IsMissing: r.missing, IsInternal: r.internal,
-		CreatedAt: r.createdAt.Time, UpdatedAt: r.since.Time, SeenAt: r.seenAt.Time, HasScreenshot: r.screenshot != "", no: r.no, firstRun: r.firstRun, version: version{rev: r.rev},
+		CreatedAt: r.createdAt.Time, UpdatedAt: r.since.Time, SeenAt: r.seenAt.Time, HasScreenshot: r.screenshot != "", no: r.no,
 	}
 	if err := json.Unmarshal(doc, &a.Asset); err != nil {
 		return a, fmt.Errorf("asset %d: its document: %w", r.no, err)
@@ -149,7 +140,3 @@ func words(column string) []string {
 // enrolled is the condition on a row, a, that its enumeration is there: it may be one that
 // is being deleted.
 const enrolled = ` AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id)`
-
-// shownColumns are what of a row and its document, a and d, an Asset is made of: the
-// document has the rest. They are in the order of shownAsset.
-const shownColumns = `a.no, a.rev, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot, d.doc`

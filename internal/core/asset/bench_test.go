@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -95,7 +94,7 @@ func BenchmarkObserve(b *testing.B) {
 }
 
 // BenchmarkList lists 100 of 1,000,000 assets of one enumeration (VEDETTE_BENCH_ASSETS)
-// with each kind of filter and order. The bar is a 99th percentile of 20 ms (issue 5).
+// with each kind of filter and order.
 func BenchmarkList(b *testing.B) {
 	total := benchTotal()
 	for _, engine := range dbtest.Engines {
@@ -107,10 +106,6 @@ func BenchmarkList(b *testing.B) {
 				r.observe(b, "e", 1, manyOf(n, n+5000)...)
 			}
 			b.Logf("%d assets are stored in %s", total, time.Since(began))
-			before := heap()
-			began = time.Now()
-			r.list(b, Query{Window: page.Window{Limit: 1}})
-			b.Logf("their index is made in %s and takes %d MB", time.Since(began), (heap()-before)>>20)
 			for name, q := range benchFilters() {
 				f := r.filter(b, q)
 				for _, sorts := range benchOrders {
@@ -118,53 +113,6 @@ func BenchmarkList(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// BenchmarkPick is the part of a list that has no database: which 100 of 1,000,000 assets
-// are shown, and how many there are.
-func BenchmarkPick(b *testing.B) {
-	x := newIndex()
-	before := heap()
-	for i := range benchTotal() {
-		r, _, err := rowOf("e", many(i))
-		if err != nil {
-			b.Fatal(err)
-		}
-		r.no, r.firstRun, r.run = uint32(i+1), 1, 1
-		x.put(&r)
-	}
-	x.runs["e"] = runs{latest: 1}
-	x.tidy()
-	x.takeTexts()
-	b.Logf("%d assets take %d MB", benchTotal(), (heap()-before)>>20)
-	for name, q := range benchFilters() {
-		f, err := q.Parse(time.Now())
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(name+"-first", func(b *testing.B) { // as if nobody had asked before
-			used := cpuTime(b)
-			for b.Loop() {
-				x.sets.forget()
-				x.pages.forget()
-				for _, f := range x.facets() {
-					f.text.found, f.text.kept = nil, 0
-				}
-				x.page(Query{Filter: f, Window: page.Window{Limit: 100}})
-			}
-			b.ReportMetric(float64((cpuTime(b)-used).Microseconds())/1000/float64(b.N), "cpu-ms/op")
-		})
-		for _, sorts := range benchOrders {
-			b.Run(label(name, sorts), func(b *testing.B) {
-				used, n := cpuTime(b), 0
-				for b.Loop() {
-					x.page(Query{Filter: f, Sorts: sorts, Window: page.Window{Offset: n * 100 % 10_000, Limit: 100}})
-					n++
-				}
-				b.ReportMetric(float64((cpuTime(b)-used).Microseconds())/1000/float64(n), "cpu-ms/op")
-			})
-		}
 	}
 }
 
@@ -184,13 +132,6 @@ func benchTotal() int {
 		return n
 	}
 	return 1_000_000
-}
-
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 func benchFilters() map[string]Filters {

@@ -45,7 +45,7 @@ func raw(v any) json.RawMessage {
 }
 
 // record writes that the same happened to some assets.
-func record(ctx context.Context, tx *db.Tx, teamID string, numbers []uint32, rev int64, e event) error {
+func record(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, rev int64, e event) error {
 	fields, err := json.Marshal(e.fields)
 	if err != nil {
 		return err

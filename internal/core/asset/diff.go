@@ -66,7 +66,7 @@ type state struct {
 
 // spell is a version of an asset: as it was from a moment until another.
 type spell struct {
-	no                        uint32
+	no                        int64
 	host, protocol            string
 	port                      int
 	since, until              db.Time // until is zero while it lasts

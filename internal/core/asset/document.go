@@ -40,20 +40,20 @@ func bounded(a discover.Asset) discover.Asset {
 		*text = clip(*text, maxText)
 	}
 	a.Body = clip(a.Body, maxBody)
-	a.IP, a.CNAME, a.Chain, a.Notes = list(a.IP, maxList), list(a.CNAME, maxList), list(a.Chain, maxList), list(a.Notes, maxList)
-	a.Technologies, a.Endpoints = list(a.Technologies, maxDetails), list(a.Endpoints, maxMany)
+	a.IP, a.CNAME, a.Chain, a.Notes = clipAll(a.IP, maxList), clipAll(a.CNAME, maxList), clipAll(a.Chain, maxList), clipAll(a.Notes, maxList)
+	a.Technologies, a.Endpoints = clipAll(a.Technologies, maxDetails), clipAll(a.Endpoints, maxMany)
 	a.Records, a.Headers, a.Details = few(a.Records), few(a.Headers), few(a.Details)
 	a.Sources = a.Sources[:min(len(a.Sources), maxDetails)]
 	a.Misconfiguration = a.Misconfiguration[:min(len(a.Misconfiguration), maxDetails)]
 	for kind, values := range a.Records {
-		a.Records[kind] = list(values, maxList)
+		a.Records[kind] = clipAll(values, maxList)
 	}
 	for name, value := range a.Headers {
 		a.Headers[name] = clip(value, maxText)
 	}
 	if a.TLS != nil {
 		t := *a.TLS
-		t.SubjectAN = list(t.SubjectAN, maxMany)
+		t.SubjectAN = clipAll(t.SubjectAN, maxMany)
 		for _, text := range []*string{&t.Version, &t.Cipher, &t.JARM, &t.Serial, &t.SubjectCN, &t.SubjectOrg, &t.IssuerCN, &t.IssuerOrg} {
 			*text = clip(*text, maxText)
 		}
@@ -80,7 +80,7 @@ func few[V any](m map[string]V) map[string]V {
 	return out
 }
 
-func list(values []string, most int) []string {
+func clipAll(values []string, most int) []string {
 	if values == nil {
 		return nil
 	}

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
 // Find is an asset of the caller's team.
@@ -23,18 +25,9 @@ func (as *Assets) Find(ctx context.Context, id int64) (Asset, error) {
 
 // Get is an asset of a team.
 func (as *Assets) Get(ctx context.Context, teamID string, id int64) (Asset, error) {
-	g, err := as.current(ctx, teamID)
-	if err != nil {
-		return Asset{}, err
-	}
-	teamNo, no := noOf(id)
-	there := teamNo == g.teamNo && g.live.has(no)
-	g.RUnlock()
-	if !there {
-		return Asset{}, errs.Missing("asset")
-	}
-	found, err := as.load(ctx, g, teamID, []uint32{no})
-	if err == nil && len(found) == 0 { // deleted just now
+	_, no := noOf(id)
+	found, err := as.load(ctx, teamID, []int64{no})
+	if err == nil && (len(found) == 0 || found[0].ID != id) {
 		err = errs.Missing("asset")
 	}
 	if err != nil {
@@ -47,31 +40,16 @@ func (as *Assets) Get(ctx context.Context, teamID string, id int64) (Asset, erro
 // enumerations, what was seen last. With the port 0, or where the port is not known, it is
 // the host by itself. ok is false when there is nothing.
 func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int) (a Asset, ok bool, err error) {
-	g, err := as.current(ctx, teamID)
+	var no int64
+	err = as.db.QueryRow(ctx, `SELECT a.no FROM asset a WHERE a.team_id = ? AND a.host = ? AND a.port IN (?, 0)`+enrolled+
+		` ORDER BY a.port DESC, a.seen_at DESC, a.no DESC LIMIT 1`, teamID, strings.ToLower(clip(host, maxText)), port).Scan(&no)
+	if db.IsNoRows(err) {
+		return a, false, nil
+	}
 	if err != nil {
 		return a, false, err
 	}
-	hosts := g.pick(Filter{Hosts: []string{strings.ToLower(clip(host, maxText))}})
-	best := func(port int) (no uint32, ok bool) {
-		s := slices.Clone(hosts)
-		s.and(g.at(port))
-		s.each(func(n uint32) bool {
-			if !ok || g.seen.place(n) >= g.seen.place(no) {
-				no, ok = n, true
-			}
-			return true
-		})
-		return no, ok
-	}
-	no, ok := best(port)
-	if !ok {
-		no, ok = best(0)
-	}
-	g.RUnlock()
-	if !ok {
-		return a, false, nil
-	}
-	found, err := as.load(ctx, g, teamID, []uint32{no})
+	found, err := as.load(ctx, teamID, []int64{no})
 	if err != nil || len(found) == 0 {
 		return a, false, err
 	}
@@ -85,15 +63,24 @@ func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	g, err := as.current(ctx, c.TeamID)
+	q, err := as.query(ctx, c.TeamID, f)
 	if err != nil {
 		return nil, err
 	}
-	defer g.RUnlock()
-	s, ids := g.picked(f), []string{}
-	for id := range g.runs {
-		its := slices.Clone(g.among("enumeration", g.enumeration, []string{id}, (*facet).exactly))
-		if its.and(s); its.count() > 0 {
+	rows, err := as.db.Query(ctx, `SELECT id FROM asset_enumeration WHERE team_id = ?`, c.TeamID)
+	all, err := db.Collect(rows, err, func(r db.Row) (id string, err error) { return id, r.Scan(&id) })
+	if err != nil {
+		return nil, err
+	}
+	ids := []string{}
+	for _, id := range all {
+		one := q
+		one.Filter, one.Limit, one.WithoutTotal = list.All(list.Has("enumeration", id), q.Filter), 1, true
+		p, err := index.Page(ctx, as.db, c.TeamID, one)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Numbers) > 0 {
 			ids = append(ids, id)
 		}
 	}
@@ -102,46 +89,44 @@ func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, err
 
 // Totals are how much an enumeration of a team has.
 func (as *Assets) Totals(ctx context.Context, teamID, enumerationID string) (Totals, error) {
-	g, err := as.current(ctx, teamID)
-	if err != nil {
+	known, err := as.Known(ctx, teamID, enumerationID)
+	if err != nil || !known {
 		return Totals{}, err
 	}
-	defer g.RUnlock()
-	return g.totals(Filter{Enumerations: []string{enumerationID}}), nil
+	t, err := total(ctx, as.db, enumerationID)
+	t.Changed = 0
+	return t, err
 }
 
 // totals counts what a filter picks.
-func (x *index) totals(f Filter) Totals {
-	name, ok := nameOf(f)
-	if !ok {
-		return x.sum(x.pick(f))
-	}
-	return x.sums.recall(name, func() (Totals, int) {
-		t := x.sum(x.picked(f))
-		return t, 8 * 8
-	})
-}
-
-// sum counts a set.
-func (x *index) sum(s set) (t Totals) {
-	hosts := make([]bool, len(x.host.values))
-	s.each(func(no uint32) bool {
-		if host := x.host.of[no]; !hosts[host] {
-			hosts[host] = true
-			t.Hosts++
+func (as *Assets) totals(ctx context.Context, teamID string, f Filter) (t Totals, err error) {
+	numbers, err := as.numbers(ctx, teamID, f)
+	hosts := map[string]bool{}
+	for part := range slices.Chunk(numbers, batch) {
+		if err != nil {
+			break
 		}
-		t.Endpoints += int(x.endpoints[no])
-		return true
-	})
-	among := func(other set) int {
-		both := slices.Clone(s)
-		both.and(other)
-		return both.count()
+		rows, failed := as.db.Query(ctx, `SELECT a.host, a.port > 0, a.service IN ('http', 'https'), a.endpoints, a.first_run = e.run, a.is_missing
+			FROM asset a JOIN asset_enumeration e ON e.id = a.enumeration_id WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`,
+			append([]any{teamID}, anys(part)...)...)
+		_, err = db.Collect(rows, failed, func(r db.Row) (struct{}, error) {
+			var host string
+			var endpoints int
+			var port, http, fresh, missing bool
+			err := r.Scan(&host, &port, &http, &endpoints, &fresh, &missing)
+			hosts[host] = true
+			t.Assets++
+			t.Endpoints += endpoints
+			for n, is := range map[*int]bool{&t.Ports: port, &t.HTTP: http, &t.New: fresh, &t.Missing: missing} {
+				if is {
+					*n++
+				}
+			}
+			return struct{}{}, err
+		})
 	}
-	t.Assets, t.HTTP = s.count(), among(x.among("service", x.service, []string{"http", "https"}, (*facet).exactly))
-	t.Ports = t.Assets - among(x.at(0))
-	t.New, t.Missing = among(x.fresh()), among(x.missing)
-	return t
+	t.Hosts = len(hosts)
+	return t, err
 }
 
 // Selection is the assets that a scan is to look at.
@@ -155,32 +140,26 @@ type Selection struct {
 // each asset that has it; the caller drops what it has had. What is missing is left out.
 func (as *Assets) Targets(ctx context.Context, teamID string, q Selection) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		g, err := as.current(ctx, teamID)
+		numbers, err := as.numbers(ctx, teamID, q.Filter, list.Not(meaning{}.missing()))
 		if err != nil {
 			yield("", err)
 			return
 		}
-		s := g.pick(q.Filter)
-		s.not(g.missing)
-		ported := make([]bool, len(g.host.values))
-		bare := g.at(0)
-		s.each(func(no uint32) bool {
-			if !bare.has(no) {
-				ported[g.host.of[no]] = true
+		slices.Reverse(numbers) // the oldest first
+		for part := range slices.Chunk(numbers, batch) {
+			found, err := as.load(ctx, teamID, part)
+			var ported map[string]bool
+			if err == nil && len(q.Kinds) == 0 {
+				ported, err = as.ported(ctx, teamID, q.Filter, found)
 			}
-			return true
-		})
-		if len(q.Kinds) == 0 { // a host by itself says less than its ports
-			s.keep(func(no uint32) bool { return !bare.has(no) || !ported[g.host.of[no]] })
-		}
-		g.RUnlock()
-		for part := range slices.Chunk(s.numbers(), batch) {
-			found, err := as.load(ctx, g, teamID, part)
 			if err != nil {
 				yield("", err)
 				return
 			}
 			for _, a := range found {
+				if a.Port == 0 && ported[a.Host] { // a host by itself says less than its ports
+					continue
+				}
 				for _, target := range a.targets(q.Kinds) {
 					if !yield(target, nil) {
 						return
@@ -189,6 +168,33 @@ func (as *Assets) Targets(ctx context.Context, teamID string, q Selection) iter.
 			}
 		}
 	}
+}
+
+// ported are the hosts of some assets by themselves of which a filter picks a port too.
+func (as *Assets) ported(ctx context.Context, teamID string, f Filter, found []Asset) (map[string]bool, error) {
+	var bare []string
+	for _, a := range found {
+		if a.Port == 0 {
+			bare = append(bare, a.Host)
+		}
+	}
+	if len(bare) == 0 {
+		return nil, nil
+	}
+	numbers, err := as.numbers(ctx, teamID, f, list.Has("host", bare...), list.Not(list.Has("port", number(0))), list.Not(meaning{}.missing()))
+	out := map[string]bool{}
+	for part := range slices.Chunk(numbers, batch) {
+		if err != nil {
+			break
+		}
+		rows, failed := as.db.Query(ctx, `SELECT host FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
+		_, err = db.Collect(rows, failed, func(r db.Row) (host string, err error) {
+			err = r.Scan(&host)
+			out[host] = true
+			return host, err
+		})
+	}
+	return out, err
 }
 
 // targets are what a scan of an asset is pointed at.

@@ -170,17 +170,14 @@ func (as *Assets) groups(ctx context.Context, where string, args ...any) ([]Grou
 	if err != nil || len(groups) == 0 {
 		return groups, err
 	}
-	x, err := as.current(ctx, c.TeamID)
-	if err != nil {
-		return nil, err
-	}
-	defer x.RUnlock()
 	for i := range groups {
 		f, err := groups[i].Filters.Parse(as.minute())
 		if err != nil {
 			return nil, err
 		}
-		groups[i].Totals = x.totals(f)
+		if groups[i].Totals, err = as.totals(ctx, c.TeamID, f); err != nil {
+			return nil, err
+		}
 	}
 	return groups, nil
 }
@@ -223,6 +220,6 @@ func (as *Assets) saved(ctx context.Context, teamID, id string) (Filter, error) 
 	return filters.V.Parse(as.minute())
 }
 
-// minute is the last full one: what ranges of time in groups count from, so that their
-// lists are the same for a while.
+// minute is the last full one: ranges of time in groups count from it, so that the pages of a
+// list agree.
 func (as *Assets) minute() time.Time { return as.now().Truncate(time.Minute) }

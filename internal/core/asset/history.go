@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,42 +107,41 @@ func (as *Assets) Misconfigurations(ctx context.Context, kind, search string, w 
 	if err != nil {
 		return nil, 0, err
 	}
-	g, err := as.current(ctx, c.TeamID)
-	if err != nil {
-		return nil, 0, err
-	}
-	s := g.filled(g.fault)
-	s.not(g.missing)
-	if search != "" {
-		s.and(g.among("host ~", g.host, []string{strings.ToLower(search)}, (*facet).containing))
-	}
 	type place struct {
-		no   uint32
+		no   int64
 		kind string
 	}
 	var places []place
-	all := s.numbers()
-	for _, no := range slices.Backward(all) {
-		for _, k := range words(g.fault.values[g.fault.of[no]]) {
+	cond, part := as.db.Dialect.Contains("a.host", strings.ToLower(search))
+	rows, err := as.db.Query(ctx, `SELECT a.no, a.misconfiguration FROM asset a WHERE a.team_id = ? AND a.misconfiguration <> '' AND NOT a.is_missing
+		AND `+cond+enrolled+` ORDER BY a.no DESC`, c.TeamID, part)
+	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+		var no int64
+		var kinds string
+		err := r.Scan(&no, &kinds)
+		for _, k := range words(kinds) {
 			if kind == "" || k == kind {
 				places = append(places, place{no, k})
 			}
 		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, 0, err
 	}
-	g.RUnlock()
 	total = len(places)
 	places = places[min(w.Offset, total):min(w.Offset+w.Limit, total)]
-	var numbers []uint32
+	var numbers []int64
 	for _, p := range places {
 		if len(numbers) == 0 || numbers[len(numbers)-1] != p.no {
 			numbers = append(numbers, p.no)
 		}
 	}
-	assets, err := as.load(ctx, g, c.TeamID, numbers)
+	assets, err := as.load(ctx, c.TeamID, numbers)
 	if err != nil {
 		return nil, 0, err
 	}
-	byNo := map[uint32]Asset{}
+	byNo := map[int64]Asset{}
 	for _, a := range assets {
 		byNo[a.no] = a
 	}

@@ -70,7 +70,7 @@ func (as *Assets) SetLabels(ctx context.Context, id int64, mode LabelMode, label
 	if err != nil {
 		return err
 	}
-	return as.relabel(ctx, c.TeamID, c.Email, []uint32{a.no}, mode, labels)
+	return as.relabel(ctx, c.TeamID, c.Email, []int64{a.no}, mode, labels)
 }
 
 // LabelArgs is the job that changes the labels of many assets.
@@ -103,15 +103,13 @@ func (as *Assets) LabelAll(ctx context.Context, q Filters, mode LabelMode, label
 	if err != nil {
 		return 0, false, err
 	}
-	g, err := as.current(ctx, c.TeamID)
+	picked, err := as.numbers(ctx, c.TeamID, f)
 	if err != nil {
 		return 0, false, err
 	}
-	picked, size := g.pick(f).numbers(), int64(g.size)
-	g.RUnlock()
 	if len(picked) > atOnce && as.queue != nil {
 		err := as.db.Tx(ctx, func(tx *db.Tx) error {
-			_, err := as.queue.Insert(ctx, tx, LabelArgs{c.TeamID, c.Email, size, q, mode, labels})
+			_, err := as.queue.Insert(ctx, tx, LabelArgs{c.TeamID, c.Email, picked[0] + 1, q, mode, labels})
 			return err
 		})
 		return len(picked), true, err
@@ -128,17 +126,15 @@ func (as *Assets) RunLabels(ctx context.Context, job queue.Job[LabelArgs]) error
 		return queue.Abandon(err)
 	}
 	f.Before = a.Until
-	g, err := as.current(ctx, a.TeamID)
+	picked, err := as.numbers(ctx, a.TeamID, f)
 	if err != nil {
 		return err
 	}
-	picked := g.pick(f).numbers()
-	g.RUnlock()
 	return as.relabel(ctx, a.TeamID, a.Email, picked, a.Mode, a.Labels)
 }
 
 // relabel changes labels, some hundred assets in a transaction.
-func (as *Assets) relabel(ctx context.Context, teamID, actor string, numbers []uint32, mode LabelMode, labels []string) error {
+func (as *Assets) relabel(ctx context.Context, teamID, actor string, numbers []int64, mode LabelMode, labels []string) error {
 	for part := range slices.Chunk(numbers, 2*batch) {
 		err := as.db.Tx(ctx, func(tx *db.Tx) error {
 			_, _, rev, err := as.number(ctx, tx, teamID, 0)
@@ -156,11 +152,11 @@ func (as *Assets) relabel(ctx context.Context, teamID, actor string, numbers []u
 
 // relabelIn does it in a transaction that holds the team's log: assets with the same
 // labels together.
-func (as *Assets) relabelIn(ctx context.Context, tx *db.Tx, teamID, actor string, rev int64, numbers []uint32, mode LabelMode, labels []string) error {
+func (as *Assets) relabelIn(ctx context.Context, tx *db.Tx, teamID, actor string, rev int64, numbers []int64, mode LabelMode, labels []string) error {
 	rows, err := tx.Query(ctx, `SELECT no, labels FROM asset WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`, append([]any{teamID}, anys(numbers)...)...)
-	alike := map[string][]uint32{}
+	alike := map[string][]int64{}
 	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
-		var no uint32
+		var no int64
 		var old string
 		err := r.Scan(&no, &old)
 		alike[old] = append(alike[old], no)
@@ -183,6 +179,9 @@ func (as *Assets) relabelIn(ctx context.Context, tx *db.Tx, teamID, actor string
 		}
 		if _, err := tx.Exec(ctx, `UPDATE asset SET labels = ?, since = ?, rev = ? WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
 			append([]any{to, now, rev, teamID}, anys(numbers)...)...); err != nil {
+			return err
+		}
+		if err := put(ctx, tx, teamID, numbers); err != nil {
 			return err
 		}
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/list"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Query is a list that is asked for.
+// Query says which assets a list shows.
 type Query struct {
 	Filter
 	Of    string      // the id of an enumeration or a group, whose assets it picks from; empty: all
@@ -19,10 +20,13 @@ type Query struct {
 	AsOf time.Time // the list as it was then; zero: as it is
 }
 
-// Listed is what a page says of its list.
-type Listed struct {
-	Total int // that the filter picks
-	// End is behind the number of every asset that the list could have had. As Before of
+// Page is a part of a list.
+type Page struct {
+	Assets []Asset
+	Total  int // that the filter picks
+	// TotalIsEstimate says that there are more than Total.
+	TotalIsEstimate bool
+	// End is above the number of every asset that the list could have had. As Before of
 	// the filter of the pages that follow, it keeps what arrives meanwhile from shifting
 	// them, in any order.
 	End int64
@@ -31,233 +35,286 @@ type Listed struct {
 	Next int64
 }
 
-// Page is a part of a list.
-type Page struct {
-	Listed
-	Assets []Asset
+// Sortable are the fields of an order, as page.Sorts wants them.
+var Sortable = map[string]string{
+	"created_at": "created_at", "updated_at": "updated_at", "last_seen": "last_seen", "id": "created_at", "host": "host", "name": "host", "port": "port",
+	"status_code": "status", "content_length": "length", "title": "title", "webserver": "webserver", "domain": "domain", "domain_name": "domain", "ip": "ip",
+	"cname": "cname", "technologies": "technology", "favicon": "favicon", "labels": "label", "is_new": "new", "type": "service", "service": "service",
+	"enumeration_id": "enumeration",
 }
 
-// Written is a part of a list of which each asset is written already.
-type Written struct {
-	Listed
-	Assets [][]byte
+// sortColumns are the columns of Sortable's fields, with a facet where that has few values.
+var sortColumns = map[string]list.Order{
+	"created_at": {Column: "no"}, "updated_at": {Column: "since"}, "last_seen": {Column: "seen_at"}, "host": {Column: "host"},
+	"port": {Column: "port", Facet: "port"}, "status": {Column: "status_code", Facet: "status_code"}, "length": {Column: "content_length"},
+	"title": {Column: "title"}, "webserver": {Column: "webserver"}, "domain": {Column: "domain"}, "ip": {Column: "ip_order"},
+	"cname": {Column: "cname"}, "technology": {Column: "technologies"}, "favicon": {Column: "favicon"}, "label": {Column: "labels"},
+	"service": {Column: "service"}, "enumeration": {Column: "enumeration_id", Facet: "enumeration"},
+	"new": {Column: "first_run = (SELECT e.run FROM asset_enumeration e WHERE e.id = asset.enumeration_id)"},
+}
+
+// ordersOf is the order of sorts. The number of arrival decides at the end, the newest first.
+func ordersOf(sorts []page.Sort) (out []list.Order) {
+	for _, sort := range sorts {
+		o := sortColumns[sort.Column]
+		o.Desc = sort.Desc
+		if out = append(out, o); o.Column == "no" {
+			break
+		}
+	}
+	return out
 }
 
 // List lists assets of the caller's team.
 func (as *Assets) List(ctx context.Context, q Query) (p Page, err error) {
-	v, err := as.view(ctx, q)
+	c, err := account.From(ctx)
 	if err != nil {
 		return p, err
 	}
-	p.Listed = v.Listed
-	p.Assets, err = v.all(ctx, v.shown)
+	if q.Of != "" {
+		narrow, err := as.Of(ctx, q.Of)
+		if err != nil {
+			return p, err
+		}
+		q.Filter, q.Of = narrow(q.Filter), ""
+	}
+	if !q.AsOf.IsZero() {
+		return as.listPast(ctx, c.TeamID, q)
+	}
+	return as.listNow(ctx, c.TeamID, q)
+}
+
+func (as *Assets) listNow(ctx context.Context, teamID string, q Query) (p Page, err error) {
+	lq, err := as.query(ctx, teamID, q.Filter)
+	if err != nil {
+		return p, err
+	}
+	lq.Offset, lq.Limit, lq.Orders = q.Offset, q.Limit, ordersOf(q.Sorts)
+	var found list.Page
+	switch {
+	case len(q.Sorts) > 0 && q.Sorts[0].Column == "new":
+		found, err = as.byNew(ctx, teamID, lq)
+	case len(lq.Orders) > 0 && lq.Orders[0].Column == "no":
+		lq.Orders, lq.Oldest = nil, !lq.Orders[0].Desc
+		found, err = index.Page(ctx, as.db, teamID, lq)
+		found.Next = 0
+	default:
+		found, err = index.Page(ctx, as.db, teamID, lq)
+	}
+	if err != nil {
+		return p, err
+	}
+	p = Page{Total: found.Total, TotalIsEstimate: found.TotalIsEstimate, End: found.End, Next: found.Next}
+	p.Assets, err = as.load(ctx, teamID, found.Numbers)
 	return p, err
 }
 
-// slot is the place of an asset on the shelf, where it stands written.
-type slot struct {
-	teamID string
-	no     uint32
+// query is a filter for the index of a team: without the assets of enumerations that are being
+// deleted.
+func (as *Assets) query(ctx context.Context, teamID string, f Filter) (q list.Query, err error) {
+	m := meaning{}
+	err = as.db.QueryRow(ctx, `SELECT team_no FROM asset_log WHERE team_id = ?`, teamID).Scan(&m.team)
+	if err != nil && !db.IsNoRows(err) {
+		return q, err
+	}
+	if f.asksRuns() {
+		if m.runs, err = as.runs(ctx, teamID, time.Time{}); err != nil {
+			return q, err
+		}
+	}
+	rows, err := as.db.Query(ctx, `SELECT enumeration_id FROM asset_deleted WHERE team_id = ?`, teamID)
+	deleted, err := db.Collect(rows, err, func(r db.Row) (id string, err error) { return id, r.Scan(&id) })
+	if err != nil {
+		return q, err
+	}
+	q = list.Query{Filter: m.of(f), Before: f.Before}
+	if len(deleted) > 0 {
+		q.Filter = list.All(q.Filter, list.Not(list.Has("enumeration", deleted...)))
+	}
+	return q, nil
 }
 
-// version tells what an asset was written as from what it is since: an asset says a few
-// things of its enumeration.
-type version struct {
-	rev, enumeration, latest int64 // revisions of both; the run that is_new means
-}
-
-// Write is List with each asset as write makes it, which is the same for all calls: what
-// it made is kept for as long as nothing of the asset changes.
-func (as *Assets) Write(ctx context.Context, q Query, write func(Asset) ([]byte, error)) (p Written, err error) {
-	v, err := as.view(ctx, q)
+// byNew is a page whose first order is by is_new: that depends on another table, so the assets that
+// are new and those that are not are two lists.
+func (as *Assets) byNew(ctx context.Context, teamID string, q list.Query) (p list.Page, err error) {
+	runs, err := as.runs(ctx, teamID, time.Time{})
 	if err != nil {
 		return p, err
 	}
-	p.Listed = v.Listed
-	p.Assets = as.shelf.Take(len(v.shown), func(i int) (slot, version) { return slot{v.teamID, v.shown[i]}, v.versions[i] })
-	var missing []uint32
-	at := map[uint32]int{}
-	for i, no := range v.shown {
-		if p.Assets[i] == nil {
-			missing, at[no] = append(missing, no), i
-		}
+	fresh := meaning{runs: runs}.fresh()
+	parts := []list.Filter{list.Not(fresh), fresh}
+	if q.Orders[0].Desc {
+		slices.Reverse(parts)
 	}
-	err = v.each(ctx, missing, func(found []Asset) error {
-		for _, a := range found {
-			text, err := write(a)
-			if err != nil {
-				return err
-			}
-			as.shelf.Put(slot{v.teamID, a.no}, a.version, text)
-			p.Assets[at[a.no]] = text
+	all, passed := q.Filter, 0
+	for _, part := range parts {
+		one := q
+		one.Filter, one.Orders, one.ExactTotal = list.All(all, part), q.Orders[1:], true
+		if len(one.Orders) > 0 && one.Orders[0].Column == "no" {
+			one.Orders, one.Oldest = nil, !one.Orders[0].Desc
 		}
+		one.Offset, one.Limit = max(0, q.Offset-passed), q.Limit-len(p.Numbers)
+		found, err := index.Page(ctx, as.db, teamID, one)
+		if err != nil {
+			return p, err
+		}
+		passed += found.Total
+		p.Numbers, p.End = append(p.Numbers, found.Numbers...), max(p.End, found.End)
+	}
+	p.Total = passed
+	return p, nil
+}
+
+// numbers are all assets of a team that a filter picks, the newest first.
+func (as *Assets) numbers(ctx context.Context, teamID string, f Filter, and ...list.Filter) (out []int64, err error) {
+	q, err := as.query(ctx, teamID, f)
+	if err != nil {
+		return nil, err
+	}
+	q.Filter = list.All(append(and, q.Filter)...)
+	err = index.Each(ctx, as.db, teamID, q, func(numbers []int64) error {
+		out = append(out, numbers...)
 		return nil
 	})
-	p.Assets = slices.DeleteFunc(p.Assets, func(text []byte) bool { return text == nil })
-	return p, err
+	return out, err
 }
 
-// view is a page before anything of it is read.
-type view struct {
-	Listed
-	teamID   string
-	shown    []uint32
-	versions []version
-	load     func(ctx context.Context, numbers []uint32) ([]Asset, error)
+// count is how many assets of a team a filter picks, exactly, and the first of them.
+func (as *Assets) count(ctx context.Context, teamID string, f Filter, limit int) (total int, first []int64, err error) {
+	q, err := as.query(ctx, teamID, f)
+	if err != nil {
+		return 0, nil, err
+	}
+	q.ExactTotal, q.Limit = true, limit
+	p, err := index.Page(ctx, as.db, teamID, q)
+	return p.Total, p.Numbers, err
 }
 
-// each hands on assets of a view by their numbers, some at a time and in that order. One
-// that was deleted meanwhile is not there.
-func (v view) each(ctx context.Context, numbers []uint32, take func([]Asset) error) error {
+// shownColumns are what an Asset is made of, of a row, its document, its enumeration and its team: a,
+// d, e and l. They are in the order of shownAsset; the run that is_new means stands before them.
+const shownColumns = `a.no, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot,
+	d.doc, e.name, e.source, l.team_no`
+
+// shownTables join them; an asset whose enumeration is being deleted is not there.
+const shownTables = ` a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
+	JOIN asset_enumeration e ON e.id = a.enumeration_id JOIN asset_log l ON l.team_id = a.team_id `
+
+// load reads assets by their numbers, in that order. One that was deleted meanwhile is left out.
+func (as *Assets) load(ctx context.Context, teamID string, numbers []int64) ([]Asset, error) {
+	out := make([]Asset, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
-		found, err := v.load(ctx, part)
+		rows, err := as.db.Query(ctx, `SELECT e.run, `+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`,
+			append([]any{teamID}, anys(part)...)...)
+		found, err := db.Collect(rows, err, shownAsset)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, inOrder(found, part)...)
+	}
+	return out, nil
+}
+
+// shownAsset reads the run that is_new means, and shownColumns.
+func shownAsset(r db.Row) (Asset, error) {
+	var one row
+	var doc []byte
+	var latest, teamNo int64
+	var name, source string
+	if err := r.Scan(&latest, &one.no, &one.enumeration, &one.hash, &one.firstRun, &one.createdAt, &one.since, &one.seenAt, &one.missing, &one.internal,
+		&one.labels, &one.screenshot, &doc, &name, &source, &teamNo); err != nil {
+		return Asset{}, err
+	}
+	a, err := assetOf(one, doc)
+	a.ID, a.Enumeration, a.SourceType, a.IsNew = idOf(teamNo, one.no), name, source, one.firstRun == latest
+	return a, err
+}
+
+func inOrder(found []Asset, numbers []int64) []Asset {
+	return db.InOrder(found, numbers, func(a Asset) int64 { return a.no })
+}
+
+// runs are those of the team's enumerations that had begun at a moment; the zero time: all.
+func (as *Assets) runs(ctx context.Context, teamID string, until time.Time) (map[string]runs, error) {
+	out := map[string]runs{}
+	rows, err := as.db.Query(ctx, `SELECT e.id, coalesce(r.run, 0), r.started_at, r.ended_at, coalesce(r.covered, ?) FROM asset_enumeration e
+		LEFT JOIN asset_run r ON r.enumeration_id = e.id WHERE e.team_id = ? ORDER BY r.run`, false, teamID)
+	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+		var id string
+		var run int64
+		var started, ended db.Time
+		var covered bool
+		if err := r.Scan(&id, &run, &started, &ended, &covered); err != nil {
+			return struct{}{}, err
+		}
+		e := out[id]
+		if until.IsZero() || !started.After(until) {
+			e.latest = run
+			if covered && (until.IsZero() || !ended.After(until)) {
+				e.covered, e.coveredAt = run, ended.Time
+			}
+		}
+		out[id] = e
+		return struct{}{}, nil
+	})
+	return out, err
+}
+
+// Backfill brings assets into the index that were stored before it was there. It is for the start,
+// before lists are served.
+func (as *Assets) Backfill(ctx context.Context) error {
+	if err := as.backfillPast(ctx); err != nil {
+		return err
+	}
+	return index.Backfill(ctx, as.db, func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
+		rows, err := tx.Query(ctx, `SELECT team_id, `+rowColumns+` FROM asset WHERE team_id > ? OR team_id = ? AND no > ? ORDER BY team_id, no LIMIT 2000`, team, team, no)
+		var changed [][]any
+		found, err := db.Collect(rows, err, func(r db.Row) (one list.TeamRow, err error) {
+			var of row
+			err = r.Scan(append([]any{&one.Team}, of.dest()...)...)
+			one.Row = of.entry()
+			changed = append(changed, []any{ipOrder(of.ip), one.Team, of.no})
+			return one, err
+		})
+		for _, args := range changed {
+			if err == nil {
+				_, err = tx.Exec(ctx, `UPDATE asset SET ip_order = ? WHERE team_id = ? AND no = ?`, args...)
+			}
+		}
+		return found, err
+	})
+}
+
+// backfillPast gives earlier versions the column that lists by address are ordered by.
+func (as *Assets) backfillPast(ctx context.Context) error {
+	for {
+		rows, err := as.db.Query(ctx, `SELECT DISTINCT ip FROM asset_past WHERE ip_order = '' LIMIT 500`)
+		texts, err := db.Collect(rows, err, func(r db.Row) (ip string, err error) { return ip, r.Scan(&ip) })
+		if err != nil || len(texts) == 0 {
+			return err
+		}
+		for _, ip := range texts {
+			if _, err := as.db.Exec(ctx, `UPDATE asset_past SET ip_order = ? WHERE ip_order = '' AND ip = ?`, ipOrder(ip), ip); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// put brings what the index knows of assets up to date, in the transaction that changes them.
+func put(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
+	for part := range slices.Chunk(numbers, batch) {
+		rows, err := tx.Query(ctx, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
+		entries, err := db.Collect(rows, err, func(r db.Row) (list.Row, error) {
+			var one row
+			err := r.Scan(one.dest()...)
+			return one.entry(), err
+		})
 		if err == nil {
-			err = take(inOrder(found, part))
+			err = index.Put(ctx, tx, teamID, entries)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// all is what each hands on, together.
-func (v view) all(ctx context.Context, numbers []uint32) ([]Asset, error) {
-	out := make([]Asset, 0, len(numbers))
-	err := v.each(ctx, numbers, func(found []Asset) error {
-		out = append(out, found...)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// view has an index pick a page: the one that follows the database, or one of the past.
-func (as *Assets) view(ctx context.Context, q Query) (v view, err error) {
-	c, err := account.From(ctx)
-	if err != nil {
-		return v, err
-	}
-	if !q.AsOf.IsZero() {
-		return as.viewPast(ctx, c.TeamID, q)
-	}
-	g, err := as.current(ctx, c.TeamID)
-	if err != nil {
-		return v, err
-	}
-	if _, enrolled := g.runs[q.Of]; q.Of != "" && enrolled {
-		q.Enumerations = []string{q.Of}
-	} else if q.Of != "" {
-		g.RUnlock()
-		saved, err := as.saved(ctx, c.TeamID, q.Of)
-		if err != nil {
-			return v, err
-		}
-		q.And = append(q.And, saved)
-		if g, err = as.current(ctx, c.TeamID); err != nil {
-			return v, err
-		}
-	}
-	defer g.RUnlock()
-	v = g.view(q)
-	v.teamID = c.TeamID
-	v.load = as.reader(g, c.TeamID)
-	return v, nil
-}
-
-// view is what a page shows.
-func (x *index) view(q Query) (v view) {
-	p := x.page(q)
-	v.Listed, v.shown, v.versions = p.Listed, p.shown, make([]version, len(p.shown))
-	for i, no := range p.shown {
-		v.versions[i] = x.version(x.revs[no], x.enumeration.values[x.enumeration.of[no]])
-	}
-	return v
-}
-
-func (x *index) version(rev int64, enumeration string) version {
-	runs := x.runs[enumeration]
-	return version{rev, runs.rev, runs.latest}
-}
-
-// chosen is what a page shows, by numbers.
-type chosen struct {
-	Listed
-	shown []uint32
-}
-
-// page is the numbers that a page shows. The caller only reads it.
-func (x *index) page(q Query) chosen {
-	find := func() (chosen, int) {
-		p := x.find(q)
-		return p, 64 + 4*len(p.shown)
-	}
-	if name, ok := nameOf(q); ok {
-		return x.pages.recall(name, find)
-	}
-	return x.find(q)
-}
-
-func (x *index) find(q Query) (p chosen) {
-	s := x.picked(q.Filter)
-	p.Total, p.End = s.count(), max(int64(x.size), 1)
-	p.shown = x.window(s, p.Total, q.Sorts, q.Window)
-	if n := len(p.shown); n > 0 && len(q.Sorts) == 0 && q.Offset+n < p.Total {
-		p.Next = int64(p.shown[n-1])
-	}
-	if q.Before > 0 {
-		p.End = min(p.End, q.Before)
-	}
-	return p
-}
-
-// load reads assets by their numbers, in that order. One that was deleted meanwhile is
-// not there. The caller does not hold the index.
-func (as *Assets) load(ctx context.Context, g *guarded, teamID string, numbers []uint32) ([]Asset, error) {
-	return view{load: as.reader(g, teamID)}.all(ctx, numbers)
-}
-
-// reader is read of a team.
-func (as *Assets) reader(g *guarded, teamID string) func(context.Context, []uint32) ([]Asset, error) {
-	return func(ctx context.Context, numbers []uint32) ([]Asset, error) { return as.read(ctx, g, teamID, numbers) }
-}
-
-// read is load of a batch, in any order.
-func (as *Assets) read(ctx context.Context, g *guarded, teamID string, numbers []uint32) ([]Asset, error) {
-	rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-		WHERE a.team_id = ? AND a.no IN (`+marks(len(numbers))+`)`+enrolled, append([]any{teamID}, anys(numbers)...)...)
-	found, err := db.Collect(rows, err, shownAsset)
-	if err != nil {
-		return nil, err
-	}
-	g.RLock()
-	defer g.RUnlock()
-	g.dress(found)
-	return found, nil
-}
-
-// shownAsset reads shownColumns.
-func shownAsset(r db.Row) (Asset, error) {
-	var one row
-	var doc []byte
-	if err := r.Scan(&one.no, &one.rev, &one.enumeration, &one.hash, &one.firstRun, &one.createdAt, &one.since, &one.seenAt, &one.missing, &one.internal, &one.labels, &one.screenshot, &doc); err != nil {
-		return Asset{}, err
-	}
-	return assetOf(one, doc)
-}
-
-// dress adds what the index knows of assets.
-func (x *index) dress(found []Asset) {
-	for i := range found {
-		a := &found[i]
-		runs := x.runs[a.EnumerationID]
-		a.ID, a.Enumeration, a.SourceType, a.IsNew = idOf(x.teamNo, a.no), runs.name, runs.source, a.firstRun == runs.latest
-		a.version = x.version(a.rev, a.EnumerationID)
-	}
-}
-
-func inOrder(found []Asset, numbers []uint32) []Asset {
-	return db.InOrder(found, numbers, func(a Asset) uint32 { return a.no })
 }

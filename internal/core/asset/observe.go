@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
 // Seen is what one run saw, or a part of it.
@@ -97,12 +98,12 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, sights []*sigh
 		return err
 	}
 	var news []*sight
-	var again []uint32
+	var again []int64
 	for _, g := range sights {
 		g.rev = rev
 		switch {
 		case g.old == nil:
-			g.no, g.row.doc = uint32(no), rev
+			g.no, g.row.doc = no, rev
 			g.firstRun, g.run, g.createdAt, g.since, g.seenAt = s.Run, s.Run, db.At(s.At), db.At(s.At), db.At(s.At)
 			g.labels = joined(autoLabels(g.seen))
 			news = append(news, g)
@@ -121,7 +122,7 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, sights []*sigh
 			}
 		}
 	}
-	if news, err = as.obey(ctx, tx, s, teamNo, news); err != nil {
+	if news, err = as.applyPolicies(ctx, tx, s, teamNo, news); err != nil {
 		return err
 	}
 	var fresh, changed []*sight
@@ -136,6 +137,8 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, sights []*sigh
 		func() error { return as.insert(ctx, tx, s.TeamID, fresh) },
 		func() error { return as.change(ctx, tx, s, changed, all) },
 		func() error { return touch(ctx, tx, s, again, rev) },
+		func() error { return index.Add(ctx, tx, s.TeamID, entries(fresh)) },
+		func() error { return index.Put(ctx, tx, s.TeamID, entries(changed)) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -148,6 +151,15 @@ func (as *Assets) observe(ctx context.Context, tx *db.Tx, s Seen, sights []*sigh
 	}
 	all.New += len(fresh)
 	return as.tally(ctx, tx, s, len(fresh), changed)
+}
+
+// entries are what the index knows of rows.
+func entries(sights []*sight) []list.Row {
+	out := make([]list.Row, len(sights))
+	for i, g := range sights {
+		out[i] = g.entry()
+	}
+	return out
 }
 
 // sights are the rows of what was seen, each once: the last look counts.
@@ -296,21 +308,21 @@ func (as *Assets) supersede(ctx context.Context, tx *db.Tx, s Seen, g *sight) er
 	if g.labels != g.old.labels {
 		fields = append(fields, changedField("labels", words(g.old.labels), words(g.labels)))
 	}
-	if err := keep(ctx, tx, s.TeamID, []uint32{g.no}, g.since, g.rev); err != nil {
+	if err := keep(ctx, tx, s.TeamID, []int64{g.no}, g.since, g.rev); err != nil {
 		return err
 	}
-	return record(ctx, tx, s.TeamID, []uint32{g.no}, g.rev, event{kind, g.since, "", fields})
+	return record(ctx, tx, s.TeamID, []int64{g.no}, g.rev, event{kind, g.since, "", fields})
 }
 
 // keep copies rows as they are to what they were until a moment.
-func keep(ctx context.Context, tx *db.Tx, teamID string, numbers []uint32, until db.Time, rev int64) error {
+func keep(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, until db.Time, rev int64) error {
 	_, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`) SELECT ?, ?, team_id, `+rowColumns+` FROM asset WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
 		append([]any{until, rev, teamID}, anys(numbers)...)...)
 	return err
 }
 
 // touch notes that a run saw rows as they were.
-func touch(ctx context.Context, tx *db.Tx, s Seen, numbers []uint32, rev int64) error {
+func touch(ctx context.Context, tx *db.Tx, s Seen, numbers []int64, rev int64) error {
 	if len(numbers) == 0 {
 		return nil
 	}

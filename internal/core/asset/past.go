@@ -2,194 +2,116 @@ package asset
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// pastIndex is a team's assets, or those of one enumeration, as they were at a moment.
-type pastIndex struct {
-	teamID, enumeration string
-	at                  time.Time
-	made                time.Time
-	once                sync.Once
-	err                 error
-	*index
-}
+// Lists as of a moment are read from the rows that were valid then: those of asset that have not
+// changed since, and those of asset_past that ended later. The database orders them, and each is
+// held against the filter (row.described): such a page costs a look at every asset that there was.
+// Where nothing has changed since the moment, it is the list of now.
 
-// How many are kept, and how long: what happens now changes the past only where it is
-// deleted, or where what was seen a moment ago arrives late.
-const (
-	maxPast = 4
-	pastFor = time.Minute
-)
-
-// viewPast is view as of a moment.
-func (as *Assets) viewPast(ctx context.Context, teamID string, q Query) (v view, err error) {
-	if q.Of != "" {
-		narrow, err := as.Of(ctx, q.Of)
+// listPast is a list as of a moment.
+func (as *Assets) listPast(ctx context.Context, teamID string, q Query) (p Page, err error) {
+	q.AsOf = q.AsOf.UTC().Truncate(time.Microsecond)
+	still, err := as.unchanged(ctx, teamID, q.AsOf)
+	if err != nil {
+		return p, err
+	}
+	if still {
+		return as.listNow(ctx, teamID, q)
+	}
+	runs, err := as.runs(ctx, teamID, q.AsOf)
+	if err != nil {
+		return p, err
+	}
+	filter := meaning{runs: runs, rows: true}.of(q.Filter)
+	var shown []int64
+	p.End = 1
+	text, args := pastRows(teamID, q)
+	for r, err := range as.db.Rows(ctx, text, args...) {
+		var one row
+		if err == nil {
+			err = r.Scan(one.dest()...)
+		}
 		if err != nil {
-			return v, err
+			return p, err
 		}
-		q.Filter, q.Of = narrow(q.Filter), ""
+		p.End = max(p.End, one.no+1)
+		if _, there := runs[one.enumeration]; !there || q.Before > 0 && one.no >= q.Before || !one.described().Meets(filter) {
+			continue
+		}
+		if p.Total >= q.Offset && len(shown) < q.Limit {
+			shown = append(shown, one.no)
+		}
+		p.Total++
 	}
-	if v, still, err := as.viewStill(ctx, teamID, q); still || err != nil {
-		return v, err
+	if q.Before > 0 {
+		p.End = min(p.End, q.Before)
 	}
-	x, err := as.pastOf(ctx, teamID, q)
-	if err != nil {
-		return v, err
+	if n := len(shown); n > 0 && len(q.Sorts) == 0 && q.Offset+n < p.Total {
+		p.Next = shown[n-1]
 	}
-	v = x.view(q)
-	v.teamID = teamID
-	if err := as.leaveOut(ctx, x, &v); err != nil {
-		return v, err
-	}
-	v.load = func(ctx context.Context, numbers []uint32) ([]Asset, error) { return as.readPast(ctx, x, numbers) }
-	return v, nil
+	p.Assets, err = as.loadPast(ctx, teamID, q.AsOf, shown)
+	return p, err
 }
 
-// viewStill is viewPast where nothing has changed since the moment: the index that follows
-// the database shows it, if it is there.
-func (as *Assets) viewStill(ctx context.Context, teamID string, q Query) (v view, still bool, err error) {
-	if !as.follows(teamID) {
-		return v, false, nil
+// pastRows is the query of the rows that were valid at a moment, in order.
+func pastRows(teamID string, q Query) (text string, args []any) {
+	at, of := db.At(q.AsOf), ""
+	var ids []any
+	if q.Enumerations != nil {
+		of = ` AND enumeration_id IN (NULL` + strings.Repeat(", ?", len(q.Enumerations)) + `)`
+		ids = anys(q.Enumerations)
 	}
-	g, err := as.current(ctx, teamID)
-	if err != nil {
-		return v, false, err
-	}
-	if still = !g.changed.After(q.AsOf); still {
-		now := q
-		now.AsOf = time.Time{}
-		v = g.view(now)
-	}
-	enumerations := slices.Collect(maps.Keys(g.runs))
-	g.RUnlock()
-	if !still || len(enumerations) == 0 {
-		return v, still, nil
-	}
-	// What was deleted is only there; what is newer than the index does no harm.
-	var where db.Where
-	where.And("team_id = ?", teamID)
-	db.In(&where, "enumeration_id", enumerations)
-	where.And("until > ?", db.At(q.AsOf))
-	var n int
-	if err := as.db.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM asset_past`+where.String()+` LIMIT 1) found`, where.Args...).Scan(&n); err != nil || n > 0 {
-		return v, false, err
-	}
-	v.teamID = teamID
-	v.load = func(ctx context.Context, numbers []uint32) ([]Asset, error) {
-		found, err := as.read(ctx, g, teamID, numbers)
-		if err != nil || !slices.ContainsFunc(found, func(a Asset) bool { return a.UpdatedAt.After(q.AsOf) }) {
-			return found, err
+	args = slices.Concat([]any{teamID, at}, ids, []any{teamID, at, at}, ids)
+	var order strings.Builder
+	for _, o := range ordersOf(q.Sorts) {
+		if strings.HasPrefix(o.Column, "first_run") {
+			o.Column = `first_run = (SELECT max(r.run) FROM asset_run r WHERE r.enumeration_id = asset.enumeration_id AND r.started_at <= ?)`
+			args = append(args, at)
 		}
-		x, err := as.pastOf(ctx, teamID, q) // it changes just now
+		order.WriteString(o.Column)
+		if o.Desc {
+			order.WriteString(" DESC")
+		}
+		order.WriteString(", ")
+	}
+	const columns = rowColumns
+	return `SELECT ` + columns + ` FROM (SELECT ` + columns + ` FROM asset WHERE team_id = ? AND since <= ?` + of +
+		` UNION ALL SELECT ` + columns + ` FROM asset_past WHERE team_id = ? AND since <= ? AND until > ?` + of +
+		`) asset ORDER BY ` + order.String() + `no DESC`, args
+}
+
+// unchanged reports whether all assets of a team are as they were at a moment: nothing changed
+// or was deleted since, and no run began.
+func (as *Assets) unchanged(ctx context.Context, teamID string, at time.Time) (still bool, err error) {
+	t := db.At(at)
+	err = as.db.QueryRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM asset WHERE team_id = ? AND since > ?)
+		AND NOT EXISTS (SELECT 1 FROM asset_run WHERE team_id = ? AND started_at > ?)
+		AND NOT EXISTS (SELECT 1 FROM asset_past a WHERE team_id = ? AND until > ? AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id))`,
+		teamID, t, teamID, t, teamID, t).Scan(&still)
+	return still, err
+}
+
+// loadPast is load of assets as they were at a moment.
+func (as *Assets) loadPast(ctx context.Context, teamID string, at time.Time, numbers []int64) ([]Asset, error) {
+	out := make([]Asset, 0, len(numbers))
+	const latest = `SELECT (SELECT coalesce(max(r.run), 0) FROM asset_run r WHERE r.enumeration_id = a.enumeration_id AND r.started_at <= ?), `
+	t := db.At(at)
+	for part := range slices.Chunk(numbers, batch) {
+		in, args := `AND a.no IN (`+marks(len(part))+`)`, anys(part)
+		rows, err := as.db.Query(ctx, latest+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.since <= ? `+in+
+			` UNION ALL `+latest+shownColumns+` FROM asset_past`+shownTables+`WHERE a.team_id = ? AND a.since <= ? AND a.until > ? `+in,
+			slices.Concat([]any{t, teamID, t}, args, []any{t, teamID, t, t}, args)...)
+		found, err := db.Collect(rows, err, shownAsset)
 		if err != nil {
 			return nil, err
 		}
-		return as.readPast(ctx, x, numbers)
+		out = append(out, inOrder(found, part)...)
 	}
-	return v, true, nil
-}
-
-// follows reports whether there is an index of a team.
-func (as *Assets) follows(teamID string) bool {
-	return as.indexes.Has(teamID)
-}
-
-// leaveOut takes what was deleted with its enumeration since the index was made from a view.
-func (as *Assets) leaveOut(ctx context.Context, x *pastIndex, v *view) error {
-	rows, err := as.db.Query(ctx, `SELECT id FROM asset_enumeration WHERE team_id = ?`, x.teamID)
-	there := map[string]bool{}
-	_, err = db.Collect(rows, err, func(r db.Row) (id string, err error) {
-		err = r.Scan(&id)
-		there[id] = true
-		return id, err
-	})
-	if err != nil {
-		return err
-	}
-	var shown []uint32
-	var versions []version
-	for i, no := range v.shown {
-		if there[x.index.enumeration.values[x.index.enumeration.of[no]]] {
-			shown, versions = append(shown, no), append(versions, v.versions[i])
-		}
-	}
-	v.shown, v.versions = shown, versions
-	return nil
-}
-
-// readPast reads assets by their numbers as they were, in any order.
-func (as *Assets) readPast(ctx context.Context, x *pastIndex, numbers []uint32) ([]Asset, error) {
-	args := append([]any{x.teamID, db.At(x.at)}, anys(numbers)...)
-	args = append(args, append([]any{x.teamID, db.At(x.at), db.At(x.at)}, anys(numbers)...)...)
-	rows, err := as.db.Query(ctx, `SELECT `+shownColumns+` FROM asset a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-		WHERE a.team_id = ? AND a.since <= ? AND a.no IN (`+marks(len(numbers))+`)`+enrolled+`
-		UNION ALL SELECT `+shownColumns+` FROM asset_past a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
-		WHERE a.team_id = ? AND a.since <= ? AND a.until > ? AND a.no IN (`+marks(len(numbers))+`)`+enrolled, args...)
-	found, err := db.Collect(rows, err, shownAsset)
-	x.dress(found)
-	return found, err
-}
-
-// pastOf is the index as of a moment: one of the last that were made, or a new one.
-func (as *Assets) pastOf(ctx context.Context, teamID string, q Query) (*pastIndex, error) {
-	enumeration := ""
-	if len(q.Enumerations) == 1 {
-		enumeration = q.Enumerations[0]
-	}
-	at, now := q.AsOf.UTC().Truncate(time.Microsecond), as.now()
-	as.mu.Lock()
-	i := slices.IndexFunc(as.past, func(x *pastIndex) bool {
-		return x.teamID == teamID && x.enumeration == enumeration && x.at.Equal(at) && now.Sub(x.made) < pastFor
-	})
-	if i < 0 {
-		as.past = append(as.past[max(0, len(as.past)-maxPast+1):], &pastIndex{teamID: teamID, enumeration: enumeration, at: at, made: now})
-		i = len(as.past) - 1
-	}
-	x := as.past[i]
-	as.mu.Unlock()
-	x.once.Do(func() { x.err = as.makePast(context.WithoutCancel(ctx), x) })
-	if x.err != nil {
-		as.mu.Lock()
-		as.past = slices.DeleteFunc(as.past, func(other *pastIndex) bool { return other == x })
-		as.mu.Unlock()
-	}
-	return x, x.err
-}
-
-// makePast reads what was there at a moment.
-func (as *Assets) makePast(ctx context.Context, x *pastIndex) error {
-	x.index = newIndex()
-	err := as.db.QueryRow(ctx, `SELECT team_no FROM asset_log WHERE team_id = ?`, x.teamID).Scan(&x.teamNo)
-	if db.IsNoRows(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	at := db.At(x.at)
-	where, args := ` WHERE team_id = ? AND since <= ?`, []any{x.teamID, at}
-	past := []any{x.teamID, at, at}
-	of := ""
-	if x.enumeration != "" {
-		of = ` AND enumeration_id = ?`
-		args, past = append(args, x.enumeration), append(past, x.enumeration)
-	}
-	if err := as.readRuns(ctx, x.index, x.teamID, x.at); err != nil {
-		return err
-	}
-	if err := x.read(ctx, as.db, `SELECT `+indexed+` FROM asset`+where+of, args...); err != nil {
-		return err
-	}
-	if err := x.read(ctx, as.db, `SELECT `+indexed+` FROM asset_past`+where+` AND until > ?`+of, past...); err != nil {
-		return err
-	}
-	x.tidy()
-	return nil
+	return out, nil
 }

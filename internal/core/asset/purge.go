@@ -12,7 +12,7 @@ import (
 // added to them. Their rows are for Purge to delete. An id that is not the team's is passed
 // over.
 func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID string, ids []string) error {
-	_, _, rev, err := as.number(ctx, tx, teamID, 0)
+	_, _, _, err := as.number(ctx, tx, teamID, 0)
 	if err != nil {
 		return err
 	}
@@ -24,12 +24,11 @@ func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID stri
 		if mine == 0 {
 			continue
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO asset_gone (team_id, rev, no, enumeration_id, at) VALUES (?, ?, 0, ?, ?) ON CONFLICT DO NOTHING`, teamID, rev, id, db.At(as.now())); err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO asset_deleted (team_id, enumeration_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, teamID, id); err != nil {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM asset_gone WHERE team_id = ? AND at < ?`, teamID, db.At(as.now().Add(-staleAfter)))
-	return err
+	return nil
 }
 
 // purgeRows is how many assets one transaction deletes.
@@ -55,8 +54,12 @@ func (as *Assets) Purge(ctx context.Context, teamID, id string) error {
 			last = next
 		}
 	}
-	_, err := as.db.Exec(ctx, `DELETE FROM asset_run WHERE team_id = ? AND enumeration_id = ?`, teamID, id)
-	return err
+	for _, table := range []string{"asset_run", "asset_deleted"} {
+		if _, err := as.db.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = ? AND enumeration_id = ?`, teamID, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // purge deletes the next of the assets that a table names, and gives the number of the last;
@@ -66,11 +69,14 @@ func (as *Assets) purge(ctx context.Context, table, teamID, id string, after int
 	last = after
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT DISTINCT no FROM `+table+` WHERE team_id = ? AND enumeration_id = ? AND no > ? ORDER BY no LIMIT ?`, teamID, id, after, purgeRows)
-		numbers, err := db.Collect(rows, err, func(r db.Row) (no uint32, err error) { return no, r.Scan(&no) })
+		numbers, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
 		if err != nil || len(numbers) == 0 {
 			return err
 		}
-		last = int64(numbers[len(numbers)-1])
+		last = numbers[len(numbers)-1]
+		if err := index.Delete(ctx, tx, teamID, numbers); err != nil {
+			return err
+		}
 		for part := range slices.Chunk(numbers, batch) {
 			args := append([]any{teamID}, anys(part)...)
 			for _, table := range []string{"asset_doc", "asset_change", "asset_past", "asset"} {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // Suggestion is a policy that could be made of a pattern in the inventory.
@@ -75,21 +75,25 @@ func (as *Assets) Suggest(ctx context.Context, enumerationID string, threshold f
 		}
 		base = narrow(base)
 	}
-	g, err := as.current(ctx, c.TeamID)
+	size, _, err := as.count(ctx, c.TeamID, base, 1)
 	if err != nil {
 		return nil, 0, err
 	}
-	all := g.picked(base)
-	size := all.count()
-	var shown [][]uint32
-	for _, p := range append(g.repeated(all), patterns[:]...) {
+	repeated, err := as.repeated(ctx, c.TeamID, base)
+	if err != nil {
+		return nil, 0, err
+	}
+	var shown [][]int64
+	for _, p := range append(repeated, patterns[:]...) {
 		f, err := p.filters.Parse(as.now())
 		if err != nil { // a title too long to be a condition
 			continue
 		}
-		s := g.pick(f)
-		s.and(all)
-		n := s.count()
+		f.And = append(f.And, base)
+		n, first, err := as.count(ctx, c.TeamID, f, samples)
+		if err != nil {
+			return nil, 0, err
+		}
 		if n == 0 || float64(n)*100 < threshold*float64(size) {
 			continue
 		}
@@ -101,11 +105,10 @@ func (as *Assets) Suggest(ctx context.Context, enumerationID string, threshold f
 			ID: digest([]byte(p.category + "\n" + string(raw(p.filters)))), Category: p.category, Title: p.title, Reason: fmt.Sprintf("%d assets (%.1f %%) %s.", n, percent, p.reason), Severity: p.severity,
 			Name: p.title, Type: p.kind, Filters: p.filters, Labels: []string{p.label}, Affected: n, Percentage: percent,
 		})
-		shown = append(shown, g.window(s, n, nil, page.Window{Limit: samples}))
+		shown = append(shown, first)
 	}
-	g.RUnlock()
 	for i := range found {
-		if found[i].Sample, err = as.load(ctx, g, c.TeamID, shown[i]); err != nil {
+		if found[i].Sample, err = as.load(ctx, c.TeamID, shown[i]); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -120,32 +123,64 @@ func (as *Assets) Suggest(ctx context.Context, enumerationID string, threshold f
 const mostRepeated = 5
 
 // repeated are the titles and addresses that many of some assets share.
-func (x *index) repeated(all set) (out []pattern) {
+func (as *Assets) repeated(ctx context.Context, teamID string, base Filter) (out []pattern, err error) {
 	for _, kind := range []struct {
-		of      *facet
+		column  string
 		pattern func(value string) pattern
 	}{
-		{x.title, func(v string) pattern {
+		{"title", func(v string) pattern {
 			return pattern{"repeated_title", "The title " + v, "have the same title", "info", SetLabelPolicy, "repeated title", Filters{CustomFilter: "title = " + strconv.Quote(v)}}
 		}},
-		{x.ip, func(v string) pattern {
+		{"ip", func(v string) pattern {
 			return pattern{"ip_concentration", "Many assets at " + strings.ReplaceAll(v, "\n", ", "), "are at the same address", "info", SetLabelPolicy, "shared address", Filters{IP: strings.Split(v, "\n")[0]}}
 		}},
 	} {
-		counts := map[uint32]int{}
-		all.each(func(no uint32) bool { counts[kind.of.of[no]]++; return true })
-		ids := make([]uint32, 0, len(counts))
-		for id, n := range counts {
-			if n > 1 && kind.of.values[id] != "" {
-				ids = append(ids, id)
+		counts, err := as.valuesOf(ctx, teamID, base, kind.column)
+		if err != nil {
+			return nil, err
+		}
+		values := make([]string, 0, len(counts))
+		for value, n := range counts {
+			if n > 1 {
+				values = append(values, value)
 			}
 		}
-		slices.SortFunc(ids, func(a, b uint32) int {
-			return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(kind.of.values[a], kind.of.values[b]))
-		})
-		for _, id := range ids[:min(mostRepeated, len(ids))] {
-			out = append(out, kind.pattern(kind.of.values[id]))
+		slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) })
+		for _, value := range values[:min(mostRepeated, len(values))] {
+			out = append(out, kind.pattern(value))
 		}
 	}
-	return out
+	return out, nil
+}
+
+// valuesOf counts the values of a column that more than one asset has, of those that a filter picks.
+func (as *Assets) valuesOf(ctx context.Context, teamID string, f Filter, column string) (map[string]int, error) {
+	counts := map[string]int{}
+	add := func(text string, args ...any) error {
+		rows, err := as.db.Query(ctx, text, args...)
+		_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+			var value string
+			var n int
+			err := r.Scan(&value, &n)
+			counts[value] += n
+			return struct{}{}, err
+		})
+		return err
+	}
+	text := `SELECT ` + column + `, count(*) FROM asset a WHERE a.team_id = ? AND ` + column + ` <> ''`
+	most := fmt.Sprintf(` GROUP BY %s HAVING count(*) > 1 ORDER BY 2 DESC, 1 LIMIT %d`, column, mostRepeated)
+	if len(f.And) == 0 { // of one enumeration, or all: the database counts
+		args := []any{teamID}
+		for _, id := range f.Enumerations {
+			text, args = text+` AND a.enumeration_id = ?`, append(args, id)
+		}
+		return counts, add(text+enrolled+most, args...)
+	}
+	numbers, err := as.numbers(ctx, teamID, f)
+	for part := range slices.Chunk(numbers, batch) {
+		if err == nil {
+			err = add(text+` AND a.no IN (`+marks(len(part))+`) GROUP BY `+column, append([]any{teamID}, anys(part)...)...)
+		}
+	}
+	return counts, err
 }

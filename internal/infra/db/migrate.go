@@ -23,9 +23,30 @@ import (
 var migrations embed.FS
 
 func (d *DB) migrate(ctx context.Context) error {
-	scripts, err := fs.Sub(migrations, "migrations")
+	provider, err := d.migrator()
 	if err != nil {
 		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrating the database: %w", err)
+	}
+	return nil
+}
+
+// Migrate applies one migration, or reverts it: for tests of what it does to the rows that there are.
+func (d *DB) Migrate(ctx context.Context, version int64, up bool) error {
+	provider, err := d.migrator()
+	if err != nil {
+		return err
+	}
+	_, err = provider.ApplyVersion(ctx, version, up)
+	return err
+}
+
+func (d *DB) migrator() (*goose.Provider, error) {
+	scripts, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
 	}
 	// Services number their migrations independently, so a later release may add a number below
 	// the newest applied one.
@@ -33,18 +54,15 @@ func (d *DB) migrate(ctx context.Context) error {
 	if d.Dialect.Name == postgres.Name {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
 	provider, err := goose.NewProvider(goose.Dialect(d.Dialect.Name), d.write, dialectFS{scripts, d.Dialect}, options...)
 	if err != nil {
-		return fmt.Errorf("migrations: %w", err)
+		return nil, fmt.Errorf("migrations: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrating the database: %w", err)
-	}
-	return nil
+	return provider, nil
 }
 
 // lockFile takes a lock that other processes wait for: several may open a new SQLite file at once.

@@ -146,7 +146,7 @@ type ContentQuery struct {
 	Offset   int    `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
 }
 
-// filters is the same as the slice knows it.
+// Filters is the same as the service knows it.
 func (q ContentFilters) Filters() asset.Filters {
 	return asset.Filters{
 		IsTech: q.IsTech.Ptr(), IsFavicon: q.IsFavicon.Ptr(), IsScreenshot: q.IsScreenshot.Ptr(), IsNew: q.IsNew.Ptr(), IsInternal: q.IsInternal.Ptr(), OnlyDNS: q.OnlyDNS.Ptr(), OnlyIP: q.OnlyIP.Ptr(),
@@ -180,6 +180,8 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 // ContentList is a page of assets.
 type ContentList struct {
 	wire.Listing
+	TotalIsEstimate bool `json:"total_is_estimate,omitempty" doc:"There are more items than the total says: it is counted up to a bound."`
+
 	Before int64    `json:"before" doc:"Given as before with the pages that follow, it keeps what arrives meanwhile from shifting them."`
 	Next   int64    `json:"next,omitempty" doc:"For a list without an order: given as before, with the offset 0, it asks for what follows this page; absent at the end."`
 	Data   Contents `json:"data" doc:"The page."`
@@ -211,11 +213,20 @@ func (s area) contents(ctx context.Context, id string, in ContentQuery) (*Conten
 		return nil, err
 	}
 	q.Of = id
-	p, err := s.Assets.Write(ctx, q, func(a asset.Asset) ([]byte, error) { return json.Marshal(document.Of(a, false)) })
+	p, err := s.Assets.List(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	return &ContentList{wire.ListOf(wire.Window{Limit: in.Limit, Offset: in.Offset}, len(p.Assets), p.Total, "Assets."), p.End, p.Next, p.Assets}, nil
+	list := ContentList{
+		Listing:         wire.ListOf(wire.Window{Limit: in.Limit, Offset: in.Offset}, len(p.Assets), p.Total, "Assets."),
+		TotalIsEstimate: p.TotalIsEstimate, Before: p.End, Next: p.Next, Data: make(Contents, len(p.Assets)),
+	}
+	for i, a := range p.Assets {
+		if list.Data[i], err = json.Marshal(document.Of(a, false)); err != nil {
+			return nil, err
+		}
+	}
+	return &list, nil
 }
 
 // findingsAt counts the findings at the host and port of an asset; of a host by itself, all
