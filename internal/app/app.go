@@ -146,6 +146,9 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
+	if err := a.Findings.Backfill(ctx); err != nil {
+		return fmt.Errorf("the list of findings: %w", err)
+	}
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)
 	if err := a.Scans.FoldNames(ctx); err != nil {
 		return fmt.Errorf("names of scans: %w", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
 // Sighting is one event on its way to become a finding.
@@ -133,7 +134,17 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.id == "" })
 	added.New = len(rows)
-	return added, document(ctx, tx, from, rows)
+	if err := document(ctx, tx, from, rows); err != nil {
+		return added, err
+	}
+	entries := make([]list.Row, len(rows))
+	for i, r := range rows {
+		entries[i] = entryOf(r.no, facets{
+			severity: r.severity, status: Open, scan: from.ScanID, host: r.host, port: r.port, template: r.templateID, name: r.name,
+			categories: r.categories, tags: r.tags, internal: r.isInternal, ticket: r.isTicket,
+		})
+	}
+	return added, findings.Add(ctx, tx, from.TeamID, entries)
 }
 
 // number gives out the next n numbers and m revisions of a team, and holds the team's
@@ -192,7 +203,10 @@ func (fs *Findings) again(ctx context.Context, tx *db.Tx, from Origin, old known
 	}
 	_, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, run = ?, seen_at = ?, status = ?, is_regression = (is_regression OR ?), updated_at = ?
 		WHERE team_id = ? AND no = ?`, rev, from.Run, r.seenAt, status, back, r.createdAt, from.TeamID, old.no)
-	return err
+	if err != nil || !back {
+		return err
+	}
+	return relist(ctx, tx, from.TeamID, old.no)
 }
 
 // row is a sighting as it is stored. Its numbers and the time come with the transaction.

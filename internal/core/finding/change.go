@@ -2,6 +2,7 @@ package finding
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -104,24 +105,57 @@ func (fs *Findings) SetLabels(ctx context.Context, f Filter, mode LabelMode, lab
 
 // Delete deletes the findings that a filter picks, and returns how many there were.
 func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err error) {
-	return fs.alter(ctx, "ids", f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
-		if err := fs.remove(ctx, tx, c.TeamID, old.no, rev); err != nil {
-			return false, err
-		}
-		return true, tally(ctx, tx, c.TeamID, old.ScanID, map[string]int64{old.Severity: -1})
-	})
-}
-
-func (fs *Findings) remove(ctx context.Context, tx *db.Tx, teamID string, no, rev int64) error {
-	if _, err := tx.Exec(ctx, `INSERT INTO finding_gone (team_id, rev, no, at) VALUES (?, ?, ?, ?)`, teamID, rev, no, db.At(fs.now())); err != nil {
-		return err
+	c, picked, err := fs.meant(ctx, "ids", f)
+	if err != nil {
+		return 0, err
 	}
-	for _, table := range owned {
-		if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = ? AND no = ?`, teamID, no); err != nil {
+	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
+		if _, _, err := fs.number(ctx, tx, c.TeamID, 0, 1); err != nil { // one writer at a time
 			return err
 		}
+		tallies := map[string]map[string]int64{}
+		for part := range slices.Chunk(picked, batch) {
+			var w db.Where
+			w.And("team_id = ?", c.TeamID)
+			db.In(&w, "no", part)
+			rows, err := tx.Query(ctx, `SELECT scan_id, severity FROM finding`+w.String(), w.Args...)
+			_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+				var scanID, severity string
+				err := r.Scan(&scanID, &severity)
+				if tallies[scanID] == nil {
+					tallies[scanID] = map[string]int64{}
+				}
+				tallies[scanID][severity]--
+				deleted++
+				return struct{}{}, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		for _, scanID := range slices.Sorted(maps.Keys(tallies)) {
+			if err := tally(ctx, tx, c.TeamID, scanID, tallies[scanID]); err != nil {
+				return err
+			}
+		}
+		return remove(ctx, tx, c.TeamID, picked)
+	})
+	return deleted, err
+}
+
+// remove deletes findings by their numbers, with all that belongs to them.
+func remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
+	for part := range slices.Chunk(numbers, batch) {
+		for _, table := range owned {
+			var w db.Where
+			w.And("team_id = ?", teamID)
+			db.In(&w, "no", part)
+			if _, err := tx.Exec(ctx, `DELETE FROM `+table+w.String(), w.Args...); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return findings.Delete(ctx, tx, teamID, numbers)
 }
 
 // owned are the tables with what belongs to one finding, the finding last.
@@ -130,45 +164,44 @@ var owned = []string{"finding_doc", "finding_change", "finding_retest", "finding
 // DeleteOfScan deletes all that a scan found, in the transaction that deletes the scan.
 // Nothing may add to the scan once that transaction holds it.
 func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
-	_, rev, err := fs.number(ctx, tx, teamID, 0, 1)
+	if _, _, err := fs.number(ctx, tx, teamID, 0, 1); err != nil { // one writer at a time
+		return err
+	}
+	picked, err := fs.pick(ctx, tx, teamID, Filter{ScanIDs: []string{scanID}})
 	if err != nil {
 		return err
 	}
-	g, err := fs.current(ctx, teamID)
-	if err != nil {
+	if err := remove(ctx, tx, teamID, picked); err != nil {
 		return err
-	}
-	picked := g.pick(Filter{ScanIDs: []string{scanID}}, nil).set.ToArray()
-	g.RUnlock()
-	for _, no := range picked {
-		if err := fs.remove(ctx, tx, teamID, int64(no), rev); err != nil {
-			return err
-		}
 	}
 	for _, table := range []string{"finding_tally", "finding_total"} {
 		if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE scan_id = ?`, scanID); err != nil {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM finding_gone WHERE team_id = ? AND at < ?`, teamID, db.At(fs.now().Add(-staleDays)))
-	return err
+	return nil
+}
+
+// meant gives the caller, who must be allowed to write, and the numbers of the findings that
+// a filter picks. The field in which ids are named is at fault when the filter has no condition.
+func (fs *Findings) meant(ctx context.Context, field string, f Filter) (c account.Caller, picked []int64, err error) {
+	if c, err = account.Writer(ctx); err != nil {
+		return c, nil, err
+	}
+	if f.picksAll() {
+		return c, nil, errs.Field(field, "%s is required, or something else that says which findings are meant.", field)
+	}
+	if len(f.IDs) > MaxIDs {
+		return c, nil, errs.Field(field, "%s must name at most %d findings.", field, MaxIDs)
+	}
+	picked, err = fs.named(ctx, c.TeamID, f)
+	return c, picked, err
 }
 
 // alter calls do with each finding that a filter picks, all in one transaction, with a
-// revision of its own for each. What is deleted meanwhile is left out. The field in which
-// ids are named is at fault when nothing says which findings are meant.
+// revision of its own for each. Findings that are deleted meanwhile are left out.
 func (fs *Findings) alter(ctx context.Context, field string, f Filter, do alteration) (changed int, err error) {
-	c, err := account.Writer(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if f.picksAll() {
-		return 0, errs.Field(field, "%s is required, or something else that says which findings are meant.", field)
-	}
-	if len(f.IDs) > MaxIDs {
-		return 0, errs.Field(field, "%s must name at most %d findings.", field, MaxIDs)
-	}
-	picked, err := fs.picked(ctx, c.TeamID, f)
+	c, picked, err := fs.meant(ctx, field, f)
 	if err != nil {
 		return 0, err
 	}
@@ -183,7 +216,7 @@ func (fs *Findings) alter(ctx context.Context, field string, f Filter, do altera
 type alteration func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error)
 
 // eachOf calls do with each of the findings that have these numbers.
-func (fs *Findings) eachOf(ctx context.Context, tx *db.Tx, c account.Caller, picked []uint32, do alteration) (changed int, err error) {
+func (fs *Findings) eachOf(ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, do alteration) (changed int, err error) {
 	_, rev, err := fs.number(ctx, tx, c.TeamID, 0, int64(len(picked)))
 	if err != nil {
 		return 0, err
@@ -194,6 +227,7 @@ func (fs *Findings) eachOf(ctx context.Context, tx *db.Tx, c account.Caller, pic
 		if err != nil {
 			return changed, err
 		}
+		var listed []int64
 		for _, old := range inOrder(olds, part) {
 			did, err := do(ctx, tx, c, old, rev)
 			if err != nil {
@@ -201,28 +235,30 @@ func (fs *Findings) eachOf(ctx context.Context, tx *db.Tx, c account.Caller, pic
 			}
 			if did {
 				changed++
+				listed = append(listed, old.no)
 			}
 			rev++
+		}
+		if err := relist(ctx, tx, c.TeamID, listed...); err != nil {
+			return changed, err
 		}
 	}
 	return changed, nil
 }
 
-// picked is the numbers that a filter picks. Every id that it names must be the team's.
-func (fs *Findings) picked(ctx context.Context, teamID string, f Filter) ([]uint32, error) {
-	ids, err := fs.numbers(ctx, fs.db, teamID, f.IDs)
+// named gives the numbers of the findings that a filter picks, in their order. Every id in
+// the filter must be one of the team's.
+func (fs *Findings) named(ctx context.Context, teamID string, f Filter) ([]int64, error) {
+	known, err := fs.numbers(ctx, fs.db, teamID, f.IDs)
 	if err != nil {
 		return nil, err
 	}
-	named := slices.Clone(f.IDs)
-	slices.Sort(named)
-	if len(ids) < len(slices.Compact(named)) {
+	ids := slices.Clone(f.IDs)
+	slices.Sort(ids)
+	if len(known) < len(slices.Compact(ids)) {
 		return nil, errs.Missing("vulnerability")
 	}
-	g, err := fs.current(ctx, teamID)
-	if err != nil {
-		return nil, err
-	}
-	defer g.RUnlock()
-	return g.pick(f, ids).set.ToArray(), nil
+	picked, err := fs.pick(ctx, fs.db, teamID, f)
+	slices.Sort(picked)
+	return picked, err
 }

@@ -13,7 +13,7 @@ import (
 // Document is a finding as it is stored, its event not decoded: what an export writes a
 // million of. Its raw values are good until the next document is read.
 type Document struct {
-	version
+	no               uint32
 	ID, ScanID, Hash string
 	Severity         string // one of Severities
 	Status           Status
@@ -52,7 +52,7 @@ func (d *Document) Classification() Object {
 	return d.classification
 }
 
-const documentColumns = `f.no, f.rev, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.host, f.port, f.tags, f.labels,
+const documentColumns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.host, f.port, f.tags, f.labels,
 	f.is_internal, f.is_regression, f.created_at, f.updated_at, d.event`
 
 // read takes a row of documentColumns in, and the exchange or a NULL behind them, in the
@@ -60,7 +60,7 @@ const documentColumns = `f.no, f.rev, f.id, f.scan_id, f.hash, f.severity, f.sta
 func (d *Document) read(r db.Row) error {
 	if d.columns == nil {
 		d.columns = []any{
-			&d.no, &d.rev, &d.ID, &d.ScanID, &d.Hash, &d.Severity, (*string)(&d.Status), &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
+			&d.no, &d.ID, &d.ScanID, &d.Hash, &d.Severity, (*string)(&d.Status), &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
 			&d.IsInternal, &d.IsRegression, &d.created, &d.updated, &d.stored, &d.conversation,
 		}
 		d.inInfo = inner{key: "info", into: &d.Info}

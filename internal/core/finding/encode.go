@@ -77,15 +77,12 @@ func (s *Selection) Encode(ctx context.Context, encode func(dst []byte, d *Docum
 // hold.
 func (s *Selection) parts(atOnce *atomic.Int32) iter.Seq[[]uint32] {
 	return func(yield func([]uint32) bool) {
-		numbers := s.picked.ReverseIterator()
-		for numbers.HasNext() {
-			part := make([]uint32, 0, atOnce.Load())
-			for numbers.HasNext() && len(part) < cap(part) {
-				part = append(part, numbers.Next())
-			}
-			if !yield(part) {
+		for numbers := s.picked; len(numbers) > 0; {
+			n := min(int(atOnce.Load()), len(numbers))
+			if !yield(numbers[:n]) {
 				return
 			}
+			numbers = numbers[n:]
 		}
 	}
 }

@@ -31,9 +31,11 @@ func (fs *Findings) byID(ctx context.Context, q db.Querier, teamID, id string) (
 
 // Page is a part of a list.
 type Page struct {
-	Results []Raw // findings as lists show them, see Document.AppendResult
-	Total   int   // that the filter picks
-	// End is behind the number of every finding that the list could have had. As Before of
+	Results []Finding // without request and response
+	Total   int       // of the findings that the filter picks
+	// TotalIsEstimate says that there are more than Total.
+	TotalIsEstimate bool
+	// End is above the number of every finding that the list could have had. As Before of
 	// the filter of the pages that follow, it keeps what arrives meanwhile from shifting
 	// them, in any order.
 	End int64
@@ -42,80 +44,40 @@ type Page struct {
 	Next int64
 }
 
-// FindAll lists findings of the caller's team, decoded, and how many the filter picks in
-// all; see FindPage.
+// FindAll lists findings of the caller's team, and how many the filter picks in all; see
+// FindPage.
 func (fs *Findings) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Finding, total int, err error) {
-	v, err := fs.view(ctx, f, sorts, w)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, err = fs.load(ctx, v.teamID, v.numbers())
-	return found, v.Total, err
+	p, err := fs.FindPage(ctx, f, sorts, w)
+	return p.Results, p.Total, err
 }
 
 // FindPage lists findings of the caller's team. Sorts come from page.Sorts with Sortable;
 // without any, the newest come first. The events of a list have no request and response:
-// a page of them could be 100 MB. It costs two queries: one asks whether the index is up
-// to date, the other reads what was not shown lately.
-func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (Page, error) {
-	v, err := fs.view(ctx, f, sorts, w)
-	if err == nil {
-		v.Results, err = fs.results(ctx, v)
-	}
-	return v.Page, err
-}
-
-// view is a page before anything of it is read.
-type view struct {
-	Page
-	teamID string
-	shown  []version
-}
-
-// version is a finding at a revision.
-type version struct {
-	no  uint32
-	rev int64
-}
-
-func (v view) numbers() []uint32 {
-	out := make([]uint32, len(v.shown))
-	for i, one := range v.shown {
-		out[i] = one.no
-	}
-	return out
-}
-
-// view has the index pick a page.
-func (fs *Findings) view(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (v view, err error) {
+// a page of them could be 100 MB.
+func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (p Page, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
-		return v, err
+		return p, err
 	}
-	ids, err := fs.numbers(ctx, fs.db, c.TeamID, f.IDs)
+	query, err := fs.query(ctx, fs.db, c.TeamID, f, sorts, w)
 	if err != nil {
-		return v, err
+		return p, err
 	}
-	g, err := fs.current(ctx, c.TeamID)
+	picked, err := findings.Page(ctx, fs.db, c.TeamID, query)
 	if err != nil {
-		return v, err
+		return p, err
 	}
-	defer g.RUnlock()
-	picked := g.pick(f, ids)
-	v.teamID, v.Total, v.End = c.TeamID, int(picked.set.GetCardinality()), max(int64(len(g.rows)), 1)
-	v.shown = g.page(picked, sorts, w)
-	if n := len(v.shown); n > 0 && len(sorts) == 0 && w.Offset+n < v.Total {
-		v.Next = int64(v.shown[n-1].no)
+	p = Page{Total: picked.Total, TotalIsEstimate: picked.TotalIsEstimate, End: picked.End}
+	if len(sorts) == 0 {
+		p.Next = picked.Next
 	}
-	if f.Before > 0 {
-		v.End = min(v.End, f.Before)
-	}
-	return v, nil
+	p.Results, err = fs.load(ctx, c.TeamID, picked.Numbers)
+	return p, err
 }
 
 // load reads findings by their numbers, in that order. One that was deleted meanwhile is
 // not there.
-func (fs *Findings) load(ctx context.Context, teamID string, numbers []uint32) ([]Finding, error) {
+func (fs *Findings) load(ctx context.Context, teamID string, numbers []int64) ([]Finding, error) {
 	out := make([]Finding, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
 		rows, err := fs.db.Query(ctx, `SELECT `+columns+tables+numbered(part), append([]any{teamID}, anys(part)...)...)
@@ -129,7 +91,7 @@ func (fs *Findings) load(ctx context.Context, teamID string, numbers []uint32) (
 }
 
 // numbered is the condition for a team's findings by number.
-func numbered(numbers []uint32) string {
+func numbered(numbers []int64) string {
 	return " WHERE f.team_id = ? AND f.no IN (?" + strings.Repeat(", ?", len(numbers)-1) + ")"
 }
 
@@ -141,19 +103,19 @@ func anys[T any](values []T) []any {
 	return out
 }
 
-func inOrder(found []Finding, numbers []uint32) []Finding {
-	return db.InOrder(found, numbers, func(f Finding) uint32 { return uint32(f.no) })
+func inOrder(found []Finding, numbers []int64) []Finding {
+	return db.InOrder(found, numbers, func(f Finding) int64 { return f.no })
 }
 
 // numbers are those of findings by their ids; of unknown ids there are none.
-func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, ids []string) ([]uint32, error) {
-	out := []uint32{}
+func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, ids []string) ([]int64, error) {
+	out := []int64{}
 	for part := range slices.Chunk(ids, batch) {
 		var w db.Where
 		w.And("team_id = ?", teamID)
 		db.In(&w, "id", part)
 		rows, err := q.Query(ctx, `SELECT no FROM finding`+w.String(), w.Args...)
-		found, err := db.Collect(rows, err, func(r db.Row) (no uint32, err error) { return no, r.Scan(&no) })
+		found, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
 		if err != nil {
 			return nil, err
 		}

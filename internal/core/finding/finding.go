@@ -2,8 +2,8 @@
 // vulnerability", what people decided about it, and what became of it since.
 //
 // A finding is known by its scan and its hash (see Fingerprint): seen twice, it is one
-// row. Lists are answered from an index in memory that follows the database by revision
-// numbers (docs/adr/0009-lists-of-findings.md), so that any filter costs the same.
+// row. Lists, bulk decisions and exports pick findings through package list: every change of
+// a finding changes its entry there in the same transaction (entryOf, relist).
 package finding
 
 import (
@@ -16,7 +16,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
-	"github.com/vedette-sec/vedette/internal/infra/shelf"
 )
 
 // Status is what people have decided about a finding (vuln_status).
@@ -84,17 +83,14 @@ type exchange struct {
 	TemplateEncoded string `json:"template_encoded,omitempty"`
 }
 
-// Findings is the slice.
+// Findings stores and lists findings.
 type Findings struct {
 	db    *db.DB
 	queue *queue.Queue // nil: nothing is retested
 	now   func() time.Time
-
-	indexes shelf.Kept[*guarded]
-	shelf   shelf.Shelf[slot, int64, Raw]
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, q *queue.Queue) *Findings {
 	return &Findings{db: d, queue: q, now: time.Now}
 }

@@ -15,7 +15,7 @@ type Group struct {
 // GroupsSince counts the findings of a team that a filter picks by name and severity, the
 // worst first, for a worker.
 func (fs *Findings) GroupsSince(ctx context.Context, teamID string, f Filter) ([]Group, error) {
-	picked, err := fs.picked(ctx, teamID, f)
+	picked, err := fs.pick(ctx, fs.db, teamID, f)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (fs *Findings) Changes(ctx context.Context, f ChangeFilter, w page.Window) 
 		where.String()+db.OrderBy(sorts, "c.no")+limit, append(where.Args, args...)...)
 	type numbered struct {
 		Change
-		no uint32
+		no int64
 	}
 	found, err := db.Collect(rows, err, func(r db.Row) (n numbered, err error) {
 		var at db.Time
@@ -75,7 +75,7 @@ func (fs *Findings) Changes(ctx context.Context, f ChangeFilter, w page.Window) 
 	if err != nil {
 		return nil, err
 	}
-	var numbers []uint32
+	var numbers []int64
 	for _, n := range found {
 		if !slices.Contains(numbers, n.no) {
 			numbers = append(numbers, n.no)
@@ -87,7 +87,7 @@ func (fs *Findings) Changes(ctx context.Context, f ChangeFilter, w page.Window) 
 	}
 	out := make([]Changelog, 0, len(found))
 	for _, n := range found {
-		i := slices.IndexFunc(findings, func(f Finding) bool { return f.no == int64(n.no) })
+		i := slices.IndexFunc(findings, func(f Finding) bool { return f.no == n.no })
 		if i >= 0 { // else it was deleted just now
 			n.FindingID = findings[i].ID
 			out = append(out, Changelog{findings[i], n.Change})

@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"testing"
@@ -64,20 +63,6 @@ func (w *walker) page(f Filter, sorts []page.Sort, window page.Window) Page {
 	return p
 }
 
-// idsIn is the ids of a page's results.
-func idsIn(t rapid.TB, p Page) (ids []string) {
-	for _, r := range p.Results {
-		var doc struct {
-			ID string `json:"vuln_id"`
-		}
-		if err := json.Unmarshal(r, &doc); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, doc.ID)
-	}
-	return ids
-}
-
 // TestPagesDoNotShift reads lists while findings arrive, change and are deleted. What was
 // there all the time is seen once; what arrived is not seen, nothing is seen twice, and
 // what was deleted is seen once or not at all.
@@ -88,7 +73,7 @@ func TestPagesDoNotShift(t *testing.T) {
 			w := &walker{room: r, T: t, scan: ids.New()}
 			w.arrive(w.drawn("findings", 0, 40))
 			first := w.page(Filter{}, nil, page.Window{Limit: 1000})
-			w.alive = idsIn(t, first)
+			w.alive = idsOf(first.Results)
 			all := slices.Clone(w.alive)
 			limit := w.drawn("limit", 1, 15)
 
@@ -97,7 +82,7 @@ func TestPagesDoNotShift(t *testing.T) {
 			if sorts == nil { // behind the last of the page before
 				for next := first.End; next > 0; {
 					p := w.page(Filter{Before: next}, nil, page.Window{Limit: limit})
-					seen, next = append(seen, idsIn(t, p)...), p.Next
+					seen, next = append(seen, idsOf(p.Results)...), p.Next
 					w.write(true)
 				}
 			} else { // by offset, without what arrives
@@ -106,7 +91,7 @@ func TestPagesDoNotShift(t *testing.T) {
 					if p.Total != first.Total {
 						t.Fatalf("the total was %d and is %d", first.Total, p.Total)
 					}
-					seen = append(seen, idsIn(t, p)...)
+					seen = append(seen, idsOf(p.Results)...)
 					w.write(false)
 				}
 			}

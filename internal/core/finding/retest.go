@@ -140,5 +140,8 @@ func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, resu
 		rev, to, kind == Reopened, seen, now, a.TeamID, f.no); err != nil || kind == "" {
 		return err
 	}
+	if err := relist(ctx, tx, a.TeamID, f.no); err != nil {
+		return err
+	}
 	return record(ctx, tx, a.TeamID, change{no: f.no, seq: rev, kind: kind, field: "vuln_status", from: string(f.Status), to: string(to), at: now})
 }

@@ -195,12 +195,11 @@ func (fs *Findings) reweigh(ctx context.Context, tx *db.Tx, c account.Caller, te
 	if err != nil {
 		return err
 	}
-	g, err := fs.current(ctx, c.TeamID)
+	picked, err := fs.pick(ctx, tx, c.TeamID, Filter{Templates: []string{templateID}})
 	if err != nil {
 		return err
 	}
-	picked := g.pick(Filter{Templates: []string{templateID}}, nil).set.ToArray()
-	g.RUnlock()
+	slices.Sort(picked)
 	tallies := map[string]map[string]int64{}
 	_, err = fs.eachOf(ctx, tx, c, picked, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
 		to := holds.of(templateID, old.ID, ownSeverity(old))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -128,7 +129,9 @@ func (fs *Findings) setTracker(ctx context.Context, tx *db.Tx, teamID, hash, pro
 	if err != nil {
 		return err
 	}
+	numbers := make([]int64, len(found))
 	for i, o := range found {
+		numbers[i] = o.no
 		var s shown
 		if err := json.Unmarshal(o.event, &s); err != nil {
 			return err
@@ -150,7 +153,7 @@ func (fs *Findings) setTracker(ctx context.Context, tx *db.Tx, teamID, hash, pro
 			return err
 		}
 	}
-	return nil
+	return relist(ctx, tx, teamID, numbers...)
 }
 
 // Link puts an issue that the caller has filed by hand on record of a finding of their
@@ -194,10 +197,11 @@ func (fs *Findings) relink(ctx context.Context, id, provider string, issue *engi
 // worker. Those that people have set aside are left out. It may be asked again: what an
 // issue was told of, it is not told twice.
 func (fs *Findings) AskFiling(ctx context.Context, teamID, scanID string, run int64, wants func(severity string) []Desk) error {
-	picked, err := fs.picked(ctx, teamID, Filter{ScanIDs: []string{scanID}, Statuses: []Status{Open, FixInProgress, Triaged}})
+	picked, err := fs.pick(ctx, fs.db, teamID, Filter{ScanIDs: []string{scanID}, Statuses: []Status{Open, FixInProgress, Triaged}})
 	if err != nil {
 		return err
 	}
+	slices.Sort(picked)
 	for len(picked) > 0 {
 		part := picked[:min(len(picked), batch)]
 		picked = picked[len(part):]
@@ -208,7 +212,7 @@ func (fs *Findings) AskFiling(ctx context.Context, teamID, scanID string, run in
 	return nil
 }
 
-func (fs *Findings) askPart(ctx context.Context, tx *db.Tx, teamID string, run int64, part []uint32, wants func(severity string) []Desk) error {
+func (fs *Findings) askPart(ctx context.Context, tx *db.Tx, teamID string, run int64, part []int64, wants func(severity string) []Desk) error {
 	type one struct{ id, severity string }
 	rows, err := tx.Query(ctx, `SELECT f.id, f.severity FROM finding f`+numbered(part)+` AND f.run = ? ORDER BY f.no`, append(append([]any{teamID}, anys(part)...), run)...)
 	found, err := db.Collect(rows, err, func(r db.Row) (o one, err error) { return o, r.Scan(&o.id, &o.severity) })

@@ -88,6 +88,15 @@ func Column(cond string, args ...any) Filter { return &column{cond: cond, args: 
 // were in the index. A filter with a Column holds for no row here.
 func (r Row) Meets(f Filter) bool { return f == nil || f.holds(r.No, textOf(r)) }
 
+// Numbers holds for the rows with these numbers.
+func Numbers(numbers ...int64) Filter {
+	var nos bits
+	for _, no := range numbers {
+		nos.add(no)
+	}
+	return numbered{nos}
+}
+
 func (f allOf) holds(no int64, entry string) bool {
 	for _, one := range f {
 		if !one.holds(no, entry) {

@@ -107,13 +107,14 @@ type limitsOf struct {
 	values    int // tokens that one condition may become
 	looked    int // distinct values that one condition may look at
 	groups    int // values of a facet that orders a list group by group
-	count     int // rows that a total counts up to
+	count     int // rows that a total counts up to in keys or postings
+	countRows int // and where PostgreSQL must look at each row
 	walkFirst int // entries that are walked before PostgreSQL's index is asked
 	walkMost  int // entries that a walk in another order looks at before it enumerates
 }
 
 // Tests make them so low that few rows use every way.
-var limits = limitsOf{few: 5000, known: 50_000, together: 20, values: 2000, looked: 50_000, groups: 100, count: 100_000,
+var limits = limitsOf{few: 5000, known: 50_000, together: 20, values: 2000, looked: 50_000, groups: 100, count: 1_000_000, countRows: 100_000,
 	walkFirst: 4000, walkMost: 8000}
 
 func (x *Index) team() string {

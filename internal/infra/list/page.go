@@ -24,12 +24,7 @@ func (x *Index) Page(ctx context.Context, q db.Querier, team string, query Query
 		p.End = min(p.End, query.Before)
 	}
 	s.high = keyOf(s.team, p.End) // what arrives now is not counted
-	if len(query.Orders) == 0 {
-		err = s.arrival(ctx, &p, query)
-	} else {
-		err = s.ordered(ctx, &p, query)
-	}
-	if err != nil || query.WithoutTotal {
+	if err = s.part(ctx, &p, query); err != nil || query.WithoutTotal {
 		return p, err
 	}
 	if p.Total > 0 {
@@ -40,6 +35,18 @@ func (x *Index) Page(ctx context.Context, q db.Querier, team string, query Query
 		p.Total = more // what is on pages is there
 	}
 	return p, err
+}
+
+// part fills a page in any order. Numbers are distinct: what follows them in an order says nothing.
+func (s *search) part(ctx context.Context, p *Page, query Query) error {
+	switch {
+	case len(query.Orders) == 0:
+		return s.arrival(ctx, p, query)
+	case query.Orders[0].Column == s.x.number():
+		query.Oldest = !query.Orders[0].Desc
+		return s.arrival(ctx, p, query)
+	}
+	return s.ordered(ctx, p, query)
 }
 
 // arrival fills a page in order of arrival.
@@ -112,10 +119,11 @@ func (s *search) read(ctx context.Context, p *Page, text string, args ...any) er
 	return err
 }
 
-// grouped fills a page group by group, where the order is that of a facet with few values.
+// grouped fills a page group by group, where the order is that of a facet with few values. The
+// further fields of an order apply within each group.
 func (s *search) grouped(ctx context.Context, p *Page, query Query) (done bool, err error) {
 	o := query.Orders[0]
-	if o.Facet == "" || len(query.Orders) > 1 {
+	if o.Facet == "" {
 		return false, nil
 	}
 	values, err := s.values(ctx, o.Facet, limits.groups+1)
@@ -149,7 +157,8 @@ func (s *search) grouped(ctx context.Context, p *Page, query Query) (done bool, 
 			}
 		}
 		var part Page
-		if err := group.arrival(ctx, &part, Query{Offset: skip, Limit: query.Limit - len(p.Numbers)}); err != nil {
+		rest := Query{Orders: query.Orders[1:], Offset: skip, Limit: query.Limit - len(p.Numbers)}
+		if err := group.part(ctx, &part, rest); err != nil {
 			return false, err
 		}
 		p.Numbers, skip = append(p.Numbers, part.Numbers...), 0

@@ -395,10 +395,12 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 	if !s.index.exact {
 		return s.estimate(ctx)
 	}
+	most := limits.count
 	from, cond, args := s.x.Name+"_list e", "e.key >= ? AND e.key < ?", []any{s.low, s.high}
 	switch {
 	case s.index.text == "":
 	case s.arrays:
+		most = limits.countRows
 		cond += " AND (" + s.index.text + ")"
 		args = append(args, s.index.args...)
 	default:
@@ -406,7 +408,6 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 		cond = from + " MATCH ? AND rowid >= ? AND rowid < ?"
 		args = []any{s.index.text, s.low, s.high}
 	}
-	most := limits.count
 	if s.exact {
 		most = 1 << 32 // more than a team can have
 	}

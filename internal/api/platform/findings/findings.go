@@ -4,8 +4,6 @@ package findings
 import (
 	"cmp"
 	"context"
-	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/finding"
@@ -189,30 +186,12 @@ func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 // ResultList is a page of findings.
 type ResultList struct {
 	wire.Listing
-	Data    Results           `json:"data" doc:"The page."`
-	Stats   ResultStats       `json:"stats" doc:"Counts."`
-	Filters map[string]string `json:"filters" doc:"The filters that were applied."`
-	Before  int64             `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
-	Next    int64             `json:"next,omitempty" doc:"Of a list that is not sorted: sent as before, without an offset, it asks for what follows this page, whatever arrived or was deleted meanwhile. Absent when nothing follows."`
-}
-
-// Results are findings as lists show them, each a VulnerabilityResult that is written
-// already.
-type Results []finding.Raw
-
-// Schema implements huma.SchemaProvider.
-func (Results) Schema(r huma.Registry) *huma.Schema {
-	return huma.SchemaFromType(r, reflect.TypeFor[[]VulnerabilityResult]())
-}
-
-// WriteTo writes the page as JSON, its findings as they are; see io.WriterTo.
-func (l ResultList) WriteTo(w io.Writer) (int64, error) {
-	head := l
-	head.Data = nil // written behind the rest
-	return wire.WritePage(w, struct {
-		ResultList
-		Data *struct{} `json:"data,omitempty"`
-	}{ResultList: head}, l.Data)
+	TotalIsEstimate bool                  `json:"total_is_estimate,omitempty" doc:"There are more items than the total says: it is counted up to a bound."`
+	Data            []VulnerabilityResult `json:"data" doc:"The page."`
+	Stats           ResultStats           `json:"stats" doc:"Counts."`
+	Filters         map[string]string     `json:"filters" doc:"The filters that were applied."`
+	Before          int64                 `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
+	Next            int64                 `json:"next,omitempty" doc:"Of a list that is not sorted: sent as before, without an offset, it asks for what follows this page, whatever arrived or was deleted meanwhile. Absent when nothing follows."`
 }
 
 // ResultStats counts findings.
@@ -234,9 +213,10 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, er
 		return nil, err
 	}
 	list := ResultList{
-		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: p.Results, Stats: ResultStats{p.Total},
+		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: wire.Each(p.Results, resultOf), Stats: ResultStats{p.Total},
 		Filters: in.applied(), Before: p.End, Next: p.Next,
 	}
+	list.TotalIsEstimate = p.TotalIsEstimate
 	return &list, nil
 }
 

@@ -1,0 +1,124 @@
+package finding
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/list"
+)
+
+// Filter picks findings. An empty field picks all; within a field any value will do,
+// and every field must hold.
+type Filter struct {
+	IDs        []string
+	ScanIDs    []string
+	Severities []string
+	Statuses   []Status
+	Hosts      []string // exact, in any case
+	Domains    []string // hosts at and below them
+	Ports      []int
+	Templates  []string // ids
+	Categories []string
+	Tags       []string
+	Labels     []string
+	Search     string // a part of the host, the template's id or its name, in any case
+	Internal   *bool
+	Regression *bool
+	Ticket     *bool
+	Since      time.Time // when it was found first
+	Until      time.Time // before this
+	Before     int64     // only what arrived before the finding of this number; 0: all
+}
+
+// picksAll reports whether a filter has no condition.
+func (f Filter) picksAll() bool {
+	for _, n := range []int{
+		len(f.IDs), len(f.ScanIDs), len(f.Severities), len(f.Statuses), len(f.Hosts), len(f.Domains), len(f.Ports),
+		len(f.Templates), len(f.Categories), len(f.Tags), len(f.Labels), len(f.Search),
+	} {
+		if n > 0 {
+			return false
+		}
+	}
+	return f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero() && f.Before == 0
+}
+
+// conditions are the filter's conditions on facets (see entryOf): all but IDs and the
+// bounds of numbers.
+func (f Filter) conditions() list.Filter {
+	var ports, domains []string
+	for _, port := range f.Ports {
+		ports = append(ports, portText(port))
+	}
+	for _, domain := range lower(f.Domains) {
+		domains = append(domains, strings.Trim(domain, ".*"))
+	}
+	conditions := []list.Filter{f.severities()}
+	for _, one := range []struct {
+		facet  string
+		values []string
+	}{
+		{"scan", f.ScanIDs}, {"status", words(f.Statuses)}, {"host", lower(f.Hosts)}, {"domain", domains}, {"port", ports},
+		{"template", f.Templates}, {"category", lower(f.Categories)}, {"tag", lower(f.Tags)}, {"label", lower(f.Labels)},
+	} {
+		if len(one.values) > 0 {
+			conditions = append(conditions, list.Has(one.facet, one.values...))
+		}
+	}
+	for _, one := range []struct {
+		flag string
+		want *bool
+	}{{"internal", f.Internal}, {"regression", f.Regression}, {"ticket", f.Ticket}} {
+		switch is := list.Has("is", one.flag); {
+		case one.want == nil:
+		case *one.want:
+			conditions = append(conditions, is)
+		default:
+			conditions = append(conditions, list.Not(is))
+		}
+	}
+	if f.Search != "" {
+		conditions = append(conditions, list.Contains(strings.ToLower(f.Search), "host", "text"))
+	}
+	return list.All(conditions...)
+}
+
+// severities is the condition on severities, as the shorter of two texts: most lists want
+// all but one, and to leave out one value costs less than to join five.
+func (f Filter) severities() list.Filter {
+	if len(f.Severities) == 0 {
+		return nil
+	}
+	var with, without []string
+	for _, severity := range Severities {
+		if slices.Contains(lower(f.Severities), severity) {
+			with = append(with, rankText(severity))
+		} else {
+			without = append(without, rankText(severity))
+		}
+	}
+	switch {
+	case len(without) == 0:
+		return nil
+	case len(without) < len(with):
+		return list.Not(list.Has("severity", without...))
+	}
+	return list.Has("severity", with...)
+}
+
+func lower(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = strings.ToLower(strings.TrimSpace(v))
+	}
+	return out
+}
+
+func words[S ~string](values []S) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
