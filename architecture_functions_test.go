@@ -170,8 +170,8 @@ func answers(t types.Type) bool {
 	if !ok {
 		return false
 	}
-	for i := range f.Results().Len() {
-		if f.Results().At(i).Type().String() != "error" {
+	for result := range f.Results().Variables() {
+		if result.Type().String() != "error" {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func Description(tool string) (string, error) {
 	return string(text), err
 }
 
-// What bounds the tools of one task, and what a model may choose from.
+// Types of the packages below that bound the tools of one task, or list what a model may choose.
 type (
 	Boundary  = scope.Boundary
 	Budget    = scope.Budget

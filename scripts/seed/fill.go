@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
@@ -49,11 +50,12 @@ func importTemplates(ctx context.Context, into *catalog.Catalog) error {
 	defer os.RemoveAll(folder)
 	for i := range 40 {
 		id := "weakness-" + strconv.Itoa(i)
-		text := "id: " + id + "\ninfo: {name: Weakness, author: seed, severity: low}\nhttp:\n  - path:\n"
+		var paths []string
 		for k := range 1 + i%3 {
-			text += fmt.Sprintf("      - '{{BaseURL}}/%d/%d'\n", i, k)
+			paths = append(paths, fmt.Sprintf("'{{BaseURL}}/%d/%d'", i, k))
 		}
-		text += "    matchers: [{type: status, status: [200]}]\n"
+		text := "id: " + id + "\ninfo: {name: Weakness, author: seed, severity: low}\nhttp:\n  - path: [" + strings.Join(paths, ", ") +
+			"]\n    matchers: [{type: status, status: [200]}]\n"
 		if err := os.WriteFile(filepath.Join(folder, id+".yaml"), []byte(text), 0o600); err != nil {
 			return err
 		}

@@ -36,6 +36,7 @@ const shortSecret = 4
 // Reference is how a model names a secret.
 var reference = regexp.MustCompile(`\{\{\$([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
+// New makes the secrets of a task: values by name, and hidden ones that have none.
 func New(values map[string]string, hidden ...string) *Secrets {
 	s := &Secrets{Values: values, short: map[string]string{}}
 	places := map[string]string{}

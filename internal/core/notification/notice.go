@@ -1,6 +1,6 @@
-// Package notice keeps what is to be told in a team's channels: one row for each channel
-// and each thing to tell, sent by a job of its own. It is sent once, but for one whose
-// process died while it was being sent: that one may have arrived, is sent again, and says so.
+// Package notification keeps the messages for a team's channels: one row for each channel and
+// message, sent by a job of its own. Each is sent once, except when the process died while it
+// was being sent: that one may have arrived, is sent again, and says so.
 package notification
 
 import (

@@ -361,7 +361,7 @@ func TestMigration(t *testing.T) {
 		_, team := open(t, d)
 		exec := func(script string) {
 			t.Helper()
-			for _, statement := range strings.Split(script, ";") {
+			for statement := range strings.SplitSeq(script, ";") {
 				if strings.TrimSpace(statement) == "" {
 					continue
 				}

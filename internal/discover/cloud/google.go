@@ -139,7 +139,7 @@ func (c *Client) listGoogle(ctx context.Context, a Account, into *inventory) err
 			break
 		}
 	}
-	return nil
+	return nil //nolint:nilerr // an error beside projects concerns some of them only
 }
 
 func (g google) machines(ctx context.Context, project string, into *inventory) error {

@@ -1,4 +1,4 @@
-// Package distill writes templates: the request that showed a finding, and what its answer
+// Package generate writes templates: the request that showed a finding, and what its answer
 // must say, become a text in the public template language.
 package generate
 

@@ -31,7 +31,7 @@ func BenchmarkLists(b *testing.B) {
 		b.Run(engine, func(b *testing.B) {
 			d := dbtest.Open(b, engine)
 			setUp(b, d)
-			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same rows each time
+			random := rand.New(rand.NewPCG(1, 2))
 			fill(b, d, random, rows)
 			for _, kind := range kinds {
 				b.Run(kind.name, func(b *testing.B) { measure(b, d, random, kind.query) })

@@ -148,10 +148,10 @@ func teamNo(ctx context.Context, q db.Querier, team string) (no int64, err error
 // values of one token, so it is a cryptographic one.
 func token(team int64, facet, value string) int64 {
 	b := make([]byte, 0, 128)
-	b = binary.BigEndian.AppendUint64(b, uint64(team)) //nolint:gosec // it is positive
+	b = binary.BigEndian.AppendUint64(b, uint64(team))
 	b = append(append(append(b, facet...), '='), value...)
 	sum := sha256.Sum256(b)
-	return int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // a hash
+	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
 // clean makes a value that fits on a line of an entry.

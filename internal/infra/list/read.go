@@ -289,73 +289,95 @@ func (s *search) eachKnown(ctx context.Context, keys []int64, asc bool, take fun
 	return nil
 }
 
+// cursor is how far a list was read: what is left are the keys from low on and below high.
+type cursor struct {
+	low, high int64
+	asc       bool
+	width     int // rows to read at once
+	step      int // entries that the next walk looks at
+	looked    int // rows that were read so far
+}
+
 // each gives rows that the filter picks in the order of keys or against it, part by part,
 // until take returns false.
 func (s *search) each(ctx context.Context, low, high int64, asc bool, width int, take func([]hit) bool) error {
-	give := func(hits []hit) bool {
-		if asc {
-			slices.Reverse(hits)
-		}
-		return take(hits)
-	}
 	if keys, ok := s.known(low, high); ok {
 		return s.eachKnown(ctx, keys, asc, take)
 	}
-	probed, looked := !s.arrays || s.index.text == "", 0
-	for step := limits.walkFirst; low < high; {
-		var found []hit
-		var err error
-		l, h := low, high
-		switch {
-		case !probed && step > limits.walkFirst: // PostgreSQL, once the newest rows are looked at
+	c := &cursor{low: low, high: high, asc: asc, width: width, step: limits.walkFirst}
+	probed := !s.arrays || s.index.text == ""
+	for c.low < c.high {
+		if !probed && c.step > limits.walkFirst { // PostgreSQL, once the newest rows are looked at
 			probed = true
-			all, ok, err := s.few(ctx, low, high)
-			if err == nil && ok {
-				give(all)
-			}
-			if err != nil || ok {
+			all, ok, err := s.few(ctx, c.low, c.high)
+			if err != nil {
 				return err
 			}
-			continue
-		case s.arrays && s.index.text != "":
-			found, l, h, err = s.walk(ctx, low, high, asc, step, width)
-			if step *= 8; len(found) == width {
-				step /= 8
+			if ok {
+				if asc {
+					slices.Reverse(all)
+				}
+				take(all)
+				return nil
 			}
-		default:
-			if found, err = s.find(ctx, low, high, asc, width, 0); len(found) < width {
-				l = high
-			}
-			width = min(4*width, limits.few)
 		}
+		found, err := s.next(ctx, c)
 		if err != nil {
 			return err
 		}
-		if l == low && h == high { // it was cut at width
-			if last := found[len(found)-1].key; asc {
-				l = last + 1
-			} else {
-				h = last
-			}
-		}
-		if low, high = l, h; len(found) == 0 {
-			continue
-		}
-		looked += len(found)
-		if found, err = s.pick(ctx, found); err != nil || !take(found) {
+		if done, err := s.pass(ctx, c, found, take); done || err != nil {
 			return err
-		}
-		if looked > limits.few && len(s.cols) > 0 {
-			if loaded, err := s.load(ctx); loaded || err != nil {
-				keys, _ := s.known(low, high)
-				if err == nil {
-					err = s.eachKnown(ctx, keys, asc, take)
-				}
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// next reads the next rows that the index finds, and moves the cursor behind them.
+func (s *search) next(ctx context.Context, c *cursor) (found []hit, err error) {
+	low, high := c.low, c.high
+	if s.arrays && s.index.text != "" {
+		found, low, high, err = s.walk(ctx, low, high, c.asc, c.step, c.width)
+		if len(found) < c.width {
+			c.step *= 8
+		}
+	} else {
+		if found, err = s.find(ctx, low, high, c.asc, c.width, 0); len(found) < c.width {
+			low = high
+		}
+		c.width = min(4*c.width, limits.few)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if low == c.low && high == c.high { // there are more than were read at once
+		if last := found[len(found)-1].key; c.asc {
+			low = last + 1
+		} else {
+			high = last
+		}
+	}
+	c.low, c.high = low, high
+	return found, nil
+}
+
+// pass gives those of the found rows that the filter picks. done: take wants no more, or has
+// all. Where column conditions made it look at many rows, it reads all that meet them at once.
+func (s *search) pass(ctx context.Context, c *cursor, found []hit, take func([]hit) bool) (done bool, err error) {
+	if len(found) == 0 {
+		return false, nil
+	}
+	c.looked += len(found)
+	if found, err = s.pick(ctx, found); err != nil || !take(found) {
+		return true, err
+	}
+	if c.looked <= limits.few || len(s.cols) == 0 {
+		return false, nil
+	}
+	if loaded, err := s.load(ctx); err != nil || !loaded {
+		return false, err
+	}
+	keys, _ := s.known(c.low, c.high)
+	return true, s.eachKnown(ctx, keys, c.asc, take)
 }
 
 // Each gives the numbers of all rows that a filter picks, the newest first, some at a time,

@@ -115,36 +115,37 @@ func (l *leasing) valid(n int, id int64) bool {
 // finish ends a job, well or in giving it up, as a node believes to be allowed to.
 func (l *leasing) finish(t *rapid.T) {
 	n := rapid.IntRange(0, 1).Draw(t, "node")
-	for _, id := range slices.Sorted(maps.Keys(l.runs[n])) {
-		job := l.runs[n][id]
-		q, r, valid := l.nodes[n], l.nodes[n].runOf(id), l.valid(n, id)
-		want := "completed"
-		switch now := time.Now(); rapid.IntRange(0, 2).Draw(t, "end") {
-		case 0:
-			want = "discarded"
-			told := false
-			err := q.discard(l.ctx, job, r, errors.New("broken"), func(*db.Tx) error { told = true; return nil })
-			if told != valid || (err == nil) != valid {
-				t.Fatalf("job %d was given up: %v, %v; the lease was valid: %v", id, told, err, valid)
-			}
-			q.forget(id)
-		case 1: // it goes back to the queue
-			want = "available"
-			l.settle(t, q, riverdriver.JobSetStateInterrupted(id, now, job.Attempt-1, nil))
-		default:
-			l.settle(t, q, riverdriver.JobSetStateCompleted(id, now, nil))
-		}
-		delete(l.runs[n], id)
-		switch is, was := l.read(t)[id], l.last[id]; {
-		case want == "available" && is.state == "cancelled": // it was cancelled while it ran
-		case valid && is.state != want:
-			t.Fatalf("job %d is %s, want %s", id, is.state, want)
-		case !valid && is != was:
-			t.Fatalf("a late end made of job %d %+v, it was %+v", id, is, was)
-		}
-		return
+	running := slices.Sorted(maps.Keys(l.runs[n]))
+	if len(running) == 0 {
+		t.Skip("no run")
 	}
-	t.Skip("no run")
+	id := running[0]
+	job := l.runs[n][id]
+	q, r, valid := l.nodes[n], l.nodes[n].runOf(id), l.valid(n, id)
+	want := "completed"
+	switch now := time.Now(); rapid.IntRange(0, 2).Draw(t, "end") {
+	case 0:
+		want = "discarded"
+		told := false
+		err := q.discard(l.ctx, job, r, errors.New("broken"), func(*db.Tx) error { told = true; return nil })
+		if told != valid || (err == nil) != valid {
+			t.Fatalf("job %d was given up: %v, %v; the lease was valid: %v", id, told, err, valid)
+		}
+		q.forget(id)
+	case 1: // it goes back to the queue
+		want = "available"
+		l.settle(t, q, riverdriver.JobSetStateInterrupted(id, now, job.Attempt-1, nil))
+	default:
+		l.settle(t, q, riverdriver.JobSetStateCompleted(id, now, nil))
+	}
+	delete(l.runs[n], id)
+	switch is, was := l.read(t)[id], l.last[id]; {
+	case want == "available" && is.state == "cancelled": // it was cancelled while it ran
+	case valid && is.state != want:
+		t.Fatalf("job %d is %s, want %s", id, is.state, want)
+	case !valid && is != was:
+		t.Fatalf("a late end made of job %d %+v, it was %+v", id, is, was)
+	}
 }
 
 func (l *leasing) settle(t *rapid.T, q *Queue, p *riverdriver.JobSetStateIfRunningParams) {

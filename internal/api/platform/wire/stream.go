@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// writePage writes a page whose rows are written already: head is an object of what it has
+// WritePage writes a page whose rows are written already: head is an object of what it has
 // besides them.
 func WritePage[T ~[]byte](w io.Writer, head any, rows []T) (int64, error) {
 	rest, err := json.Marshal(head)
@@ -42,7 +42,7 @@ const (
 	chunk      = 64 << 10
 )
 
-// clientWriter writes to a client that may be slow, and gives up on one that has stopped reading.
+// ClientWriter writes to a client that may be slow, and gives up on one that has stopped reading.
 func ClientWriter(w http.ResponseWriter) io.Writer {
 	return slowWriter{w, http.NewResponseController(w)}
 }

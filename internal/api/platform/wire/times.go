@@ -14,7 +14,7 @@ type HistoryRange struct {
 	Range     string `query:"time_range" enum:"current_month,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"A range by name."`
 }
 
-// times is the range as instants: from since on, before until; zero is open.
+// Times is the range as instants: from since on, before until; zero is open.
 func (h HistoryRange) Times(now time.Time) (since, until time.Time, err error) {
 	now = now.UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -56,6 +56,7 @@ type Times struct {
 	TimeZone  string `json:"time_zone,omitempty" doc:"The zone's name in the IANA database; UTC without it."`
 }
 
+// TimesOf is a schedule as answers show it.
 func TimesOf(s schedule.Schedule) Times {
 	out := Times{
 		Frequency: string(s.Frequency), NextRun: s.NextRun.Format(time.RFC3339), StartTime: s.StartTime, Hours: s.Hours, Weekdays: s.Weekdays, Cron: s.Cron, TimeZone: s.TimeZone,
@@ -79,6 +80,7 @@ type TimesRequest struct {
 	TimeZone  string `json:"time_zone,omitempty" maxLength:"60" doc:"A zone of the IANA database, such as Europe/Berlin; UTC without it."`
 }
 
+// Rule is the rule that a request describes.
 func (r TimesRequest) Rule() schedule.Rule {
 	return schedule.Rule{
 		Frequency: schedule.Frequency(r.Frequency), StartTime: r.StartTime, Hours: max(1, r.Hours), Weekdays: r.Weekdays, Cron: r.Cron, TimeZone: r.TimeZone,

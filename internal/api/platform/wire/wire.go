@@ -30,8 +30,10 @@ type Window struct {
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
 }
 
+// Page is the window as services know it.
 func (w Window) Page() page.Window { return page.Window{Offset: w.Offset, Limit: w.Limit} }
 
+// Message is an answer that is only a sentence.
 type Message struct {
 	Message string `json:"message" doc:"What was done, in words."`
 }
@@ -54,6 +56,7 @@ type Listing struct {
 	Message      string `json:"message" doc:"What this is, in words."`
 }
 
+// ListOf describes the page of a list: its place, its size and the total.
 func ListOf(w Window, count, total int, what string) Listing {
 	return Listing{w.Page().Page(), count, total, w.Page().Pages(total), what}
 }
@@ -73,6 +76,7 @@ func (m *Maybe) Receiver() reflect.Value { return reflect.ValueOf(&m.value).Elem
 // OnParamSet implements huma.ParamReactor.
 func (m *Maybe) OnParamSet(given bool, _ any) { m.given = given }
 
+// Ptr is nil when the parameter was not sent.
 func (m Maybe) Ptr() *bool {
 	if !m.given {
 		return nil
@@ -80,6 +84,7 @@ func (m Maybe) Ptr() *bool {
 	return &m.value
 }
 
+// OrEmpty is words, or an empty list instead of nil, which JSON would show as null.
 func OrEmpty(words []string) []string {
 	if words == nil {
 		return []string{}
@@ -87,7 +92,7 @@ func OrEmpty(words []string) []string {
 	return words
 }
 
-// commas is the items of a comma-separated list, without empty ones.
+// Commas is the items of a comma-separated list, without empty ones.
 func Commas(text string) (out []string) {
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -97,7 +102,7 @@ func Commas(text string) (out []string) {
 	return out
 }
 
-// value is what a pointer points at, or zero.
+// Value is what a pointer points at, or zero.
 func Value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -105,7 +110,7 @@ func Value[T any](p *T) (v T) {
 	return v
 }
 
-// oneOf reads words separated by commas, each of which must be known, in any case.
+// OneOf reads words separated by commas, each of which must be known, in any case.
 func OneOf[T ~string](param, text string, known []T) (out []T, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.ToLower(strings.TrimSpace(word))
