@@ -9,7 +9,7 @@ import (
 // digest of its text under what the system says of the file, which is its path, device and
 // number, its size, and when it was last written and last changed in any way. The system
 // alone sets the last of these, with each change. Without this, a scan of one host with
-// 3,000 templates takes a tenth more processor time (docs/performance-templates.md). Only
+// 3,000 templates takes a tenth more processor time (docs/performance.md). Only
 // Linux is asked; on other systems every file is read.
 
 // settled is how long ago a file must have been changed for its state to count: clocks of
