@@ -20,6 +20,7 @@ ALTER TABLE asset_past ADD COLUMN ip_order TEXT NOT NULL DEFAULT '';
 CREATE INDEX asset_past_ip ON asset_past (ip) WHERE ip_order = ''; -- rows from before
 
 -- The orders of lists: of equal values the newest comes first.
+CREATE INDEX asset_by_created ON asset (team_id, created_at, no DESC);
 CREATE INDEX asset_by_since ON asset (team_id, since, no DESC);
 CREATE INDEX asset_by_seen ON asset (team_id, seen_at, no DESC);
 CREATE INDEX asset_by_host ON asset (team_id, host, no DESC);
@@ -39,6 +40,7 @@ DROP INDEX asset_by_title;
 DROP INDEX asset_by_host;
 DROP INDEX asset_by_seen;
 DROP INDEX asset_by_since;
+DROP INDEX asset_by_created;
 DROP INDEX asset_past_ip;
 ALTER TABLE asset_past DROP COLUMN ip_order;
 ALTER TABLE asset DROP COLUMN ip_order;
