@@ -12,7 +12,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -38,10 +37,10 @@ func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error 
 	case errors.Is(err, task.ErrLate):
 		return nil // another run has the task
 	case err != nil && errors.Is(context.Cause(ctx), queue.ErrCancelled):
-		if err := w.release(kept, run); err != nil {
+		if err := run.Release(kept, w.Models); err != nil {
 			return err
 		}
-		return w.finish(kept, run, ending{status: task.Aborted, opening: "The task was stopped."})
+		return run.Conclude(kept, task.Ending{Status: task.Aborted, Opening: "The task was stopped."})
 	}
 	return err
 }
@@ -61,7 +60,7 @@ func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 	case e.Kind == errs.Internal:
 		return err
 	default:
-		return w.plan(ctx, kept, run, "No language model worked on this: "+sentence(e.Message))
+		return w.plan(ctx, kept, run, "No language model worked on this: "+task.Sentence(e.Message))
 	}
 }
 
@@ -81,15 +80,14 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	if err != nil {
 		return err
 	}
-	kit, err := w.kit(ctx, run, plan, budget, nil)
-	if e := errs.From(err); e != nil && e.Kind != errs.Internal { // the instruction names what cannot be tested
-		return run.Finish(kept, task.Outcome{Status: task.Failed, Summary: e.Message})
-	}
+	kit, err := w.tools.Kit(ctx, run, plan, budget, nil)
 	if err != nil {
-		return err
+		return refused(kept, run, err)
 	}
 	defer kit.Close()
-	outcome, err := agent.Run(ctx, agent.Config{Tools: kit.Tools(), Journal: run.Steps(), Emit: w.progress(ctx, run), Budget: seconds(run.Task.Options.Budget)}, plan)
+	outcome, err := agent.Run(ctx, agent.Config{
+		Tools: kit.Tools(), Journal: run.Steps(), Emit: progress(ctx, run), Budget: run.Task.Options.Budget.Time(),
+	}, plan)
 	if err != nil {
 		return err
 	}
@@ -103,7 +101,7 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	if outcome.Status == agent.Failed {
 		status = task.Failed
 	}
-	return w.finish(kept, run, ending{status: status, opening: gap, plan: plan})
+	return run.Conclude(kept, task.Ending{Status: status, Opening: gap, Plan: plan})
 }
 
 // permitted reports whether the mode of a task lets the built-in planner carry a plan out.
@@ -131,12 +129,12 @@ func permitted(ctx context.Context, run *task.Run, plan agent.Plan, gap string) 
 	return true, nil
 }
 
-// seconds is a budget's time; 0 is no bound.
-func seconds(b *task.Budget) time.Duration {
-	if b == nil {
-		return 0
+// refused ends a stream whose instruction names something that cannot be tested. Other errors are returned.
+func refused(kept context.Context, run *task.Run, err error) error {
+	if e := errs.From(err); e.Kind != errs.Internal {
+		return run.Finish(kept, task.Outcome{Status: task.Failed, Summary: e.Message})
 	}
-	return time.Duration(b.Seconds) * time.Second
+	return err
 }
 
 // planOf is what an earlier run of the stream planned, or else a new plan: what has begun
@@ -150,77 +148,11 @@ func (w worker) planOf(ctx context.Context, run *task.Run) (plan agent.Plan, err
 	return plan, run.SetPlan(ctx, plan)
 }
 
-// kit makes the tools of a task within its scope.
-func (w worker) kit(ctx context.Context, run *task.Run, plan agent.Plan, budget tools.Budget, secrets map[string]string) (*tools.Kit, error) {
-	boundary, err := w.boundary(ctx, run.Task, plan)
-	if err != nil {
-		return nil, err
-	}
-	boundary.OnDenied = w.denials(ctx, run)
-	boundary.Budget = budget
-	c := tools.Config{
-		Run: run, Boundary: boundary, Templates: w.templates(run.Task.TeamID), Keep: w.keeper(run.Task), Inventory: w.inventoryOf(run.Task), Secrets: secrets, Logger: w.Logger,
-	}
-	for i, t := range w.starter {
-		if tools.Within(boundary.Doc, t) {
-			c.Programs = append(c.Programs, w.programs[i])
-		}
-	}
-	return tools.New(c)
-}
-
-// boundary is the scope of a task: what the plan names, what the request says, what the
-// team leaves out and what the operator denies.
-func (w worker) boundary(ctx context.Context, t task.Task, plan agent.Plan) (b tools.Boundary, err error) {
-	rules, err := w.Exclusions.Of(ctx, t.TeamID)
-	if err != nil {
-		return b, err
-	}
-	var left []string
-	for _, rule := range rules {
-		if rule.Type == exclusion.Target && rule.ScanID == "" && rule.EnumerationID == "" {
-			left = append(left, rule.Value)
-		}
-	}
-	b = tools.Boundary{Plan: plan, Deny: w.Deny}
-	if t.Options.Scope != nil {
-		b.Doc = *t.Options.Scope
-	}
-	b.Team, err = exclusion.ParsePatterns(left)
-	return b, err
-}
-
-// maxDenials is how many attempts to leave the scope one run tells of.
-const maxDenials = 200
-
-// denials tells the stream of attempts to leave the scope.
-func (w worker) denials(ctx context.Context, run *task.Run) func(tools.Denial) {
-	var mu sync.Mutex
-	told := 0
-	kept := context.WithoutCancel(ctx)
-	return func(d tools.Denial) {
-		mu.Lock()
-		defer mu.Unlock()
-		w.Logger.InfoContext(kept, "a dial was refused", "task_id", run.Task.ID, "address", d.Place, "why", d.Why)
-		if told++; told > maxDenials {
-			return
-		}
-		w.emit(kept, run, task.EventDenied, d)
-	}
-}
-
-// emit adds an event to the stream. Nothing hangs on it, so that a failure is only logged.
-func (w worker) emit(ctx context.Context, run *task.Run, kind string, data any) {
-	if err := run.Tell(ctx, kind, data); err != nil && ctx.Err() == nil && !errors.Is(err, task.ErrLate) {
-		w.Logger.WarnContext(ctx, "telling a task's stream", "task_id", run.Task.ID, "error", err)
-	}
-}
-
 // progressEvery keeps a fast scan from writing to the stream all the time.
 const progressEvery = 250 * time.Millisecond
 
-// progress tells the task's stream of a step's progress, now and then.
-func (w worker) progress(ctx context.Context, run *task.Run) func(agent.Update) {
+// progress writes a step's progress into the task's stream, now and then.
+func progress(ctx context.Context, run *task.Run) func(agent.Update) {
 	var mu sync.Mutex
 	var last time.Time
 	return func(u agent.Update) {
@@ -231,7 +163,7 @@ func (w worker) progress(ctx context.Context, run *task.Run) func(agent.Update) 
 			return
 		}
 		last = time.Now()
-		w.emit(ctx, run, task.EventProgress, u)
+		run.Emit(ctx, task.EventProgress, u)
 	}
 }
 
@@ -241,44 +173,6 @@ func requestBudget(ctx context.Context, run *task.Run) (b tools.Budget, err erro
 	if run.Task.Options.Budget == nil {
 		return b, nil
 	}
-	steps, err := run.Steps().Finished(ctx)
-	return tools.Budget{Requests: run.Task.Options.Budget.Requests, Sent: sent(steps)}, err
-}
-
-// sent is how many requests steps sent to targets.
-func sent(steps []agent.Done) (sum int64) {
-	for _, step := range steps {
-		var output struct{ Requests int64 }
-		_ = json.Unmarshal(step.Output, &output) // a step that failed has no output
-		sum += output.Requests
-	}
-	return sum
-}
-
-// ending is how a stream ends, as far as its worker knows.
-type ending struct {
-	status   task.Status
-	opening  string
-	plan     agent.Plan   // of the built-in planner
-	outcome  loop.Outcome // of a language model's run
-	requests int          // that it sent to targets
-}
-
-// finish ends the stream with a summary of what was said, done and found.
-func (w worker) finish(ctx context.Context, run *task.Run, e ending) error {
-	found, err := run.Issues(ctx)
-	if err != nil {
-		return err
-	}
-	steps, err := run.Steps().Finished(ctx)
-	if err != nil {
-		return err
-	}
-	e.requests += int(sent(steps))
-	denied, err := run.Denials(ctx)
-	if err != nil {
-		return err
-	}
-	text := summary(e.opening, e.plan, steps, found) + "\n" + boundaryWords(e.requests, denied)
-	return run.Finish(ctx, task.Outcome{Status: e.status, Summary: text})
+	sent, err := run.RequestsSent(ctx)
+	return tools.Budget{Requests: run.Task.Options.Budget.Requests, Sent: sent}, err
 }

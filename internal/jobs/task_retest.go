@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -12,21 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
-
-// findingsDir is the folder of a team's templates that were made of findings.
-const findingsDir = "findings"
-
-// keeper stores what was made of a task's findings among its team's templates; nil of a
-// private task, which the team does not see.
-func (w worker) keeper(t task.Task) func(context.Context, string, string) (task.Means, error) {
-	if t.Visibility == task.Private {
-		return nil
-	}
-	return func(ctx context.Context, filename, text string) (task.Means, error) {
-		kept, err := w.Catalog.Keep(ctx, t.TeamID, t.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
-		return task.Means{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err
-	}
-}
 
 // retestIssue looks at one issue of a task again: its template, its target, nothing else,
 // and within the scope of its task.
@@ -62,7 +46,7 @@ func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, tu
 			return "", "", err
 		}
 	}
-	boundary, err := w.boundary(ctx, t, thread(turns))
+	boundary, err := w.tools.Boundary(ctx, t, task.PlanOf(turns))
 	if err != nil {
 		return "", "", err
 	}

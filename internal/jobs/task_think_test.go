@@ -183,20 +183,3 @@ func TestLostModelLeavesTheWorkToThePlanner(t *testing.T) {
 		t.Errorf("%s: %s", done.Status, done.Summary)
 	}
 }
-
-func TestUsageOfAStream(t *testing.T) {
-	entry := func(kind loop.EntryKind, turn int, body any) loop.Entry {
-		text, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return loop.Entry{Kind: kind, Turn: turn, Branch: "main", Body: text}
-	}
-	r := usage(task.Task{Stream: task.Stream{Turn: 1}}, model.Chosen{}, loop.Outcome{Status: loop.Stopped, Micros: 5}, []loop.Entry{
-		entry(loop.ModelAnswer, 0, loop.Answered{Took: 1}), entry(loop.BranchStart, 1, loop.Started{}), entry(loop.ModelAnswer, 1, loop.Answered{Took: 2}),
-		entry(loop.ToolResult, 1, loop.Returned{Tool: "crawl", Took: 3}),
-	})
-	if r.Steps != 1 || r.Calls != 1 || r.Agents != 1 || r.LLM != 2 || r.Tools != 3 || r.Micros != 5 || r.Status != "completed" || r.Detail.Tools["crawl"] != 1 {
-		t.Errorf("%+v", r)
-	}
-}

@@ -30,12 +30,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover/cloud"
 	"github.com/vedette-sec/vedette/internal/discover/probe"
-	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/syntax"
-	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
+	"github.com/vedette-sec/vedette/internal/tools/toolset"
 )
 
 // Deps is what the jobs need.
@@ -67,8 +65,7 @@ type Deps struct {
 
 type worker struct {
 	Deps
-	starter      []*syntax.Template // and their programs, for tasks
-	programs     []*program.Program
+	tools        toolset.Services // of tasks
 	turns        *turns
 	clouds       *cloud.Client
 	client       *http.Client // of the sources of enumerations
@@ -78,11 +75,17 @@ type worker struct {
 
 // Register tells the queue who does which job. It fails when a starter template does not compile.
 func Register(q *queue.Queue, d Deps) error {
-	starter, programs, err := templates.Starter()
+	kits, err := toolset.New(toolset.Services{
+		Agents: d.Crew, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
+		Extensions: d.Extensions, Files: d.Files, Deny: d.Deny, Logger: d.Logger,
+	})
 	if err != nil {
 		return err
 	}
-	w := worker{Deps: d, starter: starter, programs: programs, turns: newTurns(), clouds: cloud.New(d.Discovery.Guard), client: d.Discovery.Guard.Client(sourceTimeout), fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2))}
+	w := worker{
+		Deps: d, tools: kits, turns: newTurns(), clouds: cloud.New(d.Discovery.Guard), client: d.Discovery.Guard.Client(sourceTimeout),
+		fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2)),
+	}
 	w.handleScans(q)
 	w.handleDomains(q)
 	w.handleEnumerations(q)

@@ -51,7 +51,7 @@ func (k *Kit) discoverAssets() action[discoverArgs] {
 			if err != nil {
 				return loop.Result{}, err
 			}
-			made, err := k.Inventory.Create(ctx, enumeration.NewEnumeration{Config: config})
+			made, err := k.Inventory.Enumerations.Create(k.Inventory.as(ctx), enumeration.NewEnumeration{Config: config})
 			if err != nil {
 				return loop.Result{}, err
 			}
@@ -215,12 +215,14 @@ func (k *Kit) await(ctx context.Context, e enumeration.Enumeration) (loop.Result
 	}
 	tick := time.NewTicker(discoverEvery)
 	defer tick.Stop()
-	stop := func() error { return k.Inventory.Stop(context.WithoutCancel(ctx), e.ID) }
+	stop := func() error {
+		return k.Inventory.Enumerations.Stop(k.Inventory.as(context.WithoutCancel(ctx)), e.ID)
+	}
 	for waiting := true; waiting && e.Status.Active(); {
 		var err error
 		select {
 		case <-tick.C:
-			e, err = k.Inventory.Find(ctx, e.ID)
+			e, err = k.Inventory.Enumerations.Find(k.Inventory.as(ctx), e.ID)
 		case <-bound.C:
 			waiting = false
 			if k.scope.Doc.ExpiresAt != nil {
@@ -235,7 +237,7 @@ func (k *Kit) await(ctx context.Context, e enumeration.Enumeration) (loop.Result
 			return loop.Result{}, err
 		}
 	}
-	e, err := k.Inventory.Find(ctx, e.ID)
+	e, err := k.Inventory.Enumerations.Find(k.Inventory.as(ctx), e.ID)
 	if err != nil {
 		return loop.Result{}, err
 	}

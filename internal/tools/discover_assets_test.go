@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +10,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 func TestDiscoveryStaysInScope(t *testing.T) {
@@ -69,47 +72,56 @@ func TestDiscoveryStaysInScope(t *testing.T) {
 	}
 }
 
-// TestDiscoveryDoesNotOutliveItsTask: with its task, and with its scope, it ends.
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// TestDiscoveryDoesNotOutliveItsTask: an enumeration ends with its task, and with the task's scope. No worker takes
+// its jobs here, so that it ends only when it is stopped.
 func TestDiscoveryDoesNotOutliveItsTask(t *testing.T) {
-	gone := errors.New("the task was stopped")
-	for _, expires := range []bool{false, true} {
-		t.Run(fmt.Sprint(expires), func(t *testing.T) {
+	stopped := errors.New("the task was stopped")
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		accounts, err := account.Open(t.Context(), d, account.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner, err := accounts.CreateUser(t.Context(), account.NewUser{Email: "alice@example.com", Admin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := queue.Open(t.Context(), d, queue.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		assets := asset.New(d, q, nil, nil)
+		i := Inventory{
+			Assets: assets, Enumerations: enumeration.New(d, q, assets, nil, nil),
+			Caller: account.Caller{UserID: owner.ID, Email: owner.Email, TeamID: owner.TeamID, Role: account.Member},
+		}
+		for _, expires := range []bool{false, true} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			now := time.Now()
-			doc := task.Scope{Hosts: []string{"192.0.2.1"}}
-			at := now.Add(time.Hour)
-			clock := func() time.Time { return now }
+			doc, clock := task.Scope{Hosts: []string{"192.0.2.1"}}, func() time.Time { return now }
 			if expires {
-				doc.ExpiresAt = &at
-				clock = func() time.Time { return at.Add(-time.Millisecond) }
+				at := now.Add(time.Hour)
+				doc.ExpiresAt, clock = &at, func() time.Time { return at.Add(-time.Millisecond) }
 			}
-			status, stopped := enumeration.Running, 0
-			k, err := New(Config{Run: &task.Run{}, Boundary: scope.Boundary{Doc: doc, Now: clock}, Inventory: Inventory{
-				List: func(context.Context, asset.Query) (asset.Page, error) { return asset.Page{}, nil },
-				Create: func(context.Context, enumeration.NewEnumeration) (enumeration.Enumeration, error) {
-					return enumeration.Enumeration{ID: "e", Status: status}, nil
-				},
-				Find: func(context.Context, string) (enumeration.Enumeration, error) {
-					return enumeration.Enumeration{ID: "e", Status: status}, nil
-				},
-				Stop: func(ctx context.Context, id string) error {
-					stopped++
-					status = enumeration.Stopped
-					return ctx.Err()
-				},
-			}})
+			k, err := New(Config{Run: &task.Run{}, Boundary: scope.Boundary{Doc: doc, Now: clock}, Inventory: i})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer k.Close()
-			r, err := k.discoverAssets().call(ctx, discoverArgs{Hosts: []string{"192.0.2.1"}}, func(string) {
+			var id string
+			r, err := k.discoverAssets().call(ctx, discoverArgs{Hosts: []string{"192.0.2.1"}}, func(said string) {
+				id = strings.Fields(said)[1]
 				if !expires {
-					cancel(gone)
+					cancel(stopped)
 				}
 			})
-			if stopped != 1 || expires != (err == nil) || !expires && !errors.Is(err, gone) || expires && !strings.Contains(r.Text, "is stopped") {
-				t.Errorf("stopped %d times; %q, %v", stopped, r.Text, err)
+			if expires != (err == nil) || !expires && !errors.Is(err, stopped) || expires && !strings.Contains(r.Text, "is stopped") {
+				t.Errorf("expires %v: %q, %v", expires, r.Text, err)
 			}
-		})
-	}
+			if e, err := i.Enumerations.Find(i.as(t.Context()), id); err != nil || e.Status != enumeration.Stopped {
+				t.Errorf("expires %v: the enumeration is %s, %v", expires, e.Status, err)
+			}
+		}
+	})
 }

@@ -9,19 +9,20 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Inventory is what a task's team knows of its assets, and how more is found out. Its
-// functions act for the owner of the task.
+// Inventory is what a task's team knows of its assets, and how more is found out.
 type Inventory struct {
-	List   func(ctx context.Context, q asset.Query) (asset.Page, error)
-	Create func(ctx context.Context, n enumeration.NewEnumeration) (enumeration.Enumeration, error)
-	Find   func(ctx context.Context, enumerationID string) (enumeration.Enumeration, error)
-	Stop   func(ctx context.Context, enumerationID string) error
+	Assets       *asset.Assets
+	Enumerations *enumeration.Enumerations
+	Caller       account.Caller // the owner of the task
 }
+
+func (i Inventory) as(ctx context.Context) context.Context { return account.WithCaller(ctx, i.Caller) }
 
 type assetsArgs struct {
 	Search       string   `json:"search"`
@@ -73,7 +74,7 @@ func (k *Kit) listAssets() action[assetsArgs] {
 
 // assetLines lists a page of assets for a model, one a line.
 func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error) {
-	p, err := k.Inventory.List(ctx, q)
+	p, err := k.Inventory.Assets.List(k.Inventory.as(ctx), q)
 	if err != nil {
 		return loop.Result{}, err
 	}

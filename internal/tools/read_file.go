@@ -17,8 +17,7 @@ import (
 // Attached are the files that a task may read.
 type Attached struct {
 	Files []file.File
-	// Read gives up to n bytes of one of them from offset on.
-	Read func(f file.File, offset int64, n int) ([]byte, error)
+	Store *file.Files
 }
 
 type fileArgs struct {
@@ -55,7 +54,7 @@ func (at Attached) piece(f file.File, offset int64, length int) (string, error) 
 	if offset < 0 || offset > f.Size {
 		return "", fmt.Errorf("the file has %d bytes", f.Size)
 	}
-	data, err := at.Read(f, offset, length)
+	data, err := at.Store.Read(f, offset, length)
 	if err != nil {
 		return "", fmt.Errorf("the file cannot be read: %s", brief.Reason(err))
 	}

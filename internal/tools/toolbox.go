@@ -3,7 +3,6 @@
 package tools
 
 import (
-	"context"
 	"embed"
 	"encoding/json"
 	"log/slog"
@@ -44,9 +43,6 @@ type Config struct {
 	Secrets  map[string]string  // of the task, by name
 	// Templates are what a language model may choose from.
 	Templates distill.Templates
-	// Keep stores a template that was made of a finding among those of the task's team; nil
-	// where the team is not to know it.
-	Keep      func(ctx context.Context, filename, text string) (task.Means, error)
 	Inventory Inventory
 	Attached  Attached
 	Logger    *slog.Logger
@@ -75,7 +71,7 @@ func New(c Config) (*Kit, error) {
 
 // distiller writes templates from the issues that the tools confirm.
 func (k *Kit) distiller() *distill.Distiller {
-	return distill.New(k.engine, k.scope, k.Secrets, k.Templates, k.Keep)
+	return distill.New(k.engine, k.scope, k.Secrets, k.Templates)
 }
 
 // Scope is the scope in words, for people and models.

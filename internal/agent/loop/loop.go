@@ -6,6 +6,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
@@ -134,4 +135,11 @@ type Outcome struct {
 	Requests int `json:"requests"`
 	// Findings are what the tools brought, judged or not, whatever the Status.
 	Findings []Finding `json:"findings,omitempty"`
+}
+
+// NeedsPlanner reports whether something else should do the work: the model failed, or it did not find its way before
+// anything was sent to a target.
+func (o Outcome) NeedsPlanner(mode Mode) bool {
+	lost := []string{CodeTruncated, CodeMalformed, CodeSameCall, CodeAlternating, CodeNoEvidence}
+	return o.Status == Failed || mode != ModeChat && o.Requests == 0 && len(o.Findings) == 0 && slices.Contains(lost, o.Code)
 }

@@ -18,11 +18,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
-	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/generate"
-	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -48,15 +46,11 @@ type Distiller struct {
 	scope     *scope.Scope
 	secrets   map[string]string // of the task, by name
 	templates Templates
-	// keep stores a template among those of the task's team; nil: the task is private.
-	keep func(ctx context.Context, filename, text string) (task.Means, error)
 }
 
-// New writes templates with an engine and a scope; keep is nil for a private task.
-func New(e *engine.Engine, s *scope.Scope, secrets map[string]string, templates Templates,
-	keep func(ctx context.Context, filename, text string) (task.Means, error),
-) *Distiller {
-	return &Distiller{engine: e, scope: s, secrets: secrets, templates: templates, keep: keep}
+// New writes templates with an engine and a scope.
+func New(e *engine.Engine, s *scope.Scope, secrets map[string]string, templates Templates) *Distiller {
+	return &Distiller{engine: e, scope: s, secrets: secrets, templates: templates}
 }
 
 // Write gives a confirmed issue what shows it again without a model: a template of its own
@@ -69,7 +63,7 @@ func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Eve
 	text, err := d.compile(ctx, issue, last)
 	if err == nil {
 		var kept task.Means
-		if kept, err = d.keep(ctx, keptAs(issue), text); err == nil {
+		if kept, err = d.templates.keep(ctx, keptAs(issue), text); err == nil {
 			return &kept
 		}
 	}
@@ -93,7 +87,7 @@ func keptAs(issue task.Issue) string {
 // compile writes the template of an issue, and tries it.
 func (d *Distiller) compile(ctx context.Context, issue task.Issue, last engine.Event) (string, error) {
 	switch p := issue.Proof; {
-	case d.keep == nil:
+	case !d.templates.Shared:
 		return "", errPrivate
 	case p != nil && p.Template != "":
 		return p.Template, nil // it was tried by verifying
@@ -433,15 +427,4 @@ func falsified(target string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// Templates are what a language model may choose from: those of its team's catalogue.
-type Templates struct {
-	Known func(ctx context.Context) ([]catalog.Known, error)
-	// Text is the text of a template by its id; NotFound when there is none.
-	Text func(ctx context.Context, id string) ([]byte, error)
-	// Find compiles templates by their ids; what cannot be compiled is not among them.
-	Find func(ctx context.Context, ids []string) (map[string]*program.Program, error)
-	// Compile makes a program of a text that is in no catalogue.
-	Compile func(text string) (*program.Program, error)
 }

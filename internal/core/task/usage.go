@@ -1,16 +1,40 @@
-package jobs
+package task
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/model"
-	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
+// RecordUsage stores what the stream used so far.
+func (r *Run) RecordUsage(ctx context.Context, models *model.Models, chosen model.Chosen, o loop.Outcome) error {
+	entries, err := r.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	return models.RecordUsage(ctx, nil, usage(r.Task, chosen, o, entries))
+}
+
+// Release returns what a run that is given up reserved for calls of a model that were never answered.
+func (r *Run) Release(ctx context.Context, models *model.Models) error {
+	entries, err := r.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	ledger := models.Ledger(r.Task.Account(model.Chosen{}))
+	for _, key := range loop.OpenReservations(entries) {
+		if err := ledger.Settle(ctx, key, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // usage is what a stream used, as its journal says.
-func usage(t task.Task, chosen model.Chosen, o loop.Outcome, entries []loop.Entry) model.Row {
+func usage(t Task, chosen model.Chosen, o loop.Outcome, entries []loop.Entry) model.Row {
 	r := model.Row{
 		StreamID: t.StreamID, TaskID: t.ID, TeamID: t.TeamID, UserID: t.UserID, Title: t.Title, Model: chosen.Name, Provider: chosen.Provider,
 		Status: statusOf(o), BYOK: chosen.BYOK, Priced: chosen.Priced, Usage: o.Usage, Micros: o.Micros, Error: o.Code, CreatedAt: t.BegunAt,
@@ -56,7 +80,9 @@ func count(r *model.Row, e loop.Entry) {
 		if _, known := r.Detail.Tools[body.Tool]; known || len(r.Detail.Tools) < manyNames {
 			r.Detail.Tools[body.Tool]++
 		}
-		r.Detail.History = append(r.Detail.History, model.Call{Tool: body.Tool, Duration: body.Took.Milliseconds(), At: e.At.Add(-body.Took).Truncate(time.Millisecond)})
+		r.Detail.History = append(r.Detail.History, model.Call{
+			Tool: body.Tool, Duration: body.Took.Milliseconds(), At: e.At.Add(-body.Took).Truncate(time.Millisecond),
+		})
 	}
 }
 

@@ -1,16 +1,58 @@
-package jobs
+package task
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent"
-	"github.com/vedette-sec/vedette/internal/core/task"
 )
+
+// Ending is how a stream ends, as far as its worker knows.
+type Ending struct {
+	Status   Status
+	Opening  string     // what the summary begins with
+	Plan     agent.Plan // of the built-in planner
+	Requests int        // that the language model's run sent to targets
+}
+
+// Conclude ends the stream with a summary of what was said, done and found.
+func (r *Run) Conclude(ctx context.Context, e Ending) error {
+	found, err := r.Issues(ctx)
+	if err != nil {
+		return err
+	}
+	steps, err := r.finished(ctx)
+	if err != nil {
+		return err
+	}
+	denied, err := r.Denials(ctx)
+	if err != nil {
+		return err
+	}
+	text := summary(e.Opening, e.Plan, steps, found) + "\n" + boundaryWords(e.Requests+int(sent(steps)), denied)
+	return r.Finish(ctx, Outcome{Status: e.Status, Summary: text})
+}
+
+// RequestsSent is how many requests the built-in planner's steps of the stream sent to targets.
+func (r *Run) RequestsSent(ctx context.Context) (int64, error) {
+	steps, err := r.finished(ctx)
+	return sent(steps), err
+}
+
+func sent(steps []agent.Done) (sum int64) {
+	for _, step := range steps {
+		var output struct{ Requests int64 }
+		_ = json.Unmarshal(step.Output, &output) // a step that failed has no output
+		sum += output.Requests
+	}
+	return sum
+}
 
 // summary says in words what a task came to: what was found, what each step did, what
 // could not be confirmed, and what of the instruction was not used or not done.
-func summary(opening string, plan agent.Plan, steps []agent.Done, found []task.Issue) string {
+func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue) string {
 	var lines []string
 	if opening != "" {
 		lines = append(lines, opening)
@@ -21,10 +63,10 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []task.I
 	var reasons []string
 	for _, i := range found {
 		switch i.Verification {
-		case task.Verified:
+		case Verified:
 			verified++
 			bySeverity[i.Severity]++
-		case task.Unverified:
+		case Unverified:
 			if doubts[i.Note]++; doubts[i.Note] == 1 {
 				reasons = append(reasons, i.Note)
 			}
@@ -41,7 +83,7 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []task.I
 			lines = append(lines, step.Words)
 		}
 		if step.Status != agent.Completed {
-			lines = append(lines, fmt.Sprintf("The step %s did not come to its end (%s): %s", step.Tool, step.Status, sentence(step.Error)))
+			lines = append(lines, fmt.Sprintf("The step %s did not come to its end (%s): %s", step.Tool, step.Status, Sentence(step.Error)))
 		}
 	}
 	for _, why := range reasons {
@@ -67,7 +109,7 @@ func counted(n int, bySeverity map[string]int) string {
 		return "No verified findings."
 	}
 	var parts []string
-	for _, severity := range task.Severities {
+	for _, severity := range Severities {
 		if c := bySeverity[severity]; c > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c, severity))
 		}
@@ -79,7 +121,8 @@ func counted(n int, bySeverity map[string]int) string {
 	return fmt.Sprintf("%d verified %s: %s.", n, noun, strings.Join(parts, ", "))
 }
 
-func sentence(s string) string {
+// Sentence is a text with a full stop at its end.
+func Sentence(s string) string {
 	if s == "" || strings.HasSuffix(s, ".") {
 		return s
 	}

@@ -1,4 +1,4 @@
-package jobs
+package toolset
 
 import (
 	"context"
@@ -11,18 +11,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// staff lets the agent that a task names do the work, and those that it names further be
-// given parts of it. c has all tools already. gap says which agents are no longer there.
-func (w worker) staff(ctx context.Context, t task.Task, c *loop.Config) (gap string, err error) {
+// addAgents makes the agent that a task names do the work, and lets it give parts of the work to the other agents that
+// the task names. c has all tools already. gap says which agents are no longer there.
+func (s Services) addAgents(ctx context.Context, t task.Task, c *loop.Config) (gap string, err error) {
 	var lead []string
 	if t.Options.AgentID != "" {
 		lead = []string{t.Options.AgentID}
 	}
-	leaders, missing, err := w.Crew.ForTask(ctx, t.TeamID, t.UserID, lead...)
+	leaders, missing, err := s.Agents.ForTask(ctx, t.TeamID, t.UserID, lead...)
 	if err != nil {
 		return "", err
 	}
-	others, gone, err := w.Crew.ForTask(ctx, t.TeamID, t.UserID, t.Options.AgentIDs...)
+	others, absent, err := s.Agents.ForTask(ctx, t.TeamID, t.UserID, t.Options.AgentIDs...)
 	if err != nil {
 		return "", err
 	}
@@ -45,20 +45,19 @@ func (w worker) staff(ctx context.Context, t task.Task, c *loop.Config) (gap str
 		c.Context = strings.TrimSpace(c.Context + "\n\n" + role(a))
 		c.Tools = slices.DeleteFunc(c.Tools, func(tool loop.Tool) bool { return !has(a, native, tool.Name) })
 	}
-	if missing = append(missing, gone...); len(missing) > 0 {
+	if missing = append(missing, absent...); len(missing) > 0 {
 		gap = "\nThere is no agent any more with the id " + strings.Join(missing, ", ") + "."
 	}
 	return gap, nil
 }
 
-// has says whether an agent has a tool: of the toolbox those it names, or all; of those
-// that people brought, all.
+// has reports whether an agent has a tool: the built-in tools that it names, or all of them if it names none; and all
+// extensions.
 func has(a customagent.Agent, native []string, tool string) bool {
 	return len(a.NativeTools) == 0 || slices.Contains(a.NativeTools, tool) || !slices.Contains(native, tool)
 }
 
-// role is what an agent is told of itself. The person wrote it, as they wrote the
-// instruction.
+// role is the description of an agent in its prompt. The person wrote it, as they wrote the instruction.
 func role(a customagent.Agent) string {
 	return "In this you are the agent " + a.Name + ". The person described it as follows; that adds to the rules above, and changes none of them.\n" + a.SystemContext
 }

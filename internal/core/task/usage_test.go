@@ -1,0 +1,26 @@
+package task
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/model"
+)
+
+func TestUsageOfAStream(t *testing.T) {
+	entry := func(kind loop.EntryKind, turn int, body any) loop.Entry {
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loop.Entry{Kind: kind, Turn: turn, Branch: "main", Body: text}
+	}
+	r := usage(Task{Stream: Stream{Turn: 1}}, model.Chosen{}, loop.Outcome{Status: loop.Stopped, Micros: 5}, []loop.Entry{
+		entry(loop.ModelAnswer, 0, loop.Answered{Took: 1}), entry(loop.BranchStart, 1, loop.Started{}), entry(loop.ModelAnswer, 1, loop.Answered{Took: 2}),
+		entry(loop.ToolResult, 1, loop.Returned{Tool: "crawl", Took: 3}),
+	})
+	if r.Steps != 1 || r.Calls != 1 || r.Agents != 1 || r.LLM != 2 || r.Tools != 3 || r.Micros != 5 || r.Status != "completed" || r.Detail.Tools["crawl"] != 1 {
+		t.Errorf("%+v", r)
+	}
+}

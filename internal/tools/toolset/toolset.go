@@ -1,0 +1,190 @@
+// Package toolset assembles what one task works with from the services: its scope, the tools of the built-in planner,
+// and for a language model also templates, files, the team's inventory, extensions and custom agents.
+package toolset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/templates"
+	"github.com/vedette-sec/vedette/internal/tools"
+)
+
+// Services are where the tools of tasks get what they work with.
+type Services struct {
+	Agents       *customagent.Agents
+	Assets       *asset.Assets
+	Catalog      *catalog.Catalog
+	Enumerations *enumeration.Enumerations
+	Exclusions   *exclusion.Exclusions
+	Extensions   *extension.Extensions
+	Files        *file.Files
+	Deny         []netip.Prefix // networks that are never tested
+	Logger       *slog.Logger
+
+	starter  []*syntax.Template // of the built-in planner, and their programs
+	programs []*program.Program
+}
+
+// New compiles the starter templates.
+func New(s Services) (Services, error) {
+	var err error
+	s.starter, s.programs, err = templates.Starter()
+	return s, err
+}
+
+// Kit makes the tools of a task within its scope.
+func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budget tools.Budget, secrets map[string]string) (*tools.Kit, error) {
+	t := run.Task
+	boundary, err := s.Boundary(ctx, t, plan)
+	if err != nil {
+		return nil, err
+	}
+	boundary.OnDenied, boundary.Budget = s.denials(ctx, run), budget
+	c := tools.Config{
+		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger,
+		Templates: tools.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID, Shared: t.Visibility != task.Private},
+		Inventory: tools.Inventory{
+			Assets: s.Assets, Enumerations: s.Enumerations,
+			Caller: account.Caller{UserID: t.UserID, Email: t.Owner, TeamID: t.TeamID, Role: account.Member},
+		},
+	}
+	for i, template := range s.starter {
+		if tools.Within(boundary.Doc, template) {
+			c.Programs = append(c.Programs, s.programs[i])
+		}
+	}
+	return tools.New(c)
+}
+
+// Boundary is the scope of a task: what the plan names, what the request says, what the team excludes and what the
+// operator denies.
+func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b tools.Boundary, err error) {
+	rules, err := s.Exclusions.Of(ctx, t.TeamID)
+	if err != nil {
+		return b, err
+	}
+	var excluded []string
+	for _, rule := range rules {
+		if rule.Type == exclusion.Target && rule.ScanID == "" && rule.EnumerationID == "" {
+			excluded = append(excluded, rule.Value)
+		}
+	}
+	b = tools.Boundary{Plan: plan, Deny: s.Deny}
+	if t.Options.Scope != nil {
+		b.Doc = *t.Options.Scope
+	}
+	b.Team, err = exclusion.ParsePatterns(excluded)
+	return b, err
+}
+
+// maxDenials is how many attempts to leave the scope one run reports.
+const maxDenials = 200
+
+// denials reports attempts to leave the scope in the task's stream.
+func (s Services) denials(ctx context.Context, run *task.Run) func(tools.Denial) {
+	var mu sync.Mutex
+	count := 0
+	kept := context.WithoutCancel(ctx)
+	return func(d tools.Denial) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.Logger.InfoContext(kept, "a dial was refused", "task_id", run.Task.ID, "address", d.Place, "why", d.Why)
+		if count++; count <= maxDenials {
+			run.Emit(kept, task.EventDenied, d)
+		}
+	}
+}
+
+// Session is what a language model works with in one stream.
+type Session struct {
+	loop.Config
+
+	extensions *extension.Set
+	gap        string // names files and agents that are no longer there
+}
+
+// Close ends the sessions with the servers of extensions.
+func (s *Session) Close() { s.extensions.Close() }
+
+// Session gives the tools of a kit to a language model, with the task's files, memory, extensions and agents.
+func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, chosen model.Chosen) (*Session, error) {
+	t := run.Task
+	out := &Session{Config: t.LoopConfig(chosen)}
+	files, missing, err := s.Files.ForTask(ctx, t.TeamID, t.UserID, t.Options.FileKeys)
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 {
+		out.gap = "\nThere is no file any more with the key " + strings.Join(missing, ", ") + "."
+	}
+	kit.Attached = tools.Attached{Files: files, Store: s.Files}
+	entries, err := run.Entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kit.Resume(entries)
+	if out.Tools, err = kit.Actions(); err != nil {
+		return nil, err
+	}
+	recalled, err := run.Recall(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Verify, out.Secrets, out.Logger, out.Attachments = kit.Verify, kit.Secrets, s.Logger, kit.Attached.Previews()
+	out.Context = strings.TrimSpace(kit.Scope() + "\n" + recalled)
+	if out.extensions, err = s.addExtensions(ctx, run, &out.Config); err != nil {
+		return nil, err
+	}
+	agents, err := s.addAgents(ctx, t, &out.Config)
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	out.gap += agents
+	return out, nil
+}
+
+// Ending is how a stream ends of which a language model's run said outcome.
+func (s *Session) Ending(ctx context.Context, run *task.Run, outcome loop.Outcome) (e task.Ending, err error) {
+	entries, err := run.Entries(ctx)
+	if err != nil {
+		return e, err
+	}
+	calls := 0 // of extensions: they are no requests to targets
+	for _, entry := range entries {
+		if entry.Kind != loop.ToolResult || entry.Turn != run.Task.Turn {
+			continue
+		}
+		var returned loop.Returned
+		_ = json.Unmarshal(entry.Body, &returned) // the loop wrote it
+		if tools.Brought(returned) {
+			calls += returned.Result.Requests
+		}
+	}
+	said := strings.TrimSpace(outcome.Summary)
+	if calls > 0 {
+		said += fmt.Sprintf("\nCalls of tools that were brought: %d.", calls)
+	}
+	said = strings.TrimSpace(said+"\n"+missingText(s.extensions.Missing)) + s.gap
+	return task.Ending{Status: task.Completed, Opening: said, Requests: outcome.Requests - calls}, nil
+}
