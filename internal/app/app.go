@@ -162,7 +162,7 @@ func (a *App) join(ctx context.Context) error {
 		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: jobs.Discovery{
 			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks, Ports: discover.NewPace(a.config.PortRate), Queries: discover.NewPace(a.config.QueryRate),
 		},
-		Catalog: a.catalog, Settings: a.settings, Notices: notification.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
+		Catalog: a.catalog, Settings: a.settings, Notifications: notification.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}

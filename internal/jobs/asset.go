@@ -11,33 +11,34 @@ import (
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 )
 
-// handleAssets tells the queue who labels many assets, and who does what policies want.
+// handleAssets registers the jobs that label many assets and apply policies.
 func (w worker) handleAssets(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[asset.LabelArgs]{Work: w.Assets.RunLabels})
 	queue.Handle(q, queue.Handler[asset.PolicyArgs]{Work: w.Assets.RunPolicy})
 	queue.Handle(q, queue.Handler[asset.AlertArgs]{Quick: true, Work: w.alertOfPolicy})
 }
 
-// alertOfPolicy makes a notice of what a policy is about for each channel of one of its
-// configurations.
+// alertOfPolicy posts the alert of a policy to the channels of one of its configurations.
 func (w worker) alertOfPolicy(ctx context.Context, job queue.Job[asset.AlertArgs]) error {
 	teamID, e, ok, err := w.Assets.FindAlert(ctx, job.Args.EventID)
 	if err != nil || !ok {
 		return err
 	}
-	channels, err := w.channels(ctx, teamID, []string{e.ConfigID}, false)
+	channels, err := w.dispatcher.Channels(ctx, teamID, []string{e.ConfigID}, false)
 	if err != nil {
 		return err
 	}
 	if len(channels) == 0 {
 		return w.Assets.EndAlert(ctx, e.ID, "The alerting configuration is gone, or has no channel.")
 	}
-	a := alert.Alert{Kind: alert.NewAsset, EnumerationID: e.EnumerationID, Message: fmt.Sprintf("%d assets match the policy %q.", e.Affected, e.PolicyName)}
+	a := alert.Alert{Kind: alert.NewAsset, EnumerationID: e.EnumerationID}
+	a.Message = fmt.Sprintf("%d assets match the policy %q.", e.Affected, e.PolicyName)
 	a.Finished = &alert.End{FinishedAt: time.Now().UTC(), NewAssets: e.Affected}
 	for _, b := range e.Sample {
 		a.Finished.NewAssetsList = append(a.Finished.NewAssetsList, alert.Asset{Host: b.Host, Port: b.Port, IP: []string{}})
 	}
-	if err := w.post(ctx, notification.Notice{TeamID: teamID, Kind: notification.OfPolicy, Subject: e.ID, PolicyID: e.PolicyID, Run: e.Run}, channels, []alert.Alert{a}); err != nil {
+	about := notification.Notice{TeamID: teamID, Kind: notification.OfPolicy, Subject: e.ID, PolicyID: e.PolicyID, Run: e.Run}
+	if err := w.dispatcher.Post(ctx, about, channels, []alert.Alert{a}); err != nil {
 		return err
 	}
 	return w.Assets.EndAlert(ctx, e.ID, "")

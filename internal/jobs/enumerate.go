@@ -66,7 +66,7 @@ func (w worker) handleEnumerations(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[enumeration.PurgeArgs]{MaxAttempts: purgeAttempts, Work: func(ctx context.Context, job queue.Job[enumeration.PurgeArgs]) error {
 		return w.Enumerations.Purge(ctx, job.Args)
 	}})
-	queue.Handle(q, queue.Handler[enumeration.ToldArgs]{Quick: true, Work: w.tellOfEnumeration})
+	queue.Handle(q, queue.Handler[enumeration.AlertArgs]{Quick: true, Work: w.alertOfEnumeration})
 	queue.Handle(q, queue.Handler[enumeration.ScanArgs]{Work: w.scanWhatIsNew})
 }
 
@@ -223,7 +223,7 @@ func (w worker) findNames(ctx, kept context.Context, p *pipeline.Pipeline, chunk
 		if len(found) == 0 {
 			return nil
 		}
-		err := chunk.HandOn(kept, found)
+		err := chunk.AddHosts(kept, found)
 		found = found[:0]
 		return err
 	}

@@ -38,34 +38,35 @@ import (
 
 // Deps is what the jobs need.
 type Deps struct {
-	Tasks        *task.Tasks
-	Models       *model.Models
-	Secrets      *secret.Secrets
-	Files        *file.Files
-	Crew         *customagent.Agents
-	Extensions   *extension.Extensions
-	Exclusions   *exclusion.Exclusions
-	Hooks        *hook.Hooks
-	Scans        *scan.Scans
-	Findings     *finding.Findings
-	Exports      *export.Exports
-	Assets       *asset.Assets
-	Enumerations *enumeration.Enumerations
-	Discovery    Discovery
-	Catalog      *catalog.Catalog // of scans
-	Settings     *setting.Settings
-	Notices      *notification.Notices
-	Alerts       *alert.Sender
-	Tickets      *ticket.Tickets
-	Related      Related
-	Backoff      func(attempt int) time.Duration // before notices are tried again; nil: the queue's own
-	Deny         []netip.Prefix                  // networks that are never scanned
-	Logger       *slog.Logger
+	Tasks         *task.Tasks
+	Models        *model.Models
+	Secrets       *secret.Secrets
+	Files         *file.Files
+	Crew          *customagent.Agents
+	Extensions    *extension.Extensions
+	Exclusions    *exclusion.Exclusions
+	Hooks         *hook.Hooks
+	Scans         *scan.Scans
+	Findings      *finding.Findings
+	Exports       *export.Exports
+	Assets        *asset.Assets
+	Enumerations  *enumeration.Enumerations
+	Discovery     Discovery
+	Catalog       *catalog.Catalog // of scans
+	Settings      *setting.Settings
+	Notifications *notification.Notifications
+	Alerts        *alert.Sender
+	Tickets       *ticket.Tickets
+	Related       Related
+	Backoff       func(attempt int) time.Duration // before notifications are sent again; nil: the queue's own
+	Deny          []netip.Prefix                  // networks that are never scanned
+	Logger        *slog.Logger
 }
 
 type worker struct {
 	Deps
 	tools        toolset.Services // of tasks
+	dispatcher   *notification.Dispatcher
 	turns        *turns
 	clouds       *cloud.Client
 	client       *http.Client // of the sources of enumerations
@@ -83,7 +84,8 @@ func Register(q *queue.Queue, d Deps) error {
 		return err
 	}
 	w := worker{
-		Deps: d, tools: kits, turns: newTurns(), clouds: cloud.New(d.Discovery.Guard), client: d.Discovery.Guard.Client(sourceTimeout),
+		Deps: d, tools: kits, dispatcher: notification.NewDispatcher(d.Notifications, d.Settings, d.Alerts, d.Logger),
+		turns: newTurns(), clouds: cloud.New(d.Discovery.Guard), client: d.Discovery.Guard.Client(sourceTimeout),
 		fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2)),
 	}
 	w.handleScans(q)

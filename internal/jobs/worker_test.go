@@ -51,7 +51,7 @@ type office struct {
 	settings     *setting.Settings
 	assets       *asset.Assets
 	enumerations *enumeration.Enumerations
-	notices      *notification.Notices
+	notices      *notification.Notifications
 	extensions   *extension.Extensions
 	secrets      *secret.Secrets
 	files        *file.Files
@@ -100,7 +100,7 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	scans := scan.New(d, q, findings, templatesKept, settings, logger)
 	assets := asset.New(d, q, nil, settings)
 	enumerations := enumeration.New(d, q, assets, settings, logger)
-	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notices: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {

@@ -58,12 +58,12 @@ type Deps struct {
 	Assets       *asset.Assets
 	Findings     *finding.Findings
 	// Ticket files a finding in the tracker of a configuration.
-	Ticket  func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
-	Exports *export.Exports
-	Catalog *catalog.Catalog
-	Domains *domain.Domains
-	Audit   *audit.Log
-	Notices *notification.Notices
+	Ticket        func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
+	Exports       *export.Exports
+	Catalog       *catalog.Catalog
+	Domains       *domain.Domains
+	Audit         *audit.Log
+	Notifications *notification.Notifications
 }
 
 // New makes the surface with all its operations.
@@ -73,7 +73,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Shape: shape, ErrorType: Error{},
 		About: "Templates, scans, assets and findings, as programs use them. A query parameter that comes several times counts as one with commas.",
 	}, c)
-	team.Register(api, team.Services{Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notices: d.Notices})
+	team.Register(api, team.Services{Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notifications: d.Notifications})
 	assets.Register(api, assets.Services{Assets: d.Assets, Enumerations: d.Enumerations, Findings: d.Findings})
 	findings.Register(api, findings.Services{Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Ticket: d.Ticket})
 	scans.Register(api, scans.Services{Scans: d.Scans, Assets: d.Assets, Enumerations: d.Enumerations, Exclusions: d.Exclusions})

@@ -93,19 +93,18 @@ func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patte
 // insertRows is how many rows one statement writes.
 const insertRows = 25
 
-// HandOn hands hosts on to chunks of hosts, at most ChunkHosts in each. One that the run
-// has already, from whichever chunk, is passed over; so nothing is handed on twice when
-// this chunk runs again. Callers hand on some hundred at a time.
-func (c *Chunk) HandOn(ctx context.Context, found []Found) error {
+// AddHosts adds chunks that look at hosts, at most ChunkHosts in each. A host that the run has already, from any
+// chunk, is left out, so that no host is added twice when this chunk runs again. Callers add some hundred at a time.
+func (c *Chunk) AddHosts(ctx context.Context, found []Found) error {
 	for part := range slices.Chunk(found, ChunkHosts) {
-		if err := c.lease.Write(ctx, func(tx *db.Tx) error { return c.handOn(ctx, tx, part) }); err != nil {
+		if err := c.lease.Write(ctx, func(tx *db.Tx) error { return c.addHosts(ctx, tx, part) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Chunk) handOn(ctx context.Context, tx *db.Tx, found []Found) error {
+func (c *Chunk) addHosts(ctx context.Context, tx *db.Tx, found []Found) error {
 	n, err := c.es.runs().Next(ctx, tx, c.lease.Ref)
 	if err != nil {
 		return err

@@ -178,7 +178,7 @@ func (es *Enumerations) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Out
 	if err := es.orderScan(ctx, tx, r.ID, r.Run, o.Status); err != nil {
 		return err
 	}
-	_, err = es.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, o.Status})
+	_, err = es.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, o.Status})
 	return err
 }
 
@@ -195,4 +195,6 @@ func (es *Enumerations) fail(ctx context.Context, tx *db.Tx, a BeginArgs, why st
 }
 
 // notices are the notifications about enumerations.
-func (es *Enumerations) notices() *notification.Notices { return notification.New(es.db, es.queue) }
+func (es *Enumerations) notices() *notification.Notifications {
+	return notification.New(es.db, es.queue)
+}

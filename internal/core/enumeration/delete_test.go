@@ -40,7 +40,7 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		must(t, y.Begin(t.Context(), BeginArgs{e.ID, 1}))
 		e = y.now(t, e.ID)
 		chunk := y.start(t, e, 0)
-		must(t, chunk.HandOn(t.Context(), hosts(0, 120)))
+		must(t, chunk.AddHosts(t.Context(), hosts(0, 120)))
 		must(t, chunk.Saw(t.Context(), assets(hosts(0, 3))))
 		before := y.rows(t, stays.ID)
 
@@ -65,7 +65,7 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		if err != nil || total != 1 || len(list) != 1 || list[0].ID != stays.ID {
 			t.Errorf("%d are listed, %v", total, err)
 		}
-		if _, ok, err := y.FindNews(t.Context(), ToldArgs{e.ID, 1, Stopped}); ok || err != nil {
+		if _, ok, err := y.FindRunState(t.Context(), AlertArgs{e.ID, 1, Stopped}); ok || err != nil {
 			t.Errorf("told of: %v %v", ok, err)
 		}
 		if schedules, err := y.Schedules().FindAll(y.alice); err != nil || len(schedules) != 0 {

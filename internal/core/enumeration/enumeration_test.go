@@ -110,16 +110,16 @@ func TestChunkThatRunsTwiceLeavesTheSame(t *testing.T) {
 			t.Fatalf("%s: %s", e.Status, e.FailureReason)
 		}
 		dead := y.start(t, e, 0)
-		must(t, dead.HandOn(t.Context(), hosts(0, 120)))
+		must(t, dead.AddHosts(t.Context(), hosts(0, 120)))
 		again := y.start(t, e, 0)
-		if err := dead.HandOn(t.Context(), hosts(500, 501)); !errors.Is(err, ErrLate) {
+		if err := dead.AddHosts(t.Context(), hosts(500, 501)); !errors.Is(err, ErrLate) {
 			t.Errorf("a late worker handed on: %v", err)
 		}
-		must(t, again.HandOn(t.Context(), hosts(0, 250)))
+		must(t, again.AddHosts(t.Context(), hosts(0, 250)))
 		report := discover.SourceReport{Source: "crtsh", About: "example.com", State: discover.SourceOK, Count: 250}
 		must(t, again.Finish(t.Context(), Report{Sources: []discover.SourceReport{report}}))
 		inputs := y.start(t, e, 1)
-		must(t, inputs.HandOn(t.Context(), inputs.Work.Hosts)) // is there already
+		must(t, inputs.AddHosts(t.Context(), inputs.Work.Hosts)) // is there already
 		must(t, inputs.Finish(t.Context(), Report{}))
 
 		seen := map[string]bool{}
@@ -178,12 +178,12 @@ func TestSourceThatFellSilentIsTold(t *testing.T) {
 			must(t, err)
 			y.run(t, e.ID, int64(run)+2, count)
 		}
-		news, ok, err := y.FindNews(t.Context(), ToldArgs{e.ID, 3, Finished})
-		if err != nil || !ok || len(news.Fallen) != 1 || news.Fallen[0].Subject != "crtsh" || news.Status != Finished {
+		news, ok, err := y.FindRunState(t.Context(), AlertArgs{e.ID, 3, Finished})
+		if err != nil || !ok || len(news.Drops) != 1 || news.Drops[0].Subject != "crtsh" || news.Status != Finished {
 			t.Errorf("%+v %v %v", news, ok, err)
 		}
-		if news, _, err = y.FindNews(t.Context(), ToldArgs{e.ID, 2, Finished}); err != nil || len(news.Fallen) != 0 {
-			t.Errorf("%+v %v", news.Fallen, err)
+		if news, _, err = y.FindRunState(t.Context(), AlertArgs{e.ID, 2, Finished}); err != nil || len(news.Drops) != 0 {
+			t.Errorf("%+v %v", news.Drops, err)
 		}
 		sources, total, err := y.FindSources(y.alice, e.ID, 3, page.Window{Limit: 10})
 		if err != nil || total != 2 || sources[0].Count != 2 || sources[1].State != discover.SourceSkipped {

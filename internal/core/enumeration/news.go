@@ -7,29 +7,29 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// ToldArgs is the job that sends notifications about the new state of a run. It is inserted
+// AlertArgs is the job that sends notifications about the new state of a run. It is inserted
 // in the transaction of the change.
-type ToldArgs struct {
+type AlertArgs struct {
 	EnumerationID string `json:"enumeration_id"`
 	Run           int64  `json:"run"`
 	Status        Status `json:"status"` // Running, Finished, Failed or Stopped
 }
 
 // Kind implements queue.Args.
-func (ToldArgs) Kind() string { return "enumeration.told" }
+func (AlertArgs) Kind() string { return "enumeration.told" }
 
-// News is a run as its notifications show it.
-type News struct {
+// RunState is a run as its notifications show it.
+type RunState struct {
 	Enumeration         // with its configuration, and the numbers of the run
-	Fallen      []Event // sources that found far less than they used to
+	Drops       []Event // sources that found far less than they used to
 }
 
-// maxFallen is how many sources one alert names.
-const maxFallen = 20
+// maxDrops is how many sources one alert names.
+const maxDrops = 20
 
-// FindNews is an enumeration with the numbers of a run and its state then, for a worker.
+// FindRunState is an enumeration with the numbers of a run and its state then, for a worker.
 // ok is false when the enumeration was deleted.
-func (es *Enumerations) FindNews(ctx context.Context, a ToldArgs) (n News, ok bool, err error) {
+func (es *Enumerations) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
 	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, deleted))
 	if db.IsNoRows(err) {
 		return n, false, nil
@@ -47,6 +47,6 @@ func (es *Enumerations) FindNews(ctx context.Context, a ToldArgs) (n News, ok bo
 	if n.Totals, err = es.assets.Totals(ctx, n.TeamID, n.ID); err != nil {
 		return n, false, err
 	}
-	n.Fallen, _, err = es.events(ctx, a.EnumerationID, a.Run, EventSource, page.Window{Limit: maxFallen})
+	n.Drops, _, err = es.events(ctx, a.EnumerationID, a.Run, EventSource, page.Window{Limit: maxDrops})
 	return n, true, err
 }

@@ -203,7 +203,7 @@ func (es *Enumerations) Begin(ctx context.Context, a BeginArgs) error {
 		if err := es.runs().Start(ctx, tx, r, chunkColumns, nameChunks(cut(config, covers, r.Run > 1))); err != nil {
 			return err
 		}
-		_, err := es.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, Running})
+		_, err := es.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, Running})
 		return err
 	}))
 }

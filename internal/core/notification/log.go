@@ -21,7 +21,7 @@ type Filter struct {
 
 // Find are the notices of the caller's team that the filter picks, the newest first, and
 // how many there are.
-func (ns *Notices) Find(ctx context.Context, f Filter, window page.Window) (found []Notice, total int, err error) {
+func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window) (found []Notice, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err

@@ -72,15 +72,15 @@ var States = []State{Waiting, Sending, Sent, Failed, Dropped}
 // maxNote is how many bytes of the reason are kept.
 const maxNote = 500
 
-// Notices is the slice.
-type Notices struct {
+// Notifications is the slice.
+type Notifications struct {
 	db    *db.DB
 	queue *queue.Queue
 	now   func() time.Time
 }
 
 // New makes the slice.
-func New(d *db.DB, q *queue.Queue) *Notices { return &Notices{d, q, time.Now} }
+func New(d *db.DB, q *queue.Queue) *Notifications { return &Notifications{d, q, time.Now} }
 
 const columns = `id, team_id, kind, subject_id, policy_id, run, event, config_id, channel, provider, state, attempts, note, maybe_twice, body, created_at, updated_at`
 
@@ -94,7 +94,7 @@ func row(r db.Row) (n Notice, err error) {
 
 // Add writes notices, and a job for each, in one transaction. One that is there already
 // stays as it is.
-func (ns *Notices) Add(ctx context.Context, notices []Notice) error {
+func (ns *Notifications) Add(ctx context.Context, notices []Notice) error {
 	return ns.db.Tx(ctx, func(tx *db.Tx) error {
 		for _, n := range notices {
 			id, now := ids.New(), db.At(ns.now())
@@ -119,7 +119,7 @@ func (ns *Notices) Add(ctx context.Context, notices []Notice) error {
 // already was being sent when its process died: whether it arrived nobody knows, and to be
 // told twice is better than not to be told, so it starts again, and says so for good. ok
 // is false when there is nothing to send.
-func (ns *Notices) Start(ctx context.Context, id string) (n Notice, ok bool, err error) {
+func (ns *Notifications) Start(ctx context.Context, id string) (n Notice, ok bool, err error) {
 	err = ns.db.Tx(ctx, func(tx *db.Tx) error {
 		n, err = row(tx.QueryRow(ctx, `UPDATE notice SET maybe_twice = maybe_twice OR state = ?, state = ?, attempts = attempts + 1, updated_at = ?
 			WHERE id = ? AND state IN (?, ?) RETURNING `+columns, Sending, Sending, db.At(ns.now()), id, Waiting, Sending))
@@ -134,7 +134,7 @@ func (ns *Notices) Start(ctx context.Context, id string) (n Notice, ok bool, err
 
 // End writes what became of a notice that is being sent: Waiting, when it is to be tried
 // again. tx is the caller's transaction; nil: one of its own.
-func (ns *Notices) End(ctx context.Context, tx *db.Tx, id string, state State, note string) error {
+func (ns *Notifications) End(ctx context.Context, tx *db.Tx, id string, state State, note string) error {
 	if tx == nil {
 		return ns.db.Tx(ctx, func(tx *db.Tx) error { return ns.End(ctx, tx, id, state, note) })
 	}
@@ -144,7 +144,7 @@ func (ns *Notices) End(ctx context.Context, tx *db.Tx, id string, state State, n
 }
 
 // Delete deletes what was told of something, in the transaction that deletes that.
-func (ns *Notices) Delete(ctx context.Context, tx *db.Tx, kind Kind, subject string) error {
+func (ns *Notifications) Delete(ctx context.Context, tx *db.Tx, kind Kind, subject string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM notice WHERE kind = ? AND subject_id = ?`, kind, subject)
 	return err
 }

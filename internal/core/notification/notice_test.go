@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // open makes the slice with a clock that a test moves, and people of two teams.
-func open(t *testing.T, d *db.DB) (ns *Notices, clock *time.Time, alice, stranger context.Context) {
+func open(t *testing.T, d *db.DB) (ns *Notifications, clock *time.Time, alice, stranger context.Context) {
 	t.Helper()
 	accounts, err := account.Open(t.Context(), d, account.Config{})
 	if err != nil {
@@ -37,7 +37,7 @@ func open(t *testing.T, d *db.DB) (ns *Notices, clock *time.Time, alice, strange
 	return ns, &at, caller("alice@example.com"), caller("eve@example.com")
 }
 
-func (ns *Notices) list(t *testing.T, ctx context.Context, f Filter) []Notice {
+func (ns *Notifications) list(t *testing.T, ctx context.Context, f Filter) []Notice {
 	t.Helper()
 	found, total, err := ns.Find(ctx, f, page.Window{Limit: 100})
 	if err != nil || total != len(found) {

@@ -185,7 +185,7 @@ func (ss *Scans) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) e
 	if _, err := tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severity), r.ID, r.Run); err != nil {
 		return err
 	}
-	_, err = ss.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, o.Status})
+	_, err = ss.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, o.Status})
 	return err
 }
 

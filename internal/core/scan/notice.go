@@ -7,26 +7,26 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// ToldArgs is the job that sends notifications about the new state of a run. It is inserted
+// AlertArgs is the job that sends notifications about the new state of a run. It is inserted
 // in the transaction of the change.
-type ToldArgs struct {
+type AlertArgs struct {
 	ScanID string `json:"scan_id"`
 	Run    int64  `json:"run"`
 	Status Status `json:"status"` // Running, Finished, Failed or Stopped
 }
 
 // Kind implements queue.Args.
-func (ToldArgs) Kind() string { return "scan.told" }
+func (AlertArgs) Kind() string { return "scan.told" }
 
-// News is a run as its notifications show it.
-type News struct {
+// RunState is a run as its notifications show it.
+type RunState struct {
 	Scan            // with its configuration
 	Since time.Time // when the run was launched
 }
 
-// FindNews is a scan with the numbers of a run and its state then, for a worker. ok is
+// FindRunState is a scan with the numbers of a run and its state then, for a worker. ok is
 // false when the scan was deleted.
-func (ss *Scans) FindNews(ctx context.Context, a ToldArgs) (n News, ok bool, err error) {
+func (ss *Scans) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
 	var reason string
 	var started, ended, created db.Time
 	var severity db.JSON[map[string]int]

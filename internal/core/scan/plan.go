@@ -139,6 +139,6 @@ func (ss *Scans) start(ctx context.Context, tx *db.Tx, a BeginArgs, targets []st
 		WHERE scan_id = ? AND run = ?`, len(targets), len(ids), len(targets)*len(ids), requests, r.ID, r.Run); err != nil {
 		return err
 	}
-	_, err := ss.queue.Insert(ctx, tx, ToldArgs{r.ID, r.Run, Running})
+	_, err := ss.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, Running})
 	return err
 }

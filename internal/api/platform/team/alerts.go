@@ -110,7 +110,7 @@ func (s area) alertLog() {
 			return nil, err
 		}
 		f := notification.Filter{ConfigID: in.Config, Event: in.Event, Subject: in.Subject, States: alertStates(in.Status), Since: since, Until: until}
-		found, total, err := s.Notices.Find(ctx, f, page.Window{Offset: in.Offset, Limit: in.Limit})
+		found, total, err := s.Notifications.Find(ctx, f, page.Window{Offset: in.Offset, Limit: in.Limit})
 		if err != nil {
 			return nil, err
 		}

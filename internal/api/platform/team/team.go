@@ -19,11 +19,11 @@ import (
 
 // Services are what the operations call.
 type Services struct {
-	Accounts *account.Accounts
-	Settings *setting.Settings
-	Domains  *domain.Domains
-	Audit    *audit.Log
-	Notices  *notification.Notices
+	Accounts      *account.Accounts
+	Settings      *setting.Settings
+	Domains       *domain.Domains
+	Audit         *audit.Log
+	Notifications *notification.Notifications
 }
 
 type area struct {
