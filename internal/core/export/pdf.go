@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/johnfercher/maroto/v2"
@@ -88,12 +87,8 @@ func (f *File) writePDF(ctx context.Context, out *outlet) error {
 		if err != nil {
 			return err
 		}
-		var mu sync.Mutex
 		if err := described.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
-			s := sectionOf(d)
-			mu.Lock()
-			defer mu.Unlock()
-			r.sections = append(r.sections, s)
+			r.sections = append(r.sections, sectionOf(d))
 			return dst, nil
 		}, func([]byte, int) error { return nil }); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 	"github.com/vedette-sec/vedette/internal/core/finding"
@@ -51,7 +50,6 @@ func (f *File) writeSARIF(ctx context.Context, out *outlet) error {
 
 // ruleSet is the templates of the results, by id.
 type ruleSet struct {
-	mu   sync.Mutex
 	byID map[string]json.RawMessage
 	size int
 }
@@ -59,21 +57,16 @@ type ruleSet struct {
 // add notes the template of a finding. A set that is full takes no more: a result may
 // name a rule that is not described.
 func (r *ruleSet) add(d *finding.Document) error {
-	r.mu.Lock()
-	_, known := r.byID[d.TemplateID]
-	full := r.size >= maxRules
-	r.mu.Unlock()
-	if known || full {
+	if _, known := r.byID[d.TemplateID]; known || r.size >= maxRules {
 		return nil
 	}
 	rule, err := json.Marshal(ruleOf(d))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, known := r.byID[d.TemplateID]; !known {
-		r.byID[d.TemplateID] = rule
-		r.size += len(rule)
+	if err != nil {
+		return err
 	}
-	return err
+	r.byID[d.TemplateID] = rule
+	r.size += len(rule)
+	return nil
 }
 
 func (r *ruleSet) sorted() []json.RawMessage {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/finding"
@@ -56,11 +55,8 @@ func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []str
 		slices.SortFunc(list, func(a, b seen) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.id, b.id)) })
 		return list[:min(len(list), maxSections)]
 	}
-	var mu sync.Mutex
 	err = all.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 		name := clip(cmp.Or(d.Info.Get("name").Text(), d.TemplateID), 300)
-		mu.Lock()
-		defer mu.Unlock()
 		t.all++
 		t.bySeverity[d.Severity]++
 		t.byStatus[d.Status]++
