@@ -150,7 +150,9 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	if err != nil {
 		return nil, err
 	}
-	out.Verify, out.Secrets, out.Logger, out.Attachments = kit.Verify, kit.Secrets, s.Logger, kit.Attached.Previews()
+	out.Secrets, out.Logger, out.Attachments = kit.Secrets, s.Logger, kit.Attached.Previews()
+	c := &out.Config
+	c.Verify = kit.Verify
 	out.Context = strings.TrimSpace(kit.Scope() + "\n" + recalled)
 	if out.extensions, err = s.addExtensions(ctx, run, &out.Config); err != nil {
 		return nil, err
