@@ -47,7 +47,7 @@ func TestDemo(t *testing.T) {
 		weaksite.VCS: "Git repository exposed", weaksite.Backup: "Backup archive exposed", weaksite.Config: "Environment file exposed",
 		weaksite.Listing: "Directory listing", weaksite.StatusPage: "server status public", weaksite.Panel: "phpMyAdmin login reachable",
 		weaksite.Cookies: "Session cookie without HttpOnly", weaksite.Headers: "Content security policy missing",
-		weaksite.CORS: "CORS trusts a foreign origin", weaksite.Version: "Version titles in the Server header",
+		weaksite.CORS: "CORS trusts a foreign origin", weaksite.Version: "Version told in the Server header",
 	}
 	for _, w := range weaksite.Weaknesses() {
 		place := regexp.QuoteMeta(strings.TrimSuffix(w.Path, "/"))
