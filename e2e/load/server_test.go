@@ -1,10 +1,9 @@
-// Package load benchmarks the finished binary over HTTP, on a database of 1,000,000 findings
-// in 10,000 scans and on one of 1,000,000 assets in one enumeration: lists, at 50 parallel
-// clients and at one, without a pause and at a pace, exports, uploads, and the first list
-// after a start.
+// Package load benchmarks the finished binary over HTTP, with 1,000,000 findings
+// in 10,000 scans and 1,000,000 assets in one enumeration: lists, the first one after a start,
+// memory, exports and uploads.
 //
+//	make bench BENCH=Lists
 //	make bench BENCH=Platform
-//	make bench BENCH=Inventory
 //
 // VEDETTE_BENCH_SQLITE and VEDETTE_BENCH_POSTGRES are URLs of databases that `make seed` has
 // filled; without them each run fills its own, with VEDETTE_BENCH_FINDINGS findings or

@@ -89,7 +89,7 @@ type Query struct {
 type Page struct {
 	Numbers []int64 // of the rows, in order
 	Total   int     // of the rows that the filter picks
-	// TotalIsEstimate says that there are more than Total, or that it was extrapolated.
+	// TotalIsEstimate says that there are at least Total, and perhaps more: counting all would take long.
 	TotalIsEstimate bool
 	// End is above every number that the list could have had. As Before of the pages that
 	// follow, it keeps what arrives meanwhile from shifting them, in any order.
