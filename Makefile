@@ -11,8 +11,8 @@ DATE    := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
 # Concurrent packages: their tests run a second time under the race detector.
-RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra/blob/... ./internal/infra/queue/... ./internal/core/hook/... \
-        ./internal/engine ./internal/engine/flow ./internal/engine/templates ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/core/model/... \
+RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra/blob/... ./internal/infra/queue/... ./internal/infra/list/... ./internal/core/hook/... \
+        ./internal/engine ./internal/engine/flow ./internal/engine/sender ./internal/engine/templates ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/core/model/... ./internal/core/run/... \
         ./internal/core/asset/... ./internal/core/finding/... ./internal/core/scan/... ./internal/core/enumeration/... ./internal/core/extension/... ./internal/core/task/... ./internal/jobs/...
 # Long single-threaded tests, which the race detector would only slow down.
 UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame)$$
