@@ -141,17 +141,11 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.crew = customagent.New(a.db, tools)
 	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
-	if err := a.assets.Backfill(ctx); err != nil {
-		return fmt.Errorf("index of the assets: %w", err)
-	}
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
-	if err := a.Findings.Backfill(ctx); err != nil {
-		return fmt.Errorf("the list of findings: %w", err)
-	}
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)
-	if err := a.Scans.FoldNames(ctx); err != nil {
-		return fmt.Errorf("names of scans: %w", err)
+	if err := a.fillLists(ctx); err != nil {
+		return err
 	}
 	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets}, a.logger)
 	a.tickets = ticket.New(a.Findings, a.settings, webhooks, a.logger)
@@ -174,6 +168,18 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.handler, err = a.routes(kit, registry, hooks, webhooks)
 	return err
+}
+
+// fillLists brings rows into the lists that a version without their indexes has stored.
+func (a *App) fillLists(ctx context.Context) error {
+	for what, fill := range map[string]func(context.Context) error{
+		"assets": a.assets.Backfill, "findings": a.Findings.Backfill, "scans": a.Scans.FoldNames,
+	} {
+		if err := fill(ctx); err != nil {
+			return fmt.Errorf("filling the list of %s: %w", what, err)
+		}
+	}
+	return nil
 }
 
 // openBox opens the key that encrypts secrets.

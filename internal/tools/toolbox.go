@@ -27,11 +27,14 @@ func Description(tool string) (string, error) {
 	return string(text), err
 }
 
-// Types of the packages below that bound the tools of one task, or list what a model may choose.
 type (
-	Boundary  = scope.Boundary
-	Budget    = scope.Budget
-	Denial    = scope.Denial
+	// Boundary is what the tools of a task may reach.
+	Boundary = scope.Boundary
+	// Budget is how many requests they may send.
+	Budget = scope.Budget
+	// Denial is a request that was refused.
+	Denial = scope.Denial
+	// Templates are those that a model may choose from.
 	Templates = distill.Templates
 )
 

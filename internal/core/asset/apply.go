@@ -73,14 +73,8 @@ func (as *Assets) applyPolicies(ctx context.Context, tx *db.Tx, s Seen, teamNo i
 			if len(sample) < maxSample {
 				sample = append(sample, g.brief(teamNo))
 			}
-			switch p.Type {
-			case SetLabelPolicy:
-				g.labels = joined(AppendLabels.apply(words(g.labels), p.Labels))
-			case RemoveLabelPolicy:
-				g.labels = joined(DeleteLabels.apply(words(g.labels), p.Labels))
-			case DeletePolicy:
-				deletes[g] = true
-			}
+			p.label(g)
+			deletes[g] = deletes[g] || p.Type == DeletePolicy
 		}
 		if err := as.log(ctx, tx, p, s.EnumerationID, s.Run, len(hit), sample); err != nil {
 			return nil, err
@@ -97,6 +91,16 @@ func (as *Assets) applyPolicies(ctx context.Context, tx *db.Tx, s Seen, teamNo i
 		}
 	}
 	return stay, as.remove(ctx, tx, s.TeamID, deleted, sights[0].rev)
+}
+
+// label changes the labels of a sight as the policy says.
+func (p Policy) label(g *sight) {
+	switch p.Type {
+	case SetLabelPolicy:
+		g.labels = joined(AppendLabels.apply(words(g.labels), p.Labels))
+	case RemoveLabelPolicy:
+		g.labels = joined(DeleteLabels.apply(words(g.labels), p.Labels))
+	}
 }
 
 // remove deletes assets by their numbers, in a transaction that holds the team's log.

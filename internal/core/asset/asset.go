@@ -70,7 +70,7 @@ func New(d *db.DB, q *queue.Queue, blobs *blob.Store, settings *setting.Settings
 // 2^53, so that programs that keep numbers as floating point read it too.
 const noBits = 32
 
-func idOf(teamNo int64, no int64) int64 { return teamNo<<noBits | int64(no) }
+func idOf(teamNo int64, no int64) int64 { return teamNo<<noBits | no }
 
 func noOf(id int64) (teamNo, no int64) { return id >> noBits, id & (1<<noBits - 1) }
 

@@ -31,7 +31,7 @@ func (fs *Findings) Select(ctx context.Context, f Filter) (*Selection, error) {
 	}
 	err = findings.Each(ctx, fs.db, c.TeamID, query, func(part []int64) error {
 		for _, no := range part {
-			s.picked = append(s.picked, uint32(no)) //nolint:gosec // numbers of a list are below 1<<32
+			s.picked = append(s.picked, uint32(no)) // they are below 1<<32
 		}
 		return nil
 	})
