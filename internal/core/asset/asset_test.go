@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// room is the slice with a user of one team, a viewer of it and a stranger, on a clock
+// room is the service with a user of one team, a viewer of it and a stranger, on a clock
 // of its own.
 type room struct {
 	*Assets

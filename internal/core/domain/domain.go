@@ -71,7 +71,7 @@ const (
 	longestWait = 6 * time.Hour // between looks at a pending one
 )
 
-// Config is what the slice needs of others.
+// Config is what the service needs of others.
 type Config struct {
 	// Verify looks whether a domain shows a token, and says what it found.
 	Verify func(ctx context.Context, domain string, by discover.ProofType, token string) (ok bool, found string)

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// yard is the slice with two people of different teams, a clock and a world that shows a
+// yard is the service with two people of different teams, a clock and a world that shows a
 // proof or does not.
 type yard struct {
 	*Domains

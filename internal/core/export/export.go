@@ -70,7 +70,7 @@ type Sources struct {
 	Assets   *asset.Assets
 }
 
-// Exports is the slice.
+// Exports makes files of findings and assets.
 type Exports struct {
 	db     *db.DB
 	queue  *queue.Queue
@@ -79,7 +79,7 @@ type Exports struct {
 	now    func() time.Time
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, q *queue.Queue, from Sources, logger *slog.Logger) *Exports {
 	return &Exports{db: d, queue: q, from: from, logger: logger, now: time.Now}
 }

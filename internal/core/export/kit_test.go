@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// room is the slice with a user of one team and a stranger.
+// room is the service with a user of one team and a stranger.
 type room struct {
 	*Exports
 	queue           *queue.Queue

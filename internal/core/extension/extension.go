@@ -21,7 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
-// Config is what the slice works with.
+// Config is what the service works with.
 type Config struct {
 	Guard    *netguard.Guard // decides where may be dialled
 	Secrets  *secret.Secrets

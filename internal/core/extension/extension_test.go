@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// team is the slice with three people of one team: an admin, a member and a stranger's.
+// team is the service with three people of one team: an admin, a member and a stranger's.
 type team struct {
 	*Extensions
 	secrets           *secret.Secrets

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// room is the slice with a user of one team and a stranger.
+// room is the service with a user of one team and a stranger.
 type room struct {
 	*Findings
 	alice, stranger context.Context

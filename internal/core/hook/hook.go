@@ -95,7 +95,7 @@ type Hooks struct {
 	lease   time.Duration // after its start, while a delivery may still be in a live worker's hands
 }
 
-// New makes the slice. Every dial goes through guard.
+// New makes the service. Every dial goes through guard.
 func New(d *db.DB, guard *netguard.Guard, logger *slog.Logger) *Hooks {
 	return &Hooks{db: d, client: guard.Client(timeout), logger: logger, now: time.Now, timeout: timeout, lease: timeout + grace}
 }

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// room is the slice with a few people in it.
+// room is the service with a few people in it.
 type room struct {
 	*model.Models
 	t        *testing.T

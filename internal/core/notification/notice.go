@@ -72,14 +72,14 @@ var States = []State{Waiting, Sending, Sent, Failed, Dropped}
 // maxNote is how many bytes of the reason are kept.
 const maxNote = 500
 
-// Notifications is the slice.
+// Notifications keeps the messages for the channels of teams, and sends them.
 type Notifications struct {
 	db    *db.DB
 	queue *queue.Queue
 	now   func() time.Time
 }
 
-// New makes the slice.
+// New makes the service.
 func New(d *db.DB, q *queue.Queue) *Notifications { return &Notifications{d, q, time.Now} }
 
 const columns = `id, team_id, kind, subject_id, policy_id, run, event, config_id, channel, provider, state, attempts, note, maybe_twice, body, created_at, updated_at`

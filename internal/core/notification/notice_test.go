@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// open makes the slice with a clock that a test moves, and people of two teams.
+// open makes the service with a clock that a test moves, and people of two teams.
 func open(t *testing.T, d *db.DB) (ns *Notifications, clock *time.Time, alice, stranger context.Context) {
 	t.Helper()
 	accounts, err := account.Open(t.Context(), d, account.Config{})
