@@ -1,7 +1,6 @@
 package db
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/page"
-	"golang.org/x/sync/errgroup"
 )
 
 // Clean makes text that both databases store alike: NUL and invalid UTF-8 (which
@@ -182,55 +180,6 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Row) (T, error)) ([]T, 
 		out = append(out, v)
 	}
 	return out, rows.Err()
-}
-
-// atATime is the number of values per call of take in Each.
-const atATime = 1000
-
-// Each reads all rows of a query with scan in one goroutine, and passes them in batches to take in the
-// caller's goroutine, so that reading and processing overlap. The batch is reused after take returns.
-func Each[T any](ctx context.Context, q Querier, query string, args []any, scan func(Row) (T, error), take func([]T)) error {
-	work, ctx := errgroup.WithContext(ctx)
-	parts, used := make(chan []T, 4), make(chan []T, 4)
-	work.Go(func() error {
-		defer close(parts)
-		rows, err := q.Query(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for more := true; more; {
-			var part []T
-			select {
-			case part = <-used:
-			default:
-			}
-			for len(part) < atATime {
-				if more = rows.Next(); !more {
-					break
-				}
-				v, err := scan(rows)
-				if err != nil {
-					return err
-				}
-				part = append(part, v)
-			}
-			select {
-			case parts <- part:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return rows.Err()
-	})
-	for part := range parts {
-		take(part)
-		select {
-		case used <- part[:0]:
-		default:
-		}
-	}
-	return work.Wait()
 }
 
 // InOrder sorts rows into the order of keys.
