@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
-	"github.com/vedette-sec/vedette/internal/engine/textsearch"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
 // node is a part of a compiled expression.

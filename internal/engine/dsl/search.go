@@ -2,7 +2,7 @@ package dsl
 
 import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
-	"github.com/vedette-sec/vedette/internal/engine/textsearch"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
 // search is contains, contains_all or contains_any with texts that are known.

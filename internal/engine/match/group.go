@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/textsearch"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
 // Group is all the operators that wait for one response. When there is much to look for,

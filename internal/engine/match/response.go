@@ -14,7 +14,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
-	"github.com/vedette-sec/vedette/internal/engine/textsearch"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
 // Response is one response as matchers and extractors see it.

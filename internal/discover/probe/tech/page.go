@@ -7,22 +7,23 @@ import (
 	"golang.org/x/net/html"
 )
 
-const maxElements = 1000 // scripts and meta elements of a page that are looked at
+const maxElements = 1000 // scripts and meta elements of a page that are read
 
 // match gives the version, or "", of each technology that is seen.
 func (s *set) match(fields map[string][]string, body []byte) map[string]string {
-	t := tally{}
+	all, page := detections{}, detections{}
 	values := make(map[string]string, len(fields))
 	for name, list := range fields {
 		values[strings.ToLower(name)] = strings.ToLower(strings.Join(list, ", "))
 	}
-	t.add(keyed(s.headers, values), s.apps)
-	t.add(keyed(s.cookies, cookies(values["set-cookie"])), s.apps)
+	all.add(s.headers.match(values), s.apps)
+	all.add(s.cookies.match(cookies(values["set-cookie"])), s.apps)
 	lower := bytes.ToLower(body)
-	t.add(s.html.match(string(lower)), s.apps)
-	s.elements(lower, t)
+	page.match(&s.html, string(lower))
+	all.add(page, s.apps)
+	s.elements(lower, all)
 	versions := map[string]string{}
-	for name, seen := range t {
+	for name, seen := range all {
 		if seen.sure {
 			versions[name] = seen.version
 		}
@@ -30,15 +31,15 @@ func (s *set) match(fields map[string][]string, body []byte) map[string]string {
 	return versions
 }
 
-// keyed holds patterns against the values of their keys.
-func keyed(groups keys, values map[string]string) round {
-	r := round{}
+// match gives what the groups see in the values of their keys.
+func (k keys) match(values map[string]string) detections {
+	seen := detections{}
 	for key, value := range values {
-		if g := groups[key]; g != nil {
-			g.hold(value, r)
+		if g := k[key]; g != nil {
+			seen.match(g, value)
 		}
 	}
-	return r
+	return seen
 }
 
 // cookies reads the names and values out of joined Set-Cookie fields, attributes among them.
@@ -58,9 +59,8 @@ func cookies(joined string) map[string]string {
 	return found
 }
 
-// elements looks at the sources of the scripts of a page, and at its meta elements. What
-// comes twice says nothing new.
-func (s *set) elements(page []byte, t tally) {
+// elements adds what a page's meta elements and the sources of its scripts show.
+func (s *set) elements(page []byte, all detections) {
 	seen := map[[2]string]bool{}
 	tokens := html.NewTokenizer(bytes.NewReader(page))
 	for len(seen) < maxElements {
@@ -71,7 +71,7 @@ func (s *set) elements(page []byte, t tally) {
 		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
 			continue
 		}
-		if raw := tokens.Raw(); len(raw) < 2 || raw[1] != 's' && raw[1] != 'm' { // to ask for the name allocates
+		if raw := tokens.Raw(); len(raw) < 2 || raw[1] != 's' && raw[1] != 'm' { // TagName allocates
 			continue
 		}
 		tag, more := tokens.TagName()
@@ -92,15 +92,16 @@ func (s *set) elements(page []byte, t tally) {
 		}
 		seen[key] = true
 		if script {
-			t.add(s.scripts.match(a["src"]), s.apps)
+			sources := detections{}
+			sources.match(&s.scripts, a["src"])
+			all.add(sources, s.apps)
 			continue
 		}
-		t.add(keyed(s.meta, map[string]string{a["name"]: a["content"]}), s.apps)
+		all.add(s.meta.match(map[string]string{a["name"]: a["content"]}), s.apps)
 	}
 }
 
-// attributes reads the attributes that matter of the element at hand; of those that come
-// twice the last counts. count is that of all.
+// attributes reads src, name and content of the current element (of two alike the last) and counts all.
 func attributes(tokens *html.Tokenizer) (found map[string]string, count int) {
 	found = map[string]string{}
 	for more := true; more; count++ {

@@ -1,13 +1,13 @@
-// Package tech names the technologies behind a page by the fingerprints of wappalyzergo,
-// and says what that library says. It is much faster, since it knows for each expression a
-// text without which it cannot match, and holds only those against a page that can; and
-// expressions are compiled when they are first needed.
+// Package tech names the technologies behind a page by the fingerprints of wappalyzergo. Its results are
+// those of the library at about a hundredth of the cost: an expression runs only where a literal that it
+// needs occurs, and is compiled when it first runs.
 package tech
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +16,11 @@ import (
 	wappalyzer "github.com/projectdiscovery/wappalyzergo"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// Fingerprints names technologies. The zero value is ready and safe for use by many
-// goroutines; it reads the fingerprints, some megabytes, when it is first used: share one.
+// Fingerprints names technologies. The zero value is ready and safe for use by many goroutines; it reads
+// the fingerprints, some megabytes, at the first call: share one.
 type Fingerprints struct {
 	once sync.Once
 	set  *set
@@ -29,7 +30,7 @@ type Fingerprints struct {
 // set are all fingerprints, by where they look.
 type set struct {
 	apps    map[string]*app
-	html    group // the page as a whole
+	html    group // the whole page
 	scripts group // the sources of scripts
 	headers keys
 	cookies keys
@@ -39,35 +40,35 @@ type set struct {
 // app is a technology.
 type app struct {
 	implies []string
-	known   discover.Technology // without a version
+	about   discover.Technology // without a version
 }
 
-// pattern is one expression of a technology.
+// pattern is one expression of a technology. text is the expression with the version and the confidence
+// behind it; parse gives nil where Go knows no such expression.
 type pattern struct {
-	app   string
-	text  string // as it is written
-	needs [][]string
-	parse func() *wappalyzer.ParsedPattern // nil when it is not valid
+	app, text string
+	parse     func() *wappalyzer.ParsedPattern
 }
 
-// group are patterns that are all for the same text.
+// group are the patterns that are matched against one text.
 type group struct {
 	patterns []*pattern
-	needles  *needles // nil: none
-	rest     []int    // the patterns that have none
+	literals *textsearch.Set
+	owners   []*pattern // of each literal
+	rest     []*pattern // those that need no literal
 }
 
-// keys are groups, each for the value of a key.
+// keys are groups by the name of the header field, cookie or meta element whose value they match.
 type keys map[string]*group
 
-func (k keys) add(key string, p *pattern) {
+func (k keys) add(key, app, text string) {
 	if k[key] == nil {
 		k[key] = &group{}
 	}
-	k[key].patterns = append(k[key].patterns, p)
+	k[key].add(app, text)
 }
 
-// document is the form of the library's data, as far as it is used here.
+// document is the part of the library's data that is used here.
 type document struct {
 	Apps map[string]struct {
 		Categories  []int               `json:"cats"`
@@ -93,28 +94,28 @@ func load() (*set, error) {
 	categories := wappalyzer.GetCategoriesMapping()
 	for _, name := range slices.Sorted(maps.Keys(d.Apps)) {
 		f := d.Apps[name]
-		a := &app{implies: f.Implies, known: discover.Technology{Description: f.Description, Website: f.Website, Icon: f.Icon}}
+		about := discover.Technology{Description: f.Description, Website: f.Website, Icon: f.Icon}
 		for _, id := range f.Categories {
 			if c, ok := categories[id]; ok {
-				a.known.Categories = append(a.known.Categories, c.Name)
+				about.Categories = append(about.Categories, c.Name)
 			}
 		}
-		s.apps[name] = a
+		s.apps[name] = &app{f.Implies, about}
 		for _, text := range f.HTML {
-			s.html.patterns = append(s.html.patterns, newPattern(name, text))
+			s.html.add(name, text)
 		}
 		for _, text := range f.Scripts {
-			s.scripts.patterns = append(s.scripts.patterns, newPattern(name, text))
+			s.scripts.add(name, text)
 		}
 		for key, text := range f.Headers {
-			s.headers.add(key, newPattern(name, text))
+			s.headers.add(key, name, text)
 		}
 		for key, text := range f.Cookies {
-			s.cookies.add(key, newPattern(name, text))
+			s.cookies.add(key, name, text)
 		}
 		for key, texts := range f.Meta {
 			for _, text := range texts {
-				s.meta.add(key, newPattern(name, text))
+				s.meta.add(key, name, text)
 			}
 		}
 	}
@@ -128,49 +129,74 @@ func load() (*set, error) {
 	return s, nil
 }
 
-// newPattern makes a pattern of a technology; after the expression come its version and
-// its confidence, which the library reads.
-func newPattern(name, text string) *pattern {
-	expression, _, _ := strings.Cut(text, `\;`)
-	return &pattern{app: name, text: text, needs: needs(expression), parse: sync.OnceValue(func() *wappalyzer.ParsedPattern {
+func (g *group) add(app, text string) {
+	g.patterns = append(g.patterns, &pattern{app, text, sync.OnceValue(func() *wappalyzer.ParsedPattern {
 		parsed, err := wappalyzer.ParsePattern(text)
-		if err != nil { // the library passes it over, too: Go knows no such expression
+		if err != nil { // the library leaves it out, too
 			return nil
 		}
 		return parsed
-	})}
+	})})
 }
 
-// possible reports whether the pattern may match a text, which is folded.
-func (p *pattern) possible(folded string) bool {
-	for _, texts := range p.needs {
-		if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(folded, t) }) {
-			return false
-		}
-	}
-	return true
-}
+// bounds writes an expression's repetitions as wappalyzergo compiles them.
+var bounds = strings.NewReplacer(
+	`(\d+(?:\.\d+)+)`, `(\d{1,20}(?:\.\d{1,20}){1,20})`,
+	`((?:\d+\.)+\d+)`, `((?:\d{1,20}\.){1,20}\d{1,20})`,
+	`\+`, `\+`, `+`, `{1,250}`, `*`, `{0,250}`,
+)
 
-// worthIndex is how many patterns a group has for which needles are worth their memory.
-const worthIndex = 16
+// tag begins expressions whose tag every page has: the rest is what tells pages apart.
+var tag = regexp.MustCompile(`^<\w+`)
 
-// index makes the needles of the patterns.
+// index collects the literals of the group's patterns. They are looked for in any case, as the expressions are.
 func (g *group) index() {
-	if len(g.patterns) < worthIndex {
-		for i := range g.patterns {
-			g.rest = append(g.rest, i)
+	var literals []textsearch.Literal
+	for _, p := range g.patterns {
+		expression, _, _ := strings.Cut(p.text, `\;`)
+		needs := needed(tag.ReplaceAllString(expression, ""))
+		if len(needs) == 0 {
+			needs = needed(expression)
 		}
-		return
+		if len(needs) == 0 {
+			g.rest = append(g.rest, p)
+		}
+		for _, l := range needs {
+			l, _ = textsearch.Fold(l.Text)
+			literals, g.owners = append(literals, l), append(g.owners, p)
+		}
 	}
-	all := make([][][]string, len(g.patterns))
-	for i, p := range g.patterns {
-		all[i] = p.needs
-	}
-	g.needles, g.rest = newNeedles(all)
+	g.literals = textsearch.NewSet(literals)
 }
 
-// Name gives the technologies of an answer with these header fields, by lower-case name,
-// and this body: as Name or Name:version, ascending, and what is known of each by its name.
+// needed are literals of which each match of an expression contains one; none when that is not known.
+func needed(expression string) []textsearch.Literal {
+	compiled, err := textsearch.Compile("(?i)" + bounds.Replace(expression))
+	if err != nil {
+		return nil
+	}
+	return compiled.Needs()
+}
+
+// candidates are the patterns that may match a text.
+func (g *group) candidates(text string) []*pattern {
+	t := textsearch.NewText([]byte(text))
+	if t.Odd() { // a letter outside ASCII may stand for one of a literal
+		return g.patterns
+	}
+	list := g.rest[:len(g.rest):len(g.rest)]
+	var hits textsearch.Bits
+	g.literals.Find(t, &hits)
+	for i, p := range g.owners {
+		if hits.Has(i) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Name gives the technologies of an answer with these header fields, by lower-case name, and this body: as
+// Name or Name:version, ascending, and what is known of each by its name.
 func (f *Fingerprints) Name(fields map[string][]string, body []byte) ([]string, map[string]discover.Technology, error) {
 	f.once.Do(func() { f.set, f.err = load() })
 	if f.err != nil {
@@ -183,12 +209,12 @@ func (f *Fingerprints) Name(fields map[string][]string, body []byte) ([]string, 
 		if version != "" {
 			full += ":" + version
 		}
-		known, product := f.set.known(full)
+		known, product := f.set.find(full)
 		if known == nil {
 			continue
 		}
 		names = append(names, full)
-		t := known.known
+		t := known.about
 		t.Categories = slices.Clone(t.Categories)
 		if product != full {
 			t.Version = version
@@ -199,9 +225,9 @@ func (f *Fingerprints) Name(fields map[string][]string, body []byte) ([]string, 
 	return names, details, nil
 }
 
-// known finds the technology of Name or Name:version, and its name. Fingerprints imply some
-// by words that are no name; these are not told.
-func (s *set) known(full string) (*app, string) {
+// find gives the technology of Name or Name:version, and its name; nil for a word that fingerprints imply
+// and that is no name.
+func (s *set) find(full string) (*app, string) {
 	if a := s.apps[full]; a != nil {
 		return a, full
 	}
@@ -212,76 +238,51 @@ func (s *set) known(full string) (*app, string) {
 	return s.apps[name], name
 }
 
-// sighting is what one place told of a technology.
-type sighting struct {
+// detection is what patterns say of a technology.
+type detection struct {
 	version string
 	sure    bool // the confidence is not zero
 }
 
-// round are the sightings in one place, by technology.
-type round map[string]sighting
+// detections are by technology.
+type detections map[string]detection
 
-// hold holds a pattern against a text. Of several versions the most specific counts.
-func (r round) hold(p *pattern, text, folded string) {
-	if !p.possible(folded) {
-		return
-	}
-	parsed := p.parse()
-	if parsed == nil {
-		return
-	}
-	matched, version := parsed.Evaluate(text)
-	if !matched {
-		return
-	}
-	s := r[p.app]
-	s.sure = s.sure || parsed.Confidence > 0
-	if version != "" && (s.version == "" || moreSpecific(version, s.version)) {
-		s.version = version
-	}
-	r[p.app] = s
-}
-
-// match holds a group's patterns against a text.
-func (g *group) match(text string) round {
-	r := round{}
-	g.hold(text, r)
-	return r
-}
-
-// hold adds to a round what a group's patterns see in a text.
-func (g *group) hold(text string, r round) {
-	folded := fold(text)
-	if g.needles != nil {
-		for id := range g.needles.in(folded) {
-			r.hold(g.patterns[id], text, folded)
+// match adds what a group's patterns see in a text. Of several versions the most specific counts.
+func (d detections) match(g *group, text string) {
+	for _, p := range g.candidates(text) {
+		parsed := p.parse()
+		if parsed == nil {
+			continue
 		}
-	}
-	for _, id := range g.rest {
-		r.hold(g.patterns[id], text, folded)
+		matched, version := parsed.Evaluate(text)
+		if !matched {
+			continue
+		}
+		old := d[p.app]
+		old.sure = old.sure || parsed.Confidence > 0
+		if version != "" && (old.version == "" || moreSpecific(version, old.version)) {
+			old.version = version
+		}
+		d[p.app] = old
 	}
 }
 
-// tally is what all places together told.
-type tally map[string]sighting
-
-// add takes in a round. The first version that was told stays.
-func (t tally) add(r round, apps map[string]*app) {
-	for name, s := range r {
-		t.see(name, s)
+// add joins what was seen in one place, with what it implies. The first version stays.
+func (d detections) add(seen detections, apps map[string]*app) {
+	join := func(name string, one detection) {
+		old := d[name]
+		if old.version == "" {
+			old.version = one.version
+		}
+		old.sure = old.sure || one.sure
+		d[name] = old
+	}
+	for name, one := range seen {
+		join(name, one)
 		for _, implied := range apps[name].implies {
-			t.see(implied, sighting{sure: s.sure})
+			join(implied, detection{sure: one.sure})
 		}
 	}
-}
-
-func (t tally) see(name string, s sighting) {
-	old := t[name]
-	if old.version == "" {
-		old.version = s.version
-	}
-	old.sure = old.sure || s.sure
-	t[name] = old
 }
 
 // moreSpecific reports whether version a has more parts than b, or as many and is later.
@@ -293,18 +294,16 @@ func moreSpecific(a, b string) bool {
 	return slices.Compare(as, bs) > 0
 }
 
-// numbers are the parts of a version; one that is no number is 0.
-func numbers(version string) []int {
-	var list []int
+// numbers are the parts of a version; a part that is no number is 0.
+func numbers(version string) (list []int) {
 	for part := range strings.SplitSeq(version, ".") {
-		if part == "" {
-			continue
+		if part != "" {
+			n, err := strconv.Atoi(part)
+			if err != nil { // Atoi gives the largest number for one that is too large
+				n = 0
+			}
+			list = append(list, n)
 		}
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			n = 0
-		}
-		list = append(list, n)
 	}
 	return list
 }

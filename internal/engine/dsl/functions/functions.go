@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/vedette-sec/vedette/internal/engine/textsearch"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
 // Function is one function of the language.
