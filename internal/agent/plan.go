@@ -117,13 +117,11 @@ func (p Plan) portsOf(t Target) []int {
 
 func addresses(t Target) iter.Seq[Target] {
 	return func(yield func(Target) bool) {
-		prefix, err := netip.ParsePrefix(t.Prefix)
-		if t.Kind != KindCIDR || err != nil {
-			if t.Kind != KindCIDR {
-				yield(t)
-			}
+		if t.Kind != KindCIDR {
+			yield(t)
 			return
 		}
+		prefix, _ := netip.ParsePrefix(t.Prefix) // one that is not valid contains nothing
 		for a := prefix.Addr(); a.IsValid() && prefix.Contains(a); a = a.Next() {
 			if !yield(Target{Raw: t.Raw, Kind: KindIP, Host: a.String()}) {
 				return
@@ -223,18 +221,16 @@ func (t Target) authority() string {
 	return t.Host
 }
 
-// Words tells people, in plain text, what will be done, what will not, and what was not
-// understood.
+// Words describe what will be done, what will not, and what was not understood.
 func (p Plan) Words() string {
 	var parts []string
-	if len(p.Understood) > 0 {
-		parts = append(parts, strings.Join(p.Understood, " "))
-	}
-	if len(p.NotDone) > 0 {
-		parts = append(parts, "Not done: "+strings.Join(p.NotDone, " "))
-	}
-	if len(p.NotUnderstood) > 0 {
-		parts = append(parts, "Not understood: "+strings.Join(p.NotUnderstood, " "))
+	for _, part := range []struct {
+		title     string
+		sentences []string
+	}{{"", p.Understood}, {"Not done: ", p.NotDone}, {"Not understood: ", p.NotUnderstood}} {
+		if len(part.sentences) > 0 {
+			parts = append(parts, part.title+strings.Join(part.sentences, " "))
+		}
 	}
 	return strings.Join(parts, "\n\n")
 }

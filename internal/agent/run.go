@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -167,9 +166,7 @@ func (r *run) end(ctx context.Context, done Done) error {
 }
 
 func verdict(ctx context.Context, names []string, steps []Done) Status {
-	has := func(s Status) bool {
-		return slices.ContainsFunc(steps, func(d Done) bool { return d.Status == s })
-	}
+	has := func(s Status) bool { return slices.ContainsFunc(steps, func(d Done) bool { return d.Status == s }) }
 	switch {
 	case has(Aborted), ctx.Err() != nil && len(steps) < len(names):
 		return Aborted
@@ -179,18 +176,4 @@ func verdict(ctx context.Context, names []string, steps []Done) Status {
 		return Failed
 	}
 	return Completed
-}
-
-// Summary is what the steps said, in order, and what went wrong, as one text for people.
-func (o Outcome) Summary() string {
-	var parts []string
-	for _, d := range o.Steps {
-		if d.Words != "" {
-			parts = append(parts, d.Words)
-		}
-		if d.Error != "" {
-			parts = append(parts, fmt.Sprintf("The step %q did not come to its end: %s.", d.Tool, strings.TrimSuffix(d.Error, ".")))
-		}
-	}
-	return strings.Join(parts, " ")
 }

@@ -4,7 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"strconv"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/file"
@@ -22,15 +28,12 @@ type action[A any] struct {
 	call       func(ctx context.Context, args A, say func(string)) (loop.Result, error)
 }
 
-// tool is the action as the loop takes it. Arguments that do not fit A are the model's
-// error, and told to it.
+// tool is the action as the loop takes it. Arguments that do not fit A are the model's error.
 func (a action[A]) tool() (loop.Tool, error) {
-	words, err := Description(a.name)
-	if err != nil {
-		return loop.Tool{}, fmt.Errorf("the description of %s: %w", a.name, err)
-	}
+	text, err := Description(a.name)
 	t := loop.Tool{
-		Tool: llm.Tool{Name: a.name, Description: words, Schema: json.RawMessage(a.schema)}, Passive: a.passive, Repeatable: a.repeatable, Secrets: a.secrets,
+		Tool:    llm.Tool{Name: a.name, Description: text, Schema: json.RawMessage(a.schema)},
+		Passive: a.passive, Repeatable: a.repeatable, Secrets: a.secrets,
 		Call: func(ctx context.Context, raw json.RawMessage, say func(string)) (loop.Result, error) {
 			var args A
 			if err := json.Unmarshal(raw, &args); err != nil {
@@ -39,21 +42,17 @@ func (a action[A]) tool() (loop.Tool, error) {
 			return a.call(ctx, args, say)
 		},
 	}
+	decode := func(raw json.RawMessage) (args A) {
+		_ = json.Unmarshal(raw, &args) // Call says what is wrong
+		return args
+	}
 	if a.requests != nil {
-		t.Requests = func(raw json.RawMessage) int {
-			var args A
-			_ = json.Unmarshal(raw, &args) // Call says what is wrong
-			return a.requests(args)
-		}
+		t.Requests = func(raw json.RawMessage) int { return a.requests(decode(raw)) }
 	}
 	if a.approval != nil {
-		t.Approval = func(raw json.RawMessage) *loop.Approval {
-			var args A
-			_ = json.Unmarshal(raw, &args) // as above
-			return a.approval(args)
-		}
+		t.Approval = func(raw json.RawMessage) *loop.Approval { return a.approval(decode(raw)) }
 	}
-	return t, nil
+	return t, err
 }
 
 // Actions are the tools for a language model.
@@ -83,6 +82,32 @@ func ActionNames() (names []string, err error) {
 		names = append(names, t.Name)
 	}
 	return names, err
+}
+
+// digest is a short digest of a text, to tell answers apart.
+func digest(text []byte) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write(text) // never fails
+	return strconv.FormatUint(sum.Sum64(), 16)
+}
+
+// forEach calls f for each index of targets, at most limit at a time, and reports progress.
+func forEach(targets []string, limit int, emit func(agent.Update), f func(i int)) {
+	var mu sync.Mutex
+	done := 0
+	var group errgroup.Group
+	group.SetLimit(limit)
+	for i, target := range targets {
+		group.Go(func() error {
+			f(i)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			emit(agent.Update{Text: target, Done: done, Total: len(targets)})
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return nothing
 }
 
 // within is the lesser of what a tool wants and what the budget of requests leaves it.

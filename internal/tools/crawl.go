@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 type crawlArgs struct {

@@ -1,19 +1,17 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/vedette-sec/vedette/internal/tools/scope"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
@@ -25,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/probe/port"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 type discoverArgs struct {
@@ -152,22 +151,13 @@ func (k *Kit) ports(want []int, places []string) (string, error) {
 		for _, n := range usual {
 			want = append(want, int(n))
 		}
-		want = append(want, k.scope.Doc.Ports...)
-		for _, text := range k.scope.Names {
-			if _, text, err := net.SplitHostPort(text); err == nil {
-				n, _ := strconv.Atoi(text) // a name without a number has no such port
-				want = append(want, n)
-			}
-		}
+		want = append(want, k.scope.NamedPorts()...)
 	}
 	var open []string
 	slices.Sort(want)
 	for _, n := range slices.Compact(want) {
-		closed := n < 1 || n > 65535 || slices.ContainsFunc(places, func(place string) bool {
-			addr := net.JoinHostPort(place, strconv.Itoa(n))
-			return k.scope.RefusesAddr(addr) != "" || !k.scope.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
-		})
-		if !closed {
+		closed := func(place string) bool { return !k.scope.Opens(place, n) }
+		if n >= 1 && n <= 65535 && !slices.ContainsFunc(places, closed) {
 			open = append(open, strconv.Itoa(n))
 		}
 	}
@@ -181,12 +171,9 @@ func (k *Kit) ports(want []int, places []string) (string, error) {
 // anyPage.
 func (k *Kit) exclusions() (out []string) {
 	for _, x := range k.scope.Plan.Excluded {
-		text := x.Prefix
-		if text == "" {
-			text = x.Host
-			if x.Port != 0 {
-				text = net.JoinHostPort(x.Host, strconv.Itoa(x.Port))
-			}
+		text := cmp.Or(x.Prefix, x.Host)
+		if x.Port != 0 {
+			text = net.JoinHostPort(x.Host, strconv.Itoa(x.Port))
 		}
 		if _, err := exclusion.ParsePatterns([]string{text}); err == nil {
 			out = append(out, text)
@@ -205,14 +192,12 @@ func (k *Kit) anyPage() bool {
 // await waits for an enumeration, within a bound. One that could outlive its task's
 // scope, or whose task ends before, is stopped.
 func (k *Kit) await(ctx context.Context, e enumeration.Enumeration) (loop.Result, error) {
-	bound := time.NewTimer(discoverWait)
-	defer bound.Stop()
-	expiry := make(<-chan time.Time)
-	if at := k.scope.Doc.ExpiresAt; at != nil {
-		t := time.NewTimer(at.Sub(k.scope.Now()))
-		defer t.Stop()
-		expiry = t.C
+	longest, expires := discoverWait, k.scope.Doc.ExpiresAt
+	if expires != nil {
+		longest = min(longest, expires.Sub(k.scope.Now()))
 	}
+	end := time.NewTimer(longest)
+	defer end.Stop()
 	tick := time.NewTicker(discoverEvery)
 	defer tick.Stop()
 	stop := func() error {
@@ -223,13 +208,11 @@ func (k *Kit) await(ctx context.Context, e enumeration.Enumeration) (loop.Result
 		select {
 		case <-tick.C:
 			e, err = k.Inventory.Enumerations.Find(k.Inventory.as(ctx), e.ID)
-		case <-bound.C:
+		case <-end.C:
 			waiting = false
-			if k.scope.Doc.ExpiresAt != nil {
+			if expires != nil {
 				err = stop()
 			}
-		case <-expiry:
-			waiting, err = false, stop()
 		case <-ctx.Done():
 			return loop.Result{}, errors.Join(context.Cause(ctx), stop())
 		}

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 type nameArgs struct {

@@ -12,12 +12,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"golang.org/x/sync/errgroup"
 )
 
 type explore struct{ *Kit }
@@ -45,38 +43,20 @@ func (explore) Name() string { return agent.Explore }
 
 // Call reads site by site. It harms nothing when it is called again.
 func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
-	var in agent.Input
-	if err := json.Unmarshal(input, &in); err != nil {
-		return agent.Result{}, err
-	}
-	probed, err := read[probeOutput](in, agent.Probe)
+	_, alive, err := aliveTargets(input)
 	if err != nil {
-		return agent.Result{}, fmt.Errorf("it is not known which targets answer: %w", err)
+		return agent.Result{}, err
 	}
 	if len(withTag(x.chosen(), linkedTag))+len(withTag(x.chosen(), injectTag)) == 0 {
 		return agent.Result{}, nil
 	}
-	alive := slices.DeleteFunc(probed.Hosts, func(h host) bool { return !h.Alive })
 	before, keep := x.scope.Total(), x.scope.Left()/4*3
 	sites := make([]walked, len(alive))
-	var mu sync.Mutex
-	done := 0
-	var group errgroup.Group
-	group.SetLimit(exploredAtOnce)
+	limit := exploredAtOnce
 	if x.Plan.RateLimit > 0 {
-		group.SetLimit(1)
+		limit = 1
 	}
-	for i, h := range alive {
-		group.Go(func() error {
-			sites[i] = x.walk(ctx, h.Target, keep)
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			emit(agent.Update{Text: h.Target, Done: done, Total: len(alive)})
-			return nil
-		})
-	}
-	_ = group.Wait() // its functions return nothing
+	forEach(alive, limit, emit, func(i int) { sites[i] = x.walk(ctx, alive[i], keep) })
 	out := exploreOutput{Pages: []string{}, Places: []string{}, Requests: x.scope.Total() - before}
 	for _, s := range sites {
 		out.Pages = append(out.Pages, s.pages...)
@@ -113,7 +93,10 @@ func (x explore) walk(ctx context.Context, target string, keep int64) walked {
 	}
 	addresses := []string{parsed.URL()}
 	if !strings.Contains(target, "://") {
-		other := map[bool]string{true: "http://", false: "https://"}[strings.HasPrefix(parsed.URL(), "https://")]
+		other := "https://"
+		if strings.HasPrefix(parsed.URL(), other) {
+			other = "http://"
+		}
 		addresses = append(addresses, other+target)
 	}
 	for _, text := range addresses {

@@ -12,14 +12,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/tools/scope"
-
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 // linkedTemplate is one that looks at the pages that a site links to.

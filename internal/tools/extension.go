@@ -4,17 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
-
-	"github.com/vedette-sec/vedette/internal/tools/brief"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 // Reserved are the names of the tools that every task has, sorted: no other tool is called so.
@@ -31,13 +28,13 @@ func Reserved() ([]string, error) {
 	return names, nil
 }
 
-// broughtMark begins the evidence of a call of a tool that people brought.
-const broughtMark = "extension "
+// extensionMark begins the evidence of a call of a tool that people brought.
+const extensionMark = "extension "
 
 // Brought reports whether a call was one of a tool that people brought: it went to its
 // owner's server, and to no target.
 func Brought(r loop.Returned) bool {
-	return len(r.Result.Evidence) > 0 && strings.HasPrefix(r.Result.Evidence[0], broughtMark)
+	return len(r.Result.Evidence) > 0 && strings.HasPrefix(r.Result.Evidence[0], extensionMark)
 }
 
 // Extension is a tool that people brought, as the loop takes it. Each call counts as a
@@ -53,9 +50,7 @@ func Extension(o extension.Offer) loop.Tool {
 		Requests: func(json.RawMessage) int { return 1 },
 		Call: func(ctx context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
 			text, failed, err := o.Call(ctx, args)
-			sum := fnv.New64a()
-			_, _ = sum.Write([]byte(text)) // never fails
-			result := loop.Result{Text: text, Requests: 1, Evidence: []string{fmt.Sprintf("%s%s %x", broughtMark, o.Name, sum.Sum64())}}
+			result := loop.Result{Text: text, Requests: 1, Evidence: []string{extensionMark + o.Name + " " + digest([]byte(text))}}
 			if why := (*errs.Error)(nil); errors.As(err, &why) {
 				err = errors.New(why.Message) // its cause may be a server's words
 			}

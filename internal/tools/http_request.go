@@ -3,14 +3,11 @@ package tools
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"net/http"
-	"slices"
-
-	"github.com/vedette-sec/vedette/internal/tools/brief"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 type httpArgs struct {
@@ -36,7 +33,7 @@ func (k *Kit) httpRequest() action[httpArgs] {
 
 // changes is what a person is asked before a request that may change something.
 func (k *Kit) changes(method, url string) *loop.Approval {
-	if k.scope.Doc.Intrusiveness == task.Intrusive || slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions}, method) {
+	if k.scope.Doc.Intrusiveness == task.Intrusive || scope.ReadOnly(method) {
 		return nil
 	}
 	return &loop.Approval{
@@ -50,10 +47,8 @@ func (k *Kit) callHTTP(ctx context.Context, a httpArgs, _ func(string)) (loop.Re
 	if err != nil {
 		return loop.Result{}, err
 	}
-	sum := fnv.New64a()
-	_, _ = sum.Write(answer.Body) // never fails
 	return loop.Result{
 		Text: answer.text(maxShown), Requests: 1,
-		Evidence: []string{fmt.Sprintf("http %s %s %d %x", a.Method, a.URL, answer.Status, sum.Sum64())},
+		Evidence: []string{fmt.Sprintf("http %s %s %d %s", a.Method, a.URL, answer.Status, digest(answer.Body))},
 	}, nil
 }

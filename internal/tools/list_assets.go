@@ -85,7 +85,8 @@ func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error
 		if a.Port > 0 {
 			place = net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
 		}
-		line := strings.Join([]string{place, strings.Join(a.IP, ","), a.Service, a.URL, status(a.StatusCode), a.Title, a.Webserver, strings.Join(a.Technologies, ",")}, " | ")
+		status := strings.TrimPrefix(strconv.Itoa(a.StatusCode), "0") // 0 is none
+		line := strings.Join([]string{place, strings.Join(a.IP, ","), a.Service, a.URL, status, a.Title, a.Webserver, strings.Join(a.Technologies, ",")}, " | ")
 		if a.IsMissing {
 			line += " | not seen any more"
 		}
@@ -94,11 +95,4 @@ func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error
 	}
 	r.Text = strings.Join(lines, "\n")
 	return r, nil
-}
-
-func status(code int) string {
-	if code == 0 {
-		return ""
-	}
-	return strconv.Itoa(code)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 // Methods are the HTTP methods that a template's requests use, as written.
@@ -32,15 +33,10 @@ func Methods(t *syntax.Template) (out []string) {
 	return out
 }
 
-// withoutNotes is a raw request without the lines that begin with @, which say how it is
-// sent.
+// withoutNotes is a raw request without the lines that begin with @, which say how it is sent.
 func withoutNotes(raw string) string {
 	for strings.HasPrefix(strings.TrimSpace(raw), "@") {
-		_, rest, more := strings.Cut(strings.TrimSpace(raw), "\n")
-		if !more {
-			return ""
-		}
-		raw = rest
+		_, raw, _ = strings.Cut(strings.TrimSpace(raw), "\n")
 	}
 	return raw
 }
@@ -56,9 +52,7 @@ func readsOnly(t *syntax.Template) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(Methods(t), func(m string) bool {
-		return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, m)
-	})
+	return !slices.ContainsFunc(Methods(t), func(m string) bool { return !scope.ReadOnly(m) })
 }
 
 // Within reports whether the methods of a request's scope let a template be run.

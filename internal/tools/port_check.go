@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
+	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"golang.org/x/sync/errgroup"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 type portsArgs struct {
@@ -22,10 +21,9 @@ type portsArgs struct {
 }
 
 const (
-	maxPorts      = 200
-	portsAtOnce   = 16
-	portTimeout   = 3 * time.Second
-	portNotTested = "not tested"
+	maxPorts    = 200
+	portsAtOnce = 16
+	portTimeout = 3 * time.Second
 )
 
 func (k *Kit) portCheck() action[portsArgs] {
@@ -39,15 +37,9 @@ func (k *Kit) portCheck() action[portsArgs] {
 			}
 			ports := a.Ports[:within(ctx, len(a.Ports))]
 			states := make([]string, len(ports))
-			var group errgroup.Group
-			group.SetLimit(portsAtOnce)
-			for i, port := range ports {
-				group.Go(func() error {
-					states[i] = k.portState(ctx, net.JoinHostPort(a.Host, strconv.Itoa(port)))
-					return nil
-				})
-			}
-			_ = group.Wait() // its functions return nothing
+			forEach(make([]string, len(ports)), portsAtOnce, func(agent.Update) {}, func(i int) {
+				states[i] = k.portState(ctx, net.JoinHostPort(a.Host, strconv.Itoa(ports[i])))
+			})
 			if ctx.Err() != nil {
 				return loop.Result{}, context.Cause(ctx)
 			}
@@ -60,7 +52,7 @@ func (k *Kit) portCheck() action[portsArgs] {
 				}
 			}
 			for _, port := range a.Ports[len(ports):] {
-				lines = append(lines, fmt.Sprintf("%d: %s", port, portNotTested))
+				lines = append(lines, fmt.Sprintf("%d: not tested", port))
 			}
 			r.Text = strings.Join(lines, "\n")
 			return r, nil

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/vedette-sec/vedette/internal/tools/brief"
 
 	"github.com/vedette-sec/vedette/internal/agent"
-	"golang.org/x/sync/errgroup"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 type probe struct{ *Kit }
@@ -28,6 +26,38 @@ type host struct {
 	Alike  bool   `json:"alike,omitempty"`  // answers 2xx to every path
 }
 
+// address is how the engine takes a target of the plan: of a host without a scheme, the path is left out.
+func address(t agent.Target) string {
+	host := t.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if t.Port != 0 {
+		host += ":" + strconv.Itoa(t.Port)
+	}
+	if t.Kind == agent.KindURL {
+		return t.Scheme + "://" + host + t.Path
+	}
+	return host
+}
+
+// aliveTargets reads the input of a step: the targets that answered when they were probed.
+func aliveTargets(input json.RawMessage) (in agent.Input, alive []string, err error) {
+	if err := json.Unmarshal(input, &in); err != nil {
+		return in, nil, err
+	}
+	var probed probeOutput
+	if err := json.Unmarshal(in.Before[agent.Probe], &probed); err != nil {
+		return in, nil, fmt.Errorf("it is not known which targets answer: %w", err)
+	}
+	for _, h := range probed.Hosts {
+		if h.Alive {
+			alive = append(alive, h.Target)
+		}
+	}
+	return in, alive, nil
+}
+
 // probesAtOnce bounds the connections to targets of which nothing is known yet.
 const probesAtOnce = 32
 
@@ -41,21 +71,7 @@ func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upda
 		targets = append(targets, address(t))
 	}
 	hosts := make([]host, len(targets))
-	var mu sync.Mutex
-	done := 0
-	var group errgroup.Group
-	group.SetLimit(probesAtOnce)
-	for i, target := range targets {
-		group.Go(func() error {
-			hosts[i] = p.ask(ctx, target)
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			emit(agent.Update{Text: target, Done: done, Total: len(targets)})
-			return nil
-		})
-	}
-	_ = group.Wait() // its functions return nothing
+	forEach(targets, probesAtOnce, emit, func(i int) { hosts[i] = p.ask(ctx, targets[i]) })
 	output, err := json.Marshal(probeOutput{hosts, p.scope.Total() - before})
 	if err != nil {
 		return agent.Result{}, err

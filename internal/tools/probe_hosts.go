@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 type targetsArgs struct {

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 // Attached are the files that a task may read.

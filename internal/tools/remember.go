@@ -1,8 +1,10 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
@@ -42,11 +44,8 @@ func (k *Kit) note() action[noteArgs] {
 			if strings.TrimSpace(a.Todo) == "" || len(a.Todo) > maxMemo {
 				return loop.Result{}, errors.New("todo must have 1 to 2000 bytes")
 			}
-			switch a.Status {
-			case "":
-				a.Status = "pending"
-			case "pending", "in_progress", "completed", "cancelled":
-			default:
+			a.Status = cmp.Or(a.Status, "pending")
+			if !slices.Contains([]string{"pending", "in_progress", "completed", "cancelled"}, a.Status) {
 				return loop.Result{}, errors.New("status must be pending, in_progress, completed or cancelled")
 			}
 			return loop.Result{Text: "Noted."}, k.Run.Note(ctx, task.Todo{Content: a.Todo, Status: a.Status})

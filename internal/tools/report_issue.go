@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 // candidate is what a tool's finding is: issues that are stored and not verified.
@@ -54,11 +54,11 @@ func (k *Kit) callReport(ctx context.Context, a reportArgs, _ func(string)) (loo
 	if err := a.check(); err != nil {
 		return loop.Result{}, err
 	}
-	event, shown, err := k.show(ctx, a.Proof, "")
+	event, why, err := k.show(ctx, a.Proof, "")
 	if err != nil {
 		return loop.Result{Requests: 1}, fmt.Errorf("the proof's request: %w", err)
 	}
-	if why := shown; why != "" {
+	if why != "" {
 		return loop.Result{Requests: 1, Text: "Not reported: " + why + "."}, errors.New("the proof does not show it: " + why)
 	}
 	event.MatcherName = a.Title
@@ -104,8 +104,8 @@ func (a reportArgs) check() error {
 // show sends the request of a proof, to another path when one is given, and says why its
 // answer does not show what the proof says; "" when it does.
 func (k *Kit) show(ctx context.Context, p task.Proof, path string) (e engine.Event, why string, err error) {
-	fill := strings.NewReplacer(k.secretPairs(false)...)
-	hide := strings.NewReplacer(k.secretPairs(true)...)
+	fill := k.secretReplacer(false)
+	hide := k.secretReplacer(true)
 	r := webRequest{Method: p.Method, URL: fill.Replace(p.URL), Headers: map[string]string{}, Body: fill.Replace(p.Body)}
 	for name, value := range p.Headers {
 		r.Headers[name] = fill.Replace(value)
@@ -145,15 +145,15 @@ func (k *Kit) show(ctx context.Context, p task.Proof, path string) (e engine.Eve
 	return e, "", nil
 }
 
-// secretPairs are references and values of the task's secrets, to put in or to take out.
-func (k *Kit) secretPairs(out bool) (pairs []string) {
+// secretReplacer puts the task's secrets into a text, or takes them out of it.
+func (k *Kit) secretReplacer(out bool) *strings.Replacer {
+	var pairs []string
 	for name, value := range k.Secrets {
-		ref := "{{$" + name + "}}"
+		pair := []string{redact.Reference(name), value}
 		if out {
-			pairs = append(pairs, value, ref)
-		} else {
-			pairs = append(pairs, ref, value)
+			slices.Reverse(pair)
 		}
+		pairs = append(pairs, pair...)
 	}
-	return pairs
+	return strings.NewReplacer(pairs...)
 }

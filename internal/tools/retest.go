@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/vedette-sec/vedette/internal/tools/distill"
-
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/tools/distill"
 )
 
 // Retest runs what shows an issue again, once, and reports whether it did. why says what

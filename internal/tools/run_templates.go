@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 type runArgs struct {

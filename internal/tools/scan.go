@@ -39,21 +39,12 @@ type pass struct {
 // parameters. Called again, it finds the same: what is stored is keyed by what was found
 // where.
 func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
-	var in agent.Input
-	if err := json.Unmarshal(input, &in); err != nil {
+	in, targets, err := aliveTargets(input)
+	if err != nil {
 		return agent.Result{}, err
 	}
-	probed, err := read[probeOutput](in, agent.Probe)
-	if err != nil {
-		return agent.Result{}, fmt.Errorf("it is not known which targets answer: %w", err)
-	}
-	explored, _ := read[exploreOutput](in, agent.Explore) // nothing when that step failed
-	var targets []string
-	for _, h := range probed.Hosts {
-		if h.Alive {
-			targets = append(targets, h.Target)
-		}
-	}
+	var explored exploreOutput
+	_ = json.Unmarshal(in.Before[agent.Explore], &explored) // nothing when that step failed
 	chosen := s.chosen()
 	if len(chosen) == 0 {
 		return agent.Result{Words: "There is no template for what the task asks."}, nil
@@ -146,17 +137,19 @@ func withTag(list []*program.Program, tag string) (out []*program.Program) {
 // form that every page shows, is one finding.
 type seen map[string]bool
 
-// again notes an event, and reports whether the same was said of another page of its host
-// or, by another template of the same class, of the same page.
+// again remembers an event, and reports whether the same was reported of another page of its host or, by another
+// template of the same class, of the same page.
 func (s seen) again(e engine.Event) bool {
-	host := net.JoinHostPort(e.Host, e.Port)
-	known := s[e.TemplateID+" "+host+" "+strings.Join(e.ExtractedResults, " ")]
-	s[e.TemplateID+" "+host+" "+strings.Join(e.ExtractedResults, " ")] = true
+	keys := []string{e.TemplateID + " " + net.JoinHostPort(e.Host, e.Port) + " " + strings.Join(e.ExtractedResults, " ")}
 	if c := e.Info.Classification; c != nil {
 		for _, class := range c.CWEID {
-			known = known || s[class+" "+e.MatchedAt]
-			s[class+" "+e.MatchedAt] = true
+			keys = append(keys, class+" "+e.MatchedAt)
 		}
+	}
+	known := false
+	for _, key := range keys {
+		known = known || s[key]
+		s[key] = true
 	}
 	return known
 }

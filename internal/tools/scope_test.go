@@ -13,14 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/tools/scope"
-
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 // site counts what reaches it.

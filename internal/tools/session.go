@@ -14,7 +14,7 @@ import (
 // far as the task's journal has them: a run that goes on, or a later turn, need not log in
 // again.
 func (k *Kit) Resume(entries []loop.Entry) {
-	fill := strings.NewReplacer(k.secretPairs(false)...)
+	fill := k.secretReplacer(false)
 	calls := map[string]httpArgs{}
 	for _, e := range entries {
 		switch e.Kind {

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/tools/scope"
-
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 // TestSessionsOutliveTheProcess holds that a kit which is made anew sends the cookies that

@@ -4,18 +4,14 @@ package tools
 
 import (
 	"embed"
-	"encoding/json"
 	"log/slog"
-	"strconv"
-	"strings"
-
-	"github.com/vedette-sec/vedette/internal/tools/distill"
-	"github.com/vedette-sec/vedette/internal/tools/scope"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/tools/distill"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 //go:embed *.md
@@ -27,16 +23,8 @@ func Description(tool string) (string, error) {
 	return string(text), err
 }
 
-type (
-	// Boundary is what the tools of a task may reach.
-	Boundary = scope.Boundary
-	// Budget is how many requests they may send.
-	Budget = scope.Budget
-	// Denial is a request that was refused.
-	Denial = scope.Denial
-	// Templates are those that a model may choose from.
-	Templates = distill.Templates
-)
+// Budget is how many requests the tools of a task may send.
+type Budget = scope.Budget
 
 // Config is what the tools of one task work with.
 type Config struct {
@@ -67,9 +55,8 @@ func New(c Config) (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Kit{Config: c, Plan: s.Plan, scope: s, engine: engine.New(engine.Config{Dial: s.Dial, RateLimit: s.Rate(), Retries: 1, Allow: s.Allow})}
-	k.web = newWeb(s)
-	return k, nil
+	limited := engine.New(engine.Config{Dial: s.Dial, RateLimit: s.Rate(), Retries: 1, Allow: s.Allow})
+	return &Kit{Config: c, Plan: s.Plan, scope: s, engine: limited, web: newWeb(s)}, nil
 }
 
 // distiller writes templates from the issues that the tools confirm.
@@ -91,24 +78,3 @@ func (k *Kit) Close() {
 
 // Tools are the tools of the built-in planner.
 func (k *Kit) Tools() []agent.Tool { return []agent.Tool{probe{k}, explore{k}, scan{k}, verify{k}} }
-
-// address is how the engine takes a target of the plan.
-func address(t agent.Target) string {
-	host := t.Host
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if t.Port != 0 {
-		host += ":" + strconv.Itoa(t.Port)
-	}
-	if t.Kind == agent.KindURL {
-		return t.Scheme + "://" + host + t.Path
-	}
-	return host
-}
-
-// read decodes a document that a step before this one wrote.
-func read[T any](in agent.Input, tool string) (doc T, err error) {
-	err = json.Unmarshal(in.Before[tool], &doc)
-	return doc, err
-}

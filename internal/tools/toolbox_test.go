@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/tools/scope"
-
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 func TestEveryToolIsDescribed(t *testing.T) {

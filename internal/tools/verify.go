@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/task"
-	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 type verify struct{ *Kit }
@@ -68,9 +66,9 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 	}
 	out.Requests = v.scope.Total() - before
 	output, err := json.Marshal(out)
-	words := fmt.Sprintf("Of %d matches, %d were shown again by a second, independent request.", len(all), out.Verified)
-	if len(all) == 0 {
-		words = ""
+	words := ""
+	if len(all) > 0 {
+		words = fmt.Sprintf("Of %d matches, %d were shown again by a second, independent request.", len(all), out.Verified)
 	}
 	return agent.Result{Output: output, Words: words}, errors.Join(err, context.Cause(ctx))
 }
@@ -90,7 +88,7 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	if !shown {
 		return v.Run.Doubt(ctx, issue, notAgain)
 	}
-	alike, err := v.everywhere(ctx, issue, p)
+	alike, err := v.showsEverywhere(ctx, issue, p)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // as above
 	}
@@ -108,13 +106,4 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 		return nil //nolint:nilerr // as above
 	}
 	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: means})
-}
-
-// everywhere reports whether a finding that is about one path shows at a path beside it
-// that cannot exist, and whether one of a payload shows without it.
-func (v verify) everywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
-	if !engine.Controls(p, issue.Event) {
-		return false, nil
-	}
-	return v.engine.Control(ctx, issue.Target, p, issue.Event)
 }

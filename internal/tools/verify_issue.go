@@ -8,14 +8,13 @@ import (
 	"path"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-	"github.com/vedette-sec/vedette/internal/tools/distill"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/distill"
 )
 
 // times is how often a finding must show again.
@@ -31,7 +30,7 @@ func (k *Kit) verifyIssue() action[idArgs] {
 			if err != nil {
 				return loop.Result{}, err
 			}
-			j, err := k.judge(ctx, issue, times)
+			j, err := k.judge(ctx, issue)
 			return loop.Result{
 				Text: fmt.Sprintf("%s: shown %d of %d times. %s", j.Verdict, j.Confirmed, j.Tried, j.Reason), Requests: j.Requests,
 				Evidence: []string{"verdict " + a.ID + " " + j.Verdict},
@@ -42,7 +41,7 @@ func (k *Kit) verifyIssue() action[idArgs] {
 
 // Verify judges the issues of a candidate, each by itself, and stores each verdict. What
 // it comes to is confirmed when one of them is.
-func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.Judgement, error) {
+func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Judgement, error) {
 	var c candidate
 	if err := json.Unmarshal(finding, &c); err != nil {
 		return loop.Judgement{}, fmt.Errorf("the finding: %w", err)
@@ -54,7 +53,7 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.
 		if err != nil {
 			return sum, err
 		}
-		j, err := k.judge(ctx, issue, n)
+		j, err := k.judge(ctx, issue)
 		if err != nil {
 			return sum, err
 		}
@@ -72,7 +71,7 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage, n int) (loop.
 
 // judge shows an issue again n times, from its evidence alone, and stores the verdict.
 // An issue that has one keeps it, with what it cost.
-func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgement, error) {
+func (k *Kit) judge(ctx context.Context, issue task.Issue) (loop.Judgement, error) {
 	switch {
 	case issue.Judged.Verdict != "":
 		return issue.Judged, nil
@@ -83,7 +82,7 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgemen
 		return loop.Judgement{Verdict: loop.FalsePositive, Reason: issue.Note}, nil
 	}
 	before := k.scope.Total()
-	j, last, err := k.weigh(ctx, issue, n)
+	j, last, err := k.weigh(ctx, issue)
 	if err != nil {
 		return j, err
 	}
@@ -103,12 +102,12 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue, n int) (loop.Judgemen
 
 // weigh shows an issue again n times, and says what that comes to and what was seen last.
 // The error is that of ctx.
-func (k *Kit) weigh(ctx context.Context, issue task.Issue, n int) (j loop.Judgement, last engine.Event, err error) {
+func (k *Kit) weigh(ctx context.Context, issue task.Issue) (j loop.Judgement, last engine.Event, err error) {
 	again, control, err := k.means(ctx, issue)
 	if err != nil {
 		return loop.Judgement{Verdict: loop.Inconclusive, Reason: "it could not be looked at again: " + brief.Reason(err)}, last, context.Cause(ctx)
 	}
-	for range n {
+	for range times {
 		event, shown, err := again(ctx)
 		if ctx.Err() != nil {
 			return j, last, context.Cause(ctx)
@@ -125,9 +124,9 @@ func (k *Kit) weigh(ctx context.Context, issue task.Issue, n int) (j loop.Judgem
 	switch {
 	case j.Confirmed == 0 && j.Reason == "":
 		j.Verdict, j.Reason = loop.FalsePositive, notAgain
-	case j.Confirmed < n:
+	case j.Confirmed < times:
 		j.Verdict = loop.Inconclusive
-		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, n, j.Reason))
+		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, times, j.Reason))
 	default:
 		alike, err := control(ctx)
 		switch {
@@ -160,12 +159,16 @@ func (k *Kit) means(ctx context.Context, issue task.Issue) (again func(context.C
 	again = func(ctx context.Context) (engine.Event, bool, error) {
 		return k.engine.Confirm(ctx, issue.Target, p, issue.Event)
 	}
-	return again, func(ctx context.Context) (bool, error) {
-		if !engine.Controls(p, issue.Event) {
-			return false, nil
-		}
-		return k.engine.Control(ctx, issue.Target, p, issue.Event)
-	}, nil
+	return again, func(ctx context.Context) (bool, error) { return k.showsEverywhere(ctx, issue, p) }, nil
+}
+
+// showsEverywhere reports whether a finding that is about one path shows at a path beside it that cannot exist, and
+// whether one of a payload shows without it.
+func (k *Kit) showsEverywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
+	if !engine.Controls(p, issue.Event) {
+		return false, nil
+	}
+	return k.engine.Control(ctx, issue.Target, p, issue.Event)
 }
 
 // beside reports whether what a proof finds at a path also shows at one beside it that

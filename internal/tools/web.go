@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,9 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/tools/scope"
-
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 const (
@@ -66,9 +66,7 @@ type webAnswer struct {
 
 // send sends one request when it is in scope.
 func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
-	if r.Method == "" {
-		r.Method = http.MethodGet
-	}
+	r.Method = cmp.Or(r.Method, http.MethodGet)
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("url must begin with http:// or https:// and name a host")
@@ -124,11 +122,8 @@ func (w *web) jar(session string) http.CookieJar {
 }
 
 func requestText(r *http.Request, body string) string {
-	host := r.Host
-	if host == "" {
-		host = r.URL.Host
-	}
-	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", r.Method, r.URL.RequestURI(), host, headerText(r.Header), body)
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s",
+		r.Method, r.URL.RequestURI(), cmp.Or(r.Host, r.URL.Host), headerText(r.Header), body)
 }
 
 // headerText is a header in the order of its names.

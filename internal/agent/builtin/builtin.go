@@ -50,7 +50,8 @@ func Plan(instruction string) agent.Plan {
 
 // builder gathers the plan.
 type builder struct {
-	tokens  []token
+	tokens
+
 	plan    agent.Plan
 	known   map[agent.Target]bool // targets and exclusions so far, without Raw
 	said    map[string]bool       // notes made so far
@@ -60,19 +61,6 @@ type builder struct {
 	notAll  bool                  // everything was asked not to be checked
 	also    bool                  // particular checks are named as examples of all
 	broken  bool                  // an exclusion was not understood: nothing may be tested
-}
-
-func (b *builder) at(i int) token {
-	if i < 0 || i >= len(b.tokens) {
-		return token{sort: blank}
-	}
-	return b.tokens[i]
-}
-
-func (b *builder) consume(i, n int) {
-	for j := i; j < min(i+n, len(b.tokens)); j++ {
-		b.tokens[j].consumed = true
-	}
 }
 
 // maxNotes bounds what is said about what was not understood.
@@ -154,7 +142,7 @@ func (b *builder) checkAt(i int) int {
 	}
 	if n == 1 && (b.tokens[i].norm == "exposed" || b.tokens[i].norm == "admin") {
 		// An adjective counts only when it does not belong to what comes next.
-		if _, next := b.lookup(i + 1); next.role == wants && len(next.values) > 0 || next.role == product && len(next.values) > 0 {
+		if _, next := b.lookup(i + 1); (next.role == wants || next.role == product) && len(next.values) > 0 {
 			b.consume(i, 1)
 			return 1
 		}
@@ -165,10 +153,9 @@ func (b *builder) checkAt(i int) int {
 	case wants:
 		b.addTags(found.values, negated)
 	case product:
-		if !negated && b.describes(i, n) {
-			break
+		if negated || !b.describes(i, n) {
+			b.addTags(found.values, negated)
 		}
-		b.addTags(found.values, negated)
 	case bug:
 		b.addIDs(found.values, negated)
 	case all:
@@ -208,28 +195,25 @@ func (b *builder) describes(i, n int) bool {
 		thing.sort == word && slices.Contains([]string{"server", "site", "website", "host", "box", "instance", "app", "application", "machine", "blog", "shop", "installation", "service", "deployment", "web"}, thing.norm)
 }
 
-func (b *builder) addTags(tags []string, negated bool) {
-	list := &b.plan.Tags
+// addTo adds the values that a list does not have: to one of the two lists, the second when they are not wanted.
+func addTo(wanted, unwanted *[]string, negated bool, values ...string) {
+	list := wanted
 	if negated {
-		list = &b.plan.NotTags
+		list = unwanted
 	}
-	for _, tag := range tags {
-		if !slices.Contains(*list, tag) {
-			*list = append(*list, tag)
+	for _, value := range values {
+		if !slices.Contains(*list, value) {
+			*list = append(*list, value)
 		}
 	}
 }
 
+func (b *builder) addTags(tags []string, negated bool) {
+	addTo(&b.plan.Tags, &b.plan.NotTags, negated, tags...)
+}
+
 func (b *builder) addIDs(ids []string, negated bool) {
-	list := &b.plan.IDs
-	if negated {
-		list = &b.plan.NotIDs
-	}
-	for _, id := range ids {
-		if !slices.Contains(*list, id) {
-			*list = append(*list, id)
-		}
-	}
+	addTo(&b.plan.IDs, &b.plan.NotIDs, negated, ids...)
 }
 
 // pathHint takes a path without a host: a place to leave alone, or a hint at a check.
@@ -261,8 +245,7 @@ func (b *builder) settle() {
 	slices.Sort(p.Tags)
 	slices.Sort(p.NotTags)
 	slices.Sort(p.Ports)
-	p.Ports = slices.Compact(p.Ports)
-	p.Ports = slices.DeleteFunc(p.Ports, func(n int) bool {
+	p.Ports = slices.DeleteFunc(slices.Compact(p.Ports), func(n int) bool {
 		return slices.ContainsFunc(p.Excluded, func(x agent.Target) bool { return x.Kind == agent.KindPort && x.Port == n })
 	})
 	particular := len(p.Tags) > 0 || len(p.IDs) > 0

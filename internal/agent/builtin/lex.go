@@ -39,6 +39,22 @@ type token struct {
 	consumed bool // the planner made use of it
 }
 
+// tokens are those of an instruction.
+type tokens []token
+
+func (ts tokens) at(i int) token {
+	if i < 0 || i >= len(ts) {
+		return token{sort: blank}
+	}
+	return ts[i]
+}
+
+func (ts tokens) consume(i, n int) {
+	for j := i; j < min(i+n, len(ts)); j++ {
+		ts[j].consumed = true
+	}
+}
+
 var (
 	schemeAhead = shape(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 	v6Ahead     = shape(`^\[[0-9A-Fa-f:.%a-z]*:[0-9A-Fa-f:.%a-z]*\][^\s"<>,;]*`)
@@ -50,13 +66,14 @@ var (
 
 // lexer cuts an instruction into tokens.
 type lexer struct {
+	tokens
+
 	text   string
-	end    int // of the chunk being cut: where its white space begins
-	tokens []token
+	end    int     // of the chunk being cut: where its white space begins
 	labels [][]int // spans of link texts
 }
 
-func lex(text string) []token {
+func lex(text string) tokens {
 	l := &lexer{text: text, labels: linkLabel().FindAllStringIndex(text, -1)}
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
@@ -90,10 +107,7 @@ func (l *lexer) space(at int) int {
 func (l *lexer) add(t token) { l.tokens = append(l.tokens, t) }
 
 func (l *lexer) atLineStart() bool {
-	if len(l.tokens) == 0 {
-		return true
-	}
-	last := l.tokens[len(l.tokens)-1].sort
+	last := l.at(len(l.tokens) - 1).sort
 	return last == newline || last == blank
 }
 
@@ -233,16 +247,9 @@ func trimEnd(piece string) string {
 		last, size := utf8.DecodeLastRuneInString(piece)
 		switch last {
 		case '.', ',', ';', ':', '!', '?', '\'', '*', '_', '~', '’', '‘':
-		case ')':
-			if strings.Count(piece, "(") >= strings.Count(piece, ")") {
-				return piece
-			}
-		case ']':
-			if strings.Count(piece, "[") >= strings.Count(piece, "]") {
-				return piece
-			}
-		case '}':
-			if strings.Count(piece, "{") >= strings.Count(piece, "}") {
+		case ')', ']', '}':
+			opening := map[rune]string{')': "(", ']': "[", '}': "{"}[last]
+			if strings.Count(piece, opening) >= strings.Count(piece, string(last)) {
 				return piece
 			}
 		default:
@@ -263,11 +270,8 @@ func (l *lexer) piece(from, to int) {
 	if !strings.HasPrefix(bare, "*.") {
 		bare = strings.TrimLeft(bare, "*")
 	}
-	switch {
-	case bare == "":
-	case l.known(bare, from):
-	default:
-		l.words(bare, from)
+	if bare != "" {
+		l.part(bare, from)
 	}
 	switch tail := whole[len(trimEnd(whole)):]; {
 	case shortForms[strings.ToLower(bare)]:

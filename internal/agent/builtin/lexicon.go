@@ -65,10 +65,10 @@ func foldPhrase(phrase string) string {
 // The tables behind polarity.go.
 var (
 	// shunPhrases exclude what comes after them.
-	shunPhrases = phraseSet("exception,with the exception of,except,except for,excepting,excluding,exclude,exclusion,exclusions,excl,omit,omitting,skip,skipping,avoid,avoiding",
+	shunPhrases = phraseSet("exception,with the exception of,except,except for,excepting,excluding,exclude,exclusion,excl,omit,omitting,skip,skipping,avoid,avoiding",
 		"ignore,ignoring,leave out,leave alone,leaving out,leave,other than,apart from,aside from,save for,minus,but not,and not,not",
 		"dont,do not,never,must not,mustnt,should not,shouldnt,may not,cannot,cant,can not,shall not,wont,will not,nor,neither",
-		"stay away from,keep away from,keep clear of,steer clear of,stay off,keep off,stay out of,keep out of,hand off,hands off",
+		"stay away from,keep away from,keep clear of,steer clear of,stay off,keep off,stay out of,keep out of,hand off",
 		"everything but,all but,anything but,any but,every host but,all hosts but,any host but,blacklist,denylist,blocklist,spare,w o",
 		"rather than,instead of,no need to,no need for,need not,neednt,sans,exempt,exempting,refrain from,blacklisted,no go,no touch")
 	// behindPhrases exclude what comes before them, or after them in a heading.
@@ -84,18 +84,18 @@ var (
 	// checkPhrases start a description of how things should be.
 	checkPhrases = phraseSet("make sure,ensure,verify,confirm,check that,check if,check whether,whether,if,see if,see whether,assert,guarantee,there should be,should have")
 	// mentionPhrases name something that is not itself to be tested.
-	mentionPhrases = phraseSet("see,see also,according to,described in,described at,documented at,documented in,documentation at,document at,reference,references",
-		"background,more info,more information,further reading,detail at,details at,as per,based on,read,powered by,report to,send result to,send the result to",
+	mentionPhrases = phraseSet("see,see also,according to,described in,described at,documented at,documented in,documentation at,document at,reference",
+		"background,more info,more information,further reading,detail at,as per,based on,read,powered by,report to,send result to,send the result to",
 		"send the report to,send report to,post result to,post the result to,upload to,upload it to,upload the report to,notify,source,contact,refer to",
 		"cc,send it to,send them to,post it to,linked from,as explained at,explained in,explained at,advisory,advisory at,writeup,writeup at")
 	placeWords   = set("on,at,of,for,in,against,from")
 	wholeWords   = set("everything,all,any,every,anything,whole,entire,each,rest")
 	turnWords    = set("but,however,instead,just,only,rather,otherwise,whereas,although")
-	articles     = set("the,a,an,our,my,your,their,its,on,at,of,for,host,hosts,site,server,domain,url,address,subnet,network,range,to,in,any,is,are,ip,with")
+	articles     = set("the,a,an,our,my,your,their,its,on,at,of,for,host,site,server,domain,url,address,subnet,network,range,to,in,any,is,are,ip,with")
 	searchWords  = set("find,list,identify,detect,look,search,discover,which,any,enumerate,locate,hunt,show,spot,flag,if,whether,what")
 	actWords     = set("scan,test,check,probe,touch,attack,hit,access,visit,contact,crawl,assess,audit,include,find,look,verify,inspect,review,examine,run,request,target,go,analyse,analyze,evaluate,pentest,search,investigate,hunt,identify,detect,report,focus,use,send,list,mess,connect,approach,exceed,bother,enumerate,try,perform,query,reach,skip,scanning,testing,checking")
 	scopeWords   = set("scope,ours,allowed,authorised,authorized,permitted,approved,cleared,owned,included,in,part,belong,available")
-	linkWords    = set("is,are,be,should,must,may,to,also,both,all,strictly,remain,stay,stays,which,that,this,these,those,has,have,been,will,can,completely,totally,explicitly,currently,it")
+	linkWords    = set("is,are,be,should,must,may,to,also,both,all,strictly,remain,stay,which,that,this,these,those,has,have,been,will,can,completely,totally,explicitly,currently,it")
 	headingWords = set("target,scope,include,host,url,port,rate,time,severity,check,test,note,task,instruction,goal,domain,site,asset,address,in,limit,please,objective,intent,cve,what,focus,do,system,timeout,duration,depth,list,inscope,application")
 )
 
@@ -171,9 +171,9 @@ var intents = [][2]string{
 	{"debug exposure version", "information disclosure,info disclosure,information exposure,info leak"},
 	{"config exposure", "secret,exposed secret,leaked secret,api key,exposed credential,leaked credential,exposed key,hardcoded secret,exposed password,token leak,exposed token,leaked key,leaked token,leaked password"},
 	{"listing", "directory listing,directory index,directory indexing,directory indexes,open directory,index of,autoindex,file listing,dir listing,browsable directory,listable directory,listing,folder listing,open folder,directory browsing,indexed directory"},
-	{"vcs", ".git,.svn,.hg,git,svn,mercurial,git repository,git repo,git folder,git directory,version control,source control,.git directory,.git folder,.git repository,.git repo,exposed git repository,version control folder,version control directory,.bzr,exposed .git,dot git,.git/config,.git/head,git metadata,svn metadata,git repositories"},
+	{"vcs", ".git,.svn,.hg,git,svn,mercurial,git repo,git folder,git directory,version control,source control,.git directory,.git folder,.git repository,.git repo,exposed git repository,version control folder,version control directory,.bzr,exposed .git,dot git,.git/config,.git/head,git metadata,svn metadata,git repositories"},
 	{"backup", "backup,backup file,backup archive,database dump,sql dump,db dump,old copy,archive,bak file,.bak,.sql,dump,.zip,zip file,backup copy,old file,backed up file,exposed backup,.old,.tar.gz,.swp,swap file,tarball"},
-	{"config", "config file,configuration file,.env,env file,environment file,dotenv,web.config,wp config,configuration leak,config,.htaccess,.htpasswd,exposed config,exposed configuration,.env file,config leak,wp config.php,config.php,.aws,.npmrc,appsettings.json,settings.py,.env.local,.env.production,configs,exposed .env"},
+	{"config", "config file,configuration file,.env,env file,environment file,dotenv,web.config,wp config,configuration leak,.htaccess,.htpasswd,exposed config,exposed configuration,.env file,config leak,wp config.php,config.php,.aws,.npmrc,appsettings.json,settings.py,.env.local,.env.production,configs,exposed .env"},
 	{"version", "version,version disclosure,banner,server banner,technology,tech stack,fingerprint,fingerprinting,software version,outdated software,server version,version banner,server header,version number,stack,version leak,what it run,technology detection,tech detection,outdated version,old version,software in use,technology in use,detect technology,out of date software,eol software,whats running,what software"},
 	{"default-page", "default page,default install,default installation,welcome page,default site,it work page,default landing page,default index page,placeholder page,default web page,installation page,default welcome page,default content"},
 	{"debug", "debug,debug page,debug mode,debug endpoint,stack trace,debugger,profiler,phpinfo,verbose error,error page,debug console,error message,trace,debugging,debug interface,phpinfo.php,debug info,debug information,debug output"},
@@ -218,7 +218,7 @@ var bugs = [][2]string{
 
 const (
 	fullChecks    = "full check,full scan,full test,full audit,full assessment,full pentest,full security check,full security scan,full security test,full security audit,full security assessment,scan everything,check everything,test everything,everything,all check,all template,every check,every template,complete check,complete scan,complete audit,complete security check,complete security test,comprehensive scan,comprehensive check,comprehensive test,comprehensive assessment,comprehensive,thorough scan,thorough check,thorough test,thorough,thoroughly,run all,the works,whatever you can find,whatever you find,all vulnerability,all kind of vulnerability,anything you can find,all the check,all the thing,whole nine yard,top to bottom,all test,full blown,in depth,deep scan,full vulnerability scan,full range"
-	generalChecks = "pentest,penetration test,penetration testing,pen test,pen testing,pentesting,security test,security testing,security check,security audit,security scan,security assessment,security review,vulnerability scan,vulnerability assessment,vulnerability scanning,vulnerability,vulnerable,vuln,is it secure,secure,how secure,is it safe,safe,assess,assessment,audit,weakness,weak spot,security issue,security problem,security hole,security flaw,security weakness,security vulnerability,security finding,security,hackable,posture,security posture,known vulnerability,known cve,cve,cves,anything bad,anything wrong,attack surface,health check,owasp top 10,owasp,known issue,weak point,problem,issue,risk,hole,flaw,red team,scan it,low hanging fruit"
+	generalChecks = "pentest,penetration test,penetration testing,pen test,pen testing,pentesting,security test,security testing,security check,security audit,security scan,security assessment,security review,vulnerability scan,vulnerability assessment,vulnerability scanning,vulnerability,vulnerable,vuln,is it secure,secure,how secure,is it safe,safe,assess,assessment,audit,weakness,weak spot,security issue,security problem,security hole,security flaw,security weakness,security vulnerability,security finding,security,hackable,posture,security posture,known vulnerability,known cve,cves,anything bad,anything wrong,attack surface,health check,owasp top 10,owasp,known issue,weak point,problem,issue,risk,hole,flaw,red team,scan it,low hanging fruit"
 )
 
 // beyonds are things the built-in planner does not do: key in refusals, phrases.
@@ -260,13 +260,13 @@ var refusalOrder = []string{"exploit", "force", "dos", "destroy", "phish", "logi
 
 // fillers are words that carry nothing the planner could use or would miss.
 var fillers = []string{
-	"alone,s,re,ll,ve,d,m,t,a,an,the,this,that,these,those,it,its,i,me,my,we,us,our,you,your,they,them,their,he,she,there,here,one,some,any,each,every,both,all,other,such,same,own",
-	"is,are,was,were,be,been,being,am,do,does,did,has,have,had,can,could,will,would,should,may,might,must,shall,let,lets,want,wants,need,needs,like,get,give,got,id,im,ive,hes,thats",
-	"and,or,but,nor,so,then,than,as,if,whether,because,since,while,when,where,which,who,what,how,why,not,no,yes,only,just,also,too,even,still,already,very,really,again,once,well,etc,please,pls,kindly,thanks,thank,hi,hello,hey,dear,ok,okay,now,today,first,next,finally,especially,particularly,particular,including,plus,both,either,mainly,mostly,possible,possibly,least,most,more,less,many,few,lot",
+	"alone,s,re,ll,ve,d,m,t,a,an,the,this,these,those,it,its,i,me,my,we,us,our,you,your,they,them,their,he,she,here,one,some,any,each,every,all,other,such,same,own",
+	"is,are,was,were,be,been,being,am,does,did,has,have,had,can,could,will,would,should,may,might,must,shall,wants,needs,like,get,give,got,id,im,ive,hes,thats",
+	"and,or,but,nor,so,then,than,as,if,whether,because,since,while,when,where,which,who,what,how,why,not,no,yes,only,just,also,too,even,still,already,very,really,again,once,well,etc,please,pls,kindly,thank,hi,hello,hey,dear,ok,okay,now,today,first,next,finally,especially,particularly,particular,plus,both,either,mainly,mostly,possible,possibly,least,most,more,less,many,few,lot",
 	"of,in,on,at,by,for,from,to,with,into,over,under,about,against,after,before,through,up,down,out,off,between,within,during,via,per,around,across,behind,regarding,concerning,upon,onto,without,toward,along,there,everywhere,e.g,i.e,vs,incl",
-	"scan,test,check,probe,look,find,search,run,perform,conduct,execute,verify,inspect,review,examine,analyse,analyze,evaluate,identify,detect,tell,show,list,report,see,know,make,sure,ensure,confirm,start,use,using,include,focus,go,take,try,help,do,doing,scanning,testing,checking,looking,finding,searching,assert,determine,investigate,return,provide,output,let,point,limit,pay,attention,work,keep,put,touch,handle,quick,quickly,carefully,hunt,spot,discover,flag,say,send,reach,access,visit,attack,hit,request,query,crawl,crawling,spider,spidering",
-	"site,website,web,page,server,host,hostname,domain,url,uri,link,address,ip,network,subnet,range,target,scope,asset,machine,box,system,app,application,service,instance,endpoint,api,portal,shop,environment,infrastructure,http,https,www,install,installation,deployment,internet,port,cidr,block,homepage,store,blog,node,device",
-	"finding,result,thing,anything,something,nothing,stuff,severity,level,type,kind,way,following,follow,below,above,list,name,new,old,public,publicly,available,facing,current,running,live,production,prod,staging,dev,internal,external,local,company,customer,client,team,file,folder,directory,path,setting,flag,set,correct,correctly,proper,properly,missing,enabled,disabled,present,open,allowed,accessible,reachable,visible,used,valid,weak,insecure,bad,good,right,wrong,affected,patched,outdated,default,detail,information,info,data,summary,evidence,task,instruction,work,part,time,user,people,real,actual,sensitive,simple,basic,general,usual,common,standard,typical,exist,mode,configured",
+	"conduct,execute,tell,show,see,know,make,sure,ensure,confirm,start,take,help,do,doing,assert,determine,return,provide,output,let,point,pay,attention,keep,put,handle,quick,quickly,carefully,spot,discover,say,spider,spidering",
+	"site,website,web,page,server,host,hostname,domain,url,uri,link,address,ip,network,subnet,range,scope,asset,machine,box,system,app,application,service,instance,endpoint,api,portal,shop,environment,infrastructure,https,www,install,installation,deployment,internet,port,cidr,block,homepage,store,blog,node,device",
+	"result,thing,anything,something,nothing,stuff,severity,level,type,kind,way,following,follow,below,above,name,new,old,public,publicly,available,facing,current,live,production,prod,staging,dev,internal,external,local,company,customer,client,team,file,folder,directory,path,setting,flag,set,correct,correctly,proper,properly,missing,enabled,disabled,present,open,allowed,accessible,reachable,visible,valid,weak,insecure,bad,good,right,wrong,affected,patched,outdated,default,detail,information,info,data,summary,evidence,task,instruction,work,part,time,user,people,real,actual,sensitive,simple,basic,general,usual,common,standard,typical,exist,mode,configured",
 	"respond,responding,answer,answering,behaviour,behavior,left,leaving,lying,hosted,serving,served,online,second,minute,hour,max,maximum,min,minimum,rate,limit,worse,higher,better,lower,severe",
 }
 

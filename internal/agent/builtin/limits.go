@@ -64,7 +64,7 @@ const (
 // that "do not send more than" is not read as an exclusion.
 func (b *builder) limits(text string) string {
 	for _, shape := range []*regexp.Regexp{rateShape(), taggedRate()} {
-		text = blankAll(text, shape, func(m []string) bool {
+		text = blankAll(text, shape, func(m []string) {
 			per := m[2]
 			if strings.EqualFold(m[3], "rpm") {
 				per = "m"
@@ -72,31 +72,26 @@ func (b *builder) limits(text string) string {
 			rate := amount(m[1]) / unit(per)
 			if rate <= 0 || rate > maxRate {
 				b.doubt(m[0], fmt.Sprintf("a rate must be above 0 and at most %d requests a second", maxRate))
-				return true
+				return
 			}
 			if b.plan.RateLimit == 0 || rate < b.plan.RateLimit {
-				b.plan.RateLimit = math.Round(rate*1000) / 1000
-				b.plan.RateLimit = max(b.plan.RateLimit, 0.001)
+				b.plan.RateLimit = max(math.Round(rate*1000)/1000, 0.001)
 			}
-			return true
 		})
 	}
-	return blankAll(text, timeShape(), func(m []string) bool {
+	return blankAll(text, timeShape(), func(m []string) {
 		seconds := amount(m[1]) * unit(m[2])
 		if seconds < 1 || seconds > maxSeconds {
 			b.doubt(m[0], "a time limit must be between one second and 30 days")
-			return true
-		}
-		if n := int(seconds); b.plan.TimeLimit == 0 || n < b.plan.TimeLimit {
+		} else if n := int(seconds); b.plan.TimeLimit == 0 || n < b.plan.TimeLimit {
 			b.plan.TimeLimit = n
 		}
-		return true
 	})
 }
 
 // blankAll calls use with each match of shape and replaces what it used by spaces of the
 // same length.
-func blankAll(text string, shape *regexp.Regexp, use func(m []string) bool) string {
+func blankAll(text string, shape *regexp.Regexp, use func(m []string)) string {
 	var out strings.Builder
 	last := 0
 	for _, at := range shape.FindAllStringSubmatchIndex(text, -1) {
@@ -106,9 +101,7 @@ func blankAll(text string, shape *regexp.Regexp, use func(m []string) bool) stri
 				m[i] = text[at[2*i]:at[2*i+1]]
 			}
 		}
-		if !use(m) {
-			continue
-		}
+		use(m)
 		out.WriteString(text[last:at[0]])
 		out.WriteString(strings.Repeat(" ", at[1]-at[0]))
 		last = at[1]
@@ -197,7 +190,7 @@ var severityWords = map[string]int{
 	"critical": 0, "crit": 0, "high": 1, "medium": 2, "moderate": 2, "low": 3, "info": 4, "informational": 4, "information": 4,
 }
 
-var severityContext = set("severity,severities,risk,finding,issue,vulnerability,vuln,only,least,minimum,min,worse,higher,above,level,report,ignore,skip,rated,bug,problem,weakness,up,greater,just,nothing,below,upward,impact,or,cve,and,exclude,omit")
+var severityContext = set("severity,risk,finding,issue,vulnerability,vuln,only,least,minimum,min,worse,higher,above,level,report,ignore,skip,rated,bug,problem,weakness,up,greater,just,nothing,below,upward,impact,or,cve,and,exclude,omit")
 
 // severities takes "only critical and high", "high or worse", "at least medium", "ignore
 // info". A word such as high counts only where severities are spoken of.

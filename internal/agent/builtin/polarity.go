@@ -9,9 +9,10 @@ import (
 // not wanted, or not to be touched. When in doubt a target is left alone: a plan that
 // tests too little can be repeated, one that tests too much cannot be taken back.
 type reader struct {
-	tokens []token
-	now    mood
-	outer  []mood // the moods around open brackets
+	tokens
+
+	now   mood
+	outer []mood // the moods around open brackets
 	// checking is set within "make sure that there is no …", where a negation describes
 	// what to look for.
 	checking bool
@@ -347,17 +348,4 @@ func (r *reader) phraseAt(i int, table phrases) int {
 	return n
 }
 
-func (r *reader) at(i int) token {
-	if i < 0 || i >= len(r.tokens) {
-		return token{sort: blank}
-	}
-	return r.tokens[i]
-}
-
 func (r *reader) wordAt(i int) string { return r.at(i).norm }
-
-func (r *reader) consume(i, n int) {
-	for j := i; j < i+n; j++ {
-		r.tokens[j].consumed = true
-	}
-}

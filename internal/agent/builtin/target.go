@@ -1,9 +1,11 @@
 package builtin
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -26,7 +28,7 @@ type reading struct {
 // tested and generous about what may be left alone.
 func read(piece string) (reading, bool) {
 	raw := piece
-	hidden := strings.IndexFunc(piece, func(r rune) bool { return unicode.Is(unicode.Cf, r) }) >= 0
+	hidden := strings.ContainsFunc(piece, func(r rune) bool { return unicode.Is(unicode.Cf, r) })
 	defanged := strings.Contains(piece, "[.]") || defangedScheme().MatchString(piece)
 	if hidden || defanged {
 		piece = strings.Map(func(r rune) rune {
@@ -48,7 +50,7 @@ func read(piece string) (reading, bool) {
 		}
 	}
 	if got.shun == nil {
-		got.shun = append([]agent.Target(nil), got.targets...)
+		got.shun = slices.Clone(got.targets)
 	}
 	switch {
 	case hidden:
@@ -141,7 +143,7 @@ func hostName(host string) (name, why string) {
 	}
 	host = strings.TrimSuffix(host, ".")
 	ascii := strings.ToLower(host)
-	if strings.IndexFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		var err error
 		if ascii, err = idna.Lookup.ToASCII(host); err != nil {
 			return "", "its name is not a valid international name"
@@ -309,14 +311,14 @@ func readRange(piece string) ([]agent.Target, bool) {
 		return nil, false
 	}
 	var list []agent.Target
-	first, last := number(from), number(to)
+	first, last := binary.BigEndian.Uint32(from.AsSlice()), binary.BigEndian.Uint32(to.AsSlice())
 	for {
 		// The largest network that starts at first and does not go beyond last.
 		size := min(bits.TrailingZeros32(first), 32)
 		for size > 0 && (size == 32 && last != 1<<32-1 || size < 32 && last-first < 1<<size-1) {
 			size--
 		}
-		a := netip.AddrFrom4([4]byte{byte(first >> 24), byte(first >> 16), byte(first >> 8), byte(first)})
+		a, _ := netip.AddrFromSlice(binary.BigEndian.AppendUint32(nil, first))
 		list = append(list, networkTarget(netip.PrefixFrom(a, 32-size)))
 		end := uint64(first) + 1<<size
 		if end > uint64(last) {
@@ -324,11 +326,6 @@ func readRange(piece string) ([]agent.Target, bool) {
 		}
 		first = uint32(end)
 	}
-}
-
-func number(a netip.Addr) uint32 {
-	b := a.As4()
-	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
 // networkTarget is a network, or the one address it holds.

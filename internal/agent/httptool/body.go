@@ -3,7 +3,7 @@ package httptool
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
+	"errors"
 	"mime"
 	"slices"
 	"strings"
@@ -13,21 +13,20 @@ import (
 
 // node is a JSON document whose strings are templates.
 type node struct {
-	kind   nodeKind
-	text   text            // of a string
+	text   text            // of a string, which may be empty
 	fields map[string]node // of an object
 	items  []node          // of an array
 	other  any             // a number, a boolean or null
+	kind   nodeKind
 }
 
 type nodeKind int
 
 const (
-	nothing nodeKind = iota
-	aString
-	anObject
-	anArray
-	another
+	scalarNode nodeKind = iota
+	stringNode
+	objectNode
+	arrayNode
 )
 
 // maxDepth bounds how deep a body may be nested.
@@ -47,24 +46,29 @@ func (r *Request) content(raw json.RawMessage) error {
 	if ReadsOnly(r.method) {
 		return errs.Field("body", "body: a %s request has none.", r.method)
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
 	var doc any
-	if err := dec.Decode(&doc); err != nil {
+	if decode(raw, &doc) != nil {
 		return errs.Field("body", "body must be JSON.")
 	}
 	var err error
 	if r.body, err = nodeOf(doc, 0); err != nil {
-		return errs.Field("body", "body: %s", err.Error())
+		return errs.Field("body", "body: %s.", err)
 	}
 	r.hasBody = true
 	r.media, err = r.mediaType()
 	return err
 }
 
+// decode reads JSON and keeps numbers as they are written.
+func decode(raw []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return dec.Decode(to)
+}
+
 // mediaType says how values are escaped in a body that is text, by the header Content-Type.
 func (r *Request) mediaType() (media, error) {
-	if r.body.kind != aString {
+	if r.body.kind != stringNode {
 		return media{name: "application/json"}, nil
 	}
 	i := slices.IndexFunc(r.headers, func(h pair) bool { return h.name == "Content-Type" })
@@ -83,7 +87,7 @@ func (r *Request) mediaType() (media, error) {
 		return media{declared, inQuery}, nil
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
 		return media{declared, inJSON}, nil
-	case kind == "text/html" || kind == "text/xml" || kind == "application/xml" || strings.HasSuffix(kind, "+xml"):
+	case kind == "text/html", kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml"):
 		return media{declared, inXML}, nil
 	case kind == "text/plain":
 		return media{declared, asIs}, nil
@@ -91,24 +95,20 @@ func (r *Request) mediaType() (media, error) {
 	return media{}, errs.Field("headers", "headers: a body that is text can be JSON, a form, XML, HTML or text/plain, not %.100s.", kind)
 }
 
-type bodyError string
-
-func (e bodyError) Error() string { return string(e) }
-
 func nodeOf(doc any, depth int) (n node, err error) {
 	if depth > maxDepth {
-		return n, bodyError("it is nested too deeply.")
+		return n, errors.New("it is nested too deeply")
 	}
 	switch doc := doc.(type) {
 	case string:
-		n.kind = aString
+		n.kind = stringNode
 		n.text, err = parse(doc)
 		return n, err
 	case map[string]any:
-		n.kind, n.fields = anObject, map[string]node{}
+		n.kind, n.fields = objectNode, map[string]node{}
 		for key, value := range doc {
 			if strings.Contains(key, "{{") {
-				return n, bodyError("a key must have no placeholder.")
+				return n, errors.New("a key must have no placeholder")
 			}
 			if n.fields[key], err = nodeOf(value, depth+1); err != nil {
 				return n, err
@@ -116,7 +116,7 @@ func nodeOf(doc any, depth int) (n node, err error) {
 		}
 		return n, nil
 	case []any:
-		n.kind = anArray
+		n.kind = arrayNode
 		for _, value := range doc {
 			item, err := nodeOf(value, depth+1)
 			if err != nil {
@@ -126,7 +126,7 @@ func nodeOf(doc any, depth int) (n node, err error) {
 		}
 		return n, nil
 	}
-	return node{kind: another, other: doc}, nil
+	return node{other: doc}, nil
 }
 
 // each shows f every text of the document.
@@ -144,16 +144,15 @@ func (n node) each(f func(text)) {
 // not given is left out of its object or array.
 func (n node) value(v values) (any, error) {
 	switch n.kind {
-	case aString:
-		if name, ok := n.text.alone(); ok {
+	case stringNode:
+		if name := n.text.onlyParam(); name != "" {
 			return v.args[name], nil
 		}
 		return v.fill(n.text, asIs)
-	case anObject:
+	case objectNode:
 		out := map[string]any{}
-		for _, key := range slices.Sorted(maps.Keys(n.fields)) {
-			field := n.fields[key]
-			if field.kind == aString && v.absent(field.text) {
+		for key, field := range n.fields {
+			if field.kind == stringNode && v.absent(field.text) {
 				continue
 			}
 			var err error
@@ -162,10 +161,10 @@ func (n node) value(v values) (any, error) {
 			}
 		}
 		return out, nil
-	case anArray:
+	case arrayNode:
 		out := []any{}
 		for _, item := range n.items {
-			if item.kind == aString && v.absent(item.text) {
+			if item.kind == stringNode && v.absent(item.text) {
 				continue
 			}
 			value, err := item.value(v)
@@ -184,7 +183,7 @@ func (r *Request) encode(v values) ([]byte, error) {
 	if !r.hasBody {
 		return nil, nil
 	}
-	if r.body.kind == aString {
+	if r.body.kind == stringNode {
 		text, err := v.fill(r.body.text, r.media.escape)
 		return []byte(text), err
 	}

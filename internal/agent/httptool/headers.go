@@ -14,7 +14,7 @@ import (
 type Headers []pair
 
 // ours are the fields that belong to the connection or to the protocol over it.
-var ours = []string{
+var connectionHeaders = []string{
 	"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect", "Keep-Alive",
 	"Proxy-Authorization", "Proxy-Connection",
 }
@@ -25,7 +25,7 @@ const maxHeaders = 50
 // written out: it belongs into a secret, {{$NAME}}. An error is Invalid, at "headers".
 func CompileHeaders(fields map[string]string) (Headers, error) {
 	bad := func(name, why string) (Headers, error) {
-		return nil, errs.Field("headers", "headers %.100q: %s", name, why)
+		return nil, errs.Field("headers", "headers %.100q: %s.", name, why)
 	}
 	if len(fields) > maxHeaders {
 		return nil, errs.Field("headers", "headers must have at most %d entries.", maxHeaders)
@@ -38,18 +38,18 @@ func CompileHeaders(fields map[string]string) (Headers, error) {
 		value, err := parse(fields[name])
 		switch {
 		case !isToken(name):
-			return bad(name, "it is no name of a header.")
-		case slices.Contains(ours, canonical):
-			return bad(name, "it belongs to the connection and cannot be set.")
+			return bad(name, "it is no name of a header")
+		case slices.Contains(connectionHeaders, canonical):
+			return bad(name, "it belongs to the connection and cannot be set")
 		case seen[canonical]:
-			return bad(name, "it is there twice.")
+			return bad(name, "it is there twice")
 		case err != nil:
 			return bad(name, err.Error())
 		case credential.MatchString(name) && literal(value):
-			return bad(name, "do not write a credential out: keep it as a secret and write {{$NAME}}.")
+			return bad(name, "do not write a credential out: keep it as a secret and write {{$NAME}}")
 		}
 		if _, err := inHeader(fields[name]); err != nil {
-			return bad(name, "the value "+err.Error()+".")
+			return bad(name, "the value "+err.Error())
 		}
 		seen[canonical] = true
 		out = append(out, pair{canonical, value})
@@ -68,15 +68,11 @@ func isToken(s string) bool {
 	})
 }
 
-// Params are the arguments that stand in the fields.
-func (h Headers) Params() []string {
-	return (&Request{headers: h}).Params()
-}
+// Params are the names of the arguments in the fields.
+func (h Headers) Params() []string { return (&Request{headers: h}).Params() }
 
-// Secrets are the secrets that stand in the fields, by name.
-func (h Headers) Secrets() []string {
-	return (&Request{headers: h}).Secrets()
-}
+// Secrets are the names of the secrets in the fields.
+func (h Headers) Secrets() []string { return (&Request{headers: h}).Secrets() }
 
 // Fill gives the fields with the secrets put in. Its errors have no secret in them.
 func (h Headers) Fill(secrets map[string]string) (map[string]string, error) {

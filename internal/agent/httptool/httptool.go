@@ -69,7 +69,7 @@ func Compile(t Template) (*Request, error) {
 	for _, name := range slices.Sorted(maps.Keys(t.Query)) {
 		value, err := parse(t.Query[name])
 		if err != nil || name == "" || strings.Contains(name, "{{") {
-			return nil, errs.Field("query", "query %.100q: %s", name, orName(err))
+			return nil, errs.Field("query", "query %.100q: %s.", name, reason(err))
 		}
 		for i := range value {
 			value[i].literal = url.QueryEscape(value[i].literal)
@@ -90,19 +90,19 @@ func Compile(t Template) (*Request, error) {
 	return r, nil
 }
 
-func orName(err error) string {
+func reason(err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return "the name must be there and have no placeholder."
+	return "the name must be there and have no placeholder"
 }
 
 // address reads the URL: what stands before its path is fixed.
 func (r *Request) address(raw string) error {
-	bad := func(why string) error { return errs.Field("url", "url: %s", why) }
+	bad := func(why string) error { return errs.Field("url", "url: %s.", why) }
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok || scheme != "http" && scheme != "https" {
-		return bad("it must begin with http:// or https://, in plain text.")
+		return bad("it must begin with http:// or https://, in plain text")
 	}
 	end := strings.IndexAny(rest, `/?#\`)
 	if end < 0 {
@@ -110,10 +110,10 @@ func (r *Request) address(raw string) error {
 	}
 	host, rest := rest[:end], rest[end:]
 	if host == "" || strings.ContainsAny(host, "{}@ ") {
-		return bad("its host must be written out: no placeholder, user name or password stands in it.")
+		return bad("its host must be written out: no placeholder, user name or password stands in it")
 	}
 	if strings.ContainsAny(rest, `#\`) {
-		return bad("it must have no fragment and no backslash.")
+		return bad("it must have no fragment and no backslash")
 	}
 	r.origin = scheme + "://" + host
 	path, query, _ := strings.Cut(rest, "?")
@@ -128,7 +128,7 @@ func (r *Request) address(raw string) error {
 		}
 		parts, err := parse(value)
 		if err != nil || strings.Contains(name, "{{") {
-			return bad(orName(err))
+			return bad(reason(err))
 		}
 		if !has {
 			name += "\x00" // a name without "="
@@ -136,22 +136,22 @@ func (r *Request) address(raw string) error {
 		r.query = append(r.query, pair{name, parts})
 	}
 	u, err := url.Parse(r.Sample())
-	if err != nil || !r.here(u) || strings.ContainsFunc(r.Sample(), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
-		return bad("it is no URL in plain ASCII; percent-encode all else.")
+	if err != nil || !r.sameHost(u) || strings.ContainsFunc(r.Sample(), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		return bad("it is no URL in plain ASCII; percent-encode all else")
 	}
-	if hasDots(u.EscapedPath()) {
-		return bad(`its path must have no segment "." or "..".`)
+	if hasDotSegment(u.EscapedPath()) {
+		return bad(`its path must have no segment "." or ".."`)
 	}
 	return nil
 }
 
 // here reports whether a URL is of the host that the template names.
-func (r *Request) here(u *url.URL) bool {
+func (r *Request) sameHost(u *url.URL) bool {
 	return u.Scheme+"://"+u.Host == r.origin && u.User == nil && u.Fragment == ""
 }
 
 // hasDots reports whether a segment of an escaped path is "." or "..".
-func hasDots(path string) bool {
+func hasDotSegment(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if plain, err := url.PathUnescape(segment); err != nil || plain == "." || plain == ".." {
 			return true
@@ -181,29 +181,25 @@ func (r *Request) Sample() string {
 	return r.origin + fill(r.path) + "?" + strings.Join(query, "&")
 }
 
-// Params are the arguments that stand in the template, by name.
-func (r *Request) Params() []string {
-	return r.names(func(p part) string { return p.param })
-}
+// Params are the names of the arguments in the template.
+func (r *Request) Params() []string { return r.names(func(p part) string { return p.param }) }
 
-// Secrets are the secrets that stand in the template, by name.
-func (r *Request) Secrets() []string {
-	return r.names(func(p part) string { return p.secret })
-}
+// Secrets are the names of the secrets in the template.
+func (r *Request) Secrets() []string { return r.names(func(p part) string { return p.secret }) }
 
 func (r *Request) names(of func(part) string) []string {
 	found := map[string]bool{}
-	look := func(t text) {
+	add := func(t text) {
 		for _, p := range t {
 			if name := of(p); name != "" {
 				found[name] = true
 			}
 		}
 	}
-	look(r.path)
+	add(r.path)
 	for _, q := range slices.Concat(r.query, r.headers) {
-		look(q.value)
+		add(q.value)
 	}
-	r.body.each(look)
+	r.body.each(add)
 	return slices.Sorted(maps.Keys(found))
 }

@@ -40,7 +40,7 @@ func (r *Request) fill(v values) (f filled, err error) {
 	if err != nil {
 		return f, err
 	}
-	if hasDots(path) {
+	if hasDotSegment(path) {
 		return f, errors.New(`an argument must not make a segment of the path "." or ".."`)
 	}
 	var query []string
@@ -48,15 +48,22 @@ func (r *Request) fill(v values) (f filled, err error) {
 		name, noValue := strings.CutSuffix(q.name, "\x00")
 		if noValue {
 			query = append(query, name)
-		} else if query, err = v.field(query, name, q.value); err != nil {
+			continue
+		}
+		if v.absent(q.value) {
+			continue
+		}
+		value, err := v.fill(q.value, inQuery)
+		if err != nil {
 			return f, err
 		}
+		query = append(query, name+"="+value)
 	}
 	raw := r.origin + path
 	if len(query) > 0 {
 		raw += "?" + strings.Join(query, "&")
 	}
-	if f.url, err = url.Parse(raw); err != nil || !r.here(f.url) {
+	if f.url, err = url.Parse(raw); err != nil || !r.sameHost(f.url) {
 		return f, errors.New("the arguments make no URL of this host")
 	}
 	if f.headers, err = r.headers.fill(v); err != nil {
@@ -66,24 +73,12 @@ func (r *Request) fill(v values) (f filled, err error) {
 	return f, err
 }
 
-// field adds name=value to a query, or nothing when the value is an argument that was not
-// given.
-func (v values) field(query []string, name string, value text) ([]string, error) {
-	if v.absent(value) {
-		return query, nil
-	}
-	filled, err := v.fill(value, inQuery)
-	return append(query, name+"="+filled), err
-}
-
 // Send makes one request and reads its answer, at most 1 MiB of it; it follows no redirect
 // when client does not. args is a JSON object. An error says why there is no answer, and
 // has no secret in it.
 func (r *Request) Send(ctx context.Context, client *http.Client, args json.RawMessage, secrets map[string]string) (Answer, error) {
 	v := values{args: map[string]any{}, secrets: secrets}
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber()
-	if err := dec.Decode(&v.args); err != nil {
+	if err := decode(args, &v.args); err != nil {
 		return Answer{}, fmt.Errorf("the arguments: %w", err)
 	}
 	f, err := r.fill(v)
@@ -137,7 +132,7 @@ func (r *Request) answer(resp *http.Response, body []byte) Answer {
 	}
 	if cut {
 		body = body[:maxAnswer]
-		for len(body) > 0 && !utf8.Valid(body[max(0, len(body)-utf8.UTFMax):]) && len(body) > maxAnswer-utf8.UTFMax {
+		for !utf8.Valid(body[len(body)-utf8.UTFMax:]) && len(body) > maxAnswer-utf8.UTFMax {
 			body = body[:len(body)-1]
 		}
 	}
@@ -174,25 +169,21 @@ func pointer(s string) ([]string, error) {
 // pick is the part of a JSON document that a pointer names: a text as it is, all else as
 // JSON.
 func pick(body []byte, path []string) (string, error) {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
 	var doc any
-	if err := dec.Decode(&doc); err != nil {
+	if decode(body, &doc) != nil {
 		return "", errors.New("the answer is not JSON")
 	}
 	for _, name := range path {
-		switch at := doc.(type) {
-		case map[string]any:
-			doc = at[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(at) {
-				return "", fmt.Errorf("the answer has no %.100q there", name)
-			}
-			doc = at[i]
-		default:
+		if object, ok := doc.(map[string]any); ok {
+			doc = object[name]
+			continue
+		}
+		list, _ := doc.([]any)
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(list) {
 			return "", fmt.Errorf("the answer has no %.100q there", name)
 		}
+		doc = list[i]
 	}
 	if text, ok := doc.(string); ok {
 		return text, nil

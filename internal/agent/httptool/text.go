@@ -39,14 +39,14 @@ func parse(s string) (out text, err error) {
 		secret, isSecret := strings.CutPrefix(name, "$")
 		switch {
 		case !closed || !isName(secret):
-			return nil, fmt.Errorf("%.40q is no placeholder: write {{name}} for an argument and {{$NAME}} for a secret.", "{{"+after) //nolint:revive,staticcheck // it is the end of a sentence for people
+			return nil, fmt.Errorf("%.40q is no placeholder: write {{name}} for an argument and {{$NAME}} for a secret", "{{"+after)
 		case isSecret:
 			out = append(out, part{secret: secret})
 		default:
 			out = append(out, part{param: name})
 		}
 		if len(out) > maxParts {
-			return nil, fmt.Errorf("there are more than %d placeholders.", maxParts/2) //nolint:revive,staticcheck // as above
+			return nil, fmt.Errorf("there are more than %d placeholders", maxParts/2)
 		}
 		rest = behind
 	}
@@ -70,19 +70,19 @@ type values struct {
 	secrets map[string]string
 }
 
-// alone is the argument of a text that is nothing but its placeholder.
-func (t text) alone() (name string, ok bool) {
-	if len(t) == 1 && t[0].param != "" {
-		return t[0].param, true
+// onlyParam is the argument of a text that is nothing but its placeholder; empty when there is more, or a secret.
+func (t text) onlyParam() string {
+	if len(t) == 1 {
+		return t[0].param
 	}
-	return "", false
+	return ""
 }
 
 // absent reports whether a text is nothing but an argument that was not given: the field
 // that it fills is left out.
 func (v values) absent(t text) bool {
-	name, ok := t.alone()
-	return ok && v.args[name] == nil
+	name := t.onlyParam()
+	return name != "" && v.args[name] == nil
 }
 
 // escape makes a value fit its place; an error says why it cannot stand there.

@@ -1,81 +1,78 @@
 package llm
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
 )
 
-// pieces gathers an answer's text and hands it on as it comes.
-type pieces struct {
-	text strings.Builder
-	tell func(string)
+// answer grows from the events of a stream.
+type answer struct {
+	request Request
+	onText  func(string)
+	text    strings.Builder
+	model   string
+	calls   []*partialCall
+	usage   *Usage // nil: the provider did not report it
 }
 
-func (p *pieces) add(s string) {
-	if s == "" {
-		return
-	}
-	p.text.WriteString(s)
-	if p.tell != nil {
-		p.tell(s)
+func (a *answer) addText(s string) {
+	a.text.WriteString(s)
+	if s != "" && a.onText != nil {
+		a.onText(s)
 	}
 }
 
-// growingCall is a call whose arguments come in pieces.
-type growingCall struct {
+// partialCall is a call whose arguments come in pieces.
+type partialCall struct {
 	ToolCall
 	index int64
 	args  strings.Builder
 }
 
-// grown are the calls of an answer. One without arguments has an empty object of them.
-func grown(r Request, calls []*growingCall) (out []ToolCall) {
-	for _, c := range calls {
-		c.Args = c.args.String()
-		if c.Args == "" {
-			c.Args = "{}"
+// response is the whole answer. stop is empty when the answer came to its own end. A call without arguments gets an
+// empty object.
+func (a *answer) response(stop Stop) Response {
+	out := Response{Model: cmp.Or(a.model, a.request.Model), Text: a.text.String(), Stop: stop}
+	for _, c := range a.calls {
+		c.Args = cmp.Or(c.args.String(), "{}")
+		out.Calls = append(out.Calls, c.ToolCall)
+	}
+	out.finish(a.request)
+	if out.Usage = outputBound(a.request, out); a.usage != nil {
+		out.Usage = *a.usage
+	}
+	return out
+}
+
+// finish fills in why an answer stopped and gives each call an id. A call without one, or with one that was used
+// before, gets an id that is the same for the same request and position.
+func (out *Response) finish(r Request) {
+	if out.Stop == "" {
+		if out.Stop = StopEnd; len(out.Calls) > 0 {
+			out.Stop = StopCalls
 		}
-		out = append(out, c.ToolCall)
 	}
-	return nameCalls(r, out)
-}
-
-// Digest names a request by its content: equal requests have equal digests, however
-// their JSON is spaced.
-func Digest(r Request) string {
-	text, err := json.Marshal(r)
-	if err != nil { // a tool's schema is no JSON: the words of the error have it
-		text = []byte(err.Error())
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// nameCalls gives calls without an id, or with one that stands there twice, an id of
-// their own: the same for the same request and place, another in another turn.
-func nameCalls(r Request, calls []ToolCall) []ToolCall {
 	seen := map[string]bool{}
-	for i := range calls {
-		if id := calls[i].ID; id == "" || seen[id] {
-			calls[i].ID = "call_" + Digest(r)[:16] + "_" + strconv.Itoa(i)
+	for i := range out.Calls {
+		if id := out.Calls[i].ID; id == "" || seen[id] {
+			text, _ := json.Marshal(r) // a tool's schema that is not JSON gives every request the same ids
+			out.Calls[i].ID = fmt.Sprintf("call_%.8x_%d", sha256.Sum256(text), i)
 		}
-		seen[calls[i].ID] = true
+		seen[out.Calls[i].ID] = true
 	}
-	return calls
 }
 
-// assumed is the usage of an answer whose provider does not say it: an upper bound, for
-// what is not counted must not be free.
-func assumed(r Request, answer Response) Usage {
+// outputBound is an upper bound of the usage of an answer whose provider does not report it.
+func outputBound(r Request, answer Response) Usage {
 	u := Estimate(r)
-	said := len(answer.Text)
+	n := len(answer.Text)
 	for _, c := range answer.Calls {
-		said += len(c.Name) + len(c.Args) + perItem
+		n += len(c.Name) + len(c.Args) + perItem
 	}
-	u.Output = min(u.Output, said+perItem)
+	u.Output = min(u.Output, n+perItem)
 	return u
 }
 
@@ -104,9 +101,5 @@ func Estimate(r Request) Usage {
 	for _, t := range r.Tools {
 		n += perItem + len(t.Name) + 2*len(t.Description) + schemaFactor*len(t.Schema)
 	}
-	out := r.MaxTokens
-	if out <= 0 {
-		out = defaultMaxTokens
-	}
-	return Usage{Input: n + (n+3)/4, Output: out}
+	return Usage{Input: n + (n+3)/4, Output: r.maxTokens()}
 }

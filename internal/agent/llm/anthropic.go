@@ -1,7 +1,7 @@
 package llm
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -24,55 +24,46 @@ type anthropicModel struct{ Config }
 
 // Complete implements Model.
 func (m *anthropicModel) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
-	if r.MaxTokens <= 0 {
-		r.MaxTokens = defaultMaxTokens
-	}
-	return m.call(ctx, r.Key, r.MaxTokens, func(ctx context.Context, client *http.Client) (Response, error) {
+	return m.call(ctx, r, func(ctx context.Context, client *http.Client) (Response, error) {
 		return m.stream(ctx, client, r, onText)
 	})
 }
 
-func (m *anthropicModel) options(client *http.Client) []option.RequestOption {
-	opts := []option.RequestOption{option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(m.BaseURL, "/"), "/v1")), option.WithHTTPClient(client), option.WithMaxRetries(0)}
+func (m *anthropicModel) stream(ctx context.Context, client *http.Client, r Request, onText func(string)) (Response, error) {
+	var resp *http.Response
+	base := strings.TrimSuffix(strings.TrimRight(m.BaseURL, "/"), "/v1")
+	opts := []option.RequestOption{
+		option.WithBaseURL(base), option.WithHTTPClient(client), option.WithMaxRetries(0), option.WithResponseInto(&resp),
+	}
 	if m.Key != "" {
 		opts = append(opts, option.WithAPIKey(m.Key))
 	}
-	return opts
-}
-
-func (m *anthropicModel) stream(ctx context.Context, client *http.Client, r Request, onText func(string)) (Response, error) {
-	var resp *http.Response
-	opts := append(m.options(client), option.WithResponseInto(&resp))
 	service := anthropic.NewMessageService(opts...)
 	stream := service.NewStreaming(ctx, m.params(r))
 	if err := stream.Err(); err != nil {
 		return Response{}, err
 	}
 	defer stream.Close()
-	a := &anthropicAnswer{request: r, pieces: pieces{tell: onText}}
-	if err := a.read(ssestream.NewDecoder(resp)); err != nil {
-		return a.response(), err
+	a := &anthropicAnswer{answer: answer{request: r, onText: onText}}
+	err := a.read(ssestream.NewDecoder(resp))
+	if err == nil && a.stop == "" {
+		err = malformed("it ended in the middle")
 	}
-	if a.stop == "" {
-		return a.response(), malformed("it ended in the middle")
-	}
-	return a.response(), nil
+	return a.response(anthropicStops[a.stop]), err
 }
 
 func (m *anthropicModel) params(r Request) anthropic.MessageNewParams {
 	name, _ := wireName(m.Provider, r.Model)
-	p := anthropic.MessageNewParams{Model: name, MaxTokens: int64(r.MaxTokens), Messages: anthropicMessages(r.Messages)}
+	p := anthropic.MessageNewParams{Model: name, MaxTokens: int64(r.maxTokens()), Messages: anthropicMessages(r.Messages)}
 	mark := anthropic.NewCacheControlEphemeralParam()
 	if strings.TrimSpace(r.System) != "" {
 		p.System = []anthropic.TextBlockParam{{Text: r.System, CacheControl: mark}}
 	}
 	for _, t := range r.Tools {
-		schema := []byte(t.Schema)
-		if !json.Valid(schema) || !bytes.HasPrefix(bytes.TrimSpace(schema), []byte("{")) {
-			schema = []byte(`{"type":"object"}`)
-		}
-		tool := anthropic.ToolParam{Name: t.Name, Description: anthropic.String(t.Description), InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(schema))}
-		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: &tool})
+		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{
+			Name: t.Name, Description: anthropic.String(t.Description),
+			InputSchema: param.Override[anthropic.ToolInputSchemaParam](t.schema(`{"type":"object"}`)),
+		}})
 	}
 	if n := len(p.Tools); n > 0 {
 		p.Tools[n-1].OfTool.CacheControl = mark
@@ -132,15 +123,16 @@ func markHistory(messages []anthropic.MessageParam) {
 	}
 }
 
-// anthropicAnswer grows from the events of a stream.
 type anthropicAnswer struct {
-	request Request
-	pieces  pieces
-	model   string
-	calls   []*growingCall
-	stop    anthropic.StopReason
-	usage   Usage
-	counted bool
+	answer
+
+	stop anthropic.StopReason
+}
+
+// anthropicStops are the reasons for which an answer did not come to its own end.
+var anthropicStops = map[anthropic.StopReason]Stop{
+	anthropic.StopReasonRefusal: StopRefusal, anthropic.StopReasonMaxTokens: StopLength,
+	anthropic.StopReasonModelContextWindowExceeded: StopLength,
 }
 
 func (a *anthropicAnswer) read(events ssestream.Decoder) error {
@@ -162,8 +154,7 @@ func (a *anthropicAnswer) read(events ssestream.Decoder) error {
 			if json.Unmarshal(event.Data, &failure) != nil {
 				return malformed("it ends in an error that is not JSON")
 			}
-			word, message := errorOf(failure.Error)
-			return &status{code: statusOf(word), word: word, message: message}
+			return streamError(errorOf(failure.Error))
 		}
 	}
 	return events.Err()
@@ -172,53 +163,37 @@ func (a *anthropicAnswer) read(events ssestream.Decoder) error {
 func (a *anthropicAnswer) add(e anthropic.MessageStreamEventUnion) {
 	switch e := e.AsAny().(type) {
 	case anthropic.MessageStartEvent:
-		a.model, a.counted = e.Message.Model, true
 		u := e.Message.Usage
-		a.usage = Usage{Input: int(u.InputTokens), Output: int(u.OutputTokens), CacheRead: int(u.CacheReadInputTokens), CacheWrite: int(u.CacheCreationInputTokens)}
+		a.model = e.Message.Model
+		a.count(u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
 	case anthropic.ContentBlockStartEvent:
 		switch block := e.ContentBlock; block.Type {
 		case "text":
-			a.pieces.add(block.Text)
+			a.addText(block.Text)
 		case "tool_use":
-			a.calls = append(a.calls, &growingCall{index: e.Index, ToolCall: ToolCall{ID: block.ID, Name: block.Name}})
+			a.calls = append(a.calls, &partialCall{index: e.Index, ToolCall: ToolCall{ID: block.ID, Name: block.Name}})
 		}
 	case anthropic.ContentBlockDeltaEvent:
-		a.pieces.add(e.Delta.Text)
+		a.addText(e.Delta.Text)
 		for _, c := range a.calls {
 			if c.index == e.Index {
 				c.args.WriteString(e.Delta.PartialJSON)
 			}
 		}
-	case anthropic.MessageDeltaEvent: // its counts are sums, not additions
-		if e.Delta.StopReason != "" {
-			a.stop = e.Delta.StopReason
+	case anthropic.MessageDeltaEvent:
+		a.stop = cmp.Or(e.Delta.StopReason, a.stop)
+		if u := e.Usage; a.usage != nil {
+			a.count(u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
 		}
-		u := e.Usage
-		a.usage.Output = max(a.usage.Output, int(u.OutputTokens))
-		a.usage.Input = max(a.usage.Input, int(u.InputTokens))
-		a.usage.CacheRead = max(a.usage.CacheRead, int(u.CacheReadInputTokens))
-		a.usage.CacheWrite = max(a.usage.CacheWrite, int(u.CacheCreationInputTokens))
 	}
 }
 
-func (a *anthropicAnswer) response() Response {
-	out := Response{Model: a.model, Text: a.pieces.text.String(), Stop: StopEnd}
-	if out.Model == "" {
-		out.Model = a.request.Model
+// count keeps the usage that an event reports: each count is the sum so far.
+func (a *anthropicAnswer) count(input, output, cacheRead, cacheWrite int64) {
+	if a.usage == nil {
+		a.usage = &Usage{}
 	}
-	out.Calls = grown(a.request, a.calls)
-	switch a.stop {
-	case anthropic.StopReasonRefusal:
-		out.Stop = StopRefusal
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
-		out.Stop = StopLength
-	default:
-		if len(out.Calls) > 0 {
-			out.Stop = StopCalls
-		}
-	}
-	if out.Usage = a.usage; !a.counted {
-		out.Usage = assumed(a.request, out)
-	}
-	return out
+	u := a.usage
+	u.Input, u.Output = max(u.Input, int(input)), max(u.Output, int(output))
+	u.CacheRead, u.CacheWrite = max(u.CacheRead, int(cacheRead)), max(u.CacheWrite, int(cacheWrite))
 }

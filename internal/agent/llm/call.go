@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -40,10 +41,6 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := t.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
 	if t.key != "" {
 		body, err := bodyOf(r)
 		if err != nil {
@@ -52,17 +49,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Idempotency-Key", digestOf(t.key, body))
 	}
-	resp, err := next.RoundTrip(r)
+	resp, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	t.idle.Reset(t.limit)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(resp.Body, refusalBytes))
-		if err != nil {
-			body = nil // the status says enough
-		}
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBytes)) // the status says enough
 		return nil, newStatus(resp.StatusCode, resp.Header, body)
 	}
 	t.began = true
@@ -106,77 +100,79 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // try is one try: it gets an HTTP client for it alone.
-type try func(ctx context.Context, client *http.Client) (Response, error)
+type tryFunc func(ctx context.Context, client *http.Client) (Response, error)
 
-// call makes tries until one has an answer, the provider says something that another try
-// does not change, or the time is over. Once a success has begun there is no other try:
-// its tokens are paid for.
-func (c Config) call(ctx context.Context, key string, maxTokens int, once try) (Response, error) {
+// call tries until there is an answer, an error that another try does not change, or no time left. Once a success has
+// begun there is no other try: its tokens are paid for.
+func (c Config) call(ctx context.Context, r Request, try tryFunc) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
 	defer cancel()
 	for n := 0; ; n++ {
-		response, began, err := c.once(ctx, key, maxTokens, once)
+		response, began, err := c.try(ctx, r, try)
 		if err == nil {
 			return response, nil
 		}
-		delay, again, failure := c.judge(err, began)
-		if !again || n >= c.Retries {
-			return response, failure
-		}
+		delay, again, failure := c.classify(err, began)
 		if delay == 0 {
 			delay = min(longestDelay, firstDelay<<min(n, 10))
 			delay += rand.N(delay / 2) // so that many do not come back at once
 		}
-		if end, ok := ctx.Deadline(); ok && time.Until(end) < delay {
-			return response, failure
-		}
-		if c.Wait(ctx, delay) != nil {
+		end, _ := ctx.Deadline()
+		if !again || n >= c.Retries || time.Until(end) < delay || c.Wait(ctx, delay) != nil {
 			return response, failure
 		}
 	}
 }
 
-func (c Config) once(ctx context.Context, key string, maxTokens int, once try) (Response, bool, error) {
+func (c Config) try(ctx context.Context, r Request, try tryFunc) (Response, bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(c.Idle, func() { cancel(errSilent) })
 	defer idle.Stop()
-	t := &transport{next: c.HTTP.Transport, idle: idle, limit: c.Idle, key: key, left: answerBytes + bytesPerToken*int64(maxTokens)}
+	t := &transport{
+		next: c.HTTP.Transport, idle: idle, limit: c.Idle, key: r.Key, left: answerBytes + bytesPerToken*int64(r.maxTokens()),
+	}
+	if t.next == nil {
+		t.next = http.DefaultTransport
+	}
 	client := *c.HTTP
 	client.Transport = t
-	response, err := once(ctx, &client)
+	response, err := try(ctx, &client)
 	if err != nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
 	return response, t.began, err
 }
 
-// judge turns what went wrong into words of ours, and says whether another try may help
-// and how long the provider wants us to wait before it.
-func (c Config) judge(err error, began bool) (delay time.Duration, again bool, failure error) {
+// classify turns an error of a try into one to show, and says whether another try may help and how long the provider
+// wants us to wait before it.
+func (c Config) classify(err error, began bool) (delay time.Duration, again bool, failure error) {
 	var s *status
 	var refused *errs.Error
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &s):
-		e, again := s.judge()
-		return s.after, again && !began, e.because(s, c.Key)
+		failure, again = s.failure(c.Key)
+		return s.after, again && !began, failure
 	case errors.Is(err, errTooLong):
 		return 0, false, errs.New(errs.FailedDependency, CodeAnswer, "The model's answer was broken off: it went on without an end.").Because(err)
 	case errors.Is(err, errSilent):
-		return 0, false, errs.New(errs.Unavailable, CodeUnavailable, "The model's provider was silent for more than %s.", c.Idle).Because(err)
+		return 0, false, unavailable(err, "The model's provider was silent for more than %s.", c.Idle)
 	case errors.Is(err, context.Canceled):
-		return 0, false, errs.New(errs.Unavailable, CodeUnavailable, "The call of the model was ended.").Because(err)
+		return 0, false, unavailable(err, "The call of the model was ended.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, false, errs.New(errs.Unavailable, CodeUnavailable, "The model's provider did not answer in time.").Because(err)
+		return 0, false, unavailable(err, "The model's provider did not answer in time.")
 	case errors.As(err, &refused): // by netguard, or by a reader of ours
-		if refused.Code == CodeAnswer || refused.Code == CodeUnavailable || refused.Code == CodeLimited {
+		if slices.Contains([]string{CodeAnswer, CodeUnavailable, CodeLimited}, refused.Code) {
 			return 0, false, refused
 		}
 		return 0, false, errs.New(errs.FailedDependency, CodeRequest, "The model's provider may not be reached: %s", refused.Message).Because(err)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return 0, true, errs.New(errs.Unavailable, CodeUnavailable, "The model's provider cannot be reached.").Because(redact(err, c.Key))
-	default:
-		return 0, !began, errs.New(errs.Unavailable, CodeUnavailable, "The connection to the model's provider broke.").Because(redact(err, c.Key))
+		return 0, true, unavailable(withoutKey(err, c.Key), "The model's provider cannot be reached.")
 	}
+	return 0, !began, unavailable(withoutKey(err, c.Key), "The connection to the model's provider broke.")
+}
+
+func unavailable(cause error, format string, args ...any) error {
+	return errs.New(errs.Unavailable, CodeUnavailable, format, args...).Because(cause)
 }

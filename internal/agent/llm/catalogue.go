@@ -27,17 +27,24 @@ func usd(input, output, cacheRead, cacheWrite int64) Price {
 func Catalogue() []Known {
 	const (
 		k       = 1000
-		native  = ProviderAnthropic
 		router  = ProviderOpenRouter
 		gateway = ProviderVercel
 	)
 	claude := func(id, name, wire string, window, output int, price Price) Known {
 		dotted := "anthropic/claude-" + id
-		return Known{ID: id, Name: name, Window: window, MaxOutput: output, Price: price, Names: map[Provider]string{native: wire, router: dotted, gateway: dotted}}
+		names := map[Provider]string{ProviderAnthropic: wire, router: dotted, gateway: dotted}
+		return Known{ID: id, Name: name, Window: window, MaxOutput: output, Price: price, Names: names}
 	}
 	gpt := func(id, name, wire, effort string, price Price) Known {
-		return Known{ID: id, Name: name, Window: 272 * k, MaxOutput: 128 * k, Price: price, Effort: effort,
-			Names: map[Provider]string{ProviderOpenAI: wire, router: "openai/" + wire, gateway: "openai/" + wire}}
+		names := map[Provider]string{ProviderOpenAI: wire, router: "openai/" + wire, gateway: "openai/" + wire}
+		return Known{ID: id, Name: name, Window: 272 * k, MaxOutput: 128 * k, Price: price, Effort: effort, Names: names}
+	}
+	other := func(id, name string, maker Provider, wire, routed, gated string, window, output int, price Price) Known {
+		names := map[Provider]string{router: routed, gateway: gated}
+		if maker != "" {
+			names[maker] = wire
+		}
+		return Known{ID: id, Name: name, Window: window, MaxOutput: output, Price: price, Names: names}
 	}
 	return []Known{
 		claude("opus-4.7", "Claude Opus 4.7", "claude-opus-4-7", 1000*k, 128*k, usd(500, 2500, 50, 625)),
@@ -48,20 +55,20 @@ func Catalogue() []Known {
 		gpt("gpt-5.4-xhigh", "GPT-5.4, very high effort", "gpt-5.4", "xhigh", usd(250, 1500, 25, 250)),
 		gpt("gpt-5.4-high", "GPT-5.4, high effort", "gpt-5.4", "high", usd(250, 1500, 25, 250)),
 		gpt("gpt-5.3-codex-high", "GPT-5.3 Codex, high effort", "gpt-5.3-codex", "high", usd(175, 1400, 18, 175)),
-		{ID: "gemini-3-pro", Name: "Gemini 3 Pro", Window: 200 * k, MaxOutput: 64 * k, Price: usd(200, 1200, 20, 200),
-			Names: map[Provider]string{ProviderGoogle: "gemini-3-pro-preview", router: "google/gemini-3-pro-preview", gateway: "google/gemini-3-pro-preview"}},
-		{ID: "gemini-3-flash", Name: "Gemini 3 Flash", Window: 1000 * k, MaxOutput: 64 * k, Price: usd(50, 300, 5, 50),
-			Names: map[Provider]string{ProviderGoogle: "gemini-3-flash-preview", router: "google/gemini-3-flash-preview", gateway: "google/gemini-3-flash"}},
-		{ID: "grok-4.1-fast", Name: "Grok 4.1 Fast", Window: 128 * k, MaxOutput: 30 * k, Price: usd(20, 50, 5, 20),
-			Names: map[Provider]string{ProviderXAI: "grok-4-1-fast-reasoning", router: "x-ai/grok-4.1-fast", gateway: "xai/grok-4.1-fast-reasoning"}},
-		{ID: "grok-4-fast", Name: "Grok 4 Fast", Window: 128 * k, MaxOutput: 30 * k, Price: usd(20, 50, 5, 20),
-			Names: map[Provider]string{ProviderXAI: "grok-4-fast-reasoning", router: "x-ai/grok-4-fast", gateway: "xai/grok-4-fast-reasoning"}},
-		{ID: "grok-code", Name: "Grok Code Fast", Window: 256 * k, MaxOutput: 10 * k, Price: usd(20, 150, 2, 20),
-			Names: map[Provider]string{ProviderXAI: "grok-code-fast-1", router: "x-ai/grok-code-fast-1", gateway: "xai/grok-code-fast-1"}},
-		{ID: "kimi-k2.6", Name: "Kimi K2.6", Window: 256 * k, MaxOutput: 64 * k, Price: usd(95, 400, 16, 95),
-			Names: map[Provider]string{router: "moonshotai/kimi-k2.6", gateway: "moonshotai/kimi-k2.6"}},
-		{ID: "glm-5", Name: "GLM-5", Window: 200 * k, MaxOutput: 128 * k, Price: usd(100, 320, 20, 100),
-			Names: map[Provider]string{router: "z-ai/glm-5", gateway: "zai/glm-5"}},
+		other("gemini-3-pro", "Gemini 3 Pro", ProviderGoogle, "gemini-3-pro-preview",
+			"google/gemini-3-pro-preview", "google/gemini-3-pro-preview", 200*k, 64*k, usd(200, 1200, 20, 200)),
+		other("gemini-3-flash", "Gemini 3 Flash", ProviderGoogle, "gemini-3-flash-preview",
+			"google/gemini-3-flash-preview", "google/gemini-3-flash", 1000*k, 64*k, usd(50, 300, 5, 50)),
+		other("grok-4.1-fast", "Grok 4.1 Fast", ProviderXAI, "grok-4-1-fast-reasoning",
+			"x-ai/grok-4.1-fast", "xai/grok-4.1-fast-reasoning", 128*k, 30*k, usd(20, 50, 5, 20)),
+		other("grok-4-fast", "Grok 4 Fast", ProviderXAI, "grok-4-fast-reasoning",
+			"x-ai/grok-4-fast", "xai/grok-4-fast-reasoning", 128*k, 30*k, usd(20, 50, 5, 20)),
+		other("grok-code", "Grok Code Fast", ProviderXAI, "grok-code-fast-1",
+			"x-ai/grok-code-fast-1", "xai/grok-code-fast-1", 256*k, 10*k, usd(20, 150, 2, 20)),
+		other("kimi-k2.6", "Kimi K2.6", "", "",
+			"moonshotai/kimi-k2.6", "moonshotai/kimi-k2.6", 256*k, 64*k, usd(95, 400, 16, 95)),
+		other("glm-5", "GLM-5", "", "",
+			"z-ai/glm-5", "zai/glm-5", 200*k, 128*k, usd(100, 320, 20, 100)),
 	}
 }
 

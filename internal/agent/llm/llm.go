@@ -54,6 +54,14 @@ type Request struct {
 	Key string `json:"-"`
 }
 
+// maxTokens is the bound of the answer: there is always one, because a budget reserves for it.
+func (r Request) maxTokens() int {
+	if r.MaxTokens > 0 {
+		return r.MaxTokens
+	}
+	return 4096
+}
+
 // Stop is why an answer ended.
 type Stop string
 
@@ -71,6 +79,16 @@ type Usage struct {
 	Output     int `json:"output"`
 	CacheRead  int `json:"cache_read"`
 	CacheWrite int `json:"cache_write"`
+}
+
+// Plus adds up two usages.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
+}
+
+// Tokens are those of all kinds together.
+func (u Usage) Tokens() int64 {
+	return int64(u.Input) + int64(u.Output) + int64(u.CacheRead) + int64(u.CacheWrite)
 }
 
 // Response is a model's answer.

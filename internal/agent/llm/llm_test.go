@@ -1,17 +1,16 @@
 package llm_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"pgregory.net/rapid"
+
+	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
 var script = llm.Script{Replies: []llm.Reply{
@@ -82,56 +81,6 @@ func TestReadScript(t *testing.T) {
 	}
 	if _, err := llm.ReadScript(path + "x"); err == nil {
 		t.Error("a file that is not there is a script")
-	}
-}
-
-func TestRecordingsReplay(t *testing.T) {
-	var tape bytes.Buffer
-	recorder := llm.Recorder(llm.Scripted(script), &tape)
-	first := llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "Look."}}, Tools: question.Tools}
-	failing := llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.Assistant}, {Role: llm.Assistant}}}
-	type heard struct {
-		Response llm.Response
-		Err      string
-		Pieces   []string
-	}
-	play := func(m llm.Model) (out []heard) {
-		for _, r := range []llm.Request{first, failing, first, {System: "You verify"}} {
-			var h heard
-			var err error
-			if h.Response, err = m.Complete(t.Context(), r, func(s string) { h.Pieces = append(h.Pieces, s) }); err != nil {
-				h.Err = code(t, err) + err.Error()
-			}
-			out = append(out, h)
-		}
-		return out
-	}
-	original, err := json.Marshal(play(recorder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := llm.Replay(bytes.NewReader(tape.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	replayed, err := json.Marshal(play(m))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(original, replayed) {
-		t.Errorf("recorded %s\nreplayed %s", original, replayed)
-	}
-	if _, err := m.Complete(t.Context(), first, nil); code(t, err) != llm.CodeRequest {
-		t.Errorf("a third time: %v", err)
-	}
-	first.MaxTokens++
-	if _, err := m.Complete(t.Context(), first, nil); code(t, err) != llm.CodeRequest {
-		t.Errorf("a request that was not recorded: %v", err)
-	}
-	for _, bad := range []string{"nonsense\n", "{}\n", tape.String()[:tape.Len()/3]} {
-		if _, err := llm.Replay(strings.NewReader(bad)); err == nil {
-			t.Errorf("%.20q is a recording", bad)
-		}
 	}
 }
 

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,8 @@ import (
 // them: vLLM, llama.cpp, Ollama, OpenRouter, Azure and others by c.BaseURL.
 func OpenAI(c Config) Model {
 	m := &openAI{Config: c.withDefaults(openAIURL)}
-	if host := m.host(); host != "api.openai.com" && !strings.HasSuffix(host, ".azure.com") {
+	u, err := url.Parse(m.BaseURL)
+	if err != nil || u.Hostname() != "api.openai.com" && !strings.HasSuffix(u.Hostname(), ".azure.com") {
 		m.lacks[maxCompletionTokens].Store(true) // many servers know only the older name
 	}
 	return m
@@ -43,10 +45,7 @@ var parameterNames = [parameters]string{"max_completion_tokens", "stream_options
 
 // Complete implements Model.
 func (m *openAI) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
-	if r.MaxTokens <= 0 {
-		r.MaxTokens = defaultMaxTokens
-	}
-	return m.call(ctx, r.Key, r.MaxTokens, func(ctx context.Context, client *http.Client) (Response, error) {
+	return m.call(ctx, r, func(ctx context.Context, client *http.Client) (Response, error) {
 		for {
 			response, err := m.stream(ctx, client, r, onText)
 			if s := (*status)(nil); errors.As(err, &s) && s.filtered() {
@@ -76,14 +75,6 @@ func (m *openAI) learn(err error) bool {
 		m.lacks[maxCompletionTokens].CompareAndSwap(true, false)
 }
 
-func (m *openAI) host() string {
-	u, err := url.Parse(m.BaseURL)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
 // stream asks once and reads the answer, which may also come in one piece.
 func (m *openAI) stream(ctx context.Context, client *http.Client, r Request, onText func(string)) (Response, error) {
 	body, err := json.Marshal(m.request(r))
@@ -101,23 +92,20 @@ func (m *openAI) stream(ctx context.Context, client *http.Client, r Request, onT
 		return Response{}, err
 	}
 	defer resp.Body.Close()
-	a := &openAIAnswer{request: r, pieces: pieces{tell: onText}}
+	a := &openAIAnswer{answer: answer{request: r, onText: onText}}
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media == "application/json" {
 		return a.readWhole(resp.Body)
 	}
-	if err := a.read(ssestream.NewDecoder(resp)); err != nil {
-		return a.response(), err
-	}
-	return a.response(), a.check()
+	return a.end(a.read(ssestream.NewDecoder(resp)))
 }
 
 func (m *openAI) request(r Request) chatRequest {
 	name, effort := wireName(m.Provider, r.Model)
 	out := chatRequest{Model: name, Messages: chatMessages(r), Stream: true}
 	if m.lacks[maxCompletionTokens].Load() {
-		out.MaxTokens = r.MaxTokens
+		out.MaxTokens = r.maxTokens()
 	} else {
-		out.MaxCompletionTokens = r.MaxTokens
+		out.MaxCompletionTokens = r.maxTokens()
 	}
 	if !m.lacks[streamOptions].Load() {
 		out.StreamOptions = &chatStreamOptions{IncludeUsage: true}
@@ -126,10 +114,7 @@ func (m *openAI) request(r Request) chatRequest {
 		out.ReasoningEffort = effort
 	}
 	for _, t := range r.Tools {
-		schema := bytes.TrimSpace(t.Schema)
-		if !json.Valid(schema) || !bytes.HasPrefix(schema, []byte("{")) || bytes.Equal(schema, []byte("{}")) {
-			schema = []byte(`{"type":"object","properties":{}}`)
-		}
+		schema := t.schema(`{"type":"object","properties":{}}`)
 		out.Tools = append(out.Tools, chatTool{Type: "function", Function: chatFunction{t.Name, t.Description, schema}})
 	}
 	return out
@@ -146,21 +131,30 @@ func chatMessages(r Request) (out []chatMessage) {
 		case ToolRole:
 			out = append(out, chatMessage{Role: "tool", Content: &m.Text, ToolCallID: m.CallID})
 		case Assistant:
-			said := chatMessage{Role: "assistant"}
+			message := chatMessage{Role: "assistant"}
 			if m.Text != "" || len(m.Calls) == 0 {
-				said.Content = &m.Text
+				message.Content = &m.Text
 			}
 			for _, c := range m.Calls {
-				said.ToolCalls = append(said.ToolCalls, chatCall{ID: c.ID, Type: "function", Function: chatCalled{c.Name, string(object(c.Args))}})
+				message.ToolCalls = append(message.ToolCalls, chatCall{ID: c.ID, Type: "function", Function: chatCalled{c.Name, string(object(c.Args))}})
 			}
-			out = append(out, said)
+			out = append(out, message)
 		}
 	}
 	return out
 }
 
-// object is a call's arguments as a provider wants to see them again: an object, whatever
-// the model wrote. Several servers fail on a history with anything else.
+// schema is the schema of the arguments, or another one where it says nothing or is not an object.
+func (t Tool) schema(otherwise string) json.RawMessage {
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(t.Schema, &doc) != nil || len(doc) == 0 {
+		return json.RawMessage(otherwise)
+	}
+	return t.Schema
+}
+
+// object is a call's arguments as an object, whatever the model wrote: several servers fail on a history with anything
+// else.
 func object(args string) json.RawMessage {
 	var doc map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &doc) == nil && doc != nil {
@@ -169,37 +163,29 @@ func object(args string) json.RawMessage {
 	if strings.TrimSpace(args) == "" {
 		return json.RawMessage("{}")
 	}
-	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": args})
-	if err != nil { // strings always marshal
-		return json.RawMessage("{}")
-	}
+	wrapped, _ := json.Marshal(map[string]string{"malformed_arguments": args})
 	return wrapped
 }
 
-// openAIAnswer grows from the chunks of a stream.
 type openAIAnswer struct {
-	request Request
-	pieces  pieces
-	model   string
+	answer
+
 	refusal strings.Builder
-	calls   []*growingCall
 	finish  string
-	usage   *Usage
 	done    bool
 }
 
 func (a *openAIAnswer) read(events ssestream.Decoder) error {
 	for events.Next() {
 		data := bytes.TrimSpace(events.Event().Data)
-		switch {
-		case len(data) == 0:
-			continue
-		case string(data) == "[DONE]":
+		if string(data) == "[DONE]" {
 			a.done = true
 			return nil
 		}
-		if err := a.add(data); err != nil {
-			return err
+		if len(data) > 0 {
+			if err := a.add(data); err != nil {
+				return err
+			}
 		}
 	}
 	return events.Err()
@@ -215,48 +201,49 @@ func (a *openAIAnswer) add(data []byte) error {
 		return malformed("a piece of it is not JSON of the right shape")
 	}
 	if word, message := errorOf(failure.Error); word != "" || message != "" {
-		return &status{code: statusOf(word), word: word, message: message}
+		return streamError(word, message)
 	}
-	if chunk.Model != "" {
-		a.model = chunk.Model
-	}
-	if chunk.Usage != nil {
-		a.usage = chunk.Usage.ours()
-	}
-	if len(chunk.Choices) == 0 {
-		return nil
-	}
-	choice := chunk.Choices[0]
-	a.pieces.add(choice.Delta.text())
-	a.refusal.WriteString(choice.Delta.Refusal)
-	for _, d := range choice.Delta.ToolCalls {
-		a.addCall(d)
-	}
-	if choice.FinishReason != "" {
-		a.finish = choice.FinishReason
-	}
+	a.addAnswer(chunk)
 	return nil
 }
 
-// addCall takes a piece of a call. Pieces belong together by their index; servers that
-// give every call the same one begin a new call with a new id.
+// addAnswer adds a piece of an answer, or a whole one.
+func (a *openAIAnswer) addAnswer(chunk chatAnswer) {
+	a.model = cmp.Or(chunk.Model, a.model)
+	if u := chunk.Usage; u != nil {
+		cached := min(max(u.PromptTokensDetails.CachedTokens, 0), u.PromptTokens)
+		a.usage = &Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
+	}
+	if len(chunk.Choices) == 0 {
+		return
+	}
+	choice := chunk.Choices[0]
+	for _, m := range []chatMessage{choice.Delta, choice.Message} {
+		if m.Content != nil {
+			a.addText(*m.Content)
+		}
+		a.refusal.WriteString(m.Refusal)
+		for _, c := range m.ToolCalls {
+			a.addCall(c)
+		}
+	}
+	a.finish = cmp.Or(choice.FinishReason, a.finish)
+}
+
+// addCall adds a piece of a call. Pieces belong together by their index; servers that give every call the same index
+// begin a new call with a new id.
 func (a *openAIAnswer) addCall(d chatCall) {
-	var c *growingCall
+	var c *partialCall
 	for _, one := range a.calls {
 		if one.index == d.Index {
-			c = one // the last of this index
+			c = one // the last with this index
 		}
 	}
 	if c == nil || d.ID != "" && c.ID != "" && d.ID != c.ID && d.Function.Name != "" {
-		c = &growingCall{index: d.Index}
+		c = &partialCall{index: d.Index}
 		a.calls = append(a.calls, c)
 	}
-	if d.ID != "" {
-		c.ID = d.ID
-	}
-	if d.Function.Name != "" {
-		c.Name = d.Function.Name
-	}
+	c.ID, c.Name = cmp.Or(d.ID, c.ID), cmp.Or(d.Function.Name, c.Name)
 	c.args.WriteString(d.Function.Arguments)
 }
 
@@ -270,48 +257,27 @@ func (a *openAIAnswer) readWhole(r io.Reader) (Response, error) {
 	if json.Unmarshal(text, &whole) != nil || len(whole.Choices) == 0 {
 		return Response{}, malformed("it is JSON without a choice in it")
 	}
-	choice := whole.Choices[0]
-	a.model, a.finish, a.done = whole.Model, choice.FinishReason, true
-	a.pieces.add(choice.Message.text())
-	a.refusal.WriteString(choice.Message.Refusal)
-	for i, c := range choice.Message.ToolCalls {
-		g := &growingCall{index: int64(i), ToolCall: ToolCall{ID: c.ID, Name: c.Function.Name}}
-		g.args.WriteString(c.Function.Arguments)
-		a.calls = append(a.calls, g)
+	calls := whole.Choices[0].Message.ToolCalls
+	for i := range calls {
+		calls[i].Index = int64(i)
 	}
-	if whole.Usage != nil {
-		a.usage = whole.Usage.ours()
-	}
-	return a.response(), a.check()
+	a.done = true
+	a.addAnswer(whole)
+	return a.end(nil)
 }
 
-// check refuses an answer that did not end.
-func (a *openAIAnswer) check() error {
-	if a.finish == "" && !a.done {
-		return malformed("it ended in the middle")
+// end gives the answer, with an error when it did not come to its end.
+func (a *openAIAnswer) end(err error) (Response, error) {
+	if err == nil && a.finish == "" && !a.done {
+		err = malformed("it ended in the middle")
 	}
-	return nil
-}
-
-func (a *openAIAnswer) response() Response {
-	out := Response{Model: a.model, Text: a.pieces.text.String(), Stop: StopEnd}
-	if out.Model == "" {
-		out.Model = a.request.Model
-	}
-	out.Calls = grown(a.request, a.calls)
 	switch {
 	case a.finish == "content_filter", a.refusal.Len() > 0:
-		out.Stop = StopRefusal
-		if out.Text == "" {
-			out.Text = a.refusal.String()
-		}
+		out := a.response(StopRefusal)
+		out.Text = cmp.Or(out.Text, a.refusal.String())
+		return out, err
 	case a.finish == "length":
-		out.Stop = StopLength
-	case len(out.Calls) > 0:
-		out.Stop = StopCalls
+		return a.response(StopLength), err
 	}
-	if out.Usage = assumed(a.request, out); a.usage != nil {
-		out.Usage = *a.usage
-	}
-	return out
+	return a.response(""), err
 }

@@ -71,16 +71,3 @@ type chatUsage struct {
 		CachedTokens int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 }
-
-func (u *chatUsage) ours() *Usage {
-	cached := min(max(u.PromptTokensDetails.CachedTokens, 0), u.PromptTokens)
-	return &Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
-}
-
-// text is what a message says; nothing for none.
-func (m chatMessage) text() string {
-	if m.Content == nil {
-		return ""
-	}
-	return *m.Content
-}

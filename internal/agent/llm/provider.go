@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,10 +55,9 @@ func Services() []Service {
 
 // ServiceOf finds a provider.
 func ServiceOf(p Provider) (Service, bool) {
-	for _, s := range Services() {
-		if s.Provider == p {
-			return s, true
-		}
+	all := Services()
+	if i := slices.IndexFunc(all, func(s Service) bool { return s.Provider == p }); i >= 0 {
+		return all[i], true
 	}
 	return Service{}, false
 }
@@ -84,33 +85,14 @@ type Config struct {
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// The defaults of Config.
-const (
-	defaultDeadline = 10 * time.Minute
-	defaultIdle     = 2 * time.Minute
-	defaultRetries  = 5
-	// defaultMaxTokens bounds the answer to a request that does not: there is always a
-	// bound, because a budget reserves for it.
-	defaultMaxTokens = 4096
-	maxLocation      = 40
-)
-
 func (c Config) withDefaults(baseURL string) Config {
-	if c.BaseURL == "" {
-		c.BaseURL = baseURL
-	}
+	c.BaseURL = cmp.Or(c.BaseURL, baseURL)
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	if c.Deadline <= 0 {
-		c.Deadline = defaultDeadline
-	}
-	if c.Idle <= 0 {
-		c.Idle = defaultIdle
-	}
-	if c.Retries == 0 {
-		c.Retries = defaultRetries
-	}
+	c.Deadline = cmp.Or(c.Deadline, 10*time.Minute)
+	c.Idle = cmp.Or(c.Idle, 2*time.Minute)
+	c.Retries = cmp.Or(c.Retries, 5)
 	if c.Wait == nil {
 		c.Wait = sleep
 	}
@@ -118,21 +100,17 @@ func (c Config) withDefaults(baseURL string) Config {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	timed, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-timed.Done()
+	return ctx.Err()
 }
 
 // Open makes the model of a provider; each of its requests names one of the provider's
 // models, or an ID of Catalogue. It fails with Invalid for an unknown provider and for
 // one whose base URL is missing.
 func Open(c Config) (Model, error) {
-	s, c, err := c.located()
+	s, c, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +118,7 @@ func Open(c Config) (Model, error) {
 }
 
 // located finds the provider's service and where its API lives.
-func (c Config) located() (Service, Config, error) {
+func (c Config) resolve() (Service, Config, error) {
 	s, ok := ServiceOf(c.Provider)
 	if !ok {
 		return s, c, errs.Field("provider", "There is no provider %.40q.", string(c.Provider))
@@ -148,15 +126,10 @@ func (c Config) located() (Service, Config, error) {
 	if c.BaseURL == "" && s.BaseURL == "" {
 		return s, c, errs.Field("base_url", "%s needs a base_url.", s.Provider)
 	}
-	location := c.Location
-	if location == "" {
-		location = s.Location
-	}
-	if strings.Trim(location, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(location) > maxLocation {
+	location := cmp.Or(c.Location, s.Location)
+	if strings.Trim(location, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(location) > 40 {
 		return s, c, errs.Field("location", "location must be a region such as us-east-1.")
 	}
-	if c.BaseURL == "" {
-		c.BaseURL = strings.ReplaceAll(s.BaseURL, "{location}", location)
-	}
+	c.BaseURL = cmp.Or(c.BaseURL, strings.ReplaceAll(s.BaseURL, "{location}", location))
 	return s, c, nil
 }

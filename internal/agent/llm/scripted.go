@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -83,10 +84,7 @@ func (y Reply) matches(r Request) bool {
 	if n := len(r.Messages); n > 0 {
 		last = r.Messages[n-1].Text
 	}
-	offered := y.Tool == ""
-	for _, t := range r.Tools {
-		offered = offered || t.Name == y.Tool
-	}
+	offered := y.Tool == "" || slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == y.Tool })
 	return offered && (y.Turn == 0 || y.Turn == turnOf(r)) && strings.Contains(last, y.Last) && strings.Contains(r.System, y.System)
 }
 
@@ -98,27 +96,21 @@ func (y Reply) answer(ctx context.Context, r Request, onText func(string)) (Resp
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return Response{}, errs.New(errs.Unavailable, CodeUnavailable, "The call of the model was ended.").Because(err)
+		return Response{}, unavailable(err, "The call of the model was ended.")
 	}
 	if y.Error != "" {
 		return Response{}, errs.New(errs.FailedDependency, y.Error, "The script says so.")
 	}
 	out := Response{Model: r.Model, Text: y.Text, Stop: y.Stop, Usage: y.Usage}
-	out.Calls = nameCalls(r, append(out.Calls, y.Calls...))
-	if out.Stop == "" {
-		if out.Stop = StopEnd; len(out.Calls) > 0 {
-			out.Stop = StopCalls
-		}
-	}
+	out.Calls = slices.Clone(y.Calls)
+	out.finish(r)
 	if out.Usage == (Usage{}) {
 		most := Estimate(r)
-		out.Usage = Usage{Input: most.Input / 5, Output: min(most.Output, assumed(r, out).Output/4)}
+		out.Usage = Usage{Input: most.Input / 5, Output: min(most.Output, outputBound(r, out).Output/4)}
 	}
-	if onText != nil && out.Text != "" {
-		for piece := range strings.SplitAfterSeq(out.Text, " ") {
-			if piece != "" {
-				onText(piece)
-			}
+	for piece := range strings.SplitAfterSeq(out.Text, " ") {
+		if onText != nil && piece != "" {
+			onText(piece)
 		}
 	}
 	return out, nil

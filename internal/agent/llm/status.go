@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,11 +48,7 @@ func newStatus(code int, header http.Header, body []byte) *status {
 		return s
 	}
 	s.word, s.message = errorOf(doc.Error)
-	for _, other := range []string{doc.Message, string(doc.Detail), string(body)} {
-		if s.message == "" {
-			s.message = other
-		}
-	}
+	s.message = cmp.Or(s.message, doc.Message, string(doc.Detail), string(body))
 	return s
 }
 
@@ -91,75 +88,60 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// verdict is what a status means.
-type verdict struct {
-	kind  errs.Kind
-	code  string
-	words string
-	quote bool // the provider's words help, and have no key in them
-}
-
-func (s *status) judge() (verdict, bool) {
+// failure is the error that a status means, and whether another try may help.
+func (s *status) failure(key string) (failure error, again bool) {
+	kind, code, text := errs.FailedDependency, CodeRequest, "The model's provider refused the request (status "+strconv.Itoa(s.code)+")"
+	quote := s.message
 	switch {
 	case s.code == http.StatusUnauthorized:
-		// Providers quote a part of the key here.
-		return verdict{errs.FailedDependency, CodeKey, "The model's provider rejected the key", false}, false
+		code, text, quote = CodeKey, "The model's provider rejected the key", "" // providers quote a part of the key here
 	case s.code == http.StatusForbidden:
-		return verdict{errs.FailedDependency, CodeKey, "The key may not do this at the model's provider", true}, false
+		code, text = CodeKey, "The key may not do this at the model's provider"
 	case s.code == http.StatusPaymentRequired, s.code == http.StatusTooManyRequests && s.word == "insufficient_quota":
-		return verdict{errs.RateLimited, CodeLimited, "The account at the model's provider has no credit left", true}, false
+		kind, code, text = errs.RateLimited, CodeLimited, "The account at the model's provider has no credit left"
 	case s.code == http.StatusTooManyRequests:
-		return verdict{errs.RateLimited, CodeLimited, "The model's provider limits how often it is asked", true}, true
+		kind, code, text, again = errs.RateLimited, CodeLimited, "The model's provider limits how often it is asked", true
 	case s.code == http.StatusRequestTimeout, s.code == http.StatusTooEarly, s.code >= 500 && s.code != http.StatusNotImplemented:
-		return verdict{errs.Unavailable, CodeUnavailable, fmt.Sprintf("The model's provider is not available (status %d)", s.code), true}, true
+		kind, code, again = errs.Unavailable, CodeUnavailable, true
+		text = fmt.Sprintf("The model's provider is not available (status %d)", s.code)
 	case s.code == http.StatusNotFound:
-		return verdict{errs.FailedDependency, CodeRequest, "The model's provider knows no such model or address", true}, false
-	default:
-		return verdict{errs.FailedDependency, CodeRequest, fmt.Sprintf("The model's provider refused the request (status %d)", s.code), true}, false
+		text = "The model's provider knows no such model or address"
 	}
-}
-
-func (v verdict) because(s *status, key string) error {
-	words := s.message
-	if !v.quote {
-		words = ""
+	if quote = printable(quote, key); quote != "" {
+		text += ": " + strings.TrimRight(quote, ".")
 	}
-	if words = plainWords(words, key); words != "" {
-		words = ": " + words
-	}
-	return errs.New(v.kind, v.code, "%s%s.", v.words, strings.TrimRight(words, "."))
+	return errs.New(kind, code, "%s.", text), again
 }
 
 // plainWords are a provider's words, bounded, on one line; none when any part of the key
 // that is worth something may be in them.
-func plainWords(words, key string) string {
-	if holdsKey(words, key) {
+func printable(text, key string) string {
+	if holdsKey(text, key) {
 		return ""
 	}
-	words = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(words, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if runes := []rune(words); len(runes) > maxWords {
-		words = string(runes[:maxWords]) + "…"
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	if runes := []rune(text); len(runes) > maxWords {
+		text = string(runes[:maxWords]) + "…"
 	}
-	return words
+	return text
 }
 
 // holdsKey reports whether eight characters of key, one after the other, or all of a
 // shorter one, are in words.
-func holdsKey(words, key string) bool {
+func holdsKey(text, key string) bool {
 	const part = 8
-	if len(key) <= part {
-		return key != "" && strings.Contains(words, key)
-	}
-	for i := range len(key) - part + 1 {
-		if strings.Contains(words, key[i:i+part]) {
-			return true
+	for i := range len(key) {
+		if i == 0 || i+part <= len(key) {
+			if strings.Contains(text, key[i:min(i+part, len(key))]) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
 // redact keeps an error for the log only when it says nothing of the key.
-func redact(err error, key string) error {
+func withoutKey(err error, key string) error {
 	if holdsKey(err.Error(), key) {
 		return errors.New("an error whose words have the key in them")
 	}
@@ -171,18 +153,18 @@ func malformed(how string) error {
 	return errs.New(errs.FailedDependency, CodeAnswer, "The model's answer cannot be read: %s.", how)
 }
 
-// statusOf is the HTTP status that an error in the middle of a stream stands for.
-func statusOf(word string) int {
+// streamError is an error in the middle of a stream, with the HTTP status that it stands for.
+func streamError(word, message string) error {
+	s := &status{code: http.StatusServiceUnavailable, word: word, message: message}
 	switch word {
 	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota":
-		return http.StatusTooManyRequests
+		s.code = http.StatusTooManyRequests
 	case "authentication_error", "invalid_api_key":
-		return http.StatusUnauthorized
+		s.code = http.StatusUnauthorized
 	case "permission_error":
-		return http.StatusForbidden
+		s.code = http.StatusForbidden
 	case "invalid_request_error", "request_too_large", "content_filter", "content_policy_violation":
-		return http.StatusBadRequest
-	default:
-		return http.StatusServiceUnavailable
+		s.code = http.StatusBadRequest
 	}
+	return s
 }

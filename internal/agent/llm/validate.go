@@ -21,14 +21,14 @@ const (
 // gives what the list says: at most 500 names, sorted. A server without such a list is
 // asked for one token of model instead, when that is not empty. Errors are as Complete's.
 func Validate(ctx context.Context, c Config, model string) ([]string, error) {
-	_, c, err := c.located()
+	_, c, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}
 	c = c.withDefaults("")
 	c.Retries = -1
 	var names []string
-	_, err = c.call(ctx, "", listBytes/bytesPerToken, func(ctx context.Context, client *http.Client) (Response, error) {
+	_, err = c.call(ctx, Request{MaxTokens: listBytes / bytesPerToken}, func(ctx context.Context, client *http.Client) (Response, error) {
 		if c.Provider == ProviderOpenRouter { // whose list is everybody's
 			if _, err := c.get(ctx, client, "key"); err != nil {
 				return Response{}, err
@@ -69,7 +69,7 @@ func listed(text []byte) ([]string, error) {
 	names := []string{}
 	for _, m := range doc.Data {
 		name := strings.TrimPrefix(m.ID, "models/") // as Google writes them
-		if name != "" && len(name) <= maxModelBytes && plainWords(name, "") == name {
+		if name != "" && len(name) <= maxModelBytes && printable(name, "") == name {
 			names = append(names, name)
 		}
 	}

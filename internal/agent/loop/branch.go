@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -63,8 +64,8 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 		s = old
 	}
 	if b.name == "main" {
-		s.Fence = orElse(s.Fence, rand.Text())
-		b.fence = s.Fence
+		s.Fence = cmp.Or(s.Fence, rand.Text())
+		b.setBoundary(s.Fence)
 		if n := len(b.past.entries); n > 0 {
 			if err := b.note(ctx, b.key(fmt.Sprintf("resumed.%d", n)), CodeResumed, "A process took the run up again."); err != nil {
 				return err
@@ -74,7 +75,7 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 			s.Messages = b.opening()
 		}
 	}
-	s.System = orElse(s.System, b.system(b.name != "main"))
+	s.System = cmp.Or(s.System, b.system(b.name != "main"))
 	s, fresh, err := record(ctx, b, BranchStart, b.key("start"), s, 0)
 	if err != nil {
 		return err
@@ -96,13 +97,13 @@ func (b *branch) main(ctx context.Context) error {
 		err = b.planned(ctx)
 	}
 	for cycle := 1; err == nil; cycle++ {
-		if err = b.work(ctx, b.MaxSteps); err != nil || *b.MaxIterations == 0 {
+		if err = b.work(ctx, b.MaxSteps); err != nil || b.MaxIterations == 0 {
 			break
 		}
 		var judged []Finding
 		judged, err = b.verify(ctx)
 		again := slices.ContainsFunc(judged, func(f Finding) bool { return f.Judgement.Verdict != Confirmed })
-		if err != nil || !again || cycle >= *b.MaxIterations {
+		if err != nil || !again || cycle >= b.MaxIterations {
 			break
 		}
 		b.say(b.verdicts(judged))
@@ -115,7 +116,7 @@ func (b *branch) main(ctx context.Context) error {
 		return failed
 	}
 	b.halted = true
-	if *b.MaxIterations > 0 && why.code != CodeTime {
+	if b.MaxIterations > 0 && why.code != CodeTime {
 		if _, failed := b.verify(ctx); failed != nil && !errors.As(failed, new(*stop)) {
 			return failed
 		}
@@ -169,7 +170,7 @@ func (b *branch) take(ctx context.Context, n int, answer llm.Response) (done boo
 	}
 	b.text, b.partial, b.cuts, b.blanks = b.partial+answer.Text, "", 0, 0
 	if len(answer.Calls) == 0 {
-		b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: orElse(answer.Text, "(nothing to add)")}})
+		b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: cmp.Or(answer.Text, "(nothing to add)")}})
 		return true, nil
 	}
 	calls := named(answer.Calls, n)
@@ -194,7 +195,7 @@ func (b *branch) goOn(text string) error {
 		b.text, b.partial = b.partial, ""
 		return &stop{Stopped, CodeTruncated, "the model's answer was cut at its limit, and cut again when it went on"}
 	}
-	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: orElse(text, "(cut)")}})
+	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: cmp.Or(text, "(cut)")}})
 	b.say("Your answer was cut at its limit of length. Calls in it were not made. Go on from where it stopped, in fewer words.")
 	return nil
 }
@@ -205,9 +206,9 @@ const maxCalls = 32
 // named gives each call an id of its own: some servers give none, or the same to all.
 func named(calls []llm.ToolCall, n int) []llm.ToolCall {
 	calls = slices.Clone(calls[:min(len(calls), maxCalls)])
-	used := map[string]bool{}
+	used := map[string]bool{"": true}
 	for i := range calls {
-		if calls[i].ID == "" || used[calls[i].ID] {
+		if used[calls[i].ID] {
 			calls[i].ID = fmt.Sprintf("call_%d_%d", n, i+1)
 		}
 		used[calls[i].ID] = true

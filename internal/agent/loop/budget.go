@@ -73,20 +73,6 @@ func (a *account) share(n int) Caps {
 	}
 }
 
-func (c Caps) amounts() amounts { return amounts{c.Micros, c.Tokens, c.Requests} }
-
-// tokens are those of all kinds.
-func tokens(u llm.Usage) int64 {
-	return int64(u.Input) + int64(u.Output) + int64(u.CacheRead) + int64(u.CacheWrite)
-}
-
-func addUsage(a, b llm.Usage) llm.Usage {
-	return llm.Usage{
-		Input: a.Input + b.Input, Output: a.Output + b.Output,
-		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite,
-	}
-}
-
 // worstPrice is what a call costs when every token of the prompt has the dearest price.
 func worstPrice(p llm.Price, prompt, answer int64) int64 {
 	p.Input = max(p.Input, p.CacheRead, p.CacheWrite)
@@ -115,7 +101,7 @@ func (m meter) likely(r llm.Request) int64 {
 // learn keeps what the provider counted. A count that is not possible for so many bytes, as
 // of servers that report none, is not believed.
 func (m *meter) learn(r llm.Request, used llm.Usage) {
-	counted, bytes := tokens(used)-int64(used.Output), size(r)
+	counted, bytes := used.Tokens()-int64(used.Output), size(r)
 	*m = meter{}
 	if counted >= bytes/8 {
 		*m = meter{tokens: counted, estimate: int64(llm.Estimate(r).Input), bytes: bytes}

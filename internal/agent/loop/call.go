@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,10 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/agent/redact"
-
 	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
+
+// toolTimeout ends a call of a tool that has no Timeout of its own.
+const toolTimeout = 5 * time.Minute
 
 // maxText bounds what of a tool's text is kept for the person, maxEvidence its keys.
 const maxText, maxEvidence = 1 << 20, 1000
@@ -36,16 +39,12 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 	if err := b.guard.before(call.Name, call.Args); err != nil {
 		return Returned{}, err
 	}
-	if refused {
+	switch {
+	case refused:
 		return b.refuse(ctx, key, call, known.Error)
-	}
-	if t == nil { // it was there when the call was made
-		return b.done(key, known)
-	}
-	if t.own != nil {
+	case t != nil && t.own != nil:
 		return t.own(b, ctx, key, call, args)
-	}
-	if ok {
+	case ok: // t is nil when the tool is no longer there
 		return b.done(key, known)
 	}
 	if t.Secrets {
@@ -60,8 +59,7 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 				return Returned{}, err
 			}
 			if !reply.Approve {
-				ret, err := b.finish(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
-				return b.end(key, ret, err)
+				return b.end(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
 			}
 		}
 	}
@@ -94,8 +92,10 @@ func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.To
 		if attempt > 1 {
 			key = fmt.Sprintf("%s/%d", first, attempt)
 		}
-		if known, ok, err := recall[Returned](b.run, ToolResult, key); ok || err != nil {
-			return b.end(key, known, err)
+		if known, ok, err := recall[Returned](b.run, ToolResult, key); err != nil {
+			return known, err
+		} else if ok {
+			return b.done(key, known)
 		}
 		_, begun, err := recall[Called](b.run, ToolCall, key)
 		if err != nil {
@@ -106,8 +106,7 @@ func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.To
 		}
 		ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallUnknown}
 		if !b.AskQuestion {
-			ret, err = b.finish(ctx, key, ret)
-			return b.end(key, ret, err)
+			return b.end(ctx, key, ret)
 		}
 		reply, err := b.question(ctx, key+"/unknown", Ask{
 			Kind: AskUnknown, Tool: call.Name, Args: args,
@@ -118,14 +117,14 @@ func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.To
 		}
 		if !reply.Approve {
 			ret.Error = reply.Text
-			ret, err = b.finish(ctx, key, ret)
-			return b.end(key, ret, err)
+			return b.end(ctx, key, ret)
 		}
 	}
 }
 
-// end books what a call used and brought.
-func (b *branch) end(key string, ret Returned, err error) (Returned, error) {
+// end writes a call's end and adds up what it used and brought.
+func (b *branch) end(ctx context.Context, key string, ret Returned) (Returned, error) {
+	ret, err := b.finish(ctx, key, ret)
 	if err != nil {
 		return ret, err
 	}
@@ -210,9 +209,9 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 			return ret, false, err
 		}
 	}
-	limited, release := b.watched(ctx, key)
+	limited, release := b.Control.watch(ctx, key)
 	defer release()
-	limited, cancel := context.WithTimeoutCause(limited, orDuration(t.Timeout, b.ToolTimeout), errDeadline)
+	limited, cancel := context.WithTimeoutCause(limited, cmp.Or(t.Timeout, toolTimeout), errDeadline)
 	defer cancel()
 	var over atomic.Bool
 	say := func(progress string) {
@@ -256,14 +255,6 @@ func (b *branch) allowance(ctx context.Context, requests int) context.Context {
 	return context.WithValue(ctx, allowanceKey{}, requests)
 }
 
-// watched lets Control.Abort end ctx.
-func (b *branch) watched(ctx context.Context, id string) (context.Context, func()) {
-	if b.Control == nil {
-		return ctx, func() {}
-	}
-	return b.Control.watch(ctx, id)
-}
-
 // bounded is what a tool brought, in bounds, and with no reference to a secret that it did
 // not write itself.
 func (ret Returned) bounded() Returned {
@@ -284,11 +275,4 @@ func (ret Returned) bounded() Returned {
 		res.Finding = finding
 	}
 	return ret
-}
-
-func orDuration(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
 }

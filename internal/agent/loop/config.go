@@ -36,18 +36,14 @@ type Config struct {
 	AutoExecute bool // in ModePlan: the plan needs no approval
 	AskQuestion bool // the model may ask the person, and a call of unknown end is the person's to decide
 	MaxSteps    int  // model calls of a branch when it executes; 0 is 45. A sub-agent has half
-	// MaxIterations are the cycles of execute and verify; with 0 no finding is verified. nil
-	// is 1 in ModePlan and 0 otherwise.
-	MaxIterations *int
+	// MaxIterations are the cycles of work and verification; with 0 no finding is verified.
+	MaxIterations int
 
 	Caps   Caps
 	Ledger Ledger // nil: the caps are all there is
 
-	// Verify starts from "false positive" and reproduces a finding k times from its own
-	// evidence. nil leaves findings Unverified.
-	Verify    func(ctx context.Context, finding json.RawMessage, k int) (Judgement, error)
-	Reproduce int  // k; 0 is 3
-	Review    bool // a model with no tools reads each confirmed finding, and may only take the confirmation back
+	// Verify starts from "false positive" and reproduces a finding from its own evidence. nil leaves findings Unverified.
+	Verify func(ctx context.Context, finding json.RawMessage) (Judgement, error)
 
 	Secrets map[string]string // by name; the model sees {{$NAME}} and never a value
 	Hidden  []string          // values that tools work with and the model cannot name; they are taken out of all texts
@@ -57,8 +53,7 @@ type Config struct {
 	Emit    func(Event)
 	Control *Control // nil: no single call or sub-agent can be aborted
 
-	ToolTimeout time.Duration // of one call; 0 is five minutes
-	StaleSteps  int           // steps without new evidence that end a branch; 0 is 15
+	StaleSteps int // steps without new evidence that end a branch; 0 is 15
 
 	Now    func() time.Time // nil is time.Now
 	Logger *slog.Logger     // nil is silent
@@ -147,16 +142,7 @@ func (c Config) withDefaults() Config {
 	c.Window = cmp.Or(c.Window, 128_000)
 	c.MaxTokens = cmp.Or(c.MaxTokens, min(8192, c.Window/4))
 	c.MaxSteps = cmp.Or(c.MaxSteps, 45)
-	c.Reproduce = cmp.Or(c.Reproduce, 3)
 	c.StaleSteps = cmp.Or(c.StaleSteps, 15)
-	c.ToolTimeout = cmp.Or(c.ToolTimeout, 5*time.Minute)
-	if c.MaxIterations == nil {
-		cycles := 0
-		if c.Mode == ModePlan {
-			cycles = 1
-		}
-		c.MaxIterations = &cycles
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -31,6 +31,9 @@ func (c *Control) Abort(id string) bool {
 // watch derives a context that Abort(id) ends, until release is called.
 func (c *Control) watch(ctx context.Context, id string) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	if c == nil {
+		return ctx, func() { cancel(nil) }
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running == nil {

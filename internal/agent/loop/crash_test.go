@@ -40,9 +40,9 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 		a.Usage = llm.Usage{Input: 300, Output: 9}
 		return a, nil
 	}
-	two := 2
-	c.Mode, c.MaxIterations, c.AskQuestion, c.Review = loop.ModeAgent, &two, true, true
-	c.Verify = func(_ context.Context, f json.RawMessage, k int) (loop.Judgement, error) {
+	c.Mode, c.MaxIterations, c.AskQuestion = loop.ModeAgent, 2, true
+	c.Verify = func(_ context.Context, f json.RawMessage) (loop.Judgement, error) {
+		const k = 3
 		if strings.Contains(string(f), `"l":3`) {
 			return loop.Judgement{Verdict: loop.FalsePositive, Tried: k, Requests: k}, nil
 		}

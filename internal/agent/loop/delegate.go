@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,9 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/vedette-sec/vedette/internal/agent/redact"
-
 	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
 // maxChildren is how many sub-agents a branch may have in all.
@@ -35,12 +35,9 @@ func delegateTo(agents []Agent) llm.Tool {
 		var names []string
 		for _, a := range agents {
 			names = append(names, a.Name)
-			fmt.Fprintf(&words, "\n- %s: %s", plain(a.Name), orElse(plain(a.WhenToUse), "no word on when"))
+			fmt.Fprintf(&words, "\n- %s: %s", plain(a.Name), cmp.Or(plain(a.WhenToUse), "no word on when"))
 		}
-		list, err := json.Marshal(names)
-		if err != nil { // strings always can
-			list = []byte("[]")
-		}
+		list, _ := json.Marshal(names)
 		properties += `,"agent":{"type":"string","enum":` + string(list) + `}`
 	}
 	return llm.Tool{Name: toolDelegate, Description: words.String(), Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
@@ -77,9 +74,7 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	if b.children+len(input.Tasks) > maxChildren {
 		return b.refuse(ctx, key, call, fmt.Sprintf("a branch may have %d sub-agents in all; do the rest yourself", maxChildren))
 	}
-	if _, begun, err := recall[Called](b.run, ToolCall, key); err != nil {
-		return Returned{}, err
-	} else if !begun {
+	if !b.past.has(ToolCall, key) {
 		if err := b.mayBegin(ctx); err != nil {
 			return Returned{}, err
 		}
@@ -101,8 +96,8 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	var text strings.Builder
 	for i, end := range ends {
 		b.absorb(end)
-		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), orElse(plain(input.Tasks[i].Title), "untitled"),
-			end.Status, strings.TrimRight(" "+end.Code, " "), orElse(end.Summary, "(no words)"))
+		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), cmp.Or(plain(input.Tasks[i].Title), "untitled"),
+			end.Status, strings.TrimRight(" "+end.Code, " "), cmp.Or(end.Summary, "(no words)"))
 	}
 	ret.Result.Text = shorten(redact.Disarm(strings.TrimSpace(text.String())), maxText)
 	return b.finish(ctx, key, ret)
@@ -110,9 +105,9 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 
 // absorb adds what a sub-agent used and found to this branch's own.
 func (b *branch) absorb(end Ended) {
-	spent := amounts{micros: end.Micros, tokens: tokens(end.Usage), requests: int64(end.Requests)}
+	spent := amounts{micros: end.Micros, tokens: end.Usage.Tokens(), requests: int64(end.Requests)}
 	b.account.settle(amounts{}, spent)
-	b.sum.Usage = addUsage(b.sum.Usage, end.Usage)
+	b.sum.Usage = b.sum.Usage.Plus(end.Usage)
 	b.sum.Steps += end.Steps
 	b.sum.Calls += end.Calls
 	b.sum.Requests += end.Requests
@@ -125,8 +120,9 @@ func (b *branch) absorb(end Ended) {
 // together runs the sub-agents to their ends. Their shares are out of this branch's
 // account while they work.
 func (b *branch) together(ctx context.Context, tasks []job, share Caps) ([]Ended, error) {
-	held := share.amounts()
-	if code := b.account.hold(amounts{held.micros * int64(len(tasks)), held.tokens * int64(len(tasks)), held.requests * int64(len(tasks))}); code != "" {
+	n := int64(len(tasks))
+	held := amounts{share.Micros * n, share.Tokens * n, share.Requests * n}
+	if code := b.account.hold(held); code != "" {
 		return nil, &stop{Stopped, code, "too little is left of the budget to share it with sub-agents"}
 	}
 	inner, cancel := context.WithCancelCause(ctx)
@@ -151,9 +147,7 @@ func (b *branch) together(ctx context.Context, tasks []job, share Caps) ([]Ended
 		})
 	}
 	group.Wait()
-	for range tasks {
-		b.account.settle(held, amounts{})
-	}
+	b.account.settle(held, amounts{})
 	return ends, worst(errs)
 }
 
@@ -183,7 +177,7 @@ func (b *branch) whole(ctx context.Context, s Started) (Ended, error) {
 	if err := b.begin(ctx, s); err != nil {
 		return end, err
 	}
-	watched, release := b.watched(ctx, b.subagent)
+	watched, release := b.Control.watch(ctx, b.subagent)
 	defer release()
 	err = b.work(watched, max(1, b.MaxSteps/2))
 	if why, ok := errors.AsType[*stop](err); ok {

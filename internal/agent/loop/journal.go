@@ -26,6 +26,11 @@ type place struct {
 	key  string
 }
 
+func (p past) has(kind EntryKind, key string) bool {
+	_, ok := p.entries[place{kind, key}]
+	return ok
+}
+
 // newPast indexes the entries of one turn. The first of several at one place counts.
 func newPast(entries []Entry, turn int) past {
 	p := past{entries: map[place]Entry{}, last: map[string]int64{}}

@@ -1,17 +1,18 @@
 package loop
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/vedette-sec/vedette/internal/agent/redact"
-
 	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
 //go:embed prompts/*.md
@@ -62,7 +63,7 @@ func (r *run) opening() []llm.Message {
 	for _, e := range r.Earlier {
 		messages = append(messages,
 			llm.Message{Role: llm.User, Text: e.Instruction},
-			llm.Message{Role: llm.Assistant, Text: orElse(e.Answer, "(This turn was stopped.)")})
+			llm.Message{Role: llm.Assistant, Text: cmp.Or(e.Answer, "(This turn was stopped.)")})
 	}
 	var text strings.Builder
 	text.WriteString(r.Instruction)
@@ -72,33 +73,15 @@ func (r *run) opening() []llm.Message {
 	return append(messages, llm.Message{Role: llm.User, Text: text.String()})
 }
 
-// fenced puts a text that is not ours between lines that it cannot write: the boundary is
-// random for each run, and is taken out of the text should somebody echo it.
+// fenced puts a text that is not ours between lines that it cannot write: the boundary is random for each run, and
+// taken out of the text.
 func (r *run) fenced(text string) string {
-	text = withoutFold(visible(text), r.fence)
-	return "--- data " + r.fence + "\n" + text + "\n--- end of data " + r.fence
+	return "--- data " + r.fence + "\n" + r.unfenced(text) + "\n--- end of data " + r.fence
 }
 
-// withoutFold replaces each occurrence of word in text, whatever its case.
-func withoutFold(text, word string) string {
-	for {
-		i := indexFold(text, word)
-		if i < 0 {
-			return text
-		}
-		text = text[:i] + "[boundary]" + text[i+len(word):]
-	}
-}
-
-// indexFold is the place of an ASCII word in a text, whatever its case; -1 is nowhere.
-func indexFold(text, word string) int {
-	lower := []byte(text)
-	for i, b := range lower {
-		if 'A' <= b && b <= 'Z' {
-			lower[i] = b + 'a' - 'A'
-		}
-	}
-	return strings.Index(string(lower), strings.ToLower(word))
+// setBoundary sets the line that encloses data.
+func (r *run) setBoundary(boundary string) {
+	r.fence, r.inText = boundary, regexp.MustCompile("(?i)"+regexp.QuoteMeta(boundary))
 }
 
 // visible spells out what a person who reads the text would not see: control characters,
@@ -177,8 +160,10 @@ func (r *run) shown(ret Returned, limit int) string {
 	return b.String()
 }
 
-// unfenced is a text of the model's or ours that has no fence, and shall not pretend one.
-func (r *run) unfenced(text string) string { return withoutFold(visible(text), r.fence) }
+// unfenced is a text that stands outside of the boundaries and must not imitate one.
+func (r *run) unfenced(text string) string {
+	return r.inText.ReplaceAllLiteralString(visible(text), "[boundary]")
+}
 
 // verdicts tell the model what verifying came to, when it may work on.
 func (r *run) verdicts(findings []Finding) string {
@@ -188,11 +173,4 @@ func (r *run) verdicts(findings []Finding) string {
 		fmt.Fprintf(&b, "%s, reproduced %d of %d times. %s\n%s\n", j.Verdict, j.Confirmed, j.Tried, shorten(j.Reason, 500), shorten(string(f.Finding), 1500))
 	}
 	return "Each finding was verified from its evidence alone. Those that are not confirmed will not be reported. Find what was wrong with them, bring better evidence where there is any, or leave them.\n" + r.fenced(b.String())
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }

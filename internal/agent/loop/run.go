@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/vedette-sec/vedette/internal/agent/redact"
-
 	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
 // The ends of a branch that are no errors of the run.
@@ -38,6 +38,7 @@ type run struct {
 	tools   map[string]*tool
 	secrets *redact.Secrets
 	fence   string
+	inText  *regexp.Regexp // finds fence, whatever its case
 
 	mu      sync.Mutex // of what follows
 	silent  bool       // Run has returned
@@ -164,7 +165,7 @@ func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, erro
 	if err != nil {
 		return Reply{}, err
 	}
-	if _, asked := b.past.entries[place{Question, key}]; !ok && !asked {
+	if !ok && !b.past.has(Question, key) {
 		if err := b.mayBegin(ctx); err != nil {
 			return Reply{}, err
 		}
@@ -174,8 +175,10 @@ func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, erro
 		return Reply{}, err
 	}
 	if ok {
-		reply.Text = b.secrets.Redact(reply.Text)
-		reply.Metadata, err = b.cleanMetadata(reply.Metadata)
+		reply.Text = b.secrets.Redact(reply.Text) // an answer did not go through record
+		if len(reply.Metadata) > 0 {
+			reply.Metadata, err = b.secrets.RedactJSON(reply.Metadata)
+		}
 		return reply, err
 	}
 	w := Waiting{Turn: b.Turn, Branch: b.name, Key: key, Ask: ask}
@@ -188,24 +191,15 @@ func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, erro
 	return Reply{}, errSuspended
 }
 
-// event is what tells of a question.
+// event is the type of the event for a question.
 func (k AskKind) event() EventType {
-	switch k {
-	case AskPlan:
+	if k == AskUser {
+		return EventQuestion
+	}
+	if k == AskPlan {
 		return EventPlan
-	case AskApproval, AskUnknown:
-		return EventApproval
-	case AskUser:
 	}
-	return EventQuestion
-}
-
-// cleanMetadata redacts the document of an answer: it did not go through record.
-func (b *branch) cleanMetadata(doc json.RawMessage) (json.RawMessage, error) {
-	if len(doc) == 0 {
-		return nil, nil
-	}
-	return b.secrets.RedactJSON(doc)
+	return EventApproval
 }
 
 // pending are the questions of a suspended run, in the order of their branches.

@@ -47,9 +47,8 @@ func TestFinishedTurnIsNotTouchedAgain(t *testing.T) {
 	c, s := config(d, []loop.Tool{finding}, calls("look", `{}`), calls("delegate", `{"tasks":[{"instruction":"part"}]}`), says("Done."))
 	s.answers["part"] = []llm.Response{calls("look", `{"n":1}`), says("Part done.")}
 	c.Price = llm.Price{Input: 3_000_000, Output: 15_000_000}
-	one := 1
-	c.MaxIterations = &one
-	c.Verify = func(context.Context, json.RawMessage, int) (loop.Judgement, error) {
+	c.MaxIterations = 1
+	c.Verify = func(context.Context, json.RawMessage) (loop.Judgement, error) {
 		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: 3, Tried: 3, Requests: 3}, nil
 	}
 	first := run(t, c)
@@ -59,7 +58,7 @@ func TestFinishedTurnIsNotTouchedAgain(t *testing.T) {
 	}
 	touched := func() error { t.Error("the replay touched something"); return errors.New("touched") }
 	c.Model = &script{extra: func(llm.Request) (llm.Response, error) { return llm.Response{}, touched() }}
-	c.Verify = func(context.Context, json.RawMessage, int) (loop.Judgement, error) {
+	c.Verify = func(context.Context, json.RawMessage) (loop.Judgement, error) {
 		return loop.Judgement{}, touched()
 	}
 	c.Tools[0].Call = func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {

@@ -82,22 +82,18 @@ func (u unfolding) follow(ref string) (int, error) {
 	}
 	for _, name := range strings.Split(place, "/")[1:] {
 		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-		switch in := at.(type) {
-		case map[string]any:
-			next, found := in[name]
-			if !found {
-				return 0, errFarRefer
-			}
-			at = next
-		case []any:
+		object, _ := at.(map[string]any)
+		next, found := object[name]
+		if list, ok := at.([]any); ok {
 			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(in) {
-				return 0, errFarRefer
+			if found = err == nil && i >= 0 && i < len(list); found {
+				next = list[i]
 			}
-			at = in[i]
-		default:
+		}
+		if !found {
 			return 0, errFarRefer
 		}
+		at = next
 	}
 	u.known[ref] = -1
 	n, err := u.weigh(at, false)

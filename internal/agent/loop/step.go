@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/agent/redact"
-
 	"github.com/vedette-sec/vedette/internal/agent/llm"
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -48,9 +47,9 @@ func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.
 		}
 	}
 	usage := answered.Response.Usage
-	spent := amounts{micros: b.costOf(key, usage), tokens: tokens(usage)}
+	spent := amounts{micros: b.costOf(key, usage), tokens: usage.Tokens()}
 	b.account.settle(held, spent)
-	b.sum.Usage = addUsage(b.sum.Usage, usage)
+	b.sum.Usage = b.sum.Usage.Plus(usage)
 	b.sum.Steps++
 	// A settlement that a crash may have lost is of the branch's last entry: nothing follows
 	// an answer before it is settled.

@@ -103,31 +103,27 @@ func TestConversationBeginsWithEarlierTurnsAndAttachments(t *testing.T) {
 	}
 }
 
-func TestVerifyingAndReviewing(t *testing.T) {
+func TestVerifying(t *testing.T) {
 	find := func(n string) llm.Response { return calls("find", `{"n":`+n+`}`) }
 	tool := loop.Tool{Tool: llm.Tool{Name: "find"}, Repeatable: true, Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
 		return loop.Result{Evidence: []string{string(args)}, Finding: json.RawMessage(`{"auth":"s3cr3t-value","theirs":"{{$TOKEN}}","n":` + string(args) + `}`)}, nil
 	}}
 	d := &disk{}
-	c, s := config(d, []loop.Tool{tool}, find("1"), find("2"), find("3"), says("First."), find("4"), says("Second."), says("Third."))
-	s.extra = func(r llm.Request) (llm.Response, error) {
-		if strings.Contains(r.Messages[0].Text, `{"n":2}`) {
-			return says("Well: {\"verdict\":\"false_positive\",\"reason\":\"an error page\"}."), nil
-		}
-		return says("no idea"), nil
-	}
+	c, _ := config(d, []loop.Tool{tool}, find("1"), find("2"), find("3"), says("First."), find("4"), says("Second."), says("Third."))
 	c.Secrets = map[string]string{"TOKEN": "s3cr3t-value"}
-	two := 2
-	c.MaxIterations, c.Review, c.Reproduce = &two, true, 4
-	c.Verify = func(_ context.Context, f json.RawMessage, k int) (loop.Judgement, error) {
+	c.MaxIterations = 2
+	c.Verify = func(_ context.Context, f json.RawMessage) (loop.Judgement, error) {
 		doc := decode[map[string]any](f)
-		if doc["auth"] != "s3cr3t-value" || doc["theirs"] != "{{ $TOKEN}}" || k != 4 {
+		if doc["auth"] != "s3cr3t-value" || doc["theirs"] != "{{ $TOKEN}}" {
 			t.Errorf("the verifier was given %s", f)
 		}
-		if strings.Contains(string(f), `{"n":3}`) {
+		switch {
+		case strings.Contains(string(f), `{"n":2}`):
+			return loop.Judgement{Verdict: loop.FalsePositive, Tried: 3, Reason: "an error page"}, nil
+		case strings.Contains(string(f), `{"n":3}`):
 			return loop.Judgement{}, errors.New("cannot be read")
 		}
-		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: k, Tried: k, Evidence: json.RawMessage(`{"seen":"s3cr3t-value"}`)}, nil
+		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: 3, Tried: 3, Evidence: json.RawMessage(`{"seen":"s3cr3t-value"}`)}, nil
 	}
 	out := run(t, c)
 	want(t, out, loop.Completed, "")
@@ -141,7 +137,7 @@ func TestVerifyingAndReviewing(t *testing.T) {
 	if !strings.Contains(outcomeOf(out), "an error page") || strings.Contains(outcomeOf(out), "s3cr3t") {
 		t.Error(outcomeOf(out))
 	}
-	if len(d.of(loop.Verdict)) != 4+3 {
+	if len(d.of(loop.Verdict)) != 4 {
 		t.Errorf("%d verdicts", len(d.of(loop.Verdict)))
 	}
 }

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,12 +109,11 @@ const maxDepth = 2
 // offered are the tools that the model is told of now, always in the same order.
 func (b *branch) offered() []*tool {
 	var list []*tool
+	var names []string
 	for _, given := range b.Tools {
-		if t := b.tools[given.Name]; b.allowed(t) {
-			list = append(list, t)
-		}
+		names = append(names, given.Name)
 	}
-	for _, name := range OwnTools() {
+	for _, name := range append(names, OwnTools()...) {
 		if t := b.tools[name]; b.allowed(t) {
 			list = append(list, t)
 		}
@@ -146,7 +146,7 @@ func (b *branch) resolve(call llm.ToolCall) (t *tool, args json.RawMessage, faul
 		}
 		return nil, nil, fmt.Sprintf("there is no tool with the name %q now. The tools are: %s", shorten(call.Name, 100), strings.Join(names, ", "))
 	}
-	args = json.RawMessage(orElse(strings.TrimSpace(call.Args), "{}"))
+	args = json.RawMessage(cmp.Or(strings.TrimSpace(call.Args), "{}"))
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
 	var syntax *json.SyntaxError
 	switch _, object := doc.(map[string]any); {
@@ -156,7 +156,7 @@ func (b *branch) resolve(call llm.ToolCall) (t *tool, args json.RawMessage, faul
 		return nil, nil, fmt.Sprintf("the arguments are not JSON: %s", err)
 	case !object:
 		return nil, nil, "the arguments are not a JSON object"
-	case indexFold(call.Args, b.fence) >= 0:
+	case b.inText.MatchString(call.Args):
 		return nil, nil, "the arguments have the boundary of data in them, which is never to be written"
 	}
 	if t.schema != nil {
@@ -176,7 +176,7 @@ func misfit(err error) string {
 	var faults []string
 	for _, unit := range invalid.BasicOutput().Errors {
 		if unit.Error != nil {
-			faults = append(faults, fmt.Sprintf("%s: %s", orElse(unit.InstanceLocation, "/"), unit.Error))
+			faults = append(faults, fmt.Sprintf("%s: %s", cmp.Or(unit.InstanceLocation, "/"), unit.Error))
 		}
 	}
 	slices.Sort(faults)

@@ -2,15 +2,11 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/redact"
-
-	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
 // verify judges the findings that nobody has judged yet, each from its evidence alone, and
@@ -51,11 +47,6 @@ func (b *branch) judge(ctx context.Context, n int, f Finding) (Judgement, error)
 	}
 	b.account.settle(amounts{}, amounts{requests: int64(judgement.Requests)})
 	b.sum.Requests += judgement.Requests
-	if b.Review && judgement.Verdict == Confirmed {
-		if judgement, err = b.review(ctx, b.key(fmt.Sprintf("review.%d", n)), f, judgement); err != nil {
-			return judgement, err
-		}
-	}
 	if !known {
 		f.Judgement = judgement
 		b.emit(EventVerdict, key, "", "", f)
@@ -83,10 +74,10 @@ func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Judgemen
 	if _, _, err := record(ctx, b, ToolCall, key, called, 0); err != nil {
 		return Judgement{}, err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, b.ToolTimeout, errDeadline)
+	limited, cancel := context.WithTimeoutCause(ctx, toolTimeout, errDeadline)
 	defer cancel()
 	j, err, left := await(limited, func() (Judgement, error) {
-		return b.Verify(b.allowance(limited, called.Requests), filled, b.Reproduce)
+		return b.Verify(b.allowance(limited, called.Requests), filled)
 	})
 	if gone := ended(ctx); errors.Is(gone, errGone) && (err != nil || left) {
 		return j, gone
@@ -105,51 +96,4 @@ func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Judgemen
 		}
 	}
 	return j, nil
-}
-
-// review asks a model that has seen nothing of the run. It can only take a confirmation
-// back; when it cannot be asked, the reproductions stand.
-func (b *branch) review(ctx context.Context, key string, f Finding, j Judgement) (Judgement, error) {
-	_, answered := b.past.entries[place{ModelAnswer, key}]
-	if old, ok, err := recall[Judgement](b.run, Verdict, key); ok && !answered || err != nil {
-		return old, err
-	}
-	doc, err := json.Marshal(map[string]any{"finding": f.Finding, "reproduced": j.Confirmed, "tried": j.Tried, "evidence": j.Evidence})
-	if err != nil {
-		return j, fmt.Errorf("loop: the finding of %s: %w", key, err)
-	}
-	request := llm.Request{
-		Model: b.ModelName, System: b.prompt("review"), MaxTokens: min(b.MaxTokens, 1024),
-		Messages: []llm.Message{{Role: llm.User, Text: b.fenced(shorten(string(doc), b.Window))}},
-	}
-	before := b.meter
-	b.meter = meter{} // another conversation
-	answer, err := b.ask(ctx, key, request)
-	b.meter = before
-	var why *stop
-	switch {
-	case errors.As(err, &why):
-		j.Reason = strings.TrimSpace(j.Reason + " It was not reviewed: " + why.reason + ".")
-	case err != nil:
-		return j, err
-	default:
-		j = doubt(j, answer.Text)
-	}
-	j, _, err = record(ctx, b, Verdict, key, j, 0)
-	return j, err
-}
-
-// doubt takes a reviewer's words.
-func doubt(j Judgement, text string) Judgement {
-	var said struct{ Verdict, Reason string }
-	from, to := strings.Index(text, "{"), strings.LastIndex(text, "}")
-	if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &said) != nil {
-		j.Reason = strings.TrimSpace(j.Reason + " The review could not be read.")
-		return j
-	}
-	if said.Verdict == FalsePositive || said.Verdict == Inconclusive {
-		j.Verdict = said.Verdict
-	}
-	j.Reason = strings.TrimSpace(j.Reason + " Review: " + plain(said.Reason))
-	return j
 }

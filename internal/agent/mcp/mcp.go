@@ -80,7 +80,7 @@ func Connect(ctx context.Context, c Config) (*Session, error) {
 func (s *Session) Tools(ctx context.Context) (tools []Tool, more int, err error) {
 	ctx, release := s.wire.bound(ctx)
 	defer release()
-	params, seen, said := &sdk.ListToolsParams{}, map[string]bool{}, 0
+	params, seen, size := &sdk.ListToolsParams{}, map[string]bool{}, 0
 	for range maxPages {
 		listed, err := s.session.ListTools(ctx, params)
 		if err != nil {
@@ -94,7 +94,7 @@ func (s *Session) Tools(ctx context.Context) (tools []Tool, more int, err error)
 			default:
 				seen[t.Name] = true
 				one := toolOf(t)
-				if said += len(one.Description) + len(one.Schema); said > maxWords && one.Fault == "" {
+				if size += len(one.Description) + len(one.Schema); size > maxWords && one.Fault == "" {
 					one.Fault = "the tools of this server have too much text together"
 				}
 				tools = append(tools, one)
@@ -122,19 +122,10 @@ func (s *Session) Call(ctx context.Context, name string, args json.RawMessage) (
 
 // Close ends the session. A server that does not answer is left after CloseTimeout.
 func (s *Session) Close() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.session.Close() // the server may have gone
-	}()
-	timer := time.NewTimer(CloseTimeout)
+	timer := time.AfterFunc(CloseTimeout, s.wire.end)
 	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
+	_ = s.session.Close() // the server may have gone
 	s.wire.end()
-	<-done // every request of the session has ended with the wire
 }
 
 func refusal(code, format string, args ...any) *errs.Error {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -39,37 +40,34 @@ type Tool struct {
 }
 
 // toolOf takes what a server says of a tool.
-func toolOf(said *sdk.Tool) Tool {
+func toolOf(offered *sdk.Tool) Tool {
 	raw, err := json.Marshal(struct {
 		Name, Title, Description string
 		Schema                   any
 		Annotations              *sdk.ToolAnnotations
-	}{said.Name, said.Title, said.Description, said.InputSchema, said.Annotations})
-	if err != nil { // it was JSON
-		return Tool{Name: clean(said.Name, maxName), Schema: json.RawMessage(emptySchema), Fault: "it cannot be read"}
+	}{offered.Name, offered.Title, offered.Description, offered.InputSchema, offered.Annotations})
+	if err != nil {
+		return Tool{Name: clean(offered.Name, maxName), Schema: json.RawMessage(emptySchema), Fault: "it cannot be read"}
 	}
 	sum := sha256.Sum256(raw)
-	t := Tool{Name: said.Name, Digest: hex.EncodeToString(sum[:]), Destructive: true}
-	if a := said.Annotations; a != nil {
+	t := Tool{Name: offered.Name, Digest: hex.EncodeToString(sum[:]), Destructive: true}
+	if a := offered.Annotations; a != nil {
 		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 		t.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
 	}
-	words := said.Description
-	if words == "" {
-		words = said.Title
-	}
+	words := cmp.Or(offered.Description, offered.Title)
 	t.Description = clean(words, maxDescription)
 	t.Hidden = hasHidden(words)
-	t.Schema, t.Fault = schemaOf(said.InputSchema)
-	if said.Name == "" || len(said.Name) > maxName || hasHidden(said.Name) {
-		t.Name, t.Fault = clean(said.Name, maxName), "its name is empty, too long, or has characters that nobody sees"
+	t.Schema, t.Fault = schemaOf(offered.InputSchema)
+	if offered.Name == "" || len(offered.Name) > maxName || hasHidden(offered.Name) {
+		t.Name, t.Fault = clean(offered.Name, maxName), "its name is empty, too long, or has characters that nobody sees"
 	}
 	return t
 }
 
 // schemaOf is a schema with clean descriptions, or why it cannot be used.
-func schemaOf(said any) (schema json.RawMessage, fault string) {
-	doc, ok := said.(map[string]any)
+func schemaOf(offered any) (schema json.RawMessage, fault string) {
+	doc, ok := offered.(map[string]any)
 	if !ok || doc["type"] != "object" {
 		return json.RawMessage(emptySchema), "the schema of its arguments is not that of an object"
 	}
@@ -177,13 +175,12 @@ func textOf(result *sdk.CallToolResult) string {
 		case *sdk.ResourceLink:
 			parts = append(parts, "[link to "+clean(c.URI, 2000)+"]")
 		case *sdk.EmbeddedResource:
-			if c.Resource == nil {
-				continue
-			}
-			if c.Resource.Text != "" {
-				parts = append(parts, c.Resource.Text)
-			} else {
-				parts = append(parts, fmt.Sprintf("[%s, %d bytes]", clean(c.Resource.URI, 2000), len(c.Resource.Blob)))
+			switch r := c.Resource; {
+			case r == nil:
+			case r.Text != "":
+				parts = append(parts, r.Text)
+			default:
+				parts = append(parts, fmt.Sprintf("[%s, %d bytes]", clean(r.URI, 2000), len(r.Blob)))
 			}
 		}
 	}

@@ -24,14 +24,14 @@ type wire struct {
 	stop   context.CancelCauseFunc
 
 	mu   sync.Mutex
-	last fate // of the last request
+	last lastRequest // of the last request
 }
 
 // fate is what became of a request.
-type fate struct {
-	status  int   // of an answer that is an error
-	denied  error // by the guard
-	unheard bool  // there was no answer
+type lastRequest struct {
+	status   int   // of an answer that is an error
+	denied   error // by the guard
+	noAnswer bool  // there was no answer
 }
 
 func newWire(c Config) *wire {
@@ -72,26 +72,26 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(r)
 	if err != nil {
 		release()
-		w.note(fateOf(err))
+		w.remember(requestOf(err))
 		return nil, err
 	}
-	w.note(fate{status: resp.StatusCode})
+	w.remember(lastRequest{status: resp.StatusCode})
 	resp.Body = &body{ReadCloser: resp.Body, wire: w, left: maxExchange, release: release}
 	return resp, nil
 }
 
 // fateOf is that of a request without an answer.
-func fateOf(err error) fate {
+func requestOf(err error) lastRequest {
 	if denied, ok := errors.AsType[*netguard.Denied](err); ok {
-		return fate{denied: denied}
+		return lastRequest{denied: denied}
 	}
 	if url, ok := errors.AsType[*errs.Error](err); ok { // the guard does not even look it up
-		return fate{denied: url}
+		return lastRequest{denied: url}
 	}
-	return fate{unheard: true}
+	return lastRequest{noAnswer: true}
 }
 
-func (w *wire) note(f fate) {
+func (w *wire) remember(f lastRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = f
@@ -141,9 +141,9 @@ func (w *wire) failure(ctx context.Context, err error) error {
 		return refusal(CodeCredentials, "The server rejected the credentials (HTTP %d).", last.status).Because(err)
 	case last.status >= http.StatusMultipleChoices && last.status < http.StatusBadRequest:
 		return refusal(CodeProtocol, "The server redirects elsewhere (HTTP %d), which is not followed: use the address that it names.", last.status).Because(err)
-	case last.unheard:
+	case last.noAnswer:
 		return refusal(CodeUnreachable, "The server cannot be reached.").Because(err)
-	case errors.As(err, &own) && own.Code != rejected:
+	case errors.As(err, &own) && own.Code != libraryError:
 		return refusal(CodeRefused, "The server refused (error %d of the protocol).", own.Code).Because(err)
 	case last.status >= http.StatusBadRequest:
 		return refusal(CodeProtocol, "The server answered with HTTP %d.", last.status).Because(err)
@@ -152,4 +152,4 @@ func (w *wire) failure(ctx context.Context, err error) error {
 }
 
 // rejected is the code of the library's own errors, which no server sent.
-const rejected = -32005
+const libraryError = -32005

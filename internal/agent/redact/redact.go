@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -39,7 +40,7 @@ var reference = regexp.MustCompile(`\{\{\$([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 // New makes the secrets of a task: values by name, and hidden ones that have none.
 func New(values map[string]string, hidden ...string) *Secrets {
 	s := &Secrets{Values: values, short: map[string]string{}}
-	places := map[string]string{}
+	marks := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := values[name]
 		switch {
@@ -47,10 +48,10 @@ func New(values map[string]string, hidden ...string) *Secrets {
 		case len(value) < shortSecret:
 			s.short[value] = Reference(name)
 		default:
-			for _, form := range forms(value) {
-				places[form] = cmp.Or(places[form], "[secret "+name+"]")
+			for _, form := range encodings(value) {
+				marks[form] = cmp.Or(marks[form], "[secret "+name+"]")
 			}
-			places[value] = Reference(name)
+			marks[value] = Reference(name)
 		}
 	}
 	for _, value := range hidden {
@@ -58,76 +59,69 @@ func New(values map[string]string, hidden ...string) *Secrets {
 			continue
 		}
 		if len(value) < shortSecret {
-			s.short[value] = cmp.Or(s.short[value], hiddenPlace)
+			s.short[value] = cmp.Or(s.short[value], hiddenMark)
 			continue
 		}
-		for _, form := range append(forms(value), value) {
-			places[form] = cmp.Or(places[form], hiddenPlace)
+		for _, form := range append(encodings(value), value) {
+			marks[form] = cmp.Or(marks[form], hiddenMark)
 		}
 	}
-	s.patterns = slices.SortedFunc(maps.Keys(places), func(a, b string) int {
+	s.patterns = slices.SortedFunc(maps.Keys(marks), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	var pairs []string
 	for _, form := range s.patterns {
-		pairs = append(pairs, form, places[form])
+		pairs = append(pairs, form, marks[form])
 	}
 	s.replace = strings.NewReplacer(pairs...)
 	return s
 }
 
 // hiddenPlace stands for a value that has no name.
-const hiddenPlace = "[secret]"
+const hiddenMark = "[secret]"
 
 // Reference is what stands for a value, and becomes it again in a tool's arguments.
 func Reference(name string) string { return "{{$" + name + "}}" }
 
-// forms are the spellings in which servers give back what they were sent: in JSON, HTML and
-// URLs, as hexadecimal digits, and in base64 wherever in a text the value stands.
-func forms(value string) []string {
-	var all []string
+// encodings are the spellings in which servers give back what they were sent: in JSON, HTML and URLs, as hexadecimal
+// digits, and in base64 at any position.
+func encodings(value string) []string {
 	var ascii, percent strings.Builder
-	for _, r := range value {
-		if r < utf8.RuneSelf {
-			ascii.WriteRune(r)
-		} else if hi, lo := utf16Pair(r); hi != 0 {
-			fmt.Fprintf(&ascii, `\u%04x\u%04x`, hi, lo)
+	for _, unit := range utf16.Encode([]rune(value)) {
+		if unit < utf8.RuneSelf {
+			ascii.WriteByte(byte(unit))
 		} else {
-			fmt.Fprintf(&ascii, `\u%04x`, r)
+			fmt.Fprintf(&ascii, `\u%04x`, unit)
 		}
 	}
 	for _, b := range []byte(value) {
 		fmt.Fprintf(&percent, "%%%02X", b)
 	}
-	query, path := url.QueryEscape(value), url.PathEscape(value)
-	all = append(all, inJSON(value, false), inJSON(value, true), ascii.String(),
-		strings.ReplaceAll(value, "/", `\/`), html.EscapeString(value),
+	query, path, digits := url.QueryEscape(value), url.PathEscape(value), hex.EncodeToString([]byte(value))
+	all := []string{
+		inJSON(value, false), inJSON(value, true), ascii.String(), strings.ReplaceAll(value, "/", `\/`), html.EscapeString(value),
 		query, path, url.QueryEscape(query), lowerHex(query), lowerHex(path), percent.String(), strings.ToLower(percent.String()),
-		hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+		digits, strings.ToUpper(digits),
+	}
 	for shift := range 3 {
 		all = append(all, inBase64(base64.StdEncoding, value, shift), inBase64(base64.URLEncoding, value, shift))
 	}
 	return slices.DeleteFunc(all, func(form string) bool { return len(form) < shortSecret })
 }
 
-// inJSON spells a value as the inside of a JSON string.
-func inJSON(value string, forHTML bool) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
+// encode writes JSON in which <, > and & are escaped only when forHTML is set.
+func encode(v any, forHTML bool) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(forHTML)
-	if err := enc.Encode(value); err != nil { // every string encodes
-		return value
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// utf16Pair gives the surrogates of a rune beyond the basic plane, else zeroes.
-func utf16Pair(r rune) (hi, lo rune) {
-	if r < 0x10000 {
-		return 0, 0
-	}
-	r -= 0x10000
-	return 0xd800 + r>>10, 0xdc00 + r&0x3ff
+// inJSON spells a value as the inside of a JSON string.
+func inJSON(value string, forHTML bool) string {
+	text, _ := encode(value, forHTML) // every string encodes
+	return string(text[1 : len(text)-1])
 }
 
 // lowerHex spells percent escapes with small letters.
@@ -189,7 +183,7 @@ func replaceWord(text, word, instead string) string {
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // foreign are the fields whose documents are not ours: a number in them may be a secret.
-func foreign(field string) bool {
+func isForeign(field string) bool {
 	return field == "finding" || field == "args" || field == "metadata" || field == "evidence"
 }
 
@@ -277,7 +271,7 @@ func mapJSON(doc []byte, f func(text string, kind jsonKind) (string, bool)) (jso
 			clean := make(map[string]any, len(v))
 			for key, value := range v {
 				kind := number
-				if foreign(key) {
+				if isForeign(key) {
 					kind = foreignNumber
 				}
 				if text, changed := f(key, jsonKey); changed {
@@ -289,13 +283,7 @@ func mapJSON(doc []byte, f func(text string, kind jsonKind) (string, bool)) (jso
 		}
 		return v
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(walk(v, ownNumber)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(out.Bytes()), nil
+	return encode(walk(v, ownNumber), false)
 }
 
 // Stream redacts a text that comes in pieces: what may be the beginning of a value waits
@@ -318,7 +306,7 @@ func (s *Stream) Add(piece string) string {
 			}
 		}
 	}
-	cut = s.Secrets.whole(text, cut)
+	cut = s.Secrets.avoidSplit(text, cut)
 	if len(s.Secrets.short) > 0 { // they are found by what touches them
 		cut = strings.LastIndexFunc(text[:cut], unicode.IsSpace) + 1
 	}
@@ -327,7 +315,7 @@ func (s *Stream) Add(piece string) string {
 }
 
 // whole moves a cut to where it goes through no value.
-func (s *Secrets) whole(text string, cut int) int {
+func (s *Secrets) avoidSplit(text string, cut int) int {
 	for moved := true; moved; {
 		moved = false
 		for _, pattern := range s.patterns {

@@ -107,6 +107,26 @@ func (s *Extensions) remove(ctx context.Context, table, id string, missing error
 	return err
 }
 
+// list reads rows, those of the user first, then by name: databases sort names their own way.
+func list[T interface{ order() (owner, name string) }](
+	ctx context.Context, d *db.DB, query, teamID, userID string, scan func(db.Row) (T, error),
+) ([]T, error) {
+	rows, err := d.Query(ctx, query, teamID, userID)
+	found, err := db.Collect(rows, err, scan)
+	slices.SortFunc(found, func(a, b T) int {
+		ownerA, nameA := a.order()
+		ownerB, nameB := b.order()
+		switch {
+		case (ownerA == userID) == (ownerB == userID):
+			return strings.Compare(nameA, nameB)
+		case ownerA == userID:
+			return -1
+		}
+		return 1
+	})
+	return found, err
+}
+
 // words checks a text for people and models.
 func words(field, text string, least, most int) error {
 	if n := len([]rune(strings.TrimSpace(text))); n < least || len([]rune(text)) > most {

@@ -29,7 +29,7 @@ func (l *line) call(ctx context.Context, t mcp.Tool, args json.RawMessage) (mcp.
 	}
 	answer, err := session.Call(ctx, t.Name, args)
 	if why := (*errs.Error)(nil); errors.As(err, &why) && why.Code != mcp.CodeRefused {
-		l.hangUp(session)
+		l.close(session)
 	}
 	return answer, err
 }
@@ -73,21 +73,11 @@ func (l *line) connect(ctx context.Context) ([]mcp.Tool, error) {
 	return tools, nil
 }
 
-// hangUp closes a session that broke, unless another call has done so.
-func (l *line) hangUp(broken *mcp.Session) {
+// close ends a session, unless it has ended; nil is the one that is open.
+func (l *line) close(session *mcp.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.session == broken {
-		l.session.Close()
-		l.session = nil
-	}
-}
-
-// close ends the line for good.
-func (l *line) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.session != nil {
+	if l.session != nil && (session == nil || session == l.session) {
 		l.session.Close()
 		l.session = nil
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/httptool"
 	"github.com/vedette-sec/vedette/internal/agent/mcp"
-	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -110,7 +109,7 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 func (set *Set) Close() {
 	var group sync.WaitGroup
 	for _, line := range set.lines {
-		group.Go(line.close)
+		group.Go(func() { line.close(nil) })
 	}
 	group.Wait()
 }
@@ -142,14 +141,9 @@ func (set *Set) hide(values ...string) {
 // no longer in the team is not among them.
 func (s *Extensions) usable(ctx context.Context, teamID, userID string) (tools []Tool, servers []Server, err error) {
 	const from = visible + ` AND enabled AND EXISTS (SELECT 1 FROM member m WHERE m.team_id = x.team_id AND m.user_id = x.user_id)`
-	rows, err := s.db.Query(ctx, `SELECT `+toolColumns+`, created_at FROM http_tool x`+from, teamID, userID)
-	if tools, err = db.Collect(rows, err, scanTool); err != nil {
-		return nil, nil, err
+	if tools, err = list(ctx, s.db, `SELECT `+toolColumns+`, created_at FROM http_tool x`+from, teamID, userID, scanTool); err == nil {
+		servers, err = list(ctx, s.db, `SELECT `+serverColumns+`, created_at FROM mcp_server x`+from, teamID, userID, scanServer)
 	}
-	rows, err = s.db.Query(ctx, `SELECT `+serverColumns+`, created_at FROM mcp_server x`+from, teamID, userID)
-	servers, err = db.Collect(rows, err, scanServer)
-	slices.SortFunc(tools, func(a, b Tool) int { return ownFirst(userID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
-	slices.SortFunc(servers, func(a, b Server) int { return ownFirst(userID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
 	return tools, servers, err
 }
 

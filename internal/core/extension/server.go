@@ -1,7 +1,6 @@
 package extension
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -132,11 +131,10 @@ const serverColumns = `id, user_id, name, url, headers, sealed, masked, enabled,
 
 // values are those of serverColumns.
 func (x *Server) values() []any {
-	var enabled any
+	var enabled, sealed any
 	if x.EnabledTools != nil {
 		enabled = db.Doc(x.EnabledTools)
 	}
-	var sealed any
 	if x.sealed != nil {
 		sealed = x.sealed
 	}
@@ -164,23 +162,10 @@ func (s *Extensions) Servers(ctx context.Context) ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.Query(ctx, `SELECT `+serverColumns+`, created_at FROM mcp_server`+visible, c.TeamID, c.UserID)
-	found, err := db.Collect(rows, err, scanServer)
-	slices.SortFunc(found, func(a, b Server) int { return ownFirst(c.UserID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
-	return found, err
+	return list(ctx, s.db, `SELECT `+serverColumns+`, created_at FROM mcp_server`+visible, c.TeamID, c.UserID, scanServer)
 }
 
-// ownFirst orders by whose something is, and then by name: databases sort names their own
-// way.
-func ownFirst(userID, ownerA, ownerB, a, b string) int {
-	if (ownerA == userID) != (ownerB == userID) {
-		if ownerA == userID {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Compare(a, b)
-}
+func (x Server) order() (owner, name string) { return x.OwnerID, x.Name + x.ID }
 
 // Server finds one that the caller may see.
 func (s *Extensions) Server(ctx context.Context, id string) (Server, error) {

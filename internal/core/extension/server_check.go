@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/httptool"
+	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -88,7 +89,7 @@ func (s *Extensions) setToken(x *Server, token string) error {
 	if err != nil || len(h.Params()) > 0 {
 		return errs.Field("bearer_token", "bearer_token must be the token itself, or a secret as {{$NAME}}.")
 	}
-	x.MaskedToken = mask(token)
+	x.MaskedToken = secret.Mask(token)
 	if len(h.Secrets()) > 0 {
 		x.MaskedToken = token
 	}
@@ -103,12 +104,4 @@ func (s *Extensions) token(x Server) (string, error) {
 	}
 	plain, err := s.box.Open(x.sealed, "mcp_server/"+x.ID)
 	return string(plain), err
-}
-
-func mask(token string) string {
-	const dots = "••••••••"
-	if len(token) < 16 {
-		return dots
-	}
-	return token[:3] + dots + token[len(token)-4:]
 }

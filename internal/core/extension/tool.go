@@ -2,8 +2,10 @@ package extension
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -126,9 +128,7 @@ func (s *Extensions) checkTool(t *ToolText) error {
 	if err := words("when_to_use", t.WhenToUse, 0, maxWords); err != nil {
 		return err
 	}
-	if t.Timeout == 0 {
-		t.Timeout = usualTimeout
-	}
+	t.Timeout = cmp.Or(t.Timeout, usualTimeout)
 	if t.Timeout < leastTimeout || t.Timeout > MaxTimeout {
 		return errs.Field("timeout", "timeout must be between %d and %d ms.", leastTimeout.Milliseconds(), MaxTimeout.Milliseconds())
 	}
@@ -190,10 +190,7 @@ func propertiesOf(t *ToolText) (names []string, err error) {
 	if err := loop.CheckSchema(t.InputSchema); err != nil {
 		return nil, errs.Field("input_schema", "input_schema: %s", clip(err.Error(), 300))
 	}
-	for name := range doc.Properties {
-		names = append(names, name)
-	}
-	return names, nil
+	return slices.Collect(maps.Keys(doc.Properties)), nil
 }
 
 // Tools lists those that the caller may see, by name, their own first.
@@ -202,11 +199,10 @@ func (s *Extensions) Tools(ctx context.Context) ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.Query(ctx, `SELECT `+toolColumns+`, created_at FROM http_tool`+visible, c.TeamID, c.UserID)
-	found, err := db.Collect(rows, err, scanTool)
-	slices.SortFunc(found, func(a, b Tool) int { return ownFirst(c.UserID, a.OwnerID, b.OwnerID, a.Name+a.ID, b.Name+b.ID) })
-	return found, err
+	return list(ctx, s.db, `SELECT `+toolColumns+`, created_at FROM http_tool`+visible, c.TeamID, c.UserID, scanTool)
 }
+
+func (t Tool) order() (owner, name string) { return t.OwnerID, t.Name + t.ID }
 
 // Tool finds one that the caller may see.
 func (s *Extensions) Tool(ctx context.Context, id string) (Tool, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -165,7 +166,7 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 	if service, _ := llm.ServiceOf(n.Provider); n.Model == "" && service.Default == "" && len(v.Models) == 0 {
 		return Key{}, v, errs.Field("model", "model is required: the provider lists none.")
 	}
-	k := Key{ID: ids.New(), Owner: ownerOf(own), Provider: n.Provider, DisplayName: n.DisplayName, BaseURL: n.BaseURL, Location: n.Location, Model: n.Model, Masked: mask(n.Key)}
+	k := Key{ID: ids.New(), Owner: ownerOf(own), Provider: n.Provider, DisplayName: n.DisplayName, BaseURL: n.BaseURL, Location: n.Location, Model: n.Model, Masked: secret.Mask(n.Key)}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
 		if err := holdMode(ctx, tx, c.TeamID, own); err != nil {
 			return err
@@ -195,15 +196,6 @@ func ownerOf(userID string) Owner {
 		return OwnerUser
 	}
 	return OwnerTeam
-}
-
-// mask shows a key's first three and last four characters, of a long one.
-func mask(key string) string {
-	const dots = "••••••••"
-	if len(key) < 16 {
-		return dots
-	}
-	return key[:3] + dots + key[len(key)-4:]
 }
 
 // holdMode locks the mode of an owner until the end of tx, so that no key goes away under
@@ -236,8 +228,8 @@ func (s *Models) keys(ctx context.Context, q db.Querier, teamID string, owners .
 		if err = row.Scan(&k.ID, &user, &k.Provider, &k.DisplayName, &k.BaseURL, &k.Location, &k.Model, &listed, &sealed, &created, &updated); err != nil {
 			return k, err
 		}
-		secret, err := s.box.Open(sealed, k.ID)
-		k.secret, k.listed, k.Owner, k.Masked = string(secret), listed.V, ownerOf(user), mask(string(secret))
+		plain, err := s.box.Open(sealed, k.ID)
+		k.secret, k.listed, k.Owner, k.Masked = string(plain), listed.V, ownerOf(user), secret.Mask(string(plain))
 		k.CreatedAt, k.UpdatedAt = created.Time, updated.Time
 		return k, err
 	})
@@ -259,11 +251,10 @@ func (s *Models) FindKeys(ctx context.Context) ([]Key, Mode, error) {
 		out[i] = k.Key
 	}
 	offers, err := s.offers(ctx, c.TeamID, c.UserID)
-	mode := ModeServer
 	if len(offers) > 0 && offers[0].byok {
-		mode = ModeBYOK
+		return out, ModeBYOK, err
 	}
-	return out, mode, err
+	return out, ModeServer, err
 }
 
 // inForce are the ways that lead to models by an owner's keys, the oldest key first; none

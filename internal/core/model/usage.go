@@ -218,9 +218,9 @@ func (s *Models) sumTasks(ctx context.Context, teamID string, ids []string) ([]R
 		}
 		sums[r.TaskID] = r
 	}
-	out := make([]Row, 0, len(ids))
-	for _, id := range ids {
-		out = append(out, sums[id])
+	out := make([]Row, len(ids))
+	for i, id := range ids {
+		out[i] = sums[id]
 	}
 	return out, nil
 }
@@ -229,10 +229,7 @@ func (s *Models) sumTasks(ctx context.Context, teamID string, ids []string) ([]R
 func (r Row) plus(later Row) Row {
 	later.CreatedAt, later.Streams = r.CreatedAt, r.Streams+1
 	later.Priced = r.Priced && later.Priced
-	later.Usage.Input += r.Usage.Input
-	later.Usage.Output += r.Usage.Output
-	later.Usage.CacheRead += r.Usage.CacheRead
-	later.Usage.CacheWrite += r.Usage.CacheWrite
+	later.Usage = later.Usage.Plus(r.Usage)
 	later.Micros += r.Micros
 	later.Server += r.Server
 	later.Steps += r.Steps

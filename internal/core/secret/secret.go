@@ -66,7 +66,7 @@ func (s *Secrets) Create(ctx context.Context, n NewSecret) (Secret, error) {
 	}
 	now := db.At(s.now())
 	made := Secret{
-		ID: ids.New(), Name: n.Name, MaskedValue: mask(n.Value), DefaultAvailable: n.DefaultAvailable, CreatedByAgent: n.CreatedByAgent,
+		ID: ids.New(), Name: n.Name, MaskedValue: Mask(n.Value), DefaultAvailable: n.DefaultAvailable, CreatedByAgent: n.CreatedByAgent,
 		ProjectID: n.ProjectID, CreatedAt: now.Time, UpdatedAt: now.Time,
 	}
 	sealed, err := s.box.Seal([]byte(n.Value), place(made.ID))
@@ -105,9 +105,9 @@ func (n NewSecret) check() error {
 // place binds what is sealed to its row.
 func place(id string) string { return "secret/" + id }
 
-// mask shows the first three and the last four characters of what is long enough that
+// Mask shows the first three and the last four characters of what is long enough that
 // they give little away.
-func mask(value string) string {
+func Mask(value string) string {
 	const bullets, least = "••••••••", 16
 	r := []rune(value)
 	if len(r) < least {

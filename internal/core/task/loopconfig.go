@@ -14,10 +14,11 @@ const maxOutputTokens = 8192
 
 // LoopConfig is the part of a run's configuration that the request and the model decide.
 func (t Task) LoopConfig(chosen model.Chosen) loop.Config {
-	o, once := t.Options, 1
+	o := t.Options
 	c := loop.Config{
 		Model: chosen.Model, ModelName: chosen.Name, Price: chosen.Price, Window: chosen.Window, Turn: t.Turn, Instruction: t.Instruction,
-		Mode: loop.Mode(o.Mode), AutoExecute: o.AutoExecute, AskQuestion: o.AskQuestion, MaxIterations: o.MaxIterations,
+		Mode: loop.Mode(o.Mode), AutoExecute: o.AutoExecute, AskQuestion: o.AskQuestion,
+		MaxIterations: 1, // findings that are not verified are not reported
 	}
 	if chosen.Output > 0 {
 		c.MaxTokens = min(chosen.Output, maxOutputTokens)
@@ -25,8 +26,8 @@ func (t Task) LoopConfig(chosen model.Chosen) loop.Config {
 	if o.MaxSteps != nil {
 		c.MaxSteps = *o.MaxSteps
 	}
-	if c.MaxIterations == nil {
-		c.MaxIterations = &once // findings that are not verified are not reported
+	if o.MaxIterations != nil {
+		c.MaxIterations = *o.MaxIterations
 	}
 	if b := o.Budget; b != nil {
 		c.Caps = loop.Caps{Micros: b.micros(), Tokens: b.Tokens, Requests: b.Requests, Wall: b.Time()}

@@ -14,16 +14,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-	"github.com/vedette-sec/vedette/internal/tools/scope"
-
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/agent/redact"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/generate"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 // Cost is how many requests it takes at most to try a template.
@@ -67,10 +67,9 @@ func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Eve
 			return &kept
 		}
 	}
+	m.Reason = brief.Reason(err)
 	if e := errs.From(err); e.Kind != errs.Internal {
 		m.Reason = e.Message
-	} else {
-		m.Reason = brief.Reason(err)
 	}
 	return m
 }
@@ -139,22 +138,17 @@ func headed(issue task.Issue, methods ...string) generate.Template {
 		Name: issue.Title, Severity: syntax.Severity(issue.Severity), Description: issue.Description, Remediation: issue.Remediation,
 		Reference: issue.Event.Info.Reference, Classification: issue.Event.Info.Classification, Tags: []string{"finding"},
 	}
-	if slices.ContainsFunc(methods, func(m string) bool { return !reads(m) }) {
+	if slices.ContainsFunc(methods, func(m string) bool { return !scope.ReadOnly(m) }) {
 		info.Tags = append(info.Tags, "intrusive")
 	}
 	return generate.Template{ID: issue.Name(), Info: info}
-}
-
-// reads reports whether requests of a method change nothing.
-func reads(method string) bool {
-	return slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 }
 
 // proven makes a template of a proof: its request, and matchers for what it says of the
 // answer and for the answer's status. Secrets stay references.
 func (d *Distiller) proven(issue task.Issue, last engine.Event) (generate.Template, error) {
 	p := issue.Proof
-	if !reads(p.Method) && p.Method != http.MethodPost {
+	if !scope.ReadOnly(p.Method) && p.Method != http.MethodPost {
 		return generate.Template{}, errMethod
 	}
 	t := headed(issue, p.Method)
@@ -162,10 +156,7 @@ func (d *Distiller) proven(issue task.Issue, last engine.Event) (generate.Templa
 		return generate.Literal(text, func(name string) bool { _, ok := d.secrets[name]; return ok })
 	}
 	_, target := SiteOf(p.URL)
-	r := generate.Request{Method: p.Method, Target: literal(wire(target)), Body: literal(p.Body)}
-	if r.Method == "" {
-		r.Method = http.MethodGet
-	}
+	r := generate.Request{Method: cmp.Or(p.Method, http.MethodGet), Target: literal(escapeTarget(target)), Body: literal(p.Body)}
 	for name, value := range p.Headers {
 		if strings.ContainsAny(name+value, "\r\n") {
 			return t, errors.New("a header of its request has several lines")
@@ -198,17 +189,14 @@ func matchers(p task.Proof, response string, literal func(string) string) (out [
 	if title := titleOf(body); len(p.Contains) == 0 && title != "" {
 		inBody.Words = append(inBody.Words, literal(title))
 	}
-	for _, m := range []syntax.Matcher{inHead, inBody} {
+	absent := syntax.Matcher{Type: "word", Part: "all", Negative: true, CaseInsensitive: true, Condition: "or"}
+	for _, text := range p.Absent {
+		absent.Words = append(absent.Words, literal(text))
+	}
+	for _, m := range []syntax.Matcher{inHead, inBody, absent} {
 		if len(m.Words) > 0 {
 			out = append(out, m)
 		}
-	}
-	if len(p.Absent) > 0 {
-		absent := syntax.Matcher{Type: "word", Part: "all", Negative: true, CaseInsensitive: true, Condition: "or"}
-		for _, text := range p.Absent {
-			absent.Words = append(absent.Words, literal(text))
-		}
-		out = append(out, absent)
 	}
 	return out
 }
@@ -234,8 +222,8 @@ func titleOf(body string) string {
 	return title
 }
 
-// wire escapes what cannot stand in the first line of a request.
-func wire(target string) string {
+// escapeTarget escapes what cannot stand in the first line of a request.
+func escapeTarget(target string) string {
 	var b strings.Builder
 	for i := range len(target) {
 		if c := target[i]; c <= ' ' || c > '~' || c == '"' || c == '<' || c == '>' {
@@ -250,17 +238,13 @@ func wire(target string) string {
 // sparing is what may be left out of a request to see whether it is needed: of one that
 // changes something nothing, so that it is not sent more often than it must be.
 func sparing(method string) []func(*generate.Request) bool {
-	if !reads(method) {
+	if !scope.ReadOnly(method) {
 		return nil
 	}
 	return []func(*generate.Request) bool{
 		func(r *generate.Request) bool { had := len(r.Headers) > 0; r.Headers = nil; return had },
 		func(r *generate.Request) bool { had := r.Body != ""; r.Body = ""; return had },
-		func(r *generate.Request) bool {
-			path, _, had := strings.Cut(r.Target, "?")
-			r.Target = path
-			return had
-		},
+		func(r *generate.Request) (had bool) { r.Target, _, had = strings.Cut(r.Target, "?"); return had },
 	}
 }
 
@@ -288,32 +272,26 @@ func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Templa
 			needed = true
 		}
 	}
-	switch control := plain; {
-	case needed:
+	if needed {
 		return t.Text(), nil
-	case control == nil:
-		beside := t.Clone()
-		for i := range beside.Requests {
-			beside.Requests[i].Target = besideOf(beside.Requests[i].Target)
-		}
-		control = &beside
-		fallthrough
-	default:
-		if shown, err = d.shows(ctx, issue, *control); err != nil || shown {
-			return "", cmp.Or(err, errControl)
-		}
+	}
+	control := t.Clone()
+	for i := range control.Requests {
+		control.Requests[i].Target = besideOf(control.Requests[i].Target)
+	}
+	if plain != nil {
+		control = *plain
+	}
+	if shown, err = d.shows(ctx, issue, control); err != nil || shown {
+		return "", cmp.Or(err, errControl)
 	}
 	return t.Text(), nil
 }
 
 // besideOf is a path next to another one that surely does not exist.
 func besideOf(target string) string {
-	p, query, more := strings.Cut(target, "?")
-	p = strings.TrimSuffix(path.Dir("/"+strings.Trim(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) + path.Ext(p)
-	if more {
-		p += "?" + query
-	}
-	return p
+	p, _, _ := strings.Cut(target, "?")
+	return strings.TrimSuffix(path.Dir("/"+strings.Trim(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) + path.Ext(p) + target[len(p):]
 }
 
 // shows reports whether a template matches on the site of an issue, the secrets of the
@@ -321,7 +299,7 @@ func besideOf(target string) string {
 func (d *Distiller) shows(ctx context.Context, issue task.Issue, t generate.Template) (bool, error) {
 	var pairs []string
 	for name, value := range d.secrets {
-		pairs = append(pairs, "{{$"+name+"}}", generate.Literal(value, nil))
+		pairs = append(pairs, redact.Reference(name), generate.Literal(value, nil))
 	}
 	p, err := d.templates.Compile(t.Filled(strings.NewReplacer(pairs...)).Text())
 	if err != nil {
@@ -352,13 +330,13 @@ func (d *Distiller) narrowed(ctx context.Context, issue task.Issue) (string, err
 	if err != nil {
 		return "", err
 	}
-	if !reads(sent.Method) && sent.Method != http.MethodPost {
+	if !scope.ReadOnly(sent.Method) && sent.Method != http.MethodPost {
 		return "", errMethod
 	}
 	t := headed(issue, sent.Method)
 	t.Requests = []generate.Request{sent}
 	plain := sent
-	plain.Target = generate.Literal(wire(target), nil)
+	plain.Target = generate.Literal(escapeTarget(target), nil)
 	if a := of.HTTP[0].Analyzer; a != nil {
 		return d.compared(ctx, issue, t, plain, a.Name)
 	}

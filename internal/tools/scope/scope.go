@@ -4,9 +4,12 @@
 package scope
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -15,13 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/tools/brief"
-
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 // Boundary is what bounds the tools of one task: what its instructions name, what its
@@ -202,19 +204,32 @@ func underPath(base string, u *url.URL) bool {
 	return agent.Plan{Excluded: []agent.Target{{Kind: agent.KindPath, Path: base}}}.Excludes(PlaceOf(u))
 }
 
-// Knows reports whether a name may be looked up: a host that is in scope on some port.
-func (s *Scope) Knows(name string) bool {
-	ports := append([]int{80, 443}, s.Doc.Ports...)
+// NamedPorts are the ports that the request or a name in scope gives.
+func (s *Scope) NamedPorts() []int {
+	ports := slices.Clone(s.Doc.Ports)
 	for _, text := range s.Names {
 		if _, port, err := net.SplitHostPort(text); err == nil {
 			n, _ := strconv.Atoi(port) // a name without a number has no such port
 			ports = append(ports, n)
 		}
 	}
-	return slices.ContainsFunc(ports, func(port int) bool {
-		addr := net.JoinHostPort(name, strconv.Itoa(port))
-		return s.RefusesAddr(addr) == "" && s.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
-	})
+	return ports
+}
+
+// Opens reports whether a port of a host is in scope.
+func (s *Scope) Opens(host string, port int) bool {
+	addr := net.JoinHostPort(host, strconv.Itoa(port))
+	return s.RefusesAddr(addr) == "" && s.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
+}
+
+// Knows reports whether a name may be looked up: a host that is in scope on some port.
+func (s *Scope) Knows(name string) bool {
+	return slices.ContainsFunc(append(s.NamedPorts(), 80, 443), func(port int) bool { return s.Opens(name, port) })
+}
+
+// ReadOnly reports whether requests of an HTTP method change nothing.
+func ReadOnly(method string) bool {
+	return slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 }
 
 // Refuse reports a refusal and returns its error, which the engine counts as denied.
@@ -244,11 +259,7 @@ func (s *Scope) Words() string {
 		out = append(out, x.String())
 	}
 	line("Left alone", out)
-	var ports []string
-	for _, p := range s.Doc.Ports {
-		ports = append(ports, strconv.Itoa(p))
-	}
-	line("Only these ports", ports)
+	line("Only these ports", strings.Fields(strings.Trim(fmt.Sprint(s.Doc.Ports), "[]")))
 	line("Only under these paths", s.Doc.Paths)
 	line("Only these methods", s.Doc.Methods)
 	if s.Doc.ExpiresAt != nil {
@@ -270,15 +281,12 @@ func Texts(t agent.Target, ports []int) []string {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
+	port := cmp.Or(t.Port, map[string]int{"https": 443, "http": 80}[t.Scheme])
 	switch {
-	case t.Port != 0:
-		ports = []int{t.Port}
-	case t.Scheme == "https" && len(ports) == 0:
-		ports = []int{443}
-	case t.Scheme == "http" && len(ports) == 0:
-		ports = []int{80}
-	case len(ports) == 0:
+	case port == 0 && len(ports) == 0:
 		return []string{host}
+	case t.Port != 0 || len(ports) == 0:
+		ports = []int{port}
 	}
 	out := make([]string, len(ports))
 	for i, port := range ports {
@@ -292,11 +300,7 @@ func ExcludedRange(t agent.Target) (netip.Prefix, bool) {
 	if t.Port != 0 || t.Scheme != "" || t.Path != "" {
 		return netip.Prefix{}, false
 	}
-	text := t.Prefix
-	if text == "" {
-		text = t.Host
-	}
-	p, err := netguard.ParsePrefix(text)
+	p, err := netguard.ParsePrefix(cmp.Or(t.Prefix, t.Host))
 	return p, err == nil
 }
 

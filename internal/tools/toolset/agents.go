@@ -14,10 +14,7 @@ import (
 // addAgents makes the agent that a task names do the work, and lets it give parts of the work to the other agents that
 // the task names. c has all tools already. gap says which agents are no longer there.
 func (s Services) addAgents(ctx context.Context, t task.Task, c *loop.Config) (gap string, err error) {
-	var lead []string
-	if t.Options.AgentID != "" {
-		lead = []string{t.Options.AgentID}
-	}
+	lead := slices.DeleteFunc([]string{t.Options.AgentID}, func(id string) bool { return id == "" })
 	leaders, missing, err := s.Agents.ForTask(ctx, t.TeamID, t.UserID, lead...)
 	if err != nil {
 		return "", err

@@ -27,6 +27,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/tools"
+	"github.com/vedette-sec/vedette/internal/tools/distill"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 // Services are where the tools of tasks get what they work with.
@@ -53,7 +55,7 @@ func New(s Services) (Services, error) {
 }
 
 // Kit makes the tools of a task within its scope.
-func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budget tools.Budget, secrets map[string]string) (*tools.Kit, error) {
+func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budget scope.Budget, secrets map[string]string) (*tools.Kit, error) {
 	t := run.Task
 	boundary, err := s.Boundary(ctx, t, plan)
 	if err != nil {
@@ -62,7 +64,7 @@ func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budge
 	boundary.OnDenied, boundary.Budget = s.denials(ctx, run), budget
 	c := tools.Config{
 		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger,
-		Templates: tools.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID, Shared: t.Visibility != task.Private},
+		Templates: distill.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID, Shared: t.Visibility != task.Private},
 		Inventory: tools.Inventory{
 			Assets: s.Assets, Enumerations: s.Enumerations,
 			Caller: account.Caller{UserID: t.UserID, Email: t.Owner, TeamID: t.TeamID, Role: account.Member},
@@ -78,7 +80,7 @@ func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budge
 
 // Boundary is the scope of a task: what the plan names, what the request says, what the team excludes and what the
 // operator denies.
-func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b tools.Boundary, err error) {
+func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b scope.Boundary, err error) {
 	rules, err := s.Exclusions.Of(ctx, t.TeamID)
 	if err != nil {
 		return b, err
@@ -89,7 +91,7 @@ func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b
 			excluded = append(excluded, rule.Value)
 		}
 	}
-	b = tools.Boundary{Plan: plan, Deny: s.Deny}
+	b = scope.Boundary{Plan: plan, Deny: s.Deny}
 	if t.Options.Scope != nil {
 		b.Doc = *t.Options.Scope
 	}
@@ -101,11 +103,11 @@ func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b
 const maxDenials = 200
 
 // denials reports attempts to leave the scope in the task's stream.
-func (s Services) denials(ctx context.Context, run *task.Run) func(tools.Denial) {
+func (s Services) denials(ctx context.Context, run *task.Run) func(scope.Denial) {
 	var mu sync.Mutex
 	count := 0
 	kept := context.WithoutCancel(ctx)
-	return func(d tools.Denial) {
+	return func(d scope.Denial) {
 		mu.Lock()
 		defer mu.Unlock()
 		s.Logger.InfoContext(kept, "a dial was refused", "task_id", run.Task.ID, "address", d.Place, "why", d.Why)
