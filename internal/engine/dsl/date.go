@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// dateForms are the forms in which a text of an expression counts as a date, each with
-// the lengths that it may have.
+// dateForms are the layouts of strings in expressions that count as dates, with the lengths of such strings.
 var dateForms = []struct {
 	layout   string
 	min, max int
@@ -26,8 +25,7 @@ var dateForms = []struct {
 	{"2006-01-02T15:04:05.999999999Z0700", 34, 34},
 }
 
-// date is the moment that a text names, in seconds since 1970 (template language 6.1:
-// such a text is a number).
+// date is the Unix time in seconds of a string that is a date; such a string is a number (template language 6.1).
 func date(s string) (seconds float64, ok bool) {
 	if len(s) < 6 || len(s) > 35 || !strings.ContainsAny(s, ":-") {
 		return 0, false
@@ -36,7 +34,7 @@ func date(s string) (seconds float64, ok bool) {
 		if len(s) < f.min || len(s) > f.max {
 			continue
 		}
-		// Read where the scanner stands, as the language has it.
+		// In the scanner's time zone, as the language defines.
 		if t, err := time.ParseInLocation(f.layout, s, time.Local); err == nil { //nolint:gosmopolitan // see above
 			return float64(t.Unix()), true
 		}

@@ -8,8 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// Lookup gives the value of a variable, and whether it has one. Values are nil, bool,
-// float64, int, int64, string, []byte, []string, []any, Raw or Text.
+// Lookup finds the value of a variable: nil, bool, float64, int, int64, string, []byte, []string, []any, Raw or Text.
 type Lookup func(name string) (value any, ok bool)
 
 // Map is a Lookup over a map.
@@ -17,7 +16,7 @@ func Map[V any](m map[string]V) Lookup {
 	return func(name string) (any, bool) { v, ok := m[name]; return v, ok }
 }
 
-// First asks each of several lookups in turn; nil ones have nothing to say.
+// First is a Lookup that tries several in turn; any may be nil.
 func First(all ...Lookup) Lookup {
 	return func(name string) (any, bool) {
 		for _, l := range all {
@@ -32,17 +31,15 @@ func First(all ...Lookup) Lookup {
 	}
 }
 
-// Env is what an evaluation may see and touch. It belongs to one goroutine at a time,
-// and is best kept for all evaluations that concern one response: it remembers long
-// texts in lower case.
+// Env is the environment of an evaluation. It belongs to one goroutine. Keep one for all evaluations of a response:
+// it caches long texts in lower case.
 type Env struct {
 	Ctx  context.Context // bounds functions that wait or use the network; nil is context.Background
 	Vars Lookup
 	Host *functions.Host // nil: functions that need the network fail
 
-	// Needle, when set, may know the answer of the literal test Expr.Needles()[i]
-	// already; known false makes Eval look itself.
-	Needle func(i int) (hit, known bool)
+	// Needle, if set, may know the answer of one of Expr.Needles already.
+	Needle func(Needle) (hit, known bool)
 
 	depth     int           // of texts inside values of texts
 	raw       string        // the name of a Raw that was read
@@ -50,7 +47,7 @@ type Env struct {
 	functions functions.Env // for calls
 }
 
-// call runs a function with what it may use.
+// call runs a function.
 func (e *Env) call(f *functions.Function, args []any) (any, error) {
 	e.functions.Ctx, e.functions.Host = e.Ctx, e.Host
 	return f.Call(&e.functions, args)
@@ -63,14 +60,7 @@ func (e *Env) value(name string) (any, bool) {
 	return e.Vars(name)
 }
 
-func (e *Env) needle(first, i int) (hit, known bool) {
-	if first < 0 || e.Needle == nil {
-		return false, false
-	}
-	return e.Needle(first + i)
-}
-
-// maxNesting bounds values that are texts with values that are texts.
+// maxNesting bounds texts in the values of texts.
 const maxNesting = 32
 
 var errNesting = errors.New("a variable stands for itself")
@@ -84,17 +74,17 @@ func (e *Env) nested(t Text) (string, error) {
 	return t.Render(e)
 }
 
-// Raw is the text of a template variable whose own rendering failed. It is put in as it
-// is, and the text that uses it counts as unresolved.
+// Raw is a template variable whose rendering failed. It is inserted unchanged, and the text that uses it is
+// unresolved.
 type Raw string
 
-// Missing says that an expression names a variable that has no value.
+// Missing is the error for a variable without value.
 type Missing struct{ Name string }
 
 func (e *Missing) Error() string { return fmt.Sprintf("No parameter '%s' found.", e.Name) }
 
-// Unresolved says that a marker of the template stays in a rendered text: nothing with
-// this text may be sent, unless the template says that variables are not checked.
+// Unresolved is the error for a placeholder left in a rendered text, which must not be sent unless the template turns
+// that check off.
 type Unresolved struct{ Name string }
 
 func (e *Unresolved) Error() string { return fmt.Sprintf("the variable {{%s}} has no value", e.Name) }

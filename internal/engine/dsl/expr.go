@@ -2,7 +2,6 @@ package dsl
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
@@ -21,17 +20,15 @@ type Expr struct {
 	members bool // there are members of variables
 }
 
-// Unsupported says that an expression calls a function that this build does not have on
-// purpose.
+// Unsupported is the error for a function that this build deliberately lacks.
 type Unsupported struct{ Function, Reason string }
 
 func (e *Unsupported) Error() string {
 	return fmt.Sprintf("the function %s is not supported: %s", e.Function, e.Reason)
 }
 
-// Compile reads an expression (template language 6.1 to 6.3). Placeholders inside its
-// strings are rendered at each evaluation. The error is a *SyntaxError, or an
-// *Unsupported.
+// Compile compiles an expression (template language 6.1 to 6.3). Placeholders in its strings are rendered at each
+// evaluation. The error is a *SyntaxError or an *Unsupported.
 func Compile(src string) (*Expr, error) { return compile(src, false) }
 
 func compile(src string, plain bool) (*Expr, error) {
@@ -42,9 +39,8 @@ func compile(src string, plain bool) (*Expr, error) {
 	return e, nil
 }
 
-// Eval returns the value of the expression: nil, bool, float64, int, int64, string,
-// []byte, []string or []any. The error is a *Missing when a variable has no value, and
-// says otherwise what does not fit.
+// Eval returns the value: nil, bool, float64, int, int64, string, []byte, []string or []any. The error is a *Missing
+// when a variable has no value.
 func (e *Expr) Eval(env *Env) (any, error) {
 	if env == nil {
 		env = &Env{}
@@ -52,32 +48,30 @@ func (e *Expr) Eval(env *Env) (any, error) {
 	return e.root.eval(env)
 }
 
-// Names are the variables that the expression may ask for, in order of use, each once.
+// Names are the variables that the expression may use, in order of use, without repetition.
 func (e *Expr) Names() []string { return e.names }
 
-// Needles are the literal tests that Env.Needle may answer, in order.
+// Needles are the tests that Env.Needle may answer.
 func (e *Expr) Needles() []Needle { return e.needles }
 
-// Cost is a rough price of Eval for ordering: about one for each step that looks at no
-// text, more for those that do, much more for those that wait for the network.
+// Cost estimates Eval: about one for each step that reads no text, more for the others, much more for those that use
+// the network.
 func (e *Expr) Cost() int { return e.cost + len(e.names) }
 
-// Pure reports whether the value depends on the variables alone: nothing in it is random,
-// or asks for the time or the network.
+// Pure reports whether the value depends on the variables alone, not on chance, time or the network.
 func (e *Expr) Pure() bool { return e.pure }
 
 // String is the expression as written.
 func (e *Expr) String() string { return e.src }
 
-// Needle is a literal test inside an expression: does the variable Var contain Text?
-// With Fold, Text is in lower case and its letters, all ASCII, stand for either case; a
-// text that is odd in the sense of package needle cannot be answered for then.
+// Needle is the test whether the variable Var contains Text. With Fold, Text is in lower case, all ASCII, and letters
+// match either case; nothing is known about texts that are textsearch.Text.Odd then.
 type Needle struct {
 	Var, Text string
 	Fold      bool
 }
 
-// What looking at a text costs, against one step that does not.
+// Costs, relative to a step that reads no text.
 const (
 	costSearch  = 8
 	costCall    = 10
@@ -86,8 +80,7 @@ const (
 	costNetwork = 100_000
 )
 
-// call makes the node of a call: of its value, when all arguments are known and the
-// function does not depend on anything else.
+// call makes the node of a call, or of its value if that is known.
 func (e *Expr) call(c call) node {
 	switch f := c.function; {
 	case f.Waits:
@@ -130,14 +123,13 @@ func (n call) eval(env *Env) (any, error) {
 	return env.call(n.function, args)
 }
 
-// What is worked out when an expression is compiled.
+// Limits for calls that are evaluated when an expression is compiled, in bytes.
 const (
 	maxFoldedArguments = 1 << 10
 	maxFoldedResult    = 4 << 10
 )
 
-// fold is the call's value, when it can be known once and for all and is small. A call
-// that fails is left to fail when it is evaluated.
+// fold is the value of a call with constant arguments, if it is small. Errors are left to the evaluation.
 func (n call) fold() (node, bool) {
 	if n.function.Impure || n.function.Expensive {
 		return nil, false
@@ -166,9 +158,4 @@ func (n call) fold() (node, bool) {
 		return constant{v}, true
 	}
 	return nil, false
-}
-
-// lowerASCII reports whether a text is in lower case and all ASCII.
-func lowerASCII(s string) bool {
-	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 || 'A' <= c && c <= 'Z' }) < 0
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// hole is a placeholder: a name, an expression, or a name that may turn out to be one.
+// hole is a placeholder: a name, an expression, or a name that may turn out to be an expression.
 type hole struct {
-	name   string // the variable whose value takes the whole place; "" when none can
+	name   string // the variable that replaces the placeholder; "" when none can
 	only   bool   // a name, and never an expression
-	expr   *Expr  // nil when a name is all it is, or what was written is wrong
+	expr   *Expr  // nil when it is only a name, or is wrong
 	always bool   // an expression whatever the variables are
 	wrong  error  // why an expression cannot be compiled
 	bound  map[string]any
@@ -37,7 +37,7 @@ func (h *hole) names() []string {
 	return names
 }
 
-// key is equal for two holes exactly when they mean the same.
+// key is equal for holes with the same meaning.
 func (h *hole) key() string {
 	if h.expr == nil {
 		return h.name
@@ -56,8 +56,8 @@ func (h *hole) key() string {
 	return b.String()
 }
 
-// eval works out the expression. done is false when the place is none for these
-// variables, and stays as it was written.
+// eval evaluates the expression. done is false if the placeholder is not one for these variables and stays as
+// written.
 func (h *hole) eval(env *Env) (v any, done bool, err error) {
 	if h.only {
 		return nil, false, nil
@@ -85,7 +85,7 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 	case err != nil:
 		return nil, false, fmt.Errorf("{{%s}}: %w", h.expr.src, err)
 	case raw != "" && h.expr.calls:
-		// The marker inside is hidden by now, but nothing may be sent with it.
+		// The result hides the placeholder, but the text must not be sent.
 		return nil, false, &Unresolved{raw}
 	case raw != "" || stayed:
 		return Raw(functions.String(v)), true, nil
@@ -93,8 +93,8 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 	return v, true, nil
 }
 
-// touches reports whether the place is an expression for these variables: one whose text
-// has some variable's name in it (template language 6.4, step 2).
+// touches reports whether the placeholder is an expression for these variables: its text contains the name of one
+// (template language 6.4, step 2).
 func (h *hole) touches(env *Env) bool {
 	source := h.name
 	if h.expr != nil {
@@ -108,11 +108,10 @@ func (h *hole) touches(env *Env) bool {
 	return mentions(source, env)
 }
 
-// maxMentions bounds how many names mentions asks for.
+// maxMentions bounds the names that mentions tries.
 const maxMentions = 512
 
-// mentions looks for a variable whose name is a part of the text, as far as names are
-// made of letters, digits and underscores.
+// mentions reports whether the text contains the name of a variable, among names of letters, digits and underscores.
 func mentions(source string, env *Env) bool {
 	tries := 0
 	for start := range len(source) {
@@ -128,7 +127,7 @@ func mentions(source string, env *Env) bool {
 	return false
 }
 
-// bind keeps the values of the expression's variables that are known.
+// bind keeps the known values of the expression's variables.
 func (h *hole) bind(known Lookup) *hole {
 	bound := h.bound
 	copied := false
@@ -160,9 +159,8 @@ func (h *hole) bind(known Lookup) *hole {
 	return &b
 }
 
-// value is the value of an expression that depends on nothing but what is bound. An
-// expression that fails, or that has a value in it whose rendering failed, is left to
-// be evaluated when it is rendered.
+// value is the value of an expression if it depends only on bound variables. Errors, and values whose rendering
+// failed, are left to Render.
 func (h *hole) value() (any, bool) {
 	if h.expr == nil || !h.expr.pure || !h.always && len(h.bound) == 0 {
 		return nil, false

@@ -2,6 +2,7 @@ package dsl_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,8 +66,8 @@ func TestNeedlesAgree(t *testing.T) {
 		}
 		needles := e.Needles()
 		known := rapid.SliceOfN(rapid.Bool(), len(needles), len(needles)).Draw(t, "known")
-		env.Needle = func(i int) (bool, bool) {
-			n := needles[i]
+		env.Needle = func(n dsl.Needle) (bool, bool) {
+			i := slices.Index(needles, n)
 			text := body
 			if n.Fold {
 				text = strings.ToLower(text)

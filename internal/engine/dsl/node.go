@@ -13,7 +13,7 @@ type node interface {
 	eval(env *Env) (any, error)
 }
 
-// constant is a value that was written.
+// constant is a literal value.
 type constant struct{ value any }
 
 func (n constant) eval(*Env) (any, error) { return n.value, nil }
@@ -29,7 +29,7 @@ func (n reference) eval(env *Env) (any, error) {
 	return functions.Widen(v), nil
 }
 
-// value is the variable's value with the type that the lookup gave.
+// value is the value as the lookup gave it.
 func (n reference) value(env *Env) (any, error) {
 	v, ok := env.value(n.name)
 	if !ok {
@@ -45,7 +45,7 @@ func (n reference) value(env *Env) (any, error) {
 	return v, nil
 }
 
-// filled is a text of the expression that has placeholders.
+// filled is a string with placeholders.
 type filled struct{ text Text }
 
 func (n filled) eval(env *Env) (any, error) {
@@ -56,7 +56,7 @@ func (n filled) eval(env *Env) (any, error) {
 	return s, nil
 }
 
-// member is something inside a variable: "a.B". No value has members.
+// member is "a.B", something inside a variable. No value has members.
 type member struct {
 	path string
 	args node
@@ -79,13 +79,13 @@ func (n member) eval(env *Env) (any, error) {
 	return nil, fmt.Errorf("%s: %s has no members", n.path, n.base())
 }
 
-// unary is a sign before a value.
+// unary is an operator before a value.
 type unary struct {
 	op op
 	x  node
 }
 
-// sign makes the node of a sign, or its value when that is known.
+// sign makes the node of a unary operator, or of its value if that is known.
 func sign(o op, x node) node {
 	u := unary{o, x}
 	if _, ok := x.(constant); ok {
@@ -117,7 +117,7 @@ func (n unary) eval(env *Env) (any, error) {
 	return float64(^int64(x)), nil
 }
 
-// chain is values with operators that bind alike between them, from left to right.
+// chain is values with operators of equal precedence between them, evaluated from left to right.
 type chain struct {
 	first node
 	rest  []link
@@ -129,7 +129,7 @@ type link struct {
 	pattern *textsearch.Pattern // of a constant text after =~ and !~
 }
 
-// node is the node that does what the chain says, as far as it is not known already.
+// node is the node of a chain, with what is known evaluated.
 func (c chain) node(level int) node {
 	switch level {
 	case binds[opList]:
@@ -150,7 +150,7 @@ func (c chain) node(level int) node {
 	return c.fold()
 }
 
-// fold works out the beginning of the chain, as far as it is made of constants.
+// fold evaluates the constants at the beginning of the chain.
 func (c chain) fold() node {
 	for len(c.rest) > 0 {
 		_, left := c.first.(constant)
@@ -168,11 +168,6 @@ func (c chain) fold() node {
 }
 
 func (c chain) eval(env *Env) (any, error) {
-	if len(c.rest) == 1 && c.rest[0].op <= opLessEqual {
-		if done, v, err := c.compareNumber(env); done {
-			return v, err
-		}
-	}
 	v, err := c.first.eval(env)
 	if err != nil {
 		return nil, err
@@ -198,7 +193,7 @@ func (c chain) eval(env *Env) (any, error) {
 	return v, nil
 }
 
-// appendAll puts values behind a text, which needs no text for each in between.
+// appendAll appends values to a string without a string for each step.
 func appendAll(env *Env, s string, rest []link) (any, error) {
 	var b strings.Builder
 	b.WriteString(s)
@@ -223,45 +218,6 @@ func appendAll(env *Env, s string, rest []link) (any, error) {
 	return b.String(), nil
 }
 
-// compareNumber is the shortest way through the commonest comparison, that of a
-// variable with a number: the variable's number is not made a value of its own.
-func (c chain) compareNumber(env *Env) (done bool, v any, err error) {
-	ref, ok := c.first.(reference)
-	if !ok {
-		return false, nil, nil
-	}
-	k, ok := c.rest[0].x.(constant)
-	if !ok {
-		return false, nil, nil
-	}
-	y, ok := k.value.(float64)
-	if !ok {
-		return false, nil, nil
-	}
-	raw, err := ref.value(env)
-	if err != nil {
-		return true, nil, err
-	}
-	var x float64
-	switch n := raw.(type) {
-	case int:
-		x = float64(n)
-	case float64:
-		x = n
-	default:
-		v, err = between(c.rest[0].op, functions.Widen(raw), k.value)
-		return true, v, err
-	}
-	switch o := c.rest[0].op; o {
-	case opEqual:
-		return true, x == y, nil
-	case opUnequal:
-		return true, x != y, nil
-	default:
-		return true, ordered(o, x, y), nil
-	}
-}
-
 func (r *link) match(v, x any) (any, error) {
 	s, ok := v.(string)
 	if !ok {
@@ -281,8 +237,7 @@ func (r *link) match(v, x any) (any, error) {
 	return p.MatchString(s) == (r.op == opMatch), nil
 }
 
-// logic is && or || between any number of values. The second answer decides nothing
-// once the first has.
+// logic is && or || between any number of values. It stops at the first value that decides.
 type logic struct {
 	and   bool
 	items []node
@@ -308,8 +263,7 @@ func (n logic) eval(env *Env) (any, error) {
 	return n.and, nil
 }
 
-// choice is a chain of ? : and ??, read from left to right: a condition that does not
-// hold is nil, and what follows : or ?? stands in for nil.
+// choice is a chain of ?, : and ??: a condition that is false becomes nil, and : or ?? replaces nil by what follows.
 type choice chain
 
 func (n choice) eval(env *Env) (any, error) {
@@ -338,7 +292,7 @@ func (n choice) eval(env *Env) (any, error) {
 	return v, nil
 }
 
-// list is values with commas between them. A first value that is a list goes on in it.
+// list is values with commas between them; a first value that is a list is extended.
 type list struct{ items []node }
 
 func (n list) eval(env *Env) (any, error) {

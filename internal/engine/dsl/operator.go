@@ -44,8 +44,7 @@ const (
 	opInvert
 )
 
-// operators are the binary operators, with how tightly each binds (template language
-// 6.2); operators that bind alike are read from left to right.
+// operators are the binary operators with their precedence (template language 6.2).
 var operators = []struct {
 	text  string
 	kind  kind
@@ -68,7 +67,7 @@ var operators = []struct {
 	{"**", modifier, opPower, 10},
 }
 
-// binds and spelling give each operator's line of the table.
+// binds and spelling are the precedence and text of each operator.
 var binds, spelling = func() (b [opInvert + 1]int, s [opInvert + 1]string) {
 	for _, o := range operators {
 		b[o.op], s[o.op] = o.binds, o.text
@@ -81,7 +80,7 @@ func unfit(o op, v any) error {
 	return fmt.Errorf("%s cannot be used with %s", spelling[o], functions.Quote(v))
 }
 
-// between works out an operator between two values, with the types of section 6.3.
+// between applies a binary operator (types: section 6.3).
 func between(o op, a, b any) (any, error) {
 	switch o {
 	case opEqual:
@@ -131,8 +130,7 @@ func arithmetic(o op, x, y float64) float64 {
 	}
 }
 
-// add is a sum of numbers, or two values as text when one of them is a text: numbers
-// in the form of %v then, so that 12345678 is 1.2345678e+07.
+// add adds numbers, or joins texts if one value is a text: numbers in the form of %v then, such as 1.2345678e+07.
 func add(a, b any) (any, error) {
 	s, left := a.(string)
 	t, right := b.(string)
@@ -161,7 +159,7 @@ func add(a, b any) (any, error) {
 	return x + y, nil
 }
 
-// equal compares without turning one type into another.
+// equal compares without conversions.
 func equal(a, b any) bool {
 	switch x := a.(type) {
 	case string:

@@ -5,20 +5,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// What a caller may hand in.
+// Limits of expressions.
 const (
 	maxSource = 1 << 20 // bytes of an expression
 	maxDepth  = 250     // parentheses and calls inside each other
 )
 
-// parser makes a tree of tokens. Operators that bind alike make one node, however many
-// there are, so that the depth of the tree is that of the parentheses.
+// parser builds a tree of tokens. Operators of equal precedence make one node, so that the tree is as deep as the
+// parentheses.
 type parser struct {
 	src    string
 	tokens []token
 	at     int
 	depth  int
-	plain  bool // texts inside the expression hold plain keys only
+	plain  bool // strings have placeholders with plain names only
 	expr   *Expr
 	seen   map[string]bool // the names so far
 }
@@ -33,7 +33,7 @@ func (p *parser) name(name string) {
 	}
 }
 
-// parse reads a whole expression into e.
+// parse parses a whole expression into e.
 func parse(e *Expr, plain bool) error {
 	if len(e.src) > maxSource {
 		return &SyntaxError{Source: e.src, At: maxSource, Reason: "the expression is too long"}
@@ -44,7 +44,7 @@ func parse(e *Expr, plain bool) error {
 	}
 	p := parser{src: e.src, tokens: all, plain: plain, expr: e}
 	e.root, err = p.operation(0)
-	return err // what follows a closing parenthesis without an operator is not read
+	return err // what follows a closing parenthesis without an operator is ignored
 }
 
 func (p *parser) peek() (t token, ok bool) {
@@ -54,14 +54,13 @@ func (p *parser) peek() (t token, ok bool) {
 	return p.tokens[p.at], true
 }
 
-// level is how tightly the next operator binds; 0 when none is next.
+// level is the precedence of the next operator; 0 when there is none.
 func (p *parser) level() int {
 	t, _ := p.peek()
 	return binds[t.op]
 }
 
-// operation reads operands and the operators between them that bind at least as
-// tightly as least.
+// operation reads operands and operators with a precedence of at least least.
 func (p *parser) operation(least int) (node, error) {
 	left, err := p.operand()
 	if err != nil {
@@ -86,7 +85,7 @@ func (p *parser) operation(least int) (node, error) {
 	}
 }
 
-// right reads what stands to the right of an operator.
+// right reads the right side of an operator.
 func (p *parser) right(o op, level int) (link, error) {
 	t, _ := p.peek()
 	x, err := p.operation(level + 1)
@@ -108,8 +107,8 @@ func (p *parser) right(o op, level int) (link, error) {
 	return l, nil
 }
 
-// choices is what stands in the parentheses after "in": one literal is a list, too, and
-// a list of literals is made once.
+// choices is the list in the parentheses after "in": one constant is a list, too, and a list of constants is one
+// value.
 func choices(x node) node {
 	switch x := x.(type) {
 	case constant:
@@ -130,11 +129,11 @@ func choices(x node) node {
 	return x
 }
 
-// operand reads a value, a call, or something in parentheses.
+// operand reads a value, a call or a parenthesis.
 func (p *parser) operand() (node, error) {
 	t, ok := p.peek()
 	if !ok || t.kind == closing {
-		return constant{nil}, nil // an operator may lack its right side: "(a == )"
+		return constant{nil}, nil // the right side of an operator may be missing: "(a == )"
 	}
 	p.at++
 	switch t.kind {
@@ -162,7 +161,7 @@ func (p *parser) operand() (node, error) {
 	return nil, &SyntaxError{Source: p.src, At: t.at, Reason: "a value is expected here"}
 }
 
-// literal is a text of the expression; one with placeholders is worked out each time.
+// literal is a string; one with placeholders is rendered at each evaluation.
 func (p *parser) literal(s string) node {
 	if !hasMarker(s) {
 		return constant{s}
@@ -178,7 +177,7 @@ func (p *parser) literal(s string) node {
 	return filled{t}
 }
 
-// group reads up to the closing parenthesis of an open one.
+// group reads up to the closing parenthesis.
 func (p *parser) group(t token) (node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, &SyntaxError{Source: p.src, At: t.at, Reason: "the expression is nested too deeply"}
@@ -188,7 +187,7 @@ func (p *parser) group(t token) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.at = min(p.at+1, len(p.tokens)) // the parenthesis, or what stands in its place and is not read
+	p.at = min(p.at+1, len(p.tokens)) // the parenthesis, or an ignored token in its place
 	return x, nil
 }
 
@@ -220,8 +219,7 @@ func (p *parser) call(t token) (node, error) {
 	return p.expr.call(c), nil
 }
 
-// member reads the name of something inside a variable. No value has anything inside:
-// evaluating it is an error, as it is for the templates that use one.
+// member reads a name with a dot. Evaluating it is an error, which templates rely on.
 func (p *parser) member(t token) (node, error) {
 	m := member{path: t.text}
 	p.name(m.base())

@@ -7,10 +7,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// Render returns the text with all values in (template language 6.4). A placeholder
-// without a value stays as it was written; the error is *Unresolved when that forbids
-// the text to be sent (6.5), and says otherwise which expression failed, and why: the
-// text is then rendered as far as it goes. Values are never looked at again.
+// Render inserts all values (template language 6.4). A placeholder without value stays as written. The error is
+// *Unresolved if the text must not be sent for that reason (6.5), or that of the first expression that failed; the
+// text is then rendered as far as possible.
 func (t Text) Render(env *Env) (string, error) {
 	if len(t.parts) == 1 && t.parts[0].hole == nil && !t.unresolved {
 		return t.parts[0].text, nil
@@ -35,8 +34,7 @@ func (t Text) Render(env *Env) (string, error) {
 	return s, nil
 }
 
-// fill renders the text inside a string of an expression: what has no value stays, and
-// is part of the string.
+// fill renders a string of an expression; placeholders without value stay in it.
 func (t Text) fill(env *Env) (string, error) {
 	r := renderer{env: env}
 	s, err := r.run(t.parts)
@@ -47,7 +45,7 @@ func (t Text) fill(env *Env) (string, error) {
 	return s, err
 }
 
-// renderer puts a text together.
+// renderer builds a text.
 type renderer struct {
 	env        *Env
 	text       strings.Builder

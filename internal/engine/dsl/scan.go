@@ -8,17 +8,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// What Parse does at most for one text.
+// Limits of Parse for one text.
 const (
 	maxHoles = 10_000  // placeholders; what follows is literal
-	maxTried = 1 << 20 // bytes that are read as an expression, to see whether they are one
+	maxTried = 1 << 20 // bytes that are tried as expressions
 )
 
-// The rules are few, but which text is an expression depends on the variables that there
-// are (template language 6.4). A text is cut here into what may be one, and what is not.
+// Which text is an expression depends on the variables (template language 6.4). Here a text is split into what may be
+// one and what is not.
 var (
 	quietForm = regexp.MustCompile(`^§[^§\s{}]{1,100}§`)
-	// An out-of-band marker is recognised with its braces percent-encoded, too.
+	// A marker for an out-of-band address may have percent-encoded braces.
 	encodedForm = regexp.MustCompile(`(?i)^%7B%7B(interactsh-url(?:_[0-9]+){0,3})%7D%7D`)
 	markerForm  = regexp.MustCompile(`^interactsh-url(?:_[0-9]+){0,3}$`)
 
@@ -30,7 +30,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c-'0' < 10 || c|0x20-'a' < 26
 }
 
-// isName reports whether a text is the name of a variable and nothing else.
+// isName reports whether a text can only be the name of a variable.
 func isName(s string) bool {
 	if s == "" || s[0]-'0' < 10 {
 		return false
@@ -43,19 +43,18 @@ func isName(s string) bool {
 	return true
 }
 
-// maxKey is how long a variable's name may be that is more than letters and digits.
+// maxKey bounds unusual names of variables.
 const maxKey = 100
 
-// isKey reports whether a text may be a variable's name, if there is one so odd.
+// isKey reports whether a text may be an unusual name of a variable.
 func isKey(s string) bool {
 	return s != "" && len(s) <= maxKey && !strings.ContainsAny(s, "{}'\"()\n\r") && !numericForm.MatchString(s)
 }
 
-// Parse reads a text. What cannot be known before the variables are is decided when it
-// is rendered.
+// Parse parses a text. What depends on the variables is decided by Render.
 func Parse(s string) Text { return parseText(s, false) }
 
-// parseText reads a text, with expressions or with plain keys only.
+// parseText parses a text, with expressions or plain names only.
 func parseText(s string, plain bool) Text {
 	if !hasMarker(s) {
 		if s == "" {
@@ -87,7 +86,7 @@ func parseText(s string, plain bool) Text {
 	return p.text
 }
 
-// nextMark is where the next byte is that a placeholder may begin with; -1 for nowhere.
+// nextMark is the index of the next possible begin of a placeholder, or -1.
 func nextMark(s string) int {
 	for i := range len(s) {
 		switch s[i] {
@@ -104,7 +103,7 @@ func hasMarker(s string) bool {
 		strings.Contains(s, "%7B%7B") || strings.Contains(s, "%7b%7b")
 }
 
-// scanner cuts a text into parts.
+// scanner splits a text into parts.
 type scanner struct {
 	src     string
 	plain   bool
@@ -113,7 +112,7 @@ type scanner struct {
 	literal int // where the literal begins that is being read
 	holes   int
 	tried   int // bytes
-	close   int // the first }} from at on, as far as it was looked for
+	close   int // offset of the first }} from at on, if it is known
 }
 
 func (p *scanner) flush(end int) {
@@ -122,8 +121,7 @@ func (p *scanner) flush(end int) {
 	}
 }
 
-// leftover reports whether what is literal may look like a placeholder once it is
-// rendered.
+// leftover reports whether the rendered literals may look like a placeholder.
 func (p *scanner) leftover() bool {
 	var b strings.Builder
 	for _, part := range p.text.parts {
@@ -134,7 +132,7 @@ func (p *scanner) leftover() bool {
 	return hasLeftover(b.String())
 }
 
-// place is the placeholder that begins here, and its length; nil when none does.
+// place is the placeholder that begins here, and its length; nil if none does.
 func (p *scanner) place() (*hole, int) {
 	rest := p.src[p.at:]
 	switch {
@@ -152,7 +150,7 @@ func (p *scanner) place() (*hole, int) {
 	return nil, 0
 }
 
-// braces reads what stands between {{ and the first }} with which it is something.
+// braces reads from {{ to the first }} that completes a placeholder.
 func (p *scanner) braces(rest string) (*hole, int) {
 	first := p.closing()
 	if first < 0 {
@@ -179,11 +177,10 @@ func (p *scanner) braces(rest string) (*hole, int) {
 	return nil, 0
 }
 
-// common are the placeholders that nearly all texts begin with, shared by them.
+// common are the placeholders with which most texts begin; sharing them saves memory.
 var common = map[string]*hole{"BaseURL": {name: "BaseURL"}, "RootURL": {name: "RootURL"}, "Hostname": {name: "Hostname"}}
 
-// closing is where the first }} stands after the {{ that begins here; -1 when there is
-// none.
+// closing is the offset of the first }} behind the {{ that begins here, or -1.
 func (p *scanner) closing() int {
 	if p.close < p.at+2 {
 		next := strings.Index(p.src[p.at+2:], "}}")
@@ -198,7 +195,7 @@ func (p *scanner) closing() int {
 	return p.close - p.at - 2
 }
 
-// expression tries one }} after the other until what stands before it is an expression.
+// expression tries each }} until the text before it is an expression.
 func (p *scanner) expression(rest string, end int) (*hole, int) {
 	for p.tried < maxTried {
 		inner := rest[2 : 2+end]
@@ -214,7 +211,7 @@ func (p *scanner) expression(rest string, end int) (*hole, int) {
 		if wrong.bareName && functions.Mentioned(inner) {
 			return &hole{name: keyOf(inner), always: true, wrong: err}, end + 4
 		}
-		// Only a string that is not closed may be closed further on.
+		// A later }} can only help if a string is open.
 		if wrong.unclosed == 0 {
 			return nil, 0
 		}
@@ -237,7 +234,7 @@ func (p *scanner) expression(rest string, end int) (*hole, int) {
 	return nil, 0
 }
 
-// closingQuote finds where a string ends that is still open at from.
+// closingQuote finds the end of a string that is open at from.
 func closingQuote(s string, from int, quote byte) int {
 	for i := from; i < len(s); i++ {
 		switch s[i] {
@@ -250,8 +247,8 @@ func closingQuote(s string, from int, quote byte) int {
 	return -1
 }
 
-// expressionHole makes the place of a compiled expression; nil when it is none: without
-// variables and functions it is text that happens to look like one, such as {{7*7}}.
+// expressionHole makes the placeholder of an expression; nil if it has neither variables nor functions, such as
+// {{7*7}}, which is text.
 func expressionHole(e *Expr) *hole {
 	always := e.calls || functions.Mentioned(e.src)
 	if !always && !e.open && !e.members {
@@ -260,7 +257,7 @@ func expressionHole(e *Expr) *hole {
 	return &hole{name: keyOf(e.src), expr: e, always: always}
 }
 
-// keyOf is the text as a variable's name, "" when none is like that.
+// keyOf is the text if it may be a variable's name, else "".
 func keyOf(s string) string {
 	if isKey(s) {
 		return s
@@ -268,8 +265,7 @@ func keyOf(s string) string {
 	return ""
 }
 
-// hasLeftover reports whether a text may hold something that counts as an unresolved
-// placeholder.
+// hasLeftover reports whether a text may contain an unresolved placeholder.
 func hasLeftover(s string) bool {
 	return (strings.Contains(s, "{{") || containsFold(s, "%7b")) && (strings.Contains(s, "}}") || containsFold(s, "%7d"))
 }
@@ -278,8 +274,8 @@ func containsFold(s, lower string) bool {
 	return strings.Contains(s, lower) || strings.Contains(s, strings.ToUpper(lower))
 }
 
-// leftover is the first thing in a rendered text that counts as an unresolved
-// placeholder (template language 6.5). Braces inside values count for nothing.
+// leftover is the first unresolved placeholder in a rendered text (template language 6.5). Braces in values do not
+// count.
 func leftover(s string, values []span) (name string, found bool) {
 	masked := s
 	if len(values) > 0 {

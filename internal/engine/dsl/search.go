@@ -1,51 +1,47 @@
 package dsl
 
 import (
+	"strings"
+
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// search is contains, contains_all or contains_any with texts that are known.
+// search is contains, contains_all or contains_any with constant texts.
 type search struct {
 	call
-	in    node
-	texts []literal
-	any   bool // one text is enough
-	first int  // the needle of the first text; -1 when these are none
+	texts   []string
+	any     bool     // one text is enough
+	needles []Needle // of texts; nil when nothing but Eval can answer
 }
 
-// search makes the node of such a call, and needles when the text searched is a
-// variable, or one in lower case.
+// search makes the node of such a call, and needles when it searches a variable, or one in lower case.
 func (e *Expr) search(c call) (node, bool) {
 	if len(c.args) < 2 || c.function.Name == "contains" && len(c.args) != 2 {
 		return nil, false
 	}
-	n := search{call: c, in: c.args[0], any: c.function.Name == "contains_any", first: -1}
+	n := search{call: c, any: c.function.Name == "contains_any"}
+	name, fold, isVariable := searched(c.args[0])
+	var needles []Needle
 	for _, a := range c.args[1:] {
 		k, ok := a.(constant)
 		if !ok {
 			return nil, false
 		}
-		n.texts = append(n.texts, newLiteral(functions.String(k.value)))
+		text := functions.String(k.value)
+		n.texts = append(n.texts, text)
+		needles = append(needles, Needle{Var: name, Text: text, Fold: fold})
+		isVariable = isVariable && text != "" && (!fold || lowerASCII(text))
 	}
 	e.cost += costSearch * len(n.texts)
-	name, fold, ok := searched(n.in)
-	if !ok {
-		return n, true
-	}
-	for _, l := range n.texts {
-		if l.text == "" || fold && !lowerASCII(l.text) {
-			return n, true
-		}
-	}
-	n.first = len(e.needles)
-	for _, l := range n.texts {
-		e.needles = append(e.needles, Needle{Var: name, Text: l.text, Fold: fold})
+	if isVariable {
+		n.needles = needles
+		e.needles = append(e.needles, needles...)
 	}
 	return n, true
 }
 
-// searched is the variable behind "x" and "to_lower(x)".
+// searched is the variable in "x" and "to_lower(x)".
 func searched(in node) (name string, fold, ok bool) {
 	if lower, isCall := in.(call); isCall && lower.function.Name == "to_lower" && len(lower.args) == 1 {
 		in, fold = lower.args[0], true
@@ -54,22 +50,30 @@ func searched(in node) (name string, fold, ok bool) {
 	return ref.name, fold, ok
 }
 
+// lowerASCII reports whether a text is in lower case and all ASCII.
+func lowerASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c >= 0x80 || 'A' <= c && c <= 'Z' })
+}
+
 func (n search) eval(env *Env) (any, error) {
-	text, looked := "", false
-	for i, l := range n.texts {
-		hit, known := env.needle(n.first, i)
+	text, evaluated := "", false
+	for i, literal := range n.texts {
+		hit, known := false, false
+		if n.needles != nil && env.Needle != nil {
+			hit, known = env.Needle(n.needles[i])
+		}
 		if !known {
-			if !looked {
-				v, err := n.in.eval(env)
+			if !evaluated {
+				v, err := n.args[0].eval(env)
 				if err != nil {
 					return nil, err
 				}
 				if _, spread := v.([]any); spread {
 					return n.call.eval(env)
 				}
-				text, looked = functions.String(v), true
+				text, evaluated = functions.String(v), true
 			}
-			hit = l.in(text)
+			hit = textsearch.Contains(text, literal)
 		}
 		if hit == n.any {
 			return hit, nil
@@ -78,12 +82,12 @@ func (n search) eval(env *Env) (any, error) {
 	return !n.any, nil
 }
 
-// test is regex, regex_all or regex_any with an expression that is known.
+// test is regex, regex_all or regex_any with a constant pattern.
 type test struct {
 	call
 	pattern *textsearch.Pattern
 	any     bool
-	first   int
+	needle  *Needle // what the pattern looks for, when it is a literal in a variable
 }
 
 func (e *Expr) test(c call) (node, bool) {
@@ -96,14 +100,14 @@ func (e *Expr) test(c call) (node, bool) {
 	}
 	p, err := textsearch.Compile(functions.String(k.value))
 	if err != nil {
-		return nil, false // which is an error of the evaluation
+		return nil, false // an error of the evaluation
 	}
-	n := test{call: c, pattern: p, any: c.function.Name == "regex_any", first: -1}
+	n := test{call: c, pattern: p, any: c.function.Name == "regex_any"}
 	ref, ok := c.args[1].(reference)
 	l, whole := p.Literal()
-	if whole && ok && len(c.args) == 2 && l.Text != "" {
-		n.first = len(e.needles)
-		e.needles = append(e.needles, Needle{Var: ref.name, Text: l.Text, Fold: l.Fold})
+	if whole && ok && len(c.args) == 2 {
+		n.needle = &Needle{Var: ref.name, Text: l.Text, Fold: l.Fold}
+		e.needles = append(e.needles, *n.needle)
 		e.cost += costSearch
 	} else {
 		e.cost += costPattern * (len(c.args) - 1)
@@ -112,15 +116,10 @@ func (e *Expr) test(c call) (node, bool) {
 }
 
 func (n test) eval(env *Env) (any, error) {
-	if hit, known := env.needle(n.first, 0); known {
-		return hit, nil
-	}
-	if len(n.args) == 2 {
-		v, err := n.args[1].eval(env)
-		if err != nil {
-			return nil, err
+	if n.needle != nil && env.Needle != nil {
+		if hit, known := env.Needle(*n.needle); known {
+			return hit, nil
 		}
-		return n.pattern.MatchString(functions.String(v)), nil
 	}
 	all, err := values(env, n.args) // each must have a value, whichever decides
 	if err != nil {

@@ -8,20 +8,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// Text is text with placeholders: {{name}}, §name§, or an expression in double braces.
-// The zero value is the empty text; a Text is not changed after it is made.
+// Text is text with placeholders: {{name}}, §name§, or an expression in double braces. The zero value is "". It is
+// immutable.
 type Text struct {
 	parts []part
-	// unresolved says that braces outside the placeholders may count as a placeholder of
-	// the template that stayed, which the rendered text tells.
+	// unresolved says that braces in literals may be an unresolved placeholder once the text is rendered.
 	unresolved bool
 }
 
 // part is a literal or a placeholder.
 type part struct {
-	text string // the literal, or the placeholder as written, markers included
+	text string // literal, or placeholder with its marks
 	hole *hole  // nil for a literal
-	data bool   // a literal that is a value: braces in it mean nothing
+	data bool   // a literal that is a value: its braces mean nothing
 }
 
 // Literal is a Text that is a value: nothing in it is a placeholder, nor stays as one.
@@ -32,7 +31,7 @@ func Literal(s string) Text {
 	return Text{parts: []part{{text: s, data: true}}}
 }
 
-// Const is the text when nothing in it is open and nothing stays unresolved.
+// Const is the text if it has no open or unresolved placeholder.
 func (t Text) Const() (string, bool) {
 	if len(t.parts) == 0 {
 		return "", true
@@ -51,9 +50,8 @@ func (t Text) Const() (string, bool) {
 	return t.String(), true
 }
 
-// Names are the variables that rendering may ask for, in order of use, each once. A
-// placeholder like {{a-b}} gives its whole name first, then those of the expression
-// that it is when there is no such variable.
+// Names are the variables that rendering may use, in order of use, without repetition. {{a-b}} has its whole name
+// first, then those of the expression that it is if there is no such variable.
 func (t Text) Names() []string {
 	var names []string
 	for _, p := range t.parts {
@@ -69,14 +67,12 @@ func (t Text) Names() []string {
 	return names
 }
 
-// Pure reports whether the rendered text depends on the variables alone: nothing in it is
-// random, or asks for the time or the network.
+// Pure reports whether the rendered text depends on the variables alone, not on chance, time or the network.
 func (t Text) Pure() bool {
 	return !slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil && p.hole.expr != nil && !p.hole.expr.pure })
 }
 
-// Err is why an expression in the text cannot be evaluated, whatever the variables are:
-// an *Unsupported, or a *SyntaxError. nil when there is none such.
+// Err is the *Unsupported or *SyntaxError of an expression that can never be evaluated; nil if there is none.
 func (t Text) Err() error {
 	for _, p := range t.parts {
 		if p.hole != nil && p.hole.wrong != nil {
@@ -86,7 +82,7 @@ func (t Text) Err() error {
 	return nil
 }
 
-// String is the text with its open placeholders as written.
+// String is the text with its placeholders as written.
 func (t Text) String() string {
 	if len(t.parts) == 1 {
 		return t.parts[0].text
@@ -98,8 +94,7 @@ func (t Text) String() string {
 	return b.String()
 }
 
-// Key is a text that two Texts share exactly when they mean the same; it tells an open
-// placeholder from a literal that looks like one.
+// Key is equal for two Texts if and only if they mean the same.
 func (t Text) Key() string { return string(t.AppendKey(nil)) }
 
 // AppendKey appends the Key to b.
@@ -116,7 +111,7 @@ func (t Text) AppendKey(b []byte) []byte {
 		case t.unresolved && !p.data:
 			field('t', p.text)
 		default:
-			// Neighbours are one literal, however they came to be.
+			// Adjacent literals are one.
 			begin := i
 			for i+1 < len(t.parts) && t.parts[i+1].hole == nil && (t.parts[i+1].data || !t.unresolved) {
 				i++
@@ -127,9 +122,8 @@ func (t Text) AppendKey(b []byte) []byte {
 	return b
 }
 
-// Bind puts in the values that are known now; the rest stays open. Values are inserted
-// as they are: what looks like a placeholder in one is none. A value that is a Text
-// brings its own placeholders, with the values bound to it.
+// Bind inserts the values that are known; the rest stays open. Values are data, except that a Text brings its own
+// placeholders.
 func (t Text) Bind(known Lookup) Text {
 	out := Text{unresolved: t.unresolved}
 	for _, p := range t.parts {
@@ -155,8 +149,7 @@ func (t Text) Bind(known Lookup) Text {
 	return out
 }
 
-// Opening is the text with another one in place of the placeholder that it begins with,
-// when that is the one of this name.
+// Opening replaces the placeholder that the text begins with, if it has this name.
 func (t Text) Opening(name string, with Text) Text {
 	if len(t.parts) == 0 || t.parts[0].hole == nil || t.parts[0].hole.name != name {
 		return t

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// kind is what a token of an expression is.
+// kind is the kind of a token.
 type kind uint8
 
 const (
@@ -45,9 +45,8 @@ func kinds(all ...kind) (s set) {
 
 func (s set) has(k kind) bool { return s>>k&1 != 0 }
 
-// follows are the kinds that may stand after each kind. The table is looser than a
-// grammar would be, because templates were written for an evaluator that is: an operand
-// may stand after a closing parenthesis, and is not read then.
+// follows are the kinds that may follow each kind. Templates rely on a lax evaluator: an operand may follow a closing
+// parenthesis, and is ignored.
 var follows = func() (table [numKinds]set) {
 	operands := kinds(number, boolean, variable, function, accessor, text, open)
 	operators := kinds(modifier, comparator, logical, closing, separator)
@@ -72,7 +71,7 @@ var follows = func() (table [numKinds]set) {
 // last are the kinds that may end an expression.
 const last = set(1<<closing | 1<<number | 1<<boolean | 1<<text | 1<<moment | 1<<variable | 1<<accessor)
 
-// token is one word of an expression.
+// token is one token of an expression.
 type token struct {
 	kind  kind
 	op    op
@@ -81,14 +80,14 @@ type token struct {
 	at    int    // byte offset
 }
 
-// SyntaxError says why a text is no expression.
+// SyntaxError says why a text is not an expression.
 type SyntaxError struct {
 	Source string
 	At     int // byte offset in Source
 	Reason string
 
-	unclosed int  // for a text without its end: where it begins, plus one
-	bareName bool // a function's name stands where a variable's would
+	unclosed int  // offset of a string without end, plus one
+	bareName bool // a function's name without parentheses
 }
 
 func (e *SyntaxError) Error() string {
@@ -99,7 +98,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s, at byte %d of %q", e.Reason, e.At, source)
 }
 
-// lexer reads tokens, and checks that each may follow the one before.
+// lexer reads tokens and checks that each may follow the one before.
 type lexer struct {
 	src    string
 	at     int
@@ -110,7 +109,7 @@ func (l *lexer) fail(at int, format string, args ...any) error {
 	return &SyntaxError{Source: l.src, At: at, Reason: fmt.Sprintf(format, args...)}
 }
 
-// tokens reads all of the source.
+// tokens reads the whole source.
 func tokens(src string) ([]token, error) {
 	l := lexer{src: src}
 	all := make([]token, 0, min(8+len(src)/8, 256))
@@ -229,8 +228,7 @@ func (l *lexer) number(t *token) error {
 	return nil
 }
 
-// word reads a name: of a variable, a function, or something to be looked for in one.
-// A backslash takes the character after it into the name.
+// word reads the name of a variable, function or member. A backslash includes the next character.
 func (l *lexer) word(t *token) error {
 	inName := func(c rune) bool { return unicode.IsLetter(c) || isDigit(c) || c == '_' }
 	t.text = l.run(inName)
@@ -269,8 +267,7 @@ func (l *lexer) word(t *token) error {
 	return nil
 }
 
-// until reads from an opening mark to a closing one; a backslash makes the next
-// character literal and is dropped.
+// until reads from an opening to a closing mark; a backslash keeps the next character and is dropped.
 func (l *lexer) until(end byte, what string) (string, error) {
 	start := l.at
 	l.at++
@@ -305,8 +302,7 @@ func (l *lexer) quoted(t *token, quote byte) (err error) {
 	return nil
 }
 
-// operator reads everything up to a blank, a letter, a digit, a parenthesis, a bracket
-// or a quote as one operator: "a&&!b" is an error, "a && !b" is not.
+// operator reads up to a blank, letter, digit, parenthesis, bracket or quote: "a&&!b" is an error, "a && !b" is not.
 func (l *lexer) operator(t *token) error {
 	t.text = l.run(func(c rune) bool {
 		return !unicode.IsSpace(c) && !unicode.IsDigit(c) && !unicode.IsLetter(c) && !strings.ContainsRune(`()[]'"`, c)

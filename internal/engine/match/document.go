@@ -17,8 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// What is read as a document is bounded, since a target can write a small text that
-// makes an endless tree.
+// Limits of what is parsed: a small text can make an endless tree.
 const (
 	maxDocument = 4 << 20 // bytes; more is not read as a document
 	maxTags     = 30_000  // of markup
@@ -26,10 +25,10 @@ const (
 	maxItems    = 300_000 // of JSON: values, keys, lists and objects
 )
 
-// jsonTime bounds how long one filter may run.
+// jsonTime bounds the run of one filter.
 const jsonTime = time.Second
 
-// document is a part read as markup or as JSON, once for all operators.
+// document is a part parsed as markup or as JSON, once for all operators.
 type document struct {
 	markup bool
 	html   *html.Node
@@ -47,7 +46,7 @@ func (v *view) document() *document {
 	return v.doc
 }
 
-// tree reads the view as markup; the document has html, xml or neither.
+// tree parses the view as markup; the document then has html, xml or neither.
 func (v *view) tree() *document {
 	d := v.document()
 	if d.markup {
@@ -65,7 +64,7 @@ func (v *view) tree() *document {
 		return d
 	}
 	if !explodes(data) {
-		// It fails for elements that are nested more than 512 deep.
+		// Elements that are nested more than 512 deep are an error.
 		if root, err := htmlquery.Parse(bytes.NewReader(data)); err == nil {
 			d.html = root
 		}
@@ -73,8 +72,8 @@ func (v *view) tree() *document {
 	return d
 }
 
-// explodes reports whether the tree of a page is much larger than the page: a formatting
-// element that is left open is opened anew in every block that follows.
+// explodes reports whether the tree of a page is much larger than the page: an open formatting element is opened
+// again in every block that follows.
 func explodes(data []byte) bool {
 	open, most, tags := 0, 0, 0
 	z := html.NewTokenizer(bytes.NewReader(data))
@@ -107,9 +106,9 @@ func compileQuery(source string) (query, error) {
 	return query{e}, err
 }
 
-// each returns the nodes that a query finds, until it is told to stop.
+// each calls found with the nodes that a query finds until it returns false.
 func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool) {
-	// Functions that get what they do not expect panic in the library.
+	// Functions of the library panic for unexpected arguments.
 	defer func() { _ = recover() }()
 	var root xpath.NodeNavigator
 	switch d := v.tree(); {
@@ -128,14 +127,13 @@ func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool)
 	}
 }
 
-// holds reports whether a query finds anything.
+// holds reports whether a query finds a node.
 func (q *query) holds(r *Response, v *view) (yes bool) {
 	q.each(r, v, func(xpath.NodeNavigator) bool { yes = true; return false })
 	return yes
 }
 
-// texts returns the text of each node that a query finds, or one attribute of it, which is
-// empty where the node has none such.
+// texts adds the text of each node that a query finds, or one attribute of it, which is empty if the node lacks it.
 func (q *query) texts(r *Response, v *view, attribute string, add func(string) bool) {
 	q.each(r, v, func(node xpath.NodeNavigator) bool {
 		switch {
@@ -155,7 +153,7 @@ func (q *query) texts(r *Response, v *view, attribute string, add func(string) b
 	})
 }
 
-// filter is a jq program; it is compiled when it is first run.
+// filter is a jq program, compiled when it first runs.
 type filter struct{ code func() *gojq.Code }
 
 func compileFilter(source string) (filter, error) {
@@ -172,7 +170,7 @@ func compileFilter(source string) (filter, error) {
 	})}, nil
 }
 
-// run returns the outputs of a filter as text, up to its first error.
+// run adds the outputs of a filter as text, up to its first error.
 func (f *filter) run(r *Response, v *view, add func(string) bool) {
 	value, ok := v.decode()
 	code := f.code()
@@ -190,7 +188,7 @@ func (f *filter) run(r *Response, v *view, add func(string) bool) {
 	}
 }
 
-// decode reads the view as JSON.
+// decode parses the view as JSON.
 func (v *view) decode() (any, bool) {
 	d := v.document()
 	if d.decoded {
@@ -208,7 +206,7 @@ func (v *view) decode() (any, bool) {
 	return d.json, d.valid
 }
 
-// jsonText is an output of a filter: scalars as text, null as none, all else as JSON.
+// jsonText is the text of an output: scalars as they are, null as "", all else as JSON.
 func jsonText(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -1,19 +1,21 @@
 package match
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// maxValues bounds what one extractor takes out of one response, maxMatches among how
-// many matches of an expression it looks for them.
+// Limits for one extractor and one response: values, and matches of a regular expression.
 const maxValues, maxMatches = 10_000, 100_000
 
-// extractor is one compiled extractor; the list of its type is not empty.
+// extractor is one compiled extractor; only the list of its type is used.
 type extractor struct {
 	name     string
 	part     partRef
@@ -21,16 +23,15 @@ type extractor struct {
 	fold     bool
 	group    int
 
-	patterns  []pattern
+	patterns  []*textsearch.Pattern
 	keys      []string // in lower case
-	written   []string // the same keys as they were written
+	written   []string // the keys as written
 	filters   []filter
 	queries   []query
 	attribute string
-	exprs     []expr
+	exprs     []*dsl.Expr
 }
 
-// extractor compiles what was written.
 func (c *compiler) extractor(s syntax.Extractor) (extractor, error) {
 	x := extractor{
 		name: s.Name, part: c.names.refOf(s.Part), internal: s.Internal, fold: s.CaseInsensitive,
@@ -42,11 +43,11 @@ func (c *compiler) extractor(s syntax.Extractor) (extractor, error) {
 	switch s.Type {
 	case "regex":
 		for _, source := range s.Regex {
-			p, err := c.pattern(x.part, source)
+			p, err := textsearch.Compile(source)
 			if err != nil {
 				return fault("regex", "%v", err)
 			}
-			// A pattern with fewer groups than were asked for has nothing to give.
+			// A pattern without the wanted group has no values.
 			if p.Groups() >= s.Group && s.Group >= 0 {
 				x.patterns = append(x.patterns, p)
 			}
@@ -66,13 +67,13 @@ func (c *compiler) extractor(s syntax.Extractor) (extractor, error) {
 		}
 	case "xpath":
 		for _, source := range s.XPath {
-			if q, err := compileQuery(source); err == nil { // one that cannot be read finds nothing
+			if q, err := compileQuery(source); err == nil { // an invalid one finds nothing
 				x.queries = append(x.queries, q)
 			}
 		}
 	case "dsl":
 		for _, source := range s.DSL {
-			e, err := c.expr(source)
+			e, err := dsl.Compile(source)
 			if err != nil {
 				return fault("dsl", "%v", err)
 			}
@@ -84,7 +85,7 @@ func (c *compiler) extractor(s syntax.Extractor) (extractor, error) {
 	return x, nil
 }
 
-// values takes the values out, each once, in the order of the response.
+// values are the extracted values, each once, in the order of the response.
 func (x *extractor) values(r *Response) []string {
 	var found valueSet
 	x.named(r, &found)
@@ -96,14 +97,13 @@ func (x *extractor) values(r *Response) []string {
 	if !ok {
 		return found.list
 	}
-	for i := range x.patterns {
-		p := &x.patterns[i]
-		if !p.possible(r, v) || r.context().Err() != nil {
+	for _, p := range x.patterns {
+		if !r.possible(v, p) || r.context().Err() != nil {
 			continue
 		}
 		data := v.text.Bytes()
 		for _, at := range p.Regexp().FindAllSubmatchIndex(data, maxMatches) {
-			// A group that took no part in a match gives nothing.
+			// A group that is not part of the match has no value.
 			if from, to := at[2*x.group], at[2*x.group+1]; from >= 0 && !found.add(string(data[from:to])) {
 				break
 			}
@@ -118,12 +118,12 @@ func (x *extractor) values(r *Response) []string {
 	return found.list
 }
 
-// named takes the values of a kval extractor.
+// named adds the values of a kval extractor.
 func (x *extractor) named(r *Response, found *valueSet) {
 	for i, key := range x.keys {
 		value, ok := r.value(key)
 		if !ok {
-			// Header names are parts with underscores; people write them with hyphens.
+			// Parts have the names of headers with underscores; templates may use hyphens.
 			value, ok = r.value(strings.ReplaceAll(key, "-", "_"))
 		}
 		if !ok && x.fold {
@@ -134,17 +134,17 @@ func (x *extractor) named(r *Response, found *valueSet) {
 			text = strings.ToLower(text)
 		}
 		if ok && text != "" {
-			found.add(strings.Clone(text)) // not a part of the response, which can then go
+			found.add(strings.Clone(text)) // so that the response can be freed
 		}
 	}
 }
 
-// evaluated takes the values of a dsl extractor. A name without a value costs its
-// expression, any other error all that follow.
+// evaluated adds the values of a dsl extractor. An expression with a name without value is skipped; any other error
+// ends the extraction.
 func (x *extractor) evaluated(r *Response, found *valueSet) {
-	for i := range x.exprs {
-		value, err := x.exprs[i].eval(r)
-		if err != nil && !missing(err) {
+	for _, e := range x.exprs {
+		value, err := e.Eval(&r.environments().expr)
+		if _, missing := errors.AsType[*dsl.Missing](err); err != nil && !missing {
 			return
 		}
 		if err != nil || value == nil {
@@ -156,36 +156,28 @@ func (x *extractor) evaluated(r *Response, found *valueSet) {
 	}
 }
 
-// valueSet is a list of texts, each once.
+// valueSet is a list of different texts.
 type valueSet struct {
 	list []string
 	seen map[string]bool // once the list is long
 }
 
-// add puts a text in, and reports whether there is room for more.
+// add adds a text and reports whether there is room for more.
 func (s *valueSet) add(text string) bool {
-	if s.has(text) {
+	switch {
+	case len(s.list) < 16 && slices.Contains(s.list, text), s.seen[text]:
 		return true
-	}
-	if len(s.list) == maxValues {
+	case len(s.list) == maxValues:
 		return false
 	}
 	s.list = append(s.list, text)
-	if s.seen != nil {
-		s.seen[text] = true
-	}
-	return true
-}
-
-func (s *valueSet) has(text string) bool {
-	if len(s.list) < 16 {
-		return slices.Contains(s.list, text)
-	}
-	if s.seen == nil {
-		s.seen = make(map[string]bool, 2*len(s.list))
+	if len(s.list) == 16 {
+		s.seen = make(map[string]bool, 32)
 		for _, t := range s.list {
 			s.seen[t] = true
 		}
+	} else if s.seen != nil {
+		s.seen[text] = true
 	}
-	return s.seen[text]
+	return true
 }

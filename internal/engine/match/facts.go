@@ -3,11 +3,12 @@ package match
 import (
 	"slices"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
 )
 
-// Requires reports whether nothing can be found without a part for which is holds: with
-// and, when one matcher reads such a part; else when all that could report do.
-// Expressions may do without.
+// Requires reports whether nothing can be found without a part for which is holds: one matcher reads such a part with
+// and, all do otherwise. Expressions need no part.
 func (o *Operators) Requires(is func(part string) bool) bool {
 	return o.sealed == nil && o.rules().requires(is)
 }
@@ -25,8 +26,8 @@ func (o *rules) requires(is func(part string) bool) bool {
 	return !slices.ContainsFunc(o.matchers, func(m matcher) bool { return !reads(m) })
 }
 
-// ReadsPage reports whether the verdict depends on the status or the body: on the page
-// that was asked for, rather than on headers that a server sends with every page.
+// ReadsPage reports whether the result depends on the status or the body: on the requested page, rather than on headers
+// that a server sends with every page.
 func (o *Operators) ReadsPage() bool {
 	if o.sealed != nil {
 		return o.sealed.ReadsPage
@@ -45,11 +46,11 @@ func (o *rules) readsPage() bool {
 	})
 }
 
-func namesPage(exprs []expr) bool {
-	return slices.ContainsFunc(exprs, func(e expr) bool { return slices.ContainsFunc(e.Names(), ofPage) })
+func namesPage(exprs []*dsl.Expr) bool {
+	return slices.ContainsFunc(exprs, func(e *dsl.Expr) bool { return slices.ContainsFunc(e.Names(), ofPage) })
 }
 
-// ofPage reports whether a part, of this response or an earlier one, is of the page.
+// ofPage reports whether a part, of this response or an earlier one, belongs to the page.
 func ofPage(name string) bool {
 	if at := strings.LastIndexByte(name, '_'); at > 0 && strings.Trim(name[at+1:], "0123456789") == "" {
 		name = name[:at]
@@ -61,9 +62,8 @@ func ofPage(name string) bool {
 	return false
 }
 
-// NeedsHistory reports whether a part or an expression names an earlier request of the
-// block by its number, as in body_2: then the facts of all its answers must be kept, each
-// under its name with the number (2.8).
+// NeedsHistory reports whether a part or an expression names an earlier request of the block by its number, as in
+// body_2: then the parts of all responses must be kept under their numbered names (2.8).
 func (o *Operators) NeedsHistory() bool {
 	if o.sealed != nil {
 		return o.sealed.NeedsHistory
@@ -71,8 +71,7 @@ func (o *Operators) NeedsHistory() bool {
 	return o.rules().history
 }
 
-// UsesOAST reports whether operators wait for an interaction with the out-of-band server
-// (3.11).
+// UsesOAST reports whether operators use interactions with the out-of-band server (3.11).
 func (o *Operators) UsesOAST() bool {
 	if o.sealed != nil {
 		return o.sealed.UsesOAST
@@ -80,7 +79,7 @@ func (o *Operators) UsesOAST() bool {
 	return o.rules().oast
 }
 
-// mentions looks through the texts of operators as they were written.
+// mentions computes NeedsHistory and UsesOAST.
 func mentions(s Spec) (history, oast bool) {
 	look := func(part string, exprs []string) {
 		history = history || numbered(part) || slices.ContainsFunc(exprs, numbered)

@@ -8,39 +8,30 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// Group is all the operators that wait for one response. When there is much to look for,
-// it looks for all literals of a part in one pass. It is safe for any number of
-// goroutines.
+// Group is the operators that are evaluated on the same responses. When it has many literals to look for, it searches
+// a part for all of them in one pass. It is safe for any number of goroutines.
 type Group struct {
 	operators []*Operators
+	tests     atomic.Int64 // literals that were searched for one by one
+	makeSets  sync.Once
 
-	counted sync.Once
-	bases   []int // of each operators' sites in the group's
-	sites   int
-
-	asked atomic.Int64 // literals looked for one by one because the sets were not made
-	once  sync.Once
-	made  atomic.Bool
-	ids   []int32 // of the literals, in the set of their part, by site; -1 when in none
-	sets  [numViews]*textsearch.Set
+	// Of each view: the literals, and their indexes in the set; nil when they are few.
+	sets [numViews]*textsearch.Set
+	ids  [numViews]map[textsearch.Literal]int
 }
 
 const (
-	// minLiterals is how many different literals of one part are worth a pass.
-	minLiterals = 16
-	// patience is how many literals are looked for in a part before the pass.
-	patience = 8
-	// patienceShare of all sites must have been asked before the sets are made.
-	patienceShare = 32
+	minLiterals = 16 // in one view that are worth a pass
+	fewTests    = 8  // searches in a view before the pass
+	// The sets are made after one search for every operatorsPerTest operators: before, they may never be needed.
+	operatorsPerTest = 8
 )
 
-// NewGroup makes a group; operators are known by their index from then on. It does no
-// work: sets are made when they are worth it.
+// NewGroup makes a group; operators are known by their index from then on.
 func NewGroup(operators []*Operators) *Group { return &Group{operators: operators} }
 
-// Eval evaluates one response by all operators, in order, and calls each with the outcomes of
-// those that match or have extracted something.
-// vars returns the variables of the operators with an index, when they ask; nil for none.
+// Eval evaluates all operators on one response, in order, and calls each with the outcomes of those that match or have
+// extracted something. vars, which may be nil, returns the variables of the i-th operators.
 func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, out Outcome)) {
 	var own dsl.Lookup
 	current := -1 // the operators that own is for
@@ -58,92 +49,91 @@ func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, 
 		}
 	}
 	for i, o := range g.operators {
-		if o.refuse(r) {
+		if o.refuses(r) {
 			continue
 		}
 		at = i
-		rules := o.rules()
-		r.work.group, r.work.member = g, i
-		r.begin(rules, lookup)
-		if out := rules.eval(r); out.FlowMatched || len(out.Internal) > 0 {
+		r.work.group = g
+		if out := o.rules().eval(r, lookup); out.FlowMatched || len(out.Internal) > 0 {
 			each(i, out)
 		}
 	}
 	r.work.group = nil
 }
 
-// count numbers the sites of all operators one after the other.
-func (g *Group) count() {
-	g.bases = make([]int, len(g.operators))
-	for i, o := range g.operators {
-		g.bases[i] = g.sites
-		g.sites += len(o.rules().sites)
-	}
-}
-
-// hit knows whether a literal of a member is in a view, if its set was worth a pass.
-func (g *Group) hit(v *view, member int, at site) (hit, known bool) {
-	if v.passedBy != g {
-		if v.tests++; v.tests <= patience {
-			return false, false
-		}
-		if g.counted.Do(g.count); g.sites < minLiterals {
-			return false, false
-		}
-		if !g.made.Load() {
-			if g.asked.Add(1) < int64(g.sites/patienceShare) {
-				return false, false
-			}
-			g.once.Do(g.make)
-		}
-	}
-	id := g.ids[g.bases[member]+int(at)]
-	if id < 0 {
+// find reports whether a view contains a literal, if the group has searched the view or it is worth doing.
+func (g *Group) find(v *view, l textsearch.Literal) (hit, known bool) {
+	if v.index == viewNamed {
 		return false, false
 	}
-	if v.passedBy != g {
-		g.sets[v.index].Find(v.text, &v.hits)
-		v.passedBy = g
+	if v.foundBy != g {
+		if v.tests++; v.tests <= fewTests {
+			return false, false
+		}
+		if g.tests.Add(1) <= int64(len(g.operators)/operatorsPerTest) {
+			return false, false
+		}
+		g.makeSets.Do(g.newSets)
+		if g.sets[v.index] == nil {
+			return false, false
+		}
+		v.found, v.foundBy = g.sets[v.index].Find(v.text), g
 	}
-	return v.hits.Has(int(id)), true
+	id, known := g.ids[v.index][l]
+	return known && v.found[id], known
 }
 
-// make makes the sets.
-func (g *Group) make() {
-	g.ids = make([]int32, 0, g.sites)
-	var known [numViews]map[textsearch.Literal]int32
+func (g *Group) newSets() {
 	var literals [numViews][]textsearch.Literal
+	for i := range g.ids {
+		g.ids[i] = map[textsearch.Literal]int{}
+	}
 	for _, o := range g.operators {
-		for _, s := range o.rules().sites {
-			if s.view == viewNamed {
-				g.ids = append(g.ids, -1)
-				continue
+		o.rules().literals(func(part partRef, l textsearch.Literal) {
+			if view := part.index; view != viewNamed {
+				if _, ok := g.ids[view][l]; !ok {
+					g.ids[view][l] = len(literals[view])
+					literals[view] = append(literals[view], l)
+				}
 			}
-			if known[s.view] == nil {
-				known[s.view] = map[textsearch.Literal]int32{}
-			}
-			id, ok := known[s.view][s.literal]
-			if !ok {
-				id = int32(len(literals[s.view]))
-				literals[s.view] = append(literals[s.view], s.literal)
-				known[s.view][s.literal] = id
-			}
-			g.ids = append(g.ids, id)
+		})
+	}
+	for i, all := range literals {
+		if len(all) >= minLiterals {
+			g.sets[i] = textsearch.NewSet(all)
 		}
 	}
-	for i := range g.sets {
-		if len(literals[i]) >= minLiterals {
-			g.sets[i] = textsearch.NewSet(literals[i])
-		}
-	}
-	at := 0
-	for _, o := range g.operators {
-		for _, s := range o.rules().sites {
-			if s.view != viewNamed && g.sets[s.view] == nil {
-				g.ids[at] = -1
+}
+
+// literals calls add with the literals that the operators look for, and the part of each.
+func (o *rules) literals(add func(partRef, textsearch.Literal)) {
+	patterns := func(part partRef, patterns []*textsearch.Pattern) {
+		for _, p := range patterns {
+			for _, l := range p.Needs() {
+				add(part, l)
 			}
-			at++
 		}
 	}
-	g.made.Store(true)
+	exprs := func(exprs []*dsl.Expr) {
+		for _, e := range exprs {
+			for _, n := range e.Needles() {
+				add(o.names.varOf(n.Var), textsearch.Literal{Text: n.Text, Fold: n.Fold})
+			}
+		}
+	}
+	for i := range o.matchers {
+		m := &o.matchers[i]
+		for _, w := range m.words {
+			if w.open == nil && !w.wide {
+				add(m.part, w.literal)
+			}
+		}
+		patterns(m.part, m.patterns)
+		exprs(m.exprs)
+	}
+	for i := range o.extractors {
+		x := &o.extractors[i]
+		patterns(x.part, x.patterns)
+		exprs(x.exprs)
+	}
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Seal says what must be known of operators that are compiled only when a response needs
-// them.
+// Seal returns what must be known of operators before they are compiled.
 func (o *Operators) Seal() *syntax.Sealed {
 	c := o.rules()
 	s := &syntax.Sealed{ReadsPage: c.readsPage(), NeedsHistory: c.history, UsesOAST: c.oast}
@@ -26,8 +25,8 @@ func (o *Operators) Seal() *syntax.Sealed {
 	return s
 }
 
-// Later are operators that were sealed. They were right then: when they are not now, the
-// first who needs them panics, and so do all others.
+// Later makes operators that are compiled when a response needs them. They were compiled before they were sealed: an
+// error now is a panic.
 func Later(file string, s *syntax.Sealed) *Operators {
 	return &Operators{sealed: s, statuses: s.Statuses, rules: sync.OnceValue(func() *rules {
 		c, err := compileRules(file, SpecOf(s.Open()))
@@ -38,7 +37,7 @@ func Later(file string, s *syntax.Sealed) *Operators {
 	})}
 }
 
-// refuse reports whether a response is a no because of its status alone.
-func (o *Operators) refuse(r *Response) bool {
+// refuses reports whether a response does not match because of its status alone.
+func (o *Operators) refuses(r *Response) bool {
 	return len(o.statuses) > 0 && !slices.Contains(o.statuses, r.Status)
 }

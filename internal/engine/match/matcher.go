@@ -23,32 +23,18 @@ type matcher struct {
 
 	numbers  []int // status or size
 	words    []word
-	patterns []pattern
-	exprs    []expr
+	patterns []*textsearch.Pattern
+	exprs    []*dsl.Expr
 	queries  []query
 }
 
 // word is a text to look for.
 type word struct {
 	literal textsearch.Literal
-	site    site
-	wide    bool      // in any case, with letters outside ASCII
-	open    *dsl.Text // what it is before rendering, while it has placeholders
+	wide    bool      // ignores the case of letters outside ASCII
+	open    *dsl.Text // the text with its placeholders; nil when it has none
 }
 
-// pattern is a regular expression; its needs have the sites from site on.
-type pattern struct {
-	*textsearch.Pattern
-	site site
-}
-
-// expr is an expression; its needles have the sites from site on.
-type expr struct {
-	*dsl.Expr
-	site site
-}
-
-// kind is what a matcher looks at.
 type kind int
 
 const (
@@ -66,11 +52,10 @@ var kinds = map[string]kind{
 	"regex": kindRegex, "dsl": kindDSL, "xpath": kindXPath,
 }
 
-// What the kinds cost, in the unit of dsl.Expr.Cost.
+// costs are in the unit of dsl.Expr.Cost.
 var costs = [...]int{kindStatus: 0, kindSize: 1, kindWord: 10, kindBinary: 10, kindRegex: 15, kindDSL: 0, kindXPath: 200}
 
-// price orders matchers: status and size, then header words, body words, regexes, and
-// expressions by what they say of themselves.
+// price orders matchers: status and size, header words, body words, regexes, expressions by their own estimate.
 func (m *matcher) price() int {
 	c := costs[m.kind]
 	for _, e := range m.exprs {
@@ -83,7 +68,7 @@ func (m *matcher) price() int {
 	case viewBody, viewRequest:
 		c += 2
 	case viewAll, viewResponse:
-		c += 4 // a copy of the whole response, unless it was made before
+		c += 4 // may copy the whole response
 	}
 	if len(m.words) > 0 && m.words[0].literal.Fold {
 		c++
@@ -91,7 +76,6 @@ func (m *matcher) price() int {
 	return c
 }
 
-// matcher compiles what was written.
 func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 	m := matcher{
 		kind: kinds[s.Type], part: c.names.refOf(s.Part), name: s.Name, order: order,
@@ -107,7 +91,7 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 		m.numbers = s.Size
 	case "word":
 		for _, text := range s.Words {
-			m.words = append(m.words, c.word(m.part, text, s.Encoding, s.CaseInsensitive))
+			m.words = append(m.words, newWord(text, s.Encoding, s.CaseInsensitive))
 		}
 	case "binary":
 		for _, text := range s.Binary {
@@ -115,13 +99,12 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 			if err != nil {
 				return fault("binary", "%q is not hexadecimal", text)
 			}
-			l := textsearch.Literal{Text: string(data)}
-			m.words = append(m.words, word{literal: l, site: c.site(m.part, l)})
+			m.words = append(m.words, constant(string(data), false))
 		}
 	case "regex":
 		m.and = m.and || s.MatchAll // all patterns must match, as with and
 		for _, source := range s.Regex {
-			p, err := c.pattern(m.part, source)
+			p, err := textsearch.Compile(source)
 			if err != nil {
 				return fault("regex", "%v", err)
 			}
@@ -129,7 +112,7 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 		}
 	case "dsl":
 		for _, source := range s.DSL {
-			e, err := c.expr(source)
+			e, err := dsl.Compile(source)
 			if err != nil {
 				return fault("dsl", "%v", err)
 			}
@@ -150,73 +133,28 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 	return m, nil
 }
 
-func (c *compiler) word(part partRef, text, encoding string, fold bool) word {
-	open := dsl.Text{}
-	data, err := hex.DecodeString(text)
-	if decoded := encoding == "hex" && err == nil && len(data) > 0; decoded {
-		text = string(data)
-	} else {
-		open = dsl.Parse(text)
-		if constant, ok := open.Const(); ok {
-			text = constant
-		} else {
-			return word{open: &open, literal: textsearch.Literal{Text: text, Fold: fold}, site: noSite}
-		}
+func newWord(text, encoding string, fold bool) word {
+	if data, err := hex.DecodeString(text); encoding == "hex" && err == nil && len(data) > 0 {
+		return constant(string(data), fold)
 	}
-	w := constant(text, fold)
-	if !w.wide {
-		w.site = c.site(part, w.literal)
+	open := dsl.Parse(text)
+	if s, ok := open.Const(); ok {
+		return constant(s, fold)
 	}
-	return w
+	return word{open: &open, literal: textsearch.Literal{Text: text, Fold: fold}}
 }
 
-// constant is a word without placeholders, which is not shared.
+// constant is a word without placeholders.
 func constant(text string, fold bool) word {
 	if !fold {
-		return word{literal: textsearch.Literal{Text: text}, site: noSite}
+		return word{literal: textsearch.Literal{Text: text}}
 	}
 	l, ascii := textsearch.Fold(text)
-	return word{literal: l, wide: !ascii, site: noSite}
+	return word{literal: l, wide: !ascii}
 }
 
-func (c *compiler) pattern(part partRef, source string) (pattern, error) {
-	p, err := textsearch.Compile(source)
-	if err != nil {
-		return pattern{}, err
-	}
-	return pattern{p, c.site(part, p.Needs()...)}, nil
-}
-
-func (c *compiler) expr(source string) (expr, error) {
-	e, err := dsl.Compile(source)
-	if err != nil {
-		return expr{}, err
-	}
-	at := noSite
-	if strings.Contains(source, "{{") || strings.Contains(source, "§") {
-		return expr{e, at}, nil // the expressions in its strings number needles of their own
-	}
-	for i, n := range e.Needles() {
-		if i == 0 {
-			at = site(len(c.sites))
-		}
-		where := spot{viewNamed, textsearch.Literal{Text: n.Text, Fold: n.Fold}}
-		if n.Fold {
-			folded, ascii := textsearch.Fold(n.Text)
-			if where.literal = folded; !ascii {
-				where.literal.Text = ""
-			}
-		}
-		if where.literal.Text != "" {
-			where.view = c.names.varOf(n.Var).index
-		}
-		c.sites = append(c.sites, where)
-	}
-	return expr{e, at}, nil
-}
-
-// match answers for one response. A part that the response does not have is a no, even
-// for a negative matcher: there is nothing to be evaluated. Expressions have no part.
+// match reports whether a response matches. If it lacks the part, not even a negative matcher matches. Expressions have
+// no part.
 func (m *matcher) match(r *Response) bool {
 	if m.kind == kindDSL {
 		return m.holds(r) != m.negative
@@ -232,7 +170,7 @@ func (m *matcher) evaluate(r *Response, v *view) bool {
 	case kindSize:
 		return slices.Contains(m.numbers, len(v.text.Bytes()))
 	case kindRegex:
-		return every(m.patterns, m.and, func(p *pattern) bool { return p.match(r, v) })
+		return every(m.patterns, m.and, func(p **textsearch.Pattern) bool { return r.matches(v, *p) })
 	case kindXPath:
 		return every(m.queries, m.and, func(q *query) bool { return q.holds(r, v) })
 	default:
@@ -240,8 +178,8 @@ func (m *matcher) evaluate(r *Response, v *view) bool {
 	}
 }
 
-// every asks items until the result is known: with and until the first no, else until
-// the first yes. No items are a no.
+// every tests items until the result is known: with and until the first no, else until the first yes. The result for
+// no items is no.
 func every[T any](items []T, and bool, test func(*T) bool) bool {
 	for i := range items {
 		if test(&items[i]) != and {
@@ -258,11 +196,11 @@ func (w *word) match(r *Response, v *view, and bool) bool {
 	text, err := w.open.Render(&r.environments().text)
 	open := (*dsl.Unresolved)(nil)
 	if w.literal.Fold && errors.As(err, &open) {
-		// The names of the placeholders may be in any case, too (4.3).
+		// The case of the placeholders' names is ignored as well (4.3).
 		text, err = dsl.Parse(strings.ToLower(w.literal.Text)).Render(&r.environments().text)
 	}
 	if err != nil && !errors.As(err, &open) {
-		// What cannot be rendered is looked for as it was written, or with and fails.
+		// What cannot be rendered is searched for as written, or does not match with and.
 		if and {
 			return false
 		}
@@ -272,41 +210,28 @@ func (w *word) match(r *Response, v *view, and bool) bool {
 	return rendered.in(r, v)
 }
 
-// in looks for a word that has no placeholders (any more).
+// in looks for a word without placeholders.
 func (w *word) in(r *Response, v *view) bool {
-	if !w.wide && r.has(v, w.site, w.literal) {
+	if !w.wide && r.contains(v, w.literal) {
 		return true
 	}
-	return w.literal.Fold && (w.wide || v.text.Odd()) && contains(v.folded(), w.literal.Text)
+	return w.literal.Fold && (w.wide || v.text.Odd()) && strings.Contains(alias(v.folded()), w.literal.Text)
 }
 
-// possible is false when the pattern surely has no match.
-func (p *pattern) possible(r *Response, v *view) bool {
-	needs := p.Needs()
-	if len(needs) == 0 || p.Doubtful(v.text) {
-		return true
-	}
-	for i, l := range needs {
-		if r.has(v, p.site.plus(i), l) {
-			return true
-		}
-	}
-	return false
+// possible is false when a pattern has no match in a view.
+func (r *Response) possible(v *view, p *textsearch.Pattern) bool {
+	return p.Possible(v.text, func(l textsearch.Literal) bool { return r.contains(v, l) })
 }
 
-func (p *pattern) match(r *Response, v *view) bool {
-	if !p.possible(r, v) {
-		return false
-	}
-	sure := p.Whole() && !p.Doubtful(v.text)
-	return sure || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes())
+func (r *Response) matches(v *view, p *textsearch.Pattern) bool {
+	return r.possible(v, p) && (p.Sure(v.text) || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes()))
 }
 
-// holds evaluates the expressions. What gives no truth value is skipped, so that
-// with and the last one must give one; an error is a no (4.3).
+// holds evaluates the expressions. Values other than true and false are skipped, so that with and the last one must be
+// true; an error is a no (4.3).
 func (m *matcher) holds(r *Response) bool {
 	for i := range m.exprs {
-		value, err := m.exprs[i].eval(r)
+		value, err := m.exprs[i].Eval(&r.environments().expr)
 		yes, ok := value.(bool)
 		switch {
 		case err == nil && !ok:
@@ -320,12 +245,4 @@ func (m *matcher) holds(r *Response) bool {
 		}
 	}
 	return false
-}
-
-func (e *expr) eval(r *Response) (any, error) {
-	before := r.work.needles
-	r.work.needles = e.site
-	value, err := e.Eval(&r.environments().expr)
-	r.work.needles = before // of an expression that asks for what this one extracts
-	return value, err
 }

@@ -5,24 +5,22 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
-	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// Operators are the matchers and extractors of one block. They are not changed after
-// Compile or Later and are safe for any number of goroutines.
+// Operators are the matchers and extractors of one block. They are immutable and safe for any number of goroutines.
 type Operators struct {
-	rules    func() *rules  // compiles them first, when they are Later's
-	sealed   *syntax.Sealed // nil when they are not Later's
-	statuses []int          // when there are some: a response with any other is a no
+	rules    func() *rules  // compiles them at the first call if they come from Later
+	sealed   *syntax.Sealed // nil unless they come from Later
+	statuses []int          // if not empty, no other status matches
 }
 
-// rules are operators, compiled.
+// rules are compiled operators.
 type rules struct {
 	matchers    []matcher // cheapest first
 	extractors  []extractor
-	sites       []spot
+	names       namer
 	condition   condition
-	hasMatchers bool // matchers were written, even if all are excluded
+	hasMatchers bool // even if all are excluded
 	silent      bool // every matcher is internal: a match is no finding
 
 	history, oast bool
@@ -33,37 +31,33 @@ type condition int
 const (
 	conditionOr condition = iota
 	conditionAnd
-	conditionNeither // any other text: or, without names (4.1)
+	conditionNeither // any other text: or without names (4.1)
 )
 
-// Spec is what operators are made of.
+// Spec is the source of operators.
 type Spec struct {
 	Condition  string // between matchers: "and", "or", or "" for or
 	Matchers   []syntax.Matcher
 	Extractors []syntax.Extractor
 
-	// DefaultPart is what stands for the body in the protocol: where no part is written,
-	// and for the parts "body" and "all". "" when the protocol has a body.
+	// DefaultPart replaces the parts "", "body" and "all" in protocols without a body; "" in others.
 	DefaultPart string
 
-	// Excluded says which matchers are left out by their name (4.4); nil for none.
+	// Excluded reports whether a matcher is left out by its name (4.4); nil excludes none.
 	Excluded func(matcher string) bool
 }
 
-// SpecOf is the Spec of operators as they were written.
+// SpecOf is the Spec of the operators in a template.
 func SpecOf(o syntax.Operators) Spec {
 	return Spec{Condition: o.MatchersCondition, Matchers: o.Matchers, Extractors: o.Extractors}
 }
 
-// compiler makes operators.
 type compiler struct {
 	file  string
 	names namer
-	sites []spot
 }
 
-// Compile makes operators of what was written. file is for error messages. Errors are
-// *errs.Error as of package syntax.
+// Compile makes operators. file is for error messages. Errors are those of syntax.Fault.
 func Compile(file string, s Spec) (*Operators, error) {
 	c, err := compileRules(file, s)
 	if err != nil {
@@ -111,90 +105,55 @@ func compileRules(file string, s Spec) (*rules, error) {
 		}
 	}
 	slices.SortStableFunc(o.matchers, func(a, b matcher) int { return a.cost - b.cost })
-	o.sites = c.sites
+	o.names = c.names
 	o.history, o.oast = mentions(s)
 	return o, nil
 }
 
-// site is the number of a spot in the operators' list.
-type site int32
-
-// noSite is where no group can know the result.
-const noSite site = -1
-
-func (s site) plus(i int) site {
-	if s == noSite {
-		return noSite
-	}
-	return s + site(i)
-}
-
-// spot is a literal that some operator looks for in a view.
-type spot struct {
-	view    int // viewNamed when no group can know
-	literal textsearch.Literal
-}
-
-// site returns literals that are looked for in a part their numbers.
-func (c *compiler) site(part partRef, literals ...textsearch.Literal) site {
-	if len(literals) == 0 || part.index == viewNamed {
-		return noSite
-	}
-	first := site(len(c.sites))
-	for _, l := range literals {
-		c.sites = append(c.sites, spot{part.index, l})
-	}
-	return first
-}
-
-// Finding is one thing to report about a response.
+// Finding is one result to report about a response.
 type Finding struct {
-	Matcher   string // the name of the matcher that matched, when findings are listed by matcher
-	Extractor string // the name of the extractor whose values these are, when listed by extractor
+	Matcher   string // of the matcher, if there is one finding for each named matcher
+	Extractor string // of the extractor, if there is one finding for each named extractor
 	Extracted []string
 }
 
-// Values are what internal extractors of one name found.
+// Values are the results of the internal extractors of one name.
 type Values struct {
 	Name   string
-	Values []string // each once, in the order of the response; at least one
+	Values []string // different, in the order of the response; at least one
 }
 
 // Outcome is the result of operators for one response.
 type Outcome struct {
-	Matched bool // there are matchers and they hold
-	Silent  bool // they are all internal, too: nothing is to be reported
+	Matched bool // there are matchers and they match
+	Silent  bool // and all are internal: nothing is to be reported
 
-	// FlowMatched is what a flow takes for a match: the matchers match; or there are none, and
-	// something was extracted or there was nothing to extract.
+	// FlowMatched is a match for a flow: the matchers match; or there are none, and something was extracted or there is
+	// nothing to extract.
 	FlowMatched bool
 
-	// Findings is what to report: with or, one for each named matcher that holds; else one
-	// for each named extractor that found something; else one.
+	// Findings is what to report: with or, one for each named matcher that matches; else one for each named extractor
+	// with values; else one.
 	Findings []Finding
 
-	// Named is what named extractors found that are not internal, whatever Findings tells
-	// apart; Matcher is empty.
+	// Named has the values of each named extractor that is not internal, however Findings are listed.
 	Named []Finding
 
-	// Internal is what was extracted for later requests, in written order, whether the
-	// matchers hold or not.
+	// Internal has the values for later requests, in the order of the template, even without a match.
 	Internal []Values
 }
 
-// Eval evaluates one response; vars are the variables that words, parts and expressions
-// may name besides what the response and the extractors give.
+// Eval evaluates one response; vars are further variables for words, parts and expressions.
 func (o *Operators) Eval(r *Response, vars dsl.Lookup) Outcome {
-	if o.refuse(r) {
+	if o.refuses(r) {
 		return Outcome{}
 	}
-	rules := o.rules()
 	r.work.group = nil
-	r.begin(rules, vars)
-	return rules.eval(r)
+	return o.rules().eval(r, vars)
 }
 
-func (o *rules) eval(r *Response) Outcome {
+func (o *rules) eval(r *Response, vars dsl.Lookup) Outcome {
+	r.begin(o, vars)
 	var names []string
 	out := Outcome{Internal: o.internal(r)}
 	out.Matched, names = o.evaluate(r)
@@ -247,35 +206,35 @@ func (o *rules) internal(r *Response) []Values {
 
 // visible are the values of the other extractors: all together, and those with a name.
 func (o *rules) visible(r *Response) (all []string, named []Finding) {
-	var together valueSet
+	var values valueSet
 	for i := range o.extractors {
 		x := &o.extractors[i]
 		if x.internal {
 			continue
 		}
-		values := r.work.values(r, i)
-		for _, v := range values {
-			together.add(v)
+		own := r.work.values(r, i)
+		for _, v := range own {
+			values.add(v)
 		}
-		if x.name == "" || len(values) == 0 {
+		if x.name == "" || len(own) == 0 {
 			continue
 		}
 		at := slices.IndexFunc(named, func(f Finding) bool { return f.Extractor == x.name })
 		if at < 0 {
-			named = append(named, Finding{Extractor: x.name, Extracted: slices.Clone(values)})
+			named = append(named, Finding{Extractor: x.name, Extracted: slices.Clone(own)})
 			continue
 		}
-		for _, v := range values {
+		for _, v := range own {
 			if !slices.Contains(named[at].Extracted, v) {
 				named[at].Extracted = append(named[at].Extracted, v)
 			}
 		}
 	}
-	return together.list, named
+	return values.list, named
 }
 
-// evaluate runs the matchers, cheapest first. With and it stops at the first no; with or
-// it stops at the first yes, but for matchers that have a name to report.
+// evaluate runs the matchers, cheapest first. With and it stops at the first no, with or at the first yes, except for
+// matchers with a name to report.
 func (o *rules) evaluate(r *Response) (matched bool, names []string) {
 	if o.condition == conditionAnd {
 		return every(o.matchers, true, func(m *matcher) bool { return m.match(r) }), nil

@@ -1,11 +1,8 @@
-// Package match evaluates responses: matchers decide whether they match, extractors take values
-// out of them (sections 4 and 5 of the template language).
+// Package match evaluates responses of any protocol with matchers and extractors (template language, sections 4 and 5).
 //
-// It knows parts of a response by name and no protocol. [Operators] are the matchers and
-// extractors of one block; they are compiled once and shared by all goroutines. A
-// [Response] belongs to one goroutine and makes its views (header and body in one, lower
-// case, parsed) when the first operator asks, once. A [Group] is all the operators that
-// wait for one response: it looks for all their literals in one pass.
+// [Operators] are the matchers and extractors of one block; they are compiled once and shared by all goroutines. A
+// [Response] belongs to one goroutine; its views (header and body in one, lower case, parsed) are made when first
+// needed. A [Group] is all operators for the same responses: it searches for all their literals in one pass.
 package match
 
 import (
@@ -17,35 +14,32 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// Response is one response as matchers and extractors see it.
+// Response is one response to be evaluated.
 type Response struct {
 	Status int    // 0 when the protocol has none
 	Body   []byte // decoded; not changed by matching
 
-	// Head returns the status line, header lines and the empty line. It is called at most
-	// once. A response without it has no parts but those of Named.
+	// Head returns status line, header lines and empty line; it is called at most once. A response without it has only
+	// the parts of Named.
 	Head func() []byte
-	Raw  func() []byte // the request that was sent, for the part "request"; called at most once; may be nil
+	Raw  func() []byte // the request, for the part "request"; called at most once; may be nil
 
-	// Named returns every other part by name: a header ("content_type"), a cookie, a fact of
-	// the exchange, the history of the block ("body_1"), the variables of the request.
+	// Named returns every other part by name: headers ("content_type"), cookies, properties of the exchange, earlier
+	// responses of the block ("body_1"), variables of the request.
 	Named dsl.Lookup
 
-	// Ctx bounds the evaluation: what has not been looked for when it ends is not found; nil is
-	// context.Background.
-	Ctx context.Context
-	// Host is for functions of expressions, as in dsl.Env.
-	Host *functions.Host
+	Ctx  context.Context // after its end nothing more is found; nil is context.Background
+	Host *functions.Host // for functions of expressions, as in dsl.Env
 
-	views  [numViews]*view  // each made when it is asked for
-	status any              // Status, as expressions have it
-	named  map[string]*view // of what Named gave
-	envs   *environments    // made when the first text or expression asks
+	views  [numViews]*view  // made when needed, like all below
+	status any              // Status as a number of expressions
+	named  map[string]*view // values of Named
+	envs   *environments
 	work   work
 }
 
-// The parts that every response with a Head has. The expressions' name of PartHeader is
-// "all_headers", too; PartAll is body and header in one, PartResponse header and body.
+// The parts of every response with a Head. Expressions may call PartHeader "all_headers"; PartAll is body and header,
+// PartResponse header and body.
 const (
 	PartBody     = "body"
 	PartHeader   = "header"
@@ -70,11 +64,10 @@ type partRef struct {
 	name  string
 }
 
-// namer resolves part names for one block: what stands for the body in its protocol, and
-// the names that its extractors take away from the response.
+// namer resolves the part names of one block.
 type namer struct {
-	body  string
-	taken map[string]bool
+	body  string          // the default part of the protocol
+	taken map[string]bool // names of extractors, which hide parts of the response
 }
 
 func (n namer) refOf(name string) partRef {
@@ -90,7 +83,7 @@ func (n namer) refOf(name string) partRef {
 	return n.varOf(name)
 }
 
-// varOf is what a name means in an expression, which has no name for all.
+// varOf resolves a name in an expression; expressions have no name for PartAll.
 func (n namer) varOf(name string) partRef {
 	if n.taken[name] {
 		return partRef{viewNamed, name}
@@ -98,7 +91,7 @@ func (n namer) varOf(name string) partRef {
 	return partOf(name)
 }
 
-// partOf is what a name means in a response with a Head.
+// partOf resolves a name in a response with a Head.
 func partOf(name string) partRef {
 	switch name {
 	case PartBody:
@@ -113,22 +106,22 @@ func partOf(name string) partRef {
 	return partRef{viewNamed, name}
 }
 
-// view is one part, with what was worked out about it so far.
+// view is one part with the forms that were needed so far.
 type view struct {
 	text  *textsearch.Text // nil when the response has no such part
-	value any              // the text as a string, for expressions; nil until asked for
-	lower []byte           // in lower case by Unicode's rules; nil until asked for
+	value any              // the text as a string, for expressions
+	lower []byte           // in lower case by Unicode's rules
 	doc   *document
 
-	index    int             // of Response.views
-	tests    int             // how often a literal was looked for, one by one
-	hits     textsearch.Bits // of the set of the group that passed over it
-	passedBy *Group
+	index   int    // of Response.views, or viewNamed
+	tests   int    // searches for one literal
+	found   []bool // literals, by the group foundBy
+	foundBy *Group
 }
 
-func viewOf(data []byte) *view { return &view{text: textsearch.NewText(data)} }
+func viewOf(data []byte) *view { return &view{text: textsearch.NewText(data), index: viewNamed} }
 
-// part finds a part; the second answer is false when the response has none such.
+// part finds a part; false when the response has no such part.
 func (r *Response) part(ref partRef) (*view, bool) {
 	if ref.index == viewNamed || r.Head == nil {
 		return r.namedPart(ref.name)
@@ -156,7 +149,6 @@ func (r *Response) part(ref partRef) (*view, bool) {
 	return v, v.text != nil
 }
 
-// head is the header's bytes.
 func (r *Response) head() []byte {
 	v, _ := r.part(partRef{index: viewHeader, name: PartHeader})
 	return v.text.Bytes()
@@ -164,8 +156,8 @@ func (r *Response) head() []byte {
 
 func join(a, b []byte) []byte { return append(append(make([]byte, 0, len(a)+len(b)), a...), b...) }
 
-// namedPart is a value as a part. What the response itself gives is kept for all
-// operators, what is the operators' own for them alone.
+// namedPart is a value as a part. Values of the response are kept for all operators, extracted values and variables
+// only for the current ones.
 func (r *Response) namedPart(name string) (*view, bool) {
 	if value, ok := r.work.extracted(r, name); ok {
 		return r.work.view(name, value), true
@@ -178,7 +170,7 @@ func (r *Response) namedPart(name string) (*view, bool) {
 		if r.named == nil {
 			r.named = map[string]*view{}
 		}
-		r.named[name] = v // nil when the response has none such
+		r.named[name] = v // nil when there is none
 	}
 	if v != nil {
 		return v, true
@@ -189,30 +181,24 @@ func (r *Response) namedPart(name string) (*view, bool) {
 	return nil, false
 }
 
-// value is what a name means in an expression: what was extracted, the response, the
-// variables, in this order.
+// value is the value of a name in an expression: an extracted value, else one of the response, else a variable.
 func (r *Response) value(name string) (any, bool) {
 	if value, ok := r.work.extracted(r, name); ok {
 		return value, true
 	}
-	value, ok := r.own(name)
-	if !ok {
-		value, ok = r.work.variable(name)
+	if value, ok := r.own(name); ok {
+		return value, ok
 	}
-	if _, open := value.(dsl.Text); open {
-		// It is about to be rendered, and its expressions number needles of their own.
-		r.work.needles = noSite
-	}
-	return value, ok
+	return r.work.variable(name)
 }
 
-// own is what the response itself says of a name.
+// own is the response's own value of a name.
 func (r *Response) own(name string) (any, bool) {
 	ref := partOf(name)
 	switch {
 	case r.Head != nil && name == "status_code":
 		if r.status == nil {
-			r.status = r.Status
+			r.status = float64(r.Status)
 		}
 		return r.status, true
 	case r.Head != nil && ref.index != viewNamed:
@@ -226,7 +212,7 @@ func (r *Response) own(name string) (any, bool) {
 	return r.Named(name)
 }
 
-// string is the view for expressions; the bytes are not copied.
+// string is the view as a value of expressions; the bytes are not copied.
 func (v *view) string() any {
 	if v.value == nil {
 		v.value = alias(v.text.Bytes())

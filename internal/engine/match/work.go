@@ -2,9 +2,7 @@ package match
 
 import (
 	"context"
-	"errors"
 	"strconv"
-	"strings"
 	"unsafe"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
@@ -12,29 +10,27 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// work is the state of the operators that are evaluated on a response at the moment. It is kept
-// in the response so that thousands of operators share its memory.
+// work is the state of the operators that are being evaluated. It is part of the response so that thousands of
+// operators share its memory.
 type work struct {
 	operators *rules
 	vars      dsl.Lookup
 
-	// done and taken are the extractors' values so far; each works at most once, and only
-	// when someone asks. Those before limit can be asked: all of them by matchers.
+	// done and taken are the extractors' values so far; each extractor runs at most once, when its values are needed.
+	// Values of the extractors before limit are visible: matchers see all.
 	done  []bool
 	taken [][]string
 	limit int
 	views map[string]*view
 
-	needles site   // of the first needle of the expression at work
-	group   *Group // nil for operators on their own
-	member  int    // of the group
+	group *Group // nil for operators on their own
 }
 
-// begin sets a response up for other operators.
+// begin prepares for the evaluation of other operators.
 func (r *Response) begin(o *rules, vars dsl.Lookup) {
 	w := &r.work
 	n := len(o.extractors)
-	w.operators, w.vars, w.limit, w.needles = o, vars, n, noSite
+	w.operators, w.vars, w.limit = o, vars, n
 	if len(w.views) > 0 {
 		clear(w.views)
 	}
@@ -50,7 +46,7 @@ func (r *Response) begin(o *rules, vars dsl.Lookup) {
 	clear(w.taken)
 }
 
-// values are what an extractor took out. While it works it sees only those before it.
+// values are the values of an extractor. While it runs it sees only those before it.
 func (w *work) values(r *Response, i int) []string {
 	if !w.done[i] {
 		limit := w.limit
@@ -61,9 +57,8 @@ func (w *work) values(r *Response, i int) []string {
 	return w.taken[i]
 }
 
-// extracted is the value that extractors gave a name. The last extractor of a name
-// counts; of internal ones, matchers see the values of all together, and each of several
-// under the name with its number, from 0, at the end.
+// extracted is the extracted value of a name. The last extractor of a name counts; of internal ones, matchers see the
+// values of all, and each of several also as the name followed by its index.
 func (w *work) extracted(r *Response, name string) (any, bool) {
 	if w.operators == nil || len(w.operators.extractors) == 0 || name == "" {
 		return nil, false
@@ -91,7 +86,7 @@ func (w *work) extracted(r *Response, name string) (any, bool) {
 	return nil, false
 }
 
-// internal is what the internal extractors of a name found together.
+// internal has the values of all internal extractors of a name.
 func (w *work) internal(r *Response, name string) []string {
 	var all valueSet
 	for i := range w.operators.extractors {
@@ -119,8 +114,7 @@ func (w *work) variable(name string) (any, bool) {
 	return w.vars(name)
 }
 
-// view is a value of the operators' own as a part. What an extractor sees may change
-// until matchers see it.
+// view is an extracted value or a variable as a part. It is kept once all extractors have run.
 func (w *work) view(name string, value any) *view {
 	if v := w.views[name]; v != nil {
 		return v
@@ -135,7 +129,6 @@ func (w *work) view(name string, value any) *view {
 	return v
 }
 
-// context bounds what takes long.
 func (r *Response) context() context.Context {
 	if r.Ctx != nil {
 		return r.Ctx
@@ -143,7 +136,7 @@ func (r *Response) context() context.Context {
 	return context.Background()
 }
 
-// environments are what texts see, and what expressions see, which know needles, too.
+// environments are for texts and for expressions, which have needles.
 type environments struct{ text, expr dsl.Env }
 
 func (r *Response) environments() *environments {
@@ -155,42 +148,34 @@ func (r *Response) environments() *environments {
 	return r.envs
 }
 
-// needle answers the tests of an expression that the group's pass has answered already.
-func (r *Response) needle(i int) (hit, known bool) {
+// needle answers a test of an expression if the group knows the result.
+func (r *Response) needle(n dsl.Needle) (hit, known bool) {
 	w := &r.work
-	if w.group == nil || w.needles == noSite {
+	if w.group == nil {
 		return false, false
 	}
-	at := w.needles.plus(i)
-	s := w.operators.sites[at]
-	if s.view == viewNamed || r.Head == nil {
+	part := w.operators.names.varOf(n.Var)
+	if part.index == viewNamed || r.Head == nil {
 		return false, false
 	}
-	v, ok := r.part(partRef{index: s.view})
-	if !ok || s.literal.Fold && v.text.Odd() {
+	v, ok := r.part(part)
+	if !ok || n.Fold && v.text.Odd() {
 		return false, false
 	}
-	return r.has(v, at, s.literal), true
+	return w.group.find(v, textsearch.Literal{Text: n.Text, Fold: n.Fold})
 }
 
-// has looks for a literal in a view, or knows already.
-func (r *Response) has(v *view, at site, l textsearch.Literal) bool {
-	if g := r.work.group; g != nil && at != noSite {
-		if hit, known := g.hit(v, r.work.member, at); known {
+// contains reports whether a view contains a literal.
+func (r *Response) contains(v *view, l textsearch.Literal) bool {
+	if g := r.work.group; g != nil {
+		if hit, known := g.find(v, l); known {
 			return hit
 		}
 	}
 	return v.text.Contains(l)
 }
 
-func missing(err error) bool {
-	var m *dsl.Missing
-	return errors.As(err, &m)
-}
-
 // alias is bytes as a string without a copy: they are not changed.
 func alias(data []byte) string {
 	return unsafe.String(unsafe.SliceData(data), len(data)) //nolint:gosec // see above
 }
-
-func contains(data []byte, text string) bool { return strings.Contains(alias(data), text) }

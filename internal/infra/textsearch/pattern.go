@@ -7,44 +7,34 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression that is checked at once and built when it is first
-// needed. It is safe for any number of goroutines.
+// Pattern is a regular expression whose syntax is checked at once and which is compiled when it is first needed. It
+// is safe for any number of goroutines.
 type Pattern struct {
-	source string
 	groups int
-	needs  []Literal // one of them is in every match; none when nothing is known
-	whole  bool      // and each of them is a match
-
-	once sync.Once
-	re   *regexp.Regexp
+	needs  []Literal // every match contains one of them; none when nothing is known
+	whole  bool      // each of them is a match by itself
+	regexp func() *regexp.Regexp
 }
 
-// Compile reads an expression in the syntax of package regexp. The error is that of
-// regexp.Compile.
+// Compile reads an expression in the syntax of package regexp. The error is that of regexp.Compile.
 func Compile(source string) (*Pattern, error) {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{source: source, groups: tree.MaxCap()}
+	p := &Pattern{groups: tree.MaxCap()}
+	p.regexp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
 	p.needs, p.whole = required(tree)
 	return p, nil
 }
 
-// String is the expression as it was written.
-func (p *Pattern) String() string { return p.source }
-
 // Groups is the number of parenthesised groups.
 func (p *Pattern) Groups() int { return p.groups }
 
-// Needs are literals of which at least one is in every text that matches; empty when
-// there are none such. They say nothing about texts that are [Pattern.Doubtful].
+// Needs are literals of which every match contains at least one; empty when nothing is known.
 func (p *Pattern) Needs() []Literal { return p.needs }
 
-// Whole reports whether a text that has one of the needed literals matches for that alone.
-func (p *Pattern) Whole() bool { return p.whole }
-
-// Literal is the one literal that the expression stands for, when it does.
+// Literal is the one literal that the expression stands for, if it does.
 func (p *Pattern) Literal() (Literal, bool) {
 	if p.whole && len(p.needs) == 1 {
 		return p.needs[0], true
@@ -52,42 +42,26 @@ func (p *Pattern) Literal() (Literal, bool) {
 	return Literal{}, false
 }
 
-// Regexp is the expression for package regexp. It does not look for literals first.
-func (p *Pattern) Regexp() *regexp.Regexp {
-	p.once.Do(func() { p.re = regexp.MustCompile(p.source) })
-	return p.re
+// Regexp is the compiled expression. It does not look for literals first.
+func (p *Pattern) Regexp() *regexp.Regexp { return p.regexp() }
+
+// Possible is false when a text has no match. contains reports whether the text has a literal.
+func (p *Pattern) Possible(t *Text, contains func(Literal) bool) bool {
+	return len(p.needs) == 0 || p.doubtful(t) || slices.ContainsFunc(p.needs, contains)
 }
 
-// MatchText reports whether a text has a match.
-func (p *Pattern) MatchText(t *Text) bool {
-	return p.Possible(t) && (p.whole && !p.Doubtful(t) || p.Regexp().Match(t.data))
-}
+// Sure reports whether a text for which Possible is true has a match.
+func (p *Pattern) Sure(t *Text) bool { return p.whole && !p.doubtful(t) }
 
-// Possible is false when a text surely has no match.
-func (p *Pattern) Possible(t *Text) bool {
-	return len(p.needs) == 0 || p.Doubtful(t) || slices.ContainsFunc(p.needs, t.Contains)
-}
+// doubtful reports whether the literals say nothing about a text, because their case is ignored and the text is odd.
+// All literals of a pattern have the same Fold.
+func (p *Pattern) doubtful(t *Text) bool { return len(p.needs) > 0 && p.needs[0].Fold && t.Odd() }
 
-// Doubtful reports whether the needed literals say nothing about a text: they are to be
-// found in any case, and the text is odd.
-func (p *Pattern) Doubtful(t *Text) bool { return p.folds() && t.Odd() }
-
-// Match reports whether bytes have a match. For several questions about the same bytes,
-// MatchText is better.
+// Match reports whether bytes have a match.
 func (p *Pattern) Match(data []byte) bool {
-	if len(p.needs) == 0 || p.folds() && odd(data) {
-		return p.Regexp().Match(data)
-	}
-	for _, l := range p.needs {
-		if l.Fold && containsFold(data, l.Text) || !l.Fold && contains(data, l.Text) {
-			return p.whole || p.Regexp().Match(data)
-		}
-	}
-	return false
+	t := NewText(data)
+	return p.Possible(t, t.Contains) && (p.Sure(t) || p.Regexp().Match(data))
 }
 
 // MatchString is Match for a string.
 func (p *Pattern) MatchString(s string) bool { return p.Match(view(s)) }
-
-// folds reports whether what is needed is needed in any case: all literals are alike in it.
-func (p *Pattern) folds() bool { return len(p.needs) > 0 && p.needs[0].Fold }

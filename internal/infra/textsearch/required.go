@@ -7,35 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// maxNeeds bounds how many literals one expression is recognised by.
+// maxNeeds bounds the literals of one expression.
 const maxNeeds = 16
 
-// need is what is known of the texts that an expression matches: each contains one of
-// texts. The zero value knows nothing.
+// need says that each match of an expression contains one of texts. The zero value says nothing.
 type need struct {
 	texts []string
-	fold  bool // in any case, with texts in lower case
+	fold  bool // in any case; texts are in lower case
 	exact bool // each match is one of texts
-	whole bool // and the other way round: wherever one of texts is, there is a match
+	whole bool // each occurrence of one of texts is a match
 }
 
-// required finds the literals of which one is in every match, and whether having one is
-// enough. An expression that may match the empty text has none.
+// required finds the literals of which every match contains one; whole says that having one is enough to match. An
+// expression that may match the empty text has none.
 func required(tree *syntax.Regexp) (literals []Literal, whole bool) {
-	n := analysis{weights()}.of(tree)
-	if shortest(n.texts) == 0 {
+	n := needOf(tree)
+	if slices.Contains(n.texts, "") {
 		return nil, false
 	}
 	for _, text := range n.texts {
 		literals = append(literals, Literal{Text: text, Fold: n.fold})
 	}
-	return literals, n.exact && n.whole
+	return literals, len(literals) > 0 && n.exact && n.whole
 }
 
-// analysis works out needs.
-type analysis struct{ weight *[256]uint8 }
-
-func (a analysis) of(re *syntax.Regexp) need {
+func needOf(re *syntax.Regexp) need {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
 		return need{texts: []string{""}, exact: true, whole: true}
@@ -46,27 +42,27 @@ func (a analysis) of(re *syntax.Regexp) need {
 	case syntax.OpCharClass:
 		return ofClass(re)
 	case syntax.OpCapture:
-		return a.of(re.Sub[0])
+		return needOf(re.Sub[0])
 	case syntax.OpQuest:
-		if n := a.of(re.Sub[0]); n.exact && len(n.texts) < maxNeeds {
+		if n := needOf(re.Sub[0]); n.exact && len(n.texts) < maxNeeds {
 			n.texts = append([]string{""}, n.texts...)
 			return n
 		}
 	case syntax.OpPlus:
-		// The first of several: enough to have, but not all of a match.
-		n := a.of(re.Sub[0])
+		// A match contains the first repetition, but may be longer.
+		n := needOf(re.Sub[0])
 		n.exact = false
 		return n
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			n := a.of(re.Sub[0])
+			n := needOf(re.Sub[0])
 			n.exact = n.exact && re.Min == 1 && re.Max == 1
 			return n
 		}
 	case syntax.OpConcat:
-		return a.ofConcat(re.Sub)
+		return ofConcat(re.Sub)
 	case syntax.OpAlternate:
-		return a.ofAlternate(re.Sub)
+		return ofAlternate(re.Sub)
 	}
 	return need{}
 }
@@ -74,7 +70,7 @@ func (a analysis) of(re *syntax.Regexp) need {
 func ofLiteral(re *syntax.Regexp) need {
 	text := string(re.Rune)
 	if strings.ContainsRune(text, utf8.RuneError) {
-		return need{} // it matches bytes that are not UTF-8 too, which no literal does
+		return need{} // also matches bytes that are not UTF-8
 	}
 	if re.Flags&syntax.FoldCase == 0 {
 		return need{texts: []string{text}, exact: true, whole: true}
@@ -82,7 +78,7 @@ func ofLiteral(re *syntax.Regexp) need {
 	if isASCII(text) {
 		return need{texts: []string{strings.ToLower(text)}, fold: true, exact: true, whole: true}
 	}
-	// Of a word with other letters, the longest run without them must be there.
+	// Of a word with non-ASCII letters, the longest run without them is required.
 	longest := ""
 	for _, run := range strings.FieldsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		if len(run) > len(longest) {
@@ -105,22 +101,21 @@ func ofClass(re *syntax.Regexp) need {
 	return n
 }
 
-// ofConcat joins neighbours as long as they are exact and few, and keeps the best of the
-// pieces that come of it.
-func (a analysis) ofConcat(subs []*syntax.Regexp) need {
+// ofConcat joins neighbours as long as they are exact and few, and returns the best of the resulting pieces.
+func ofConcat(subs []*syntax.Regexp) need {
 	run, best := need{texts: []string{""}, exact: true, whole: true}, need{}
 	pieces := 1
 	for _, sub := range subs {
-		n := a.of(sub)
+		n := needOf(sub)
 		joined, ok := join(run, n)
 		if ok {
 			run = joined
 			continue
 		}
-		best = a.better(best, run)
+		best = better(best, run)
 		run = n
 		if len(n.texts) == 0 || !n.exact {
-			best = a.better(best, n)
+			best = better(best, n)
 			run = need{texts: []string{""}, exact: true}
 		}
 		pieces++
@@ -128,19 +123,19 @@ func (a analysis) ofConcat(subs []*syntax.Regexp) need {
 	if pieces == 1 {
 		return run
 	}
-	best = a.better(best, run)
+	best = better(best, run)
 	best.exact, best.whole = false, false
 	return best
 }
 
-// join makes every pair, when both sides are exact and the pairs not too many.
+// join makes every pair, if both sides are exact and the pairs not too many.
 func join(a, b need) (need, bool) {
 	if !a.exact || !b.exact || len(a.texts)*len(b.texts) > maxNeeds {
 		return need{}, false
 	}
 	out := need{exact: true, whole: a.whole && b.whole, fold: a.fold || b.fold}
 	if a.fold != b.fold && (letters(a.texts) && !a.fold || letters(b.texts) && !b.fold) {
-		out.whole = false // looked for in any case, that side is found where it does not match
+		out.whole = false // ignoring case, that side is also found where it does not match
 	}
 	for _, head := range a.texts {
 		for _, tail := range b.texts {
@@ -157,11 +152,11 @@ func join(a, b need) (need, bool) {
 	return out, true
 }
 
-// ofAlternate needs one of what its branches need.
-func (a analysis) ofAlternate(subs []*syntax.Regexp) need {
-	out := a.of(subs[0])
+// ofAlternate needs one of the texts of its branches.
+func ofAlternate(subs []*syntax.Regexp) need {
+	out := needOf(subs[0])
 	for _, sub := range subs[1:] {
-		n := a.of(sub)
+		n := needOf(sub)
 		if len(out.texts) == 0 || len(n.texts) == 0 || len(out.texts)+len(n.texts) > maxNeeds {
 			return need{}
 		}
@@ -177,7 +172,7 @@ func (a analysis) ofAlternate(subs []*syntax.Regexp) need {
 	return out
 }
 
-// loose is a need in any case.
+// loose is the same need ignoring case.
 func loose(n need) need {
 	if n.fold {
 		return n
@@ -190,15 +185,15 @@ func loose(n need) need {
 }
 
 // better is the need that fewer pages meet by chance.
-func (a analysis) better(x, y need) need {
-	if a.rarity(y) > a.rarity(x) {
+func better(x, y need) need {
+	if rarity(y) > rarity(x) {
 		return y
 	}
 	return x
 }
 
-// rarity is that of the text which is likeliest to be found, less for each further one.
-func (a analysis) rarity(n need) int {
+// rarity is that of the most common text, less for each further text.
+func rarity(n need) int {
 	if len(n.texts) == 0 {
 		return 0
 	}
@@ -206,7 +201,7 @@ func (a analysis) rarity(n need) int {
 	for _, text := range n.texts {
 		sum := 0
 		for i := range len(text) {
-			sum += 1<<7 - int(a.weight[text[i]])
+			sum += 1<<7 - int(frequency[text[i]])
 		}
 		least = min(least, sum)
 	}
@@ -215,22 +210,7 @@ func (a analysis) rarity(n need) int {
 
 // letters reports whether any text has an ASCII letter.
 func letters(texts []string) bool {
-	for _, text := range texts {
-		if strings.ContainsFunc(text, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }) {
-			return true
-		}
-	}
-	return false
-}
-
-// shortest is the length of the shortest text, 0 when there is none.
-func shortest(texts []string) int {
-	if len(texts) == 0 {
-		return 0
-	}
-	n := len(texts[0])
-	for _, text := range texts[1:] {
-		n = min(n, len(text))
-	}
-	return n
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return strings.ContainsFunc(text, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' })
+	})
 }

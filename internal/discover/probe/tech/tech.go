@@ -185,10 +185,9 @@ func (g *group) candidates(text string) []*pattern {
 		return g.patterns
 	}
 	list := g.rest[:len(g.rest):len(g.rest)]
-	var hits textsearch.Bits
-	g.literals.Find(t, &hits)
+	found := g.literals.Find(t)
 	for i, p := range g.owners {
-		if hits.Has(i) {
+		if found[i] {
 			list = append(list, p)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// maxUnpacked bounds what is unpacked when the template does not say it.
+// maxUnpacked bounds unpacked data unless the template sets a limit.
 const maxUnpacked = 10 << 20
 
 func binaryFunctions() []Function {
@@ -70,7 +70,7 @@ func unpacker(name string, open func(io.Reader) (io.Reader, error)) Function {
 	}}
 }
 
-// octets are the bytes of a text or of bytes; other types are not taken for text here.
+// octets are the bytes of a string or of bytes; other types are an error.
 func octets(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case string:
@@ -121,14 +121,14 @@ func zipFiles(_ *Env, args []any) (any, error) {
 	return b.Bytes(), nil
 }
 
-// sizes are the bytes that each letter of a format stands for.
+// The letters of a format and the bytes of each.
 const (
 	formatLetters = "?bBhHiIlLfqQds"
 	formatSizes   = "11122444448880"
 )
 
-// unpack reads the first value of binary data; the format is that of Python's module
-// struct, without counts, and the capital letters but B stand for signed numbers, too.
+// unpack reads the first value of binary data. The format is that of Python's struct module, without counts; capital
+// letters other than B are signed, too.
 func unpack(_ *Env, args []any) (any, error) {
 	format, err := octets(args[0])
 	if err != nil {
@@ -193,7 +193,7 @@ func unpackOne(letter rune, order binary.ByteOrder, b []byte) any {
 	}
 }
 
-// xor combines texts or bytes, each repeated to the length of the longest.
+// xor combines its arguments, each repeated to the length of the longest.
 func xor(_ *Env, args []any) (any, error) {
 	var out []byte
 	inputs := make([][]byte, 0, len(args))

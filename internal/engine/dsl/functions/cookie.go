@@ -23,16 +23,15 @@ var signatureHashes = map[int]func() hash.Hash{
 	sha1.Size: sha1.New, sha256.Size: sha256.New, sha512.Size384: sha512.New384, sha512.Size: sha512.New,
 }
 
-// signedCookie is a cookie as one framework signs it: a signature of data under a key
-// that is derived from the secret.
+// signedCookie is a cookie as one framework signs it: with a key that is derived from the secret.
 type signedCookie struct {
 	data      string
 	signature []byte
 	derive    func(algorithm func() hash.Hash, secret string) string
 }
 
-// cookieUnsign finds the key that a cookie of Django, Flask, Rack, Express
-// (cookie-session, "data^signature") or a JWT was signed with, when it is a weak one.
+// cookieUnsign finds the weak key of a cookie signed by Django, Flask, Rack or Express (cookie-session,
+// "data^signature"), or of a JWT.
 func cookieUnsign(env *Env, args []any) (any, error) {
 	forms := signedForms(String(args[0]))
 	if len(forms) == 0 {
@@ -53,7 +52,7 @@ func cookieUnsign(env *Env, args []any) (any, error) {
 	return nil, errors.New("the key is not a weak one")
 }
 
-// signedForms are the ways in which a cookie may be signed.
+// signedForms are the possible signatures of a cookie.
 func signedForms(s string) (forms []signedCookie) {
 	add := func(separator string, parts int, decode func(string) ([]byte, error), derive func(func() hash.Hash, string) string) {
 		if strings.Count(strings.TrimPrefix(s, "."), separator) != parts-1 {

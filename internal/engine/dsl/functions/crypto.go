@@ -22,7 +22,7 @@ func cryptoFunctions() []Function {
 	}
 }
 
-// aesCBC encrypts with padding as of PKCS #5, to bytes.
+// aesCBC encrypts with PKCS #5 padding, to bytes.
 func aesCBC(_ *Env, args []any) (any, error) {
 	data, iv := []byte(String(args[0])), []byte(String(args[2]))
 	block, err := aes.NewCipher([]byte(String(args[1])))
@@ -40,7 +40,7 @@ func aesCBC(_ *Env, args []any) (any, error) {
 	return data, nil
 }
 
-// aesGCM encrypts under a fresh nonce, which the result begins with.
+// aesGCM encrypts with a random nonce, which is the beginning of the result.
 func aesGCM(env *Env, args []any) (any, error) {
 	block, err := aes.NewCipher([]byte(String(args[0])))
 	if err != nil {
@@ -67,7 +67,7 @@ func rsaEncrypt(_ *Env, args []any) (any, error) {
 	if !ok {
 		return nil, errors.New("the key is not an RSA key")
 	}
-	// The padding that targets expect, not the one to choose.
+	// Targets expect this padding, although it is weak.
 	b, err := rsa.EncryptPKCS1v15(rand.Reader, key, []byte(String(args[0]))) //nolint:staticcheck // see above
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func encodingFunctions() []Function {
 	}
 }
 
-// base64Lines is base64 in lines of 76 characters, each ended.
+// base64Lines is base64 in lines of 76 characters, each with a line break.
 func base64Lines(s string) string {
 	all := base64.StdEncoding.EncodeToString([]byte(s))
 	var b strings.Builder
@@ -55,8 +55,7 @@ func base64Lines(s string) string {
 
 const upperHex = "0123456789ABCDEF"
 
-// urlEncode encodes all but letters, digits and a few marks; with true as its second
-// argument those marks, too.
+// urlEncode encodes all but letters, digits and a few marks; these, too, if the second argument is true.
 func urlEncode(_ *Env, args []any) (any, error) {
 	keep := "-_.!~*'()"
 	if len(args) > 1 && args[1] == true {
@@ -78,7 +77,7 @@ func urlEncode(_ *Env, args []any) (any, error) {
 	return b.String(), nil
 }
 
-// urlDecode decodes what is percent-encoded and leaves the rest, + and all.
+// urlDecode decodes percent escapes only; + stays.
 func urlDecode(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -94,7 +93,7 @@ func urlDecode(s string) string {
 	return string(b)
 }
 
-// hexEncode takes texts and bytes; other types count as empty.
+// hexEncode encodes strings and bytes; other types count as empty.
 func hexEncode(_ *Env, args []any) (any, error) {
 	var data []byte
 	switch v := args[0].(type) {
@@ -139,7 +138,7 @@ func jsonPrettify(_ *Env, args []any) (any, error) {
 	return b.String(), nil
 }
 
-// indented is about the length that JSON has when every value stands on its own line.
+// indented is about the length of JSON with every value on its own line.
 func indented(source []byte) int {
 	size, depth, quoted := len(source), 0, false
 	for i := 0; i < len(source); i++ {

@@ -1,9 +1,8 @@
-// Package functions holds the functions that expressions of the template language may call:
-// texts, numbers, encodings, hashes, cryptography, time, chance and the network.
+// Package functions has the functions of the template language: texts, numbers, encodings, hashes, cryptography,
+// time, random numbers and the network.
 //
-// All is the table of them. A function gets the values of its arguments and an Env, through
-// which it reaches the network, the clock and the random generator. Everything that a template
-// or a target decides is bounded: the size of results, the number of items, the time to wait.
+// All is the table of them. A function gets its arguments and an Env, through which it reaches network, clock and
+// random numbers. Sizes of results, numbers of items and waits are bounded.
 package functions
 
 import (
@@ -23,19 +22,18 @@ type Function struct {
 	Run      func(env *Env, args []any) (any, error)
 
 	Impure    bool   // the value depends on more than the arguments
-	Expensive bool   // never computed while an expression is compiled
+	Expensive bool   // never computed at compile time
 	Waits     bool   // for the network or the clock
-	Refused   string // why an expression that calls it is not compiled
+	Refused   string // if set, why expressions with it are not compiled
 }
 
-// Env is what functions may use besides their arguments. It belongs to one goroutine at a time.
-// Keep one for all evaluations that concern the same response: it caches long texts in lower case.
+// Env is the environment of functions. It belongs to one goroutine. Keep one for all evaluations of a response: it
+// caches the last long text in lower case.
 type Env struct {
 	Ctx  context.Context // bounds functions that wait; nil is context.Background
 	Host *Host           // nil: functions that need the network fail
 
-	lowered [4]struct{ text, lower string }
-	next    int // entry of lowered to overwrite next
+	text, lowered string // the last long text in lower case
 }
 
 func (e *Env) context() context.Context {
@@ -45,29 +43,22 @@ func (e *Env) context() context.Context {
 	return e.Ctx
 }
 
-// longText is the length from which lower-case forms are cached.
-const longText = 256
-
-// lower is a text in lower case. Templates ask for that of the same body again and again.
+// lower is a text in lower case. Templates ask for the same body again and again.
 func (e *Env) lower(s string) string {
-	if len(s) < longText {
+	const long = 256
+	if len(s) < long {
 		return strings.ToLower(s)
 	}
-	for i := range e.lowered {
-		if e.lowered[i].text == s {
-			return e.lowered[i].lower
-		}
+	if s != e.text {
+		e.text, e.lowered = s, strings.ToLower(s)
 	}
-	l := strings.ToLower(s)
-	e.lowered[e.next].text, e.lowered[e.next].lower = s, l
-	e.next = (e.next + 1) % len(e.lowered)
-	return l
+	return e.lowered
 }
 
-// MaxResult bounds what one function, or one rendered text, may give, in bytes.
+// MaxResult bounds the result of a function or a rendered text, in bytes.
 const MaxResult = 16 << 20
 
-// ErrTooLarge says that a value is above MaxResult.
+// ErrTooLarge is the error for a value above MaxResult.
 var ErrTooLarge = errors.New("the value is too large")
 
 // Call checks the number of arguments, runs the function and bounds its result.
@@ -85,8 +76,7 @@ func (f *Function) Call(env *Env, args []any) (any, error) {
 	return v, nil
 }
 
-// All are the functions, under their documented name and under that name without
-// underscores (template language 6.6).
+// All are the functions by their documented name, with and without underscores (template language 6.6).
 var All = func() map[string]*Function {
 	all := map[string]*Function{}
 	for _, family := range [][]Function{
@@ -101,7 +91,7 @@ var All = func() map[string]*Function {
 	return all
 }()
 
-// shortNames are the names of functions that contain no other function's name.
+// shortNames are the names that contain no other function's name.
 var shortNames = sync.OnceValue(func() (short []string) {
 	for name := range All {
 		contained := false
@@ -115,7 +105,7 @@ var shortNames = sync.OnceValue(func() (short []string) {
 	return short
 })
 
-// Mentioned reports whether the name of a function occurs anywhere in a text.
+// Mentioned reports whether a text contains the name of a function.
 func Mentioned(s string) bool {
 	for _, name := range shortNames() {
 		if strings.Contains(s, name) {
@@ -125,7 +115,7 @@ func Mentioned(s string) bool {
 	return false
 }
 
-// refusedFunctions exist in the language but are not offered here.
+// refusedFunctions are functions of the language that are not offered.
 func refusedFunctions() []Function {
 	const gadget = "serialised objects that run commands are not generated"
 	return []Function{
@@ -140,7 +130,7 @@ func refusedFunctions() []Function {
 // maxPattern bounds regular expressions that are compiled at each evaluation, in bytes.
 const maxPattern = 16 << 10
 
-// CompileRegexp compiles a regular expression that is only known when it is evaluated.
+// CompileRegexp compiles a regular expression that is not constant.
 func CompileRegexp(source string) (*textsearch.Pattern, error) {
 	if len(source) > maxPattern {
 		return nil, ErrTooLarge

@@ -21,7 +21,7 @@ func hashFunctions() []Function {
 		text1("sha256", func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }),
 		text1("sha512", func(s string) string { h := sha512.Sum512([]byte(s)); return hex.EncodeToString(h[:]) }),
 		{Name: "mmh3", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
-			// In the form of %v, unlike all others.
+			// Unlike others, this function formats its argument with %v.
 			return strconv.Itoa(int(int32(murmur3([]byte(fmt.Sprint(args[0])))))), nil
 		}},
 		{Name: "hmac", Min: 3, Max: 3, Run: keyedHash},
@@ -49,8 +49,7 @@ func mac(algorithm func() hash.Hash, key, data string) []byte {
 	return h.Sum(nil)
 }
 
-// murmur3 is Austin Appleby's MurmurHash3_x86_32 with the seed 0: the hash by which
-// search engines know favicons.
+// murmur3 is MurmurHash3_x86_32 with seed 0, the hash by which search engines know favicons.
 func murmur3(data []byte) uint32 {
 	const c1, c2 = 0xcc9e2d51, 0x1b873593
 	mixed := func(k uint32) uint32 { return bits.RotateLeft32(k*c1, 15) * c2 }

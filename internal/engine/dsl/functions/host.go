@@ -10,14 +10,14 @@ import (
 	wappalyzer "github.com/projectdiscovery/wappalyzergo"
 )
 
-// Host is how functions reach the network, the clock and random numbers. One Host serves a whole
-// scan, from any number of goroutines; it is not copied after first use.
+// Host gives functions access to network, clock and random numbers. One Host serves a whole scan and any number of
+// goroutines; it is not copied after first use.
 type Host struct {
-	// Dial connects, within what the scan may reach. nil: functions that connect fail.
+	// Dial connects within the scope of the scan. nil: functions that connect fail.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Resolver connects to a DNS server; network is "udp" or "tcp". nil: resolve fails.
+	// Resolver connects to a DNS server over "udp" or "tcp". nil: resolve fails.
 	Resolver func(ctx context.Context, network string) (net.Conn, error)
-	// PublicIP is the address that this machine has on the internet. nil: public_ip fails.
+	// PublicIP is the internet address of this machine. nil: public_ip fails.
 	PublicIP func(ctx context.Context) (string, error)
 	Now      func() time.Time // nil is time.Now
 	Rand     *rand.Rand       // nil is the generator of the runtime
@@ -36,7 +36,7 @@ func (h *Host) now() time.Time {
 	return h.Now()
 }
 
-// intN is a random number from 0 up to and without n, which is above 0.
+// intN is a random number from 0 to n-1; n is above 0.
 func (h *Host) intN(n int) int {
 	if h == nil || h.Rand == nil {
 		return rand.IntN(n)

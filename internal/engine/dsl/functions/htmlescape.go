@@ -15,7 +15,7 @@ import (
 //go:embed entities.txt
 var entityNames string
 
-// entities are the entities of characters, and of pairs of them.
+// entities are the entities of characters and pairs of characters.
 var entities = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for name := range strings.Lines(entityNames) {
@@ -25,8 +25,7 @@ var entities = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// htmlEscape writes every character that has an entity as that; with true as its second
-// argument, every other one as a number.
+// htmlEscape replaces every character that has an entity; if the second argument is true, all others by numbers.
 func htmlEscape(_ *Env, args []any) (any, error) {
 	numbers := len(args) > 1 && truth(args[1])
 	known := entities()

@@ -16,8 +16,7 @@ const (
 	jarmNothing = "|||"            // what a probe without a response gives
 )
 
-// jarmOf is the JARM fingerprint of a TLS server, from its answers to ten hellos; 62
-// zeros when it answers none.
+// jarmOf is the JARM fingerprint of a TLS server; 62 zeros when it answers no probe.
 func jarmOf(env *Env, args []any) (any, error) {
 	if env.Host == nil || env.Host.Dial == nil {
 		return nil, errNoHost
@@ -41,7 +40,7 @@ func jarmOf(env *Env, args []any) (any, error) {
 	return jarm.RawHashToFuzzyHash(strings.Join(answers, ",")), nil
 }
 
-// probe sends one hello and reads the response.
+// probe sends one ClientHello and parses the response.
 func (h *Host) probe(ctx context.Context, address string, probe jarm.JarmProbeOptions) string {
 	ctx, cancel := context.WithTimeout(ctx, jarmTimeout)
 	defer cancel()

@@ -19,8 +19,8 @@ import (
 // jwtHashes are the hashes by the number in an algorithm's name.
 var jwtHashes = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}
 
-// generateJWT signs claims. The keys of HS algorithms are texts, those of the others
-// PEM; "none", however written, signs nothing and stays in the header as it was written.
+// generateJWT signs claims. Keys are texts for HS algorithms, PEM for others; "none", in any case, has no signature
+// and stays in the header as written.
 func generateJWT(env *Env, args []any) (any, error) {
 	var claims map[string]any
 	if err := json.Unmarshal([]byte(String(args[0])), &claims); err != nil {
@@ -62,7 +62,7 @@ func generateJWT(env *Env, args []any) (any, error) {
 	return []byte(token + "." + encode(signature)), nil
 }
 
-// expiring adds the claims of a token that is good for a while.
+// expiring adds the claims iat and exp.
 func expiring(payload []byte, now, until time.Time) []byte {
 	if until.Sub(now) <= time.Second {
 		return payload
@@ -74,7 +74,7 @@ func expiring(payload []byte, now, until time.Time) []byte {
 	return append(payload[:len(payload)-1:len(payload)-1], times...)
 }
 
-// jwtSigner returns the name for the header and what makes the signature.
+// jwtSigner returns the algorithm for the header and the function that signs.
 func jwtSigner(written string) (name string, sign func(key, token string) ([]byte, error), err error) {
 	name = strings.ToUpper(written)
 	unsigned := func(string, string) ([]byte, error) { return nil, nil }
@@ -133,7 +133,7 @@ func signDigest(family, key string, hash crypto.Hash, token string) ([]byte, err
 	return rsa.SignPKCS1v15(rand.Reader, k, hash, digest)
 }
 
-// privateKey reads a key of one type from PEM.
+// privateKey parses a key of one type from PEM.
 func privateKey[K any](text string) (key K, err error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {

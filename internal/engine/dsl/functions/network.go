@@ -33,7 +33,7 @@ func publicIP(env *Env, _ []any) (any, error) {
 	return ip, nil
 }
 
-// networkPort is the port, or the default when that says nothing about the service.
+// networkPort is the port, or the default for a port that is common for the web or DNS.
 func networkPort(_ *Env, args []any) (any, error) {
 	switch port := String(args[0]); port {
 	case "", "80", "443", "8080", "8081", "8443", "53":
@@ -43,7 +43,7 @@ func networkPort(_ *Env, args []any) (any, error) {
 	}
 }
 
-// technologies are the names of what headers and body show, sorted.
+// technologies are the sorted names of what headers and body reveal.
 func technologies(env *Env, args []any) (any, error) {
 	if env.Host == nil {
 		return nil, errNoHost
@@ -59,7 +59,7 @@ func technologies(env *Env, args []any) (any, error) {
 	return slices.Sorted(maps.Keys(apps.Fingerprint(headers, []byte(String(args[1]))))), nil
 }
 
-// readHeaders reads header lines; a status line before them is left out.
+// readHeaders parses header lines, without a status line before them.
 func readHeaders(raw string) (textproto.MIMEHeader, error) {
 	raw = strings.TrimLeft(raw, "\r\n")
 	if line, rest, ok := strings.Cut(raw, "\n"); ok && strings.HasPrefix(line, "HTTP/") {

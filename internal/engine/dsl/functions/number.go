@@ -68,7 +68,7 @@ func truth(v any) bool {
 	return false
 }
 
-// wholeNumber is a number without what follows its point, from a number or a text.
+// wholeNumber is the integer part of a number or text.
 func wholeNumber(v any) (int64, error) {
 	switch v := v.(type) {
 	case int:
@@ -107,7 +107,7 @@ func toDecimal(name, prefix string, base int) Function {
 	}}
 }
 
-// ipFormat writes an address in another way (template language 6.6, ip_format).
+// ipFormat converts an address (template language 6.6, ip_format).
 func ipFormat(_ *Env, args []any) (any, error) {
 	source := String(args[0])
 	form, err := integer(args[1])
@@ -161,8 +161,7 @@ func ipFormat(_ *Env, args []any) (any, error) {
 	return fmt.Sprintf("%d.%d.%d", whole[0], whole[1], int(whole[2])+255), nil
 }
 
-// withoutZeros leaves out the parts of an address that are zero, but for the first and
-// the last: 127.0.0.1 is 127.1 then.
+// withoutZeros leaves out zeros other than the first and last part of an address: 127.1 for 127.0.0.1.
 func withoutZeros(ip string) string {
 	parts := strings.Split(ip, ".")
 	if len(parts) != 4 {

@@ -8,8 +8,7 @@ import (
 	version "github.com/hashicorp/go-version"
 )
 
-// anyOf makes a function that asks one question of its first argument for each other
-// argument, until one answer is yes.
+// anyOf makes a function that reports whether holds is true for the first argument and any other.
 func anyOf(name string, least int, holds func(s, other string) bool) Function {
 	return Function{Name: name, Min: least, Max: -1, Run: func(_ *Env, args []any) (any, error) {
 		s := String(args[0])
@@ -22,7 +21,7 @@ func anyOf(name string, least int, holds func(s, other string) bool) Function {
 	}}
 }
 
-// onLines asks the question of every line.
+// onLines applies a test to every line.
 func onLines(holds func(line, other string) bool) func(s, other string) bool {
 	return func(s, other string) bool {
 		for line := range strings.SplitSeq(s, "\n") {
@@ -65,7 +64,7 @@ func testFunctions() []Function {
 	}
 }
 
-// regex asks whether some input, or each, matches.
+// regex reports whether any input, or every one, matches.
 func regex(one bool) func(*Env, []any) (any, error) {
 	return func(_ *Env, args []any) (any, error) {
 		p, err := CompileRegexp(String(args[0]))

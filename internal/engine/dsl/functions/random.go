@@ -35,7 +35,7 @@ func randomFunctions() []Function {
 	}
 }
 
-// charset is the argument that says which characters, or all letters and digits.
+// charset is the argument with the characters to use, by default letters and digits.
 func charset(args []any, at int) string {
 	if len(args) == at+1 {
 		if s := String(args[at]); strings.TrimSpace(s) != "" {
@@ -82,8 +82,7 @@ func randomText(env *Env, chars string, n int) (any, error) {
 	return b.String(), nil
 }
 
-// randomInt is an int, as the language has it, from the first argument up to and without
-// the second.
+// randomInt is an int from the first argument up to but not including the second.
 func randomInt(env *Env, args []any) (any, error) {
 	bounds := [2]int64{0, math.MaxInt32}
 	for i, a := range args {
@@ -100,7 +99,7 @@ func randomInt(env *Env, args []any) (any, error) {
 	return int(bounds[0]) + env.Host.intN(int(width)), nil
 }
 
-// randomIP is an address out of one of several networks.
+// randomIP is an address of one of several networks.
 func randomIP(env *Env, args []any) (any, error) {
 	network, err := netip.ParsePrefix(String(args[env.Host.intN(len(args))]))
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	typeCAA    = dnsmessage.Type(257)
 )
 
-// recordTypes are the words that resolve takes for a record type.
+// recordTypes are the record types of resolve.
 var recordTypes = map[string]dnsmessage.Type{
 	"4": dnsmessage.TypeA, "a": dnsmessage.TypeA, "6": dnsmessage.TypeAAAA, "aaaa": dnsmessage.TypeAAAA,
 	"cname": dnsmessage.TypeCNAME, "ns": dnsmessage.TypeNS, "txt": dnsmessage.TypeTXT, "srv": dnsmessage.TypeSRV,
@@ -69,7 +69,7 @@ func resolve(env *Env, args []any) (any, error) {
 	return nil, errors.New("there is no such record")
 }
 
-// reverseName is the name under which the host of an address is found.
+// reverseName is the name for a reverse lookup.
 func reverseName(host string) string {
 	ip := net.ParseIP(host)
 	if ip == nil {
@@ -86,7 +86,7 @@ func reverseName(host string) string {
 	return b.String() + "ip6.arpa"
 }
 
-// ask sends a question, by UDP first, and by TCP when the response did not fit.
+// ask sends a question over UDP, and over TCP if the response is truncated.
 func (h *Host) ask(ctx context.Context, question []byte, id uint16) (m dnsmessage.Message, err error) {
 	network := "udp"
 	for range dnsTries + 1 {
@@ -140,7 +140,7 @@ func readMessage(conn net.Conn, network string, buffer []byte) (int, error) {
 	return io.ReadFull(conn, buffer[:binary.BigEndian.Uint16(buffer)])
 }
 
-// closeWith closes a connection when ctx ends, or when the function it returns is called.
+// closeWith closes a connection when ctx ends or the returned function is called.
 func closeWith(ctx context.Context, conn net.Conn) func() {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	return func() {
@@ -149,7 +149,7 @@ func closeWith(ctx context.Context, conn net.Conn) func() {
 	}
 }
 
-// recordText is what a record says, names without the dot at the end.
+// recordText is the content of a record; names have no dot at the end.
 func recordText(body dnsmessage.ResourceBody) string {
 	plain := func(n dnsmessage.Name) string { return strings.TrimSuffix(n.String(), ".") }
 	switch r := body.(type) {
@@ -177,7 +177,7 @@ func recordText(body dnsmessage.ResourceBody) string {
 	return ""
 }
 
-// caaText is the value of a CAA record: flags, a tag with its length, the value.
+// caaText is the value of a CAA record, which follows the flags and the tag with its length.
 func caaText(data []byte) string {
 	if len(data) < 2 || len(data) < 2+int(data[1]) {
 		return ""

@@ -63,7 +63,7 @@ func toTitle(_ *Env, args []any) (any, error) {
 	return cases.Title(lang).String(String(args[0])), nil
 }
 
-// integer reads a whole number that is written as one.
+// integer parses a whole number.
 func integer(v any) (int, error) {
 	n, err := strconv.Atoi(String(v))
 	if err != nil {
@@ -108,7 +108,7 @@ func replaceRegex(_ *Env, args []any) (any, error) {
 		return nil, ErrTooLarge
 	}
 	for _, m := range all {
-		// Two bytes of the replacement give one group at most.
+		// Two bytes of the replacement name at most one group.
 		if (m[1]-m[0]+1)*(len(to)+1)+len(out) > MaxResult {
 			return nil, ErrTooLarge
 		}
@@ -140,8 +140,7 @@ func concat(_ *Env, args []any) (any, error) {
 	return b.String(), nil
 }
 
-// split cuts at a separator, or into pieces of so many characters when the second
-// argument is a number.
+// split splits at a separator, or into pieces of so many characters if the second argument is a number.
 func split(_ *Env, args []any) (any, error) {
 	s, by := String(args[0]), String(args[1])
 	if len(args) == 3 {
@@ -281,7 +280,7 @@ func uniq(_ *Env, args []any) (any, error) {
 	return all, nil
 }
 
-// padding fills a text up to a length, which it may have already.
+// padding fills a text up to a length.
 func padding(_ *Env, args []any) (any, error) {
 	s, with := String(args[0]), String(args[1])
 	length, err := strconv.ParseFloat(String(args[2]), 64)

@@ -41,7 +41,7 @@ func unixTime(env *Env, args []any) (any, error) {
 	return float64(env.Host.now().Unix() + more), nil
 }
 
-// toUnixTime is an int64, as the language has it.
+// toUnixTime is an int64, as the language defines.
 func toUnixTime(_ *Env, args []any) (any, error) {
 	s := String(args[0])
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
@@ -59,7 +59,7 @@ func toUnixTime(_ *Env, args []any) (any, error) {
 	return nil, fmt.Errorf("%s is not a time", Quote(s))
 }
 
-// dateTime writes a moment, or now: with fields like %Y, or in the way of package time.
+// dateTime formats a time, by default now, with fields such as %Y or a layout of package time.
 func dateTime(env *Env, args []any) (any, error) {
 	t := env.Host.now()
 	if len(args) == 2 {

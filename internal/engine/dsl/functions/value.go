@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// String is a value as functions and placeholders see it (template language 6.6):
-// numbers without exponent, bytes as text, nil as nothing, lists as fmt prints them.
+// String is a value as functions and placeholders use it (template language 6.6): numbers without exponent, bytes as
+// text, nil as "", lists as fmt prints them.
 func String(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -27,7 +27,7 @@ func String(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Widen turns the number types of variables into float64.
+// Widen converts numbers to float64.
 func Widen(v any) any {
 	switch v := v.(type) {
 	case int:
