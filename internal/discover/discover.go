@@ -36,8 +36,10 @@ var Steps = []Step{
 	PortScan, TLSScan, HTTPProbe, EndpointCrawling, HTTPScreenshot,
 }
 
-// Has reports whether a list of steps asks for one; an empty list asks for all.
-func Has(steps []Step, s Step) bool { return len(steps) == 0 || slices.Contains(steps, s) }
+// Has reports whether a list of steps has any of those that are wanted; an empty list has all.
+func Has(steps []Step, wanted ...Step) bool {
+	return len(steps) == 0 || slices.ContainsFunc(wanted, func(s Step) bool { return slices.Contains(steps, s) })
+}
 
 // Name is a host name, or an address that was named as a target, and what DNS says of it.
 type Name struct {
@@ -137,29 +139,4 @@ type TLS struct {
 type Misconfiguration struct {
 	Type   string `json:"type"`   // dangling_dns or origin_exposure
 	Detail string `json:"detail"` // the takeover's fingerprint, or the origin's address, in words
-}
-
-// SourceState is how a source behaved; nothing found is never confused with not asked.
-type SourceState string
-
-// The states of a source.
-const (
-	SourceOK       SourceState = "ok"
-	SourceEmpty    SourceState = "empty"        // it answered, and knows nothing
-	SourceLimited  SourceState = "limited"      // it wants us to ask less, or cut its answer
-	SourceKey      SourceState = "key_rejected" // it did not take the key
-	SourceBlocked  SourceState = "blocked"      // it, or our own rules, refused us
-	SourceTimedOut SourceState = "timed_out"
-	SourceFailed   SourceState = "failed"  // anything else
-	SourceSkipped  SourceState = "skipped" // not asked; Detail says why
-)
-
-// SourceReport is how one source behaved when it was asked about one thing.
-type SourceReport struct {
-	Source string        `json:"source"`
-	About  string        `json:"about"` // the domain, address or range
-	State  SourceState   `json:"state"`
-	Count  int           `json:"count"`
-	Took   time.Duration `json:"took"` // nanoseconds
-	Detail string        `json:"detail,omitempty"`
 }

@@ -3,6 +3,7 @@ package names
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -12,31 +13,33 @@ import (
 // maxTCP is how many questions may be asked over TCP at a time: their answers are large.
 const maxTCP = 64
 
-// client asks resolvers. Its methods may be called from thousands of goroutines.
+const dialTimeout = 5 * time.Second
+
+// client asks resolvers. Its methods may be called by thousands of goroutines.
 type client struct {
 	cfg   Config
 	pool  pool
 	tcp   chan struct{}
-	ended sync.WaitGroup // readers of sockets, and the clock
+	ended sync.WaitGroup // the readers of sockets and the clock
 	stop  context.CancelFunc
 }
 
-// tick is how exactly the time of a question is kept.
+// tick is the precision of timeouts.
 const tick = 20 * time.Millisecond
 
-// newClient opens the sockets to the resolvers of a complete Config. It fails when there
-// is none that can be reached. Close it; when the context ends it answers no more.
+// newClient opens sockets to the resolvers of a complete Config. It fails when none can be reached. Close it; when
+// the context ends it answers no more.
 func newClient(ctx context.Context, cfg Config) (*client, error) {
 	c := &client{cfg: cfg, tcp: make(chan struct{}, maxTCP)}
-	c.pool.widest = max(cfg.Window/len(cfg.Resolvers), leastWindow)
+	c.pool.widest = max(window/len(cfg.Resolvers), leastWindow)
 	var failed error
+	dialer := &net.Dialer{Timeout: dialTimeout}
 	for _, address := range cfg.Resolvers {
 		s := &server{address: address, limit: min(firstWindow, c.pool.widest), since: time.Now()}
 		for range socketsOf() {
-			conn, err := cfg.Dial(ctx, "udp", address)
+			conn, err := dialer.DialContext(ctx, "udp", address)
 			if err != nil {
 				failed = fmt.Errorf("resolver %s: %w", address, err)
-				cfg.Log.WarnContext(ctx, "a resolver cannot be used", "resolver", address, "error", err)
 				break
 			}
 			s.sockets = append(s.sockets, &socket{conn: conn, waiting: map[uint16]*call{}})
@@ -57,8 +60,7 @@ func newClient(ctx context.Context, cfg Config) (*client, error) {
 	return c, nil
 }
 
-// clock tells questions that their time is up: one ticker for all is cheaper than a timer
-// for each.
+// clock ends questions whose time is up: one ticker for all is cheaper than a timer for each.
 func (c *client) clock(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -81,17 +83,16 @@ func (c *client) sockets(do func(*socket)) {
 	}
 }
 
-// close ends all that waits and returns when the readers have gone.
+// close ends all questions and waits for the readers.
 func (c *client) close() {
 	c.stop()
 	c.sockets(func(s *socket) { s.conn.Close() })
 	c.ended.Wait()
 }
 
-// ask asks about a host until a resolver gives a good answer, or the retries are used up.
-// An answer that comes late, when the question has been asked again, is taken. The error
-// is errTimeout or errGarbage when nothing could be read, or the context's, which is that
-// of newClient or one that lives longer.
+// ask asks about a host until a resolver gives a good answer or the retries are used up. A late answer, after the
+// question was asked again, counts. The error is errTimeout or errGarbage when nothing could be read, or the
+// context's, which is that of newClient or one that lives longer.
 func (c *client) ask(ctx context.Context, host string, kind uint16) (answer, error) {
 	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true, replies: make(chan delivery, 2*(1+c.cfg.Retries))}
 	defer q.forget()
@@ -124,7 +125,7 @@ type question struct {
 	failure error
 }
 
-// try is a question on its way.
+// try is one sending of a question.
 type try struct {
 	server   *server
 	socket   *socket
@@ -136,7 +137,7 @@ type try struct {
 	answered bool
 }
 
-// forget takes the question off all sockets.
+// forget removes the question from all sockets.
 func (q *question) forget() {
 	for _, t := range q.tries {
 		if t.socket != nil {
@@ -172,20 +173,19 @@ func (q *question) try(ctx context.Context) (done bool) {
 		q.replies <- delivery{try: q.next}
 	}
 	q.tries = append(q.tries, t)
-	done, good := q.hear(ctx)
+	done, good := q.wait(ctx)
 	q.pool.release(s, good || ctx.Err() != nil)
 	return done
 }
 
-// hear waits for an answer to any of the tries. done says that it is a good one; good, that
-// the resolver that was asked last does its work.
-func (q *question) hear(ctx context.Context) (done, good bool) {
+// wait waits for an answer to any of the tries. done says that it is a good one; good, that the resolver that
+// was asked last works.
+func (q *question) wait(ctx context.Context) (done, good bool) {
 	for d := range q.replies {
-		switch {
-		case d.msg != nil:
+		if d.msg != nil {
 			done = q.take(ctx, &q.tries[d.try], d.msg)
 			good = done || q.failure == nil && q.best.rcode != dns.RcodeRefused
-		default:
+		} else {
 			q.tries[d.try].server.timeouts.Add(1)
 			good = false
 		}
@@ -196,14 +196,14 @@ func (q *question) hear(ctx context.Context) (done, good bool) {
 	return done, good
 }
 
-// take reads an answer and reports whether it is one to be content with.
+// take reads an answer and reports whether it is a good one.
 func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
 	t.answered = true
 	t.server.answers.Add(1)
 	t.server.timed(time.Since(t.begun))
 	truncated := msg[2]&2 != 0
 	if truncated {
-		if whole, err := q.again(ctx, t.server, t.query, t.question); err == nil {
+		if whole, err := q.overTCP(ctx, t.server, t.query, t.question); err == nil {
 			msg, truncated = whole, false
 		}
 	}
@@ -232,17 +232,17 @@ func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
 	return false
 }
 
-// again asks over TCP what did not fit a packet.
-func (c *client) again(ctx context.Context, s *server, query []byte, question int) ([]byte, error) {
+// overTCP asks what did not fit a packet.
+func (c *client) overTCP(ctx context.Context, s *server, query []byte, question int) ([]byte, error) {
 	select {
 	case c.tcp <- struct{}{}:
 		defer func() { <-c.tcp }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*c.cfg.Timeout) // a handshake more
+	ctx, cancel := context.WithTimeout(ctx, 2*c.cfg.Timeout) // for the handshake
 	defer cancel()
-	conn, err := c.cfg.Dial(ctx, "tcp", s.address)
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", s.address)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (c *client) report() (list []Resolver) {
 	for _, s := range c.pool.servers {
 		list = append(list, Resolver{
 			Address: s.address, Queries: s.queries.Load(), Answers: s.answers.Load(), Timeouts: s.timeouts.Load(),
-			Refused: s.refused.Load(), Garbage: s.garbage.Load(), Fastest: time.Duration(s.fastest.Load()),
+			Refused: s.refused.Load(), Garbage: s.garbage.Load(),
 		})
 	}
 	return list

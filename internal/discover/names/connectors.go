@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// connectors are the sources that we ask by ourselves.
+// connectors are our own sources.
 var connectors = []source{
 	{"certspotter", false, certspotter},
 	{"chaos", true, chaos},
@@ -20,8 +20,7 @@ var connectors = []source{
 	{"urlscan", false, urlscan},
 }
 
-// get asks a URL for JSON; header is one "Name: value", or empty. The caller closes the
-// body. Any status but 200 is an error; the witness knows which.
+// get fetches JSON; header is one "Name: value", or empty. Any status but 200 is an error. Close the body.
 func get(ctx context.Context, client *http.Client, from, header string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
@@ -43,7 +42,7 @@ func get(ctx context.Context, client *http.Client, from, header string) (io.Read
 	return answer.Body, nil
 }
 
-// list reads a JSON array element by element, so that a long one needs no memory.
+// list reads a JSON array element by element, to save memory.
 func list[T any](from io.Reader, each func(T)) error {
 	dec := json.NewDecoder(from)
 	if t, err := dec.Token(); err != nil {
@@ -61,17 +60,26 @@ func list[T any](from io.Reader, each func(T)) error {
 	return nil
 }
 
-// anyOf picks one of the keys, or "".
-func anyOf(keys []string) string {
+// header is a header field with a random one of the keys; "" without keys.
+func header(before string, keys []string) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return keys[rand.IntN(len(keys))]
+	return before + keys[rand.IntN(len(keys))]
 }
 
-// crtsh asks crt.sh for certificates of names below the domain: a list of objects whose
-// name_value has a name a line.
-func crtsh(ctx context.Context, client *http.Client, _ []string, domain string, say func(string)) error {
+// decode fetches one JSON document.
+func decode(ctx context.Context, client *http.Client, from, header string, out any) error {
+	body, err := get(ctx, client, from, header)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return json.NewDecoder(body).Decode(out)
+}
+
+// crtsh asks crt.sh for certificates of names below the domain; name_value has a name a line.
+func crtsh(ctx context.Context, client *http.Client, _ []string, domain string, emit func(string)) error {
 	body, err := get(ctx, client, "https://crt.sh/?output=json&q="+url.QueryEscape("%."+domain), "")
 	if err != nil {
 		return err
@@ -81,26 +89,22 @@ func crtsh(ctx context.Context, client *http.Client, _ []string, domain string, 
 		Name   string `json:"common_name"`
 		Values string `json:"name_value"`
 	}) {
-		say(c.Name)
+		emit(c.Name)
 		for line := range strings.SplitSeq(c.Values, "\n") {
-			say(line)
+			emit(line)
 		}
 	})
 }
 
-// certspotter asks SSLMate's Cert Spotter for issuances, a page at a time; with a key it
-// tells more of them.
-func certspotter(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error {
-	header := ""
-	if key := anyOf(keys); key != "" {
-		header = "Authorization: Bearer " + key
-	}
+// certspotter asks SSLMate's Cert Spotter for issuances, page by page; with a key there are more.
+func certspotter(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error {
 	for after := ""; ; {
-		from := "https://api.certspotter.com/v1/issuances?include_subdomains=true&expand=dns_names&domain=" + url.QueryEscape(domain)
+		query := url.Values{"include_subdomains": {"true"}, "expand": {"dns_names"}, "domain": {domain}}
 		if after != "" {
-			from += "&after=" + url.QueryEscape(after)
+			query.Set("after", after)
 		}
-		body, err := get(ctx, client, from, header)
+		from := "https://api.certspotter.com/v1/issuances?" + query.Encode()
+		body, err := get(ctx, client, from, header("Authorization: Bearer ", keys))
 		if err != nil {
 			return err
 		}
@@ -111,7 +115,7 @@ func certspotter(ctx context.Context, client *http.Client, keys []string, domain
 		}) {
 			last = c.ID
 			for _, name := range c.Names {
-				say(name)
+				emit(name)
 			}
 		})
 		body.Close()
@@ -122,46 +126,29 @@ func certspotter(ctx context.Context, client *http.Client, keys []string, domain
 	}
 }
 
-// chaos asks ProjectDiscovery's Chaos, which gives the labels below the domain.
-func chaos(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error {
-	body, err := get(ctx, client, "https://dns.projectdiscovery.io/dns/"+url.PathEscape(domain)+"/subdomains", "Authorization: "+anyOf(keys))
-	if err != nil {
-		return err
-	}
-	defer body.Close()
+// chaos asks ProjectDiscovery's Chaos for the labels below the domain.
+func chaos(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error {
 	var answer struct {
 		Labels []string `json:"subdomains"`
 	}
-	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return err
-	}
+	from := "https://dns.projectdiscovery.io/dns/" + url.PathEscape(domain) + "/subdomains"
+	err := decode(ctx, client, from, header("Authorization: ", keys), &answer)
 	for _, label := range answer.Labels {
-		say(label + "." + domain)
+		emit(label + "." + domain)
 	}
-	return nil
+	return err
 }
 
-// urlscan asks urlscan.io for the hosts of pages that were looked at.
-func urlscan(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error {
-	header := ""
-	if key := anyOf(keys); key != "" {
-		header = "API-Key: " + key
-	}
-	body, err := get(ctx, client, "https://urlscan.io/api/v1/search/?size=1000&q="+url.QueryEscape("domain:"+domain), header)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	type host struct{ Domain string }
+// urlscan asks urlscan.io for the hosts of scanned pages.
+func urlscan(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error {
 	var answer struct {
-		Results []struct{ Page, Task host }
+		Results []struct{ Page, Task struct{ Domain string } }
 	}
-	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return err
-	}
+	from := "https://urlscan.io/api/v1/search/?size=1000&q=" + url.QueryEscape("domain:"+domain)
+	err := decode(ctx, client, from, header("API-Key: ", keys), &answer)
 	for _, r := range answer.Results {
-		say(r.Page.Domain)
-		say(r.Task.Domain)
+		emit(r.Page.Domain)
+		emit(r.Task.Domain)
 	}
-	return nil
+	return err
 }

@@ -9,15 +9,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/discover/names/permute"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/names/permute"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// The sources' names of what we guess by ourselves.
+// Sources of names that are guessed.
 const (
 	SourceBruteforce = "bruteforce"
 	SourcePermute    = "permutation"
@@ -27,16 +26,14 @@ const (
 	sourcesAtOnce = 8
 	maxSeeds      = 20_000 // names that permutations start from
 	maxRounds     = 3      // of permuting what permutations found
+	maxCandidates = 2_000_000
 )
 
-// Find looks for the names of a domain by the steps that are asked for (none: all):
-// dns_passive and dns_scraping ask sources, dns_bruteforce tries words, dns_permute bends
-// the names that were found. Names of sources are handed on as they come, not looked up
-// and without RCode; names that were guessed are handed on when DNS knows them and no
-// wildcard made them, with what it says. Each is handed on once, with Sources naming who
-// said it first; it is below the domain, allowed, and a host name. emit is called by one
-// goroutine at a time. The error is the context's or an *errs.Error; a source that fails
-// is no error but a line of the report.
+// Find looks for the names of a domain by the given steps (none: all): dns_passive and dns_scraping ask sources,
+// dns_bruteforce tries words, dns_permute permutes the names that were found. Names of sources are emitted as they
+// come, not looked up and without RCode; guessed names are emitted when DNS knows them and they are no wildcard's. Each
+// is emitted once, with Sources naming the first; it is below the domain, allowed, and a host name. emit is called by
+// one goroutine at a time. The error is the context's or an *errs.Error; a source that fails is only reported.
 func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step, emit func(discover.Name)) (Report, error) {
 	root, ok := clean(domain)
 	if !ok {
@@ -48,7 +45,7 @@ func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step,
 		return Report{}, err
 	}
 	defer r.close()
-	f := &finder{resolver: r, root: root, emit: emit, known: newSet()}
+	f := &finder{resolver: r, root: root, emit: emit, known: discover.NewNameSet()}
 	f.ask(ctx, steps)
 	if discover.Has(steps, discover.DNSBruteforce) && ctx.Err() == nil {
 		f.guess(ctx, SourceBruteforce, permute.Candidates(root, r.cfg.Words))
@@ -69,10 +66,10 @@ type finder struct {
 	root string
 	emit func(discover.Name)
 
-	told    sync.Mutex // of what follows, and of emit
-	known   *set       // names that were handed on
-	seeds   []string   // of permutations
-	reports []discover.SourceReport
+	emitting sync.Mutex // guards what follows, and the calls of emit
+	known    *discover.NameSet
+	seeds    []string // of permutations
+	reports  []discover.SourceReport
 }
 
 // ask asks the sources of the steps.
@@ -87,23 +84,23 @@ func (f *finder) ask(ctx context.Context, steps []discover.Step) {
 				return nil
 			}
 			report := f.cfg.askSource(ctx, s, f.root, func(host string) {
-				f.tell(discover.Name{Host: host, Domain: f.cfg.domainOf(host), Sources: []discover.SourceRef{{Source: s.name}}})
+				sources := []discover.SourceRef{{Source: s.name}}
+				f.deliver(discover.Name{Host: host, Domain: f.cfg.domainOf(host), Sources: sources})
 			})
-			f.cfg.Log.DebugContext(ctx, "a source of names was asked", "source", s.name, "state", report.State, "count", report.Count, "detail", report.Detail)
-			f.told.Lock()
-			defer f.told.Unlock()
+			f.emitting.Lock()
+			defer f.emitting.Unlock()
 			f.reports = append(f.reports, report)
 			return nil
 		})
 	}
-	_ = group.Wait() // none has an error: they are in the reports
+	_ = group.Wait() // errors are in the reports
 }
 
-// tell hands a name on unless it is known, and reports whether it was new.
-func (f *finder) tell(n discover.Name) bool {
-	f.told.Lock()
-	defer f.told.Unlock()
-	if !f.known.add(n.Host) {
+// deliver emits a name unless it is known, and reports whether it was new.
+func (f *finder) deliver(n discover.Name) bool {
+	f.emitting.Lock()
+	defer f.emitting.Unlock()
+	if !f.known.Add(n.Host) {
 		return false
 	}
 	if len(f.seeds) < maxSeeds && n.Host != f.root {
@@ -113,12 +110,12 @@ func (f *finder) tell(n discover.Name) bool {
 	return true
 }
 
-// guess looks candidates up and hands on those that exist. It returns those that are new.
+// guess looks up candidates and emits those that exist. It returns those that are new.
 func (f *finder) guess(ctx context.Context, how string, names iter.Seq[string]) (fresh []string) {
 	report := discover.SourceReport{Source: how, About: f.root}
 	begun := time.Now()
 	tried, silent := 0, 0
-	f.each(ctx, limit(names, f.cfg.MaxCandidates), func(n discover.Name) {
+	f.each(ctx, limit(names, maxCandidates), func(n discover.Name) {
 		tried++
 		switch {
 		case n.RCode == RCodeTimeout, n.RCode == RCodeMalformed:
@@ -126,7 +123,7 @@ func (f *finder) guess(ctx context.Context, how string, names iter.Seq[string]) 
 		case Exists(n):
 			report.Count++
 			n.Sources = []discover.SourceRef{{Source: how}}
-			if f.tell(n) && len(fresh) < maxSeeds {
+			if f.deliver(n) && len(fresh) < maxSeeds {
 				fresh = append(fresh, n.Host)
 			}
 		}
@@ -139,7 +136,7 @@ func (f *finder) guess(ctx context.Context, how string, names iter.Seq[string]) 
 	switch {
 	case tried > 0 && silent > tried/2:
 		report.State = discover.SourceTimedOut
-	case tried >= f.cfg.MaxCandidates:
+	case tried >= maxCandidates:
 		report.State = discover.SourceLimited
 		report.Detail += ", which is as many as are allowed"
 	case report.Count == 0:
@@ -151,18 +148,20 @@ func (f *finder) guess(ctx context.Context, how string, names iter.Seq[string]) 
 	return fresh
 }
 
-// permute bends what was found, and what that finds again.
+// permute permutes what was found, and what that finds again.
 func (f *finder) permute(ctx context.Context) {
-	tried := newSet()
+	tried := discover.NewNameSet()
 	seeds := f.seeds
-	total := discover.SourceReport{Source: SourcePermute, About: f.root, State: discover.SourceEmpty, Detail: "there was no name to start from"}
-	left := f.cfg.MaxCandidates
+	total := discover.SourceReport{
+		Source: SourcePermute, About: f.root, State: discover.SourceEmpty, Detail: "there was no name to start from",
+	}
+	left := maxCandidates
 	for round := 0; round < maxRounds && len(seeds) > 0 && left > 0 && ctx.Err() == nil; round++ {
 		words := permute.Words(f.seeds, f.root)
 		asked := 0
 		seeds = f.guess(ctx, SourcePermute, func(yield func(string) bool) {
 			for name := range permute.Permutations(seeds, f.root, words) {
-				if !tried.add(name) {
+				if !tried.Add(name) {
 					continue
 				}
 				if asked++; asked > left || !yield(name) {

@@ -8,8 +8,8 @@ import (
 
 const maxHost = 253 // bytes of a name, without the final dot
 
-// clean gives a name the form in which it is asked about and compared: lower-case ASCII
-// without a final dot and without a leading "*.". ok is false for what is no host name.
+// clean is the form in which a name is asked about and compared: lower-case ASCII without a final dot and a leading
+// "*.". ok is false for what is no host name.
 func clean(host string) (name string, ok bool) {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "*."), ".")
 	upper := false
@@ -42,7 +42,7 @@ func clean(host string) (name string, ok bool) {
 	return host, true
 }
 
-// fold spells a name of other scripts in ASCII.
+// fold converts a name of another script to ASCII.
 func fold(host string) (string, bool) {
 	if strings.ContainsAny(host, "/:@?#") {
 		return "", false

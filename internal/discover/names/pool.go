@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// The window of a resolver: how many questions it may have in flight.
+// The window of a resolver is how many questions it may have in flight.
 const (
 	firstWindow = 100
 	leastWindow = 16
 	tooManyLost = 0.02 // of a window's questions
-	worthIt     = 1.05 // times the answers that a wider window must bring
+	worthIt     = 1.05 // times as many answers justify a wider window
 	epoch       = 50 * time.Millisecond
 	patience    = 20 // failures in a row before a resolver rests
 	firstRest   = time.Second
@@ -24,8 +24,8 @@ type server struct {
 	sockets []*socket
 	turn    atomic.Uint32
 
-	queries, answers, timeouts, refused, garbage, fastest atomic.Int64
-	usual, spread                                         atomic.Int64 // of the time to an answer, smoothed
+	queries, answers, timeouts, refused, garbage atomic.Int64
+	usual, spread                                atomic.Int64 // of the time to an answer, smoothed
 
 	// The pool's, under its lock.
 	used, limit int
@@ -37,29 +37,25 @@ type server struct {
 	restUntil   time.Time
 }
 
-// leastWait is how long a question waits at least before it is asked again.
+// leastWait is the least time before a question is asked again.
 const leastWait = 250 * time.Millisecond
 
-// timed remembers how long an answer took.
+// timed records how long an answer took.
 func (s *server) timed(took time.Duration) {
 	t := int64(took)
-	if fastest := s.fastest.Load(); fastest == 0 || t < fastest {
-		s.fastest.Store(t)
-	}
-	usual := s.usual.Load() // two at a time may lose one's word: it is an estimate
+	usual := s.usual.Load() // of two at a time one may be lost: it is an estimate
 	s.spread.Add((max(t-usual, usual-t) - s.spread.Load()) / 8)
 	s.usual.Add((t - usual) / 8)
 }
 
-// wait is how long to wait for an answer before asking again, as RFC 6298 estimates it.
+// wait is how long to wait before asking again (RFC 6298).
 func (s *server) wait() time.Duration {
 	return max(leastWait, time.Duration(s.usual.Load()+4*s.spread.Load()))
 }
 
-// pool shares resolvers out. Each has a window that grows while questions come back and
-// shrinks when they are lost on the way. A question counts as lost when asking again
-// brought an answer; a name that nobody answers for is the name's fault. A resolver that
-// only fails rests for a while, unless all do.
+// pool distributes questions. Each resolver has a window that grows while answers come and shrinks when questions
+// are lost. A question counts as lost when asking again brought an answer; a name that no server answers for is the
+// name's fault. A resolver that only fails rests for a while, unless all do.
 type pool struct {
 	widest int // window of a resolver
 
@@ -69,10 +65,10 @@ type pool struct {
 	head    int
 }
 
-// waiter waits for a place.
+// waiter waits for a server with room.
 type waiter struct {
 	tried []*server
-	place chan *server
+	got   chan *server
 }
 
 // acquire waits for a place at a resolver, if possible at one that was not tried. It does not
@@ -89,17 +85,17 @@ func (p *pool) acquire(tried []*server) *server {
 	w := waiter{tried, make(chan *server, 1)}
 	p.queue = append(p.queue, w)
 	p.mu.Unlock()
-	return <-w.place
+	return <-w.got
 }
 
-// choose is the resolver with most room, or nil.
+// choose is the resolver with most room, or nil. Those at rest serve only when all rest.
 func (p *pool) choose(tried []*server) (best *server) {
 	var room float64
 	now := time.Time{}
 	if len(p.servers) > 1 {
 		now = time.Now()
 	}
-	for _, awake := range []bool{true, false} { // those at rest serve only when all rest
+	for _, awake := range []bool{true, false} {
 		anyAwake := false
 		for _, s := range p.servers {
 			rests := now.Before(s.restUntil) && len(p.servers) > 1
@@ -110,7 +106,7 @@ func (p *pool) choose(tried []*server) (best *server) {
 			r := float64(s.limit-s.used) / float64(s.limit)
 			for _, one := range tried {
 				if one == s {
-					r /= 1000 // only when no other has room
+					r /= 1000 // others first
 				}
 			}
 			if s.used < s.limit && r > room {
@@ -129,7 +125,7 @@ func (p *pool) enter(s *server) {
 	s.full = s.full || s.used == s.limit
 }
 
-// release gives a place back. good says whether the resolver did its part.
+// release ends a question at a resolver. good says whether the resolver did its part.
 func (p *pool) release(s *server, good bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,7 +142,7 @@ func (p *pool) release(s *server, good bool) {
 	p.dispatch()
 }
 
-// dispatch gives free places to those who wait.
+// dispatch serves those who wait.
 func (p *pool) dispatch() {
 	for p.head < len(p.queue) {
 		w := p.queue[p.head]
@@ -155,7 +151,7 @@ func (p *pool) dispatch() {
 			break
 		}
 		p.enter(s)
-		w.place <- s
+		w.got <- s
 		p.queue[p.head] = waiter{}
 		p.head++
 	}
@@ -167,8 +163,7 @@ func (p *pool) dispatch() {
 	}
 }
 
-// adapt sets the next window of a resolver by how the last one went: narrower when
-// questions were lost, wider while that brings more answers.
+// adapt sets the next window of a resolver: narrower when questions were lost, wider while that brings more answers.
 func (p *pool) adapt(s *server, now time.Time) {
 	took := now.Sub(s.since)
 	if took < epoch {
@@ -183,12 +178,12 @@ func (p *pool) adapt(s *server, now time.Time) {
 		s.rate = rate
 	case s.full:
 		s.limit = max(min(firstWindow, p.widest), s.limit-s.limit/8)
-		s.rate *= 0.95 // times change: it is tried again
+		s.rate *= 0.95 // so that a wider window is tried again some time
 	}
 	s.done, s.lost, s.full, s.since = 0, 0, false, now
 }
 
-// healed says that a question which a resolver left unanswered had an answer after all.
+// healed counts a question as lost at a resolver that left it unanswered: it had an answer after all.
 func (p *pool) healed(s *server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,10 +1,9 @@
 package names
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,20 +13,17 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/whois"
-	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// The bounds of what a source of ranges tells of one autonomous system.
+// The bounds of an answer about one autonomous system.
 const (
 	maxPrefixes = 20_000
 	maxRoutes   = 8 << 20 // bytes of a registry's answer
 )
 
-// Ranges are the networks that an autonomous system (AS64500, or 64500) announces, as
-// Config.RangesURL tells, each once: JSON of the form
-// {"data":{"prefixes":[{"prefix":"192.0.2.0/24"}]}}, or the objects route and route6 of a
-// registry (RFC 2622, RFC 4012). The report says how that source behaved; without a URL, or
-// without a way to it, it is skipped.
+// Ranges are the networks that an autonomous system (AS64500, or 64500) announces, each once. Config.RangesURL gives
+// JSON of the form {"data":{"prefixes":[{"prefix":"192.0.2.0/24"}]}}, or is a registry with the objects route and route6
+// (RFC 2622, RFC 4012). Without a URL, or a way to it, the source is skipped.
 func Ranges(ctx context.Context, cfg Config, asn string) ([]netip.Prefix, discover.SourceReport) {
 	report := discover.SourceReport{Source: "ranges", About: asn, State: discover.SourceSkipped}
 	number := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(asn)), "AS")
@@ -41,49 +37,40 @@ func Ranges(ctx context.Context, cfg Config, asn string) ([]netip.Prefix, discov
 		return nil, report
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, orElse(cfg.SourceTimeout, 2*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(cfg.SourceTimeout, 2*time.Minute))
 	defer cancel()
 	var found []netip.Prefix
+	var err error
 	if isWhois {
-		var err error
 		found, err = routes(ctx, cfg, registry, "AS"+number)
-		report.State, report.Detail = judgeRoutes(err, len(found))
+		report.State, report.Detail = discover.StateOf(err, len(found) > 0)
 	} else {
-		w := &witness{next: cfg.Client.Transport}
-		client := *cfg.Client
-		client.Transport = w
-		var err error
-		found, err = announced(ctx, &client, strings.ReplaceAll(cfg.RangesURL, "%s", url.QueryEscape("AS"+number)))
-		report.State, report.Detail = w.judge(err, len(found), false)
+		w, client := record(cfg.Client)
+		found, err = announced(ctx, client, strings.ReplaceAll(cfg.RangesURL, "%s", url.QueryEscape("AS"+number)))
+		report.State, report.Detail = w.state(err, len(found), false)
 	}
 	report.Count, report.Took = len(found), time.Since(begun)
-	report.Detail = harmless(report.Detail, nil)
+	report.Detail = withoutKeys(report.Detail, nil)
 	return found, report
 }
 
-// announced reads the ranges at a URL.
 func announced(ctx context.Context, client *http.Client, from string) ([]netip.Prefix, error) {
-	body, err := get(ctx, client, from, "")
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
 	var answer struct {
 		Data struct {
 			Prefixes []struct{ Prefix string }
 		}
 	}
-	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("its answer cannot be read: %w", err)
+	if err := decode(ctx, client, from, "", &answer); err != nil {
+		return nil, err
 	}
-	var found collected
+	found := collected{seen: map[netip.Prefix]bool{}}
 	for _, p := range answer.Data.Prefixes {
 		found.add(p.Prefix)
 	}
 	return found.list, nil
 }
 
-// collected are prefixes, each once, within the bound.
+// collected are different prefixes, within the bound.
 type collected struct {
 	list []netip.Prefix
 	seen map[netip.Prefix]bool
@@ -91,20 +78,12 @@ type collected struct {
 
 func (c *collected) add(text string) {
 	p, err := netip.ParsePrefix(strings.TrimSpace(text))
-	if err != nil || len(c.list) >= maxPrefixes {
-		return
+	if p = p.Masked(); err == nil && len(c.list) < maxPrefixes && !c.seen[p] {
+		c.seen[p] = true
+		c.list = append(c.list, p)
 	}
-	if p = p.Masked(); c.seen[p] {
-		return
-	}
-	if c.seen == nil {
-		c.seen = map[netip.Prefix]bool{}
-	}
-	c.seen[p] = true
-	c.list = append(c.list, p)
 }
 
-// whoisScheme begins the address of a registry of routes.
 const whoisScheme = "whois://"
 
 // serverOf is a registry's host:port.
@@ -116,33 +95,25 @@ func serverOf(registry string) string {
 	return registry
 }
 
-// refusal is what a registry says instead of routes.
-type refusal struct {
-	limited bool
-	words   string
-}
-
-func (r *refusal) Error() string { return r.words }
-
-// routes asks a registry for the routes of an origin. -K asks for no more of an object than
-// what it is known by.
+// routes asks a registry for the routes of an origin; -K asks for their keys only.
 func routes(ctx context.Context, cfg Config, registry, origin string) ([]netip.Prefix, error) {
 	text, err := whois.Ask(ctx, cfg.RangesDial, serverOf(registry), "-K -i origin "+origin, maxRoutes)
-	if err != nil && !errors.Is(err, whois.ErrCut) {
+	if errors.Is(err, whois.ErrCut) {
+		err = discover.SourceError{State: discover.SourceLimited, Detail: err.Error()}
+	} else if err != nil {
 		return nil, err
 	}
 	found, refused := readRoutes(text, origin)
-	if err == nil && refused != nil && len(found) == 0 {
+	if err == nil && len(found) == 0 {
 		err = refused
 	}
 	return found, err
 }
 
-// readRoutes reads the objects of an answer: their attributes, one a line, and empty lines
-// between them. Those of another origin are not asked for. Lines that begin with % are the
-// registry's own words.
+// readRoutes reads the objects of an answer: attributes, one a line, with empty lines between objects. Objects of
+// another origin do not count. Lines that begin with % are remarks of the registry.
 func readRoutes(text, origin string) ([]netip.Prefix, error) {
-	var found collected
+	found := collected{seen: map[netip.Prefix]bool{}}
 	var prefix, from string
 	var refused error
 	end := func() {
@@ -160,9 +131,9 @@ func readRoutes(text, origin string) ([]netip.Prefix, error) {
 			words = strings.TrimSpace(words)
 			switch low := strings.ToLower(words); {
 			case strings.Contains(low, "denied"), strings.Contains(low, "limit"), strings.Contains(low, "exceeded"):
-				refused = &refusal{true, words}
+				refused = discover.SourceError{State: discover.SourceLimited, Detail: words}
 			case strings.Contains(low, "error") && !strings.Contains(low, "no entries") && refused == nil:
-				refused = &refusal{false, words}
+				refused = discover.SourceError{State: discover.SourceFailed, Detail: words}
 			}
 			continue
 		}
@@ -179,25 +150,4 @@ func readRoutes(text, origin string) ([]netip.Prefix, error) {
 	}
 	end()
 	return found.list, refused
-}
-
-// judgeRoutes says how a registry behaved that gave count routes and ended with err.
-func judgeRoutes(err error, count int) (discover.SourceState, string) {
-	var denied *netguard.Denied
-	var refused *refusal
-	switch {
-	case err == nil && count == 0:
-		return discover.SourceEmpty, ""
-	case err == nil:
-		return discover.SourceOK, ""
-	case errors.Is(err, whois.ErrCut):
-		return discover.SourceLimited, err.Error()
-	case errors.As(err, &denied):
-		return discover.SourceBlocked, denied.Error()
-	case errors.As(err, &refused) && refused.limited:
-		return discover.SourceLimited, err.Error()
-	case isTimeout(err):
-		return discover.SourceTimedOut, "it did not answer in time"
-	}
-	return discover.SourceFailed, plain(err)
 }

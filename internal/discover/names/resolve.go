@@ -14,14 +14,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// Resolve asks about every name (hosts in any spelling, or addresses, which are asked for
-// their PTR) once, and hands each on with what DNS says of it: addresses, the CNAME chain,
-// the response code, the configured records, whether a wildcard answered, and whether a
-// CNAME is left dangling. A name without an answer is handed on too: its RCode says why.
-// What is no host name, comes a second time or is not allowed is passed over. emit is
-// called by one goroutine at a time, in no particular order; while it blocks, the run
-// waits. The error is the context's, or an *errs.Error for a Config that cannot be; the
-// report counts what was done in any case.
+// Resolve asks about every name (hosts in any spelling, or addresses, for their PTR records) once, and emits each with
+// what DNS says of it: addresses, the CNAME chain, the response code, whether a wildcard answered, and whether a CNAME
+// is left dangling. A name without an answer is emitted too: its RCode says why. What is no host name, comes a second
+// time or is not allowed is skipped. emit is called by one goroutine at a time, in no particular order; while it
+// blocks, the run waits. The error is the context's, or an *errs.Error for a wrong Config; the report counts what was
+// done in any case.
 func Resolve(ctx context.Context, cfg Config, names iter.Seq[string], emit func(discover.Name)) (Report, error) {
 	r, err := newResolver(ctx, cfg)
 	if err != nil {
@@ -55,7 +53,7 @@ func newResolver(ctx context.Context, cfg Config) (*resolver, error) {
 	return r, nil
 }
 
-// done is the report of a run that has ended.
+// done completes the report.
 func (r *resolver) done() Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,25 +63,25 @@ func (r *resolver) done() Report {
 	return r.report
 }
 
-// each looks every name up and emits it, a window of names at a time.
+// each looks up and emits every name, a window of names at a time.
 func (r *resolver) each(ctx context.Context, names iter.Seq[string], emit func(discover.Name)) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	work := make(chan string)
 	defer close(work)
 	workers := 0
-	seen := newSet()
+	seen := discover.NewNameSet()
 	for name := range names {
 		host, ok := hostOf(name)
-		if !ok || !r.cfg.Allow(host) || !seen.add(host) {
+		if !ok || !r.cfg.Allow(host) || !seen.Add(host) {
 			continue
 		}
 		select {
 		case work <- host:
 			continue
-		default: // nobody is idle
+		default: // no worker is idle
 		}
-		if workers < r.cfg.Window {
+		if workers < window {
 			workers++
 			running.Go(func() { r.serve(ctx, host, work, emit) })
 			continue
@@ -96,19 +94,18 @@ func (r *resolver) each(ctx context.Context, names iter.Seq[string], emit func(d
 	}
 }
 
-// serve looks a host up, and then what else there is to do.
+// serve looks up a host, and then others from work.
 func (r *resolver) serve(ctx context.Context, host string, work <-chan string, emit func(discover.Name)) {
 	for ok := true; ok; host, ok = <-work {
-		r.hand(ctx, r.lookUp(ctx, host), emit)
+		r.deliver(ctx, r.lookUp(ctx, host), emit)
 		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// hand counts a name and emits it, unless the run was cancelled: then what is known of it
-// may not be all.
-func (r *resolver) hand(ctx context.Context, n discover.Name, emit func(discover.Name)) {
+// deliver counts and emits a name, unless the run was cancelled: then what is known of it may be incomplete.
+func (r *resolver) deliver(ctx context.Context, n discover.Name, emit func(discover.Name)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() != nil {
@@ -126,8 +123,8 @@ func (r *resolver) hand(ctx context.Context, n discover.Name, emit func(discover
 	emit(n)
 }
 
-// Exists reports whether DNS knows the name by itself: it has an answer, even an empty
-// one or a CNAME that leads nowhere, and it is not a wildcard's.
+// Exists reports whether DNS knows the name itself: it has an answer, even an empty one or a CNAME that leads
+// nowhere, and it is not a wildcard's.
 func Exists(n discover.Name) bool {
 	return !n.Wildcard && (n.RCode == dns.RcodeToString[dns.RcodeSuccess] || len(n.CNAME) > 0)
 }
@@ -148,11 +145,6 @@ func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
 	n := discover.Name{Host: host, Domain: r.cfg.domainOf(host)}
 	f := r.addresses(ctx, host)
 	n.RCode, n.IP, n.CNAME = f.word(), f.addrs, f.chain
-	if f.partial {
-		r.mu.Lock()
-		r.report.Partial++
-		r.mu.Unlock()
-	}
 	if !f.exists() {
 		return n
 	}
@@ -160,28 +152,10 @@ func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
 	if host != n.Domain && parentOf(parentOf(host)) != "" || host != n.Domain && len(r.cfg.Domains) > 0 {
 		n.Wildcard = r.wild.made(ctx, host, f)
 	}
-	if n.Wildcard {
-		return n
-	}
-	for _, kind := range r.cfg.Records {
-		a, err := r.ask(ctx, host, kinds[kind])
-		if err == nil && len(a.texts) > 0 && len(a.chain) == 0 { // behind a CNAME they are another name's
-			slices.Sort(a.texts)
-			n.Records = put(n.Records, kind, a.texts)
-		}
-	}
 	return n
 }
 
-func put(m map[string][]string, key string, list []string) map[string][]string {
-	if m == nil {
-		m = map[string][]string{}
-	}
-	m[key] = list
-	return m
-}
-
-// reverse is what DNS says of an address.
+// reverse looks up the names of an address.
 func (r *resolver) reverse(ctx context.Context, addr netip.Addr) discover.Name {
 	n := discover.Name{Host: addr.String(), IP: []netip.Addr{addr}}
 	arpa, err := dns.ReverseAddr(n.Host)
@@ -190,15 +164,14 @@ func (r *resolver) reverse(ctx context.Context, addr netip.Addr) discover.Name {
 	}
 	a, err := r.ask(ctx, bare(arpa), dns.TypePTR)
 	n.RCode = found{rcode: a.rcode, err: err}.word()
-	if len(a.texts) > 0 {
-		slices.Sort(a.texts)
-		n.Records = put(nil, "PTR", slices.Compact(a.texts))
+	if len(a.names) > 0 {
+		slices.Sort(a.names)
+		n.Records = map[string][]string{"PTR": slices.Compact(a.names)}
 	}
 	return n
 }
 
-// addresses asks for a host's A and AAAA records, and goes after a chain of CNAMEs that
-// an answer leaves unfinished.
+// addresses asks for a host's A and AAAA records, and follows CNAMEs that an answer leaves unfinished.
 func (r *resolver) addresses(ctx context.Context, host string) found {
 	f := r.both(ctx, host)
 	for f.err == nil && f.rcode == dns.RcodeSuccess && !f.loop && len(f.chain) > 0 && len(f.addrs) == 0 {
@@ -210,7 +183,7 @@ func (r *resolver) addresses(ctx context.Context, host string) found {
 		if g.err != nil {
 			break // what is known is the chain
 		}
-		f.rcode, f.addrs, f.partial = g.rcode, g.addrs, f.partial || g.partial
+		f.rcode, f.addrs = g.rcode, g.addrs
 		if len(g.chain) == 0 {
 			break
 		}
@@ -228,21 +201,22 @@ func (r *resolver) addresses(ctx context.Context, host string) found {
 	return f
 }
 
-// both asks for the two kinds of address; for a name that does not exist one is enough.
+// both asks for A and AAAA; for a name that does not exist one is enough.
 func (r *resolver) both(ctx context.Context, host string) found {
-	a, err := r.ask(ctx, host, dns.TypeA)
-	f := found{rcode: a.rcode, err: err, chain: a.chain, loop: a.loop, addrs: a.addrs}
-	if err == nil && a.rcode != dns.RcodeSuccess || ctx.Err() != nil {
+	f := r.one(ctx, host, dns.TypeA)
+	if f.err == nil && f.rcode != dns.RcodeSuccess || ctx.Err() != nil {
 		return f
 	}
-	six, err := r.ask(ctx, host, dns.TypeAAAA)
-	return f.join(found{rcode: six.rcode, err: err, chain: six.chain, loop: six.loop, addrs: six.addrs})
+	return f.join(r.one(ctx, host, dns.TypeAAAA))
 }
 
-// join is what the answers about A (f) and AAAA (g) say together. One that is empty proves
-// nothing while the other is missing.
+func (r *resolver) one(ctx context.Context, host string, kind uint16) found {
+	a, err := r.ask(ctx, host, kind)
+	return found{rcode: a.rcode, err: err, chain: a.chain, loop: a.loop, addrs: a.addrs}
+}
+
+// join joins the answers about A (f) and AAAA (g). An empty one proves nothing while the other is missing.
 func (f found) join(g found) found {
-	partial := (f.err == nil) != (g.err == nil)
 	switch {
 	case f.err != nil && g.err == nil && (g.rcode != dns.RcodeSuccess || !g.empty()):
 		f = g
@@ -254,11 +228,10 @@ func (f found) join(g found) found {
 			f.chain, f.loop = g.chain, g.loop
 		}
 	}
-	f.partial = partial && f.err == nil
 	return f
 }
 
-// word is how Name.RCode tells of an answer.
+// word is the value of Name.RCode.
 func (f found) word() string {
 	switch {
 	case errors.Is(f.err, errGarbage):

@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// maxUDP is the largest packet that is read whole; a larger one is asked for over TCP,
-// so that no server decides how much memory thousands of waiting answers take.
+// maxUDP is the largest packet that is read; larger answers are asked for over TCP. It bounds the memory of
+// thousands of waiting answers.
 const maxUDP = 4096
 
-// maxErrors is how many errors in a row a socket may give before it is left alone.
+// maxErrors is how many errors in a row end the use of a socket.
 const maxErrors = 1000
 
 var (
-	errTimeout = errors.New("nobody answered")
+	errTimeout = errors.New("no server answered")
 	errClosed  = errors.New("the client is closed")
 )
 
-// socket is one UDP socket to one name server. Questions share it and are told apart by
-// their id, which is random, and by the question that the answer must repeat. It is
-// connected: the kernel drops what comes from elsewhere. Its port is the kernel's choice.
+// socket is a connected UDP socket to one name server. Questions share it; an answer belongs to one by its random id
+// and the repeated question.
 type socket struct {
 	conn net.Conn
 
@@ -38,18 +37,18 @@ type socket struct {
 type call struct {
 	question []byte
 	try      int
-	until    time.Time       // when it is news that there is no answer
-	told     bool            // this has been told
+	until    time.Time
+	expired  bool            // a delivery without a message was sent
 	reply    chan<- delivery // of all tries, with room for two of each
 }
 
-// delivery is an answer, or without a message the news that there is none.
+// delivery is an answer, or without a message a timeout.
 type delivery struct {
 	try int
 	msg []byte
 }
 
-// listen hands answers to those who wait for them until the socket is closed.
+// listen delivers answers until the socket is closed.
 func (s *socket) listen(garbage *atomic.Int64) {
 	buffer := make([]byte, maxUDP)
 	for failures := 0; failures < maxErrors; {
@@ -57,7 +56,7 @@ func (s *socket) listen(garbage *atomic.Int64) {
 		if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil { // the other side's machine says that nobody listens
+		if err != nil { // the port is closed there
 			failures++
 			s.fail(false)
 			continue
@@ -86,43 +85,42 @@ func (s *socket) deliver(msg []byte) bool {
 	s.mu.Unlock()
 	kept := append(make([]byte, 0, len(msg)), msg...)
 	if len(msg) == maxUDP {
-		kept[2] |= 2 // there may have been more
+		kept[2] |= 2 // truncated, perhaps
 	}
 	c.reply <- delivery{c.try, kept}
 	return true
 }
 
-// fail ends all that wait; for ever, when the socket will not be read any more.
-func (s *socket) fail(forEver bool) {
+// fail ends all calls; for ever, when the socket will not be read any more.
+func (s *socket) fail(closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = s.closed || forEver
+	s.closed = s.closed || closed
 	for _, c := range s.waiting {
-		c.tell()
+		c.expire()
 	}
 }
 
-// expire tells those whose time is up. Their answers may still come.
+// expire ends calls whose time is up. Their answers may still come.
 func (s *socket) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.waiting {
 		if now.After(c.until) {
-			c.tell()
+			c.expire()
 		}
 	}
 }
 
-// tell says once that there is no answer.
-func (c *call) tell() {
-	if !c.told {
-		c.told = true
+// expire delivers once that there is no answer.
+func (c *call) expire() {
+	if !c.expired {
+		c.expired = true
 		c.reply <- delivery{try: c.try}
 	}
 }
 
-// send sends a query (its id is filled in here, in a copy). What comes of it goes to the
-// call's reply until leave is called with the id.
+// send sends a copy of a query with an id. Answers go to the call's reply until leave is called with the id.
 func (s *socket) send(query []byte, c *call) (id uint16, err error) {
 	id, ok := s.enter(c)
 	if !ok {
@@ -145,7 +143,7 @@ func (s *socket) enter(c *call) (id uint16, ok bool) {
 		return 0, false
 	}
 	for {
-		id = uint16(rand.Uint32()) // the runtime's generator: seeded by the system, not to be guessed
+		id = uint16(rand.Uint32()) // seeded by the system, not predictable
 		if _, taken := s.waiting[id]; !taken {
 			s.waiting[id] = c
 			return id, true
@@ -162,8 +160,7 @@ func (s *socket) leave(id uint16, c *call) {
 	}
 }
 
-// askTCP asks over a connection of its own, as RFC 7766 has it: a length before each
-// message.
+// askTCP asks over a connection of its own (RFC 7766): a length precedes each message.
 func askTCP(conn net.Conn, query []byte, question int, deadline time.Time) ([]byte, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err

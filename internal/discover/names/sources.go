@@ -56,9 +56,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// library are the sources that come with subfinder and dial through the session they are
-// given. crt.sh, Chaos and certspotter are ours (connectors): the library's dial by
-// themselves, or want a key where none is needed.
+// library are subfinder's sources that dial through the session they are given. crt.sh, Chaos and certspotter are ours
+// (connectors): the library's dial by themselves, or want a key where none is needed.
 var library = []func() subscraping.Source{
 	fresh[alienvault.Source], fresh[anubis.Source], fresh[bevigil.Source], fresh[bufferover.Source], fresh[builtwith.Source],
 	fresh[c99.Source], fresh[censys.Source], fresh[chinaz.Source], fresh[commoncrawl.Source], fresh[digitalyama.Source],
@@ -71,7 +70,7 @@ var library = []func() subscraping.Source{
 	fresh[zoomeyeapi.Source],
 }
 
-// fresh makes a source of its own: they keep their keys and counts in themselves.
+// fresh makes a new source: each keeps its keys and counts.
 func fresh[T any, P interface {
 	*T
 	subscraping.Source
@@ -79,32 +78,34 @@ func fresh[T any, P interface {
 	return P(new(T))
 }
 
-// scraping are the sources that read archives and pages made for people: the step
-// dns_scraping; all others belong to dns_passive.
+// scraping are the sources of the step dns_scraping, which read archives and pages made for people; all others belong
+// to dns_passive.
 var scraping = []string{"commoncrawl", "digitorus", "dnsrepo", "rapiddns", "sitedossier", "waybackarchive"}
 
-// source is one that can be asked.
+// source is one that can be asked. run emits what the source says of a domain, and returns why it stopped early.
 type source struct {
 	name     string
 	needsKey bool
-	// run hands on what the source says of a domain, and returns why it stopped early.
-	run func(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error
+	run      runSource
 }
 
-// sources are all that there are, by name.
+type runSource = func(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error
+
+// sources are all sources, by name.
 func sources() []source {
 	list := slices.Clone(connectors)
-	for _, another := range library {
-		s := another()
-		list = append(list, source{s.Name(), s.NeedsKey(), func(ctx context.Context, client *http.Client, keys []string, domain string, say func(string)) error {
-			return runLibrary(ctx, another(), client, keys, domain, say)
-		}})
+	for _, fresh := range library {
+		s := fresh()
+		list = append(list, source{s.Name(), s.NeedsKey(),
+			func(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error {
+				return runLibrary(ctx, fresh(), client, keys, domain, emit)
+			}})
 	}
 	slices.SortFunc(list, func(a, b source) int { return cmp.Compare(a.name, b.name) })
 	return list
 }
 
-// SourceNames are the names of all sources, sorted; those that want a key are marked true.
+// SourceNames are the names of all sources; those that need a key are marked true.
 func SourceNames() map[string]bool {
 	out := map[string]bool{}
 	for _, s := range sources() {
@@ -113,8 +114,9 @@ func SourceNames() map[string]bool {
 	return out
 }
 
-// runLibrary asks a source of subfinder's.
-func runLibrary(ctx context.Context, s subscraping.Source, client *http.Client, keys []string, domain string, say func(string)) error {
+func runLibrary(
+	ctx context.Context, s subscraping.Source, client *http.Client, keys []string, domain string, emit func(string),
+) error {
 	limiter, err := ratelimit.NewMultiLimiter(ctx, &ratelimit.Options{Key: s.Name(), MaxCount: 5, Duration: time.Second})
 	if err != nil {
 		return err
@@ -129,11 +131,11 @@ func runLibrary(ctx context.Context, s subscraping.Source, client *http.Client, 
 		s.AddApiKeys(keys)
 	}
 	ctx = context.WithValue(ctx, subscraping.CtxSourceArg, s.Name())
-	for r := range s.Run(ctx, domain, session) { // to the end, whatever comes: it would wait for us
+	for r := range s.Run(ctx, domain, session) { // to the end: the source blocks until all is read
 		if r.Type == subscraping.Error {
 			err = r.Error
 		} else {
-			say(r.Value)
+			emit(r.Value)
 		}
 	}
 	if err == nil && s.Statistics().Skipped {
@@ -142,10 +144,11 @@ func runLibrary(ctx context.Context, s subscraping.Source, client *http.Client, 
 	return err
 }
 
-// chosen are the sources of a step, and reports for those that will not be asked.
+// chosen are the sources of some steps, and reports for those that will not be asked.
 func (c *Config) chosen(steps []discover.Step, domain string) (ask []source, reports []discover.SourceReport) {
 	skip := func(name, why string) {
-		reports = append(reports, discover.SourceReport{Source: name, About: domain, State: discover.SourceSkipped, Detail: why})
+		report := discover.SourceReport{Source: name, About: domain, State: discover.SourceSkipped, Detail: why}
+		reports = append(reports, report)
 	}
 	keys := map[string]bool{} // sources that have some
 	for name, list := range c.Keys {
@@ -170,13 +173,13 @@ func (c *Config) chosen(steps []discover.Step, domain string) (ask []source, rep
 		}
 	}
 	if discover.Has(steps, discover.DNSPassive) {
+		for _, name := range c.Sources {
+			if _, known := SourceNames()[name]; !known {
+				keys[name] = true
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(keys)) {
 			skip(name, "no source of this name is known")
-		}
-		for _, name := range c.Sources {
-			if _, known := SourceNames()[name]; !known && !keys[name] {
-				skip(name, "no source of this name is known")
-			}
 		}
 	}
 	return ask, reports
@@ -192,34 +195,28 @@ func (c *Config) keysOf(name string) []string {
 	return nil
 }
 
-// errKey says that the keys are not of the form that the source wants.
-var errKey = errors.New("its keys are not of the form that it wants")
+var errKey = errors.New("its keys have the wrong form")
 
-// maxNames bounds what one source may say of one domain.
-const maxNames = 1_000_000
+const maxNames = 1_000_000 // of one source for one domain
 
-// errMany says that a source said more than anybody wants to know.
 var errMany = errors.New("it names more than a million hosts")
 
-// askSource asks one source, hands on the names below the domain that are new to it, and
-// reports how it behaved.
+// askSource asks one source, emits the different names below the domain, and reports how it behaved.
 func (c *Config) askSource(ctx context.Context, s source, domain string, emit func(host string)) discover.SourceReport {
 	begun := time.Now()
 	within, cancel := context.WithTimeout(ctx, c.SourceTimeout)
 	defer cancel()
 	keys := c.keysOf(s.name)
-	w := &witness{next: c.Client.Transport}
-	client := *c.Client
-	client.Transport = w
-	seen, many := newSet(), false
+	w, client := record(c.Client)
+	seen, many := discover.NewNameSet(), false
 	count := 0
-	err := s.run(within, &client, keys, domain, func(said string) {
-		if _, after, is := strings.Cut(said, "@"); is {
-			said = after
+	err := s.run(within, client, keys, domain, func(text string) {
+		if _, after, is := strings.Cut(text, "@"); is {
+			text = after
 		}
-		host, ok := clean(strings.TrimSpace(said))
+		host, ok := clean(strings.TrimSpace(text))
 		switch {
-		case !ok, !below(host, domain), !c.Allow(host), !seen.add(host):
+		case !ok, !discover.Under(host, domain), !c.Allow(host), !seen.Add(host):
 		case count == maxNames:
 			many = true
 			cancel()
@@ -231,11 +228,12 @@ func (c *Config) askSource(ctx context.Context, s source, domain string, emit fu
 	if many {
 		err = errMany
 	}
-	state, detail := w.judge(err, count, len(keys) > 0)
+	state, detail := w.state(err, count, len(keys) > 0)
 	if errors.Is(within.Err(), context.DeadlineExceeded) && state != discover.SourceOK {
 		state, detail = discover.SourceTimedOut, "it was not done within "+c.SourceTimeout.String()
 	}
 	return discover.SourceReport{
-		Source: s.name, About: domain, State: state, Count: count, Took: time.Since(begun), Detail: harmless(detail, keys),
+		Source: s.name, About: domain, State: state, Count: count, Took: time.Since(begun),
+		Detail: withoutKeys(detail, keys),
 	}
 }

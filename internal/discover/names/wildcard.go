@@ -2,6 +2,7 @@ package names
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -12,24 +13,22 @@ import (
 	"github.com/miekg/dns"
 )
 
-// How a zone is sampled. Random answers need several samples to be known as random.
+// How a zone is sampled. It takes several samples to recognise random answers.
 const (
 	firstSamples = 2       // decide whether there is a wildcard at all
 	moreSamples  = 6       // show what it answers
-	anotherLook  = 3       // more, for a name that does not fit
+	extraSamples = 3       // more, for a name that does not fit
 	mostSamples  = 40      // of a zone in all
-	mostAnswers  = 6       // that a wildcard may give in turn; one with more makes them up
+	mostAnswers  = 6       // addresses that a wildcard may give in turn; with more they count as random
 	mostFailures = 3       // of the first samples
-	mostZones    = 200_000 // that are remembered
+	mostZones    = 200_000 // that are kept
 )
 
-// wildcards tells what a zone answers for names that nobody made. A name's siblings under
-// the same parent are answered by the same wildcard as the name would be, however many
-// levels above it stands (RFC 4592, section 3.3.1): random siblings are all that needs
-// to be asked for.
+// wildcards learns what a zone answers for names that do not exist. A wildcard answers a name's siblings under the
+// same parent as it would answer the name, however many levels above it is (RFC 4592, section 3.3.1): so random
+// siblings are asked for.
 type wildcards struct {
-	// look asks for a host's addresses.
-	look func(ctx context.Context, host string) found
+	look func(ctx context.Context, host string) found // looks up a host's addresses
 
 	mu    sync.Mutex
 	zones map[string]*zone
@@ -64,7 +63,7 @@ func (w *wildcards) made(ctx context.Context, host string, f found) bool {
 	if z.samples == 0 {
 		w.sample(ctx, z, parent, firstSamples)
 		if !z.answers {
-			// Without any answer the next name asks again, but not for ever.
+			// Without any answer the next name samples again, a few times.
 			if z.failures++; z.samples > 0 || z.failures == mostFailures {
 				z.plain.Store(true)
 			}
@@ -77,7 +76,7 @@ func (w *wildcards) made(ctx context.Context, host string, f found) bool {
 		if z.asked >= mostSamples || ctx.Err() != nil {
 			return false
 		}
-		w.sample(ctx, z, parent, anotherLook)
+		w.sample(ctx, z, parent, extraSamples)
 		if z.fresh < 2 { // it answers the same each time
 			return z.fits(host, f)
 		}
@@ -91,7 +90,7 @@ func (w *wildcards) zone(parent string) *zone {
 	defer w.mu.Unlock()
 	z := w.zones[parent]
 	if z == nil {
-		for name := range w.zones { // any will do: it can be sampled again
+		for name := range w.zones { // any: it can be sampled again
 			if len(w.zones) < mostZones {
 				break
 			}
@@ -103,7 +102,7 @@ func (w *wildcards) zone(parent string) *zone {
 	return z
 }
 
-// note remembers a wildcard for the report.
+// note adds a wildcard to the report.
 func (w *wildcards) note(parent string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +111,7 @@ func (w *wildcards) note(parent string) {
 	}
 }
 
-// sample asks for n names that nobody made, all at once.
+// sample asks for n random names at once.
 func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 	if len(parent)+15 > maxHost {
 		z.asked = mostSamples // no room for siblings
@@ -137,7 +136,7 @@ func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 	}
 }
 
-// learn adds a random name's answer.
+// learn adds the answer for a random name.
 func (z *zone) learn(host string, f found) {
 	fresh := false
 	z.empty = z.empty || f.empty()
@@ -147,7 +146,7 @@ func (z *zone) learn(host string, f found) {
 	for _, a := range f.addrs {
 		fresh = fresh || !z.addrs[a]
 		z.addrs[a] = true
-		z.nets[network(a)] = true
+		z.nets[Network(a)] = true
 	}
 	if fresh {
 		z.fresh++
@@ -165,15 +164,14 @@ func (z *zone) fits(host string, f found) bool {
 		return z.empty
 	}
 	for _, a := range f.addrs {
-		if near := z.fresh > mostAnswers && z.nets[network(a)]; !near && !z.addrs[a] {
+		if near := z.fresh > mostAnswers && z.nets[Network(a)]; !near && !z.addrs[a] {
 			return false
 		}
 	}
 	return true
 }
 
-// pattern is an alias's target with the host's own first label out of it: behind a DNAME
-// every name has a target of its own.
+// pattern is an alias's target without the host's own first label: behind a DNAME every name has its own target.
 func pattern(host, target string) string {
 	label, _, _ := strings.Cut(host, ".")
 	if rest, ok := strings.CutPrefix(target, label+"."); ok {
@@ -182,35 +180,28 @@ func pattern(host, target string) string {
 	return target
 }
 
-// network is the neighbourhood of an address, for wildcards that answer with any of it.
-func network(a netip.Addr) netip.Prefix {
+// Network is the /24 or /48 of an address.
+func Network(a netip.Addr) netip.Prefix {
 	bits := 24
 	if a.Is6() {
 		bits = 48
 	}
-	p, _ := a.Prefix(bits) // the bits fit
+	p, _ := a.Prefix(bits) // bits fit the address
 	return p
 }
 
-// randomLabel is a label that nobody has given to anything.
+// randomLabel is a label that no name has.
 func randomLabel() string {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
-	label := make([]byte, 14)
-	for i := range label {
-		label[i] = letters[rand.IntN(len(letters))]
-	}
-	label[0] = letters[rand.IntN(26)]
-	return string(label)
+	return fmt.Sprintf("x%013x", rand.Uint64()>>12)
 }
 
-// found is what the resolvers say of a host's addresses.
+// found is what DNS says of a host's addresses.
 type found struct {
-	rcode   int
-	err     error // errTimeout, errGarbage: there is no rcode
-	chain   []string
-	loop    bool
-	addrs   []netip.Addr
-	partial bool // one of the two kinds of address had no answer
+	rcode int
+	err   error // errTimeout, errGarbage: there is no rcode
+	chain []string
+	loop  bool
+	addrs []netip.Addr
 }
 
 // empty reports whether there is neither an address nor an alias.

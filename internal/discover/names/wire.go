@@ -3,10 +3,8 @@ package names
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -14,22 +12,21 @@ import (
 
 // The bounds of an answer: what is beyond is not kept.
 const (
-	maxChain   = 16   // CNAMEs from a name to its end
-	maxAddrs   = 256  // addresses of a name
-	maxRecords = 100  // records of another kind
-	maxText    = 4096 // bytes of one of these
+	maxChain   = 16  // CNAMEs from a name to its end
+	maxAddrs   = 256 // addresses of a name
+	maxRecords = 100 // PTR records
 )
 
 const (
 	headerSize = 12
-	udpSize    = 1232 // what we say that we can take: fits every path
+	udpSize    = 1232 // of answers that we accept: fits every path
 )
 
 // errGarbage is the error for a message that is not DNS.
 var errGarbage = errors.New("the answer cannot be read")
 
-// pack writes a query for a name (lower-case ASCII, without a final dot) with id 0, and
-// says where its question ends. edns adds the record that allows larger answers.
+// pack writes a query for a name (lower-case ASCII, without a final dot) with id 0, and says where its question ends.
+// edns adds the record that allows larger answers.
 func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
 	msg = make([]byte, headerSize, headerSize+len(host)+2+4+11)
 	msg[2] = 1 // recursion desired
@@ -50,8 +47,7 @@ func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
 	return msg, question
 }
 
-// answers reports whether msg answers the question: a response with the question in it.
-// Letters are compared without regard to case, as RFC 4343 has it.
+// answers reports whether msg is a response that repeats the question, in any case (RFC 4343).
 func answers(msg, question []byte) bool {
 	if len(msg) < headerSize || msg[2]&0x80 == 0 || msg[2]>>3&15 != 0 {
 		return false
@@ -75,21 +71,20 @@ func answers(msg, question []byte) bool {
 type answer struct {
 	rcode int
 	chain []string     // CNAME targets, in order
-	loop  bool         // the chain leads back into itself, or is too long to be true
+	loop  bool         // the chain leads back into itself, or is too long
 	addrs []netip.Addr // of the chain's end, for A and AAAA
-	texts []string     // of the chain's end, for other kinds
+	names []string     // of the chain's end, for PTR
 }
 
-// rr is one record of the answer section, not yet judged.
+// rr is one record of the answer section.
 type rr struct {
-	owner string
-	kind  uint16
-	data  int // where its data begins
-	end   int // and ends
+	owner     string
+	kind      uint16
+	data, end int // where its data begins and ends
 }
 
-// read reads the answer to the question that ends at headerSize+question. Records that
-// are not of the name asked about or of its CNAME chain are ignored.
+// read reads the answer to the question that ends at headerSize+question. Records that are not of the name asked
+// about or of its CNAME chain are ignored.
 func read(msg []byte, host string, question int, kind uint16) (answer, error) {
 	if len(msg) < headerSize {
 		return answer{}, errGarbage
@@ -99,7 +94,7 @@ func read(msg []byte, host string, question int, kind uint16) (answer, error) {
 		return a, nil
 	}
 	end := host // of the chain
-	var other []rr
+	var list []rr
 	off := headerSize + question
 	for range binary.BigEndian.Uint16(msg[6:]) {
 		r, ok := next(msg, off, host)
@@ -108,71 +103,63 @@ func read(msg []byte, host string, question int, kind uint16) (answer, error) {
 		}
 		off = r.end
 		switch {
-		case r.kind == dns.TypeCNAME && kind != dns.TypeCNAME && r.owner == end:
-			target, _, err := readName(msg, r.data)
-			if err != nil {
+		case r.kind == dns.TypeCNAME && r.owner == end:
+			var err error
+			if end, err = a.follow(msg, host, r); err != nil || a.loop {
 				return a, err
 			}
-			end = a.follow(host, target)
-			if a.loop {
-				return a, nil
-			}
-		case r.kind == kind || r.kind == dns.TypeCNAME:
-			if len(other) < 4*maxAddrs {
-				other = append(other, r)
-			}
+		case (r.kind == kind || r.kind == dns.TypeCNAME) && len(list) < 4*maxAddrs:
+			list = append(list, r)
 		}
 	}
-	return a, a.take(msg, host, end, kind, other)
+	return a, a.take(msg, host, end, kind, list)
 }
 
-// follow adds a link to the chain, and returns its new end.
-func (a *answer) follow(host, target string) string {
+// follow adds a CNAME to the chain, and returns its new end.
+func (a *answer) follow(msg []byte, host string, r rr) (string, error) {
+	target, err := readName(msg, r.data)
+	if err != nil {
+		return "", err
+	}
 	if target == host || slices.Contains(a.chain, target) || len(a.chain) == maxChain {
 		a.loop = true
 	}
 	if len(a.chain) < maxChain {
 		a.chain = append(a.chain, target)
 	}
-	return target
+	return target, nil
 }
 
-// take keeps the records of the chain's end. Links that stood before the ones that lead
-// to them are followed first.
-func (a *answer) take(msg []byte, host, end string, kind uint16, list []rr) error {
+// take keeps the records of the chain's end. CNAMEs that stood before those that lead to them are followed first.
+func (a *answer) take(msg []byte, host, end string, kind uint16, list []rr) (err error) {
 	for again := true; again; {
 		again = false
 		for _, r := range list {
-			if r.kind != dns.TypeCNAME || kind == dns.TypeCNAME || r.owner != end {
+			if r.kind != dns.TypeCNAME || r.owner != end {
 				continue
 			}
-			target, _, err := readName(msg, r.data)
-			if err != nil {
+			if end, err = a.follow(msg, host, r); err != nil || a.loop {
 				return err
-			}
-			if end = a.follow(host, target); a.loop {
-				return nil
 			}
 			again = true
 		}
 	}
 	for _, r := range list {
-		if r.kind != kind || r.owner != end {
-			continue
-		}
-		if err := a.keep(msg, r); err != nil {
-			return err
+		if r.kind == kind && r.owner == end {
+			if err := a.keep(msg, r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// keep takes one record over.
+// keep adds one record.
 func (a *answer) keep(msg []byte, r rr) error {
-	if r.kind != dns.TypeA && r.kind != dns.TypeAAAA {
-		text, err := readText(msg, r)
-		if err == nil && len(a.texts) < maxRecords {
-			a.texts = append(a.texts, text)
+	if r.kind == dns.TypePTR {
+		name, err := readName(msg, r.data)
+		if err == nil && len(a.names) < maxRecords {
+			a.names = append(a.names, name)
 		}
 		return err
 	}
@@ -186,16 +173,16 @@ func (a *answer) keep(msg []byte, r rr) error {
 	return nil
 }
 
-// next reads the head of the record at off. host is the name asked about, to which most
-// records point back.
+// next reads the head of the record at off. Most records point back to host, the name asked about.
 func next(msg []byte, off int, host string) (r rr, ok bool) {
 	if off+1 < len(msg) && msg[off] == 0xc0 && msg[off+1] == headerSize {
 		r.owner, off = host, off+2
 	} else {
-		var err error
-		if r.owner, off, err = readName(msg, off); err != nil {
+		name, after, err := dns.UnpackDomainName(msg, off)
+		if err != nil {
 			return r, false
 		}
+		r.owner, off = bare(name), after
 	}
 	if off+10 > len(msg) {
 		return r, false
@@ -206,55 +193,14 @@ func next(msg []byte, off int, host string) (r rr, ok bool) {
 	return r, r.end <= len(msg)
 }
 
-// readName reads a name, compressed or not. Bytes that are no part of a host name come
-// escaped, as in a zone file.
-func readName(msg []byte, off int) (name string, next int, err error) {
-	name, next, err = dns.UnpackDomainName(msg, off)
+// readName reads a name, compressed or not. Bytes that no host name has are escaped, as in a zone file.
+func readName(msg []byte, off int) (string, error) {
+	name, _, err := dns.UnpackDomainName(msg, off)
 	if err != nil {
-		return "", 0, errGarbage
+		return "", errGarbage
 	}
-	return bare(name), next, nil
+	return bare(name), nil
 }
 
 // bare is a name without its final dot, in lower case.
 func bare(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
-
-// readText writes a record of another kind as people write it, without the owner.
-func readText(msg []byte, r rr) (string, error) {
-	header := dns.RR_Header{Name: ".", Rrtype: r.kind, Class: dns.ClassINET, Rdlength: uint16(r.end - r.data)}
-	record, _, err := dns.UnpackRRWithHeader(header, msg[:r.end], r.data)
-	if err != nil {
-		return "", errGarbage
-	}
-	return clip(textOf(record)), nil
-}
-
-// textOf is a record's data in words.
-func textOf(record dns.RR) string {
-	number := func(n uint16) string { return strconv.Itoa(int(n)) + " " }
-	switch r := record.(type) {
-	case *dns.MX:
-		return number(r.Preference) + bare(r.Mx)
-	case *dns.NS:
-		return bare(r.Ns)
-	case *dns.PTR:
-		return bare(r.Ptr)
-	case *dns.TXT:
-		return strings.Join(r.Txt, "")
-	case *dns.SRV:
-		return number(r.Priority) + number(r.Weight) + number(r.Port) + bare(r.Target)
-	case *dns.SOA:
-		return fmt.Sprintf("%s %s %d %d %d %d %d", bare(r.Ns), bare(r.Mbox), r.Serial, r.Refresh, r.Retry, r.Expire, r.Minttl)
-	case *dns.CAA:
-		return number(uint16(r.Flag)) + r.Tag + ` "` + r.Value + `"`
-	}
-	return strings.TrimPrefix(record.String(), record.Header().String())
-}
-
-// clip bounds a text.
-func clip(s string) string {
-	if len(s) > maxText {
-		return s[:maxText]
-	}
-	return s
-}

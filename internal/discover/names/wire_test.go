@@ -82,9 +82,8 @@ func TestPackIsAQuery(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA, dns.TypeTXT, dns.TypeSOA, dns.TypeCAA, dns.TypeSRV, dns.TypeMX} {
-		msg, question := message(f, "a.test", kind, true, "a.test. CNAME b.test.", "b.test. A 127.0.0.1", "b.test. TXT x", "b.test. CAA 0 issue \"x\"",
-			"b.test. SRV 1 2 3 c.test.", "b.test. MX 1 c.test.", "b.test. AAAA ::1", "b.test. SOA a. b. 1 2 3 4 5")
+	for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA, dns.TypePTR} {
+		msg, question := message(f, "a.test", kind, true, "a.test. CNAME b.test.", "b.test. A 127.0.0.1", "b.test. TXT x", "b.test. PTR c.test.", "b.test. AAAA ::1")
 		f.Add(msg[headerSize+question:], kind, uint16(8))
 	}
 	head, question := message(f, "a.test", dns.TypeA, true)
@@ -92,13 +91,8 @@ func FuzzRead(f *testing.F) {
 		msg := slices.Concat(head, records)
 		msg[6], msg[7] = byte(count>>8), byte(count)
 		a, err := read(msg, "a.test", question, kind)
-		if len(a.addrs) > maxAddrs || len(a.chain) > maxChain || len(a.texts) > maxRecords {
-			t.Errorf("%d addresses, %d links, %d texts (%v)", len(a.addrs), len(a.chain), len(a.texts), err)
-		}
-		for _, text := range a.texts {
-			if len(text) > maxText {
-				t.Errorf("a text of %d bytes", len(text))
-			}
+		if len(a.addrs) > maxAddrs || len(a.chain) > maxChain || len(a.names) > maxRecords {
+			t.Errorf("%d addresses, %d links, %d names (%v)", len(a.addrs), len(a.chain), len(a.names), err)
 		}
 	})
 }

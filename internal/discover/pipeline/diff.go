@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// Change is what became of one asset between two looks.
+// Change is the difference of one asset between two runs.
 type Change struct {
 	Type     string   `json:"type"` // new, gone or changed
 	Host     string   `json:"host"`
@@ -19,33 +19,31 @@ type Change struct {
 	Fields   []Edited `json:"fields,omitempty"` // of a changed one
 }
 
-// Edited is a fact of an asset that is another now.
+// Edited is a changed field of an asset.
 type Edited struct {
 	Name string `json:"name"`
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// facts are what two looks at an asset are compared by, by name. Lists have no order.
+// facts are the fields that are compared, by name. Lists have no order.
 func facts(a discover.Asset) [][2]string {
 	list := func(words []string) string { return strings.Join(slices.Sorted(slices.Values(words)), ", ") }
-	number := func(n int) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.Itoa(n)
+	certificate, status := "", ""
+	if a.StatusCode != 0 {
+		status = strconv.Itoa(a.StatusCode)
 	}
-	certificate := ""
 	if a.TLS != nil {
 		certificate = fmt.Sprintf("%s of %s until %s", a.TLS.Serial, a.TLS.SubjectCN, a.TLS.NotAfter.UTC().Format("2006-01-02"))
 	}
 	return [][2]string{
-		{"ip", list(a.IP)}, {"cname", strings.Join(a.CNAME, ", ")}, {"service", a.Service}, {"version", a.Version}, {"status_code", number(a.StatusCode)},
-		{"title", a.Title}, {"webserver", a.Webserver}, {"technologies", list(a.Technologies)}, {"redirect_location", a.Redirect}, {"certificate", certificate},
+		{"ip", list(a.IP)}, {"cname", strings.Join(a.CNAME, ", ")}, {"service", a.Service}, {"version", a.Version},
+		{"status_code", status}, {"title", a.Title}, {"webserver", a.Webserver}, {"technologies", list(a.Technologies)},
+		{"redirect_location", a.Redirect}, {"certificate", certificate},
 	}
 }
 
-// Looks keeps what one run saw, as far as runs are compared.
+// Looks are the compared fields of what one run saw.
 type Looks map[string]look
 
 type look struct {
@@ -54,12 +52,12 @@ type look struct {
 	facts          [][2]string
 }
 
-// Add takes an asset in; of one that is seen twice the last counts.
+// Add adds an asset; of one that is seen twice the last counts.
 func (l Looks) Add(a discover.Asset) {
 	l[fmt.Sprintf("%s %d %s", a.Host, a.Port, a.Protocol)] = look{a.Host, a.Protocol, a.Port, facts(a)}
 }
 
-// Diff is what is different between an earlier run and a later one, by host and port.
+// Diff is the difference between an earlier run and a later one, by host and port.
 func Diff(before, after Looks) (out []Change) {
 	for key, now := range after {
 		c := Change{Host: now.host, Port: now.port, Protocol: now.protocol, Type: "new"}

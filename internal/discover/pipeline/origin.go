@@ -10,25 +10,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/names"
 )
 
-// The bounds of asking whose addresses are.
 const (
 	originsAtOnce = 16
-	maxOrigins    = 65_536 // networks that are remembered
+	maxOrigins    = 65_536 // networks that are kept
 )
 
-// network is the smallest network that is announced by itself: an address's origin is
-// that of its network.
-func network(a netip.Addr) netip.Prefix {
-	bits := 24
-	if a.Is6() {
-		bits = 48
-	}
-	p, _ := a.Prefix(bits) // bits fit the address
-	return p
-}
-
-// originsOf asks for the autonomous systems of the targets' addresses, once for each
-// network. One that cannot be had is left out.
+// originsOf looks up the autonomous systems of the targets' addresses, once for each network. Failures are left out.
 func (p *Pipeline) originsOf(ctx context.Context, targets []Target) {
 	if p.OriginZone == "" {
 		return
@@ -38,23 +25,28 @@ func (p *Pipeline) originsOf(ctx context.Context, targets []Target) {
 	for _, t := range targets {
 		for _, a := range t.IP {
 			a = a.Unmap()
-			if !a.IsGlobalUnicast() || a.IsPrivate() || !p.first(network(a)) {
+			if !a.IsGlobalUnicast() || a.IsPrivate() || !p.first(names.Network(a)) {
 				continue
 			}
 			group.Go(func() error {
-				if origin, err := names.Origin(ctx, p.names, a); err == nil {
+				for range 2 { // questions of names.Origin
+					if err := p.QueryPace.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				if origin, err := names.Origin(ctx, p.resolver, p.OriginZone, a); err == nil {
 					p.mu.Lock()
-					p.origins[network(a)] = &origin
+					p.origins[names.Network(a)] = &origin
 					p.mu.Unlock()
 				}
 				return nil
 			})
 		}
 	}
-	_ = group.Wait() // no goroutine gives an error
+	_ = group.Wait() // what is missing is left out
 }
 
-// first reports whether a network is to be asked about, and remembers that it is.
+// first reports whether a network was not looked up before, and marks it.
 func (p *Pipeline) first(n netip.Prefix) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,8 +59,8 @@ func (p *Pipeline) first(n netip.Prefix) bool {
 
 // originOf is the autonomous system of an asset's first address; nil when it is not known.
 func (p *Pipeline) originOf(a discover.Asset) *discover.ASN {
-	if a.ASN != nil || len(a.IP) == 0 {
-		return a.ASN
+	if len(a.IP) == 0 {
+		return nil
 	}
 	addr, err := netip.ParseAddr(a.IP[0])
 	if err != nil {
@@ -76,5 +68,5 @@ func (p *Pipeline) originOf(a discover.Asset) *discover.ASN {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.origins[network(addr.Unmap())]
+	return p.origins[names.Network(addr.Unmap())]
 }

@@ -1,9 +1,8 @@
-// Package pipeline joins the rooms of discovery: names are found and looked up, and the
-// hosts behind them are looked at. All that it looks at lies in one scope, which decides
-// on each connection; what names lead outside is refused and told.
+// Package pipeline joins the steps of discovery: it finds and resolves names, and probes the hosts behind them. One
+// scope decides on each connection; refused ones are counted.
 //
-// The stages are apart, so that a server can keep what one hands on before the next takes
-// it; Run puts them together for a process by itself.
+// Domain, Known and Ranges find hosts and Look probes them, so that a server can store what one gives before the
+// other begins; Run does both in one process.
 package pipeline
 
 import (
@@ -24,57 +23,54 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// Config says what is looked at, and how. Covers is required.
+// Config says what to discover, and how. Covers is required.
 type Config struct {
 	Covers   []netguard.Target                   // all that may be dialled
-	Domains  []string                            // whose names are looked for: names belong to these
-	Deny     []netip.Prefix                      // of the operator and of exclusions
+	Domains  []string                            // whose names are looked for
+	Deny     []netip.Prefix                      // never dialled
 	Excludes func(host string, port uint16) bool // hosts that are left out; port 0 asks for the host. nil: none
 	Steps    []discover.Step                     // none: all
 	Ports    string                              // as port.Parse reads it; "" is top-100
 	UDP      bool                                // the common services over UDP, too
 	Pace     *discover.Pace                      // of the connections of port scans; nil: no limit
-	Timeout  time.Duration                       // of one exchange with a service; 0: the probe's own
-	Workers  int                                 // assets looked at at once; 0: the probe's own
-	Stay     bool                                // redirects of web servers are told, and not followed
-	Chromium string                              // the browser of screenshots; "": one in PATH
-	Cameras  *probe.Cameras                      // places for browsers, shared; nil: no bound
+	Timeout  time.Duration                       // of one exchange with a service; 0: the probe's default
+	Stay     bool                                // redirects of web servers are recorded, and not followed
+	Cameras  *probe.Cameras                      // bound the browsers that run at once; nil: no bound
 
-	Resolvers     []string            // as names.Config; none: the system's
-	Keys          map[string][]string // of sources, by name
-	Sources       []string            // to ask; none: all
-	SourceTimeout time.Duration       // of one source
-	Words         []string            // to try besides those that are built in
-	MaxCandidates int                 // names that are made up at most; 0: the default of names
-	QueryPace     *discover.Pace      // of questions to name servers; nil: no limit
-	OriginZone    string              // that tells the networks of addresses; "": nobody is asked
-	RangesURL     string              // that tells the ranges of a network; "": nobody is asked
-	RangesDial    names.Dialer        // the way to it where it is a registry; nil: none is asked
-	Fingerprints  *probe.Fingerprints // of technologies, read once and shared; nil: the pipeline's own
-	Client        *http.Client        // the way to sources and to what certificates name; nil: none are asked
+	Resolvers    []string            // as names.Config; none: the system's
+	Keys         map[string][]string // of sources, by name
+	Sources      []string            // to ask; none: all
+	Words        []string            // to try besides those that are built in
+	QueryPace    *discover.Pace      // of questions to name servers; nil: no limit
+	OriginZone   string              // as names.Origin; "": origins are not looked up
+	RangesURL    string              // as names.Config
+	RangesDial   names.Dialer        // as names.Config
+	Fingerprints *probe.Fingerprints // of technologies, shared; nil: the pipeline's own
+	Client       *http.Client        // for sources and for what certificates name; nil: none are asked
 }
 
-// Target is a host to look at.
+// Target is a host to probe.
 type Target struct {
 	discover.Name
 	Ports []uint16 // besides the pipeline's
 }
 
-// Denial is a connection that the scope refused, and how often.
+// Denial counts refused connections.
 type Denial struct {
 	Addr  string // host:port
 	Why   string
 	Times int
 }
 
-// maxDenials is how many different ones are kept.
+// maxDenials bounds the different denials that are kept.
 const maxDenials = 1000
 
-// Pipeline looks at what its Config covers. It is safe for use by many goroutines.
+// Pipeline discovers what its Config covers. It is safe for use by many goroutines.
 type Pipeline struct {
 	Config
-	scope *netguard.Scope
-	names names.Config
+	scope    *netguard.Scope
+	names    names.Config
+	resolver *net.Resolver
 
 	mu      sync.Mutex
 	denials map[[2]string]int // by address and reason
@@ -85,31 +81,34 @@ type Pipeline struct {
 
 // New makes a pipeline. The error is an *errs.Error for what is covered.
 func New(c Config) (*Pipeline, error) {
-	p := &Pipeline{Config: c, denials: map[[2]string]int{}, origins: map[netip.Prefix]*discover.ASN{}, edges: map[string]string{}}
+	p := &Pipeline{
+		Config: c, resolver: resolverOf(c.Resolvers),
+		denials: map[[2]string]int{}, origins: map[netip.Prefix]*discover.ASN{}, edges: map[string]string{},
+	}
 	if p.Fingerprints == nil {
 		p.Fingerprints = &probe.Fingerprints{}
 	}
 	var err error
 	p.scope, err = netguard.NewScope(c.Covers, netguard.Limits{
-		Deny: c.Deny, Excludes: c.Excludes, Resolver: resolverOf(c.Resolvers), Timeout: c.Timeout,
+		Deny: c.Deny, Excludes: c.Excludes, Resolver: p.resolver, Timeout: c.Timeout,
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.names = names.Config{
-		Resolvers: c.Resolvers, Client: c.Client, Keys: c.Keys, Sources: c.Sources, SourceTimeout: c.SourceTimeout, Domains: c.Domains, Allow: p.allows,
-		Words: c.Words, MaxCandidates: c.MaxCandidates, Pace: c.QueryPace, OriginZone: c.OriginZone, RangesURL: c.RangesURL, RangesDial: c.RangesDial,
+		Resolvers: c.Resolvers, Client: c.Client, Keys: c.Keys, Sources: c.Sources, Domains: c.Domains, Allow: p.Covers,
+		Words: c.Words, Pace: c.QueryPace, RangesURL: c.RangesURL, RangesDial: c.RangesDial,
 	}
 	return p, nil
 }
 
-// resolverOf looks names up at these name servers; nil, the system's, when there are none.
+// resolverOf uses these name servers in turn; none: nil, the system's.
 func resolverOf(servers []string) *net.Resolver {
 	if len(servers) == 0 {
 		return nil
 	}
 	dialer := &net.Dialer{}
-	next := make(chan string, len(servers)) // each in its turn
+	next := make(chan string, len(servers))
 	for _, s := range servers {
 		if _, _, err := net.SplitHostPort(s); err != nil {
 			s = net.JoinHostPort(s, "53")
@@ -123,18 +122,15 @@ func resolverOf(servers []string) *net.Resolver {
 	}}
 }
 
-// allows reports whether a host may be asked about: it is covered, and not left out.
-func (p *Pipeline) allows(host string) bool {
+// Covers reports whether a host is in scope and not left out.
+func (p *Pipeline) Covers(host string) bool {
 	if p.Excludes != nil && p.Excludes(host, 0) {
 		return false
 	}
 	return p.scope.AllowsURL(&url.URL{Scheme: "http", Host: net.JoinHostPort(host, "80")})
 }
 
-// Covers reports whether a host is in scope and not left out.
-func (p *Pipeline) Covers(host string) bool { return p.allows(host) }
-
-// why is the reason for which a host is not allowed.
+// why is the reason why a host is not covered.
 func (p *Pipeline) why(host string) string {
 	if p.Excludes != nil && p.Excludes(host, 0) {
 		return "it is excluded"
@@ -157,8 +153,7 @@ func (p *Pipeline) deny(addr, why string, times int) {
 	}
 }
 
-// Denied is what the scope has refused until now, at most maxDenials different ones, and
-// how much it was in all.
+// Denied are the refused connections so far, at most maxDenials different ones, and their total.
 func (p *Pipeline) Denied() (list []Denial, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,42 +164,38 @@ func (p *Pipeline) Denied() (list []Denial, total int) {
 	return list, p.denied
 }
 
-// wants reports whether any of these steps is asked for.
 func (p *Pipeline) wants(steps ...discover.Step) bool {
-	return slices.ContainsFunc(steps, func(s discover.Step) bool { return discover.Has(p.Steps, s) })
+	return discover.Has(p.Steps, steps...)
 }
 
-// quiet are addresses of ranges that nothing is known of but that somebody named the
-// range: they are no assets until a port of theirs answers.
-type quiet map[string]discover.Asset
+// silent are addresses of ranges that nothing is known of: they are no assets until a port answers. The host of
+// one that is emitted is "".
+type silent map[string]discover.Asset
 
-// sift is what an asset gives to be emitted: itself, unless it is quiet, and the address
-// that was quiet until now.
-func (q quiet) sift(a discover.Asset) []discover.Asset {
-	held, was := q[a.Host]
+// release are the assets to emit for one: itself, unless it is silent, and its address if that was silent so far.
+func (s silent) release(a discover.Asset) []discover.Asset {
+	held, known := s[a.Host]
+	fromRange := func(r discover.SourceRef) bool { return r.Source == sourceRange }
 	switch {
-	case a.Port == 0 && len(a.Records) == 0 && len(a.Misconfiguration) == 0 && slices.ContainsFunc(a.Sources, func(s discover.SourceRef) bool { return s.Source == sourceRange }):
-		if _, answers := q[a.Host]; !answers {
-			q[a.Host] = a
-			return nil
+	case a.Port > 0:
+		s[a.Host] = discover.Asset{}
+		if held.Host != "" {
+			return []discover.Asset{held, a}
 		}
-	case a.Port > 0 && was && held.Host != "":
-		q[a.Host] = discover.Asset{} // it is emitted
-		return []discover.Asset{held, a}
-	case a.Port > 0 && !was:
-		q[a.Host] = discover.Asset{}
+	case !known && len(a.Records) == 0 && len(a.Misconfiguration) == 0 && slices.ContainsFunc(a.Sources, fromRange):
+		s[a.Host] = a
+		return nil
 	}
 	return []discover.Asset{a}
 }
 
-// Look looks at hosts and emits what it sees: an asset for each host by itself, and one
-// for each open port. emit is called by one goroutine at a time; its error ends the run
-// and is returned. Notes say what could not be done.
+// Look probes hosts and emits an asset for each host and one for each open port. emit is called by one goroutine at a
+// time; its error ends the run and is returned. notes say what could not be done.
 func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discover.Asset) error) (notes []string, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	p.originsOf(ctx, targets)
-	quiet := quiet{}
+	silent := silent{}
 	dangling := map[string]string{}
 	for _, t := range targets {
 		if t.Dangling != "" {
@@ -213,18 +204,18 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 	}
 	for ports, batch := range p.byPorts(targets) {
 		steps := p.Steps
-		if ports != p.Ports && !p.wants(discover.PortScan) { // those that were named are tried
+		if ports != p.Ports && !p.wants(discover.PortScan) { // ports that were named are tried
 			steps = append(slices.Clone(steps), discover.PortScan)
 		}
-		report, err := probe.Hosts(ctx, probe.Config{
-			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Ports: ports, UDP: p.UDP, Pace: p.Pace, Workers: p.Workers, Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Chromium: p.Chromium, Cameras: p.Cameras, Stay: p.Stay,
-			OnDenied: func(d probe.Denial) { p.deny(d.Addr, d.Why, max(1, d.Count)) },
+		some, err := probe.Hosts(ctx, probe.Config{
+			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, OnDenied: p.deny, Ports: ports, UDP: p.UDP, Pace: p.Pace,
+			Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Cameras: p.Cameras, Stay: p.Stay,
 		}, batch, func(a discover.Asset) {
 			if ctx.Err() != nil {
 				return
 			}
-			a.ASN, a.Misconfiguration = p.originOf(a), p.wrongs(ctx, a, dangling)
-			for _, one := range quiet.sift(a) {
+			a.ASN, a.Misconfiguration = p.originOf(a), p.misconfigurations(ctx, a, dangling)
+			for _, one := range silent.release(a) {
 				if err := emit(one); err != nil {
 					stop(err)
 					return
@@ -237,7 +228,7 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 		if err != nil {
 			return notes, err
 		}
-		notes = append(notes, report.Notes...)
+		notes = append(notes, some...)
 	}
 	return notes, nil
 }

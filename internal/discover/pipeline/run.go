@@ -2,8 +2,8 @@ package pipeline
 
 import (
 	"context"
-	"hash/maphash"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,36 +13,36 @@ import (
 // Input is what a run begins with.
 type Input struct {
 	Domains []string // whose names are looked for
-	Hosts   []Target // looked at as they are
+	Hosts   []Target // probed as they are
 	Ranges  []netip.Prefix
 }
 
-// Progress is how far a run is.
+// Progress counts what a run has done.
 type Progress struct {
 	Names  int // hosts that were found
-	Looked int // hosts that were looked at
+	Looked int // hosts that were probed
 	Assets int // that were emitted
 }
 
-// Report is what a run came to.
+// Report is the result of a run.
 type Report struct {
 	Progress
 	Sources []discover.SourceReport
 	Denied  []Denial // some of the refused connections
-	Denials int      // all of them
+	Denials int      // their total
 	Notes   []string // what could not be done, in words
 }
 
-// batchSize is how many hosts are looked at together, and how many wait for it.
+// batchSize is how many hosts are probed together, and how many wait for it.
 const batchSize = 200
 
-// Run finds names and looks at the hosts behind them while more are found. emit is called
-// by one goroutine at a time; its error ends the run and is returned. tell, if not nil,
-// hears how far the run is. The report is complete also after an error, as far as it went.
-func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) error, tell func(Progress)) (Report, error) {
+// Run finds names and probes the hosts behind them while more are found. emit is called by one goroutine at a time; its
+// error ends the run and is returned. progress may be nil. The report is complete as far as the run went, also after
+// an error.
+func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) error, progress func(Progress)) (Report, error) {
 	var r Report
-	if tell == nil {
-		tell = func(Progress) {}
+	if progress == nil {
+		progress = func(Progress) {}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	found := make(chan Target, batchSize)
@@ -55,19 +55,19 @@ func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) 
 	group.Go(func() error {
 		for batch := range batches(found) {
 			r.Names += len(batch)
-			tell(r.Progress)
+			progress(r.Progress)
 			notes, err := p.Look(ctx, batch, func(a discover.Asset) error {
 				r.Assets++
 				return emit(a)
 			})
 			r.Notes = append(r.Notes, notes...)
 			if err != nil {
-				for range found { // let the other side end
+				for range found { // so that the other side ends
 				}
 				return err
 			}
 			r.Looked += len(batch)
-			tell(r.Progress)
+			progress(r.Progress)
 		}
 		return nil
 	})
@@ -77,17 +77,14 @@ func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) 
 	return r, err
 }
 
-// gather finds the hosts of an input, each once.
+// gather finds the different hosts of an input.
 func (p *Pipeline) gather(ctx context.Context, in Input, found chan<- Target) (sources []discover.SourceReport, err error) {
-	seed := maphash.MakeSeed()
-	seen := map[uint64]struct{}{}
+	seen := discover.NewNameSet()
 	ports := map[string][]uint16{}
-	hand := func(n discover.Name) error {
-		key := maphash.String(seed, n.Host)
-		if _, again := seen[key]; again {
+	send := func(n discover.Name) error {
+		if !seen.Add(n.Host) {
 			return nil
 		}
-		seen[key] = struct{}{}
 		select {
 		case found <- Target{n, ports[n.Host]}:
 			return nil
@@ -96,28 +93,23 @@ func (p *Pipeline) gather(ctx context.Context, in Input, found chan<- Target) (s
 		}
 	}
 	if len(in.Hosts) > 0 {
-		for _, h := range in.Hosts {
-			ports[h.Host] = h.Ports
+		hosts := make([]discover.Name, len(in.Hosts))
+		for i, h := range in.Hosts {
+			hosts[i], ports[h.Host] = h.Name, h.Ports
 		}
-		report, err := p.Known(ctx, in.Hosts[0].Host+" …", func(yield func(discover.Name) bool) {
-			for _, h := range in.Hosts {
-				if !yield(h.Name) {
-					return
-				}
-			}
-		}, hand)
+		report, err := p.Known(ctx, in.Hosts[0].Host+" …", slices.Values(hosts), send)
 		if sources = append(sources, report); err != nil {
 			return sources, err
 		}
 	}
 	if len(in.Ranges) > 0 {
-		report, err := p.Ranges(ctx, in.Ranges, hand)
+		report, err := p.Ranges(ctx, in.Ranges, send)
 		if sources = append(sources, report); err != nil {
 			return sources, err
 		}
 	}
 	for _, domain := range in.Domains {
-		reports, err := p.Domain(ctx, domain, hand)
+		reports, err := p.Domain(ctx, domain, send)
 		if sources = append(sources, reports...); err != nil {
 			return sources, err
 		}
@@ -125,7 +117,7 @@ func (p *Pipeline) gather(ctx context.Context, in Input, found chan<- Target) (s
 	return sources, nil
 }
 
-// batches takes what has come, up to batchSize at a time.
+// batches gives what has come, up to batchSize at a time.
 func batches(found <-chan Target) func(yield func([]Target) bool) {
 	return func(yield func([]Target) bool) {
 		for first := range found {

@@ -19,17 +19,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 )
 
-// job is one thing to look at: an open port of a name, its UDP services, or with port 0
-// the name itself.
+// job is one thing to probe: an open port of a name, its UDP services, or with port 0 the name itself.
 type job struct {
 	host *host
 	port uint16
 	udp  bool
 }
 
-// jobs lists what is to be looked at, after the port scan.
-func (r *run) jobs(list []*host) []job {
-	var jobs []job
+// jobs lists what to probe after the port scan.
+func (r *run) jobs(list []*host) (jobs []job) {
 	for _, h := range list {
 		jobs = append(jobs, job{host: h})
 		var open []uint16
@@ -40,7 +38,7 @@ func (r *run) jobs(list []*host) []job {
 		for _, p := range slices.Compact(open) {
 			jobs = append(jobs, job{host: h, port: p})
 		}
-		if r.UDP && len(h.IP) > 0 && discover.Has(r.Steps, discover.PortScan) {
+		if r.UDP && len(h.IP) > 0 && r.wants(discover.PortScan) {
 			jobs = append(jobs, job{host: h, udp: true})
 		}
 	}
@@ -72,8 +70,7 @@ func bare(h *host) discover.Asset {
 }
 
 // remarks say what was not done for a host.
-func (r *run) remarks(h *host) []string {
-	var notes []string
+func (r *run) remarks(h *host) (notes []string) {
 	if h.fronted && r.scanned != nil {
 		var skipped []string
 		for _, p := range edgePorts {
@@ -86,17 +83,18 @@ func (r *run) remarks(h *host) []string {
 		}
 	}
 	for _, a := range h.IP {
-		if s := r.scanned[a]; s.Note != "" {
+		s := r.scanned[a]
+		if s.Note != "" {
 			notes = append(notes, fmt.Sprintf("port scan of %s: %s", a, s.Note))
 		}
-		if s := r.scanned[a]; s.Denied > 0 {
+		if s.Denied > 0 {
 			notes = append(notes, fmt.Sprintf("port scan of %s: %d ports were refused: %s", a, s.Denied, s.Why))
 		}
 	}
 	return notes
 }
 
-// tcp looks at an open TCP port.
+// tcp probes an open TCP port.
 func (r *run) tcp(ctx context.Context, j job) {
 	a := bare(j.host)
 	a.Port, a.Protocol = int(j.port), "tcp"
@@ -111,7 +109,7 @@ func (r *run) tcp(ctx context.Context, j job) {
 	}
 	if visit == nil {
 		s := r.known.identify(r.serviceKey(j), func() service.Result {
-			return service.Identify(ctx, j.host.Host, j.port, service.Times{All: r.Timeout}, dial)
+			return service.Identify(ctx, j.host.Host, j.port, r.Timeout, dial)
 		})
 		describe(&a, s)
 		if r.wantsWeb() && (s.Name == "http" || s.Name == "https" || s.Name == "tls") {
@@ -128,8 +126,7 @@ func (r *run) tcp(ctx context.Context, j job) {
 	r.emit(a)
 }
 
-// mayDial reports whether the guard lets the name be reached at the port, and reports the
-// refusal when it does not.
+// mayDial reports whether the guard allows the name at the port; a refusal goes to OnDenied.
 func (r *run) mayDial(j job) bool {
 	var refusal error
 	for _, a := range r.likely(j.host, j.port) {
@@ -137,7 +134,7 @@ func (r *run) mayDial(j job) bool {
 			return true
 		}
 	}
-	return !r.denied(j.host.Host, refusal)
+	return !r.denied(refusal)
 }
 
 // describe fills what the service says of itself.
@@ -156,20 +153,20 @@ func describe(a *discover.Asset, s service.Result) {
 	}
 }
 
-// visit fetches the start page. nil: there is none, or it is for HTTPS only.
+// visit fetches the start page; nil when there is none, or the port is for HTTPS only.
 func (r *run) visit(ctx context.Context, a *discover.Asset, scheme, addr string) *web.Visit {
 	v, err := r.client.Visit(ctx, &url.URL{Scheme: scheme, Host: addr, Path: "/"})
 	switch {
 	case err != nil:
-		if !r.denied(a.Host, err) && a.Service != "" && a.Service != "tls" {
-			a.Notes = append(a.Notes, "the start page could not be read: "+web.Clean(err.Error(), 200))
+		if !r.denied(err) && a.Service != "" && a.Service != "tls" {
+			a.Notes = append(a.Notes, "the start page could not be read: "+discover.Clean(err.Error(), 200))
 		}
 		return nil
 	case v.Misdirected:
 		return nil
 	}
 	for _, d := range v.Denied {
-		r.deny(Denial{Host: a.Host, Addr: d.URL, Why: d.Why, Count: 1})
+		r.deny(d.URL, d.Why, 1)
 	}
 	seen := v.Asset
 	a.Service = scheme
@@ -189,7 +186,7 @@ func (r *run) visit(ctx context.Context, a *discover.Asset, scheme, addr string)
 func (r *run) tls(ctx context.Context, a *discover.Asset, j job, dial func(context.Context) (net.Conn, error)) {
 	facts, notes, err := r.looker.Look(ctx, j.host.Host, j.port, dial)
 	if err != nil {
-		a.Notes = append(a.Notes, web.Clean(err.Error(), 200))
+		a.Notes = append(a.Notes, discover.Clean(err.Error(), 200))
 		return
 	}
 	a.TLS, a.Notes = facts, append(a.Notes, notes...)
@@ -199,7 +196,7 @@ func (r *run) tls(ctx context.Context, a *discover.Asset, j job, dial func(conte
 func (r *run) pages(ctx context.Context, a *discover.Asset, v *web.Visit) {
 	if r.wants(discover.EndpointCrawling) && v.Last.Hostname() == a.Host {
 		var note string
-		if a.Endpoints, note = crawl.Site(ctx, r.client, v, crawl.Limits{}); note != "" {
+		if a.Endpoints, note = crawl.Site(ctx, r.client, v); note != "" {
 			a.Notes = append(a.Notes, note)
 		}
 	}
@@ -211,7 +208,7 @@ func (r *run) pages(ctx context.Context, a *discover.Asset, v *web.Visit) {
 		a.Screenshot, err = browser.Take(ctx, a.URL)
 	}
 	if err != nil {
-		a.Notes = append(a.Notes, "no screenshot: "+web.Clean(err.Error(), 200))
+		a.Notes = append(a.Notes, "no screenshot: "+discover.Clean(err.Error(), 200))
 	}
 	if errors.Is(err, shot.ErrNone) {
 		r.note("no screenshots: " + err.Error())
@@ -223,7 +220,7 @@ func (r *run) datagrams(ctx context.Context, h *host) {
 	found, err := service.UDP(ctx, func(ctx context.Context, p uint16) (net.Conn, error) {
 		return r.dial(ctx, "udp", net.JoinHostPort(h.Host, strconv.Itoa(int(p))))
 	})
-	r.denied(h.Host, err)
+	r.denied(err)
 	for _, d := range found {
 		a := bare(h)
 		a.Port, a.Protocol, a.Service, a.Version = int(d.Port), "udp", d.Name, d.Version
@@ -231,13 +228,13 @@ func (r *run) datagrams(ctx context.Context, h *host) {
 	}
 }
 
-// services remembers what listens, for the names that share an address.
+// services caches what listens, for names that share an address.
 type services struct {
 	mu    sync.Mutex
 	known map[netip.AddrPort]func() service.Result
 }
 
-// serviceKey is where a service is asked: zero when the guard's dial chooses the address.
+// serviceKey is where a service listens; zero when Dial chooses the address.
 func (r *run) serviceKey(j job) netip.AddrPort {
 	if r.Admit == nil {
 		return netip.AddrPort{}
@@ -245,7 +242,7 @@ func (r *run) serviceKey(j job) netip.AddrPort {
 	return netip.AddrPortFrom(r.likely(j.host, j.port)[0], j.port)
 }
 
-// identify asks once for each key; the zero key is not remembered.
+// identify asks once for each key; the zero key is not cached.
 func (s *services) identify(key netip.AddrPort, ask func() service.Result) service.Result {
 	if !key.IsValid() {
 		return ask()
@@ -263,7 +260,7 @@ func (s *services) identify(key netip.AddrPort, ask func() service.Result) servi
 	return once()
 }
 
-// camera is the browser of a batch, started when the first picture is taken.
+// camera is the browser of a batch, started for the first screenshot.
 type camera struct {
 	once    sync.Once
 	browser *shot.Browser
@@ -283,7 +280,7 @@ func (c *camera) open(ctx context.Context, r *run) (*shot.Browser, error) {
 }
 
 func (c *camera) close(r *run) {
-	if c.browser != nil && c.err == nil {
+	if c.browser != nil {
 		c.browser.Close()
 		r.Cameras.free()
 	}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -17,14 +18,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// What a zero in Config means, and what a batch may report.
 const (
-	quick        = "80,443,8443" // the ports tried when no port scan is asked for
-	defaultPorts = "top-100"
-	workers      = 64
-	timeout      = 10 * time.Second
-	maxDenials   = 1000
-	maxNotes     = 100
+	webPorts = "80,443,8443" // tried when no port scan is wanted
+	maxNotes = 100           // of a batch
 )
 
 // run is one batch.
@@ -32,64 +28,53 @@ type run struct {
 	Config
 
 	ports   []uint16
-	started time.Time
 	emitted func(discover.Asset)
 	hosts   map[string]*host           // by name
 	names   map[netip.Addr][]string    // that lead to an address
-	scanned map[netip.Addr]port.Result // what the port scan found
+	scanned map[netip.Addr]port.Result // of the port scan
 	client  *web.Client
 	looker  *handshake.Looker
 	known   services
 	camera  camera
 
-	mu     sync.Mutex // guards report, and the calls of emitted
-	report Report
+	mu    sync.Mutex // guards notes, and the calls of emitted
+	notes []string
 }
 
 // host is a name of the batch.
 type host struct {
 	discover.Name
 
-	fronted bool // Cloudflare stands before it
+	fronted bool // by Cloudflare
 }
 
 func newRun(cfg Config, emit func(discover.Asset)) (*run, error) {
-	r := &run{Config: cfg, started: time.Now(), emitted: emit, hosts: map[string]*host{}, names: map[netip.Addr][]string{}}
-	spec := cfg.Ports
-	switch {
-	case !discover.Has(cfg.Steps, discover.PortScan):
-		spec = quick
-	case spec == "":
-		spec = defaultPorts
+	r := &run{Config: cfg, emitted: emit, hosts: map[string]*host{}, names: map[netip.Addr][]string{}}
+	spec := cmp.Or(cfg.Ports, "top-100")
+	if !r.wants(discover.PortScan) {
+		spec = webPorts
 	}
-	if r.Workers <= 0 {
-		r.Workers = workers
-	}
-	if r.Timeout <= 0 {
-		r.Timeout = timeout
-	}
+	r.Workers = cmp.Or(r.Workers, 64)
+	r.Timeout = cmp.Or(r.Timeout, 10*time.Second)
 	if r.Fingerprints == nil {
 		r.Fingerprints = &Fingerprints{}
 	}
-	r.client = &web.Client{Dial: r.dialTCP, Timeout: r.Timeout, Apps: &r.Fingerprints.apps, Stay: r.Stay}
-	r.looker = &handshake.Looker{Timeout: r.Timeout, Now: r.Now, Roots: r.Roots, Fetch: r.Fetch}
+	r.client = &web.Client{Dial: r.dialTCP, Timeout: r.Timeout, Apps: r.Fingerprints, Stay: r.Stay}
+	r.looker = &handshake.Looker{Timeout: r.Timeout, Roots: r.Roots, Fetch: r.Fetch}
 	var err error
 	r.ports, err = port.Parse(spec)
 	return r, err
 }
 
-// wants reports whether any of these steps is asked for.
-func (r *run) wants(steps ...discover.Step) bool {
-	return slices.ContainsFunc(steps, func(s discover.Step) bool { return discover.Has(r.Steps, s) })
-}
+func (r *run) wants(steps ...discover.Step) bool { return discover.Has(r.Steps, steps...) }
 
 // wantsWeb reports whether start pages are to be fetched.
 func (r *run) wantsWeb() bool {
 	return r.wants(discover.HTTPProbe, discover.EndpointCrawling, discover.HTTPScreenshot)
 }
 
-// look looks at the batch: first all ports, then what is behind them.
-func (r *run) look(ctx context.Context, names []discover.Name) error {
+// probe probes the batch: first all ports, then what is behind them.
+func (r *run) probe(ctx context.Context, names []discover.Name) error {
 	defer r.camera.close(r)
 	list := r.enter(names)
 	if r.wants(discover.PortScan, discover.TLSScan) || r.wantsWeb() {
@@ -117,9 +102,8 @@ func (r *run) look(ctx context.Context, names []discover.Name) error {
 	return ctx.Err()
 }
 
-// enter takes in the names, each once.
-func (r *run) enter(names []discover.Name) []*host {
-	var list []*host
+// enter makes a host of each different name.
+func (r *run) enter(names []discover.Name) (list []*host) {
 	for _, n := range names {
 		if r.hosts[n.Host] != nil {
 			continue
@@ -138,7 +122,6 @@ func (r *run) enter(names []discover.Name) []*host {
 		r.hosts[n.Host] = h
 		list = append(list, h)
 	}
-	r.report.Hosts, r.report.Addresses = len(list), len(r.names)
 	return list
 }
 
@@ -149,7 +132,7 @@ var edgePorts = []uint16{8080, 8880, 8443, 2052, 2082, 2086, 2095, 2053, 2083, 2
 func (r *run) scan(ctx context.Context) error {
 	var targets []port.Target
 	for a, names := range r.names {
-		t := port.Target{Name: names[0], Addr: a, Thorough: r.Thorough || names[0] != a.String()}
+		t := port.Target{Name: names[0], Addr: a, Thorough: names[0] != a.String()}
 		if web.Fronted(a) {
 			t.Except = edgePorts
 		}
@@ -158,29 +141,22 @@ func (r *run) scan(ctx context.Context) error {
 	slices.SortFunc(targets, func(a, b port.Target) int { return a.Addr.Compare(b.Addr) })
 	cfg := port.Config{Dial: r.Dial, Pace: r.Pace}
 	if r.Admit != nil {
-		cfg.Admit = r.admitted
+		cfg.Admit = r.admit
 	}
 	results, err := port.Scan(ctx, cfg, targets, r.ports)
 	r.scanned = map[netip.Addr]port.Result{}
 	for i, one := range results {
-		t := targets[i]
-		r.scanned[t.Addr] = one
-		r.report.Tried += one.Tried
-		r.report.Open += len(one.Open)
-		if one.Alive {
-			r.report.Alive++
-		}
+		addr := targets[i].Addr
+		r.scanned[addr] = one
 		if one.Denied > 0 {
-			r.deny(Denial{Host: t.Name, Addr: t.Addr.String(), Why: one.Why, Count: one.Denied})
+			r.deny(addr.String(), one.Why, one.Denied)
 		}
 	}
 	return err
 }
 
-// admitted decides for the port scan of an address, which serves all its names: it may be
-// tried on the word of any of them.
-func (r *run) admitted(_ string, to netip.AddrPort) error {
-	var err error
+// admit decides for the port scan of an address: it may be tried when any of its names allows it.
+func (r *run) admit(_ string, to netip.AddrPort) (err error) {
 	for _, name := range r.names[to.Addr()] {
 		if err = r.Admit(name, to); err == nil {
 			return nil
@@ -194,8 +170,8 @@ func (r *run) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	return r.dial(ctx, "tcp", addr)
 }
 
-// dial connects to host:port. A host of the batch is reached at the addresses it is known
-// to have, where the guard lets us decide on them; all others through Dial.
+// dial connects to host:port: to the known addresses of a host of the batch, where Admit decides on them;
+// to all others through Dial.
 func (r *run) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	name, service, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -241,44 +217,32 @@ func (r *run) likely(h *host, number uint16) []netip.Addr {
 }
 
 // deny reports what the guard refused.
-func (r *run) deny(d Denial) {
-	r.mu.Lock()
-	if len(r.report.Denied) < maxDenials {
-		r.report.Denied = append(r.report.Denied, d)
-	}
-	r.mu.Unlock()
+func (r *run) deny(addr, why string, times int) {
 	if r.OnDenied != nil {
-		r.OnDenied(d)
+		r.OnDenied(addr, why, times)
 	}
 }
 
 // denied reports a refusal when err is one.
-func (r *run) denied(name string, err error) bool {
-	var d *netguard.Denied
-	if !errors.As(err, &d) {
-		return false
+func (r *run) denied(err error) bool {
+	d, ok := errors.AsType[*netguard.Denied](err)
+	if ok {
+		r.deny(d.Addr, d.Why, 1)
 	}
-	r.deny(Denial{Host: name, Addr: d.Addr, Why: d.Why, Count: 1})
-	return true
+	return ok
 }
 
-// note takes in what could not be done for the whole batch.
+// note adds what could not be done for the whole batch.
 func (r *run) note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.report.Notes) < maxNotes && !slices.Contains(r.report.Notes, text) {
-		r.report.Notes = append(r.report.Notes, text)
+	if len(r.notes) < maxNotes && !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
 	}
 }
 
 func (r *run) emit(a discover.Asset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.Assets++
 	r.emitted(a)
-}
-
-func (r *run) finish() Report {
-	r.report.Took = time.Since(r.started)
-	return r.report
 }

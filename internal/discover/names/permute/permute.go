@@ -1,5 +1,4 @@
-// Package permute makes names to try below a domain: those of a word list, and names near those
-// that were found.
+// Package permute makes names to try below a domain, from a word list and from names that were found.
 package permute
 
 import (
@@ -12,8 +11,7 @@ import (
 	"strings"
 )
 
-// wordlist are labels that hosts commonly have, in groups: a line that begins with "#"
-// names the group.
+// wordlist are common labels of hosts, in groups: a line that begins with "#" names the group.
 //
 //go:embed words.txt
 var wordlist string
@@ -66,8 +64,7 @@ func Candidates(root string, more []string) iter.Seq[string] {
 
 const mostWords = 40
 
-// Words are those to build permutations with: the stages of deployment, and the parts that the
-// names below a domain are most often made of.
+// Words are those to build permutations with: the stages of deployment, and the commonest parts of the names.
 func Words(names []string, root string) []string {
 	often := map[string]int{}
 	for _, name := range names {
@@ -87,8 +84,8 @@ func Words(names []string, root string) []string {
 	return append(stages, found[:min(len(found), mostWords)]...)
 }
 
-// Permutations are names near those that were found: first other numbers, then parts
-// swapped, joined and exchanged, then words before and after. Some come more than once.
+// Permutations are names near those that were found: first other numbers, then parts swapped, joined and exchanged,
+// then words before and after. Some come more than once.
 func Permutations(names []string, root string, words []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, change := range []func(label string, words []string, yield func(string) bool) bool{
@@ -156,7 +153,7 @@ func numbers(label string, _ []string, yield func(string) bool) bool {
 	return true
 }
 
-// parts swaps, joins and exchanges what stands between hyphens.
+// parts swaps, joins and exchanges the parts between hyphens.
 func parts(label string, words []string, yield func(string) bool) bool {
 	list := strings.Split(label, "-")
 	if len(list) < 2 || len(list) > 6 {
@@ -187,7 +184,7 @@ func parts(label string, words []string, yield func(string) bool) bool {
 	return true
 }
 
-// additions puts words before and after a label, in it and in front of it.
+// additions puts words before and after a label, within it and as labels.
 func additions(label string, words []string, yield func(string) bool) bool {
 	for _, word := range words {
 		if word == label {

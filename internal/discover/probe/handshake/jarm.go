@@ -10,13 +10,12 @@ import (
 )
 
 const (
-	jarmBytes   = 1484  // of an answer that are looked at
-	jarmNothing = "|||" // what a hello without an answer gives
+	jarmBytes   = 1484  // of an answer that are read
+	jarmNothing = "|||" // for a hello without an answer
 	jarmMute    = 2     // connections in a row that fail; the others are not tried
 )
 
-// jarm is the JARM fingerprint of a server, from its answers to ten hellos; "" when it
-// stops answering before they are all asked.
+// jarm is the JARM fingerprint of a server, from its answers to ten hellos; "" when it stops answering.
 func (l *Looker) jarm(ctx context.Context, name string, port uint16, dial func(context.Context) (net.Conn, error)) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.Timeout)
 	defer cancel()
@@ -34,8 +33,7 @@ func (l *Looker) jarm(ctx context.Context, name string, port uint16, dial func(c
 	return jarm.RawHashToFuzzyHash(strings.Join(answers, ","))
 }
 
-// hello sends one hello and reads the answer. ok is false when there was no connection, or
-// no answer on it in time.
+// hello sends one hello and reads the answer. ok is false without a connection, or an answer in time.
 func (l *Looker) hello(ctx context.Context, probe jarm.JarmProbeOptions, dial func(context.Context) (net.Conn, error)) (answer string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()

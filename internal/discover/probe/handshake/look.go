@@ -1,5 +1,5 @@
-// Package handshake reads what a TLS server shows of itself: protocol, cipher, certificate
-// and fingerprint, and judges the certificate as a browser would.
+// Package handshake reads what a TLS server shows: protocol, cipher, certificate and JARM fingerprint, and
+// verifies the certificate as a browser would.
 package handshake
 
 import (
@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -23,12 +22,9 @@ import (
 type Looker struct {
 	// Timeout bounds the handshake, and each connection of the fingerprint.
 	Timeout time.Duration
-	// Now is the clock against which certificates are judged; nil is time.Now.
-	Now func() time.Time
-	// Roots are the authorities that are trusted; nil is the system's.
+	// Roots are the trusted authorities; nil is the system's.
 	Roots *x509.CertPool
-	// Fetch gets what certificates name as the place to ask about revocations; nil: only
-	// the answer that a server staples is read.
+	// Fetch gets OCSP answers and revocation lists from where certificates say; nil: only stapled answers are read.
 	Fetch *http.Client
 }
 
@@ -38,23 +34,22 @@ const (
 	maxName  = 255 // bytes
 )
 
-// ErrNoTLS is the error of a server that does not speak TLS, or none that is known here.
+// ErrNoTLS is the error of a server that speaks no TLS, or no known version.
 var ErrNoTLS = errors.New("no TLS handshake")
 
-// Look makes one handshake for name on a connection of dial, and then the connections of
-// the JARM fingerprint. notes say in words what is odd. The error wraps ErrNoTLS.
+// Look makes one handshake for name on a connection of dial, and then those of the JARM fingerprint. notes are
+// oddities. The error wraps ErrNoTLS.
 func (l *Looker) Look(ctx context.Context, name string, port uint16, dial func(context.Context) (net.Conn, error)) (facts *discover.TLS, notes []string, err error) {
 	state, err := l.shake(ctx, name, dial)
 	if err != nil {
 		return nil, nil, err
 	}
-	facts, notes = l.judge(ctx, name, state)
+	facts, notes = l.facts(ctx, name, state)
 	facts.JARM = l.jarm(ctx, name, port, dial)
 	return facts, notes, nil
 }
 
-// shake makes a handshake and gives what it showed. A server that wants a certificate of
-// ours may refuse us after it has shown everything.
+// shake makes a handshake. A server that wants a client certificate may refuse after it has shown everything.
 func (l *Looker) shake(ctx context.Context, name string, dial func(context.Context) (net.Conn, error)) (tls.ConnectionState, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
@@ -80,12 +75,9 @@ func (l *Looker) shake(ctx context.Context, name string, dial func(context.Conte
 	return state, nil
 }
 
-// judge fills the facts from a handshake.
-func (l *Looker) judge(ctx context.Context, name string, state tls.ConnectionState) (*discover.TLS, []string) {
+// facts describes a handshake.
+func (l *Looker) facts(ctx context.Context, name string, state tls.ConnectionState) (*discover.TLS, []string) {
 	now := time.Now()
-	if l.Now != nil {
-		now = l.Now()
-	}
 	leaf := state.PeerCertificates[0]
 	facts := &discover.TLS{
 		Version: version(state.Version), Cipher: tls.CipherSuiteName(state.CipherSuite),
@@ -110,42 +102,30 @@ func (l *Looker) judge(ctx context.Context, name string, state tls.ConnectionSta
 	revoked, err := l.revoked(ctx, state, now)
 	facts.Revoked = revoked
 	if err != nil {
-		notes = append(notes, "whether the certificate is revoked is not known: "+web.Clean(err.Error(), 200))
+		notes = append(notes, "whether the certificate is revoked is not known: "+discover.Clean(err.Error(), 200))
 	}
 	return facts, notes
 }
 
-// clean is a text of a certificate as it is stored.
-func clean(s string) string { return web.Clean(s, maxName) }
+func clean(s string) string { return discover.Clean(s, maxName) }
 
 func version(v uint16) string {
-	switch v {
-	case tls.VersionTLS10:
-		return "tls10"
-	case tls.VersionTLS11:
-		return "tls11"
-	case tls.VersionTLS12:
-		return "tls12"
-	case tls.VersionTLS13:
-		return "tls13"
+	if v < tls.VersionTLS10 || v > tls.VersionTLS13 {
+		return fmt.Sprintf("%#04x", v)
 	}
-	return fmt.Sprintf("%#04x", v)
+	return fmt.Sprintf("tls1%d", v-tls.VersionTLS10)
 }
 
-// serial is a certificate's number as people write it: bytes in hex with colons.
+// serial is a certificate's number in hexadecimal bytes with colons.
 func serial(c *x509.Certificate) string {
 	if c.SerialNumber == nil {
 		return ""
 	}
 	b := c.SerialNumber.Bytes()
-	parts := make([]string, 0, len(b))
-	for _, x := range b[:min(len(b), 64)] {
-		parts = append(parts, strings.ToUpper(hex.EncodeToString([]byte{x})))
-	}
-	return strings.Join(parts, ":")
+	return strings.ReplaceAll(fmt.Sprintf("% X", b[:min(len(b), 64)]), " ", ":")
 }
 
-// names are the names of a certificate, bounded, and how many there are.
+// names are the names of a certificate, bounded, and their number.
 func names(c *x509.Certificate) (kept []string, all int) {
 	all = len(c.DNSNames) + len(c.IPAddresses)
 	for _, n := range c.DNSNames[:min(len(c.DNSNames), maxNames)] {
@@ -157,13 +137,12 @@ func names(c *x509.Certificate) (kept []string, all int) {
 	return kept, all
 }
 
-// selfSigned reports whether a certificate's own key signed it.
+// selfSigned reports whether a certificate was signed with its own key.
 func selfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// holds reports whether a certificate is for name. Where it lists no names, its common
-// name counts (RFC 6125, 6.4.4).
+// holds reports whether a certificate is for name. Without other names its common name counts (RFC 6125, 6.4.4).
 func holds(c *x509.Certificate, name string) bool {
 	if len(c.DNSNames) == 0 && len(c.IPAddresses) == 0 && c.Subject.CommonName != "" {
 		old := *c
@@ -176,8 +155,8 @@ func holds(c *x509.Certificate, name string) bool {
 	return c.VerifyHostname(name) == nil
 }
 
-// trusted reports whether an authority stands behind a chain. That time has run out is
-// another matter: the chain is judged at a time when the leaf was valid.
+// trusted reports whether a chain leads to a trusted authority, at a time when the leaf was valid: expiry is
+// reported apart.
 func (l *Looker) trusted(chain []*x509.Certificate, now time.Time) bool {
 	leaf := chain[0]
 	if now.After(leaf.NotAfter) {

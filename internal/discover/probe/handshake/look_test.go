@@ -161,7 +161,7 @@ func TestCertificatesAreJudged(t *testing.T) {
 			if c.staple {
 				chain.OCSPStaple, _ = ocsp.CreateResponse(ca.cert, ca.cert, ocsp.Response{Status: ocsp.Revoked, SerialNumber: cert.SerialNumber, ThisUpdate: now, NextUpdate: now.Add(time.Hour), RevokedAt: now}, ca.key)
 			}
-			looker := &handshake.Looker{Timeout: time.Minute, Roots: ca.pool, Fetch: revocations.Client(), Now: func() time.Time { return now }}
+			looker := &handshake.Looker{Timeout: time.Minute, Roots: ca.pool, Fetch: revocations.Client()}
 			facts, notes, err := looker.Look(t.Context(), c.host, 443, serve(t, &tls.Config{Certificates: []tls.Certificate{chain}}))
 			if err != nil {
 				t.Fatal(err)

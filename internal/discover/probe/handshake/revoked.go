@@ -14,22 +14,20 @@ import (
 	"golang.org/x/crypto/ocsp"
 )
 
-// The bounds of what is asked about revocations.
 const (
 	maxOCSP    = 64 << 10 // bytes of an answer
 	maxCRL     = 4 << 20  // bytes of a list
 	maxSources = 2        // of each kind that are asked
 )
 
-var errUnanswered = errors.New("nobody who was asked gave an answer")
+var errUnanswered = errors.New("no server gave a valid answer")
 
-// revoked reports whether the authority has taken the certificate back, by the stapled
-// answer, and otherwise by asking. A certificate that names nobody to ask is not revoked
-// as far as anyone can know. The error says that there was no valid answer.
+// revoked reports whether the certificate was revoked, by the stapled answer or else by asking. One that names
+// no server to ask counts as not revoked. The error says that there was no valid answer.
 func (l *Looker) revoked(ctx context.Context, state tls.ConnectionState, now time.Time) (bool, error) {
 	leaf := state.PeerCertificates[0]
 	issuer := issuer(state.PeerCertificates)
-	if issuer == nil { // nobody whose word could be checked
+	if issuer == nil { // no answer could be verified
 		return false, nil
 	}
 	if len(state.OCSPResponse) > 0 {
@@ -70,7 +68,7 @@ func issuer(chain []*x509.Certificate) *x509.Certificate {
 	return nil
 }
 
-// current reports whether an answer speaks of now.
+// current reports whether an answer is valid now.
 func current(r *ocsp.Response, now time.Time) bool {
 	const skew = time.Hour
 	return !r.ThisUpdate.After(now.Add(skew)) && (r.NextUpdate.IsZero() || r.NextUpdate.After(now.Add(-skew)))
@@ -96,7 +94,7 @@ func (l *Looker) ask(ctx context.Context, url string, leaf, issuer *x509.Certifi
 	return r.Status == ocsp.Revoked, nil
 }
 
-// listed looks the certificate up in a revocation list (RFC 5280).
+// listed reads a revocation list (RFC 5280).
 func (l *Looker) listed(ctx context.Context, url string, leaf, issuer *x509.Certificate) (bool, error) {
 	raw, err := l.fetch(ctx, http.MethodGet, url, nil, maxCRL)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package service finds out which service listens on a port, and which product and version
-// when it says so. It reads greetings, and asks questions that change nothing.
+// Package service finds out which service listens on a port, with product and version when it says so. It reads
+// greetings and asks questions that change nothing.
 package service
 
 import (
@@ -11,10 +11,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 )
 
-// Result is what a service is known by.
+// Result describes a service.
 type Result struct {
 	Name    string // http, https, ssh, redis …; tls for one that hides behind TLS; "" when not known
 	Product string // OpenSSH, nginx …
@@ -28,44 +29,30 @@ type Result struct {
 // Dial makes one more connection to the port.
 type Dial func(ctx context.Context) (net.Conn, error)
 
-// Times is how long a service may take.
-type Times struct {
-	Greeting time.Duration // to speak first, and to answer a question; 0 is 800 ms
-	All      time.Duration // for all questions together; 0 is ten seconds
-}
-
 const (
-	greeting  = 800 * time.Millisecond
-	allTime   = 10 * time.Second
-	maxAnswer = 4096 // bytes of an answer that are looked at
-	maxRefuse = 2    // connections that may fail before the service is let alone
+	greeting  = 800 * time.Millisecond // for a service to speak first, and for an answer
+	maxAnswer = 4096                   // bytes of an answer that are read
+	maxRefuse = 2                      // connections that may fail before no more are made
 )
 
 // Web reports whether a port is one where web servers listen, rather than others.
 func Web(port uint16) bool { return slices.Contains(questions[0].ports, port) }
 
-// identifier looks at one port.
+// identifier identifies the service of one port.
 type identifier struct {
 	dial   Dial
 	port   uint16
 	host   string // for the name in a hello
-	times  Times
-	secure bool // dial speaks TLS already
+	secure bool   // dial makes TLS connections
 	failed int
 }
 
-// Identify asks the service behind dial who it is. port says what is tried first, not what
-// is concluded. host is the name in TLS hellos.
-func Identify(ctx context.Context, host string, port uint16, times Times, dial Dial) Result {
-	if times.Greeting <= 0 {
-		times.Greeting = greeting
-	}
-	if times.All <= 0 {
-		times.All = allTime
-	}
-	ctx, cancel := context.WithTimeout(ctx, times.All)
+// Identify identifies the service behind dial, within a time for all questions together. port decides what is
+// tried first, not the conclusion. host is the name in TLS hellos.
+func Identify(ctx context.Context, host string, port uint16, within time.Duration, dial Dial) Result {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	id := &identifier{dial: dial, port: port, host: host, times: times}
+	id := &identifier{dial: dial, port: port, host: host}
 	r := id.plain(ctx)
 	if r.Name == "" && r.Note == "" {
 		r.Note = id.silence(ctx)
@@ -84,7 +71,7 @@ func (id *identifier) silence(ctx context.Context) string {
 	return "it answers nothing that is known"
 }
 
-// plain goes through the questions, the likeliest first.
+// plain asks the questions, the likeliest first.
 func (id *identifier) plain(ctx context.Context) Result {
 	for _, q := range id.questions() {
 		if ctx.Err() != nil || id.failed > maxRefuse {
@@ -109,7 +96,7 @@ func (id *identifier) plain(ctx context.Context) Result {
 	return Result{}
 }
 
-// questions are those for the port, then those that many services answer.
+// questions are those for the port, then the general ones.
 func (id *identifier) questions() []question {
 	var list []question
 	for _, q := range questions {
@@ -125,7 +112,7 @@ func (id *identifier) questions() []question {
 	if !id.secure {
 		return list
 	}
-	// Inside TLS is most likely a web server; one that greets first does so before it answers.
+	// Inside TLS a web server is likeliest; a service that greets first does so before it answers.
 	list = slices.DeleteFunc(list, func(q question) bool { return q.hello })
 	if i := slices.IndexFunc(list, func(q question) bool { return q.send == "" }); i >= 0 && !slices.Contains(list[i].ports, id.port) {
 		listening := list[i]
@@ -134,7 +121,7 @@ func (id *identifier) questions() []question {
 	return list
 }
 
-// ask sends one question, or listens when there is none to send, and reads the answer.
+// ask sends one question, or only listens when there is none to send.
 func (id *identifier) ask(ctx context.Context, q question) (Result, bool) {
 	answer, err := id.exchange(ctx, q.send)
 	if err != nil {
@@ -147,8 +134,7 @@ func (id *identifier) ask(ctx context.Context, q question) (Result, bool) {
 	return read(answer, id.port)
 }
 
-// exchange gives the first bytes that come on a connection of its own. No error and no
-// bytes is silence.
+// exchange gives the first bytes of a new connection; none and no error is silence.
 func (id *identifier) exchange(ctx context.Context, send string) ([]byte, error) {
 	conn, err := id.dial(ctx)
 	if err != nil {
@@ -156,7 +142,7 @@ func (id *identifier) exchange(ctx context.Context, send string) ([]byte, error)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	_ = conn.SetDeadline(time.Now().Add(id.times.Greeting))
+	_ = conn.SetDeadline(time.Now().Add(greeting))
 	if send != "" {
 		if _, err := io.WriteString(conn, send); err != nil {
 			return nil, err
@@ -165,7 +151,7 @@ func (id *identifier) exchange(ctx context.Context, send string) ([]byte, error)
 	return gather(conn)
 }
 
-// gather reads what comes in one go: once something came, only what follows at once.
+// gather reads what comes first, and what follows at once.
 func gather(conn net.Conn) ([]byte, error) {
 	const more = 50 * time.Millisecond
 	b := make([]byte, 0, maxAnswer)
@@ -188,18 +174,17 @@ func gather(conn net.Conn) ([]byte, error) {
 	return b, nil
 }
 
-// complete reports whether nothing more is needed to know the service: a line of text that
-// has ended.
+// complete reports whether bytes are a whole line of text, which is enough to know the service.
 func complete(b []byte) bool { return len(b) > 4 && b[len(b)-1] == '\n' && b[0] >= ' ' && b[0] < 0x7f }
 
-// encrypted tries TLS, and when that succeeds identifies what is inside.
+// encrypted tries TLS and identifies what is inside.
 func (id *identifier) encrypted(ctx context.Context) (Result, bool) {
 	inside := func(ctx context.Context) (net.Conn, error) {
 		conn, err := id.dial(ctx)
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, 2*id.times.Greeting)
+		ctx, cancel := context.WithTimeout(ctx, 2*greeting)
 		defer cancel()
 		over := tls.Client(conn, web.Lenient(id.host))
 		if err := over.HandshakeContext(ctx); err != nil {
@@ -211,12 +196,12 @@ func (id *identifier) encrypted(ctx context.Context) (Result, bool) {
 	conn, err := inside(ctx)
 	if err != nil {
 		if _, ok := errors.AsType[tls.AlertError](err); ok { // it speaks TLS, but not with us
-			return Result{Name: "tls", TLS: true, Note: web.Clean("the TLS handshake failed: "+err.Error(), 200)}, true
+			return Result{Name: "tls", TLS: true, Note: discover.Clean("the TLS handshake failed: "+err.Error(), 200)}, true
 		}
 		return Result{}, false
 	}
 	_ = conn.Close()
-	inner := &identifier{dial: inside, port: id.port, host: id.host, times: id.times, secure: true}
+	inner := &identifier{dial: inside, port: id.port, host: id.host, secure: true}
 	r := inner.plain(ctx)
 	r.TLS = true
 	if secured, ok := overTLS[r.Name]; ok {
@@ -227,7 +212,7 @@ func (id *identifier) encrypted(ctx context.Context) (Result, bool) {
 	return r, true
 }
 
-// overTLS are the names of services when they are spoken over TLS; others keep theirs.
+// overTLS are the names of services over TLS; others keep theirs.
 var overTLS = map[string]string{
 	"http": "https", "smtp": "smtps", "imap": "imaps", "pop3": "pop3s", "ftp": "ftps", "ldap": "ldaps",
 	"amqp": "amqps", "mqtt": "mqtts", "irc": "ircs", "telnet": "telnets", "nntp": "nntps", "sip": "sips",

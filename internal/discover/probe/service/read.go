@@ -8,30 +8,28 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 )
 
-// read tells the service from the first bytes of its answer. ok is false when they are of
-// no service that is known here. port decides where two services greet alike.
+// read identifies a service by the first bytes of its answer. port decides where two services greet alike.
 func read(b []byte, port uint16) (r Result, ok bool) {
 	for _, reader := range []func([]byte, uint16) (Result, bool){readText, readLines, readBinary, readDatabase} {
 		if r, ok := reader(b, port); ok {
-			r.Product, r.Version = web.Clean(r.Product, 128), web.Clean(r.Version, 128)
+			r.Product, r.Version = discover.Clean(r.Product, 128), discover.Clean(r.Version, 128)
 			return r, true
 		}
 	}
 	return Result{}, false
 }
 
-// say is a line of text by which a service is known. Submatches named product and version
-// are what it says of itself.
+// say is a line of text by which a service is known. Submatches: product and version.
 type say struct {
 	service, product string
 	pattern          *regexp.Regexp
 }
 
-// says are in order: the first that matches counts. They are made by whoever asks first,
-// not in each start of the program.
+// says are in order: the first that matches counts. They are compiled when first used.
 var says = sync.OnceValue(func() []say {
 	return []say{
 		{"ssh", "", regexp.MustCompile(`^SSH-[0-9.]+-(?P<product>OpenSSH|dropbear|libssh|Cisco|ROSSSH|mod_sftp|[A-Za-z.]+)[-_ ]?(?P<version>[0-9][^\s]*)?`)},
@@ -71,7 +69,7 @@ var says = sync.OnceValue(func() []say {
 	}
 })
 
-// readText tells services that speak in text.
+// readText identifies services that speak in text.
 func readText(b []byte, _ uint16) (Result, bool) {
 	for _, s := range says() {
 		m := s.pattern.FindSubmatch(b)
@@ -95,7 +93,7 @@ func readText(b []byte, _ uint16) (Result, bool) {
 	return Result{}, false
 }
 
-// readLines tells services whose greetings say little, by their port.
+// readLines identifies services whose greetings say little, by their port.
 func readLines(b []byte, port uint16) (Result, bool) {
 	reply := isReply(b)
 	switch {
@@ -113,25 +111,25 @@ func readLines(b []byte, port uint16) (Result, bool) {
 	return Result{}, false
 }
 
-// isReply reports whether an answer begins as those of FTP and SMTP do: "220 " or "220-".
+// isReply reports whether an answer begins like those of FTP and SMTP: "220 " or "220-".
 func isReply(b []byte) bool {
 	return len(b) > 3 && b[0] >= '1' && b[0] <= '5' && isDigit(b[1]) && isDigit(b[2]) && (b[3] == ' ' || b[3] == '-')
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isTelnet reports whether an answer begins with a negotiation of options (RFC 854).
+// isTelnet reports whether an answer begins by negotiating options (RFC 854).
 func isTelnet(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xff && b[1] >= 0xfb && b[1] <= 0xfe && b[2] <= 50
 }
 
-// readBinary tells services by the shape of a binary answer.
+// readBinary identifies services by the shape of a binary answer.
 func readBinary(b []byte, port uint16) (Result, bool) {
 	switch {
 	case len(b) >= 11 && b[0] == 3 && b[1] == 0 && b[5] == 0xd0: // a TPKT with a connection confirm
 		return Result{Name: "rdp"}, true
 	case len(b) >= 74 && string(b[4:8]) == "\xfeSMB":
-		return Result{Name: "smb", Version: dialect(binary.LittleEndian.Uint16(b[72:]))}, true
+		return Result{Name: "smb", Version: dialects[binary.LittleEndian.Uint16(b[72:])]}, true
 	case len(b) >= 8 && string(b[4:8]) == "\xffSMB":
 		return Result{Name: "smb", Version: "1"}, true
 	case len(b) >= 7 && b[0] == 0x30 && bytes.Contains(b[:min(len(b), 12)], []byte{0x02, 0x01, 0x01, 0x61}):
@@ -156,22 +154,8 @@ func readBinary(b []byte, port uint16) (Result, bool) {
 	return Result{}, false
 }
 
-// dialect is a version of SMB by its number.
-func dialect(d uint16) string {
-	switch d {
-	case 0x0202:
-		return "2.0.2"
-	case 0x0210:
-		return "2.1"
-	case 0x0300:
-		return "3.0"
-	case 0x0302:
-		return "3.0.2"
-	case 0x0311:
-		return "3.1.1"
-	}
-	return ""
-}
+// dialects are versions of SMB by number.
+var dialects = map[uint16]string{0x0202: "2.0.2", 0x0210: "2.1", 0x0300: "3.0", 0x0302: "3.0.2", 0x0311: "3.1.1"}
 
 // table finds a long string in the properties of an AMQP server, by its name.
 func table(b []byte, name string) string {
@@ -186,8 +170,7 @@ func table(b []byte, name string) string {
 	return string(rest[4 : 4+n])
 }
 
-// bindVersion is the first text record of a name server's answer to version.bind, a DNS
-// message from its header on.
+// bindVersion is the first text record of a DNS answer to version.bind, from its header on.
 func bindVersion(m []byte) string {
 	const header, asked = 12, 18 // the question is our own: version.bind TXT CH
 	if len(m) < header+asked+12 || binary.BigEndian.Uint16(m[6:]) == 0 {
@@ -211,7 +194,7 @@ func bindVersion(m []byte) string {
 	return string(rest[13 : 13+n])
 }
 
-// readDatabase tells databases.
+// readDatabase identifies databases.
 func readDatabase(b []byte, _ uint16) (Result, bool) {
 	switch {
 	case len(b) == 1 && (b[0] == 'S' || b[0] == 'N'): // may it be TLS?
@@ -241,14 +224,13 @@ func readMySQL(text []byte) (Result, bool) {
 	return r, true
 }
 
-// readMSSQL reads the version of a prelogin answer: its first option.
+// readMSSQL reads the version in the first option of a prelogin answer.
 func readMSSQL(b []byte) (Result, bool) {
-	at := 8 + int(binary.BigEndian.Uint16(b[9:]))
-	if at+4 > len(b) {
-		return Result{Name: "mssql", Product: "Microsoft SQL Server"}, true
+	r := Result{Name: "mssql", Product: "Microsoft SQL Server"}
+	if at := 8 + int(binary.BigEndian.Uint16(b[9:])); at+4 <= len(b) {
+		r.Version = fmt.Sprintf("%d.%d.%d", b[at], b[at+1], binary.BigEndian.Uint16(b[at+2:]))
 	}
-	return Result{Name: "mssql", Product: "Microsoft SQL Server",
-		Version: fmt.Sprintf("%d.%d.%d", b[at], b[at+1], binary.BigEndian.Uint16(b[at+2:]))}, true
+	return r, true
 }
 
 // bson finds a string of a document by its key.

@@ -62,7 +62,7 @@ func TestIdentify(t *testing.T) {
 	} {
 		t.Run(c.name+" "+c.product, func(t *testing.T) {
 			t.Parallel()
-			r := service.Identify(t.Context(), "a.test", c.port, service.Times{Greeting: time.Second}, answering(c.answer, c.greets))
+			r := service.Identify(t.Context(), "a.test", c.port, 10*time.Second, answering(c.answer, c.greets))
 			if r.Name != c.name || r.Product != c.product || r.Version != c.version || (r.Note == "") != (c.name != "") {
 				t.Errorf("%q: %+v", c.answer, r)
 			}
@@ -86,7 +86,7 @@ func TestHostileServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			r := service.Identify(t.Context(), "a.test", 9999, service.Times{Greeting: 50 * time.Millisecond, All: time.Second}, func(context.Context) (net.Conn, error) {
+			r := service.Identify(t.Context(), "a.test", 9999, time.Second, func(context.Context) (net.Conn, error) {
 				here, there := net.Pipe()
 				go func() { defer there.Close(); talk(there) }()
 				return here, nil

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// datagram is a UDP service: what to send, and how its answer is known.
+// datagram is a UDP service: what to send, and how its answer is recognised.
 type datagram struct {
 	port    uint16
 	service string
@@ -25,7 +25,7 @@ const (
 	udpWait  = time.Second // for each try
 )
 
-// datagrams ask for what a client asks first; nothing is changed by any of them.
+// datagrams send what a client sends first; none changes anything.
 var datagrams = []datagram{
 	{53, "dns", versionBind, func(b []byte) (string, bool) {
 		ok := len(b) >= 12 && string(b[:2]) == "VE" && b[2]&0x80 != 0
@@ -83,9 +83,8 @@ type Datagram struct {
 	Version string
 }
 
-// UDP asks the common UDP services of a host, all at once, and gives those that answered,
-// by port. Silence and closed ports look alike, and are not told. denied is the first
-// error of dial.
+// UDP asks the common UDP services of a host, all at once, and gives those that answered, by port. Silence and
+// closed ports look alike, and are left out. denied is the first error of dial.
 func UDP(ctx context.Context, dial func(ctx context.Context, port uint16) (net.Conn, error)) (found []Datagram, denied error) {
 	answers := make([]*Datagram, len(datagrams))
 	errs := make([]error, len(datagrams))
@@ -105,7 +104,7 @@ func UDP(ctx context.Context, dial func(ctx context.Context, port uint16) (net.C
 	return found, denied
 }
 
-// ask sends the question, twice when the first is not answered.
+// ask sends the question, and once more when nothing answers.
 func (d *datagram) ask(ctx context.Context, dial func(context.Context, uint16) (net.Conn, error)) (*Datagram, error) {
 	conn, err := dial(ctx, d.port)
 	if err != nil {
@@ -124,13 +123,13 @@ func (d *datagram) ask(ctx context.Context, dial func(context.Context, uint16) (
 		_ = conn.SetReadDeadline(time.Now().Add(udpWait))
 		n, err := conn.Read(b)
 		if version, ok := d.known(b[:n]); err == nil && ok {
-			return &Datagram{Port: d.port, Name: d.service, Version: web.Clean(version, 128)}, nil
+			return &Datagram{Port: d.port, Name: d.service, Version: discover.Clean(version, 128)}, nil
 		}
 	}
 	return nil, nil
 }
 
-// readSNMP reads the description of a system from the answer about sysDescr.0.
+// readSNMP reads the system description (sysDescr.0).
 func readSNMP(b []byte) (string, bool) {
 	if len(b) < 20 || b[0] != 0x30 || !bytes.Contains(b, []byte("VEDE")) {
 		return "", false

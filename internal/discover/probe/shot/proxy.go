@@ -2,7 +2,6 @@ package shot
 
 import (
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"net"
@@ -19,7 +18,7 @@ const (
 	maxLinks   = 64               // connections at a time
 )
 
-// proxy is the HTTP proxy that a browser sees, on loopback.
+// proxy is the HTTP proxy on loopback that the browser uses.
 type proxy struct {
 	dial   func(ctx context.Context, addr string) (net.Conn, error)
 	server *http.Server
@@ -59,7 +58,7 @@ func (p *proxy) close() {
 	p.links.Wait()
 }
 
-// ServeHTTP serves one request of the browser.
+// ServeHTTP handles one request of the browser.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p.slots <- struct{}{}:
@@ -77,8 +76,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward(ctx, w, r)
 }
 
-// forward passes on a request for plain HTTP. Pages are read only: what would send
-// something is refused.
+// forward passes on a request over plain HTTP, if it only reads.
 func (p *proxy) forward(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.Scheme != "http" {
 		http.Error(w, "only GET is passed on", http.StatusForbidden)
@@ -98,7 +96,7 @@ func (p *proxy) forward(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxFetched))
 }
 
-// tunnel joins the browser with a server, for HTTPS.
+// tunnel connects the browser with a server, for HTTPS.
 func (p *proxy) tunnel(ctx context.Context, w http.ResponseWriter, addr string) {
 	dialling, cancel := context.WithTimeout(ctx, dialTime)
 	there, err := p.dial(dialling, addr)
@@ -120,18 +118,11 @@ func (p *proxy) tunnel(ctx context.Context, w http.ResponseWriter, addr string) 
 	var group sync.WaitGroup
 	group.Go(func() {
 		_, _ = io.Copy(there, io.LimitReader(buffered, maxFetched))
-		halfClose(there)
+		if t, ok := there.(*net.TCPConn); ok {
+			_ = t.CloseWrite()
+		}
 	})
-	_, err = io.Copy(here, io.LimitReader(there, maxFetched))
-	if !errors.Is(err, net.ErrClosed) {
-		halfClose(here)
-	}
+	_, _ = io.Copy(here, io.LimitReader(there, maxFetched))
 	_ = here.Close()
 	group.Wait()
-}
-
-func halfClose(c net.Conn) {
-	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.CloseWrite()
-	}
 }

@@ -1,6 +1,5 @@
-// Package shot takes pictures of pages with a browser that is installed. The browser can
-// reach nothing by itself: it sees one proxy, in this process, which dials as the guard
-// allows, and it resolves no names.
+// Package shot takes screenshots with the installed browser. The browser reaches everything through one proxy,
+// in this process, which dials as the guard allows, and it resolves no names.
 package shot
 
 import (
@@ -16,13 +15,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The bounds of pictures.
 const (
 	width, height = 1280, 800 // pixels
 	maxPicture    = 4 << 20   // bytes of PNG
 	pageTime      = 20 * time.Second
 	startTime     = 30 * time.Second
-	settleTime    = 5 * time.Second // for a page to finish loading before it is taken as it is
+	settleTime    = 5 * time.Second // for a page to load; then it is taken as it is
 )
 
 // ErrNone is the error where no browser is installed.
@@ -34,10 +32,10 @@ type Browser struct {
 	ctx    context.Context
 	cancel []func()
 	home   string
-	turns  chan struct{} // pictures at a time
+	slots  chan struct{} // screenshots at a time
 }
 
-// names are what the browser is called, in PATH.
+// names are those of the browser in PATH.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}
 
 // Start starts the browser at path, or one of PATH when it is "". dial makes its
@@ -63,7 +61,7 @@ func Start(ctx context.Context, path string, dial func(ctx context.Context, addr
 		_ = os.RemoveAll(home)
 		return nil, err
 	}
-	b := &Browser{proxy: p, home: home, turns: make(chan struct{}, 2)}
+	b := &Browser{proxy: p, home: home, slots: make(chan struct{}, 2)}
 	allocated, stop := chromedp.NewExecAllocator(ctx, options(path, home, p.addr())...)
 	main, end := chromedp.NewContext(allocated)
 	b.ctx, b.cancel = main, []func(){end, stop}
@@ -81,14 +79,13 @@ func Start(ctx context.Context, path string, dial func(ctx context.Context, addr
 	return b, nil
 }
 
-// options are the browser's: one proxy for everything, also for loopback; no look-ups, no
-// UDP, no calls home.
+// options route everything through the proxy, also loopback: no look-ups, no UDP, no calls home.
 func options(path, home, proxy string) []chromedp.ExecAllocatorOption {
 	return append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(filepath.Join(home, "profile")),
 		chromedp.Env("HOME="+home),
-		chromedp.NoSandbox, // its pages run in a process of a container or of root as well
+		chromedp.NoSandbox, // it runs in containers and as root as well
 		chromedp.WindowSize(width, height),
 		chromedp.ProxyServer("http://"+proxy),
 		chromedp.Flag("proxy-bypass-list", "<-loopback>"),
@@ -104,14 +101,14 @@ func options(path, home, proxy string) []chromedp.ExecAllocatorOption {
 	)
 }
 
-// Take gives a picture of the page at an http or https URL, as PNG.
+// Take gives a screenshot of the page at an http or https URL, as PNG.
 func (b *Browser) Take(ctx context.Context, url string) ([]byte, error) {
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
 		return nil, errors.New("only web pages are shown")
 	}
 	select {
-	case b.turns <- struct{}{}:
-		defer func() { <-b.turns }()
+	case b.slots <- struct{}{}:
+		defer func() { <-b.slots }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -139,12 +136,13 @@ func (b *Browser) Take(ctx context.Context, url string) ([]byte, error) {
 	return picture, nil
 }
 
-// plain is an error of the browser in one line.
+// plain is the first line of the browser's error.
 func plain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("the page took too long")
 	}
-	return errors.New(strings.TrimSpace(strings.SplitN(err.Error(), "\n", 2)[0]))
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return errors.New(strings.TrimSpace(line))
 }
 
 // Close ends the browser and the proxy, and removes what the browser wrote.

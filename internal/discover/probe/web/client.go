@@ -1,9 +1,8 @@
-// Package web asks web servers for pages and reads what they say of themselves. It reads
-// servers that break the rules, and bounds everything they send in size and in time.
+// Package web fetches pages and reads what servers say of themselves, also where they break the rules. Everything
+// they send is bounded in size and in time.
 package web
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -11,13 +10,12 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
 )
 
-// Client asks over HTTP/1.1.
+// Client speaks HTTP/1.1.
 type Client struct {
 	// Dial connects to host:port over TCP; it refuses what is out of scope.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
@@ -25,22 +23,20 @@ type Client struct {
 	Timeout time.Duration
 	// Apps names technologies; nil names none.
 	Apps *tech.Fingerprints
-	// Stay keeps a visit at its first answer, where that redirects.
+	// Stay ends a visit at its first answer, where that redirects.
 	Stay bool
-
-	buffers sync.Pool // of *bufio.Reader
 }
 
 const agent = "Mozilla/5.0 (compatible; Vedette)"
 
-// Get asks for a page once. The answer's body is there as far as it came in time.
+// Get fetches a page once. The answer's body is there as far as it came in time.
 func (c *Client) Get(ctx context.Context, u *url.URL) (*Answer, error) {
 	k := keeper{Client: c}
 	defer k.close()
 	return k.get(ctx, u)
 }
 
-// keeper asks for pages, and keeps a connection for the next while the server does.
+// keeper fetches pages, and keeps a connection for the next while the server does.
 type keeper struct {
 	*Client
 
@@ -55,7 +51,7 @@ func (k *keeper) close() {
 	}
 }
 
-// get asks for a page within the client's time.
+// get fetches a page within the client's time.
 func (k *keeper) get(ctx context.Context, u *url.URL) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
 	defer cancel()
@@ -63,7 +59,7 @@ func (k *keeper) get(ctx context.Context, u *url.URL) (*Answer, error) {
 	if k.conn != nil && k.server == server {
 		if a, err := k.ask(ctx, u); err == nil {
 			return a, nil
-		} // it may have hung up in the meantime: on a connection of its own, then
+		} // the server may have hung up: try a new connection
 	}
 	k.close()
 	conn, err := k.connect(ctx, u)
@@ -74,7 +70,7 @@ func (k *keeper) get(ctx context.Context, u *url.URL) (*Answer, error) {
 	return k.ask(ctx, u)
 }
 
-// connect reaches the server of a URL.
+// connect connects to the server of a URL.
 func (c *Client) connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	conn, err := c.Dial(ctx, HostPort(u))
 	if err != nil || u.Scheme != "https" {
@@ -88,20 +84,14 @@ func (c *Client) connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	return over, nil
 }
 
-// ask asks over the connection, which is closed unless it is fit for more.
+// ask uses the connection, and closes it unless it can be used again.
 func (k *keeper) ask(ctx context.Context, u *url.URL) (*Answer, error) {
 	conn := k.conn
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	// The answer may begin before the request is taken whole: what counts is the answer.
+	// The answer may begin before the request is written whole: only the answer counts.
 	_, _ = conn.Write([]byte("GET " + requestPath(u) + " HTTP/1.1\r\nHost: " + hostField(u) +
 		"\r\nUser-Agent: " + agent + "\r\nAccept: text/html,*/*;q=0.8\r\n\r\n"))
-	buffer, ok := k.buffers.Get().(*bufio.Reader)
-	if !ok {
-		buffer = bufio.NewReader(nil)
-	}
-	a, err := readAnswer(conn, buffer, "GET")
-	buffer.Reset(nil)
-	k.buffers.Put(buffer)
+	a, err := readAnswer(conn)
 	if err != nil || !a.ended {
 		k.close()
 	}
@@ -112,7 +102,7 @@ func (k *keeper) ask(ctx context.Context, u *url.URL) (*Answer, error) {
 func requestPath(u *url.URL) string {
 	path := u.RequestURI()
 	if !strings.HasPrefix(path, "/") {
-		path = "/"
+		return "/"
 	}
 	var b strings.Builder
 	for _, c := range []byte(path) {
@@ -125,13 +115,13 @@ func requestPath(u *url.URL) string {
 	return b.String()
 }
 
-// hostField is the Host of a request: with a port only where it is not the usual.
+// hostField is the Host of a request, with a port where it is not the default.
 func hostField(u *url.URL) string {
 	host := u.Hostname()
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if p := u.Port(); p != "" && p != usualPort(u.Scheme) {
+	if p := u.Port(); p != "" && p != defaultPort(u.Scheme) {
 		host += ":" + p
 	}
 	return strings.Map(func(c rune) rune {
@@ -142,24 +132,24 @@ func hostField(u *url.URL) string {
 	}, host)
 }
 
-func usualPort(scheme string) string {
+func defaultPort(scheme string) string {
 	if scheme == "https" {
 		return "443"
 	}
 	return "80"
 }
 
-// HostPort is where a URL's server listens.
+// HostPort is the address of a URL's server.
 func HostPort(u *url.URL) string {
 	p := u.Port()
 	if p == "" {
-		p = usualPort(u.Scheme)
+		p = defaultPort(u.Scheme)
 	}
 	return net.JoinHostPort(u.Hostname(), p)
 }
 
-// Lenient is a TLS configuration that reaches old and broken servers: the point is to see
-// them, certificates are judged elsewhere. name is sent unless it is an address.
+// Lenient is a TLS configuration that reaches old and broken servers; certificates are verified elsewhere. name
+// is sent unless it is an address.
 func Lenient(name string) *tls.Config {
 	c := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, CipherSuites: everyCipher()} //nolint:gosec // see above
 	if _, err := netip.ParseAddr(name); err != nil {

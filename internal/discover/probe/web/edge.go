@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// edge is a network in front of servers, and by what it is known.
+// edge is a network in front of servers, and how it is recognised.
 type edge struct {
 	name   string
 	fields []string       // header fields "name" or "name: part of the value", in lower case
-	cnames []string       // endings of canonical names
-	ranges []netip.Prefix // networks that it publishes as its own
+	cnames []string       // ends of canonical names
+	ranges []netip.Prefix // published by it
 }
 
 func prefixes(texts ...string) (list []netip.Prefix) {
@@ -52,7 +52,7 @@ var cdns = []edge{
 	{"alibaba", []string{"server: tengine/aserver", "eagleid"}, []string{".alicdn.com", ".kunlunsl.com", ".kunlunar.com"}, nil},
 }
 
-// wafs are firewalls that show themselves in an answer's fields.
+// wafs are firewalls that show in an answer's fields.
 var wafs = []edge{
 	{name: "cloudflare", fields: []string{"cf-mitigated", "cf-ray", "server: cloudflare"}},
 	{name: "incapsula", fields: []string{"x-iinfo", "x-cdn: imperva", "x-cdn: incapsula", "set-cookie: incap_ses_", "set-cookie: visid_incap_"}},
@@ -68,14 +68,12 @@ var wafs = []edge{
 	{name: "ddosguard", fields: []string{"server: ddos-guard", "set-cookie: __ddg"}},
 }
 
-// CDN names the delivery network that header fields (by lower-case name), canonical names
-// or addresses belong to, or "".
+// CDN names the delivery network of header fields (by lower-case name), canonical names or addresses, or "".
 func CDN(fields map[string]string, cnames []string, addrs []netip.Addr) string {
 	return edgeOf(cdns, fields, cnames, addrs)
 }
 
-// Fronted reports whether an address is Cloudflare's, whose edge has the same ports open
-// for everybody.
+// Fronted reports whether an address is Cloudflare's, whose edge has the same open ports for everybody.
 func Fronted(a netip.Addr) bool { return cdns[0].inRanges([]netip.Addr{a}) }
 
 // edgeOf is the name of the first edge that shows itself.

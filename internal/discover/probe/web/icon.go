@@ -3,15 +3,15 @@ package web
 import (
 	"context"
 	"encoding/base64"
-	"encoding/binary"
-	"math/bits"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/spaolacci/murmur3"
 )
 
-// icon finds the favicon of a visited page, by its link or in the usual place, and hashes
-// it. What is no image has no hash; an icon out of scope is not fetched.
+// icon finds the favicon of a visited page, by its link or in the default place, and hashes it. What is no image
+// has no hash; an icon out of scope is not fetched.
 func (k *keeper) icon(ctx context.Context, v *Visit) {
 	if data, ok := dataURL(v.Page.Icon); ok {
 		v.Asset.Favicon, v.Asset.FaviconURL = Hash(data), "data:"
@@ -31,7 +31,7 @@ func (k *keeper) icon(ctx context.Context, v *Visit) {
 	v.Asset.Favicon, v.Asset.FaviconURL = Hash(a.Body), shown(at)
 }
 
-// dataURL decodes an icon that is written into its link.
+// dataURL decodes an icon that is in its link.
 func dataURL(link string) ([]byte, bool) {
 	head, body, ok := strings.Cut(link, ",")
 	if !ok || !strings.HasPrefix(head, "data:") {
@@ -47,35 +47,15 @@ func dataURL(link string) ([]byte, bool) {
 
 const base64Line = 76 // characters, as MIME has it
 
-// Hash is the favicon hash that search engines know, in decimal: MurmurHash3 of the base64
-// text in lines of 76 characters, as a signed number. Templates write it
-// mmh3(base64_py(body)).
+// Hash is the favicon hash of search engines: MurmurHash3 of the base64 text in lines of 76 characters, as a signed
+// decimal number. Templates write it mmh3(base64_py(body)).
 func Hash(icon []byte) string {
 	flat := base64.StdEncoding.EncodeToString(icon)
 	var lines strings.Builder
 	for len(flat) > 0 {
 		n := min(len(flat), base64Line)
-		lines.WriteString(flat[:n])
-		lines.WriteByte('\n')
+		lines.WriteString(flat[:n] + "\n")
 		flat = flat[n:]
 	}
-	return strconv.Itoa(int(int32(murmur3([]byte(lines.String())))))
-}
-
-// murmur3 is Austin Appleby's MurmurHash3_x86_32 with the seed 0.
-func murmur3(data []byte) uint32 {
-	const c1, c2 = 0xcc9e2d51, 0x1b873593
-	var h uint32
-	n := uint32(len(data))
-	for ; len(data) >= 4; data = data[4:] {
-		h ^= bits.RotateLeft32(binary.LittleEndian.Uint32(data)*c1, 15) * c2
-		h = bits.RotateLeft32(h, 13)*5 + 0xe6546b64
-	}
-	var tail [4]byte
-	copy(tail[:], data)
-	h ^= bits.RotateLeft32(binary.LittleEndian.Uint32(tail[:])*c1, 15) * c2
-	h ^= n
-	h = (h ^ h>>16) * 0x85ebca6b
-	h = (h ^ h>>13) * 0xc2b2ae35
-	return h ^ h>>16
+	return strconv.Itoa(int(int32(murmur3.Sum32([]byte(lines.String())))))
 }

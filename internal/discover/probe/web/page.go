@@ -6,13 +6,15 @@ import (
 	"mime"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/text/encoding/htmlindex"
+
+	"github.com/vedette-sec/vedette/internal/discover"
 )
 
 // The bounds of what is taken from a page.
@@ -23,7 +25,7 @@ const (
 	maxTokens = 200_000
 )
 
-// Page is what a page says of itself. Links are as they are written, not resolved.
+// Page is the content of a page. Links are as written, not resolved.
 type Page struct {
 	Title string   // one line, valid UTF-8, no control characters, at most 512 bytes
 	Icon  string   // of the favicon
@@ -31,7 +33,7 @@ type Page struct {
 	Links []string // of anchors, forms by GET, frames, scripts and styles
 }
 
-// ReadPage reads an HTML page, whatever its bytes. contentType may name its character set.
+// ReadPage reads an HTML page. contentType may name its character set.
 func ReadPage(body []byte, contentType string) Page {
 	r := pageReader{tokens: html.NewTokenizer(bytes.NewReader(toUTF8(body, contentType)))}
 	r.tokens.SetMaxBuf(maxBody)
@@ -42,18 +44,17 @@ func ReadPage(body []byte, contentType string) Page {
 		}
 		r.token(kind)
 	}
-	r.page.Title = Clean(r.title.String(), maxTitle)
+	r.page.Title = discover.Clean(r.title.String(), maxTitle)
 	return r.page
 }
 
-// pageReader holds what is known while a page is read.
 type pageReader struct {
 	tokens   *html.Tokenizer
 	page     Page
 	title    strings.Builder
 	inTitle  bool
 	hasTitle bool
-	drawing  int // depth of svg elements, whose titles are of drawings
+	drawing  int // depth of svg elements, which have titles of their own
 }
 
 func (r *pageReader) token(kind html.TokenType) {
@@ -89,14 +90,13 @@ func (r *pageReader) token(kind html.TokenType) {
 	}
 }
 
-// matters reports whether the tag at hand may be one that is looked at, by its first
-// letter: to ask for its name allocates, and most tags of a page are others.
+// matters reports whether the current tag may be one of interest, by its first letter: TagName allocates.
 func (r *pageReader) matters() bool {
 	name := bytes.TrimLeft(r.tokens.Raw(), "</")
 	return len(name) > 0 && strings.IndexByte("abfilst", name[0]|0x20) >= 0
 }
 
-// attributes reads the few attributes that matter here.
+// attributes reads the attributes of interest.
 func (r *pageReader) attributes() map[string]string {
 	found := map[string]string{}
 	for range 100 {
@@ -144,18 +144,12 @@ func (r *pageReader) link(href string) {
 	}
 }
 
-// isIcon reports whether a link's relation, in lower case, is that of a favicon.
+// isIcon reports whether a link's relation is that of a favicon.
 func isIcon(rel string) bool {
-	for word := range strings.FieldsSeq(rel) {
-		if word == "icon" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Fields(rel), "icon")
 }
 
-// Resolve makes a link of a page at from absolute, without its fragment; nil when it leads
-// nowhere over HTTP.
+// Resolve makes a link of a page at from absolute, without its fragment; nil for what is no web address.
 func (p *Page) Resolve(from *url.URL, link string) *url.URL {
 	if p.Base != "" {
 		if base, err := from.Parse(p.Base); err == nil {
@@ -165,7 +159,7 @@ func (p *Page) Resolve(from *url.URL, link string) *url.URL {
 	return resolve(from, link)
 }
 
-// resolve is link as a page at from means it; nil when it is no web address.
+// resolve resolves a link of a page at from; nil for what is no web address.
 func resolve(from *url.URL, link string) *url.URL {
 	if len(link) > maxLink {
 		return nil
@@ -178,7 +172,7 @@ func resolve(from *url.URL, link string) *url.URL {
 	return u
 }
 
-// noBreaks drops what browsers drop from within a link.
+// noBreaks drops what browsers drop within a link.
 func noBreaks(c rune) rune {
 	if c == '\n' || c == '\r' || c == '\t' {
 		return -1
@@ -186,11 +180,9 @@ func noBreaks(c rune) rune {
 	return c
 }
 
-// metaCharset finds the character set that a page names in its beginning.
 var metaCharset = regexp.MustCompile(`(?i)<meta[^>]{0,256}charset\s*=\s*["']?\s*([a-z0-9_:.-]{1,40})`)
 
-// toUTF8 decodes a body from its character set: by its byte order mark, its header, its
-// meta element, or as what it looks like.
+// toUTF8 decodes a body by its byte order mark, its header, its meta element, or what it looks like.
 func toUTF8(body []byte, contentType string) []byte {
 	name := ""
 	_, parameters, err := mime.ParseMediaType(contentType)
@@ -205,12 +197,12 @@ func toUTF8(body []byte, contentType string) []byte {
 		name = parameters["charset"]
 	default:
 		start := body[:min(len(body), 4096)]
-		if bytes.Contains(bytes.ToLower(start), []byte("charset")) { // expressions are dear
+		if bytes.Contains(bytes.ToLower(start), []byte("charset")) { // the expression is slow
 			if m := metaCharset.FindSubmatch(start); m != nil {
 				name = string(m[1])
 			}
 		}
-		if strings.HasPrefix(strings.ToLower(name), "utf-16") { // it could not be read if it were
+		if strings.HasPrefix(strings.ToLower(name), "utf-16") { // then the meta element could not have been read
 			name = ""
 		}
 	}
@@ -232,31 +224,4 @@ func toUTF8(body []byte, contentType string) []byte {
 		return body
 	}
 	return plain
-}
-
-// Clean makes text from outside one line of valid UTF-8 of at most n bytes, without
-// control characters and those that turn the direction of writing.
-func Clean(s string, n int) string {
-	var b strings.Builder
-	b.Grow(min(len(s), n))
-	space := false
-	for _, c := range s {
-		switch {
-		case unicode.IsSpace(c):
-			space = b.Len() > 0
-			continue
-		case c == utf8.RuneError, unicode.IsControl(c), unicode.Is(unicode.Cf, c), unicode.Is(unicode.Co, c):
-			continue
-		}
-		gap := ""
-		if space {
-			gap, space = " ", false
-		}
-		if b.Len()+len(gap)+utf8.RuneLen(c) > n {
-			break
-		}
-		b.WriteString(gap)
-		b.WriteRune(c)
-	}
-	return b.String()
 }

@@ -19,21 +19,20 @@ const (
 	maxHead   = 256 << 10 // bytes of status line and header fields
 	maxFields = 2000      // header fields that are kept
 	maxBody   = 1 << 20   // bytes of a body, before and after it is unpacked
-	likely    = 32 << 10  // bytes of a body that room is made for when it is announced
+	likely    = 32 << 10  // bytes allocated at once for a body of announced length
 	maxInform = 8         // 1xx answers before the real one
 )
 
 var (
 	errNotHTTP  = errors.New("what answered does not speak HTTP")
-	errHead     = errors.New("the header of the answer has no end")
-	errInformal = errors.New("nothing but interim answers came")
+	errHead     = errors.New("the header of the answer is too long")
+	errInformal = errors.New("only interim answers came")
 )
 
 // Field is one header field, the name in lower case.
 type Field struct{ Name, Value string }
 
-// Answer is a response as it was read. Servers that break the rules are read as far as a
-// browser would.
+// Answer is a response. Servers that break the rules are read as far as a browser would.
 type Answer struct {
 	Proto  string // HTTP/1.1, ICY …; "HTTP/0.9" for a page without a header
 	Status int
@@ -42,7 +41,7 @@ type Answer struct {
 	Length int64   // of the body as announced, or else as read
 	Cut    string  // why the body is not whole; "" when it is
 
-	ended bool // its end was told, and the server keeps the connection
+	ended bool // it was read to its end, and the server keeps the connection
 }
 
 // Get is the first field of a lower-case name, or "".
@@ -55,20 +54,19 @@ func (a *Answer) Get(name string) string {
 	return ""
 }
 
-// readAnswer reads one response to a request without a body, through a buffer. When the error is not nil
-// there is nothing worth keeping; a body that breaks off is not an error.
-func readAnswer(r io.Reader, br *bufio.Reader, method string) (*Answer, error) {
+// readAnswer reads one response to a GET. With an error there is nothing worth keeping; a body that breaks off
+// is no error.
+func readAnswer(r io.Reader) (*Answer, error) {
 	limited := &io.LimitedReader{R: r, N: maxHead}
-	br.Reset(limited)
+	br := bufio.NewReader(limited)
 	a, err := readHead(br, limited)
 	if err != nil {
 		return nil, err
 	}
-	limited.N = maxBody + 64<<10 // what chunks and packing cost beside the body
-	if method == "HEAD" || a.Status == 204 || a.Status == 304 {
-		return a, nil
+	limited.N = maxBody + 64<<10 // chunks and compression cost more than the body
+	if a.Status != 204 && a.Status != 304 {
+		a.readBody(br)
 	}
-	a.readBody(br)
 	return a, nil
 }
 
@@ -101,7 +99,7 @@ func readHead(br *bufio.Reader, limited *io.LimitedReader) (*Answer, error) {
 	return nil, errInformal
 }
 
-// statusLine reads "HTTP/1.1 200 OK" and what comes near it.
+// statusLine reads "HTTP/1.1 200 OK" and what resembles it.
 func (a *Answer) statusLine(line string) bool {
 	proto, rest, _ := strings.Cut(line, " ")
 	if !strings.HasPrefix(proto, "HTTP") && proto != "ICY" || len(proto) > 16 {
@@ -117,8 +115,8 @@ func (a *Answer) statusLine(line string) bool {
 	return true
 }
 
-// readFields reads header fields up to the empty line. A line without a colon is passed
-// over, a folded one belongs to the field before it. A stream that ends ends the header.
+// readFields reads header fields up to the empty line or the end of the stream. Lines without a colon are skipped;
+// a folded line continues the field before it.
 func (a *Answer) readFields(br *bufio.Reader, limited *io.LimitedReader) error {
 	for {
 		line, err := readLine(br, limited)
@@ -141,8 +139,8 @@ func (a *Answer) readFields(br *bufio.Reader, limited *io.LimitedReader) error {
 	}
 }
 
-// readLine reads a line without its end, CR LF or LF. At the end of the stream it gives
-// what there is, with the error; past the bound of a header, errHead.
+// readLine reads a line without its CR LF or LF. At the end of the stream it gives what there is, with the error;
+// past the bound of a header, errHead.
 func readLine(br *bufio.Reader, limited *io.LimitedReader) (string, error) {
 	line, err := br.ReadString('\n')
 	if err != nil && limited.N <= 0 {
@@ -151,10 +149,10 @@ func readLine(br *bufio.Reader, limited *io.LimitedReader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), err
 }
 
-// readBody reads the body as its fields say it is framed, and unpacks it.
+// readBody reads the body as its fields frame it, and decompresses it.
 func (a *Answer) readBody(br *bufio.Reader) {
 	var body io.Reader = br
-	whole := func() bool { return false } // what ends with the connection
+	whole := func() bool { return false } // it ends with the connection
 	switch length, err := strconv.ParseInt(a.Get("content-length"), 10, 64); {
 	case strings.Contains(strings.ToLower(a.Get("transfer-encoding")), "chunked"):
 		c := &chunks{br: br}
@@ -182,7 +180,7 @@ func (a *Answer) readBody(br *bufio.Reader) {
 	a.Body = a.unpack(raw)
 }
 
-// keeps reports whether the server means to take another request on the connection.
+// keeps reports whether the server takes another request on the connection.
 func (a *Answer) keeps() bool {
 	return a.Proto == "HTTP/1.1" && !strings.Contains(strings.ToLower(a.Get("connection")), "close")
 }
@@ -198,7 +196,7 @@ func (a *Answer) unpack(raw []byte) []byte {
 		r = brotli.NewReader(bytes.NewReader(raw))
 	case "deflate":
 		if r, err = zlib.NewReader(bytes.NewReader(raw)); err != nil {
-			r, err = flate.NewReader(bytes.NewReader(raw)), nil // as some servers understand the word
+			r, err = flate.NewReader(bytes.NewReader(raw)), nil // some servers send it without the zlib header
 		}
 	default:
 		return raw
@@ -216,12 +214,12 @@ func (a *Answer) unpack(raw []byte) []byte {
 	return plain
 }
 
-// chunks reads a chunked body, and takes bytes that are no chunks as they are.
+// chunks reads a chunked body; bytes that are no chunks it gives as they are.
 type chunks struct {
 	br   *bufio.Reader
 	left int64
 	some bool // a chunk was read
-	raw  bool // it is not chunked in spite of the header
+	raw  bool // it is not chunked, whatever the header says
 	done bool
 }
 
@@ -250,7 +248,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// head reads the line before a chunk.
+// head reads the size line of a chunk.
 func (c *chunks) head() error {
 	if !c.some {
 		if b, err := c.br.Peek(1); err == nil && !isHex(b[0]) {
@@ -258,7 +256,7 @@ func (c *chunks) head() error {
 			return nil
 		}
 	}
-	for range 2 { // the line's end of the chunk before may come first
+	for range 2 { // the line end of the chunk before may come first
 		line, err := c.br.ReadSlice('\n')
 		if err != nil || len(line) > maxChunkLine {
 			return io.ErrUnexpectedEOF
@@ -277,7 +275,7 @@ func (c *chunks) head() error {
 	return io.ErrUnexpectedEOF
 }
 
-// whole reports whether all chunks came, and nothing but the end of the body after them.
+// whole reports whether all chunks came, with the body's end right after them.
 func (c *chunks) whole() bool {
 	rest, _ := c.br.Peek(c.br.Buffered())
 	return c.done && string(rest) == "\r\n"

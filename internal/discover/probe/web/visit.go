@@ -23,13 +23,13 @@ const (
 	keptFields     = 100
 	keptFieldBytes = 2048
 	maxTechnology  = 128       // bytes of a name with its version
-	maxFingerprint = 256 << 10 // bytes of a body that fingerprints are held against
+	maxFingerprint = 256 << 10 // bytes of a body that fingerprints are matched against
 )
 
 // Visit is what the start page of a server shows.
 type Visit struct {
 	Asset  discover.Asset // the HTTP fields
-	Last   *url.URL       // of the page that was read in the end
+	Last   *url.URL       // of the page that was read
 	Page   Page
 	Denied []Refusal
 	// Misdirected says that the server wants HTTPS on the port.
@@ -39,8 +39,8 @@ type Visit struct {
 // Refusal is a hop that the guard did not allow.
 type Refusal struct{ URL, Why string }
 
-// Visit asks for start and follows its redirects as far as the guard allows. The fields
-// describe the last page that answered. An error means that the first did not.
+// Visit fetches start and follows redirects as far as the guard allows. The fields describe the last page that
+// answered. An error means that the first did not.
 func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 	v := &Visit{}
 	k := keeper{Client: c}
@@ -64,7 +64,7 @@ func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 	return v, nil
 }
 
-// wantsTLS are the words with which servers answer plain HTTP on a port for HTTPS.
+// wantsTLS are the words with which servers answer plain HTTP on an HTTPS port.
 var wantsTLS = []string{
 	"plain HTTP request was sent to HTTPS port", // nginx
 	"speaking plain HTTP to an SSL-enabled",     // Apache
@@ -77,28 +77,29 @@ func Misdirected(status int, body []byte) bool {
 	if status != 400 {
 		return false
 	}
-	start := string(body[:min(len(body), 2048)])
-	return slices.ContainsFunc(wantsTLS, func(words string) bool { return strings.Contains(start, words) })
+	return containsAny(string(body[:min(len(body), 2048)]), wantsTLS...)
 }
 
-// follow walks the redirects and gives the last answer.
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+}
+
+// follow follows the redirects and gives the last answer.
 func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, error) {
 	var last *Answer
 	seen := map[string]bool{}
 	for {
 		seen[at.String()] = true
 		a, err := k.get(ctx, at)
-		var denied *netguard.Denied
-		switch {
-		case err == nil:
-		case last == nil:
+		if err != nil && last == nil {
 			return nil, err
-		case errors.As(err, &denied):
+		}
+		if denied, ok := errors.AsType[*netguard.Denied](err); ok {
 			v.Denied = append(v.Denied, Refusal{at.String(), denied.Why})
 			v.notef("the redirect to %s leads out of scope: %s", shown(at), denied.Why)
 			return last, nil
-		default:
-			v.notef("the redirect to %s was not answered: %s", shown(at), Clean(err.Error(), 200))
+		} else if err != nil {
+			v.notef("the redirect to %s was not answered: %s", shown(at), discover.Clean(err.Error(), 200))
 			return last, nil
 		}
 		v.Last, last = at, a
@@ -109,7 +110,7 @@ func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, er
 		}
 		next := resolve(at, location)
 		if v.Asset.Redirect == "" {
-			v.Asset.Redirect = Clean(location, maxLink)
+			v.Asset.Redirect = discover.Clean(location, maxLink)
 			if next != nil {
 				v.Asset.Redirect = shown(next)
 			}
@@ -135,7 +136,7 @@ func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, er
 func (v *Visit) describe(start *url.URL, a *Answer) {
 	s := &v.Asset
 	s.URL, s.Method, s.StatusCode, s.ContentLength = shown(start), "GET", a.Status, a.Length
-	s.Title, s.Webserver = v.Page.Title, Clean(a.Get("server"), 256)
+	s.Title, s.Webserver = v.Page.Title, discover.Clean(a.Get("server"), 256)
 	s.Headers = fields(a)
 	sum := sha256.Sum256(a.Body)
 	s.BodyHash = hex.EncodeToString(sum[:])
@@ -144,7 +145,7 @@ func (v *Visit) describe(start *url.URL, a *Answer) {
 	}
 	s.WAF = edgeOf(wafs, s.Headers, nil, nil)
 	if a.Cut != "" {
-		v.notef("%s", Clean(a.Cut, 200))
+		v.notef("%s", discover.Clean(a.Cut, 200))
 	}
 	if a.Proto == "HTTP/0.9" {
 		v.notef("the server sends a page without a header")
@@ -162,10 +163,10 @@ func (v *Visit) technologies(apps *tech.Fingerprints, a *Answer) {
 		v.notef("technologies could not be named: %v", err)
 	}
 	for i, name := range names {
-		names[i] = Clean(name, maxTechnology)
+		names[i] = discover.Clean(name, maxTechnology)
 	}
 	for name, t := range details {
-		t.Version = Clean(t.Version, maxTechnology)
+		t.Version = discover.Clean(t.Version, maxTechnology)
 		details[name] = t
 	}
 	v.Asset.Technologies, v.Asset.Details = names, details
@@ -175,13 +176,13 @@ func (v *Visit) notef(format string, args ...any) {
 	v.Asset.Notes = append(v.Asset.Notes, fmt.Sprintf(format, args...))
 }
 
-// fields are the header fields by name, those of one name joined, each one line.
+// fields are the header fields by name; those of one name are joined.
 func fields(a *Answer) map[string]string {
 	m := map[string]string{}
 	for _, f := range a.Fields {
-		name := Clean(f.Name, 128)
+		name := discover.Clean(f.Name, 128)
 		old, known := m[name]
-		switch value := Clean(f.Value, keptFieldBytes); {
+		switch value := discover.Clean(f.Value, keptFieldBytes); {
 		case name == "":
 		case known && len(old)+len(value) < keptFieldBytes:
 			m[name] = old + ", " + value
@@ -195,20 +196,19 @@ func fields(a *Answer) map[string]string {
 // isPage reports whether an answer's body may be HTML.
 func isPage(a *Answer) bool {
 	kind := strings.ToLower(a.Get("content-type"))
-	return kind == "" && (printable(a.Body) || looksHTML(a.Body)) || strings.Contains(kind, "html") || strings.Contains(kind, "xml") || strings.HasPrefix(kind, "text/plain") && looksHTML(a.Body)
+	return kind == "" && printable(a.Body) || containsAny(kind, "html", "xml") ||
+		(kind == "" || strings.HasPrefix(kind, "text/plain")) && looksHTML(a.Body)
 }
 
 func looksHTML(b []byte) bool {
-	start := strings.ToLower(string(b[:min(len(b), 512)]))
-	return strings.Contains(start, "<html") || strings.Contains(start, "<!doctype") || strings.Contains(start, "<title")
+	return containsAny(strings.ToLower(string(b[:min(len(b), 512)])), "<html", "<!doctype", "<title")
 }
 
-// printable reports whether a body is text: no zero bytes where it begins, or the mark of
-// a 16 bit text.
+// printable reports whether a body is text: it begins without zero bytes, or with the mark of UTF-16.
 func printable(b []byte) bool {
 	start := string(b[:min(len(b), 512)])
-	return strings.HasPrefix(start, "\xff\xfe") || strings.HasPrefix(start, "\xfe\xff") || !strings.Contains(start, "\x00")
+	return !strings.Contains(start, "\x00") || strings.HasPrefix(start, "\xff\xfe") || strings.HasPrefix(start, "\xfe\xff")
 }
 
-// shown is a URL for people and for storage: it is one line, and bounded.
-func shown(u *url.URL) string { return Clean(u.String(), maxLink) }
+// shown is a URL in one bounded line.
+func shown(u *url.URL) string { return discover.Clean(u.String(), maxLink) }

@@ -1,17 +1,13 @@
 package names
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -21,35 +17,46 @@ import (
 const (
 	maxRequests = 500
 	maxBody     = 32 << 20 // bytes of one answer
-	maxRefusals = 2        // after so many "ask less" nothing more is asked
-	maxOpening  = 400      // bytes of an answer that are looked at for an excuse
+	maxRefusals = 2        // answers of "too many requests" after which no more are sent
+	maxOpening  = 400      // bytes of an answer that are searched for a refusal
 	maxDetail   = 300
 )
 
 var (
-	errEnough = errors.New("it has been asked often enough")
+	errEnough = errors.New("too many requests were needed")
 	errBody   = errors.New("its answer is too long")
 )
 
-// witness carries a source's requests and remembers how they went. A source's own error
-// seldom says whether it was the key, the limit or the network.
-type witness struct {
-	next http.RoundTripper // nil: net/http's own
+// recorder sends a source's requests and records how they went: a source's own error seldom says whether it was
+// the key, the limit or the network.
+type recorder struct {
+	next http.RoundTripper
 
 	mu       sync.Mutex
 	requests int
-	limited  int  // answers that say "ask less"
-	rejected bool // 401, or 403 to one with a key
+	limited  int  // answers that ask for fewer requests
+	rejected bool // 401
 	missing  bool // 404
 	forbade  bool // 403, 451
-	status   int  // of the last answer that was no good
+	status   int  // of the last bad answer
 	opening  strings.Builder
-	failure  error // of the last request that had no answer
-	cut      bool  // an answer was too long, or there were too many
+	failure  error // of the last request without an answer
+	cut      bool  // an answer was too long, or there were too many requests
+}
+
+// record gives a client whose requests are recorded.
+func record(client *http.Client) (*recorder, *http.Client) {
+	w := &recorder{next: client.Transport}
+	if w.next == nil {
+		w.next = http.DefaultTransport
+	}
+	recorded := *client
+	recorded.Transport = w
+	return w, &recorded
 }
 
 // RoundTrip sends one request under our own name, unless there have been too many.
-func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *recorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := w.begin(); err != nil {
 		if r.Body != nil {
 			r.Body.Close()
@@ -58,11 +65,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", "vedette")
-	next := w.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	answer, err := next.RoundTrip(r)
+	answer, err := w.next.RoundTrip(r)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -70,12 +73,12 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w.note(answer)
-	answer.Body = &body{ReadCloser: answer.Body, witness: w, left: maxBody}
+	answer.Body = &body{answer.Body, w, maxBody}
 	return answer, nil
 }
 
 // begin counts a request.
-func (w *witness) begin() error {
+func (w *recorder) begin() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.requests++; w.requests > maxRequests || w.limited >= maxRefusals {
@@ -85,8 +88,8 @@ func (w *witness) begin() error {
 	return nil
 }
 
-// note remembers what an answer's head says.
-func (w *witness) note(answer *http.Response) {
+// note records the head of an answer.
+func (w *recorder) note(answer *http.Response) {
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusPaymentRequired,
 		code == http.StatusForbidden && answer.Header.Get("Retry-After") != "",
@@ -104,31 +107,27 @@ func (w *witness) note(answer *http.Response) {
 	w.status = answer.StatusCode
 }
 
-// body is an answer's body, bounded, its beginning remembered.
+// body is an answer's body, bounded, with its beginning recorded.
 type body struct {
 	io.ReadCloser
 
-	witness *witness
-	left    int
+	*recorder
+	left int
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		b.witness.mu.Lock()
-		b.witness.cut = true
-		b.witness.mu.Unlock()
-		return 0, errBody
+	n, err := 0, errBody
+	if b.left > 0 {
+		n, err = b.ReadCloser.Read(p[:min(len(p), b.left)])
 	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
-	w := b.witness
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if room := maxOpening - w.opening.Len(); room > 0 {
-		w.opening.Write(p[:min(n, room)])
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		w.failure = err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opening.Write(p[:min(n, maxOpening-b.opening.Len())])
+	if errors.Is(err, errBody) {
+		b.cut = true
+	} else if err != nil && !errors.Is(err, io.EOF) {
+		b.failure = err
 	}
 	return n, err
 }
@@ -138,8 +137,8 @@ var (
 	saysKey   = regexp.MustCompile(`(?i)(invalid|wrong|missing|bad|unknown|expired)\W+(api|access|auth)?\W*(key|token|credential)|unauthori[sz]ed`)
 )
 
-// judge says how a source behaved that gave count names and ended with err.
-func (w *witness) judge(err error, count int, keyed bool) (discover.SourceState, string) {
+// state is that of a source which gave count names and ended with err.
+func (w *recorder) state(err error, count int, keyed bool) (discover.SourceState, string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	detail := ""
@@ -150,7 +149,7 @@ func (w *witness) judge(err error, count int, keyed bool) (discover.SourceState,
 	if failure == nil {
 		failure = err
 	}
-	var denied *netguard.Denied
+	denied, isDenied := errors.AsType[*netguard.Denied](failure)
 	state := discover.SourceOK
 	switch {
 	case w.limited > 0, w.cut, errors.Is(err, errMany):
@@ -158,7 +157,7 @@ func (w *witness) judge(err error, count int, keyed bool) (discover.SourceState,
 		if detail == "" && err != nil {
 			detail = err.Error()
 		}
-	case errors.As(failure, &denied):
+	case isDenied:
 		state, detail = discover.SourceBlocked, denied.Error()
 	case w.rejected, w.forbade && keyed, errors.Is(err, errKey):
 		state = discover.SourceKey
@@ -167,7 +166,7 @@ func (w *witness) judge(err error, count int, keyed bool) (discover.SourceState,
 		}
 	case w.forbade:
 		state = discover.SourceBlocked
-	case isTimeout(failure):
+	case discover.IsTimeout(failure):
 		state, detail = discover.SourceTimedOut, "it did not answer in time"
 	case count == 0 && saysLimit.MatchString(w.opening.String()):
 		state, detail = discover.SourceLimited, w.opening.String()
@@ -176,11 +175,11 @@ func (w *witness) judge(err error, count int, keyed bool) (discover.SourceState,
 	case w.missing && count == 0:
 		state, detail = discover.SourceEmpty, ""
 	case failure != nil && count > 0:
-		state, detail = discover.SourceLimited, "it broke off: "+plain(failure)
+		state, detail = discover.SourceLimited, "it broke off: "+discover.WithoutURL(failure).Error()
 	case failure != nil:
 		state = discover.SourceFailed
 		if detail == "" {
-			detail = plain(failure)
+			detail = discover.WithoutURL(failure).Error()
 		}
 	case count == 0 && w.requests == 0:
 		state, detail = discover.SourceFailed, "it asked nothing"
@@ -190,23 +189,10 @@ func (w *witness) judge(err error, count int, keyed bool) (discover.SourceState,
 	return state, detail
 }
 
-func isTimeout(err error) bool {
-	var n net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()
-}
-
-// plain is an error without the URL it was about, which may hold a key.
-func plain(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	return err.Error()
-}
-
 var address = regexp.MustCompile(`https?://[^\s"']+`)
 
-// harmless is a text without keys, URLs and control characters, and bounded.
-func harmless(s string, keys []string) string {
+// withoutKeys is a text in one bounded line without keys and URLs.
+func withoutKeys(s string, keys []string) string {
 	s = address.ReplaceAllString(s, "its URL")
 	for _, key := range keys {
 		for _, part := range append([]string{key}, strings.Split(key, ":")...) {
@@ -215,14 +201,5 @@ func harmless(s string, keys []string) string {
 			}
 		}
 	}
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	if runes := []rune(s); len(runes) > maxDetail {
-		s = string(runes[:maxDetail])
-	}
-	return strings.TrimSpace(s)
+	return discover.Clean(s, maxDetail)
 }

@@ -16,17 +16,17 @@ const (
 	originExposure = "origin_exposure"
 )
 
-// The bounds of asking about the names of certificates.
 const (
 	maxNamed = 5      // names of one certificate
-	maxEdges = 10_000 // names that are remembered
+	maxEdges = 10_000 // names that are kept
 )
 
-// wrongs are what is wrong with an asset: an alias that leads to nothing, or to a page of a
-// service that says that nobody holds it, or a certificate of a name that is served by a
-// delivery network, at an address that is not the network's. dangling are the words for
-// names whose aliases lead to nothing.
-func (p *Pipeline) wrongs(ctx context.Context, a discover.Asset, dangling map[string]string) (out []discover.Misconfiguration) {
+// misconfigurations of an asset are an alias that leads to nothing, or to a service's page which says that the name can
+// be claimed; and the certificate of a name behind a delivery network at an address outside it. dangling says of
+// hosts why their aliases lead to nothing.
+func (p *Pipeline) misconfigurations(
+	ctx context.Context, a discover.Asset, dangling map[string]string,
+) (out []discover.Misconfiguration) {
 	switch {
 	case a.Port == 0 && dangling[a.Host] != "":
 		out = append(out, discover.Misconfiguration{Type: danglingDNS, Detail: dangling[a.Host]})
@@ -39,19 +39,18 @@ func (p *Pipeline) wrongs(ctx context.Context, a discover.Asset, dangling map[st
 		return out
 	}
 	for _, name := range a.TLS.SubjectAN[:min(len(a.TLS.SubjectAN), maxNamed)] {
-		if name == a.Host || !p.ours(name) || !p.allows(name) {
+		if name == a.Host || !p.ours(name) || !p.Covers(name) {
 			continue
 		}
 		if edge := p.edgeOf(ctx, name); edge != "" {
-			out = append(out, discover.Misconfiguration{
-				Type: originExposure, Detail: fmt.Sprintf("%s is behind %s, and its certificate is shown by %s directly", name, edge, a.Host),
-			})
+			detail := fmt.Sprintf("%s is behind %s, and its certificate is shown by %s directly", name, edge, a.Host)
+			out = append(out, discover.Misconfiguration{Type: originExposure, Detail: detail})
 		}
 	}
 	return out
 }
 
-// edgeOf is the delivery network that a name leads to, or "". Each name is looked up once.
+// edgeOf is the delivery network of a name, or "". Each name is looked up once.
 func (p *Pipeline) edgeOf(ctx context.Context, name string) string {
 	p.mu.Lock()
 	edge, known := p.edges[name]
