@@ -47,7 +47,7 @@ func (w worker) alertOfScan(ctx context.Context, job queue.Job[scan.AlertArgs]) 
 	c := state.Config
 	if state.Status == scan.Finished {
 		run := ticket.Run{TeamID: state.TeamID, ScanID: state.ID, Run: state.Run, ConfigIDs: c.ReportConfigIDs, NoGlobal: c.NoGlobalReports}
-		if err := w.Tickets.AskForRun(ctx, run); err != nil {
+		if err := w.Tickets.QueueRun(ctx, run); err != nil {
 			return err
 		}
 	}

@@ -158,7 +158,7 @@ func TestKilledBetweenOpeningAndRecording(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }() // what the end of a process leaves on disk
-			_, _, err := o.findings.File(t.Context(), c.TeamID, f.ID, finding.Desk{ConfigID: id, Provider: "github"}, func(ctx context.Context, f finding.Finding, _ *engine.IssueTracker) (engine.IssueTracker, error) {
+			_, err := o.findings.File(t.Context(), c.TeamID, f.ID, finding.Tracker{ConfigID: id, Provider: "github"}, func(ctx context.Context, f finding.Finding, _ *engine.IssueTracker) (engine.IssueTracker, error) {
 				filed := tracker.Finding{Hash: f.Hash, Title: f.Name, Severity: f.Severity}
 				if _, err := tracker.New(loopback()).File(ctx, config.Trackers[0], filed, nil, false); err != nil {
 					t.Error(err)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -11,32 +12,31 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 
-// column is one of a table.
-type column struct {
+// column is a column of a table of T.
+type column[T any] struct {
 	name string
-	text func(d *finding.Document) string
+	text func(T) string
 }
 
-// columns are what a spreadsheet shows of a finding; the request and the response are
-// longer than its cells can be.
-var columns = []column{
+// columns are those of findings, without request and response: cells are too short for them.
+var columns = []column[*finding.Document]{
 	{"vuln_id", func(d *finding.Document) string { return d.ID }},
 	{"name", info("name")},
 	{"severity", func(d *finding.Document) string { return d.Severity }},
 	{"vuln_status", func(d *finding.Document) string { return string(d.Status) }},
-	{"target", func(d *finding.Document) string { return d.Target.Text() }},
+	{"target", func(d *finding.Document) string { return d.Target.Text }},
 	{"host", func(d *finding.Document) string { return d.Host }},
-	{"port", func(d *finding.Document) string { return port(d.Port) }},
+	{"port", func(d *finding.Document) string { return number(d.Port) }},
 	{"ip", event("ip")},
 	{"matched_at", event("matched-at")},
 	{"template_id", func(d *finding.Document) string { return d.TemplateID }},
 	{"matcher_name", event("matcher-name")},
-	{"extracted_results", func(d *finding.Document) string { return strings.Join(d.Event.Get("extracted-results").Texts(), "\n") }},
+	{"extracted_results", func(d *finding.Document) string { return strings.Join(d.Event("extracted-results").Texts(), "\n") }},
 	{"type", event("type")},
 	{"description", info("description")},
 	{"impact", info("impact")},
 	{"remediation", info("remediation")},
-	{"reference", func(d *finding.Document) string { return strings.Join(d.Info.Get("reference").Texts(), "\n") }},
+	{"reference", func(d *finding.Document) string { return strings.Join(d.Info("reference").Texts(), "\n") }},
 	{"tags", func(d *finding.Document) string { return d.Tags }},
 	{"cve_id", classification("cve-id")},
 	{"cwe_id", classification("cwe-id")},
@@ -48,56 +48,59 @@ var columns = []column{
 	{"is_internal", func(d *finding.Document) string { return strconv.FormatBool(d.IsInternal) }},
 	{"scan_id", func(d *finding.Document) string { return d.ScanID }},
 	{"vuln_hash", func(d *finding.Document) string { return d.Hash }},
-	{"template_url", func(d *finding.Document) string { return d.TemplateURL.Text() }},
+	{"template_url", func(d *finding.Document) string { return d.TemplateURL.Text }},
 	{"created_at", func(d *finding.Document) string { return d.CreatedAt.Format(time.RFC3339) }},
 	{"updated_at", func(d *finding.Document) string { return d.UpdatedAt.Format(time.RFC3339) }},
 }
 
 func event(key string) func(*finding.Document) string {
-	return func(d *finding.Document) string { return d.Event.Get(key).Text() }
+	return func(d *finding.Document) string { return d.Event(key).Text }
 }
 
 func info(key string) func(*finding.Document) string {
-	return func(d *finding.Document) string { return d.Info.Get(key).Text() }
+	return func(d *finding.Document) string { return d.Info(key).Text }
 }
 
-// classification is a text, a number or the words of the event's classification.
+// classification is a text, a number or a list of words in capitals.
 func classification(key string) func(*finding.Document) string {
 	return func(d *finding.Document) string {
-		switch value := d.Classification().Get(key); {
-		case value == nil:
-			return ""
-		case value[0] == '"':
-			return value.Text()
-		case value[0] == '[':
-			return strings.ToUpper(strings.Join(value.Texts(), ","))
-		default:
-			return string(value)
+		value := d.Classification(key)
+		if texts := value.Texts(); texts != nil {
+			return strings.ToUpper(strings.Join(texts, ","))
 		}
+		return cmp.Or(value.Text, value.JSON)
 	}
 }
 
-func port(n int) string {
+// number is a number, and "" for 0.
+func number(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return strconv.Itoa(n)
 }
 
-func (f *File) writeCSV(ctx context.Context, out *outlet) error {
-	var header []byte
-	for i, c := range columns {
-		header = appendCell(header, c.name, i)
-	}
-	if _, err := out.w.Write(append(header, "\r\n"...)); err != nil {
+func (f *File) writeCSV(ctx context.Context, out *output) error {
+	if _, err := out.w.Write(appendHeader(nil, columns)); err != nil {
 		return err
 	}
 	return f.selected.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
-		for i, c := range columns {
-			dst = appendCell(dst, Cell(c.text(d)), i)
-		}
-		return append(dst, "\r\n"...), nil
+		return appendRecord(dst, columns, d), nil
 	}, out.part)
+}
+
+func appendHeader[T any](dst []byte, columns []column[T]) []byte {
+	for i, c := range columns {
+		dst = appendCell(dst, c.name, i)
+	}
+	return append(dst, "\r\n"...)
+}
+
+func appendRecord[T any](dst []byte, columns []column[T], row T) []byte {
+	for i, c := range columns {
+		dst = appendCell(dst, Cell(c.text(row)), i)
+	}
+	return append(dst, "\r\n"...)
 }
 
 // appendCell appends the i-th cell of a record, quoted where RFC 4180 asks for it.
@@ -108,23 +111,13 @@ func appendCell(dst []byte, text string, i int) []byte {
 	if !strings.ContainsAny(text, ",\"\r\n;'") {
 		return append(dst, text...)
 	}
-	dst = append(dst, '"')
-	for {
-		before, after, more := strings.Cut(text, `"`)
-		dst = append(dst, before...)
-		if !more {
-			return append(dst, '"')
-		}
-		dst = append(dst, `""`...)
-		text = after
-	}
+	return append(append(append(dst, '"'), strings.ReplaceAll(text, `"`, `""`)...), '"')
 }
 
-// maxCell is how many bytes a cell has at most. Spreadsheets take 32,767 characters.
+// maxCell is the most bytes of a cell. Spreadsheets take 32,767 characters.
 const maxCell = 32_000
 
-// Cell makes a text safe for a spreadsheet: it is no formula, and has no characters that
-// act instead of being seen.
+// Cell makes a text safe for a spreadsheet: it is not a formula and has no invisible characters.
 func Cell(text string) string {
 	if plainCell(text) {
 		return text
@@ -143,8 +136,7 @@ func Cell(text string) string {
 	return text
 }
 
-// plainCell reports whether a text is as most are: short, printable ASCII that begins
-// with a letter or a digit.
+// plainCell reports whether a text is like most: short printable ASCII that begins with a letter or a digit.
 func plainCell(text string) bool {
 	if text == "" {
 		return true
@@ -160,9 +152,8 @@ func plainCell(text string) bool {
 	return true
 }
 
-// formula reports whether a spreadsheet may take a text for a formula: it begins, behind
-// blanks, with what formulas begin with, in either width, or with a character that some
-// spreadsheets pass over.
+// formula reports whether a spreadsheet may take a text for a formula: after blanks it begins like one, in either width,
+// or with a character that some spreadsheets skip.
 func formula(text string) bool {
 	if text != "" && (text[0] == '\t' || text[0] == '\r' || text[0] == '\n') {
 		return true
@@ -172,10 +163,10 @@ func formula(text string) bool {
 	return strings.ContainsRune("=+-@＝＋－＠|%", first) && text != ""
 }
 
-// visible replaces a character that acts instead of being seen: controls but for the end
-// of a line and the tab, and marks of the direction of writing.
+// visible replaces an invisible character: controls except tab and line feed, and marks of the writing direction.
 func visible(r rune) rune {
-	if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) && r != '\ufeff' && r != '\u2028' && r != '\u2029' {
+	if r == '\n' || r == '\t' ||
+		!unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) && r != '\ufeff' && r != '\u2028' && r != '\u2029' {
 		return r
 	}
 	return utf8.RuneError

@@ -30,25 +30,13 @@ func color(rgb int) *props.Color {
 
 // colorOf is the colour of a severity.
 func colorOf(severity string) *props.Color {
-	switch severity {
-	case "critical":
-		return color(0x8f1d2c)
-	case "high":
-		return color(0xd9480f)
-	case "medium":
-		return color(0xe0a100)
-	case "low":
-		return color(0x2f7ed8)
-	case "info":
-		return color(0x5f7285)
-	default:
-		return color(0x9ca3af)
-	}
+	return color(map[string]int{
+		"critical": 0x8f1d2c, "high": 0xd9480f, "medium": 0xe0a100, "low": 0x2f7ed8, "info": 0x5f7285, "unknown": 0x9ca3af,
+	}[severity])
 }
 
-// drawing is a component that draws itself: of what the library has, it uses the paging,
-// the text and the lines. The library's own text breaks lines at blanks only, so that what
-// a target sent could run out of the page.
+// drawing is a component that draws itself. Of the library only paging, text and lines are used: its own text component
+// breaks lines at blanks only, so that a long word of a target would leave the page.
 type drawing struct {
 	draw func(p pen)
 }
@@ -67,7 +55,7 @@ func (drawing) GetStructure() *node.Node[core.Structure] {
 	return node.New(core.Structure{Type: "drawing"})
 }
 
-// drawn is a row of a height in mm, on a background unless that is nil.
+// drawn is a row of a height in mm, on a background unless it is nil.
 func drawn(height float64, background *props.Color, draw func(p pen)) core.Row {
 	r := row.New(height).Add(col.New().Add(drawing{draw}))
 	if background != nil {
@@ -79,16 +67,17 @@ func drawn(height float64, background *props.Color, draw func(p pen)) core.Row {
 // space is an empty row.
 func space(height float64) core.Row { return drawn(height, nil, func(pen) {}) }
 
-// pen draws into a cell; places are in mm from its upper left corner.
+// pen draws into a cell, in mm from its upper left corner.
 type pen struct {
 	core.Provider
 	cell entity.Cell
 }
 
-// write sets a line in a size in points, its top at y.
+// write writes a line in a size in points, its top at y.
 func (p pen) write(l line, x, y, size float64, c *props.Color) {
 	for _, r := range l.runs {
-		at := entity.Cell{X: p.cell.X + x + r.x, Y: p.cell.Y + y, Width: 10_000, Height: p.cell.Height + size} // wide: it must not be broken again
+		// The cell is so wide that the line is not broken again.
+		at := entity.Cell{X: p.cell.X + x + r.x, Y: p.cell.Y + y, Width: 10_000, Height: p.cell.Height + size}
 		p.AddText(r.text, &at, &props.Text{Family: r.face.family, Style: r.face.style, Size: size, Align: align.Left, Color: c})
 	}
 }
@@ -99,39 +88,36 @@ func (p pen) box(x, y, width, height float64, c *props.Color) {
 		return
 	}
 	at := entity.Cell{X: p.cell.X + x, Y: p.cell.Y + y, Width: width, Height: height}
-	p.AddLine(&at, &props.Line{Color: c, Style: linestyle.Solid, Thickness: width, Orientation: orientation.Vertical, OffsetPercent: 50, SizePercent: 100})
+	p.AddLine(&at, &props.Line{
+		Color: c, Style: linestyle.Solid, Thickness: width, Orientation: orientation.Vertical, OffsetPercent: 50, SizePercent: 100,
+	})
 }
 
 // style is how a text looks.
 type style struct {
-	fonts  *fontset
-	size   float64 // points
-	color  *props.Color
-	left   float64 // mm
-	ground *props.Color
+	fonts *fontset
+	size  float64 // points
+	color *props.Color
 }
 
-// leading is the height of a line, of its size.
+// leading is the height of a line as a multiple of its size.
 const leading = 1.32
 
 // text is a row for each line of a text.
-func text(s style, what string) (rows []core.Row) {
-	height := s.size * mmPerPoint * leading
-	for _, l := range s.fonts.lines(strings.TrimSpace(what), s.size, textWidth-s.left) {
-		rows = append(rows, drawn(height, s.ground, func(p pen) { p.write(l, s.left, 0, s.size, s.color) }))
-	}
-	return rows
+func text(s style, what string) []core.Row { return textRows(s, strings.TrimSpace(what), 0, nil) }
+
+// code is evidence as it was seen, in a frame.
+func code(s style, what string) []core.Row {
+	edge := drawn(1.5, paper, func(pen) {})
+	rows := append([]core.Row{edge}, textRows(s, strings.Trim(what, "\r\n"), 3, paper)...)
+	return append(rows, drawn(1.5, paper, func(pen) {}))
 }
 
-// code is evidence, in a frame, as it was seen.
-func code(s style, what string) (rows []core.Row) {
-	const inset = 3
-	rows = append(rows, drawn(1.5, paper, func(pen) {}))
-	height := s.size * mmPerPoint * leading
-	for _, l := range s.fonts.lines(strings.Trim(what, "\r\n"), s.size, textWidth-2*inset) {
-		rows = append(rows, drawn(height, paper, func(p pen) { p.write(l, inset, 0, s.size, s.color) }))
+func textRows(s style, what string, inset float64, background *props.Color) (rows []core.Row) {
+	for _, l := range s.fonts.lines(what, s.size, textWidth-2*inset) {
+		rows = append(rows, drawn(s.size*mmPerPoint*leading, background, func(p pen) { p.write(l, inset, 0, s.size, s.color) }))
 	}
-	return append(rows, drawn(1.5, paper, func(pen) {}))
+	return rows
 }
 
 // rule is a thin line across the page.

@@ -1,11 +1,8 @@
-// Package export writes findings into files: JSON for programs, CSV for spreadsheets,
-// SARIF for code scanning, PDF for people; and assets: JSON, CSV, and lines for the next
-// program. A file is streamed to whoever asks, or made in
-// the background and kept for some days.
+// Package export writes findings to files: JSON for programs, CSV for spreadsheets, SARIF for code scanning, PDF for people;
+// and assets: JSON, CSV, and lines for other tools. A file is streamed to the caller, or made by a job and kept for some days.
 //
-// What targets sent stands in these files. Each format has one place that keeps it data:
-// JSON is copied as it was encoded, a cell of CSV passes through Cell, SARIF through its
-// library and reference, a line of PDF through the typesetter.
+// The files contain text from targets. Each format escapes it in one place: JSON is copied as it was encoded, a cell of CSV
+// passes through Cell, SARIF through its library and reference, a line of PDF through the typesetter.
 package export
 
 import (
@@ -58,13 +55,13 @@ func (f Format) ContentType() string {
 // Request says which findings or assets are wanted, and how.
 type Request struct {
 	Format    Format
-	Name      string // what people read as its title; "Findings" when empty
-	ScanID    string // of the scan that it is an export of; empty: across scans
+	Name      string // the title of a report; empty: "Findings"
+	ScanID    string // of the scan that is exported; empty: across scans
 	Filter    finding.Filter
 	Inventory *Inventory // assets, and no findings
 }
 
-// Sources are what exports are of.
+// Sources are the services that exports read.
 type Sources struct {
 	Findings *finding.Findings
 	Assets   *asset.Assets
@@ -115,28 +112,28 @@ func (es *Exports) Open(ctx context.Context, r Request) (*File, error) {
 	return &File{Request: r, FileName: fileName(r, at), Total: selected.Len(), es: es, selected: selected, at: at}, nil
 }
 
-// fileName is a name that every file system takes.
+// fileName is a name that is valid in every file system.
 func fileName(r Request, at time.Time) string {
-	what, ending := "findings", string(r.Format)
+	name, ending := "findings", string(r.Format)
 	switch {
 	case r.Inventory != nil && r.Inventory.EnumerationID != "":
-		what = "enumeration-" + r.Inventory.EnumerationID
+		name = "enumeration-" + r.Inventory.EnumerationID
 	case r.Inventory != nil:
-		what = "assets"
+		name = "assets"
 	case r.ScanID != "":
-		what = "scan-" + r.ScanID
+		name = "scan-" + r.ScanID
 	}
 	if r.Format == Raw {
 		ending = "txt"
 	}
-	return fmt.Sprintf("%s-%s.%s", what, at.Format("20060102-1504"), ending)
+	return fmt.Sprintf("%s-%s.%s", name, at.Format("20060102-1504"), ending)
 }
 
-// Write writes the file, and tells after each piece how many of its findings or assets are
-// written. Memory does not grow with their number, but for 4 bytes each; a PDF holds a bounded number of them.
-// What was written before an error is not a whole file.
+// Write writes the file, and calls progress (unless nil) after each piece with the number of findings or assets written.
+// Memory does not grow with their number, except for 4 bytes each; a PDF describes a limited number. After an error the
+// file is incomplete.
 func (f *File) Write(ctx context.Context, w io.Writer, progress func(done int)) error {
-	out := &outlet{w: w, progress: progress}
+	out := &output{w: w, progress: progress}
 	if f.Inventory != nil {
 		return f.writeInventory(out)
 	}
@@ -152,20 +149,20 @@ func (f *File) Write(ctx context.Context, w io.Writer, progress func(done int)) 
 	}
 }
 
-// outlet counts what goes through it.
-type outlet struct {
+// output counts the findings or assets written to it.
+type output struct {
 	w        io.Writer
 	progress func(done int)
 	done     int
 }
 
-func (o *outlet) text(text string) error {
+func (o *output) text(text string) error {
 	_, err := io.WriteString(o.w, text)
 	return err
 }
 
-// part writes what was encoded of some findings.
-func (o *outlet) part(bytes []byte, findings int) error {
+// part writes some encoded findings.
+func (o *output) part(bytes []byte, findings int) error {
 	if _, err := o.w.Write(bytes); err != nil {
 		return err
 	}
@@ -176,11 +173,13 @@ func (o *outlet) part(bytes []byte, findings int) error {
 	return nil
 }
 
-// list writes what each makes of the findings, with commas between.
-func list(ctx context.Context, findings *finding.Selection, out *outlet, each func(dst []byte, d *finding.Document) ([]byte, error)) error {
+// list writes the encoded findings, with commas between.
+func list(
+	ctx context.Context, findings *finding.Selection, out *output, encode func(dst []byte, d *finding.Document) ([]byte, error),
+) error {
 	first := true
 	return findings.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
-		return each(append(dst, ",\n"...), d)
+		return encode(append(dst, ",\n"...), d)
 	}, func(part []byte, rows int) error {
 		if first && rows > 0 {
 			part, first = part[1:], false
@@ -190,11 +189,12 @@ func list(ctx context.Context, findings *finding.Selection, out *outlet, each fu
 }
 
 // writeJSON writes an array with a finding a line.
-func (f *File) writeJSON(ctx context.Context, out *outlet) error {
+func (f *File) writeJSON(ctx context.Context, out *output) error {
 	if err := out.text("["); err != nil {
 		return err
 	}
-	if err := list(ctx, f.selected, out, func(dst []byte, d *finding.Document) ([]byte, error) { return d.AppendJSON(dst), nil }); err != nil {
+	err := list(ctx, f.selected, out, func(dst []byte, d *finding.Document) ([]byte, error) { return d.AppendJSON(dst), nil })
+	if err != nil {
 		return err
 	}
 	return out.text("\n]\n")

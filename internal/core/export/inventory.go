@@ -3,7 +3,6 @@ package export
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"net"
 	"strconv"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Inventory says which assets are wanted, in words that can be kept.
+// Inventory says which assets are wanted, in the form that is stored with a job.
 type Inventory struct {
 	EnumerationID string        `json:"enumeration_id,omitempty"` // or of a group; empty: of all enumerations
 	Filters       asset.Filters `json:"filters"`
@@ -57,61 +56,40 @@ func (es *Exports) openInventory(ctx context.Context, r Request) (*File, error) 
 }
 
 // writeInventory writes assets in any of their formats.
-func (f *File) writeInventory(out *outlet) error {
-	head, between, tail := "", "", ""
-	var encode func(dst []byte, a *asset.Asset) ([]byte, error)
+func (f *File) writeInventory(out *output) error {
+	head, tail := "", ""
+	marshal := func(dst []byte, a *asset.Asset, end string) ([]byte, error) {
+		doc, err := json.Marshal(document.Of(*a, false))
+		return append(append(dst, doc...), end...), err
+	}
+	encode := func(dst []byte, a *asset.Asset) ([]byte, error) { return marshal(dst, a, "\n") }
 	switch f.Format {
 	case CSV:
-		for i, c := range assetColumns {
-			head = string(appendCell([]byte(head), c.name, i))
-		}
-		head += "\r\n"
-		encode = func(dst []byte, a *asset.Asset) ([]byte, error) {
-			for i, c := range assetColumns {
-				dst = appendCell(dst, Cell(c.text(a)), i)
-			}
-			return append(dst, "\r\n"...), nil
-		}
+		head = string(appendHeader(nil, assetColumns))
+		encode = func(dst []byte, a *asset.Asset) ([]byte, error) { return appendRecord(dst, assetColumns, a), nil }
 	case Raw:
 		encode = func(dst []byte, a *asset.Asset) ([]byte, error) {
-			return append(append(dst, strings.Map(inLine, place(a))...), '\n'), nil
+			return append(append(dst, strings.Map(inLine, address(a))...), '\n'), nil
 		}
-	default:
-		end := "\n"
-		if f.Format == JSON {
-			head, between, tail, end = "[", ",", "\n]\n", ""
-		}
+	case JSON:
+		head, tail = "[", "\n]\n"
+		between := "\n"
 		encode = func(dst []byte, a *asset.Asset) ([]byte, error) {
-			doc, err := json.Marshal(document.Of(*a, false))
-			if between != "" {
-				dst = append(dst, '\n')
-			}
-			return append(append(dst, doc...), end...), err
+			dst = append(dst, between...)
+			between = ",\n"
+			return marshal(dst, a, "")
 		}
 	}
 	if err := out.text(head); err != nil {
 		return err
 	}
-	if err := writeAssets(out, f.assets, between, encode); err != nil {
-		return err
-	}
-	return out.text(tail)
-}
-
-// writeAssets writes what encode makes of each asset, with something between.
-func writeAssets(out *outlet, assets iter.Seq2[[]asset.Asset, error], between string, encode func([]byte, *asset.Asset) ([]byte, error)) error {
 	var part []byte
-	first := true
-	for some, err := range assets {
+	for some, err := range f.assets {
 		if err != nil {
 			return err
 		}
 		part = part[:0]
 		for i := range some {
-			if !first {
-				part = append(part, between...)
-			}
-			first = false
 			if part, err = encode(part, &some[i]); err != nil {
 				return err
 			}
@@ -120,18 +98,18 @@ func writeAssets(out *outlet, assets iter.Seq2[[]asset.Asset, error], between st
 			return err
 		}
 	}
-	return nil
+	return out.text(tail)
 }
 
-// place is a host, or a host and a port.
-func place(a *asset.Asset) string {
+// address is a host, or a host and a port.
+func address(a *asset.Asset) string {
 	if a.Port == 0 {
 		return a.Host
 	}
 	return net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
 }
 
-// inLine is visible for what stands in a line of its own.
+// inLine is visible for a text on one line.
 func inLine(r rune) rune {
 	if r == '\n' || r == '\t' {
 		return ' '
@@ -139,25 +117,19 @@ func inLine(r rune) rune {
 	return visible(r)
 }
 
-// assetColumn is a column of a table of assets.
-type assetColumn struct {
-	name string
-	text func(a *asset.Asset) string
-}
-
-// assetColumns are what a spreadsheet shows of an asset.
-var assetColumns = []assetColumn{
+// assetColumns are those of assets.
+var assetColumns = []column[*asset.Asset]{
 	{"id", func(a *asset.Asset) string { return strconv.FormatInt(a.ID, 10) }},
-	{"name", place},
+	{"name", address},
 	{"host", func(a *asset.Asset) string { return a.Host }},
-	{"port", func(a *asset.Asset) string { return port(a.Port) }},
+	{"port", func(a *asset.Asset) string { return number(a.Port) }},
 	{"protocol", func(a *asset.Asset) string { return a.Protocol }},
 	{"service", func(a *asset.Asset) string { return a.Service }},
 	{"url", func(a *asset.Asset) string { return a.URL }},
 	{"ip", lines(func(a *asset.Asset) []string { return a.IP })},
 	{"cname", lines(func(a *asset.Asset) []string { return a.CNAME })},
 	{"domain_name", func(a *asset.Asset) string { return a.Domain }},
-	{"status_code", func(a *asset.Asset) string { return port(a.StatusCode) }},
+	{"status_code", func(a *asset.Asset) string { return number(a.StatusCode) }},
 	{"content_length", func(a *asset.Asset) string { return strconv.FormatInt(a.ContentLength, 10) }},
 	{"title", func(a *asset.Asset) string { return a.Title }},
 	{"webserver", func(a *asset.Asset) string { return a.Webserver }},
@@ -182,7 +154,7 @@ var assetColumns = []assetColumn{
 	{"last_seen", func(a *asset.Asset) string { return a.SeenAt.Format(time.RFC3339) }},
 }
 
-// lines is several texts in one cell.
+// lines puts several texts in one cell.
 func lines(of func(*asset.Asset) []string) func(*asset.Asset) string {
 	return func(a *asset.Asset) string { return strings.Join(of(a), "\n") }
 }

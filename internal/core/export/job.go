@@ -17,8 +17,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// State is how far an export is: queued → running → finished or failed. A run that dies
-// is followed by another, which is running too and begins anew.
+// State is the state of an export: queued → running → finished or failed. A run that dies is followed by another, which
+// begins anew.
 type State string
 
 // The states.
@@ -32,14 +32,14 @@ const (
 // States are all states.
 var States = []State{Queued, Running, Finished, Failed}
 
-// Export is a file that is made in the background.
+// Export is a file that a job makes.
 type Export struct {
 	ID        string // a UUID
 	Name      string
 	Format    Format
 	ScanID    string // of findings; empty: across scans
 	About     About
-	Assets    string // of assets: the enumeration or group; empty: of all
+	Assets    string // of assets: the enumeration or group; empty: all
 	State     State
 	Total     int   // findings or assets, once it runs
 	Done      int   // of them, written
@@ -49,7 +49,7 @@ type Export struct {
 	ExpiresAt time.Time // it is deleted then
 }
 
-// Progress is how much is written, 0 to 100; 100 only when it is finished.
+// Progress is the part that is written, 0 to 100; 100 only when it is finished.
 func (e Export) Progress() int {
 	switch {
 	case e.State == Finished:
@@ -69,10 +69,10 @@ func (e Export) FileName() string {
 	return fileName(r, e.CreatedAt)
 }
 
-// About is what an export is of.
+// About is the kind of content of an export.
 type About string
 
-// What exports are of.
+// The kinds.
 const (
 	OfFindings About = "findings"
 	OfAssets   About = "assets"
@@ -80,8 +80,8 @@ const (
 
 const (
 	keepFor  = 7 * 24 * time.Hour
-	maxKept  = 1000    // exports of a team at one time
-	partSize = 1 << 20 // bytes of a part, before it is deflated
+	maxKept  = 1000    // exports of a team
+	partSize = 1 << 20 // bytes of a part before compression
 )
 
 // RunArgs is the job that makes a file.
@@ -92,49 +92,56 @@ type RunArgs struct {
 // Kind implements queue.Args.
 func (RunArgs) Kind() string { return "export.run" }
 
-// Start asks for a file to be made in the background, for the caller's team.
+// Start queues an export for the caller's team.
 func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Export{}, err
 	}
 	now := es.now()
-	e := Export{ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, About: OfFindings, State: Queued, CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(keepFor)}
+	e := Export{
+		ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, About: OfFindings, State: Queued,
+		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(keepFor),
+	}
 	filter := db.Doc(any(r.Filter))
 	if r.Inventory != nil {
-		if _, err := r.Inventory.query(ctx, es.from.Assets); err != nil { // the job could tell nobody
+		if _, err := r.Inventory.query(ctx, es.from.Assets); err != nil { // refuse now what the job could not do
 			return Export{}, err
 		}
 		e.About, e.Assets, filter = OfAssets, r.Inventory.EnumerationID, db.Doc(any(*r.Inventory))
 	}
 	err = es.db.Tx(ctx, func(tx *db.Tx) error {
-		// The team's row is held, so that two requests cannot both be the last that is let in.
+		// The team's row is locked, so that two requests cannot both add the last export that is allowed.
 		if _, err := tx.Exec(ctx, `UPDATE team SET id = id WHERE id = ?`, c.TeamID); err != nil {
 			return err
 		}
 		var kept int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM export WHERE team_id = ? AND expires_at > ?`, c.TeamID, db.At(now)).Scan(&kept); err != nil {
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM export WHERE team_id = ? AND expires_at > ?`, c.TeamID, db.At(now)).
+			Scan(&kept); err != nil {
 			return err
 		}
 		if kept >= maxKept {
-			return errs.New(errs.Conflict, "too_many_exports", "Your team has %d exports. Delete some, or wait: each is kept for %d days.", kept, int(keepFor.Hours()/24))
+			return errs.New(errs.Conflict, "too_many_exports", "Your team has %d exports. Delete some, or wait: each is kept for %d days.",
+				kept, int(keepFor.Hours()/24))
 		}
 		job, err := es.queue.Insert(ctx, tx, RunArgs{e.ID})
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, state, job_id, created_at, updated_at, expires_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, c.TeamID, c.UserID, e.Name, e.Format, e.ScanID, e.About, e.Assets, filter, e.State, job, db.At(now), db.At(now), db.At(e.ExpiresAt))
+		_, err = tx.Exec(ctx, `INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, state, job_id,
+			created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, c.TeamID, c.UserID, e.Name, e.Format,
+			e.ScanID, e.About, e.Assets, filter, e.State, job, db.At(now), db.At(now), db.At(e.ExpiresAt))
 		return err
 	})
 	return e, err
 }
 
-const columnsOfExport = `id, name, format, scan_id, about, enumeration_id, state, total, done, size, created_at, updated_at, expires_at`
+const exportColumns = `id, name, format, scan_id, about, enumeration_id, state, total, done, size, created_at, updated_at, expires_at`
 
 func exportRow(r db.Row) (e Export, err error) {
 	var created, updated, expires db.Time
-	err = r.Scan(&e.ID, &e.Name, &e.Format, &e.ScanID, &e.About, &e.Assets, &e.State, &e.Total, &e.Done, &e.Size, &created, &updated, &expires)
+	err = r.Scan(&e.ID, &e.Name, &e.Format, &e.ScanID, &e.About, &e.Assets, &e.State, &e.Total, &e.Done, &e.Size,
+		&created, &updated, &expires)
 	e.CreatedAt, e.UpdatedAt, e.ExpiresAt = created.Time, updated.Time, expires.Time
 	return e, err
 }
@@ -145,15 +152,15 @@ func (es *Exports) Find(ctx context.Context, id string) (Export, error) {
 	if err != nil {
 		return Export{}, err
 	}
-	e, err := exportRow(es.db.QueryRow(ctx, `SELECT `+columnsOfExport+` FROM export WHERE id = ? AND team_id = ? AND expires_at > ?`, db.Clean(id), c.TeamID, db.At(es.now())))
+	e, err := exportRow(es.db.QueryRow(ctx, `SELECT `+exportColumns+` FROM export WHERE id = ? AND team_id = ? AND expires_at > ?`,
+		db.Clean(id), c.TeamID, db.At(es.now())))
 	if db.IsNoRows(err) {
 		err = errs.Missing("export")
 	}
 	return e, err
 }
 
-// FindAll lists the exports of the caller's team, the newest first, and how many there
-// are in all. An empty state picks any.
+// FindAll lists the exports of the caller's team, the newest first, with their total number. An empty state picks any.
 func (es *Exports) FindAll(ctx context.Context, state State, w page.Window) (found []Export, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -168,12 +175,13 @@ func (es *Exports) FindAll(ctx context.Context, state State, w page.Window) (fou
 		return nil, 0, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT `+columnsOfExport+` FROM export`+where.String()+` ORDER BY created_at DESC, id`+limit, append(where.Args, args...)...)
+	rows, err := es.db.Query(ctx, `SELECT `+exportColumns+` FROM export`+where.String()+` ORDER BY created_at DESC, id`+limit,
+		append(where.Args, args...)...)
 	found, err = db.Collect(rows, err, exportRow)
 	return found, total, err
 }
 
-// Delete deletes an export of the caller's team; one that is being made ends.
+// Delete deletes an export of the caller's team and cancels its job.
 func (es *Exports) Delete(ctx context.Context, id string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -181,7 +189,8 @@ func (es *Exports) Delete(ctx context.Context, id string) error {
 	}
 	return es.db.Tx(ctx, func(tx *db.Tx) error {
 		var job int64
-		err := tx.QueryRow(ctx, `DELETE FROM export WHERE id = ? AND team_id = ? AND expires_at > ? RETURNING job_id`, db.Clean(id), c.TeamID, db.At(es.now())).Scan(&job)
+		err := tx.QueryRow(ctx, `DELETE FROM export WHERE id = ? AND team_id = ? AND expires_at > ? RETURNING job_id`,
+			db.Clean(id), c.TeamID, db.At(es.now())).Scan(&job)
 		if db.IsNoRows(err) {
 			return errs.Missing("export")
 		}
@@ -192,16 +201,16 @@ func (es *Exports) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Run makes the file of an export. A run after another that died begins anew: each write
-// asks whether the job is still this run's, so that the two never mix.
+// Run makes the file of an export. After a run that died another begins anew: each write checks that the job is still this
+// run's, so that the two never mix.
 func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	id := job.Args.ExportID
 	var team string
 	r := Request{}
 	var about About
 	var filter db.JSON[json.RawMessage]
-	err := es.db.QueryRow(ctx, `SELECT team_id, name, format, scan_id, about, filter FROM export WHERE id = ? AND state IN (?, ?)`, id, Queued, Running).
-		Scan(&team, &r.Name, &r.Format, &r.ScanID, &about, &filter)
+	err := es.db.QueryRow(ctx, `SELECT team_id, name, format, scan_id, about, filter FROM export WHERE id = ? AND state IN (?, ?)`,
+		id, Queued, Running).Scan(&team, &r.Name, &r.Format, &r.ScanID, &about, &filter)
 	if db.IsNoRows(err) {
 		return nil // it has ended, or was deleted
 	}
@@ -221,7 +230,7 @@ func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	if err != nil {
 		return err
 	}
-	out := &store{ctx: ctx, es: es, job: job, total: file.Total}
+	out := &partWriter{ctx: ctx, es: es, job: job, total: file.Total}
 	if err := out.begin(); err != nil {
 		return err
 	}
@@ -231,18 +240,18 @@ func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	return out.finish()
 }
 
-// GiveUp ends an export whose job the queue will not run again, in the transaction that
-// ends the job.
+// GiveUp fails an export whose job the queue has given up, in the transaction that ends the job.
 func (es *Exports) GiveUp(ctx context.Context, tx *db.Tx, id string) error {
-	if _, err := tx.Exec(ctx, `UPDATE export SET state = ?, updated_at = ? WHERE id = ? AND state IN (?, ?)`, Failed, db.At(es.now()), id, Queued, Running); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE export SET state = ?, updated_at = ? WHERE id = ? AND state IN (?, ?)`,
+		Failed, db.At(es.now()), id, Queued, Running); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM export_part WHERE export_id = ?`, id)
 	return err
 }
 
-// store keeps what is written to it as the parts of an export.
-type store struct {
+// partWriter stores what is written to it as the parts of an export.
+type partWriter struct {
 	ctx         context.Context
 	es          *Exports
 	job         queue.Job[RunArgs]
@@ -253,7 +262,7 @@ type store struct {
 }
 
 // Write implements io.Writer.
-func (s *store) Write(p []byte) (int, error) {
+func (s *partWriter) Write(p []byte) (int, error) {
 	written := len(p)
 	for len(p) > 0 {
 		take := min(partSize-len(s.part), len(p))
@@ -267,23 +276,23 @@ func (s *store) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// begin clears away what an earlier run left.
-func (s *store) begin() error {
+// begin deletes the parts of an earlier run.
+func (s *partWriter) begin() error {
 	return s.tx(func(tx *db.Tx) error {
 		if _, err := tx.Exec(s.ctx, `DELETE FROM export_part WHERE export_id = ?`, s.job.Args.ExportID); err != nil {
 			return err
 		}
-		return s.note(tx, Running)
+		return s.report(tx, Running)
 	})
 }
 
-func (s *store) finish() error {
+func (s *partWriter) finish() error {
 	s.done = s.total
 	return s.flush(Finished)
 }
 
-// flush stores the part that is full, or the last one.
-func (s *store) flush(state State) error {
+// flush stores a full part, or the last one.
+func (s *partWriter) flush(state State) error {
 	var packed bytes.Buffer
 	z, err := flate.NewWriter(&packed, flate.BestSpeed)
 	if err != nil {
@@ -297,18 +306,19 @@ func (s *store) flush(state State) error {
 	}
 	s.size += int64(len(s.part))
 	err = s.tx(func(tx *db.Tx) error {
-		if err := s.note(tx, state); err != nil {
+		if err := s.report(tx, state); err != nil {
 			return err
 		}
-		_, err := tx.Exec(s.ctx, `INSERT INTO export_part (export_id, n, bytes) VALUES (?, ?, ?)`, s.job.Args.ExportID, s.n, packed.Bytes())
+		_, err := tx.Exec(s.ctx, `INSERT INTO export_part (export_id, n, bytes) VALUES (?, ?, ?)`,
+			s.job.Args.ExportID, s.n, packed.Bytes())
 		return err
 	})
 	s.part, s.n = s.part[:0], s.n+1
 	return err
 }
 
-// tx writes while the job is this run's.
-func (s *store) tx(do func(tx *db.Tx) error) error {
+// tx runs a transaction that fails unless the job is still this run's.
+func (s *partWriter) tx(do func(tx *db.Tx) error) error {
 	return s.es.db.Tx(s.ctx, func(tx *db.Tx) error {
 		if err := s.job.Held(s.ctx, tx); err != nil {
 			return err
@@ -317,8 +327,8 @@ func (s *store) tx(do func(tx *db.Tx) error) error {
 	})
 }
 
-// note writes how far the export is.
-func (s *store) note(tx *db.Tx, state State) error {
+// report writes the state and progress of the export.
+func (s *partWriter) report(tx *db.Tx, state State) error {
 	n, err := tx.Exec(s.ctx, `UPDATE export SET state = ?, total = ?, done = ?, size = ?, updated_at = ? WHERE id = ?`,
 		state, s.total, s.done, s.size, db.At(s.es.now()), s.job.Args.ExportID)
 	if err == nil && n == 0 {
@@ -327,28 +337,25 @@ func (s *store) note(tx *db.Tx, state State) error {
 	return err
 }
 
-// Download writes the file of an export of the caller's team that Find found finished.
-// What was written before an error is not a whole file.
+// Download writes the file of a finished export, as Find returned it. After an error the file is incomplete.
 func (es *Exports) Download(ctx context.Context, e Export, w io.Writer) error {
-	var left = e.Size
+	left := e.Size
 	for n := 0; left > 0; n++ {
 		var packed []byte
-		if err := es.db.QueryRow(ctx, `SELECT bytes FROM export_part WHERE export_id = ? AND n = ?`, e.ID, n).Scan(&packed); err != nil {
-			return fmt.Errorf("export %s, part %d: %w", e.ID, n, err)
-		}
-		part, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+		err := es.db.QueryRow(ctx, `SELECT bytes FROM export_part WHERE export_id = ? AND n = ?`, e.ID, n).Scan(&packed)
 		if err != nil {
 			return fmt.Errorf("export %s, part %d: %w", e.ID, n, err)
 		}
-		if _, err := w.Write(part); err != nil {
+		written, err := io.Copy(w, flate.NewReader(bytes.NewReader(packed)))
+		if err != nil {
 			return err
 		}
-		left -= int64(len(part))
+		left -= written
 	}
 	return nil
 }
 
-// Ready refuses to download an export that is not finished.
+// Ready is nil when the export can be downloaded.
 func (e Export) Ready() error {
 	switch e.State {
 	case Finished:
@@ -360,12 +367,12 @@ func (e Export) Ready() error {
 	}
 }
 
-// sweepEvery is how long what has expired may lie around, unseen.
-const sweepEvery = 10 * time.Minute
+// sweepInterval is how long expired exports may stay in the database; nobody can see them.
+const sweepInterval = 10 * time.Minute
 
-// KeepSwept deletes what has expired until ctx ends. It runs on every node that works.
+// KeepSwept deletes expired exports until ctx ends.
 func (es *Exports) KeepSwept(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
+	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for {
 		if _, err := es.Sweep(ctx); err != nil && ctx.Err() == nil {
@@ -379,7 +386,7 @@ func (es *Exports) KeepSwept(ctx context.Context) {
 	}
 }
 
-// Sweep deletes the exports that have expired, and returns how many there were.
+// Sweep deletes expired exports, and returns how many there were.
 func (es *Exports) Sweep(ctx context.Context) (deleted int64, err error) {
 	return es.db.Exec(ctx, `DELETE FROM export WHERE expires_at <= ?`, db.At(es.now()))
 }

@@ -62,7 +62,7 @@ func TestBackgroundFileIsTheSame(t *testing.T) {
 		runs := 0
 		r.work(t, func(ctx context.Context, job queue.Job[RunArgs]) error {
 			if runs++; runs == 1 { // as if the process died after some parts
-				out := &store{ctx: ctx, es: r.Exports, job: job, total: 7}
+				out := &partWriter{ctx: ctx, es: r.Exports, job: job, total: 7}
 				if err := out.begin(); err != nil {
 					return err
 				}

@@ -3,11 +3,11 @@ package export
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/johnfercher/maroto/v2/pkg/core"
-	"github.com/johnfercher/maroto/v2/pkg/props"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 
@@ -17,11 +17,7 @@ type layout struct {
 	report *report
 }
 
-func (w *layout) style(fonts *fontset, size float64, c *props.Color) style {
-	return style{fonts: fonts, size: size, color: c}
-}
-
-// one is a text on one line, cut where it is too long.
+// one is a text on one line, shortened if it is too long.
 func (w *layout) one(fonts *fontset, what string, size, width float64) line {
 	lines := fonts.lines(what, size, width)
 	if len(lines) == 1 {
@@ -30,27 +26,28 @@ func (w *layout) one(fonts *fontset, what string, size, width float64) line {
 	return fonts.lines(strings.TrimSpace(what[:min(len(what), 40)])+" …", size, 10*width)[0]
 }
 
-func (w *layout) cover() (rows []core.Row) {
+func (w *layout) cover() []core.Row {
 	brand := w.one(w.bold, "V E D E T T E", 11, textWidth)
-	rows = append(rows, drawn(14, accent, func(p pen) { p.write(brand, 6, 4.6, 11, white) }), space(52))
-	rows = append(rows, text(w.style(w.bold, 30, ink), "Security findings")...)
-	rows = append(rows, space(4))
-	rows = append(rows, text(w.style(w.plain, 16, muted), clip(w.report.name, 300))...)
-	rows = append(rows, space(8), drawn(1.6, nil, func(p pen) { p.box(0, 0, 38, 1.2, accent) }), space(10))
 	t := w.report.totals
-	rows = append(rows, w.facts([][2]string{
-		{"Date", w.report.at.Format("2 January 2006, 15:04 UTC")},
-		{"Findings", thousands(t.all)},
-		{"Hosts", atLeast(len(t.byHost))},
-		{"Worst severity", title(w.worst())},
-	}, 11)...)
-	rows = append(rows, space(14))
+	tiles := []core.Row{space(14)}
 	if t.all > 0 {
-		rows = append(rows, w.tiles())
+		tiles = append(tiles, w.tiles())
 	}
-	rows = append(rows, space(14))
-	return append(rows, text(w.style(w.plain, 8.5, muted),
-		"Confidential. This report describes weaknesses of the systems that it names. Share it only with those who need it to mend them.")...)
+	return slices.Concat(
+		[]core.Row{drawn(14, accent, func(p pen) { p.write(brand, 6, 4.6, 11, white) }), space(52)},
+		text(style{w.bold, 30, ink}, "Security findings"),
+		[]core.Row{space(4)},
+		text(style{w.plain, 16, muted}, clip(w.report.name, 300)),
+		[]core.Row{space(8), drawn(1.6, nil, func(p pen) { p.box(0, 0, 38, 1.2, accent) }), space(10)},
+		w.facts([][2]string{
+			{"Date", w.report.at.Format("2 January 2006, 15:04 UTC")},
+			{"Findings", thousands(t.all)},
+			{"Hosts", atLeast(len(t.byHost))},
+			{"Worst severity", title(w.worst())},
+		}, 11),
+		append(tiles, space(14)),
+		text(style{w.plain, 8.5, muted},
+			"Confidential. This report describes weaknesses of the systems that it names. Share it only with those who need it to mend them."))
 }
 
 // worst is the worst severity that there is.
@@ -83,57 +80,50 @@ func (w *layout) tiles() core.Row {
 	})
 }
 
-func (w *layout) heading(what string) (rows []core.Row) {
-	rows = text(w.style(w.bold, 18, accent), what)
-	return append(rows, space(1.5), rule(), space(4))
+func (w *layout) heading(what string) []core.Row {
+	return append(text(style{w.bold, 18, accent}, what), space(1.5), rule(), space(4))
 }
 
-func (w *layout) subheading(what string) (rows []core.Row) {
-	return append(text(w.style(w.bold, 11, ink), what), space(1.5))
+func (w *layout) subheading(what string) []core.Row {
+	return append(text(style{w.bold, 11, ink}, what), space(1.5))
 }
 
-func (w *layout) summary() (rows []core.Row) {
+func (w *layout) summary() []core.Row {
 	t := w.report.totals
-	rows = w.heading("Summary")
-	rows = append(rows, text(w.style(w.plain, 10, ink), w.abstract())...)
+	rows := append(w.heading("Summary"), text(style{w.plain, 10, ink}, w.abstract())...)
 	if t.all == 0 {
 		return rows
 	}
-	rows = append(rows, space(6))
-	rows = append(rows, w.subheading("Findings by severity")...)
-	rows = append(rows, w.severityChart()...)
-	rows = append(rows, space(7))
 	unit, buckets := t.trend()
-	rows = append(rows, w.subheading("Findings by the "+unit+" in which they were first seen (UTC)")...)
-	rows = append(rows, w.trendChart(buckets), space(7))
-	rows = append(rows, w.subheading("Where most was found")...)
-	rows = append(rows, w.ranking(t.byHost)...)
-	rows = append(rows, space(5))
-	rows = append(rows, w.subheading("What was found most")...)
-	return append(rows, w.ranking(t.byTemplate)...)
+	return slices.Concat(
+		rows, []core.Row{space(6)}, w.subheading("Findings by severity"), w.severityChart(), []core.Row{space(7)},
+		w.subheading("Findings by the "+unit+" in which they were first seen (UTC)"), []core.Row{w.trendChart(buckets), space(7)},
+		w.subheading("Where most was found"), w.ranking(t.byHost), []core.Row{space(5)},
+		w.subheading("What was found most"), w.ranking(t.byTemplate))
 }
 
-// abstract says in words what the numbers are.
+// abstract is the numbers in words.
 func (w *layout) abstract() string {
 	t := w.report.totals
 	if t.all == 0 {
 		return "There are no findings. Either nothing was found, or nothing of what was found passes the filter of this report."
 	}
-	said := fmt.Sprintf("This report covers %s at %s.", count(t.all, "finding"), hosts(len(t.byHost)))
+	text := fmt.Sprintf("This report covers %s at %s.", count(t.all, "finding"), hosts(len(t.byHost)))
 	if urgent := t.bySeverity["critical"] + t.bySeverity["high"]; urgent > 0 {
-		said += fmt.Sprintf(" %s of them %s critical or high and should be looked at first.", thousands(urgent), are(urgent))
+		text += fmt.Sprintf(" %s of them %s critical or high and should be looked at first.", thousands(urgent), are(urgent))
 	}
 	if fixed := t.byStatus[finding.Fixed]; fixed > 0 {
-		said += fmt.Sprintf(" %s %s marked as fixed.", thousands(fixed), are(fixed))
+		text += fmt.Sprintf(" %s %s marked as fixed.", thousands(fixed), are(fixed))
 	}
 	if t.regressions > 0 {
-		said += fmt.Sprintf(" %s had been fixed and came back.", thousands(t.regressions))
+		text += fmt.Sprintf(" %s had been fixed and came back.", thousands(t.regressions))
 	}
 	if described := len(w.report.sections); described < t.all {
-		said += fmt.Sprintf(" Only the %s worst are described on the pages that follow; %s are left out here. The numbers of this page count all of them, and an export as JSON or CSV holds all of them.",
+		text += fmt.Sprintf(" Only the %s worst are described on the pages that follow; %s are left out here."+
+			" The numbers of this page count all of them, and an export as JSON or CSV holds all of them.",
 			thousands(described), thousands(t.all-described))
 	}
-	return said
+	return text
 }
 
 // severityChart is a bar for each severity.
@@ -160,7 +150,7 @@ func (w *layout) severityChart() (rows []core.Row) {
 	return rows
 }
 
-// trendChart is a bar for each time, on a scale.
+// trendChart is a bar for each bucket, with a scale.
 func (w *layout) trendChart(buckets []bucket) core.Row {
 	const left, top, high, below = 14.0, 2.0, 40.0, 6.0
 	most := 1
@@ -196,8 +186,7 @@ func (w *layout) trendChart(buckets []bucket) core.Row {
 	})
 }
 
-// scale is the step of an axis up to a number: 1, 2 or 5 times a power of ten, and at most
-// five of them.
+// scale is the step of an axis up to a number: 1, 2 or 5 times a power of ten, so that at most five steps are needed.
 func scale(most int) int {
 	for ten := 1; ; ten *= 10 {
 		for _, step := range []int{ten, 2 * ten, 5 * ten} {
@@ -222,7 +211,7 @@ func (w *layout) ranking(t tally) (rows []core.Row) {
 	return rows
 }
 
-// facts is a table of names and values; what is empty is left out.
+// facts is a table of names and values, without empty values.
 func (w *layout) facts(pairs [][2]string, size float64) (rows []core.Row) {
 	const left = 36.0
 	height := size * mmPerPoint * leading
@@ -247,12 +236,6 @@ func (w *layout) facts(pairs [][2]string, size float64) (rows []core.Row) {
 // section is the rows of one finding.
 func (w *layout) section(n int, s section) (rows []core.Row) {
 	badge := w.one(w.bold, strings.ToUpper(s.severity), 8, 60)
-	rows = append(rows, space(3), drawn(6.4, nil, func(p pen) {
-		p.box(0, 0, badge.width+7, 5.6, colorOf(s.severity))
-		p.write(badge, 3.5, 1.2, 8, white)
-	}))
-	rows = append(rows, text(w.style(w.bold, 13, ink), strconv.Itoa(n)+". "+s.name)...)
-	rows = append(rows, space(1), rule(), space(1.5))
 	score := s.cvss
 	if s.vector != "" {
 		score = strings.TrimSpace(score + " (" + s.vector + ")")
@@ -261,47 +244,51 @@ func (w *layout) section(n int, s section) (rows []core.Row) {
 	if s.regression {
 		status += " (it was fixed, and came back)"
 	}
-	rows = append(rows, w.facts([][2]string{
-		{"Found at", cmp.Or(s.at, s.target, s.host)}, {"Target", s.target}, {"Status", status}, {"CVSS", score}, {"CVE", s.cve}, {"CWE", s.cwe},
-		{"Template", s.template}, {"Labels", s.labels}, {"First seen", s.seen.Format("2 January 2006, 15:04 UTC")}, {"Id", s.id},
-	}, 9)...)
+	rows = slices.Concat(
+		[]core.Row{space(3), drawn(6.4, nil, func(p pen) {
+			p.box(0, 0, badge.width+7, 5.6, colorOf(s.severity))
+			p.write(badge, 3.5, 1.2, 8, white)
+		})},
+		text(style{w.bold, 13, ink}, strconv.Itoa(n)+". "+s.name),
+		[]core.Row{space(1), rule(), space(1.5)},
+		w.facts([][2]string{
+			{"Found at", cmp.Or(s.at, s.target, s.host)}, {"Target", s.target}, {"Status", status}, {"CVSS", score}, {"CVE", s.cve},
+			{"CWE", s.cwe}, {"Template", s.template}, {"Labels", s.labels}, {"First seen", s.seen.Format("2 January 2006, 15:04 UTC")},
+			{"Id", s.id},
+		}, 9))
 	for _, part := range [][2]string{
 		{"Description", s.description}, {"Impact", s.impact}, {"Remediation", s.remediation}, {"References", strings.Join(s.references, "\n")},
 	} {
 		if strings.TrimSpace(part[1]) != "" {
-			rows = append(rows, space(2))
-			rows = append(rows, w.subheading(part[0])...)
-			rows = append(rows, text(w.style(w.plain, 9.5, ink), part[1])...)
+			rows = slices.Concat(rows, []core.Row{space(2)}, w.subheading(part[0]), text(style{w.plain, 9.5, ink}, part[1]))
 		}
 	}
-	rows = append(rows, w.evidence("Extracted", strings.Join(s.extracted, "\n"), 0)...)
-	rows = append(rows, w.evidence("Request", s.request, s.requestSize)...)
-	rows = append(rows, w.evidence("Response", s.response, s.responseSize)...)
-	return append(rows, space(8))
+	return slices.Concat(
+		rows, w.evidence("Extracted", strings.Join(s.extracted, "\n"), 0), w.evidence("Request", s.request, s.requestSize),
+		w.evidence("Response", s.response, s.responseSize), []core.Row{space(8)})
 }
 
-// evidence is what was sent or seen, and how much of it there is.
-func (w *layout) evidence(name, what string, size int) (rows []core.Row) {
+// evidence is what was sent or seen. size is how many bytes of it there are in all.
+func (w *layout) evidence(name, what string, size int) []core.Row {
 	if strings.TrimSpace(what) == "" {
 		return nil
 	}
-	rows = append(rows, space(2.5))
-	rows = append(rows, w.subheading(name)...)
-	rows = append(rows, code(w.style(w.mono, 7.5, ink), what)...)
+	rows := slices.Concat([]core.Row{space(2.5)}, w.subheading(name), code(style{w.mono, 7.5, ink}, what))
 	if size > len(what) {
-		rows = append(rows, text(w.style(w.plain, 8, muted),
-			fmt.Sprintf("The first %s of %s bytes are shown. An export as JSON holds all of them.", thousands(len(what)), thousands(size)))...)
+		rows = append(rows, text(style{w.plain, 8, muted}, fmt.Sprintf(
+			"The first %s of %s bytes are shown. An export as JSON holds all of them.", thousands(len(what)), thousands(size)))...)
 	}
 	return rows
 }
 
-// end says that there would be more.
+// end says how many findings are not described.
 func (w *layout) end() []core.Row {
 	described, all := len(w.report.sections), w.report.totals.all
 	if described == all {
 		return nil
 	}
-	return text(w.style(w.bold, 10, ink), fmt.Sprintf("%s more findings are not described here: a report describes at most %s. Narrow the filter, or export them as JSON or CSV.",
+	return text(style{w.bold, 10, ink}, fmt.Sprintf(
+		"%s more findings are not described here: a report describes at most %s. Narrow the filter, or export them as JSON or CSV.",
 		thousands(all-described), thousands(maxSections)))
 }
 

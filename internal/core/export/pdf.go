@@ -18,9 +18,7 @@ import (
 )
 
 const (
-	// maxSections is how many findings a report describes; its summary counts all.
-	maxSections = 2000
-
+	maxSections = 2000 // findings that a report describes; its summary counts all
 	maxProse    = 3000 // bytes of a description, an impact …
 	maxEvidence = 2500 // bytes of a request or a response
 	maxListed   = 20   // extracted results, references
@@ -29,7 +27,7 @@ const (
 	textWidth                                    = pageWidth - 2*sideMargin
 )
 
-// section is what a report says of one finding.
+// section is the description of one finding.
 type section struct {
 	id, name, severity, status, target, at, template, host string
 	cvss, vector, cve, cwe, labels                         string
@@ -43,15 +41,17 @@ type section struct {
 
 func sectionOf(d *finding.Document) section {
 	s := section{
-		id: d.ID, name: cmp.Or(clip(info("name")(d), 300), d.TemplateID), severity: d.Severity, status: string(d.Status), target: clip(d.Target.Text(), 500),
-		at: clip(event("matched-at")(d), 500), template: clip(d.TemplateID, 200), host: d.Host,
-		cvss: classification("cvss-score")(d), vector: clip(classification("cvss-metrics")(d), 200), cve: clip(classification("cve-id")(d), 300), cwe: clip(classification("cwe-id")(d), 300),
+		id: d.ID, name: cmp.Or(clip(d.Info("name").Text, 300), d.TemplateID), severity: d.Severity, status: string(d.Status),
+		target: clip(d.Target.Text, 500), at: clip(d.Event("matched-at").Text, 500), template: clip(d.TemplateID, 200), host: d.Host,
+		cvss: classification("cvss-score")(d), vector: clip(classification("cvss-metrics")(d), 200),
+		cve: clip(classification("cve-id")(d), 300), cwe: clip(classification("cwe-id")(d), 300),
 		labels: clip(strings.ReplaceAll(d.Labels, ",", ", "), 300), regression: d.IsRegression, seen: d.CreatedAt,
-		description: clip(info("description")(d), maxProse), impact: clip(info("impact")(d), maxProse), remediation: clip(info("remediation")(d), maxProse),
-		references: listed(d.Info.Get("reference").Texts()), extracted: listed(d.Event.Get("extracted-results").Texts()),
+		description: clip(d.Info("description").Text, maxProse), impact: clip(d.Info("impact").Text, maxProse),
+		remediation: clip(d.Info("remediation").Text, maxProse),
+		references:  listed(d.Info("reference").Texts()), extracted: listed(d.Event("extracted-results").Texts()),
 	}
-	s.request, s.requestSize = evidence(d.Request.Text())
-	s.response, s.responseSize = evidence(d.Response.Text())
+	s.request, s.requestSize = evidence(d.Request.Text)
+	s.response, s.responseSize = evidence(d.Response.Text)
 	return s
 }
 
@@ -66,7 +66,7 @@ func listed(texts []string) (out []string) {
 	return out
 }
 
-// report is what a PDF is made of.
+// report is the content of a PDF.
 type report struct {
 	name     string
 	at       time.Time
@@ -74,9 +74,8 @@ type report struct {
 	sections []section // the worst first
 }
 
-// writePDF writes a report. The findings are read twice: all are counted, then the worst
-// are described.
-func (f *File) writePDF(ctx context.Context, out *outlet) error {
+// writePDF writes a report. All findings are counted, then the worst are read again and described.
+func (f *File) writePDF(ctx context.Context, out *output) error {
 	r := report{name: f.Name, at: f.at}
 	worst, err := r.totals.count(ctx, f.selected)
 	if err != nil {
@@ -90,22 +89,23 @@ func (f *File) writePDF(ctx context.Context, out *outlet) error {
 		if err := described.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 			r.sections = append(r.sections, sectionOf(d))
 			return dst, nil
-		}, func([]byte, int) error { return nil }); err != nil {
+		}, nil); err != nil {
 			return err
 		}
 	}
 	slices.SortFunc(r.sections, func(a, b section) int {
-		return cmp.Or(slices.Index(finding.Severities, a.severity)-slices.Index(finding.Severities, b.severity), b.seen.Compare(a.seen), strings.Compare(a.id, b.id))
+		bySeverity := slices.Index(finding.Severities, a.severity) - slices.Index(finding.Severities, b.severity)
+		return cmp.Or(bySeverity, b.seen.Compare(a.seen), strings.Compare(a.id, b.id))
 	})
-	file, err := r.set(ctx)
+	file, err := r.render(ctx)
 	if err != nil {
 		return err
 	}
 	return out.part(file, f.Total)
 }
 
-// set lays the report out and draws it.
-func (r *report) set(ctx context.Context) ([]byte, error) {
+// render lays the report out as a PDF.
+func (r *report) render(ctx context.Context) ([]byte, error) {
 	t, err := newTypesetter()
 	if err != nil {
 		return nil, err
@@ -142,10 +142,10 @@ func (r *report) set(ctx context.Context) ([]byte, error) {
 	return document.GetBytes(), nil
 }
 
-// keepTogether is how much of a finding, in mm, begins on a page or not at all there.
+// keepTogether is how many mm of a section must fit on a page for it to begin there.
 const keepTogether = 70
 
-// config is the page, and the fonts in which some text is set.
+// config is the page with the fonts that are used.
 func (w *layout) config() *entity.Config {
 	var fonts []*entity.CustomFont
 	for _, f := range w.faces {
@@ -157,5 +157,7 @@ func (w *layout) config() *entity.Config {
 		WithLeftMargin(sideMargin).WithRightMargin(sideMargin).WithTopMargin(topMargin).WithBottomMargin(footMargin).
 		WithCustomFonts(fonts).WithDefaultFont(&props.Font{Family: "sans", Size: 10}).WithCompression(true).
 		WithTitle(w.bold.printable(w.report.name), true).WithCreator("Vedette", true).WithCreationDate(w.report.at).
-		WithPageNumber(props.PageNumber{Pattern: "Page {current} of {total}", Place: props.RightBottom, Family: "sans", Size: 8, Color: muted}).Build()
+		WithPageNumber(props.PageNumber{
+			Pattern: "Page {current} of {total}", Place: props.RightBottom, Family: "sans", Size: 8, Color: muted,
+		}).Build()
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -17,14 +18,13 @@ const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 	homePage    = "https://github.com/vedette-sec/vedette"
 
-	maxRules    = 16 << 20 // bytes of all rules: whoever imports results chooses their templates
+	maxRules    = 16 << 20 // bytes of all rules: imported results may name any number of templates
 	maxRuleText = 4000     // bytes of one text of a rule
 )
 
-// writeSARIF writes a log with one run. The results come first, then the tool with the
-// rules that they name: members of an object have no order, and so no rule needs to be
-// known before its first result.
-func (f *File) writeSARIF(ctx context.Context, out *outlet) error {
+// writeSARIF writes a log with one run: first the results, then the tool with the rules that they name, so that results can
+// be streamed. The order of members in an object has no meaning.
+func (f *File) writeSARIF(ctx context.Context, out *output) error {
 	if err := out.text(`{"$schema":"` + sarifSchema + `","version":"2.1.0","runs":[{"columnKind":"utf16CodeUnits","results":[`); err != nil {
 		return err
 	}
@@ -48,14 +48,13 @@ func (f *File) writeSARIF(ctx context.Context, out *outlet) error {
 	return out.text("\n],\"tool\":" + string(tool) + "}]}\n")
 }
 
-// ruleSet is the templates of the results, by id.
+// ruleSet is the rules of templates, by id.
 type ruleSet struct {
 	byID map[string]json.RawMessage
 	size int
 }
 
-// add notes the template of a finding. A set that is full takes no more: a result may
-// name a rule that is not described.
+// add adds the template of a finding. A full set takes no more: a result may name a rule that is not described.
 func (r *ruleSet) add(d *finding.Document) error {
 	if _, known := r.byID[d.TemplateID]; known || r.size >= maxRules {
 		return nil
@@ -77,20 +76,16 @@ func (r *ruleSet) sorted() []json.RawMessage {
 	return out
 }
 
-// levels are the format's words for severities.
+// levels are SARIF's levels of severities.
 var levels = map[string]string{"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note", "unknown": "note"}
 
-// scores stand in for a CVSS score where a template has none; readers of the format sort
-// by it.
+// scores replace the CVSS score of templates without one: readers of SARIF sort by it.
 var scores = map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0", "info": "0.0", "unknown": "0.0"}
 
 // ruleOf describes the template of a finding.
 func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
-	text := func(key string) string { return clip(d.Info.Get(key).Text(), maxRuleText) }
-	name := text("name")
-	if name == "" {
-		name = d.TemplateID
-	}
+	text := func(key string) string { return clip(d.Info(key).Text, maxRuleText) }
+	name := cmp.Or(text("name"), d.TemplateID)
 	rule := sarif.NewReportingDescriptor().WithID(d.TemplateID).WithName(name).WithShortDescription(message(name)).
 		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(levels[d.Severity]))
 	if description := text("description"); description != "" {
@@ -102,7 +97,7 @@ func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
 			help = append(help, t)
 		}
 	}
-	references := d.Info.Get("reference").Texts()
+	references := d.Info("reference").Texts()
 	for _, reference := range references[:min(len(references), 20)] {
 		help = append(help, clip(reference, 500))
 	}
@@ -116,17 +111,14 @@ func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
 		}
 	}
 	properties := sarif.NewPropertyBag().Add("security-severity", securitySeverity(d))
-	tags := append([]string{"security"}, strings.Split(d.Tags, ",")...)
-	tags = slices.DeleteFunc(tags, func(tag string) bool { return tag == "" })
+	tags := append([]string{"security"}, strings.FieldsFunc(d.Tags, func(r rune) bool { return r == ',' })...)
 	slices.Sort(tags)
 	return rule.WithProperties(properties.WithTags(slices.Compact(tags)))
 }
 
 func securitySeverity(d *finding.Document) string {
-	if score := d.Classification().Get("cvss-score"); score != nil {
-		if n, err := strconv.ParseFloat(string(score), 64); err == nil && n > 0 && n <= 10 {
-			return strconv.FormatFloat(n, 'f', 1, 64)
-		}
+	if n, err := strconv.ParseFloat(d.Classification("cvss-score").JSON, 64); err == nil && n > 0 && n <= 10 {
+		return strconv.FormatFloat(n, 'f', 1, 64)
 	}
 	return scores[d.Severity]
 }
@@ -135,46 +127,33 @@ func message(text string) *sarif.MultiformatMessageString {
 	return sarif.NewMultiformatMessageString().WithText(text)
 }
 
-// resultOf is a finding as a result. The library's result without what it leaves empty
-// would be three times as large; what it has and is not here has the format's defaults.
+// resultOf is a finding as a result, without the members that the library would write with their defaults: they make a
+// file three times as large.
 func resultOf(d *finding.Document) map[string]any {
-	at := d.Event.Get("matched-at").Text()
-	if at == "" {
-		at = d.Host
-	}
-	name := d.Info.Get("name").Text()
-	if name == "" {
-		name = d.TemplateID
-	}
-	said := clip(name, maxRuleText) + " at " + clip(at, maxRuleText)
-	if extracted := d.Event.Get("extracted-results").Texts(); len(extracted) > 0 {
-		said += ": " + clip(strings.Join(extracted, ", "), maxRuleText)
+	at := cmp.Or(d.Event("matched-at").Text, d.Host)
+	text := clip(cmp.Or(d.Info("name").Text, d.TemplateID), maxRuleText) + " at " + clip(at, maxRuleText)
+	if extracted := d.Event("extracted-results").Texts(); len(extracted) > 0 {
+		text += ": " + clip(strings.Join(extracted, ", "), maxRuleText)
 	}
 	location := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewArtifactLocation().WithURI(reference(at)))
 	out := map[string]any{
-		"ruleId": d.TemplateID, "kind": "fail", "level": levels[d.Severity], "message": map[string]string{"text": said},
+		"ruleId": d.TemplateID, "kind": "fail", "level": levels[d.Severity], "message": map[string]string{"text": text},
 		"locations":           []any{map[string]any{"physicalLocation": location}},
 		"partialFingerprints": map[string]string{"vulnHash/v1": d.Hash},
 		"properties": map[string]any{
 			"vuln_id": d.ID, "scan_id": d.ScanID, "severity": d.Severity, "vuln_status": d.Status, "host": d.Host, "created_at": d.CreatedAt,
 		},
 	}
-	if s := suppression(d.Status); s != nil {
-		out["suppressions"] = []*sarif.Suppression{s}
+	switch d.Status {
+	case finding.FalsePositive, finding.AcceptedRisk, finding.Duplicate:
+		out["suppressions"] = []*sarif.Suppression{
+			sarif.NewSuppression().WithKind("external").WithStatus("accepted").WithJustification(string(d.Status)),
+		}
 	}
 	return out
 }
 
-// suppression is what people decided, where it is that nothing will be done.
-func suppression(status finding.Status) *sarif.Suppression {
-	switch status {
-	case finding.FalsePositive, finding.AcceptedRisk, finding.Duplicate:
-		return sarif.NewSuppression().WithKind("external").WithStatus("accepted").WithJustification(string(status))
-	}
-	return nil
-}
-
-// reference is a text as a URI reference, whatever it holds.
+// reference makes any text a URI reference.
 func reference(text string) string {
 	text = clip(text, maxRuleText)
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "" && u.Opaque == "" && u.Host == "" || u.Host != "") {
@@ -183,7 +162,7 @@ func reference(text string) string {
 	return url.PathEscape(text)
 }
 
-// clip is the beginning of a text, not cut within a character.
+// clip cuts a text to most bytes, not within a character.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

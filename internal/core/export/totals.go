@@ -22,10 +22,10 @@ type totals struct {
 	regressions int
 }
 
-// maxDistinct bounds how many hosts and templates are told apart.
+// maxDistinct bounds how many hosts and templates are counted one by one.
 const maxDistinct = 20_000
 
-// tally counts by a name; what is new to a full one is counted as the rest.
+// tally counts by name. New names are ignored when it is full.
 type tally map[string]int
 
 func (t tally) add(name string) {
@@ -34,29 +34,31 @@ func (t tally) add(name string) {
 	}
 }
 
-// most is the n names with the highest counts.
+// most gives the n names with the highest counts.
 func (t tally) most(n int) []string {
 	names := slices.SortedFunc(maps.Keys(t), func(a, b string) int { return cmp.Or(t[b]-t[a], strings.Compare(a, b)) })
 	return names[:min(n, len(names))]
 }
 
-// seen is a finding that may be among the worst.
+// seen is a finding that may be one of the worst.
 type seen struct {
 	id string
 	at time.Time
 }
 
-// count takes all findings in, and returns the ids of the worst, the newest first where
-// they are equally bad, as many as a report describes.
+// count counts all findings, and returns the ids of those that a report describes: the worst, and of one severity the
+// newest.
 func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []string, err error) {
-	*t = totals{bySeverity: map[string]int{}, byStatus: map[finding.Status]int{}, byHost: tally{}, byTemplate: tally{}, byDay: map[int64]int{}}
+	*t = totals{
+		bySeverity: map[string]int{}, byStatus: map[finding.Status]int{}, byHost: tally{}, byTemplate: tally{}, byDay: map[int64]int{},
+	}
 	bad := map[string][]seen{}
 	newest := func(list []seen) []seen {
 		slices.SortFunc(list, func(a, b seen) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.id, b.id)) })
 		return list[:min(len(list), maxSections)]
 	}
 	err = all.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
-		name := clip(cmp.Or(d.Info.Get("name").Text(), d.TemplateID), 300)
+		name := clip(cmp.Or(d.Info("name").Text, d.TemplateID), 300)
 		t.all++
 		t.bySeverity[d.Severity]++
 		t.byStatus[d.Status]++
@@ -71,7 +73,7 @@ func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []str
 			bad[d.Severity] = newest(bad[d.Severity])
 		}
 		return dst, nil
-	}, func([]byte, int) error { return nil })
+	}, nil)
 	for _, severity := range finding.Severities {
 		for _, s := range newest(bad[severity]) {
 			if len(worst) < maxSections {
@@ -82,17 +84,16 @@ func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []str
 	return worst, err
 }
 
-// bucket is a time and how many findings were first seen in it.
+// bucket is a period and the number of findings that were first seen in it.
 type bucket struct {
 	label string
 	n     int
 }
 
-// maxBuckets is how many bars a trend has at most.
+// maxBuckets bounds the bars of a trend.
 const maxBuckets = 31
 
-// trend is the findings by the time at which they were first seen: by day, week or month,
-// whichever is not too fine for the time that they span.
+// trend counts findings by the time when they were first seen: by day, week or month, the first that needs few bars.
 func (t *totals) trend() (unit string, out []bucket) {
 	if len(t.byDay) == 0 {
 		return "day", nil

@@ -23,16 +23,16 @@ type face struct {
 	style  fontstyle.Type
 	bytes  []byte
 	font   *sfnt.Font
-	used   bool // some text is set in it
+	used   bool
 }
 
-// glyph is how a character is set.
+// glyph is a character in a font.
 type glyph struct {
-	face    *face
-	advance float64 // of the size of the font
+	face    *face   // nil: no font has the character
+	advance float64 // its width, as a part of the font's size
 }
 
-// fontset is a font with those that stand in for what it does not have.
+// fontset is a font with fallbacks for the characters that it lacks.
 type fontset struct {
 	faces  []*face
 	glyphs map[rune]glyph
@@ -47,43 +47,35 @@ type typesetter struct {
 
 func newTypesetter() (*typesetter, error) {
 	t := &typesetter{}
-	load := func(family string, style fontstyle.Type, name string) (*face, error) {
-		text, err := fontFiles.ReadFile("fonts/" + name + ".ttf")
+	for _, f := range []struct {
+		family string
+		style  fontstyle.Type
+		file   string
+	}{
+		{"sans", fontstyle.Normal, "LiberationSans-Regular"}, {"sans", fontstyle.Bold, "LiberationSans-Bold"},
+		{"mono", fontstyle.Normal, "LiberationMono-Regular"}, {"wide", fontstyle.Normal, "DejaVuSans"},
+		{"asian", fontstyle.Normal, "DroidSansFallback"},
+	} {
+		text, err := fontFiles.ReadFile("fonts/" + f.file + ".ttf")
 		if err != nil {
 			return nil, err
 		}
 		parsed, err := sfnt.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("font %s: %w", name, err)
+			return nil, fmt.Errorf("font %s: %w", f.file, err)
 		}
-		f := &face{family: family, style: style, bytes: text, font: parsed}
-		t.faces = append(t.faces, f)
-		return f, nil
+		t.faces = append(t.faces, &face{family: f.family, style: f.style, bytes: text, font: parsed})
 	}
-	var all [5]*face
-	for i, f := range []struct {
-		family string
-		style  fontstyle.Type
-		file   string
-	}{
-		{"sans", fontstyle.Normal, "LiberationSans-Regular"}, {"sans", fontstyle.Bold, "LiberationSans-Bold"}, {"mono", fontstyle.Normal, "LiberationMono-Regular"},
-		{"wide", fontstyle.Normal, "DejaVuSans"}, {"asian", fontstyle.Normal, "DroidSansFallback"},
-	} {
-		var err error
-		if all[i], err = load(f.family, f.style, f.file); err != nil {
-			return nil, err
-		}
-	}
+	all := t.faces
 	set := func(first *face) *fontset {
 		return &fontset{faces: []*face{first, all[3], all[4]}, glyphs: map[rune]glyph{}}
 	}
 	t.plain, t.bold, t.mono = set(all[0]), set(all[1]), set(all[2])
-	all[0].used = true // of page numbers
+	all[0].used = true // for page numbers
 	return t, nil
 }
 
-// glyph finds the font that has a character. What stands beyond the basic plane, acts
-// instead of being seen, or is in no font has none.
+// glyph finds the font that has a character. Invisible ones and those beyond the basic plane have none.
 func (s *fontset) glyph(r rune) (glyph, bool) {
 	if g, known := s.glyphs[r]; known {
 		return g, g.face != nil
@@ -121,8 +113,8 @@ type line struct {
 
 const mmPerPoint = 25.4 / 72
 
-// lines breaks a text so that no line is wider than width mm, in a size in points: where
-// it may be broken, or else anywhere. A character that no font has is written as \u{…}.
+// lines breaks a text into lines of at most width mm, in a size in points: at a blank or punctuation, or else anywhere. A
+// character that no font has is written as \u{…}.
 func (s *fontset) lines(text string, size, width float64) (out []line) {
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
 		out = append(out, s.paragraph(s.printable(paragraph), size*mmPerPoint, width)...)
@@ -130,7 +122,7 @@ func (s *fontset) lines(text string, size, width float64) (out []line) {
 	return out
 }
 
-// printable writes what cannot be set by its number.
+// printable replaces characters that no font has by their numbers.
 func (s *fontset) printable(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(strings.ReplaceAll(text, "\t", "    "), "\uFFFD") {
@@ -143,10 +135,10 @@ func (s *fontset) printable(text string) string {
 	return b.String()
 }
 
-// paragraph breaks a text without line ends. Unit is the size in mm.
+// paragraph breaks a text without line ends; unit is the size in mm.
 func (s *fontset) paragraph(text string, unit, width float64) (out []line) {
 	runes := []rune(text)
-	begin, good, wide := 0, 0, 0.0 // good: the last place where the line may end
+	begin, good, wide := 0, 0, 0.0 // good: the last index at which the line may end
 	for i := range runes {
 		g, _ := s.glyph(runes[i])
 		wide += g.advance * unit
@@ -171,7 +163,7 @@ func (s *fontset) paragraph(text string, unit, width float64) (out []line) {
 	return append(out, s.line(runes[begin:], unit))
 }
 
-// line sets the runs of a line.
+// line divides a line into runs.
 func (s *fontset) line(runes []rune, unit float64) (l line) {
 	text := strings.TrimRight(string(runes), " ")
 	for _, r := range text {

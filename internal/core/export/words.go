@@ -6,12 +6,7 @@ import (
 )
 
 // title is a word with a capital.
-func title(word string) string {
-	if word == "" {
-		return ""
-	}
-	return strings.ToUpper(word[:1]) + word[1:]
-}
+func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
 // thousands is a number with commas.
 func thousands(n int) string {
@@ -22,7 +17,7 @@ func thousands(n int) string {
 	return text
 }
 
-// count is so many of something.
+// count is a number with a noun, in the plural unless it is 1.
 func count(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -37,7 +32,7 @@ func are(n int) string {
 	return "are"
 }
 
-// atLeast is how many names a tally has.
+// atLeast is the number of names in a tally.
 func atLeast(n int) string {
 	if n >= maxDistinct {
 		return "more than " + thousands(maxDistinct)

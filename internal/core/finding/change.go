@@ -27,7 +27,7 @@ const (
 // ChangeTypes are all kinds.
 var ChangeTypes = []ChangeType{Detected, StatusChange, Resolved, Reopened, SeverityChange, LabelsChange, TemplateUpdated}
 
-// change is an event as it is written.
+// change is a row of the change log.
 type change struct {
 	no, seq  int64
 	kind     ChangeType
@@ -38,21 +38,18 @@ type change struct {
 }
 
 func record(ctx context.Context, tx *db.Tx, teamID string, c change) error {
-	_, err := tx.Exec(ctx, `INSERT INTO finding_change (team_id, seq, no, type, field, old_value, new_value, actor, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		teamID, c.seq, c.no, c.kind, c.field, c.from, c.to, c.actor, c.at)
+	_, err := tx.Exec(ctx, `INSERT INTO finding_change (team_id, seq, no, type, field, old_value, new_value, actor, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, teamID, c.seq, c.no, c.kind, c.field, c.from, c.to, c.actor, c.at)
 	return err
 }
 
 // MaxIDs is how many findings one change may name.
 const MaxIDs = 10_000
 
-// SetStatus decides about the findings that a filter picks, and returns how many had
-// another status. An id in the filter that is not of the caller's team is refused.
+// SetStatus changes the status of the findings that a filter picks, and returns how many had another. An id in the
+// filter that the caller's team does not have is refused.
 func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed int, err error) {
-	return fs.alter(ctx, "vuln_ids", f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
-		if old.Status == to {
-			return false, nil
-		}
+	return fs.updatePicked(ctx, "vuln_ids", f, update{"status", "vuln_status", func(old Finding) (ChangeType, string, string) {
 		kind := StatusChange
 		switch Fixed {
 		case to:
@@ -60,12 +57,8 @@ func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed
 		case old.Status:
 			kind = Reopened
 		}
-		now := db.At(fs.now())
-		if _, err := tx.Exec(ctx, `UPDATE finding SET status = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`, to, rev, now, c.TeamID, old.no); err != nil {
-			return false, err
-		}
-		return true, record(ctx, tx, c.TeamID, change{old.no, rev, kind, "vuln_status", string(old.Status), string(to), c.Email, now})
-	})
+		return kind, string(old.Status), string(to)
+	}})
 }
 
 // LabelMode says what new labels do to the old ones.
@@ -78,54 +71,38 @@ const (
 	DeleteLabels  LabelMode = "delete"
 )
 
-// SetLabels changes the labels of the findings that a filter picks, and returns how many
-// had others.
+// SetLabels changes the labels of the findings that a filter picks, and returns how many had others.
 func (fs *Findings) SetLabels(ctx context.Context, f Filter, mode LabelMode, labels []string) (changed int, err error) {
-	return fs.alter(ctx, "ids", f, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
-		var to []string
+	return fs.updatePicked(ctx, "ids", f, update{"labels", "labels", func(old Finding) (ChangeType, string, string) {
+		to := labels
 		switch mode {
 		case AppendLabels:
 			to = slices.Concat(old.Labels, labels)
-		case ReplaceLabels:
-			to = labels
 		case DeleteLabels:
 			to = slices.DeleteFunc(slices.Clone(old.Labels), func(l string) bool { return slices.Contains(labels, l) })
 		}
-		before, after := join(old.Labels), join(to)
-		if before == after {
-			return false, nil
-		}
-		now := db.At(fs.now())
-		if _, err := tx.Exec(ctx, `UPDATE finding SET labels = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`, after, rev, now, c.TeamID, old.no); err != nil {
-			return false, err
-		}
-		return true, record(ctx, tx, c.TeamID, change{old.no, rev, LabelsChange, "labels", before, after, c.Email, now})
-	})
+		return LabelsChange, join(old.Labels), join(to)
+	}})
 }
 
 // Delete deletes the findings that a filter picks, and returns how many there were.
 func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err error) {
-	c, picked, err := fs.meant(ctx, "ids", f)
+	c, picked, err := fs.pickWritable(ctx, "ids", f)
 	if err != nil {
 		return 0, err
 	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, _, err := fs.number(ctx, tx, c.TeamID, 0, 1); err != nil { // one writer at a time
+		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
-		tallies := map[string]map[string]int64{}
+		counts := scanCounts{}
 		for part := range slices.Chunk(picked, batch) {
-			var w db.Where
-			w.And("team_id = ?", c.TeamID)
-			db.In(&w, "no", part)
+			w := inTeam(c.TeamID, "no", part)
 			rows, err := tx.Query(ctx, `SELECT scan_id, severity FROM finding`+w.String(), w.Args...)
 			_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
 				var scanID, severity string
 				err := r.Scan(&scanID, &severity)
-				if tallies[scanID] == nil {
-					tallies[scanID] = map[string]int64{}
-				}
-				tallies[scanID][severity]--
+				counts.add(scanID, severity, -1)
 				deleted++
 				return struct{}{}, err
 			})
@@ -133,23 +110,22 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 				return err
 			}
 		}
-		for _, scanID := range slices.Sorted(maps.Keys(tallies)) {
-			if err := tally(ctx, tx, c.TeamID, scanID, tallies[scanID]); err != nil {
-				return err
-			}
+		if err := counts.store(ctx, tx, c.TeamID); err != nil {
+			return err
 		}
 		return remove(ctx, tx, c.TeamID, picked)
 	})
 	return deleted, err
 }
 
+// owned are the tables with rows of a finding, the finding's own last.
+var owned = []string{"finding_doc", "finding_change", "finding_retest", "finding"}
+
 // remove deletes findings by their numbers, with all that belongs to them.
 func remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
 	for part := range slices.Chunk(numbers, batch) {
 		for _, table := range owned {
-			var w db.Where
-			w.And("team_id = ?", teamID)
-			db.In(&w, "no", part)
+			w := inTeam(teamID, "no", part)
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+w.String(), w.Args...); err != nil {
 				return err
 			}
@@ -158,13 +134,10 @@ func remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) erro
 	return findings.Delete(ctx, tx, teamID, numbers)
 }
 
-// owned are the tables with what belongs to one finding, the finding last.
-var owned = []string{"finding_doc", "finding_change", "finding_retest", "finding"}
-
-// DeleteOfScan deletes all that a scan found, in the transaction that deletes the scan.
-// Nothing may add to the scan once that transaction holds it.
+// DeleteOfScan deletes all findings of a scan, in the transaction that deletes the scan. Nothing may add to the scan
+// once that transaction holds it.
 func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
-	if _, _, err := fs.number(ctx, tx, teamID, 0, 1); err != nil { // one writer at a time
+	if err := fs.lock(ctx, tx, teamID); err != nil {
 		return err
 	}
 	picked, err := fs.pick(ctx, tx, teamID, Filter{ScanIDs: []string{scanID}})
@@ -182,9 +155,9 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 	return nil
 }
 
-// meant gives the caller, who must be allowed to write, and the numbers of the findings that
-// a filter picks. The field in which ids are named is at fault when the filter has no condition.
-func (fs *Findings) meant(ctx context.Context, field string, f Filter) (c account.Caller, picked []int64, err error) {
+// pickWritable gives the caller, who must be allowed to write, and the ascending numbers of the findings that a filter
+// picks. A filter without a condition is refused, and so is an id that the team does not have; field names the ids.
+func (fs *Findings) pickWritable(ctx context.Context, field string, f Filter) (c account.Caller, picked []int64, err error) {
 	if c, err = account.Writer(ctx); err != nil {
 		return c, nil, err
 	}
@@ -194,71 +167,137 @@ func (fs *Findings) meant(ctx context.Context, field string, f Filter) (c accoun
 	if len(f.IDs) > MaxIDs {
 		return c, nil, errs.Field(field, "%s must name at most %d findings.", field, MaxIDs)
 	}
-	picked, err = fs.named(ctx, c.TeamID, f)
+	known, err := fs.numbers(ctx, fs.db, c.TeamID, f.IDs)
+	if err != nil {
+		return c, nil, err
+	}
+	if len(known) < len(slices.Compact(slices.Sorted(slices.Values(f.IDs)))) {
+		return c, nil, errs.Missing("vulnerability")
+	}
+	picked, err = fs.pick(ctx, fs.db, c.TeamID, f)
+	slices.Sort(picked)
 	return c, picked, err
 }
 
-// alter calls do with each finding that a filter picks, all in one transaction, with a
-// revision of its own for each. Findings that are deleted meanwhile are left out.
-func (fs *Findings) alter(ctx context.Context, field string, f Filter, do alteration) (changed int, err error) {
-	c, picked, err := fs.meant(ctx, field, f)
+// update changes a column of findings: value gives its old and new value, and the kind of the change. field is the
+// column's name in the API.
+type update struct {
+	column, field string
+	value         func(old Finding) (kind ChangeType, from, to string)
+}
+
+// updatePicked updates the findings that a filter picks in one transaction.
+func (fs *Findings) updatePicked(ctx context.Context, field string, f Filter, u update) (changed int, err error) {
+	c, picked, err := fs.pickWritable(ctx, field, f)
 	if err != nil {
 		return 0, err
 	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		changed, err = fs.eachOf(ctx, tx, c, picked, do)
+		changed, err = fs.update(ctx, tx, c, picked, u)
 		return err
 	})
 	return changed, err
 }
 
-// alteration changes a finding, under a revision of its own, and says whether it did.
-type alteration func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error)
-
-// eachOf calls do with each of the findings that have these numbers.
-func (fs *Findings) eachOf(ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, do alteration) (changed int, err error) {
+// update updates the findings of these numbers, each with a revision of its own, and returns how many changed. Deleted
+// ones are left out.
+func (fs *Findings) update(ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, u update) (changed int, err error) {
 	_, rev, err := fs.number(ctx, tx, c.TeamID, 0, int64(len(picked)))
 	if err != nil {
 		return 0, err
 	}
 	for part := range slices.Chunk(picked, batch) {
-		rows, err := tx.Query(ctx, `SELECT `+columns+tables+numbered(part), append([]any{c.TeamID}, anys(part)...)...)
-		olds, err := db.Collect(rows, err, func(r db.Row) (Finding, error) { return scan(r) })
+		olds, err := fs.load(ctx, tx, c.TeamID, part)
 		if err != nil {
 			return changed, err
 		}
 		var listed []int64
-		for _, old := range inOrder(olds, part) {
-			did, err := do(ctx, tx, c, old, rev)
-			if err != nil {
-				return changed, err
-			}
-			if did {
-				changed++
+		for _, old := range olds {
+			if kind, from, to := u.value(old); from != to {
+				now := db.At(fs.now())
+				if _, err := tx.Exec(ctx, `UPDATE finding SET `+u.column+` = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
+					to, rev, now, c.TeamID, old.no); err != nil {
+					return changed, err
+				}
+				if err := record(ctx, tx, c.TeamID, change{old.no, rev, kind, u.field, from, to, c.Email, now}); err != nil {
+					return changed, err
+				}
 				listed = append(listed, old.no)
 			}
 			rev++
 		}
-		if err := relist(ctx, tx, c.TeamID, listed...); err != nil {
+		changed += len(listed)
+		if err := reindex(ctx, tx, c.TeamID, listed...); err != nil {
 			return changed, err
 		}
 	}
 	return changed, nil
 }
 
-// named gives the numbers of the findings that a filter picks, in their order. Every id in
-// the filter must be one of the team's.
-func (fs *Findings) named(ctx context.Context, teamID string, f Filter) ([]int64, error) {
-	known, err := fs.numbers(ctx, fs.db, teamID, f.IDs)
-	if err != nil {
-		return nil, err
+// scanCounts are changes of the number of findings by scan and severity.
+type scanCounts map[string]map[string]int64
+
+func (s scanCounts) add(scanID, severity string, n int64) {
+	if s[scanID] == nil {
+		s[scanID] = map[string]int64{}
 	}
-	ids := slices.Clone(f.IDs)
-	slices.Sort(ids)
-	if len(known) < len(slices.Compact(ids)) {
-		return nil, errs.Missing("vulnerability")
+	s[scanID][severity] += n
+}
+
+// store adds the changes to the scans' counts.
+func (s scanCounts) store(ctx context.Context, tx *db.Tx, teamID string) error {
+	for _, scanID := range slices.Sorted(maps.Keys(s)) {
+		sum := int64(0)
+		for _, severity := range Severities {
+			n := s[scanID][severity]
+			if sum += n; n == 0 {
+				continue
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO finding_tally (scan_id, severity, total) VALUES (?, ?, ?)
+				ON CONFLICT (scan_id, severity) DO UPDATE SET total = finding_tally.total + excluded.total`, scanID, severity, n); err != nil {
+				return err
+			}
+		}
+		if err := addTotal(ctx, tx, teamID, scanID, sum); err != nil {
+			return err
+		}
 	}
-	picked, err := fs.pick(ctx, fs.db, teamID, f)
-	slices.Sort(picked)
-	return picked, err
+	return nil
+}
+
+func addTotal(ctx context.Context, tx *db.Tx, teamID, scanID string, n int64) error {
+	_, err := tx.Exec(ctx, `INSERT INTO finding_total (scan_id, team_id, total) VALUES (?, ?, ?)
+		ON CONFLICT (scan_id) DO UPDATE SET total = finding_total.total + excluded.total`, scanID, teamID, n)
+	return err
+}
+
+// Begin notes a new scan, which has found nothing yet, in the transaction that makes it.
+func (fs *Findings) Begin(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
+	return addTotal(ctx, tx, teamID, scanID, 0)
+}
+
+// Tallies are the numbers of findings of scans, by scan and severity.
+func (fs *Findings) Tallies(ctx context.Context, q db.Querier, scanIDs []string) (map[string]map[string]int, error) {
+	out := map[string]map[string]int{}
+	for part := range slices.Chunk(scanIDs, batch) {
+		var w db.Where
+		db.In(&w, "scan_id", part)
+		rows, err := q.Query(ctx, `SELECT scan_id, severity, total FROM finding_tally`+w.String(), w.Args...)
+		_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+			var id, severity string
+			var total int
+			err := r.Scan(&id, &severity, &total)
+			if out[id] == nil {
+				out[id] = map[string]int{}
+			}
+			if total != 0 {
+				out[id][severity] = total
+			}
+			return struct{}{}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

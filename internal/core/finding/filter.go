@@ -8,8 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
-// Filter picks findings. An empty field picks all; within a field any value will do,
-// and every field must hold.
+// Filter picks findings that match every field, each by any of its values. An empty field matches all.
 type Filter struct {
 	IDs        []string
 	ScanIDs    []string
@@ -28,24 +27,17 @@ type Filter struct {
 	Ticket     *bool
 	Since      time.Time // when it was found first
 	Until      time.Time // before this
-	Before     int64     // only what arrived before the finding of this number; 0: all
+	Before     int64     // only findings with a lower number: they arrived earlier; 0: all
 }
 
 // picksAll reports whether a filter has no condition.
 func (f Filter) picksAll() bool {
-	for _, n := range []int{
-		len(f.IDs), len(f.ScanIDs), len(f.Severities), len(f.Statuses), len(f.Hosts), len(f.Domains), len(f.Ports),
-		len(f.Templates), len(f.Categories), len(f.Tags), len(f.Labels), len(f.Search),
-	} {
-		if n > 0 {
-			return false
-		}
-	}
-	return f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero() && f.Before == 0
+	return len(f.IDs)+len(f.ScanIDs)+len(f.Severities)+len(f.Statuses)+len(f.Hosts)+len(f.Domains)+len(f.Ports)+len(f.Templates)+
+		len(f.Categories)+len(f.Tags)+len(f.Labels)+len(f.Search) == 0 &&
+		f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero() && f.Before == 0
 }
 
-// conditions are the filter's conditions on facets (see entryOf): all but IDs and the
-// bounds of numbers.
+// conditions are the filter's conditions on facets (see entryOf): all but those on ids and numbers.
 func (f Filter) conditions() list.Filter {
 	var ports, domains []string
 	for _, port := range f.Ports {
@@ -84,8 +76,8 @@ func (f Filter) conditions() list.Filter {
 	return list.All(conditions...)
 }
 
-// severities is the condition on severities, as the shorter of two texts: most lists want
-// all but one, and to leave out one value costs less than to join five.
+// severities is the condition on severities, by those that are wanted or those that are not, whichever are fewer: to
+// exclude one value is faster than to join five.
 func (f Filter) severities() list.Filter {
 	if len(f.Severities) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Find is a finding of the caller's team, with everything that is known of it.
+// Find is a finding of the caller's team, with its request and response.
 func (fs *Findings) Find(ctx context.Context, id string) (Finding, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -35,25 +35,21 @@ type Page struct {
 	Total   int       // of the findings that the filter picks
 	// TotalIsEstimate says that there are more than Total.
 	TotalIsEstimate bool
-	// End is above the number of every finding that the list could have had. As Before of
-	// the filter of the pages that follow, it keeps what arrives meanwhile from shifting
-	// them, in any order.
+	// End is above the number of every finding at the time. As Filter.Before of further pages, it keeps new findings
+	// from shifting them.
 	End int64
-	// Next is for an unsorted list. As Before, with the offset 0, it asks for what follows
-	// this page, whatever arrived or was deleted meanwhile; 0: nothing follows.
+	// Next, of an unsorted list, is the Filter.Before of the page that follows at the offset 0; 0: none follows.
 	Next int64
 }
 
-// FindAll lists findings of the caller's team, and how many the filter picks in all; see
-// FindPage.
+// FindAll is FindPage without the cursors.
 func (fs *Findings) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Finding, total int, err error) {
 	p, err := fs.FindPage(ctx, f, sorts, w)
 	return p.Results, p.Total, err
 }
 
-// FindPage lists findings of the caller's team. Sorts come from page.Sorts with Sortable;
-// without any, the newest come first. The events of a list have no request and response:
-// a page of them could be 100 MB.
+// FindPage lists findings of the caller's team. Sorts come from page.Sorts with Sortable; without any, the newest come
+// first. Events in a list have no request and response: a page of them could be 100 MB.
 func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (p Page, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -71,28 +67,34 @@ func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w
 	if len(sorts) == 0 {
 		p.Next = picked.Next
 	}
-	p.Results, err = fs.load(ctx, c.TeamID, picked.Numbers)
+	p.Results, err = fs.load(ctx, fs.db, c.TeamID, picked.Numbers)
 	return p, err
 }
 
-// load reads findings by their numbers, in that order. One that was deleted meanwhile is
-// not there.
-func (fs *Findings) load(ctx context.Context, teamID string, numbers []int64) ([]Finding, error) {
+// load reads findings by their numbers, in that order, without those that were deleted.
+func (fs *Findings) load(ctx context.Context, q db.Querier, teamID string, numbers []int64) ([]Finding, error) {
 	out := make([]Finding, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
-		rows, err := fs.db.Query(ctx, `SELECT `+columns+tables+numbered(part), append([]any{teamID}, anys(part)...)...)
+		rows, err := q.Query(ctx, `SELECT `+columns+tables+numbered(len(part)), append([]any{teamID}, anys(part)...)...)
 		found, err := db.Collect(rows, err, func(r db.Row) (Finding, error) { return scan(r) })
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, inOrder(found, part)...)
+		out = append(out, db.InOrder(found, part, func(f Finding) int64 { return f.no })...)
 	}
 	return out, nil
 }
 
-// numbered is the condition for a team's findings by number.
-func numbered(numbers []int64) string {
-	return " WHERE f.team_id = ? AND f.no IN (?" + strings.Repeat(", ?", len(numbers)-1) + ")"
+// numbered is the condition for n findings of a team by their numbers.
+func numbered(n int) string {
+	return " WHERE f.team_id = ? AND f.no IN (?" + strings.Repeat(", ?", n-1) + ")"
+}
+
+// inTeam is the condition for rows of a team that have one of the values.
+func inTeam[T any](teamID, column string, values []T) (w db.Where) {
+	w.And("team_id = ?", teamID)
+	db.In(&w, column, values)
+	return w
 }
 
 func anys[T any](values []T) []any {
@@ -103,17 +105,11 @@ func anys[T any](values []T) []any {
 	return out
 }
 
-func inOrder(found []Finding, numbers []int64) []Finding {
-	return db.InOrder(found, numbers, func(f Finding) int64 { return f.no })
-}
-
-// numbers are those of findings by their ids; of unknown ids there are none.
+// numbers finds the numbers of findings by their ids, without unknown ones.
 func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, ids []string) ([]int64, error) {
 	out := []int64{}
 	for part := range slices.Chunk(ids, batch) {
-		var w db.Where
-		w.And("team_id = ?", teamID)
-		db.In(&w, "id", part)
+		w := inTeam(teamID, "id", part)
 		rows, err := q.Query(ctx, `SELECT no FROM finding`+w.String(), w.Args...)
 		found, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
 		if err != nil {
@@ -124,52 +120,17 @@ func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, id
 	return out, nil
 }
 
-// Tallies are how many findings scans have, by scan and severity.
-func (fs *Findings) Tallies(ctx context.Context, q db.Querier, scanIDs []string) (map[string]map[string]int, error) {
-	out := map[string]map[string]int{}
-	for part := range slices.Chunk(scanIDs, batch) {
-		var w db.Where
-		db.In(&w, "scan_id", part)
-		rows, err := q.Query(ctx, `SELECT scan_id, severity, total FROM finding_tally`+w.String(), w.Args...)
-		_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
-			var id, severity string
-			var total int
-			err := r.Scan(&id, &severity, &total)
-			if out[id] == nil {
-				out[id] = map[string]int{}
-			}
-			if total != 0 {
-				out[id][severity] = total
-			}
-			return struct{}{}, err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// Since is the beginning of a time range by its name, as of now: last_day, last_week,
-// last_month, last_3_months, last_6_months, last_12_months; the zero time for all_time
-// and for what is no range.
-func Since(name string, now time.Time) time.Time {
-	switch name {
-	case "last_day":
-		return now.AddDate(0, 0, -1)
-	case "last_week":
-		return now.AddDate(0, 0, -7)
-	case "last_month":
-		return now.AddDate(0, -1, 0)
-	case "last_3_months":
-		return now.AddDate(0, -3, 0)
-	case "last_6_months":
-		return now.AddDate(0, -6, 0)
-	case "last_12_months":
-		return now.AddDate(-1, 0, 0)
-	}
-	return time.Time{}
-}
-
 // TimeRanges are the names of time ranges (specification, Scan results export request).
 var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months", "all_time"}
+
+// Since is the beginning of the time range of a name that ends now; the zero time for all_time and unknown names.
+func Since(name string, now time.Time) time.Time {
+	ago, ok := map[string][3]int{
+		"last_day": {0, 0, 1}, "last_week": {0, 0, 7}, "last_month": {0, 1, 0}, "last_3_months": {0, 3, 0}, "last_6_months": {0, 6, 0},
+		"last_12_months": {1, 0, 0},
+	}[name]
+	if !ok {
+		return time.Time{}
+	}
+	return now.AddDate(-ago[0], -ago[1], -ago[2])
+}

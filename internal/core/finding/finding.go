@@ -1,9 +1,9 @@
-// Package finding keeps what scans found: every field of the specification's "Scan
-// vulnerability", what people decided about it, and what became of it since.
+// Package finding stores findings: the fields of the specification's "Scan vulnerability", their status, labels and
+// severity as people changed them, the history of changes, retests and tickets.
 //
-// A finding is known by its scan and its hash (see Fingerprint): seen twice, it is one
-// row. Lists, bulk decisions and exports pick findings through package list: every change of
-// a finding changes its entry there in the same transaction (entryOf, relist).
+// A finding is identified by its scan and its hash (see Fingerprint), so seen twice it is one row. Findings of a team are
+// numbered in order of arrival. Package list picks them for lists, bulk changes and exports; each change of a finding
+// updates its list entry in the same transaction (entryOf, reindex).
 package finding
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Status is what people have decided about a finding (vuln_status).
+// Status is a decision about a finding (vuln_status).
 type Status string
 
-// The decisions; any may follow any.
+// The statuses; any may follow any.
 const (
 	Open          Status = "open"
 	FalsePositive Status = "false_positive"
@@ -32,13 +32,13 @@ const (
 	Triaged       Status = "triaged"
 )
 
-// Statuses are all decisions.
+// Statuses are all of them.
 var Statuses = []Status{Open, FalsePositive, Fixed, Duplicate, FixInProgress, AcceptedRisk, Triaged}
 
 // Severities from the worst to the least.
 var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
 
-// Finding is one thing that was found.
+// Finding is a weakness at a place, with its evidence.
 type Finding struct {
 	ID           string // 26 of [0-9a-v]
 	ScanID       string
@@ -57,18 +57,18 @@ type Finding struct {
 	Labels       []string
 	IsInternal   bool // its address is not of the public internet
 	IsRegression bool // it was fixed, and came back
-	IsTicket     bool // an issue tracker knows it
+	IsTicket     bool // it has an issue in a tracker
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	SeenAt       time.Time
 
 	Event           engine.Event // in lists without Request and Response
-	TemplateEncoded string       // base64, where the sender's template came along; not in lists
+	TemplateEncoded string       // base64, if the sender sent it; not in lists
 
 	no int64
 }
 
-// shown is what a list shows of an event.
+// shown is the part of an event that lists show.
 type shown struct {
 	Event       engine.Event `json:"event"`
 	Target      string       `json:"target,omitempty"`
@@ -76,7 +76,7 @@ type shown struct {
 	TemplateURL string       `json:"template_url,omitempty"`
 }
 
-// exchange is the part of an event that is large and that lists leave out.
+// exchange is the large part of an event, which lists leave out.
 type exchange struct {
 	Request         string `json:"request,omitempty"`
 	Response        string `json:"response,omitempty"`
@@ -100,7 +100,7 @@ const columns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template
 
 const tables = ` FROM finding f JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no`
 
-// scan reads the columns, and into more what follows them.
+// scan reads the columns, and those that follow into more.
 func scan(r db.Row, more ...any) (f Finding, err error) {
 	var created, updated, seen db.Time
 	var categories, tags, labels string
@@ -116,7 +116,7 @@ func scan(r db.Row, more ...any) (f Finding, err error) {
 	f.CreatedAt, f.UpdatedAt, f.SeenAt = created.Time, updated.Time, seen.Time
 	var s shown
 	if err := json.Unmarshal(doc, &s); err != nil {
-		return f, fmt.Errorf("finding %s: its event: %w", f.ID, err)
+		return f, fmt.Errorf("event of finding %s: %w", f.ID, err)
 	}
 	f.Event, f.Target, f.Scheme, f.TemplateURL = s.Event, s.Target, s.Scheme, s.TemplateURL
 	return f, nil
@@ -131,13 +131,13 @@ func whole(r db.Row) (Finding, error) {
 	}
 	var x exchange
 	if err := json.Unmarshal(doc, &x); err != nil {
-		return f, fmt.Errorf("finding %s: its exchange: %w", f.ID, err)
+		return f, fmt.Errorf("exchange of finding %s: %w", f.ID, err)
 	}
 	f.Event.Request, f.Event.Response, f.TemplateEncoded = x.Request, x.Response, x.TemplateEncoded
 	return f, nil
 }
 
-// join makes a column of words: each once, sorted, without what a comma would part.
+// join makes a column of words: sorted, each once, without commas inside.
 func join(words []string) string {
 	clean := make([]string, 0, len(words))
 	for _, w := range words {
@@ -149,7 +149,7 @@ func join(words []string) string {
 	return strings.Join(slices.Compact(clean), ",")
 }
 
-// split is the words of a column, never nil.
+// split gives the words of a column, never nil.
 func split(column string) []string {
 	if column == "" {
 		return []string{}

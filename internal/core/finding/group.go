@@ -6,22 +6,21 @@ import (
 	"slices"
 )
 
-// Group is findings of one name and severity.
+// Group is the findings of one name and severity.
 type Group struct {
 	Name, Severity string
 	Count          int
 }
 
-// GroupsSince counts the findings of a team that a filter picks by name and severity, the
-// worst first, for a worker.
+// GroupsSince counts the findings of a team that a filter picks by name and severity, the worst first.
 func (fs *Findings) GroupsSince(ctx context.Context, teamID string, f Filter) ([]Group, error) {
 	picked, err := fs.pick(ctx, fs.db, teamID, f)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[Group]int{}
-	for part := range slices.Chunk(picked, batch) {
-		found, err := fs.load(ctx, teamID, part)
+	for part := range slices.Chunk(picked, batch) { // so that one batch is in memory
+		found, err := fs.load(ctx, fs.db, teamID, part)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +34,7 @@ func (fs *Findings) GroupsSince(ctx context.Context, teamID string, f Filter) ([
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b Group) int {
-		return cmp.Or(slices.Index(Severities, a.Severity)-slices.Index(Severities, b.Severity), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(rank(b.Severity)-rank(a.Severity), b.Count-a.Count, cmp.Compare(a.Name, b.Name))
 	})
 	return out, nil
 }

@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -21,6 +20,8 @@ type Change struct {
 	From, To  string
 	Actor     string // an email; empty: the service
 	At        time.Time
+
+	no int64 // of the finding
 }
 
 // ChangeFilter picks changes.
@@ -37,67 +38,68 @@ type Changelog struct {
 	Change Change
 }
 
-// Changes lists what changed of the caller's findings since they were detected.
+// Changes lists the changes of the caller's findings since they were detected.
 func (fs *Findings) Changes(ctx context.Context, f ChangeFilter, w page.Window) ([]Changelog, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var where db.Where
-	where.And("c.team_id = ?", c.TeamID)
+	where.And("team_id = ?", c.TeamID)
 	if f.FindingID != "" {
 		one, err := fs.byID(ctx, fs.db, c.TeamID, f.FindingID)
 		if err != nil {
 			return nil, err
 		}
-		where.And("c.no = ?", one.no)
+		where.And("no = ?", one.no)
 	}
 	if len(f.Types) > 0 {
-		db.In(&where, "c.type", f.Types)
+		db.In(&where, "type", f.Types)
 	}
 	if !f.Since.IsZero() {
-		where.And("c.at >= ?", db.At(f.Since))
+		where.And("at >= ?", db.At(f.Since))
 	}
-	sorts := []page.Sort{{Column: "c.seq", Desc: !f.Oldest}}
 	limit, args := db.Limit(w)
-	rows, err := fs.db.Query(ctx, `SELECT c.no, c.type, c.field, c.old_value, c.new_value, c.actor, c.at FROM finding_change c`+
-		where.String()+db.OrderBy(sorts, "c.no")+limit, append(where.Args, args...)...)
-	type numbered struct {
-		Change
-		no int64
-	}
-	found, err := db.Collect(rows, err, func(r db.Row) (n numbered, err error) {
-		var at db.Time
-		err = r.Scan(&n.no, &n.Type, &n.Field, &n.From, &n.To, &n.Actor, &at)
-		n.At = at.Time
-		return n, err
-	})
+	changes, err := fs.changes(ctx, where, db.OrderBy([]page.Sort{{Column: "seq", Desc: !f.Oldest}}, "no")+limit, args...)
 	if err != nil {
 		return nil, err
 	}
-	var numbers []int64
-	for _, n := range found {
-		if !slices.Contains(numbers, n.no) {
-			numbers = append(numbers, n.no)
-		}
+	numbers := make([]int64, len(changes))
+	for i, one := range changes {
+		numbers[i] = one.no
 	}
-	findings, err := fs.load(ctx, c.TeamID, numbers)
+	slices.Sort(numbers)
+	found, err := fs.load(ctx, fs.db, c.TeamID, slices.Compact(numbers))
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Changelog, 0, len(found))
-	for _, n := range found {
-		i := slices.IndexFunc(findings, func(f Finding) bool { return f.no == n.no })
-		if i >= 0 { // else it was deleted just now
-			n.FindingID = findings[i].ID
-			out = append(out, Changelog{findings[i], n.Change})
+	byNumber := map[int64]Finding{}
+	for _, f := range found {
+		byNumber[f.no] = f
+	}
+	out := make([]Changelog, 0, len(changes))
+	for _, one := range changes {
+		if f, ok := byNumber[one.no]; ok { // else it was deleted just now
+			one.FindingID = f.ID
+			out = append(out, Changelog{f, one})
 		}
 	}
 	return out, nil
 }
 
-// Timeline is a finding and all that happened to it, the oldest first, beginning with
-// its detection.
+// changes reads the change log; FindingID is not set.
+func (fs *Findings) changes(ctx context.Context, w db.Where, order string, args ...any) ([]Change, error) {
+	rows, err := fs.db.Query(ctx, `SELECT no, type, field, old_value, new_value, actor, at FROM finding_change`+w.String()+order,
+		append(w.Args, args...)...)
+	return db.Collect(rows, err, func(r db.Row) (c Change, err error) {
+		var at db.Time
+		err = r.Scan(&c.no, &c.Type, &c.Field, &c.From, &c.To, &c.Actor, &at)
+		c.At = at.Time
+		return c, err
+	})
+}
+
+// Timeline is a finding with its changes, the oldest first, beginning with its detection.
 func (fs *Findings) Timeline(ctx context.Context, id string) (Finding, []Change, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -107,17 +109,15 @@ func (fs *Findings) Timeline(ctx context.Context, id string) (Finding, []Change,
 	if err != nil {
 		return f, nil, err
 	}
-	rows, err := fs.db.Query(ctx, `SELECT type, field, old_value, new_value, actor, at FROM finding_change WHERE team_id = ? AND no = ? ORDER BY seq`, c.TeamID, f.no)
-	changes, err := db.Collect(rows, err, func(r db.Row) (n Change, err error) {
-		var at db.Time
-		err = r.Scan(&n.Type, &n.Field, &n.From, &n.To, &n.Actor, &at)
-		n.At, n.FindingID = at.Time, f.ID
-		return n, err
-	})
-	return f, append([]Change{{FindingID: f.ID, Type: Detected, Field: "vuln_status", To: string(Open), At: f.CreatedAt}}, changes...), err
+	changes, err := fs.changes(ctx, inTeam(c.TeamID, "no", []int64{f.no}), ` ORDER BY seq`)
+	changes = slices.Insert(changes, 0, Change{Type: Detected, Field: "vuln_status", To: string(Open), At: f.CreatedAt})
+	for i := range changes {
+		changes[i].FindingID = f.ID
+	}
+	return f, changes, err
 }
 
-// Revision is one look at what a hash names: it was there, or it was not.
+// Revision is one test for what a hash names: it was there, or it was not.
 type Revision struct {
 	Hash       string
 	Severity   string
@@ -128,8 +128,8 @@ type Revision struct {
 	Event      engine.Event // of the finding, without request and response
 }
 
-// History is the looks at what hashes name, in all scans and retests of the caller's
-// team, the newest first and at most limit of each; by hash, without those nobody knows.
+// History is the scans and retests of the caller's team that tested for hashes, by hash, the newest first and at most
+// limit of each. Unknown hashes are left out.
 func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (map[string][]Revision, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -137,23 +137,24 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 	}
 	out := map[string][]Revision{}
 	for _, hash := range slices.Compact(slices.Sorted(slices.Values(hashes))) {
-		first := hashPart(hash)
-		last := first + "zzzzzzzzzz" // behind every id that begins so
-		rows, err := fs.db.Query(ctx, `SELECT f.severity, f.template_id, f.seen_at, d.event`+tables+` WHERE f.id >= ? AND f.id <= ? AND f.hash = ? AND f.team_id = ? ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`,
-			first, last, db.Clean(hash), c.TeamID, limit)
-		seen, err := db.Collect(rows, err, func(r db.Row) (Revision, error) { return scanRevision(r, hash, true) })
+		where, args := withHash(c.TeamID, db.Clean(hash))
+		args = append(args, limit)
+		rows, err := fs.db.Query(ctx, `SELECT f.severity, f.template_id, f.seen_at, d.event, 'matched'`+tables+where+
+			` ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`, args...)
+		read := func(r db.Row) (Revision, error) { return scanRevision(r, hash) }
+		seen, err := db.Collect(rows, err, read)
 		if err != nil {
 			return nil, err
 		}
-		rows, err = fs.db.Query(ctx, `SELECT f.severity, f.template_id, r.ended_at, d.event, r.state FROM finding_retest r
-			JOIN finding f ON f.team_id = r.team_id AND f.no = r.no JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no WHERE f.id >= ? AND f.id <= ? AND f.hash = ? AND f.team_id = ? AND r.state IN ('matched', 'not_matched')
-			ORDER BY r.ended_at DESC LIMIT ?`, first, last, db.Clean(hash), c.TeamID, limit)
-		again, err := db.Collect(rows, err, func(r db.Row) (Revision, error) { return scanRevision(r, hash, false) })
+		rows, err = fs.db.Query(ctx, `SELECT f.severity, f.template_id, r.ended_at, d.event, r.state`+tables+
+			` JOIN finding_retest r ON r.team_id = f.team_id AND r.no = f.no`+where+` AND r.state IN ('matched', 'not_matched')
+			ORDER BY r.ended_at DESC LIMIT ?`, args...)
+		retests, err := db.Collect(rows, err, read)
 		if err != nil {
 			return nil, err
 		}
-		all := slices.Concat(seen, again)
-		slices.SortStableFunc(all, func(a, b Revision) int { return cmp.Compare(b.At.UnixMicro(), a.At.UnixMicro()) })
+		all := slices.Concat(seen, retests)
+		slices.SortStableFunc(all, func(a, b Revision) int { return b.At.Compare(a.At) })
 		if len(all) > 0 {
 			out[hash] = all[:min(limit, len(all))]
 		}
@@ -161,21 +162,22 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 	return out, nil
 }
 
-func scanRevision(r db.Row, hash string, matched bool) (v Revision, err error) {
-	v.Hash, v.Matched = hash, matched
+// withHash is the condition for a team's findings with a hash, in all scans. The range of ids lets the primary index
+// find them: an id begins with a part of the hash.
+func withHash(teamID, hash string) (where string, args []any) {
+	first := hashPart(hash)
+	return ` WHERE f.id BETWEEN ? AND ? AND f.hash = ? AND f.team_id = ?`, []any{first, first + "zzzzzzzzzz", hash, teamID}
+}
+
+func scanRevision(r db.Row, hash string) (v Revision, err error) {
 	var at db.Time
 	var event []byte
 	var state RetestState
-	dest := []any{&v.Severity, &v.TemplateID, &at, &event}
-	if !matched {
-		dest = append(dest, &state)
-	}
-	if err := r.Scan(dest...); err != nil {
+	if err := r.Scan(&v.Severity, &v.TemplateID, &at, &event, &state); err != nil {
 		return v, err
 	}
-	v.At, v.Matched = at.Time, matched || state == Matched
 	var s shown
 	err = json.Unmarshal(event, &s)
-	v.Event, v.Target = s.Event, s.Target
+	v.Hash, v.At, v.Matched, v.Event, v.Target = hash, at.Time, state == Matched, s.Event, s.Target
 	return v, err
 }

@@ -34,7 +34,7 @@ var orders = map[string]list.Order{
 	"template":   {Column: "template_id"},
 }
 
-// rankColumn is the rank of a severity in SQL; see rank.
+// rankColumn is rank in SQL.
 func rankColumn() string {
 	var b strings.Builder
 	b.WriteString("CASE severity")
@@ -44,7 +44,7 @@ func rankColumn() string {
 	return b.String() + " END"
 }
 
-// rank is the place of a severity in an ascending order: the worst is the greatest.
+// rank is the position of a severity in an ascending order: the worst is the greatest.
 func rank(severity string) int { return len(Severities) - 1 - slices.Index(Severities, severity) }
 
 // rankText is a severity as a value that sorts by rank.
@@ -53,7 +53,7 @@ func rankText(severity string) string { return strconv.Itoa(rank(severity)) + se
 // portText is a port as a value that sorts as the number does.
 func portText(port int) string { return fmt.Sprintf("%05d", port) }
 
-// facets are what the list knows of a finding.
+// facets are the properties of a finding that lists can filter by.
 type facets struct {
 	severity, scan, host, template, name string
 	status                               Status
@@ -62,8 +62,8 @@ type facets struct {
 	internal, regression, ticket         bool
 }
 
-// maxLabels bounds the domains of one host.
-const maxLabels = 32
+// maxDomains bounds the domains of one host.
+const maxDomains = 32
 
 // entryOf is a finding's entry in the list. Its domains are the host and all above it.
 func entryOf(no int64, f facets) list.Row {
@@ -77,7 +77,7 @@ func entryOf(no int64, f facets) list.Row {
 			values = append(values, list.Value{Facet: one.facet, Value: strings.ToLower(word)})
 		}
 	}
-	for i, domain := 0, f.host; i < maxLabels && domain != ""; i++ {
+	for i, domain := 0, f.host; i < maxDomains && domain != ""; i++ {
 		values = append(values, list.Value{Facet: "domain", Value: domain})
 		_, domain, _ = strings.Cut(domain, ".")
 	}
@@ -95,7 +95,7 @@ func entryOf(no int64, f facets) list.Row {
 const facetColumns = `no, severity, status, scan_id, host, port, template_id, name, categories, tags, labels,
 	is_internal, is_regression, is_ticket`
 
-// scanEntry reads facetColumns; before are the columns that precede them.
+// scanEntry reads facetColumns, and before those the columns before.
 func scanEntry(r db.Row, before ...any) (list.Row, error) {
 	var no int64
 	var f facets
@@ -104,12 +104,10 @@ func scanEntry(r db.Row, before ...any) (list.Row, error) {
 	return entryOf(no, f), err
 }
 
-// relist brings the list up to date with changed findings, in the transaction that changes them.
-func relist(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) error {
+// reindex updates the list entries of changed findings, in the transaction that changes them.
+func reindex(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) error {
 	for part := range slices.Chunk(numbers, batch) {
-		var w db.Where
-		w.And("team_id = ?", teamID)
-		db.In(&w, "no", part)
+		w := inTeam(teamID, "no", part)
 		rows, err := tx.Query(ctx, `SELECT `+facetColumns+` FROM finding`+w.String(), w.Args...)
 		entries, err := db.Collect(rows, err, func(r db.Row) (list.Row, error) { return scanEntry(r) })
 		if err != nil {
@@ -122,8 +120,8 @@ func relist(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) err
 	return nil
 }
 
-// Backfill adds findings to the list that were stored before it had its index. The server
-// calls it at the start, before it answers requests.
+// Backfill adds to the list the findings that an older version stored without index. The server calls it before it
+// answers requests.
 func (fs *Findings) Backfill(ctx context.Context) error {
 	return findings.Backfill(ctx, fs.db, func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
 		rows, err := tx.Query(ctx, `SELECT team_id, `+facetColumns+` FROM finding WHERE (team_id, no) > (?, ?)
@@ -135,7 +133,7 @@ func (fs *Findings) Backfill(ctx context.Context) error {
 	})
 }
 
-// query is what the list is asked for a filter and an order.
+// query translates a filter and an order for package list.
 func (fs *Findings) query(ctx context.Context, q db.Querier, teamID string, f Filter, sorts []page.Sort, w page.Window) (list.Query, error) {
 	out := list.Query{Filter: f.conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit}
 	for _, s := range sorts {
@@ -168,8 +166,8 @@ func (fs *Findings) query(ctx context.Context, q db.Querier, teamID string, f Fi
 	return out, nil
 }
 
-// firstAt is the least number above those of all findings older than a time. Times grow with
-// numbers, so that a binary search by the primary key finds it.
+// firstAt is the least number above those of all findings that are older than a time. Times grow with numbers, so a
+// binary search by the primary key finds it.
 func firstAt(ctx context.Context, q db.Querier, teamID string, at time.Time) (int64, error) {
 	var last int64
 	err := q.QueryRow(ctx, `SELECT coalesce(max(no), 0) FROM finding WHERE team_id = ?`, teamID).Scan(&last)
@@ -192,7 +190,7 @@ func firstAt(ctx context.Context, q db.Querier, teamID string, at time.Time) (in
 	return low, err
 }
 
-// pick gives the numbers of all findings that a filter picks, the newest first.
+// pick finds the numbers of all findings that a filter picks, the newest first.
 func (fs *Findings) pick(ctx context.Context, q db.Querier, teamID string, f Filter) (numbers []int64, err error) {
 	query, err := fs.query(ctx, q, teamID, f, nil, page.Window{})
 	if err != nil {

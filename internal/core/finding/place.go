@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
@@ -14,7 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
-// place is where an event was seen, taken apart.
+// place is the location of an event, parsed.
 type place struct {
 	scheme, host string
 	port         int
@@ -24,35 +25,24 @@ type place struct {
 // defaultPorts are the ports that a scheme means when none is written.
 var defaultPorts = map[string]int{"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ssh": 22, "ldap": 389}
 
-// placeOf reads where an event was seen: matched-at, completed by what the event says of
-// host, port and scheme. Senders differ in what they put where: a host may be a URL.
+// placeOf parses matched-at, completed by the event's host, port and scheme. Senders differ: a host may be a URL.
 func placeOf(e engine.Event, scheme string) place {
 	p := parsePlace(e.MatchedAt)
 	if at := parsePlace(e.Host); at.host != "" {
 		if p.host == "" {
 			p.rest = ""
 		}
-		p.host = at.host
-		if p.port == 0 {
-			p.port = at.port
-		}
-		if p.scheme == "" {
-			p.scheme = at.scheme
-		}
+		p.host, p.port, p.scheme = at.host, cmp.Or(p.port, at.port), cmp.Or(p.scheme, at.scheme)
 	}
-	if p.scheme == "" {
-		p.scheme = strings.ToLower(scheme)
-	}
+	p.scheme = cmp.Or(p.scheme, strings.ToLower(scheme))
 	if port, err := strconv.ParseUint(e.Port, 10, 16); err == nil && port > 0 {
 		p.port = int(port)
 	}
-	if p.port == 0 {
-		p.port = defaultPorts[p.scheme]
-	}
+	p.port = cmp.Or(p.port, defaultPorts[p.scheme])
 	return p
 }
 
-// parsePlace reads a URL, host:port or host; what it cannot read is left empty.
+// parsePlace parses a URL, host:port or host; what it cannot parse is left empty.
 func parsePlace(text string) (p place) {
 	text = strings.TrimSpace(text)
 	if a, err := netip.ParseAddr(text); err == nil {
@@ -70,7 +60,7 @@ func parsePlace(text string) (p place) {
 	if port, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		p.port = int(port)
 	}
-	// The values of a query are often drawn anew for each request, its names are not.
+	// The values of a query are often random, its names are not.
 	var names []string
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		if name, _, _ := strings.Cut(pair, "="); name != "" {
@@ -82,9 +72,8 @@ func parsePlace(text string) (p place) {
 	return p
 }
 
-// Fingerprint names what was found where, the same in every scan: template id, the name
-// of the matcher and of the extractor, scheme, host, port, path and the names of the
-// query. It is 32 hex digits (vuln_hash).
+// Fingerprint identifies what was found where in all scans (vuln_hash, 32 hex digits): of template id, names of the
+// matcher and of the extractor, scheme, host, port, path and names of the query.
 func Fingerprint(e engine.Event, scheme string) string { return placeOf(e, scheme).fingerprint(e) }
 
 func (p place) fingerprint(e engine.Event) string {
@@ -94,8 +83,8 @@ func (p place) fingerprint(e engine.Event) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// idOf is the id of the finding with this hash in this scan: its beginning is the hash's,
-// so that one index finds a hash in all scans.
+// idOf is the id of the finding with this hash in this scan. It begins with a part of the hash, so that one index finds
+// a hash in all scans.
 func idOf(scanID, hash string) string {
 	scan := sha256.Sum256([]byte(scanID))
 	return hashPart(hash) + letters(scan[:])[:10]
@@ -110,8 +99,7 @@ func hashPart(hash string) string {
 // letters are bytes in [0-9a-v].
 func letters(b []byte) string { return strings.ToLower(base32.HexEncoding.EncodeToString(b)) }
 
-// internal reports whether an address, or where there is none the host, is not of the
-// public internet.
+// internal reports whether an address, or else a host, is not of the public internet.
 func internal(ip, host string) bool {
 	for _, text := range []string{ip, host} {
 		if a, err := netip.ParseAddr(text); err == nil {
@@ -123,12 +111,11 @@ func internal(ip, host string) bool {
 		strings.HasSuffix(host, ".internal") || host != "" && !strings.Contains(host, ".")
 }
 
-// maxCategories bounds what a sender's path can make of itself.
+// maxCategories bounds the categories in a path that a sender chose.
 const maxCategories = 8
 
-// categoriesOf are the protocol and the folders that the template lies in, as in
-// http/cves/2021/CVE-2021-1.yaml; of a path on a sender's disk, the part within its
-// folder of templates.
+// categoriesOf are the protocol and the folders of a template, such as http/cves/2021/CVE-2021-1.yaml. Of an absolute
+// path only the part below nuclei-templates counts.
 func categoriesOf(kind, file string) []string {
 	if i := strings.LastIndex(file, "nuclei-templates/"); i >= 0 {
 		file = file[i+len("nuclei-templates/"):]

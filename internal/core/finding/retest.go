@@ -9,10 +9,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// RetestState is how far one more look at a finding is.
+// RetestState is the state of a retest: queued, then matched, not matched, or failed for good.
 type RetestState string
 
-// The states of a retest: queued, then matched, not matched or failed for good.
+// The states.
 const (
 	NoRetest     RetestState = "none"
 	RetestQueued RetestState = "queued"
@@ -21,7 +21,7 @@ const (
 	RetestFailed RetestState = "failed"
 )
 
-// Retest is one more look at a finding.
+// Retest is one more test for a finding.
 type Retest struct {
 	State   RetestState
 	Note    string // why it failed
@@ -29,7 +29,7 @@ type Retest struct {
 	EndedAt time.Time // zero: not yet
 }
 
-// RetestArgs is the job that looks at a finding again.
+// RetestArgs is the job that tests for a finding again.
 type RetestArgs struct {
 	TeamID    string `json:"team_id"`
 	FindingID string `json:"finding_id"`
@@ -39,8 +39,7 @@ type RetestArgs struct {
 // Kind implements queue.Args.
 func (RetestArgs) Kind() string { return "finding.retest" }
 
-// AskRetest has a finding of the caller's team looked at again. While one look waits, a
-// second is the same.
+// AskRetest queues a retest of a finding of the caller's team, unless one is queued already.
 func (fs *Findings) AskRetest(ctx context.Context, id string) (Finding, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -51,24 +50,25 @@ func (fs *Findings) AskRetest(ctx context.Context, id string) (Finding, error) {
 		return f, err
 	}
 	return f, fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, _, err := fs.number(ctx, tx, c.TeamID, 0, 0); err != nil { // one at a time
+		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
 		var n, waiting int64
-		if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0), count(CASE WHEN state = 'queued' THEN 1 END) FROM finding_retest WHERE team_id = ? AND no = ?`, c.TeamID, f.no).Scan(&n, &waiting); err != nil || waiting > 0 {
+		if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0) + 1, count(CASE WHEN state = 'queued' THEN 1 END) FROM finding_retest
+			WHERE team_id = ? AND no = ?`, c.TeamID, f.no).Scan(&n, &waiting); err != nil || waiting > 0 {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at) VALUES (?, ?, ?, ?, ?)`, c.TeamID, f.no, n+1, RetestQueued, db.At(fs.now())); err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at) VALUES (?, ?, ?, ?, ?)`,
+			c.TeamID, f.no, n, RetestQueued, db.At(fs.now())); err != nil {
 			return err
 		}
-		_, err := fs.queue.Insert(ctx, tx, RetestArgs{c.TeamID, f.ID, n + 1})
+		_, err := fs.queue.Insert(ctx, tx, RetestArgs{c.TeamID, f.ID, n})
 		return err
 	})
 }
 
-// FindRetest is the last look at a finding of the caller's team; State is NoRetest when
-// there was none. The look is read before the finding: one that has ended is never shown
-// with a finding that does not know of it yet.
+// FindRetest is the last retest of a finding of the caller's team; State is NoRetest when there was none. The retest is
+// read first, so that one that has ended is never shown with a finding from before its end.
 func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -90,20 +90,19 @@ func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest,
 	return f, r, err
 }
 
-// ForRetest is the finding that a worker is to look at again.
+// ForRetest is the finding of a job, for a worker.
 func (fs *Findings) ForRetest(ctx context.Context, a RetestArgs) (Finding, error) {
 	return fs.byID(ctx, fs.db, a.TeamID, a.FindingID)
 }
 
-// RetestResult is what a look at a finding showed.
+// RetestResult is the result of a retest.
 type RetestResult struct {
 	State RetestState
 	Note  string // why it failed
 }
 
-// EndRetest writes what a look at a finding showed, in the caller's transaction or (tx
-// nil) in one of its own: what is not there any more is fixed, and what was fixed and is
-// there is a regression. A retest that has ended stays as it is, whoever tells of it.
+// EndRetest writes the result of a retest, in the caller's transaction or (tx nil) in one of its own: a finding that
+// did not match is fixed, a fixed one that matched is a regression. A retest that has ended stays as it is.
 func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, result RetestResult) error {
 	if tx == nil {
 		return fs.db.Tx(ctx, func(tx *db.Tx) error { return fs.EndRetest(ctx, tx, a, result) })
@@ -136,12 +135,12 @@ func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, resu
 	if result.State == Matched {
 		seen = now
 	}
-	if _, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, status = ?, is_regression = (is_regression OR ?), seen_at = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
-		rev, to, kind == Reopened, seen, now, a.TeamID, f.no); err != nil || kind == "" {
+	if _, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, status = ?, is_regression = (is_regression OR ?), seen_at = ?, updated_at = ?
+		WHERE team_id = ? AND no = ?`, rev, to, kind == Reopened, seen, now, a.TeamID, f.no); err != nil || kind == "" {
 		return err
 	}
-	if err := relist(ctx, tx, a.TeamID, f.no); err != nil {
+	if err := reindex(ctx, tx, a.TeamID, f.no); err != nil {
 		return err
 	}
-	return record(ctx, tx, a.TeamID, change{no: f.no, seq: rev, kind: kind, field: "vuln_status", from: string(f.Status), to: string(to), at: now})
+	return record(ctx, tx, a.TeamID, change{f.no, rev, kind, "vuln_status", string(f.Status), string(to), "", now})
 }

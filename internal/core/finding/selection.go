@@ -2,6 +2,8 @@ package finding
 
 import (
 	"context"
+	"slices"
+	"strconv"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -11,8 +13,8 @@ import (
 type Selection struct {
 	fs     *Findings
 	teamID string
-	picked []uint32 // their numbers: of a million, 4 MB
-	brief  bool     // Encode leaves the exchange out
+	picked []uint32 // their numbers: 4 MB for a million
+	brief  bool
 }
 
 // Select picks findings of the caller's team as FindAll does.
@@ -29,29 +31,101 @@ func (fs *Findings) Select(ctx context.Context, f Filter) (*Selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = findings.Each(ctx, fs.db, c.TeamID, query, func(part []int64) error {
+	return s, findings.Each(ctx, fs.db, c.TeamID, query, func(part []int64) error {
 		for _, no := range part {
 			s.picked = append(s.picked, uint32(no)) // they are below 1<<32
 		}
 		return nil
 	})
-	return s, err
 }
 
-// Len is how many findings there are, unless some are deleted meanwhile.
+// Len is the number of findings, unless some are deleted meanwhile.
 func (s *Selection) Len() int { return len(s.picked) }
 
-// First is the first n findings of it.
-func (s *Selection) First(n int) *Selection {
-	first := *s
-	first.picked = s.picked[:min(n, len(s.picked))]
-	return &first
-}
-
-// Brief is the same findings, whose documents have no Request, Response and TemplateEncoded:
-// half of what is stored of most, which who does not show it need not read.
+// Brief is the same findings without Request, Response and template_encoded: half of what is stored of most.
 func (s *Selection) Brief() *Selection {
 	brief := *s
 	brief.brief = true
 	return &brief
+}
+
+const (
+	pieceRows  = 1000    // findings that one statement reads at most
+	pieceBytes = 1 << 20 // after which encoded findings are emitted
+	maxListed  = 100     // numbers in one IN list: the time of SQLite's driver grows with their square
+)
+
+// Encode reads the findings in order, lets encode append each to a buffer, and gives emit (nil: nothing) about a
+// megabyte of them at a time, with their number. No database connection is held while emit runs. The Document and the
+// buffer are reused. An error of either function ends it.
+func (s *Selection) Encode(
+	ctx context.Context, encode func(dst []byte, d *Document) ([]byte, error), emit func(part []byte, rows int) error,
+) error {
+	r := reader{Selection: s, encode: encode}
+	for numbers := s.picked; len(numbers) > 0; {
+		read, rows, err := r.fill(ctx, numbers)
+		if err == nil && emit != nil {
+			err = emit(r.encoded, rows)
+		}
+		if err != nil {
+			return err
+		}
+		numbers = numbers[read:]
+	}
+	return nil
+}
+
+// reader reads a selection piece by piece.
+type reader struct {
+	*Selection
+	encode   func([]byte, *Document) ([]byte, error)
+	document Document
+	encoded  []byte // the present piece
+}
+
+// fill encodes the first of the numbers until the piece is full; read is how many numbers are done.
+func (r *reader) fill(ctx context.Context, numbers []uint32) (read, rows int, err error) {
+	query, args, asked := r.query(numbers)
+	r.encoded = r.encoded[:0]
+	d := &r.document
+	for row, err := range r.fs.db.Rows(ctx, query, args...) {
+		if err == nil {
+			err = d.read(row)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		for read < asked && numbers[read] > d.no { // deleted meanwhile
+			read++
+		}
+		if read == asked || numbers[read] != d.no { // not picked
+			continue
+		}
+		if r.encoded, err = r.encode(r.encoded, d); err != nil {
+			return 0, 0, err
+		}
+		read++
+		if rows++; len(r.encoded) >= pieceBytes {
+			return read, rows, nil
+		}
+	}
+	return asked, rows, nil
+}
+
+// query reads the first of the numbers: as a range where that is at most twice as many, else as a list. Both tables get
+// the bounds and the limit, so that PostgreSQL walks them side by side instead of looking up each document.
+func (r *reader) query(numbers []uint32) (query string, args []any, asked int) {
+	exchange := `, d.exchange`
+	if r.brief {
+		exchange = `, NULL`
+	}
+	query = `SELECT ` + documentColumns + exchange + tables
+	numbers = numbers[:min(pieceRows, len(numbers))]
+	from, to := numbers[len(numbers)-1], numbers[0]
+	if int(to-from)+1 <= 2*len(numbers) {
+		return query + ` WHERE f.team_id = ? AND f.no BETWEEN ? AND ? AND d.no BETWEEN ? AND ? ORDER BY f.no DESC LIMIT ` +
+			strconv.Itoa(2*pieceRows), []any{r.teamID, from, to, from, to}, len(numbers)
+	}
+	numbers = numbers[:min(maxListed, len(numbers))]
+	return query + numbered(len(numbers)) + ` ORDER BY f.no DESC`, slices.Concat([]any{r.teamID}, anys(numbers)), len(numbers)
 }

@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Override is a severity that a team gives what a template finds, in place of the
-// template's own (platform, custom severity mapping).
+// Override is the severity of a template's findings that a team wants in place of the template's own (platform, custom
+// severity mapping).
 type Override struct {
 	ID         int64 // of the team
 	TemplateID string
-	FindingID  string // empty: all findings of the template; one that is named goes before
-	Original   string // the template's own, as far as it is known
+	FindingID  string // empty: all findings of the template; an override of one finding wins
+	Original   string // the template's own, if known
 	Custom     string // one of Severities
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }
 
-// maxOverrides is how many a team may have: each upload reads them.
+// maxOverrides bounds those of a team: each upload reads them.
 const maxOverrides = 10_000
 
 func noOverride() error {
@@ -59,11 +60,10 @@ func (fs *Findings) Overrides(ctx context.Context) ([]Override, error) {
 	})
 }
 
-// Override gives a template's findings, those there are and those to come, another
-// severity, or one finding; what is there already is changed. o needs TemplateID and
-// Custom; Original counts where no finding tells it. It returns the override's id.
+// Override gives the present and future findings of a template another severity, or one finding. o needs TemplateID
+// and Custom; Original counts where there is no finding to read it from. It returns the override's id.
 func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err error) {
-	err = fs.reweighing(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	err = fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		if err := o.check(); err != nil {
 			return nil, err
 		}
@@ -88,10 +88,10 @@ func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err err
 	return id, err
 }
 
-// ChangeOverride makes an override say something else. NotFound for an id that the
-// caller's team does not have, Conflict when another says it about the same already.
+// ChangeOverride replaces an override. NotFound for an id that the caller's team does not have, Conflict when another
+// override is about the same.
 func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) error {
-	return fs.reweighing(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	return fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		if err := o.check(); err != nil {
 			return nil, err
 		}
@@ -115,16 +115,16 @@ func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) er
 		if err != nil {
 			return nil, err
 		}
-		_, err = tx.Exec(ctx, `UPDATE finding_severity SET template_id = ?, finding_id = ?, original = ?, custom = ?, updated_at = ? WHERE team_id = ? AND id = ?`,
-			o.TemplateID, o.FindingID, o.Original, o.Custom, db.At(fs.now()), c.TeamID, id)
+		_, err = tx.Exec(ctx, `UPDATE finding_severity SET template_id = ?, finding_id = ?, original = ?, custom = ?, updated_at = ?
+			WHERE team_id = ? AND id = ?`, o.TemplateID, o.FindingID, o.Original, o.Custom, db.At(fs.now()), c.TeamID, id)
 		return []string{before, o.TemplateID}, err
 	})
 }
 
-// DropOverrides takes overrides back: their findings have the template's own severity
-// again. An id that the caller's team does not have is NotFound, and nothing changes.
-func (fs *Findings) DropOverrides(ctx context.Context, ids []int64) error {
-	return fs.reweighing(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+// DeleteOverrides gives the findings of overrides the template's severity again. An id that the caller's team does not
+// have is NotFound, and nothing changes.
+func (fs *Findings) DeleteOverrides(ctx context.Context, ids []int64) error {
+	return fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		for _, id := range ids {
 			var template string
 			err := tx.QueryRow(ctx, `DELETE FROM finding_severity WHERE team_id = ? AND id = ? RETURNING template_id`, c.TeamID, id).Scan(&template)
@@ -140,8 +140,7 @@ func (fs *Findings) DropOverrides(ctx context.Context, ids []int64) error {
 	})
 }
 
-// original is the severity that a template gives by itself, and whether what the override
-// names is there.
+// original is the template's own severity. An override of a finding that there is not is refused.
 func (fs *Findings) original(ctx context.Context, tx *db.Tx, teamID string, o Override) (string, error) {
 	if o.FindingID == "" {
 		return cmp.Or(o.Original, "unknown"), nil
@@ -153,26 +152,26 @@ func (fs *Findings) original(ctx context.Context, tx *db.Tx, teamID string, o Ov
 	case err == nil && f.TemplateID != o.TemplateID:
 		return "", errs.Field("vuln_id", "vuln_id names a vulnerability of another template.")
 	}
-	return ownSeverity(f), err
+	return severityOf(f.Event), err
 }
 
-// ownSeverity is what the template said when the finding was made.
-func ownSeverity(f Finding) string {
-	if s := strings.ToLower(string(f.Event.Info.Severity)); slices.Contains(Severities, s) {
+// severityOf is the severity that the template gave an event.
+func severityOf(e engine.Event) string {
+	if s := strings.ToLower(string(e.Info.Severity)); slices.Contains(Severities, s) {
 		return s
 	}
 	return "unknown"
 }
 
-// reweighing changes overrides and, in the same transaction, the findings of the
-// templates that are named: nothing is added between the two.
-func (fs *Findings) reweighing(ctx context.Context, change func(tx *db.Tx, c account.Caller) (templates []string, err error)) error {
+// changeOverrides changes overrides and, in the same transaction, the severities of the findings of the templates that
+// change returns. Nothing is added in between.
+func (fs *Findings) changeOverrides(ctx context.Context, change func(tx *db.Tx, c account.Caller) (templates []string, err error)) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return err
 	}
 	return fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, _, err := fs.number(ctx, tx, c.TeamID, 0, 0); err != nil {
+		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
 		templates, err := change(tx, c)
@@ -181,7 +180,7 @@ func (fs *Findings) reweighing(ctx context.Context, change func(tx *db.Tx, c acc
 		}
 		slices.Sort(templates)
 		for _, id := range slices.Compact(templates) {
-			if err := fs.reweigh(ctx, tx, c, id); err != nil {
+			if err := fs.applyOverrides(ctx, tx, c, id); err != nil {
 				return err
 			}
 		}
@@ -189,9 +188,9 @@ func (fs *Findings) reweighing(ctx context.Context, change func(tx *db.Tx, c acc
 	})
 }
 
-// reweigh gives the findings of a template the severities that hold for them now.
-func (fs *Findings) reweigh(ctx context.Context, tx *db.Tx, c account.Caller, templateID string) error {
-	holds, err := overrides(ctx, tx, c.TeamID, []string{templateID})
+// applyOverrides gives the findings of a template their severities.
+func (fs *Findings) applyOverrides(ctx context.Context, tx *db.Tx, c account.Caller, templateID string) error {
+	overrides, err := findOverrides(ctx, tx, c.TeamID, []string{templateID})
 	if err != nil {
 		return err
 	}
@@ -200,46 +199,32 @@ func (fs *Findings) reweigh(ctx context.Context, tx *db.Tx, c account.Caller, te
 		return err
 	}
 	slices.Sort(picked)
-	tallies := map[string]map[string]int64{}
-	_, err = fs.eachOf(ctx, tx, c, picked, func(ctx context.Context, tx *db.Tx, c account.Caller, old Finding, rev int64) (bool, error) {
-		to := holds.of(templateID, old.ID, ownSeverity(old))
-		if to == old.Severity {
-			return false, nil
-		}
-		if tallies[old.ScanID] == nil {
-			tallies[old.ScanID] = map[string]int64{}
-		}
-		tallies[old.ScanID][old.Severity]--
-		tallies[old.ScanID][to]++
-		now := db.At(fs.now())
-		if _, err := tx.Exec(ctx, `UPDATE finding SET severity = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`, to, rev, now, c.TeamID, old.no); err != nil {
-			return false, err
-		}
-		return true, record(ctx, tx, c.TeamID, change{old.no, rev, SeverityChange, "severity", old.Severity, to, c.Email, now})
-	})
-	for scanID, totals := range tallies {
-		if err == nil {
-			err = tally(ctx, tx, c.TeamID, scanID, totals)
-		}
+	counts := scanCounts{}
+	_, err = fs.update(ctx, tx, c, picked, update{"severity", "severity", func(old Finding) (ChangeType, string, string) {
+		to := overrides.severity(templateID, old.ID, severityOf(old.Event))
+		counts.add(old.ScanID, old.Severity, -1)
+		counts.add(old.ScanID, to, 1)
+		return SeverityChange, old.Severity, to
+	}})
+	if err != nil {
+		return err
 	}
-	return err
+	return counts.store(ctx, tx, c.TeamID)
 }
 
-// weights are overrides by template and finding.
-type weights map[[2]string]string
+// overrideSet is severities by template and finding.
+type overrideSet map[[2]string]string
 
-// of is the severity of a finding, whose own is given.
-func (w weights) of(templateID, findingID, own string) string {
-	return cmp.Or(w[[2]string{templateID, findingID}], w[[2]string{templateID, ""}], own)
+// severity is the severity of a finding; own is the template's.
+func (set overrideSet) severity(templateID, findingID, own string) string {
+	return cmp.Or(set[[2]string{templateID, findingID}], set[[2]string{templateID, ""}], own)
 }
 
-// overrides are a team's for some templates.
-func overrides(ctx context.Context, q db.Querier, teamID string, templates []string) (weights, error) {
-	var w db.Where
-	w.And("team_id = ?", teamID)
-	db.In(&w, "template_id", templates)
+// findOverrides reads a team's overrides for some templates.
+func findOverrides(ctx context.Context, q db.Querier, teamID string, templates []string) (overrideSet, error) {
+	w := inTeam(teamID, "template_id", templates)
 	rows, err := q.Query(ctx, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String(), w.Args...)
-	out := weights{}
+	out := overrideSet{}
 	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
 		var template, finding, custom string
 		err := r.Scan(&template, &finding, &custom)

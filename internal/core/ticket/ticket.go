@@ -1,6 +1,6 @@
-// Package ticket files findings as issues in the trackers that a team's reporting configurations name: one finding when a person
-// asks for it, and those of a run when it has finished, as a job for each finding and tracker. core/finding keeps which issue a
-// finding has and that only one process is at a tracker with it; notify/tracker talks to the tracker.
+// Package ticket files findings as issues in the trackers of a team's reporting configurations: one finding at the request of a
+// person, and the findings of a finished run, as a job for each finding and tracker. core/finding keeps the issues of findings and
+// lets one process at a time file a finding; notify/tracker talks to trackers.
 package ticket
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/notify/tracker"
 )
 
-// Tickets files findings in the trackers of configurations.
+// Tickets is the service of tickets.
 type Tickets struct {
 	findings *finding.Findings
 	settings *setting.Settings
@@ -34,8 +34,8 @@ func New(findings *finding.Findings, settings *setting.Settings, guard *netguard
 	return &Tickets{findings, settings, tracker.New(guard), logger}
 }
 
-// File files a finding of the caller's team in the first tracker of a configuration, and gives the issue, new or known. An unknown
-// configuration is Invalid; what the tracker refuses is FailedDependency.
+// File files a finding of the caller's team in the first tracker of a configuration and returns the issue, new or known. An unknown
+// configuration is Invalid; a refusal of the tracker is FailedDependency.
 func (ts *Tickets) File(ctx context.Context, findingID, configID string) (finding.Ticket, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -53,28 +53,28 @@ func (ts *Tickets) File(ctx context.Context, findingID, configID string) (findin
 		return finding.Ticket{}, errs.Field("reporting_config_id", "reporting_config_id: the configuration cannot be applied: %v.", err)
 	}
 	t := config.Trackers[0]
-	_, issue, err := ts.findings.File(ctx, c.TeamID, findingID, finding.Desk{ConfigID: configID, Provider: t.Provider}, ts.fileWith(t))
+	issue, err := ts.file(ctx, c.TeamID, findingID, finding.Tracker{ConfigID: configID, Provider: t.Provider}, t)
 	if failed, ok := errors.AsType[*apiclient.Error](err); ok {
 		err = errs.New(errs.FailedDependency, "tracker_failed", "%s.", failed.Error())
 	}
 	return finding.Ticket{ConfigID: configID, ConfigName: applied[0].Name, Provider: t.Provider, Issue: issue}, err
 }
 
-// fileWith files in a tracker.
-func (ts *Tickets) fileWith(t tracker.Tracker) func(context.Context, finding.Finding, *engine.IssueTracker) (engine.IssueTracker, error) {
-	return func(ctx context.Context, f finding.Finding, known *engine.IssueTracker) (engine.IssueTracker, error) {
-		var on *tracker.Issue
-		if known != nil {
-			on = &tracker.Issue{ID: known.ID, URL: known.URL}
-		}
-		e := f.Event
-		issue, err := ts.filer.File(ctx, t, tracker.Finding{
-			Hash: f.Hash, Title: f.Name, Severity: f.Severity, Description: e.Info.Description, Remediation: e.Info.Remediation,
-			MatchedAt: e.MatchedAt, TemplateID: f.TemplateID, Extracted: e.ExtractedResults, References: e.Info.Reference,
-			Request: e.Request, Response: e.Response,
-		}, on, known != nil)
-		return engine.IssueTracker{ID: issue.ID, URL: issue.URL}, err
-	}
+func (ts *Tickets) file(ctx context.Context, teamID, findingID string, to finding.Tracker, t tracker.Tracker) (engine.IssueTracker, error) {
+	return ts.findings.File(ctx, teamID, findingID, to,
+		func(ctx context.Context, f finding.Finding, known *engine.IssueTracker) (engine.IssueTracker, error) {
+			var on *tracker.Issue
+			if known != nil {
+				on = &tracker.Issue{ID: known.ID, URL: known.URL}
+			}
+			e := f.Event
+			issue, err := ts.filer.File(ctx, t, tracker.Finding{
+				Hash: f.Hash, Title: f.Name, Severity: f.Severity, Description: e.Info.Description, Remediation: e.Info.Remediation,
+				MatchedAt: e.MatchedAt, TemplateID: f.TemplateID, Extracted: e.ExtractedResults, References: e.Info.Reference,
+				Request: e.Request, Response: e.Response,
+			}, on, known != nil)
+			return engine.IssueTracker{ID: issue.ID, URL: issue.URL}, err
+		})
 }
 
 // Run is a run of a scan whose findings are filed.
@@ -85,17 +85,14 @@ type Run struct {
 	NoGlobal       bool
 }
 
-// AskForRun inserts a job for each finding of a run and each tracker that wants its severity.
-func (ts *Tickets) AskForRun(ctx context.Context, r Run) error {
+// QueueRun inserts a job for each finding of a run and each tracker that wants its severity.
+func (ts *Tickets) QueueRun(ctx context.Context, r Run) error {
 	applied, err := ts.settings.Apply(ctx, nil, r.TeamID, setting.Reporting, r.ConfigIDs, !r.NoGlobal, "")
 	if err != nil || len(applied) == 0 {
 		return err
 	}
-	type wanted struct {
-		tracker.Tracker
-		finding.Desk
-	}
-	var all []wanted
+	var trackers []tracker.Tracker
+	var targets []finding.Tracker // of the same indices
 	for _, a := range applied {
 		config, err := tracker.Parse(a.Text)
 		if err != nil {
@@ -103,20 +100,21 @@ func (ts *Tickets) AskForRun(ctx context.Context, r Run) error {
 			continue
 		}
 		for _, t := range config.Trackers {
-			all = append(all, wanted{t, finding.Desk{ConfigID: a.ID, Provider: t.Provider, SeenIn: fmt.Sprintf("%s/%d", r.ScanID, r.Run)}})
+			trackers = append(trackers, t)
+			targets = append(targets, finding.Tracker{ConfigID: a.ID, Provider: t.Provider, SeenIn: fmt.Sprintf("%s/%d", r.ScanID, r.Run)})
 		}
 	}
-	return ts.findings.AskFiling(ctx, r.TeamID, r.ScanID, r.Run, func(severity string) (out []finding.Desk) {
-		for _, one := range all {
-			if one.Wants(severity) {
-				out = append(out, one.Desk)
+	return ts.findings.QueueFiling(ctx, r.TeamID, r.ScanID, r.Run, func(severity string) (out []finding.Tracker) {
+		for i, t := range trackers {
+			if t.Wants(severity) {
+				out = append(out, targets[i])
 			}
 		}
 		return out
 	})
 }
 
-// FileOne does one job of AskForRun. The error says when to try again.
+// FileOne does one job of QueueRun. The error says when to try again.
 func (ts *Tickets) FileOne(ctx context.Context, a finding.FileArgs) error {
 	applied, err := ts.settings.Apply(ctx, nil, a.TeamID, setting.Reporting, []string{a.ConfigID}, false, "")
 	if err != nil || len(applied) == 0 { // the configuration was deleted meanwhile
@@ -128,16 +126,15 @@ func (ts *Tickets) FileOne(ctx context.Context, a finding.FileArgs) error {
 	}
 	for _, t := range config.Trackers {
 		if t.Provider == a.Provider {
-			at := finding.Desk{ConfigID: a.ConfigID, Provider: a.Provider, SeenIn: a.SeenIn}
-			_, _, err := ts.findings.File(ctx, a.TeamID, a.FindingID, at, ts.fileWith(t))
+			to := finding.Tracker{ConfigID: a.ConfigID, Provider: a.Provider, SeenIn: a.SeenIn}
+			_, err := ts.file(ctx, a.TeamID, a.FindingID, to, t)
 			return retryLater(err)
 		}
 	}
 	return nil
 }
 
-// retryLater says what is to be done after an error: try again when the tracker asks for it or another process is there, else
-// give up.
+// retryLater decides about an error: try again when the tracker asks for it or another process is filing the finding, else give up.
 func retryLater(err error) error {
 	_, refused := errors.AsType[*apiclient.Error](err)
 	wait, retry := apiclient.RetryAfter(err)

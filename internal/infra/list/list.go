@@ -154,9 +154,12 @@ func token(team int64, facet, value string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
+// maxValue is how many bytes of a value count: PostgreSQL needs 10 s to cut a value of 100 KB into trigrams.
+const maxValue = 1000
+
 // clean makes a value that fits on a line of an entry.
 func clean(value string) string {
-	return strings.ReplaceAll(db.Clean(value), "\n", " ")
+	return strings.ReplaceAll(db.Clean(value[:min(len(value), maxValue)]), "\n", " ")
 }
 
 // keyOf is the key of a row.

@@ -98,7 +98,7 @@ type condition struct {
 var (
 	severities = []string{"critical", "high", "low", "ünknown"}
 	hosts      = []string{"a.example.com", "b.example.com", "xn--a.test", "käse.test", "a\"b.test", "long.name.of.a.host.example.org", "a b\nc"}
-	tags       = []string{"xss", "sqli", "a=b", "xss,sqli", "", "\"", "'; --"}
+	tags       = []string{"xss", "sqli", "a=b", "xss,sqli", "", "\"", "'; --", strings.Repeat("käse ", 300)}
 	texts      = []string{"a", "ex", "exa", "example", "example.com", "käs", "a\"b", "none of it", "%", "_", "*", "test"}
 )
 

@@ -72,7 +72,7 @@ func (s area) severities() {
 	})
 	rest.Handle(s.API, wire.Op("delete-severity-mappings", "DELETE "+path, tag, "Delete severity mappings; findings get their template's severity back", 404, 413, 415),
 		func(ctx context.Context, in *struct{ Body SeverityDeletion }) (*wire.Message, error) {
-			return wire.Said("The severity mappings are deleted."), s.Findings.DropOverrides(ctx, in.Body.IDs)
+			return wire.Said("The severity mappings are deleted."), s.Findings.DeleteOverrides(ctx, in.Body.IDs)
 		})
 	rest.Handle(s.API, wire.Op("update-severity-mapping", "PATCH /v1/scans/config/{mapping_id}/severity", tag, "Change a severity mapping", 404, 409),
 		func(ctx context.Context, in *struct {
