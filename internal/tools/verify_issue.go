@@ -32,8 +32,8 @@ func (k *Kit) verifyIssue() action[idArgs] {
 			}
 			j, err := k.judge(ctx, issue)
 			return loop.Result{
-				Text: fmt.Sprintf("%s: shown %d of %d times. %s", j.Verdict, j.Confirmed, j.Tried, j.Reason), Requests: j.Requests,
-				Evidence: []string{"verdict " + a.ID + " " + j.Verdict},
+				Text: fmt.Sprintf("%s: shown %d of %d times. %s", j.Result, j.Confirmed, j.Tried, j.Reason), Requests: j.Requests,
+				Evidence: []string{"verdict " + a.ID + " " + j.Result},
 			}, err
 		},
 	}
@@ -41,12 +41,12 @@ func (k *Kit) verifyIssue() action[idArgs] {
 
 // Verify judges the issues of a candidate, each by itself, and stores each verdict. What
 // it comes to is confirmed when one of them is.
-func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Judgement, error) {
+func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verification, error) {
 	var c candidate
 	if err := json.Unmarshal(finding, &c); err != nil {
-		return loop.Judgement{}, fmt.Errorf("the finding: %w", err)
+		return loop.Verification{}, fmt.Errorf("the finding: %w", err)
 	}
-	sum := loop.Judgement{Verdict: loop.FalsePositive}
+	sum := loop.Verification{Result: loop.FalsePositive}
 	var lines []string
 	for _, id := range c.Issues {
 		issue, err := k.Run.Issue(ctx, id)
@@ -59,10 +59,10 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Judgeme
 		}
 		sum.Confirmed, sum.Tried, sum.Requests = sum.Confirmed+j.Confirmed, sum.Tried+j.Tried, sum.Requests+j.Requests
 		switch {
-		case j.Verdict == loop.Confirmed, j.Verdict == loop.Inconclusive && sum.Verdict == loop.FalsePositive:
-			sum.Verdict = j.Verdict
+		case j.Result == loop.Confirmed, j.Result == loop.Inconclusive && sum.Result == loop.FalsePositive:
+			sum.Result = j.Result
 		}
-		lines = append(lines, brief.Clip(issue.Title, brief.MaxReason)+" at "+brief.Clip(issue.MatchedAt, brief.MaxReason)+": "+j.Verdict)
+		lines = append(lines, brief.Clip(issue.Title, brief.MaxReason)+" at "+brief.Clip(issue.MatchedAt, brief.MaxReason)+": "+j.Result)
 	}
 	evidence, err := json.Marshal(lines)
 	sum.Evidence = evidence
@@ -71,15 +71,15 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Judgeme
 
 // judge shows an issue again n times, from its evidence alone, and stores the verdict.
 // An issue that has one keeps it, with what it cost.
-func (k *Kit) judge(ctx context.Context, issue task.Issue) (loop.Judgement, error) {
+func (k *Kit) judge(ctx context.Context, issue task.Issue) (loop.Verification, error) {
 	switch {
-	case issue.Judged.Verdict != "":
+	case issue.Judged.Result != "":
 		return issue.Judged, nil
 	case issue.Verification == task.Verified:
 		last := issue.Evidence[len(issue.Evidence)-1]
-		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: last.Confirmed, Tried: last.Tried}, nil
+		return loop.Verification{Result: loop.Confirmed, Confirmed: last.Confirmed, Tried: last.Tried}, nil
 	case issue.Verification == task.Unverified:
-		return loop.Judgement{Verdict: loop.FalsePositive, Reason: issue.Note}, nil
+		return loop.Verification{Result: loop.FalsePositive, Reason: issue.Note}, nil
 	}
 	before := k.scope.Total()
 	j, last, err := k.weigh(ctx, issue)
@@ -87,14 +87,14 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue) (loop.Judgement, erro
 		return j, err
 	}
 	var means *task.Means
-	if j.Verdict == loop.Confirmed {
+	if j.Result == loop.Confirmed {
 		if means = k.distiller().Write(ctx, issue, last); ctx.Err() != nil {
 			return j, context.Cause(ctx)
 		}
 	}
 	j.Requests = int(k.scope.Total() - before)
 	issue.Judged = j
-	if j.Verdict == loop.Confirmed {
+	if j.Result == loop.Confirmed {
 		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: means})
 	}
 	return j, k.Run.Doubt(ctx, issue, strings.TrimRight(j.Reason, "."))
@@ -102,10 +102,10 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue) (loop.Judgement, erro
 
 // weigh shows an issue again n times, and says what that comes to and what was seen last.
 // The error is that of ctx.
-func (k *Kit) weigh(ctx context.Context, issue task.Issue) (j loop.Judgement, last engine.Event, err error) {
+func (k *Kit) weigh(ctx context.Context, issue task.Issue) (j loop.Verification, last engine.Event, err error) {
 	again, control, err := k.means(ctx, issue)
 	if err != nil {
-		return loop.Judgement{Verdict: loop.Inconclusive, Reason: "it could not be looked at again: " + brief.Reason(err)}, last, context.Cause(ctx)
+		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be looked at again: " + brief.Reason(err)}, last, context.Cause(ctx)
 	}
 	for range times {
 		event, shown, err := again(ctx)
@@ -123,9 +123,9 @@ func (k *Kit) weigh(ctx context.Context, issue task.Issue) (j loop.Judgement, la
 	}
 	switch {
 	case j.Confirmed == 0 && j.Reason == "":
-		j.Verdict, j.Reason = loop.FalsePositive, notAgain
+		j.Result, j.Reason = loop.FalsePositive, notAgain
 	case j.Confirmed < times:
-		j.Verdict = loop.Inconclusive
+		j.Result = loop.Inconclusive
 		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, times, j.Reason))
 	default:
 		alike, err := control(ctx)
@@ -133,11 +133,11 @@ func (k *Kit) weigh(ctx context.Context, issue task.Issue) (j loop.Judgement, la
 		case ctx.Err() != nil:
 			return j, last, context.Cause(ctx)
 		case err != nil:
-			j.Verdict, j.Reason = loop.Inconclusive, "the control request failed: "+brief.Reason(err)
+			j.Result, j.Reason = loop.Inconclusive, "the control request failed: "+brief.Reason(err)
 		case alike:
-			j.Verdict, j.Reason = loop.FalsePositive, everywhere
+			j.Result, j.Reason = loop.FalsePositive, everywhere
 		default:
-			j.Verdict = loop.Confirmed
+			j.Result = loop.Confirmed
 		}
 	}
 	return j, last, nil

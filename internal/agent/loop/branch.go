@@ -13,60 +13,59 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// branch is one conversation with the model: main's, or a sub-agent's. It is sequential,
-// and nothing in it is touched by another branch.
+// branch is one conversation with the model, of main or of a sub-agent. It runs in one goroutine.
 type branch struct {
 	*run
 
 	name     string
-	subagent string // its id; empty for main
+	subagent string // id; empty for main
 	started  Started
 	planning bool
-	halted   bool // by a stop; only verifying goes on
+	halted   bool // stopped; only verification goes on
 
-	talk    []item
-	meter   meter
-	account account
-	guard   *guard
+	messages []item
+	meter    meter
+	account  account
+	guard    *guard
 
-	answers  int // of the model, for keys
-	steps    int // since this phase began
+	answers  int // count, for keys
+	steps    int // in this phase
 	children int
-	cuts     int    // answers in a row that were cut at MaxTokens
-	blanks   int    // answers in a row that said nothing
-	partial  string // of an answer that was cut
+	cuts     int    // answers in a row cut at MaxTokens
+	blanks   int    // empty answers in a row
+	partial  string // the beginning of a cut answer
 	text     string // the last answer
-	plan     *Plan  // that was proposed and not yet looked at
+	plan     *Plan  // proposed, not yet approved
 
-	sum      Outcome         // its numbers and findings, those of sub-agents included
-	findings map[string]bool // the findings of sum, as canonical spells them
+	sum      Outcome         // counts and findings, with those of sub-agents
+	findings map[string]bool // findings of sum, as canonical JSON
 	evidence []string
 }
 
-// item is a message, and for a tool's the call's end that it shows.
+// item is a message and, for a tool's, the result that it shows.
 type item struct {
 	llm.Message
-	shows *Returned
+	result *Returned
 }
 
 func (r *run) branch(name string) *branch {
 	return &branch{run: r, name: name, guard: newGuard(r.StaleSteps), findings: map[string]bool{}}
 }
 
-// key is the name of a place in this branch, the same at every replay.
+// key names an entry of this branch: the same in every replay.
 func (b *branch) key(place string) string { return fmt.Sprintf("%d/%s/%s", b.Turn, b.name, place) }
 
-// begin starts the branch with what the journal says it was told.
+// begin starts the branch; what the journal has of its start replaces s.
 func (b *branch) begin(ctx context.Context, s Started) error {
-	if old, ok, err := recall[Started](b.run, BranchStart, b.key("start")); err != nil {
+	if old, ok, err := find[Started](b.run, BranchStart, b.key("start")); err != nil {
 		return err
 	} else if ok {
 		s = old
 	}
 	if b.name == "main" {
-		s.Fence = cmp.Or(s.Fence, rand.Text())
-		b.setBoundary(s.Fence)
-		if n := len(b.past.entries); n > 0 {
+		s.Boundary = cmp.Or(s.Boundary, rand.Text())
+		b.setBoundary(s.Boundary)
+		if n := len(b.history.entries); n > 0 {
 			if err := b.note(ctx, b.key(fmt.Sprintf("resumed.%d", n)), CodeResumed, "A process took the run up again."); err != nil {
 				return err
 			}
@@ -82,7 +81,7 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 	}
 	b.started, b.account.caps, b.subagent = s, s.Caps, s.ID
 	for _, m := range s.Messages {
-		b.talk = append(b.talk, item{Message: m})
+		b.messages = append(b.messages, item{Message: m})
 	}
 	if b.subagent != "" && fresh {
 		b.emit(EventSubagent, b.subagent, "", s.Task, Started{Task: s.Task, ID: s.ID, Caps: s.Caps})
@@ -90,7 +89,7 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 	return nil
 }
 
-// main is the whole of a run: plan, work, verify.
+// main plans, works and verifies.
 func (b *branch) main(ctx context.Context) error {
 	var err error
 	if b.Mode == ModePlan {
@@ -100,13 +99,13 @@ func (b *branch) main(ctx context.Context) error {
 		if err = b.work(ctx, b.MaxSteps); err != nil || b.MaxIterations == 0 {
 			break
 		}
-		var judged []Finding
-		judged, err = b.verify(ctx)
-		again := slices.ContainsFunc(judged, func(f Finding) bool { return f.Judgement.Verdict != Confirmed })
+		var verified []Finding
+		verified, err = b.verify(ctx)
+		again := slices.ContainsFunc(verified, func(f Finding) bool { return f.Verification.Result != Confirmed })
 		if err != nil || !again || cycle >= b.MaxIterations {
 			break
 		}
-		b.say(b.verdicts(judged))
+		b.addUserText(b.verificationText(verified))
 	}
 	var why *stop
 	if !errors.As(err, &why) {
@@ -124,12 +123,12 @@ func (b *branch) main(ctx context.Context) error {
 	return err
 }
 
-// say adds the person's, or the loop's, words to the conversation.
-func (b *branch) say(text string) {
-	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.User, Text: text}})
+// addUserText adds a message in the person's role.
+func (b *branch) addUserText(text string) {
+	b.messages = append(b.messages, item{Message: llm.Message{Role: llm.User, Text: text}})
 }
 
-// work asks the model and calls its tools until it answers without a call.
+// work asks the model and calls tools until an answer has no call.
 func (b *branch) work(ctx context.Context, limit int) error {
 	for {
 		if b.steps >= limit {
@@ -147,64 +146,63 @@ func (b *branch) work(ctx context.Context, limit int) error {
 			return err
 		}
 		b.meter.learn(request, answer.Usage)
-		done, err := b.take(ctx, n, answer)
+		done, err := b.handleAnswer(ctx, n, answer)
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-// take does what an answer asks for; done says that it asked for nothing more.
-func (b *branch) take(ctx context.Context, n int, answer llm.Response) (done bool, err error) {
+// handleAnswer does what an answer asks for; done reports that it asks for nothing more.
+func (b *branch) handleAnswer(ctx context.Context, n int, answer llm.Response) (done bool, err error) {
 	switch {
 	case answer.Stop == llm.StopRefusal:
 		return false, &stop{Failed, CodeRefused, strings.TrimSpace("The model declined to go on. " + answer.Text)}
 	case answer.Stop == llm.StopLength:
-		return false, b.goOn(answer.Text)
+		return false, b.continueCut(answer.Text)
 	case len(answer.Calls) == 0 && strings.TrimSpace(answer.Text+b.partial) == "":
 		if b.blanks++; b.blanks > 1 {
 			return false, &stop{Failed, CodeEmpty, "the model answered with nothing, twice"}
 		}
-		b.say("Your answer was empty. Call a tool, or say what you did and found.")
+		b.addUserText("Your answer was empty. Call a tool, or say what you did and found.")
 		return false, nil
 	}
 	b.text, b.partial, b.cuts, b.blanks = b.partial+answer.Text, "", 0, 0
 	if len(answer.Calls) == 0 {
-		b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: cmp.Or(answer.Text, "(nothing to add)")}})
+		b.messages = append(b.messages, item{Message: llm.Message{Role: llm.Assistant, Text: cmp.Or(answer.Text, "(nothing to add)")}})
 		return true, nil
 	}
-	calls := named(answer.Calls, n)
-	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: answer.Text, Calls: calls}})
+	calls := uniqueIDs(answer.Calls, n)
+	b.messages = append(b.messages, item{Message: llm.Message{Role: llm.Assistant, Text: answer.Text, Calls: calls}})
 	for i, call := range calls {
 		returned, err := b.call(ctx, b.key(fmt.Sprintf("%d.%d", n, i+1)), call)
 		if err != nil {
 			return false, err
 		}
-		b.talk = append(b.talk, item{shows: &returned, Message: llm.Message{
-			Role: llm.ToolRole, CallID: call.ID, Failed: returned.Status != CallCompleted, Text: b.shown(returned, b.shownBytes()),
+		b.messages = append(b.messages, item{result: &returned, Message: llm.Message{
+			Role: llm.ToolRole, CallID: call.ID, Failed: returned.Status != CallCompleted, Text: b.resultText(returned, b.resultBytes()),
 		}})
 	}
-	return b.plan != nil, b.guard.stepped()
+	return b.plan != nil, b.guard.endStep()
 }
 
-// goOn lets the model finish an answer that was cut, once. Calls in it are not made: their
-// arguments may have lost their end.
-func (b *branch) goOn(text string) error {
+// continueCut lets the model finish an answer that was cut, once. Its calls are not made: arguments may be incomplete.
+func (b *branch) continueCut(text string) error {
 	b.partial += text
 	if b.cuts++; b.cuts > 1 {
 		b.text, b.partial = b.partial, ""
 		return &stop{Stopped, CodeTruncated, "the model's answer was cut at its limit, and cut again when it went on"}
 	}
-	b.talk = append(b.talk, item{Message: llm.Message{Role: llm.Assistant, Text: cmp.Or(text, "(cut)")}})
-	b.say("Your answer was cut at its limit of length. Calls in it were not made. Go on from where it stopped, in fewer words.")
+	b.messages = append(b.messages, item{Message: llm.Message{Role: llm.Assistant, Text: cmp.Or(text, "(cut)")}})
+	b.addUserText("Your answer was cut at its limit of length. Calls in it were not made. Go on from where it stopped, in fewer words.")
 	return nil
 }
 
-// maxCalls is how many calls one answer may ask for; the rest are not made.
+// maxCalls is how many calls of one answer are made.
 const maxCalls = 32
 
-// named gives each call an id of its own: some servers give none, or the same to all.
-func named(calls []llm.ToolCall, n int) []llm.ToolCall {
+// uniqueIDs gives ids to calls: some servers send none, or the same for all.
+func uniqueIDs(calls []llm.ToolCall, n int) []llm.ToolCall {
 	calls = slices.Clone(calls[:min(len(calls), maxCalls)])
 	used := map[string]bool{"": true}
 	for i := range calls {
@@ -216,7 +214,7 @@ func named(calls []llm.ToolCall, n int) []llm.ToolCall {
 	return calls
 }
 
-// outcome is what the branch came to; an end that is final goes into the journal.
+// outcome is the branch's result; a final one goes into the journal.
 func (b *branch) outcome(ctx context.Context, err error) (Outcome, error) {
 	out := b.sum
 	out.Summary, out.Micros = strings.TrimSpace(b.text+b.partial), b.account.spent.micros
@@ -231,7 +229,7 @@ func (b *branch) outcome(ctx context.Context, err error) (Outcome, error) {
 		out.Status = Suspended
 		out.Pending, err = b.pending()
 		return out, err
-	case errors.Is(err, errGone):
+	case errors.Is(err, errInterrupted):
 		out.Status = Aborted
 		return out, nil
 	default:
@@ -244,13 +242,11 @@ func (b *branch) outcome(ctx context.Context, err error) (Outcome, error) {
 	return kept.Outcome, err
 }
 
-// brought takes the evidence of a call, and of a sub-agent.
-func (b *branch) brought(evidence []string) {
-	b.evidence = append(b.evidence, b.guard.learned(evidence)...)
+func (b *branch) addEvidence(evidence []string) {
+	b.evidence = append(b.evidence, b.guard.newEvidence(evidence)...)
 }
 
-// found keeps a candidate, once.
-func (b *branch) found(f Finding) {
+func (b *branch) addFinding(f Finding) {
 	spelt := canonical(string(f.Finding))
 	if !b.findings[spelt] {
 		b.findings[spelt] = true

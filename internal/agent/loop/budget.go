@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// amounts are of the three things a branch can use up.
+// amounts are what a branch can use up.
 type amounts struct{ micros, tokens, requests int64 }
 
 func (a amounts) plus(b amounts) amounts {
@@ -18,17 +18,16 @@ func (a amounts) minus(b amounts) amounts {
 	return amounts{a.micros - b.micros, a.tokens - b.tokens, a.requests - b.requests}
 }
 
-// account is one branch's budget. What a call may cost at worst is held before it, and
-// becomes what it did cost after; a sub-agent's share is held as a whole. Only the branch
-// itself touches its account, so that nothing in it depends on how branches interleave.
+// account is one branch's budget: the worst case of a call is reserved before it and settled after it, and so is the
+// share of a sub-agent. Only the branch uses its account, so that a replay gives the same results.
 type account struct {
-	caps        Caps
-	spent, held amounts
+	caps            Caps
+	spent, reserved amounts
 }
 
-// hold sets aside, or says which cap forbids it.
-func (a *account) hold(want amounts) (code string) {
-	used := a.spent.plus(a.held).plus(want)
+// reserve returns the code of the cap that forbids it.
+func (a *account) reserve(want amounts) (code string) {
+	used := a.spent.plus(a.reserved).plus(want)
 	switch {
 	case over(used.micros, a.caps.Micros):
 		return CodeMoney
@@ -37,34 +36,34 @@ func (a *account) hold(want amounts) (code string) {
 	case over(used.requests, a.caps.Requests):
 		return CodeRequests
 	}
-	a.held = a.held.plus(want)
+	a.reserved = a.reserved.plus(want)
 	return ""
 }
 
 func over(used, limit int64) bool { return limit > 0 && used > limit }
 
-// settle turns what was held into what was spent.
-func (a *account) settle(held, spent amounts) {
-	a.held = a.held.minus(held)
+// settle turns reserved amounts into spent ones.
+func (a *account) settle(reserved, spent amounts) {
+	a.reserved = a.reserved.minus(reserved)
 	a.spent = a.spent.plus(spent)
 }
 
-// allowance is how many of the wanted requests the account has left.
+// allowance is how many of the wanted requests are left.
 func (a *account) allowance(want int64) int64 {
 	if a.caps.Requests == 0 {
 		return want
 	}
-	return max(0, min(want, a.caps.Requests-a.spent.requests-a.held.requests))
+	return max(0, min(want, a.caps.Requests-a.spent.requests-a.reserved.requests))
 }
 
-// share is what each of n sub-agents may use, so that as much is left for their parent.
+// share is what each of n sub-agents may use; as much is left for their parent.
 func (a *account) share(n int) Caps {
-	used := a.spent.plus(a.held)
+	used := a.spent.plus(a.reserved)
 	part := func(limit, used int64) int64 {
 		if limit == 0 {
 			return 0
 		}
-		return max(1, (limit-used)/int64(n+1)) // not 0, which is no bound
+		return max(1, (limit-used)/int64(n+1)) // 0 would be no bound
 	}
 	return Caps{
 		Micros:   part(a.caps.Micros, used.micros),
@@ -73,18 +72,17 @@ func (a *account) share(n int) Caps {
 	}
 }
 
-// worstPrice is what a call costs when every token of the prompt has the dearest price.
+// worstPrice is the cost if each token of the prompt had the highest input price.
 func worstPrice(p llm.Price, prompt, answer int64) int64 {
 	p.Input = max(p.Input, p.CacheRead, p.CacheWrite)
 	return p.Micros(llm.Usage{Input: int(prompt), Output: int(answer)})
 }
 
-// meter knows how long a conversation is, in tokens. llm.Estimate is an upper bound, and
-// four times too high for most texts; what the provider counted for the beginning of the
-// same conversation takes the place of that beginning's estimate.
+// meter knows the tokens of a conversation. llm.Estimate is an upper bound, four times too high for most texts; the
+// provider's count replaces it for the part of the conversation that was sent before.
 type meter struct {
-	tokens   int64 // that the provider counted for a request; 0 while unknown
-	estimate int64 // of that request
+	tokens   int64 // counted by the provider; 0: unknown
+	estimate int64 // of the same request
 	bytes    int64
 }
 
@@ -93,13 +91,12 @@ func (m meter) worst(r llm.Request) int64 {
 	return m.tokens + max(0, int64(llm.Estimate(r).Input)-m.estimate)
 }
 
-// likely is about how many tokens the prompt has: three bytes a token where nobody counted.
+// likely is the probable number of tokens: three bytes each where they were not counted.
 func (m meter) likely(r llm.Request) int64 {
 	return m.tokens + max(0, size(r)-m.bytes)/3 + int64(len(r.Messages))
 }
 
-// learn keeps what the provider counted. A count that is not possible for so many bytes, as
-// of servers that report none, is not believed.
+// learn keeps the provider's count, unless it is impossible for so many bytes: some servers report none.
 func (m *meter) learn(r llm.Request, used llm.Usage) {
 	counted, bytes := used.Tokens()-int64(used.Output), size(r)
 	*m = meter{}
@@ -108,7 +105,6 @@ func (m *meter) learn(r llm.Request, used llm.Usage) {
 	}
 }
 
-// size counts the bytes of a request that become tokens.
 func size(r llm.Request) int64 {
 	n := len(r.System)
 	for _, m := range r.Messages {
@@ -125,8 +121,7 @@ func size(r llm.Request) int64 {
 
 type allowanceKey struct{}
 
-// Allowance is how many requests the call of a tool, or of Verify, that has this ctx may
-// send to targets; math.MaxInt is no bound.
+// Allowance is how many requests a tool call, or Verify, may send to targets under ctx; math.MaxInt: no bound.
 func Allowance(ctx context.Context) int {
 	if n, ok := ctx.Value(allowanceKey{}).(int); ok {
 		return n

@@ -15,19 +15,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
-// toolTimeout ends a call of a tool that has no Timeout of its own.
+// toolTimeout applies to tools without a Timeout.
 const toolTimeout = 5 * time.Minute
 
-// maxText bounds what of a tool's text is kept for the person, maxEvidence its keys.
+// Bounds of what is kept of a tool's text and evidence.
 const maxText, maxEvidence = 1 << 20, 1000
 
-// shownBytes bounds what of it the model reads: an eighth of a small window.
-func (b *branch) shownBytes() int { return max(512, min(16<<10, b.Window/2)) }
+// resultBytes bounds what the model reads of a result: an eighth of a small window.
+func (b *branch) resultBytes() int { return max(512, min(16<<10, b.Window/2)) }
 
-// call makes one call of a tool, or takes its end from the journal. Whatever is wrong with
-// it is a Returned for the model; the error is the end of the branch.
+// call makes a tool call, or takes its result from the journal. A faulty call is a Returned for the model; an error
+// ends the branch.
 func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Returned, error) {
-	known, ok, err := recall[Returned](b.run, ToolResult, key)
+	known, ok, err := find[Returned](b.run, ToolResult, key)
 	if err != nil {
 		return known, err
 	}
@@ -36,7 +36,7 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 	if fault != "" && (refused || !ok) {
 		return b.refuse(ctx, key, call, fault)
 	}
-	if err := b.guard.before(call.Name, call.Args); err != nil {
+	if err := b.guard.beforeCall(call.Name, call.Args); err != nil {
 		return Returned{}, err
 	}
 	switch {
@@ -44,8 +44,8 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 		return b.refuse(ctx, key, call, known.Error)
 	case t != nil && t.own != nil:
 		return t.own(b, ctx, key, call, args)
-	case ok: // t is nil when the tool is no longer there
-		return b.done(key, known)
+	case ok: // t is nil when there is no such tool any more
+		return b.addUp(key, known)
 	}
 	if t.Secrets {
 		if _, err := b.secrets.Substitute(args); err != nil {
@@ -59,7 +59,7 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 				return Returned{}, err
 			}
 			if !reply.Approve {
-				return b.end(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
+				return b.conclude(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (b *branch) refuse(ctx context.Context, key string, call llm.ToolCall, faul
 	return ret, b.guard.refused()
 }
 
-// finish writes a call's end.
+// finish records the end of a call.
 func (b *branch) finish(ctx context.Context, key string, ret Returned) (Returned, error) {
 	ret, fresh, err := record(ctx, b, ToolResult, key, ret, 0)
 	if err == nil && fresh {
@@ -84,20 +84,20 @@ func (b *branch) finish(ctx context.Context, key string, ret Returned) (Returned
 	return ret, err
 }
 
-// execute calls the tool, unless it is known that it was called. After a crash, a call
-// that was begun is made again if that does no harm; else a person decides, or nobody.
+// execute calls the tool. A call that was interrupted by a crash is repeated if it is repeatable; else a person
+// decides, and if nobody can be asked its result is unknown.
 func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
 	for attempt := 1; ; attempt++ {
 		key := first
 		if attempt > 1 {
 			key = fmt.Sprintf("%s/%d", first, attempt)
 		}
-		if known, ok, err := recall[Returned](b.run, ToolResult, key); err != nil {
+		if known, ok, err := find[Returned](b.run, ToolResult, key); err != nil {
 			return known, err
 		} else if ok {
-			return b.done(key, known)
+			return b.addUp(key, known)
 		}
-		_, begun, err := recall[Called](b.run, ToolCall, key)
+		_, begun, err := find[Called](b.run, ToolCall, key)
 		if err != nil {
 			return Returned{}, err
 		}
@@ -106,7 +106,7 @@ func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.To
 		}
 		ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallUnknown}
 		if !b.AskQuestion {
-			return b.end(ctx, key, ret)
+			return b.conclude(ctx, key, ret)
 		}
 		reply, err := b.question(ctx, key+"/unknown", Ask{
 			Kind: AskUnknown, Tool: call.Name, Args: args,
@@ -117,26 +117,25 @@ func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.To
 		}
 		if !reply.Approve {
 			ret.Error = reply.Text
-			return b.end(ctx, key, ret)
+			return b.conclude(ctx, key, ret)
 		}
 	}
 }
 
-// end writes a call's end and adds up what it used and brought.
-func (b *branch) end(ctx context.Context, key string, ret Returned) (Returned, error) {
+// conclude records the end of a call and adds up what it used.
+func (b *branch) conclude(ctx context.Context, key string, ret Returned) (Returned, error) {
 	ret, err := b.finish(ctx, key, ret)
 	if err != nil {
 		return ret, err
 	}
-	return b.done(key, ret)
+	return b.addUp(key, ret)
 }
 
-// done books a call whose end the journal has. Of one whose end is unknown the worst is
-// believed.
-func (b *branch) done(key string, ret Returned) (Returned, error) {
+// addUp adds up what a call used and found; of an unknown result, the worst case.
+func (b *branch) addUp(key string, ret Returned) (Returned, error) {
 	requests := ret.Result.Requests
 	if ret.Status == CallUnknown {
-		called, _, err := recall[Called](b.run, ToolCall, key)
+		called, _, err := find[Called](b.run, ToolCall, key)
 		if err != nil {
 			return ret, err
 		}
@@ -147,16 +146,16 @@ func (b *branch) done(key string, ret Returned) (Returned, error) {
 	if ret.Status != CallDeclined {
 		b.sum.Calls++
 	}
-	b.brought(ret.Result.Evidence)
+	b.addEvidence(ret.Result.Evidence)
 	if len(ret.Result.Finding) > 0 {
-		b.found(Finding{Key: key, Branch: b.name, Finding: ret.Result.Finding, Judgement: Judgement{Verdict: Unverified}})
+		b.addFinding(Finding{Key: key, Branch: b.name, Finding: ret.Result.Finding, Verification: Verification{Result: Unverified}})
 	}
 	return ret, nil
 }
 
-// perform writes the intent, calls the tool and writes what came of it.
+// perform records the intent, calls the tool and records the result.
 func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
-	called, begun, err := recall[Called](b.run, ToolCall, key)
+	called, begun, err := find[Called](b.run, ToolCall, key)
 	if err != nil {
 		return Returned{}, err
 	}
@@ -177,8 +176,8 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 		}
 		b.emit(EventInput, key, call.Name, "", called)
 	}
-	held := amounts{requests: int64(called.Requests)}
-	b.account.held = b.account.held.plus(held)
+	reserved := amounts{requests: int64(called.Requests)}
+	b.account.reserved = b.account.reserved.plus(reserved)
 	ret, left, err := b.attempt(ctx, key, t, call, called)
 	if err != nil {
 		return ret, err
@@ -186,7 +185,7 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 	if ret, err = b.finish(ctx, key, ret); err != nil {
 		return ret, err
 	}
-	b.account.settle(held, amounts{})
+	b.account.settle(reserved, amounts{})
 	if left {
 		if err := b.note(ctx, key+"/abandoned", CodeAbandoned, call.Name+" did not end when it was told to, and was left behind."); err != nil {
 			return ret, err
@@ -197,11 +196,11 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 			return ret, err
 		}
 	}
-	return b.done(key, ret)
+	return b.addUp(key, ret)
 }
 
-// attempt lets the tool do its work within its time. left says that it goes on by itself. The
-// error is errGone: the run was stopped, and the call is to be found begun.
+// attempt runs the tool within its time. left reports that it is still running. The error is errInterrupted: the
+// journal keeps the call as begun.
 func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.ToolCall, called Called) (ret Returned, left bool, err error) {
 	args := called.Args
 	if t.Secrets {
@@ -236,7 +235,7 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 	case errors.Is(cause, errAborted):
 		ret.Status = CallAborted
 	case left || t.Repeatable:
-		return ret, left, errGone
+		return ret, left, errInterrupted
 	default:
 		ret.Status = CallAborted
 	}
@@ -247,7 +246,7 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 	return ret.bounded(), left, nil
 }
 
-// allowance tells a call how many requests it may send, where that has a bound.
+// allowance puts the bound of requests into a call's context.
 func (b *branch) allowance(ctx context.Context, requests int) context.Context {
 	if b.account.caps.Requests == 0 {
 		return ctx
@@ -255,8 +254,7 @@ func (b *branch) allowance(ctx context.Context, requests int) context.Context {
 	return context.WithValue(ctx, allowanceKey{}, requests)
 }
 
-// bounded is what a tool brought, in bounds, and with no reference to a secret that it did
-// not write itself.
+// bounded limits the sizes of a result and removes references to secrets that it wrote itself.
 func (ret Returned) bounded() Returned {
 	res := &ret.Result
 	ret.Error = redact.Disarm(shorten(ret.Error, 8<<10))

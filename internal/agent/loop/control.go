@@ -9,15 +9,13 @@ import (
 // errAborted is the cause of a context that Control.Abort ended.
 var errAborted = errors.New("stopped by the user")
 
-// Control stops single calls of tools and single sub-agents of a run in another goroutine.
-// Its zero value is ready.
+// Control stops tool calls and sub-agents of a run in another goroutine. Its zero value is ready.
 type Control struct {
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc
 }
 
-// Abort stops the tool's call or the sub-agent with this id, and says whether it was
-// there: an id that is wrong, or whose work has ended, is not. The run goes on.
+// Abort stops the tool call or sub-agent with this id and reports whether it was running. The run goes on.
 func (c *Control) Abort(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

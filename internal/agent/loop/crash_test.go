@@ -41,12 +41,12 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 		return a, nil
 	}
 	c.Mode, c.MaxIterations, c.AskQuestion = loop.ModeAgent, 2, true
-	c.Verify = func(_ context.Context, f json.RawMessage) (loop.Judgement, error) {
+	c.Verify = func(_ context.Context, f json.RawMessage) (loop.Verification, error) {
 		const k = 3
 		if strings.Contains(string(f), `"l":3`) {
-			return loop.Judgement{Verdict: loop.FalsePositive, Tried: k, Requests: k}, nil
+			return loop.Verification{Result: loop.FalsePositive, Tried: k, Requests: k}, nil
 		}
-		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: k, Tried: k, Requests: k}, nil
+		return loop.Verification{Result: loop.Confirmed, Confirmed: k, Tried: k, Requests: k}, nil
 	}
 	c.Price = llm.Price{Input: 3_000_000, Output: 15_000_000, CacheRead: 300_000}
 	c.Caps = loop.Caps{Micros: 20_000_000, Tokens: 4_000_000, Requests: 1000}
@@ -131,8 +131,8 @@ func meaning(d *disk) []string {
 			text += " " + string(decode[loop.Returned](e.Body).Status)
 		case loop.ModelAnswer:
 			text += fmt.Sprint(" ", e.Cost, decode[loop.Answered](e.Body).Response.Text)
-		case loop.Verdict:
-			text += " " + decode[loop.Judgement](e.Body).Verdict
+		case loop.Verified:
+			text += " " + decode[loop.Verification](e.Body).Result
 		case loop.Note:
 			if decode[loop.Remark](e.Body).Code == loop.CodeResumed {
 				continue

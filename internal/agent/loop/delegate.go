@@ -15,38 +15,37 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
-// maxChildren is how many sub-agents a branch may have in all.
+// maxChildren is how many sub-agents one branch may start.
 const maxChildren = 20
 
-// job is what one sub-agent is to do.
-type job struct {
+// subtask is the work of one sub-agent.
+type subtask struct {
 	Title       string `json:"title"`
 	Instruction string `json:"instruction"`
-	Agent       string `json:"agent,omitempty"` // the name of one of Config's; empty: like the one that delegates
+	Agent       string `json:"agent,omitempty"` // name of a custom agent; empty: as the parent
 }
 
-// delegateTo is the tool delegate, for those who may be delegated to by name.
+// delegateTo is the tool that starts sub-agents.
 func delegateTo(agents []Agent) llm.Tool {
-	var words strings.Builder
-	words.WriteString("Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each.")
+	var text strings.Builder
+	text.WriteString("Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each.")
 	properties := `"title":{"type":"string"},"instruction":{"type":"string","minLength":1}`
 	if len(agents) > 0 {
-		words.WriteString(" A part may be given to one of these, by name:")
+		text.WriteString(" A part may be given to one of these, by name:")
 		var names []string
 		for _, a := range agents {
 			names = append(names, a.Name)
-			fmt.Fprintf(&words, "\n- %s: %s", plain(a.Name), cmp.Or(plain(a.WhenToUse), "no word on when"))
+			fmt.Fprintf(&text, "\n- %s: %s", oneLine(a.Name), cmp.Or(oneLine(a.WhenToUse), "no word on when"))
 		}
 		list, _ := json.Marshal(names)
 		properties += `,"agent":{"type":"string","enum":` + string(list) + `}`
 	}
-	return llm.Tool{Name: toolDelegate, Description: words.String(), Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
+	return llm.Tool{Name: toolDelegate, Description: text.String(), Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
 		`"items":{"type":"object","properties":{` + properties + `},"required":["instruction"]}}},"required":["tasks"]}`)}
 }
 
-// start is what a sub-agent of b is told of itself: the rules for all, the words of the
-// agent it is, and which tools it has, never more than b.
-func (b *branch) start(task job) (system string, tools []string) {
+// childSetup is the system prompt and the tools of a sub-agent, never more tools than its parent has.
+func (b *branch) childSetup(task subtask) (system string, tools []string) {
 	system, tools = b.system(true), b.started.Tools
 	i := slices.IndexFunc(b.Agents, func(a Agent) bool { return a.Name == task.Agent })
 	if task.Agent == "" || i < 0 {
@@ -59,22 +58,22 @@ func (b *branch) start(task job) (system string, tools []string) {
 	if a.Tools != nil {
 		may := tools
 		tools = slices.DeleteFunc(slices.Clone(a.Tools), func(name string) bool { return may != nil && !slices.Contains(may, name) })
-		tools = append(tools, OwnTools()...) // so that an agent without tools is not one with all
+		tools = append(tools, OwnTools()...) // so that an agent without tools does not get all
 	}
 	return system, tools
 }
 
-// delegate lets sub-agents work side by side and gives each one's result. Those that the
-// journal knows as ended cost nothing; the others go on where they were.
+// delegate runs sub-agents at the same time and returns their results. Those that have ended are taken from the
+// journal.
 func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
-	var input struct{ Tasks []job }
+	var input struct{ Tasks []subtask }
 	if err := json.Unmarshal(args, &input); err != nil {
 		return b.refuse(ctx, key, call, err.Error())
 	}
 	if b.children+len(input.Tasks) > maxChildren {
 		return b.refuse(ctx, key, call, fmt.Sprintf("a branch may have %d sub-agents in all; do the rest yourself", maxChildren))
 	}
-	if !b.past.has(ToolCall, key) {
+	if !b.history.has(ToolCall, key) {
 		if err := b.mayBegin(ctx); err != nil {
 			return Returned{}, err
 		}
@@ -88,23 +87,23 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	}
 	begun := b.Now()
 	share := b.account.share(len(input.Tasks))
-	ends, err := b.together(ctx, input.Tasks, share)
+	ends, err := b.runChildren(ctx, input.Tasks, share)
 	if err != nil {
 		return Returned{}, err
 	}
 	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Took: b.Now().Sub(begun)}
 	var text strings.Builder
 	for i, end := range ends {
-		b.absorb(end)
-		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), cmp.Or(plain(input.Tasks[i].Title), "untitled"),
+		b.addChild(end)
+		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), cmp.Or(oneLine(input.Tasks[i].Title), "untitled"),
 			end.Status, strings.TrimRight(" "+end.Code, " "), cmp.Or(end.Summary, "(no words)"))
 	}
 	ret.Result.Text = shorten(redact.Disarm(strings.TrimSpace(text.String())), maxText)
 	return b.finish(ctx, key, ret)
 }
 
-// absorb adds what a sub-agent used and found to this branch's own.
-func (b *branch) absorb(end Ended) {
+// addChild adds what a sub-agent used and found.
+func (b *branch) addChild(end Ended) {
 	spent := amounts{micros: end.Micros, tokens: end.Usage.Tokens(), requests: int64(end.Requests)}
 	b.account.settle(amounts{}, spent)
 	b.sum.Usage = b.sum.Usage.Plus(end.Usage)
@@ -112,17 +111,16 @@ func (b *branch) absorb(end Ended) {
 	b.sum.Calls += end.Calls
 	b.sum.Requests += end.Requests
 	for _, f := range end.Findings {
-		b.found(f)
+		b.addFinding(f)
 	}
-	b.brought(end.Evidence)
+	b.addEvidence(end.Evidence)
 }
 
-// together runs the sub-agents to their ends. Their shares are out of this branch's
-// account while they work.
-func (b *branch) together(ctx context.Context, tasks []job, share Caps) ([]Ended, error) {
+// runChildren runs the sub-agents to their ends. Their shares stay reserved meanwhile.
+func (b *branch) runChildren(ctx context.Context, tasks []subtask, share Caps) ([]Ended, error) {
 	n := int64(len(tasks))
-	held := amounts{share.Micros * n, share.Tokens * n, share.Requests * n}
-	if code := b.account.hold(held); code != "" {
+	reserved := amounts{share.Micros * n, share.Tokens * n, share.Requests * n}
+	if code := b.account.reserve(reserved); code != "" {
 		return nil, &stop{Stopped, code, "too little is left of the budget to share it with sub-agents"}
 	}
 	inner, cancel := context.WithCancelCause(ctx)
@@ -133,47 +131,46 @@ func (b *branch) together(ctx context.Context, tasks []job, share Caps) ([]Ended
 		b.children++
 		child := b.branch(fmt.Sprintf("%s.%d", b.name, b.children))
 		child.planning = b.planning
-		system, tools := b.start(task)
+		system, tools := b.childSetup(task)
 		group.Go(func() {
 			defer func() {
 				if cause := recover(); cause != nil {
 					errs[i] = fmt.Errorf("loop: %s crashed: %v\n%s", child.name, cause, debug.Stack())
 				}
 				if errs[i] != nil && !errors.Is(errs[i], errSuspended) {
-					cancel(errGone) // the run is over: the others stop as if it had been from outside
+					cancel(errInterrupted) // the run is over: the others stop as well
 				}
 			}()
-			ends[i], errs[i] = child.whole(inner, Started{Task: task.Instruction, Caps: share, System: system, Tools: tools})
+			ends[i], errs[i] = child.runAsChild(inner, Started{Task: task.Instruction, Caps: share, System: system, Tools: tools})
 		})
 	}
 	group.Wait()
-	b.account.settle(held, amounts{})
-	return ends, worst(errs)
+	b.account.settle(reserved, amounts{})
+	return ends, gravest(errs)
 }
 
-// worst is the error that tells most: one of the run itself before a stop from outside,
-// and that before a suspension.
-func worst(all []error) error {
+// gravest prefers an error of the run to an interruption, and that to a suspension.
+func gravest(all []error) error {
 	var found error
 	for _, err := range all {
 		switch {
 		case err == nil:
-		case !errors.Is(err, errSuspended) && !errors.Is(err, errGone):
+		case !errors.Is(err, errSuspended) && !errors.Is(err, errInterrupted):
 			return err
-		case found == nil || errors.Is(err, errGone):
+		case found == nil || errors.Is(err, errInterrupted):
 			found = err
 		}
 	}
 	return found
 }
 
-// whole is a sub-agent from its start to its end.
-func (b *branch) whole(ctx context.Context, s Started) (Ended, error) {
-	end, ok, err := recall[Ended](b.run, BranchEnd, b.key("end"))
+// runAsChild runs a sub-agent from its start to its end.
+func (b *branch) runAsChild(ctx context.Context, s Started) (Ended, error) {
+	end, ok, err := find[Ended](b.run, BranchEnd, b.key("end"))
 	if ok || err != nil {
 		return end, err
 	}
-	s.ID, s.Messages = b.key("agent"), []llm.Message{{Role: llm.User, Text: b.unfenced(s.Task)}}
+	s.ID, s.Messages = b.key("agent"), []llm.Message{{Role: llm.User, Text: b.withoutBoundary(s.Task)}}
 	if err := b.begin(ctx, s); err != nil {
 		return end, err
 	}
@@ -192,7 +189,7 @@ func (b *branch) whole(ctx context.Context, s Started) (Ended, error) {
 	case out.Status == Suspended:
 		return end, errSuspended
 	case out.Status == Aborted && out.Code == "":
-		return end, errGone
+		return end, errInterrupted
 	}
 	return Ended{Outcome: out, Evidence: b.evidence}, nil
 }

@@ -7,27 +7,26 @@ import (
 	"slices"
 )
 
-// guard notices that a branch goes in circles. A circle is an error that ends the branch,
-// not a warning that a model reads past.
+// guard ends a branch that goes in circles: models ignore warnings.
 type guard struct {
-	limit     int             // steps without evidence
+	limit     int             // steps without new evidence
 	known     map[string]bool // evidence
 	seen      map[string]int  // calls since the last new evidence
 	recent    []string        // the last three of them
-	fresh     bool            // this step brought something new
+	fresh     bool            // this step found something new
 	stale     int
 	malformed int
 }
 
-// maxMalformed is how many calls in a row that cannot be made end a branch.
+// maxMalformed is how many invalid calls in a row end a branch.
 const maxMalformed = 5
 
 func newGuard(limit int) *guard {
 	return &guard{limit: limit, known: map[string]bool{}, seen: map[string]int{}}
 }
 
-// before looks at a call that is about to be made.
-func (g *guard) before(tool, args string) error {
+// beforeCall checks a call for repetition.
+func (g *guard) beforeCall(tool, args string) error {
 	call := tool + " " + canonical(args)
 	g.seen[call]++
 	last := slices.Concat(g.recent, []string{call})
@@ -41,7 +40,7 @@ func (g *guard) before(tool, args string) error {
 	return nil
 }
 
-// refused counts a call that could not be made.
+// refused counts an invalid call.
 func (g *guard) refused() error {
 	if g.malformed++; g.malformed >= maxMalformed {
 		return &stop{Stopped, CodeMalformed, fmt.Sprintf("%d calls in a row could not be made as the model wrote them", g.malformed)}
@@ -49,8 +48,8 @@ func (g *guard) refused() error {
 	return nil
 }
 
-// learned takes the evidence of a call that was made, and gives what of it is new.
-func (g *guard) learned(evidence []string) (fresh []string) {
+// newEvidence returns what is new in the evidence of a call.
+func (g *guard) newEvidence(evidence []string) (fresh []string) {
 	g.malformed = 0
 	for _, key := range evidence {
 		if !g.known[key] {
@@ -62,14 +61,13 @@ func (g *guard) learned(evidence []string) (fresh []string) {
 	return fresh
 }
 
-// progress forgets what led to something new.
+// progress forgets the calls that led to something new.
 func (g *guard) progress() {
 	g.fresh, g.recent = true, nil
 	clear(g.seen)
 }
 
-// stepped ends a step.
-func (g *guard) stepped() error {
+func (g *guard) endStep() error {
 	if g.fresh {
 		g.fresh, g.stale = false, 0
 		return nil
@@ -80,7 +78,7 @@ func (g *guard) stepped() error {
 	return nil
 }
 
-// canonical spells JSON in one way: keys in order, no blanks. What is no JSON stays.
+// canonical is JSON with sorted keys and without blanks; other text is unchanged.
 func canonical(text string) string {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()

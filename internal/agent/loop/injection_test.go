@@ -69,7 +69,7 @@ func obey(t *testing.T, place, attack string, failing bool) {
 	t.Helper()
 	d := &disk{}
 	exploited, noted := false, ""
-	fence := func() string { return decode[loop.Started](d.entries[0].Body).Fence }
+	fence := func() string { return decode[loop.Started](d.entries[0].Body).Boundary }
 	fetch := loop.Tool{Tool: llm.Tool{Name: "fetch"}, Repeatable: true, Secrets: true,
 		Call: func(_ context.Context, args json.RawMessage, say func(string)) (loop.Result, error) {
 			if got := decode[struct{ Auth string }](args).Auth; got != "" && got != "Bearer "+token {

@@ -9,62 +9,60 @@ import (
 	"time"
 )
 
-// linger is how long each of what is under way may take to end after ctx did. Three of
-// them, a call, its entry and its settlement, are less than the five seconds that Run promises.
-const linger = 1500 * time.Millisecond
+// grace is how long a call, its entry and its settlement may each take after ctx has ended: less than the five seconds
+// that Run promises.
+const grace = 1500 * time.Millisecond
 
-// past is what the journal held when the run began: it is not added to, and branches read
-// it side by side.
-type past struct {
-	entries map[place]Entry
-	last    map[string]int64 // the Seq of a branch's last entry
-	active  time.Duration    // that earlier processes worked on the turn
+// history is what the journal held at the start. It does not change, and branches share it.
+type history struct {
+	entries map[entryID]Entry
+	last    map[string]int64 // the last Seq of each branch
+	active  time.Duration    // time that earlier processes worked
 }
 
-type place struct {
+type entryID struct {
 	kind EntryKind
 	key  string
 }
 
-func (p past) has(kind EntryKind, key string) bool {
-	_, ok := p.entries[place{kind, key}]
+func (p history) has(kind EntryKind, key string) bool {
+	_, ok := p.entries[entryID{kind, key}]
 	return ok
 }
 
-// newPast indexes the entries of one turn. The first of several at one place counts.
-func newPast(entries []Entry, turn int) past {
-	p := past{entries: map[place]Entry{}, last: map[string]int64{}}
+// newHistory indexes the entries of one stream. The first of several with one id counts.
+func newHistory(entries []Entry, turn int) history {
+	p := history{entries: map[entryID]Entry{}, last: map[string]int64{}}
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
-	var before time.Time
+	var beforeCall time.Time
 	for _, e := range entries {
 		if e.Turn != turn {
 			continue
 		}
-		at := place{e.Kind, e.Key}
+		at := entryID{e.Kind, e.Key}
 		if _, twice := p.entries[at]; !twice {
 			p.entries[at] = e
 		}
 		if e.Kind != Note && e.Kind != Answer {
 			p.last[e.Branch] = e.Seq
 		}
-		if idle := before.IsZero() || e.Kind == Answer || isResumed(e); !idle {
-			p.active += max(0, e.At.Sub(before))
+		if idle := beforeCall.IsZero() || e.Kind == Answer || isPause(e); !idle {
+			p.active += max(0, e.At.Sub(beforeCall))
 		}
-		before = e.At
+		beforeCall = e.At
 	}
 	return p
 }
 
-// isResumed says whether nobody worked on the turn just before the entry.
-func isResumed(e Entry) bool {
+// isPause reports whether nobody worked on the stream just before the entry.
+func isPause(e Entry) bool {
 	var remark Remark
 	return e.Kind == Note && json.Unmarshal(e.Body, &remark) == nil && remark.Code == CodeResumed
 }
 
-// OpenReservations lists the keys of model calls that have no answer: a Ledger still holds
-// money for them, which is taken up again when the run is, and is to be settled by whoever
-// gives the run up.
+// OpenReservations lists the keys of unanswered model calls: a Ledger still holds money for them, to be settled if the
+// run is not resumed.
 func OpenReservations(entries []Entry) []string {
 	answered := map[string]bool{}
 	for _, e := range entries {
@@ -82,9 +80,9 @@ func OpenReservations(entries []Entry) []string {
 	return open
 }
 
-// recall finds what the journal held at a place.
-func recall[T any](r *run, kind EntryKind, key string) (body T, ok bool, err error) {
-	e, ok := r.past.entries[place{kind, key}]
+// find decodes an entry that the journal held.
+func find[T any](r *run, kind EntryKind, key string) (body T, ok bool, err error) {
+	e, ok := r.history.entries[entryID{kind, key}]
 	if !ok {
 		return body, false, nil
 	}
@@ -94,11 +92,10 @@ func recall[T any](r *run, kind EntryKind, key string) (body T, ok bool, err err
 	return body, true, nil
 }
 
-// record writes an entry, unless the journal has it, and gives back what the journal says:
-// redacted, and the same at every replay. fresh says that it was not there before. The
-// entry is written even when ctx has ended, as long as that is quick.
+// record writes an entry unless the journal has it. kept is what the journal says, redacted; fresh reports that it is
+// new. It writes for a moment even after ctx has ended.
 func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, body T, cost int64) (kept T, fresh bool, err error) {
-	if kept, ok, err := recall[T](b.run, kind, key); ok || err != nil {
+	if kept, ok, err := find[T](b.run, kind, key); ok || err != nil {
 		return kept, false, err
 	}
 	text, err := json.Marshal(body)
@@ -111,7 +108,7 @@ func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, b
 	if err := json.Unmarshal(text, &kept); err != nil {
 		return kept, false, fmt.Errorf("loop: the redacted body of %s %s: %w", kind, key, err)
 	}
-	ctx, cancel := outlive(ctx)
+	ctx, cancel := withGrace(ctx)
 	defer cancel()
 	e := Entry{Turn: b.Turn, Branch: b.name, Kind: kind, Key: key, Body: text, Cost: cost, At: b.Now()}
 	if _, err := b.Journal.Append(ctx, e); err != nil {
@@ -120,11 +117,11 @@ func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, b
 	return kept, true, nil
 }
 
-// outlive gives a context that ends a little after ctx does.
-func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+// withGrace gives a context that ends a little after ctx.
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	kept, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(linger, cancel)
+		timer := time.AfterFunc(grace, cancel)
 		context.AfterFunc(kept, func() { timer.Stop() })
 	})
 	return kept, func() { stop(); cancel() }

@@ -9,11 +9,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// maxPlans is how often a plan may be declined with a reason; planSteps the model calls
-// that making one may take.
+// maxPlans is how often a plan may be declined with a reason, planSteps the model calls for making one.
 const maxPlans, planSteps = 5, 20
 
-// planned makes a plan, and waits until a person approves of it.
+// planned makes a plan and waits for its approval.
 func (b *branch) planned(ctx context.Context) error {
 	b.planning = true
 	for n := 1; n <= maxPlans; n++ {
@@ -22,7 +21,7 @@ func (b *branch) planned(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if b.plan == nil { // a model that answers in words has planned in words
+		if b.plan == nil { // an answer without propose_plan is the plan
 			b.plan = &Plan{Summary: b.text}
 		}
 		b.text = b.plan.Summary
@@ -33,18 +32,18 @@ func (b *branch) planned(ctx context.Context) error {
 		b.guard.progress()
 		if reply.Approve {
 			b.plan, b.steps, b.planning = nil, 0, false
-			b.say(strings.TrimSpace("The plan is approved. Carry it out now, with all your tools. " + words(reply)))
+			b.addUserText(strings.TrimSpace("The plan is approved. Carry it out now, with all your tools. " + replyText(reply)))
 			return nil
 		}
-		if words(reply) == "" {
+		if replyText(reply) == "" {
 			break
 		}
-		b.say("The plan was declined. Make another one that heeds this: " + words(reply))
+		b.addUserText("The plan was declined. Make another one that heeds this: " + replyText(reply))
 	}
 	return &stop{Stopped, CodePlanDeclined, "the plan was declined"}
 }
 
-// approval of a plan is a person's, or was given with the instruction.
+// approval asks the person, unless the task approves plans in advance.
 func (b *branch) approval(ctx context.Context, key string, plan Plan) (Reply, error) {
 	ask := Ask{Kind: AskPlan, Text: plan.Summary, Plan: &plan}
 	if b.AutoExecute {
@@ -60,7 +59,7 @@ func (b *branch) approval(ctx context.Context, key string, plan Plan) (Reply, er
 	return b.question(ctx, key, ask)
 }
 
-// propose takes the model's plan.
+// propose is the tool propose_plan.
 func (b *branch) propose(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
 	var plan Plan
 	if err := json.Unmarshal(args, &plan); err != nil {
@@ -70,7 +69,7 @@ func (b *branch) propose(ctx context.Context, key string, call llm.ToolCall, arg
 	return b.finish(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: Result{Text: "The plan is with the person."}})
 }
 
-// askUser puts the model's question to the person.
+// askUser is the tool ask_question.
 func (b *branch) askUser(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
 	var input struct {
 		Question string
@@ -84,18 +83,18 @@ func (b *branch) askUser(ctx context.Context, key string, call llm.ToolCall, arg
 		return Returned{}, err
 	}
 	b.guard.progress()
-	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: Result{Text: words(reply)}}
+	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: Result{Text: replyText(reply)}}
 	switch {
 	case !reply.Approve:
-		ret.Status, ret.Error, ret.Result.Text = CallDeclined, words(reply), ""
+		ret.Status, ret.Error, ret.Result.Text = CallDeclined, replyText(reply), ""
 	case ret.Result.Text == "":
 		ret.Result.Text = "yes"
 	}
 	return b.finish(ctx, key, ret)
 }
 
-// words are what a person said besides yes or no.
-func words(r Reply) string {
+// replyText is what a person wrote besides yes or no.
+func replyText(r Reply) string {
 	text := strings.TrimSpace(r.Text)
 	if m := strings.TrimSpace(string(r.Metadata)); m != "" && m != "null" && m != "{}" {
 		text = strings.TrimSpace(text + " " + m)

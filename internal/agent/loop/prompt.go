@@ -18,20 +18,20 @@ import (
 //go:embed prompts/*.md
 var prompts embed.FS
 
-// prompt is one text of prompts/, with its places filled in: {{boundary}} and {{secrets}}.
+// prompt is a text of prompts/ with {{boundary}} and {{secrets}} filled in.
 func (r *run) prompt(name string) string {
 	text, err := prompts.ReadFile("prompts/" + name + ".md")
 	if err != nil {
-		panic(err) // not in the binary: a mistake of ours that every test finds
+		panic(err) // the file is embedded
 	}
 	var references []string
 	for _, name := range slices.Sorted(maps.Keys(r.secrets.Values)) {
 		references = append(references, redact.Reference(name))
 	}
-	return strings.NewReplacer("{{boundary}}", r.fence, "{{secrets}}", strings.Join(references, ", ")).Replace(strings.TrimSpace(string(text)))
+	return strings.NewReplacer("{{boundary}}", r.boundary, "{{secrets}}", strings.Join(references, ", ")).Replace(strings.TrimSpace(string(text)))
 }
 
-// system is the system's words for main or a sub-agent.
+// system is the system prompt of main or a sub-agent.
 func (r *run) system(subagent bool) string {
 	parts := []string{r.prompt("system")}
 	if len(r.secrets.Values) > 0 {
@@ -57,7 +57,7 @@ func (r *run) system(subagent bool) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// opening is the conversation's beginning: earlier turns, the instruction, its files.
+// opening is the first messages: earlier streams, the instruction, its files.
 func (r *run) opening() []llm.Message {
 	var messages []llm.Message
 	for _, e := range r.Earlier {
@@ -68,24 +68,22 @@ func (r *run) opening() []llm.Message {
 	var text strings.Builder
 	text.WriteString(r.Instruction)
 	for _, a := range r.Attachments {
-		fmt.Fprintf(&text, "\n\nThe attached file %q:\n%s", plain(a.Name), r.fenced(shorten(a.Text, r.Window/len(r.Attachments))))
+		fmt.Fprintf(&text, "\n\nThe attached file %q:\n%s", oneLine(a.Name), r.asData(shorten(a.Text, r.Window/len(r.Attachments))))
 	}
 	return append(messages, llm.Message{Role: llm.User, Text: text.String()})
 }
 
-// fenced puts a text that is not ours between lines that it cannot write: the boundary is random for each run, and
-// taken out of the text.
-func (r *run) fenced(text string) string {
-	return "--- data " + r.fence + "\n" + r.unfenced(text) + "\n--- end of data " + r.fence
+// asData encloses foreign text in lines that it cannot contain: the boundary is random, and removed from the text.
+func (r *run) asData(text string) string {
+	return "--- data " + r.boundary + "\n" + r.withoutBoundary(text) + "\n--- end of data " + r.boundary
 }
 
-// setBoundary sets the line that encloses data.
 func (r *run) setBoundary(boundary string) {
-	r.fence, r.inText = boundary, regexp.MustCompile("(?i)"+regexp.QuoteMeta(boundary))
+	r.boundary, r.boundaryPattern = boundary, regexp.MustCompile("(?i)"+regexp.QuoteMeta(boundary))
 }
 
-// visible spells out what a person who reads the text would not see: control characters,
-// marks of direction, blanks without width, the tags of Unicode. Text is hidden in them.
+// visible spells out invisible characters, in which text can be hidden: control and format characters, variation
+// selectors.
 func visible(text string) string {
 	hidden := func(r rune) bool {
 		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r))
@@ -105,12 +103,12 @@ func visible(text string) string {
 	return b.String()
 }
 
-// plain is a short text of somebody else's in one visible line.
-func plain(text string) string {
+// oneLine is a short foreign text on one visible line.
+func oneLine(text string) string {
 	return visible(strings.Join(strings.Fields(shorten(text, 300)), " "))
 }
 
-// shorten keeps a text's beginning and end, and says how much is missing between them.
+// shorten keeps the beginning and the end of a text.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -125,9 +123,8 @@ func shorten(text string, limit int) string {
 	return fmt.Sprintf("%s\n[… %d of %d bytes are not shown …]\n%s", text[:head], tail-head, len(text), text[tail:])
 }
 
-// shown is what the model reads of a call's end: our words about it, then what it brought,
-// as data.
-func (r *run) shown(ret Returned, limit int) string {
+// resultText is what the model reads of a result: our description, then the data.
+func (r *run) resultText(ret Returned, limit int) string {
 	var b strings.Builder
 	switch ret.Status {
 	case CallCompleted:
@@ -139,11 +136,11 @@ func (r *run) shown(ret Returned, limit int) string {
 	case CallAborted:
 		b.WriteString("The call was stopped; what it brought may be partial.")
 	case CallDeclined:
-		return "The person who was asked declined this call. It was not made. " + r.unfenced(shorten(ret.Error, limit))
+		return "The person who was asked declined this call. It was not made. " + r.withoutBoundary(shorten(ret.Error, limit))
 	case CallUnknown:
-		return "Unknown: the process died while this call was under way, and it is not one to be made twice. Whether it did its work is not known. " + r.unfenced(shorten(ret.Error, limit))
+		return "Unknown: the process died while this call was under way, and it is not one to be made twice. Whether it did its work is not known. " + r.withoutBoundary(shorten(ret.Error, limit))
 	case CallRefused:
-		return "The call could not be made: " + shorten(r.unfenced(ret.Error), limit)
+		return "The call could not be made: " + shorten(r.withoutBoundary(ret.Error), limit)
 	}
 	var data []string
 	for _, text := range []string{ret.Error, ret.Result.Text} {
@@ -155,22 +152,22 @@ func (r *run) shown(ret Returned, limit int) string {
 		data = append(data, "finding kept for verification: "+shorten(string(ret.Result.Finding), limit/2))
 	}
 	if len(data) > 0 {
-		b.WriteString("\n" + r.fenced(strings.Join(data, "\n")))
+		b.WriteString("\n" + r.asData(strings.Join(data, "\n")))
 	}
 	return b.String()
 }
 
-// unfenced is a text that stands outside of the boundaries and must not imitate one.
-func (r *run) unfenced(text string) string {
-	return r.inText.ReplaceAllLiteralString(visible(text), "[boundary]")
+// withoutBoundary is text outside of a data block, which must not imitate one.
+func (r *run) withoutBoundary(text string) string {
+	return r.boundaryPattern.ReplaceAllLiteralString(visible(text), "[boundary]")
 }
 
-// verdicts tell the model what verifying came to, when it may work on.
-func (r *run) verdicts(findings []Finding) string {
+// verificationText tells the model the results of verification.
+func (r *run) verificationText(findings []Finding) string {
 	var b strings.Builder
 	for _, f := range findings {
-		j := f.Judgement
-		fmt.Fprintf(&b, "%s, reproduced %d of %d times. %s\n%s\n", j.Verdict, j.Confirmed, j.Tried, shorten(j.Reason, 500), shorten(string(f.Finding), 1500))
+		j := f.Verification
+		fmt.Fprintf(&b, "%s, reproduced %d of %d times. %s\n%s\n", j.Result, j.Confirmed, j.Tried, shorten(j.Reason, 500), shorten(string(f.Finding), 1500))
 	}
-	return "Each finding was verified from its evidence alone. Those that are not confirmed will not be reported. Find what was wrong with them, bring better evidence where there is any, or leave them.\n" + r.fenced(b.String())
+	return "Each finding was verified from its evidence alone. Those that are not confirmed will not be reported. Find what was wrong with them, bring better evidence where there is any, or leave them.\n" + r.asData(b.String())
 }

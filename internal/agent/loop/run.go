@@ -14,14 +14,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
-// The ends of a branch that are no errors of the run.
+// The ends of a branch that are not errors of the run.
 var (
-	errSuspended = errors.New("waits for an answer")
-	errGone      = errors.New("the run was stopped from outside")
-	errTime      = errors.New("the time for this run was used up")
+	errSuspended   = errors.New("waits for an answer")
+	errInterrupted = errors.New("the run was stopped from outside")
+	errTime        = errors.New("the time for this run was used up")
 )
 
-// stop ends a branch for a reason that its journal tells.
+// stop ends a branch with a status and a code.
 type stop struct {
 	status Status
 	code   string
@@ -30,30 +30,27 @@ type stop struct {
 
 func (s *stop) Error() string { return s.reason }
 
-// run is what the branches of one Run share.
+// run is what the branches of a run share.
 type run struct {
 	Config
 
-	past    past
-	tools   map[string]*tool
-	secrets *redact.Secrets
-	fence   string
-	inText  *regexp.Regexp // finds fence, whatever its case
+	history         history
+	tools           map[string]*tool
+	secrets         *redact.Secrets
+	boundary        string
+	boundaryPattern *regexp.Regexp // matches boundary in any case
 
-	mu      sync.Mutex // of what follows
-	silent  bool       // Run has returned
+	mu      sync.Mutex // guards what follows
+	closed  bool       // Run has returned
 	waiting []Waiting
 }
 
-// Run works on an instruction until it is done, suspended, stopped, aborted or failed. What
-// the journal holds of this turn is taken from there: no answered model call is made again,
-// no finished tool call either, and a turn that has ended returns its outcome. The error is
-// only ever about the run itself: a Config that lacks something, a journal or a Ledger that
-// cannot be written; the run can be taken up again then.
+// Run works on an instruction until it is done, suspended, stopped, aborted or failed. It continues from the journal:
+// answered model calls and finished tool calls are not repeated, and an ended stream returns its outcome. The error is
+// only about the run itself: an invalid Config, or a journal or Ledger that fails; the run can be resumed then.
 //
-// When ctx ends, every tool's ctx ends, and Run returns Aborted within five seconds even if
-// a tool does not: nothing of that is in the journal, so that the run can be taken up again.
-// Who gives it up instead settles the keys that OpenReservations names.
+// When ctx ends, Run ends the ctx of every tool and returns Aborted within five seconds, even if a tool does not end;
+// the run can be resumed. To give it up, settle the keys of OpenReservations.
 func Run(ctx context.Context, c Config) (Outcome, error) {
 	r, err := newRun(ctx, c.withDefaults())
 	if err != nil {
@@ -62,17 +59,17 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 		}
 		return Outcome{}, err
 	}
-	defer r.hush()
+	defer r.closeEvents()
 	b := r.branch("main")
-	if ended, ok, err := recall[Ended](r, BranchEnd, b.key("end")); ok || err != nil {
-		return ended.Outcome, err
+	if stopCause, ok, err := find[Ended](r, BranchEnd, b.key("end")); ok || err != nil {
+		return stopCause.Outcome, err
 	}
 	if err = b.begin(ctx, Started{Caps: r.Caps}); err != nil {
 		return Outcome{}, err
 	}
-	timed, cancel := b.timed(ctx)
+	withTimeLimit, cancel := b.withTimeLimit(ctx)
 	defer cancel()
-	out, err := b.outcome(ctx, b.main(timed))
+	out, err := b.outcome(ctx, b.main(withTimeLimit))
 	if err == nil {
 		b.emit(EventFinish, b.key("end"), "", "", out)
 	}
@@ -85,28 +82,28 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 		return nil, errors.New("loop: a run needs a model and its name, a journal and an instruction")
 	}
 	var err error
-	if r.tools, err = r.toolbox(); err != nil {
+	if r.tools, err = r.compileTools(); err != nil {
 		return nil, err
 	}
 	entries, err := c.Journal.Entries(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("loop: reading the journal: %w", err)
 	}
-	r.past = newPast(entries, c.Turn)
+	r.history = newHistory(entries, c.Turn)
 	return r, nil
 }
 
-// timed gives the context that ends when the run's time is used up. What earlier processes
-// used of it counts; the time in which nobody worked does not.
-func (b *branch) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeLimit gives the context that ends when the run's time is used up. Time of earlier processes counts, pauses
+// do not.
+func (b *branch) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if b.started.Caps.Wall == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, b.started.Caps.Wall-b.past.active, errTime)
+	return context.WithTimeoutCause(ctx, b.started.Caps.Wall-b.history.active, errTime)
 }
 
-// ended says why ctx ended, nil while it has not: a stop, or errGone.
-func ended(ctx context.Context) error {
+// stopCause says why ctx ended: a stop, or errInterrupted; nil while it has not.
+func stopCause(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -116,10 +113,10 @@ func ended(ctx context.Context) error {
 	case errors.Is(cause, errAborted):
 		return &stop{Aborted, CodeAborted, "a person stopped this sub-agent"}
 	}
-	return errGone
+	return errInterrupted
 }
 
-// emit tells an event, redacted, unless Run has returned.
+// emit sends an event, redacted, unless Run has returned.
 func (b *branch) emit(kind EventType, id, toolName, text string, data any) {
 	if b.Emit == nil {
 		return
@@ -131,26 +128,26 @@ func (b *branch) emit(kind EventType, id, toolName, text string, data any) {
 			doc, err = b.secrets.RedactJSON(doc)
 		}
 		if err != nil {
-			b.Logger.Error("an event could not be told", "type", kind, "error", err)
+			b.Logger.Error("an event could not be sent", "type", kind, "error", err)
 			return
 		}
 		e.Data = doc
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.silent {
+	if !b.closed {
 		b.Emit(e)
 	}
 }
 
-// hush ends the events: what a tool that was left behind says is not heard.
-func (r *run) hush() {
+// closeEvents drops later events, such as those of a tool that was left running.
+func (r *run) closeEvents() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.silent = true
+	r.closed = true
 }
 
-// note writes a remark and tells it.
+// note records a remark and sends it.
 func (b *branch) note(ctx context.Context, key, code, text string) error {
 	remark, fresh, err := record(ctx, b, Note, key, Remark{Code: code, Text: text}, 0)
 	if fresh && err == nil {
@@ -159,13 +156,13 @@ func (b *branch) note(ctx context.Context, key, code, text string) error {
 	return err
 }
 
-// question suspends the branch with a question, unless the journal has its answer.
+// question suspends the branch, unless the journal has the answer.
 func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, error) {
-	reply, ok, err := recall[Reply](b.run, Answer, key)
+	reply, ok, err := find[Reply](b.run, Answer, key)
 	if err != nil {
 		return Reply{}, err
 	}
-	if !ok && !b.past.has(Question, key) {
+	if !ok && !b.history.has(Question, key) {
 		if err := b.mayBegin(ctx); err != nil {
 			return Reply{}, err
 		}
@@ -175,7 +172,7 @@ func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, erro
 		return Reply{}, err
 	}
 	if ok {
-		reply.Text = b.secrets.Redact(reply.Text) // an answer did not go through record
+		reply.Text = b.secrets.Redact(reply.Text) // record redacts only what it writes
 		if len(reply.Metadata) > 0 {
 			reply.Metadata, err = b.secrets.RedactJSON(reply.Metadata)
 		}
@@ -191,7 +188,6 @@ func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, erro
 	return Reply{}, errSuspended
 }
 
-// event is the type of the event for a question.
 func (k AskKind) event() EventType {
 	if k == AskUser {
 		return EventQuestion
@@ -202,7 +198,7 @@ func (k AskKind) event() EventType {
 	return EventApproval
 }
 
-// pending are the questions of a suspended run, in the order of their branches.
+// pending are the questions of a suspended run, by branch.
 func (r *run) pending() (json.RawMessage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,10 +208,10 @@ func (r *run) pending() (json.RawMessage, error) {
 	return json.Marshal(r.waiting)
 }
 
-// request is what the model is asked next.
+// request is the next request to the model.
 func (b *branch) request() llm.Request {
 	r := llm.Request{Model: b.ModelName, System: b.started.System, MaxTokens: b.MaxTokens}
-	for _, item := range b.talk {
+	for _, item := range b.messages {
 		r.Messages = append(r.Messages, item.Message)
 	}
 	for _, t := range b.offered() {

@@ -48,8 +48,8 @@ func TestFinishedTurnIsNotTouchedAgain(t *testing.T) {
 	s.answers["part"] = []llm.Response{calls("look", `{"n":1}`), says("Part done.")}
 	c.Price = llm.Price{Input: 3_000_000, Output: 15_000_000}
 	c.MaxIterations = 1
-	c.Verify = func(context.Context, json.RawMessage) (loop.Judgement, error) {
-		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: 3, Tried: 3, Requests: 3}, nil
+	c.Verify = func(context.Context, json.RawMessage) (loop.Verification, error) {
+		return loop.Verification{Result: loop.Confirmed, Confirmed: 3, Tried: 3, Requests: 3}, nil
 	}
 	first := run(t, c)
 	want(t, first, loop.Completed, "")
@@ -58,8 +58,8 @@ func TestFinishedTurnIsNotTouchedAgain(t *testing.T) {
 	}
 	touched := func() error { t.Error("the replay touched something"); return errors.New("touched") }
 	c.Model = &script{extra: func(llm.Request) (llm.Response, error) { return llm.Response{}, touched() }}
-	c.Verify = func(context.Context, json.RawMessage) (loop.Judgement, error) {
-		return loop.Judgement{}, touched()
+	c.Verify = func(context.Context, json.RawMessage) (loop.Verification, error) {
+		return loop.Verification{}, touched()
 	}
 	c.Tools[0].Call = func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
 		return loop.Result{}, touched()

@@ -112,24 +112,24 @@ func TestVerifying(t *testing.T) {
 	c, _ := config(d, []loop.Tool{tool}, find("1"), find("2"), find("3"), says("First."), find("4"), says("Second."), says("Third."))
 	c.Secrets = map[string]string{"TOKEN": "s3cr3t-value"}
 	c.MaxIterations = 2
-	c.Verify = func(_ context.Context, f json.RawMessage) (loop.Judgement, error) {
+	c.Verify = func(_ context.Context, f json.RawMessage) (loop.Verification, error) {
 		doc := decode[map[string]any](f)
 		if doc["auth"] != "s3cr3t-value" || doc["theirs"] != "{{ $TOKEN}}" {
 			t.Errorf("the verifier was given %s", f)
 		}
 		switch {
 		case strings.Contains(string(f), `{"n":2}`):
-			return loop.Judgement{Verdict: loop.FalsePositive, Tried: 3, Reason: "an error page"}, nil
+			return loop.Verification{Result: loop.FalsePositive, Tried: 3, Reason: "an error page"}, nil
 		case strings.Contains(string(f), `{"n":3}`):
-			return loop.Judgement{}, errors.New("cannot be read")
+			return loop.Verification{}, errors.New("cannot be read")
 		}
-		return loop.Judgement{Verdict: loop.Confirmed, Confirmed: 3, Tried: 3, Evidence: json.RawMessage(`{"seen":"s3cr3t-value"}`)}, nil
+		return loop.Verification{Result: loop.Confirmed, Confirmed: 3, Tried: 3, Evidence: json.RawMessage(`{"seen":"s3cr3t-value"}`)}, nil
 	}
 	out := run(t, c)
 	want(t, out, loop.Completed, "")
 	var got []string
 	for _, f := range out.Findings {
-		got = append(got, f.Judgement.Verdict)
+		got = append(got, f.Verification.Result)
 	}
 	if !slices.Equal(got, []string{loop.Confirmed, loop.FalsePositive, loop.Inconclusive, loop.Confirmed}) || out.Summary != "Second." {
 		t.Errorf("%v, %q", got, out.Summary)
@@ -137,8 +137,8 @@ func TestVerifying(t *testing.T) {
 	if !strings.Contains(outcomeOf(out), "an error page") || strings.Contains(outcomeOf(out), "s3cr3t") {
 		t.Error(outcomeOf(out))
 	}
-	if len(d.of(loop.Verdict)) != 4 {
-		t.Errorf("%d verdicts", len(d.of(loop.Verdict)))
+	if len(d.of(loop.Verified)) != 4 {
+		t.Errorf("%d verdicts", len(d.of(loop.Verified)))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// tool is a Tool that a branch can offer: with its schema compiled, or the loop's own.
+// tool is a Tool with its schema compiled, or one of the loop's own.
 type tool struct {
 	Tool
 
@@ -30,8 +30,8 @@ const (
 	toolPlan     = "propose_plan"
 )
 
-// toolbox compiles the schemas of Config's tools and adds the loop's own.
-func (r *run) toolbox() (map[string]*tool, error) {
+// compileTools compiles the schemas of all tools.
+func (r *run) compileTools() (map[string]*tool, error) {
 	all := map[string]*tool{}
 	for _, t := range ownTools() {
 		all[t.Name] = t
@@ -45,7 +45,7 @@ func (r *run) toolbox() (map[string]*tool, error) {
 	}
 	for name, t := range all {
 		schema, err := compile(t.Schema)
-		if err != nil { // of somebody's MCP server: its tools still get an object
+		if err != nil { // a foreign MCP server's: any object is accepted then
 			r.Logger.Warn("a tool's schema cannot be used", "tool", name, "error", err)
 		}
 		t.schema = schema
@@ -53,7 +53,6 @@ func (r *run) toolbox() (map[string]*tool, error) {
 	return all, nil
 }
 
-// ownTools are the tools that only the loop can have.
 func ownTools() []*tool {
 	own := func(name, description, schema string) Tool {
 		return Tool{Passive: true, Tool: llm.Tool{Name: name, Description: description, Schema: json.RawMessage(schema)}}
@@ -70,15 +69,15 @@ func ownTools() []*tool {
 	}
 }
 
-// OwnTools are the names of the tools that every run has, whatever its Config.
+// OwnTools are the names of the tools that every run has.
 func OwnTools() []string { return []string{toolDelegate, toolAsk, toolPlan} }
 
-// noFiles refuses the documents that a schema refers to outside of itself.
-type noFiles struct{}
+// noLoader refuses references to other documents.
+type noLoader struct{}
 
-func (noFiles) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not looked up", url) }
+func (noLoader) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not looked up", url) }
 
-// CheckSchema says what keeps the arguments of a tool from being checked against a schema.
+// CheckSchema says why arguments cannot be checked against a schema.
 func CheckSchema(schema json.RawMessage) error {
 	_, err := compile(schema)
 	return err
@@ -92,21 +91,21 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := bounded(doc); err != nil {
+	if err := checkSize(doc); err != nil {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
-	c.UseLoader(noFiles{})
+	c.UseLoader(noLoader{})
 	if err := c.AddResource("mem:///arguments", doc); err != nil {
 		return nil, err
 	}
 	return c.Compile("mem:///arguments")
 }
 
-// maxDepth is how deep sub-agents may have sub-agents: main.1.2.
+// maxDepth bounds sub-agents of sub-agents: main.1.2.
 const maxDepth = 2
 
-// offered are the tools that the model is told of now, always in the same order.
+// offered are the tools that the model may call now, always in the same order.
 func (b *branch) offered() []*tool {
 	var list []*tool
 	var names []string
@@ -136,7 +135,7 @@ func (b *branch) allowed(t *tool) bool {
 	return t.Passive || !b.planning && b.Mode != ModeChat
 }
 
-// resolve finds what a call asks for; fault says why it cannot be made.
+// resolve finds the tool of a call and checks the arguments; fault says what is wrong.
 func (b *branch) resolve(call llm.ToolCall) (t *tool, args json.RawMessage, fault string) {
 	t = b.tools[call.Name]
 	if t == nil || !b.allowed(t) {
@@ -156,19 +155,19 @@ func (b *branch) resolve(call llm.ToolCall) (t *tool, args json.RawMessage, faul
 		return nil, nil, fmt.Sprintf("the arguments are not JSON: %s", err)
 	case !object:
 		return nil, nil, "the arguments are not a JSON object"
-	case b.inText.MatchString(call.Args):
+	case b.boundaryPattern.MatchString(call.Args):
 		return nil, nil, "the arguments have the boundary of data in them, which is never to be written"
 	}
 	if t.schema != nil {
 		if err := t.schema.Validate(doc); err != nil {
-			return nil, nil, "the arguments do not fit the tool's schema: " + misfit(err)
+			return nil, nil, "the arguments do not fit the tool's schema: " + schemaErrors(err)
 		}
 	}
 	return t, args, ""
 }
 
-// misfit says what does not fit, one line a fault.
-func misfit(err error) string {
+// schemaErrors lists what does not fit.
+func schemaErrors(err error) string {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return err.Error()

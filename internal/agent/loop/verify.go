@@ -9,62 +9,60 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
-// verify judges the findings that nobody has judged yet, each from its evidence alone, and
-// gives those of this cycle.
+// verify verifies the findings that have not been verified, and returns them.
 func (b *branch) verify(ctx context.Context) ([]Finding, error) {
 	if b.Verify == nil {
 		return nil, nil
 	}
-	var judged []Finding
+	var verified []Finding
 	for i := range b.sum.Findings {
 		f := &b.sum.Findings[i]
-		if f.Judgement.Verdict != Unverified || f.Judgement.Reason != "" {
+		if f.Verification.Result != Unverified || f.Verification.Reason != "" {
 			continue
 		}
 		var err error
-		if f.Judgement, err = b.judge(ctx, i+1, *f); err != nil {
-			return judged, err
+		if f.Verification, err = b.verifyFinding(ctx, i+1, *f); err != nil {
+			return verified, err
 		}
-		judged = append(judged, *f)
+		verified = append(verified, *f)
 	}
-	return judged, nil
+	return verified, nil
 }
 
-// judge reproduces a finding, and lets a model doubt what was reproduced.
-func (b *branch) judge(ctx context.Context, n int, f Finding) (Judgement, error) {
+func (b *branch) verifyFinding(ctx context.Context, n int, f Finding) (Verification, error) {
 	key := b.key(fmt.Sprintf("verify.%d", n))
-	judgement, known, err := recall[Judgement](b.run, Verdict, key)
+	verification, known, err := find[Verification](b.run, Verified, key)
 	if err != nil {
-		return judgement, err
+		return verification, err
 	}
 	if !known {
-		if judgement, err = b.reproduce(ctx, key, f); err != nil {
-			return judgement, err
+		if verification, err = b.reproduce(ctx, key, f); err != nil {
+			return verification, err
 		}
-		if judgement, _, err = record(ctx, b, Verdict, key, judgement, 0); err != nil {
-			return judgement, err
+		if verification, _, err = record(ctx, b, Verified, key, verification, 0); err != nil {
+			return verification, err
 		}
 	}
-	b.account.settle(amounts{}, amounts{requests: int64(judgement.Requests)})
-	b.sum.Requests += judgement.Requests
+	b.account.settle(amounts{}, amounts{requests: int64(verification.Requests)})
+	b.sum.Requests += verification.Requests
 	if !known {
-		f.Judgement = judgement
-		b.emit(EventVerdict, key, "", "", f)
+		f.Verification = verification
+		b.emit(EventVerification, key, "", "", f)
 	}
-	return judgement, nil
+	return verification, nil
 }
 
-// reproduce calls Verify with what is left of the budget of requests.
-func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Judgement, error) {
+// reproduce calls Verify with what is left of the budget.
+func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Verification, error) {
 	if err := b.mayBegin(ctx); err != nil {
-		return Judgement{}, err
+		return Verification{}, err
 	}
 	allowed := b.account.allowance(math.MaxInt32)
 	if allowed == 0 {
-		return Judgement{Verdict: Unverified, Reason: "no request to a target was left of the budget"}, nil
+		return Verification{Result: Unverified, Reason: "no request to a target was left of the budget"}, nil
 	}
 	filled, err := b.secrets.Substitute(f.Finding)
-	if err != nil { // a reference that is none of ours: as it stands
+	if err != nil { // it has a foreign reference: verify it as it is
 		filled = f.Finding
 	}
 	called := Called{Tool: "verify", Args: f.Finding}
@@ -72,22 +70,22 @@ func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Judgemen
 		called.Requests = int(allowed)
 	}
 	if _, _, err := record(ctx, b, ToolCall, key, called, 0); err != nil {
-		return Judgement{}, err
+		return Verification{}, err
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, toolTimeout, errDeadline)
 	defer cancel()
-	j, err, left := await(limited, func() (Judgement, error) {
+	j, err, left := await(limited, func() (Verification, error) {
 		return b.Verify(b.allowance(limited, called.Requests), filled)
 	})
-	if gone := ended(ctx); errors.Is(gone, errGone) && (err != nil || left) {
-		return j, gone
+	if interrupted := stopCause(ctx); errors.Is(interrupted, errInterrupted) && (err != nil || left) {
+		return j, interrupted
 	}
 	switch {
 	case err != nil:
 		b.Logger.Error("a finding could not be verified", "key", key, "error", err)
-		j.Verdict, j.Reason = Inconclusive, "verifying it failed: "+shorten(err.Error(), 500)
-	case j.Verdict != Confirmed && j.Verdict != FalsePositive:
-		j.Verdict = Inconclusive
+		j.Result, j.Reason = Inconclusive, "verifying it failed: "+shorten(err.Error(), 500)
+	case j.Result != Confirmed && j.Result != FalsePositive:
+		j.Result = Inconclusive
 	}
 	j.Requests = max(0, j.Requests)
 	if len(j.Evidence) > 0 {

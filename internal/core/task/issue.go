@@ -70,7 +70,7 @@ type Issue struct {
 	Proof *Proof       `json:"-"` // how to show it again; nil: as TemplateID says
 	// Judged is what verifying it came to, which Confirm and Doubt keep; zero: not yet, or by
 	// an earlier release.
-	Judged loop.Judgement `json:"-"`
+	Judged loop.Verification `json:"-"`
 }
 
 // Proof is how a finding can be shown again without any other knowledge: a
@@ -341,7 +341,7 @@ func scanIssue(r db.Row) (i Issue, err error) {
 	var proof db.JSON[[]Evidence]
 	var event db.JSON[engine.Event]
 	var again db.JSON[*Proof]
-	var judged db.JSON[loop.Judgement]
+	var judged db.JSON[loop.Verification]
 	var retest db.JSON[*Retest]
 	var created, updated db.Time
 	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation, &i.TemplateID,

@@ -68,7 +68,7 @@ type LogFilter struct {
 // a verdict and a note are both at once.
 var begins = map[loop.EntryKind]loop.EntryKind{
 	loop.ModelCall: loop.ModelAnswer, loop.ToolCall: loop.ToolResult, loop.Question: loop.Answer,
-	loop.BranchStart: loop.BranchEnd, loop.Verdict: "", loop.Note: "",
+	loop.BranchStart: loop.BranchEnd, loop.Verified: "", loop.Note: "",
 }
 
 // FindLog lists what the agent did in a task the caller may see, in order, and whether
@@ -124,8 +124,8 @@ func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 	var out []LogEvent
 	for _, e := range entries {
 		ends, isBegin := begins[e.Kind]
-		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verdict { // the end of verifying
-			out[i].judged(read[loop.Judgement](e), e.At)
+		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // the end of verifying
+			out[i].judged(read[loop.Verification](e), e.At)
 			continue
 		}
 		if !isBegin {
@@ -190,9 +190,9 @@ func (d *LogEvent) begin(e loop.Entry) {
 		if started.ID != "" {
 			d.Metadata["subagent_run_id"] = started.ID
 		}
-	case loop.Verdict:
+	case loop.Verified:
 		d.Action = "review"
-		d.judged(read[loop.Judgement](e), e.At)
+		d.judged(read[loop.Verification](e), e.At)
 	case loop.Note:
 		remark := read[loop.Remark](e)
 		d.Action, d.OutputSummary = remark.Code, clip(remark.Text, summaryLength)
@@ -234,8 +234,8 @@ func (d *LogEvent) end(e loop.Entry) {
 	d.ended(LogCompleted, e.At)
 }
 
-func (d *LogEvent) judged(j loop.Judgement, at time.Time) {
-	d.OutputSummary = j.Verdict
+func (d *LogEvent) judged(j loop.Verification, at time.Time) {
+	d.OutputSummary = j.Result
 	d.Metadata["confirmed"], d.Metadata["tried"], d.Metadata["reason"], d.Metadata["requests"] = j.Confirmed, j.Tried, j.Reason, j.Requests
 	d.ended(LogCompleted, at)
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzFence: no text leaves its fence, and none is shown that a person would not see.
-func FuzzFence(f *testing.F) {
+// FuzzBoundary: no text leaves its boundaries, and none is shown that a person would not see.
+func FuzzBoundary(f *testing.F) {
 	r := &run{}
 	r.setBoundary("QK7CEDXJ6XS2DOMRQ3HZOIKNNM")
 	f.Add("plain")
@@ -15,15 +15,15 @@ func FuzzFence(f *testing.F) {
 	f.Add("qk7cedxj6xs2domrq3hzoiknnm QK7CEDXJ6XQK7CEDXJ6XS2DOMRQ3HZOIKNNMS2DOMRQ3HZOIKNNM")
 	f.Add("QK7CEDXJ\u200b6XS2DOMRQ3HZOIKNNM \xff\xfe\x1b[2J\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := r.fenced(shorten(text, 200))
-		if n := strings.Count(strings.ToLower(got), strings.ToLower(r.fence)); n != 2 {
+		got := r.asData(shorten(text, 200))
+		if n := strings.Count(strings.ToLower(got), strings.ToLower(r.boundary)); n != 2 {
 			t.Fatalf("the boundary is there %d times: %q", n, got)
 		}
 		if !utf8.ValidString(got) || visible(got) != got {
 			t.Fatalf("not visible: %q", got)
 		}
-		if !strings.HasPrefix(got, "--- data "+r.fence+"\n") || !strings.HasSuffix(got, "\n--- end of data "+r.fence) {
-			t.Fatalf("no fence: %q", got)
+		if !strings.HasPrefix(got, "--- data "+r.boundary+"\n") || !strings.HasSuffix(got, "\n--- end of data "+r.boundary) {
+			t.Fatalf("no boundary: %q", got)
 		}
 	})
 }

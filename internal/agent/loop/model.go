@@ -14,19 +14,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// answerTimeout is the longest that one answer of a model may take, however lively it is.
+// answerTimeout bounds one answer of a model.
 const answerTimeout = 20 * time.Minute
 
 var errDeadline = errors.New("it took too long")
 
-// ask makes one call of the model, or takes its answer from the journal. An answer that
-// could not be had, and a budget that forbids the call, are a stop.
+// ask makes one model call, or takes its answer from the journal. A failed call and a budget that forbids it are a
+// stop.
 func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.Response, error) {
-	asked, begun, err := recall[Asked](b.run, ModelCall, key)
+	asked, begun, err := find[Asked](b.run, ModelCall, key)
 	if err != nil {
 		return llm.Response{}, err
 	}
-	answered, known, err := recall[Answered](b.run, ModelAnswer, key)
+	answered, known, err := find[Answered](b.run, ModelAnswer, key)
 	if err != nil {
 		return llm.Response{}, err
 	}
@@ -35,8 +35,8 @@ func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.
 			return llm.Response{}, err
 		}
 	}
-	held := amounts{micros: asked.Micros, tokens: asked.Tokens}
-	b.account.held = b.account.held.plus(held)
+	reserved := amounts{micros: asked.Micros, tokens: asked.Tokens}
+	b.account.reserved = b.account.reserved.plus(reserved)
 	if !known {
 		if answered, err = b.complete(ctx, key, request); err != nil {
 			return llm.Response{}, err
@@ -48,17 +48,17 @@ func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.
 	}
 	usage := answered.Response.Usage
 	spent := amounts{micros: b.costOf(key, usage), tokens: usage.Tokens()}
-	b.account.settle(held, spent)
+	b.account.settle(reserved, spent)
 	b.sum.Usage = b.sum.Usage.Plus(usage)
 	b.sum.Steps++
-	// A settlement that a crash may have lost is of the branch's last entry: nothing follows
-	// an answer before it is settled.
-	if b.Ledger != nil && (!known || b.past.entries[place{ModelAnswer, key}].Seq == b.past.last[b.name]) {
+	// Only the settlement of a branch's last entry can have been lost in a crash: nothing follows an answer before its
+	// settlement.
+	if b.Ledger != nil && (!known || b.history.entries[entryID{ModelAnswer, key}].Seq == b.history.last[b.name]) {
 		if err := b.settleLedger(ctx, key, spent.micros); err != nil {
 			return llm.Response{}, err
 		}
 	}
-	if spent.micros > held.micros || spent.tokens > held.tokens {
+	if spent.micros > reserved.micros || spent.tokens > reserved.tokens {
 		if err := b.note(ctx, key+"/overrun", CodeOverrun, "The provider counted more than the most that was expected of this call."); err != nil {
 			return llm.Response{}, err
 		}
@@ -69,15 +69,14 @@ func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.
 	return answered.Response, nil
 }
 
-// costOf is what an answer did cost: the journal knows even if prices have changed.
+// costOf is the recorded cost of an answer: prices may have changed.
 func (b *branch) costOf(key string, usage llm.Usage) int64 {
-	if e, ok := b.past.entries[place{ModelAnswer, key}]; ok {
+	if e, ok := b.history.entries[entryID{ModelAnswer, key}]; ok {
 		return e.Cost
 	}
 	return b.Price.Micros(usage)
 }
 
-// statusOf is how a branch ends with a code.
 func statusOf(code string, otherwise Status) Status {
 	switch code {
 	case CodeAborted:
@@ -88,7 +87,7 @@ func statusOf(code string, otherwise Status) Status {
 	return otherwise
 }
 
-// setAside reserves for the worst case and writes the intent of a call.
+// setAside reserves the worst case of a call and records its intent.
 func (b *branch) setAside(ctx context.Context, key string, request llm.Request) (Asked, error) {
 	if err := b.mayBegin(ctx); err != nil {
 		return Asked{}, err
@@ -96,10 +95,10 @@ func (b *branch) setAside(ctx context.Context, key string, request llm.Request) 
 	prompt, answer := b.meter.worst(request), int64(request.MaxTokens)
 	asked := Asked{Model: request.Model, Messages: len(request.Messages), Tokens: prompt + answer, Micros: worstPrice(b.Price, prompt, answer)}
 	want := amounts{micros: asked.Micros, tokens: asked.Tokens}
-	if code := b.account.hold(want); code != "" {
+	if code := b.account.reserve(want); code != "" {
 		return Asked{}, &stop{Stopped, code, "the next answer of the model could cost more than is left of the budget"}
 	}
-	b.account.settle(want, amounts{}) // ask holds what the journal says
+	b.account.settle(want, amounts{}) // ask reserves what the journal says
 	if b.Ledger != nil {
 		if err := b.Ledger.Reserve(ctx, key, asked.Micros); err != nil {
 			return Asked{}, refusalOf(ctx, err)
@@ -116,19 +115,18 @@ func (b *branch) setAside(ctx context.Context, key string, request llm.Request) 
 func refusalOf(ctx context.Context, err error) error {
 	var refusal *errs.Error
 	switch {
-	case ended(ctx) != nil:
-		return ended(ctx)
+	case stopCause(ctx) != nil:
+		return stopCause(ctx)
 	case errors.As(err, &refusal) && refusal.Kind != errs.Internal:
 		return &stop{Stopped, refusal.Code, refusal.Message}
 	}
 	return fmt.Errorf("loop: setting money aside: %w", err)
 }
 
-// mayBegin says whether something new may be begun: not when ctx has ended, and not where
-// the journal says that this branch stopped.
+// mayBegin fails when ctx has ended or the branch was stopped in an earlier process.
 func (b *branch) mayBegin(ctx context.Context) error {
 	if !b.halted {
-		remark, ok, err := recall[Remark](b.run, Note, b.key("stop"))
+		remark, ok, err := find[Remark](b.run, Note, b.key("stop"))
 		if err != nil {
 			return err
 		}
@@ -136,11 +134,11 @@ func (b *branch) mayBegin(ctx context.Context) error {
 			return &stop{statusOf(remark.Code, Stopped), remark.Code, remark.Text}
 		}
 	}
-	return ended(ctx)
+	return stopCause(ctx)
 }
 
 func (b *branch) settleLedger(ctx context.Context, key string, micros int64) error {
-	ctx, cancel := outlive(ctx)
+	ctx, cancel := withGrace(ctx)
 	defer cancel()
 	if err := b.Ledger.Settle(ctx, key, micros); err != nil {
 		return fmt.Errorf("loop: settling %s: %w", key, err)
@@ -148,25 +146,24 @@ func (b *branch) settleLedger(ctx context.Context, key string, micros int64) err
 	return nil
 }
 
-// complete calls the model. The error is errGone: nothing else keeps the end of a call from
-// the journal.
+// complete calls the model. The error is errInterrupted; other failures are in the answer.
 func (b *branch) complete(ctx context.Context, key string, request llm.Request) (Answered, error) {
-	if err := ended(ctx); errors.Is(err, errGone) {
+	if err := stopCause(ctx); errors.Is(err, errInterrupted) {
 		return Answered{}, err
 	}
-	request.Key = b.fence + "/" + key // the fence is the run's own, and in its journal
+	request.Key = b.boundary + "/" + key // the boundary is unique to the run and in its journal
 	limited, cancel := context.WithTimeoutCause(ctx, answerTimeout, errDeadline)
 	defer cancel()
 	begun := b.Now()
-	heard := &listener{branch: b, key: key, stream: redact.Stream{Secrets: b.secrets}}
-	response, err, left := await(limited, func() (llm.Response, error) { return b.Model.Complete(limited, request, heard.add) })
-	said := heard.stop()
+	live := &answerText{branch: b, key: key, stream: redact.Stream{Secrets: b.secrets}}
+	response, err, left := await(limited, func() (llm.Response, error) { return b.Model.Complete(limited, request, live.add) })
+	text := live.stop()
 	answered := Answered{Response: response, Took: b.Now().Sub(begun)}
-	why := ended(ctx)
+	why := stopCause(ctx)
 	if err == nil {
 		return answered, nil
 	}
-	if errors.Is(why, errGone) {
+	if errors.Is(why, errInterrupted) {
 		return Answered{}, why
 	}
 	if left {
@@ -186,50 +183,49 @@ func (b *branch) complete(ctx context.Context, key string, request llm.Request) 
 		b.Logger.Error("a model could not be asked", "key", key, "error", err)
 		cut, answered.Fault = false, &Fault{llm.CodeUnavailable, "the model could not be asked"}
 	}
-	if cut && answered.Response.Usage == (llm.Usage{}) { // nobody counted what will be billed
-		answered.Response.Usage = llm.Usage{Input: int(b.meter.likely(request)), Output: min(len(said)/3, request.MaxTokens)}
+	if cut && answered.Response.Usage == (llm.Usage{}) { // it will be billed, and was not counted
+		answered.Response.Usage = llm.Usage{Input: int(b.meter.likely(request)), Output: min(len(text)/3, request.MaxTokens)}
 	}
 	return answered, nil
 }
 
-// listener hands the pieces of an answer on, redacted, until the answer is over.
-type listener struct {
+// answerText sends the pieces of an answer, redacted, until it is over.
+type answerText struct {
 	*branch
 	key string
 
 	mu     sync.Mutex
 	stream redact.Stream
-	said   strings.Builder
+	text   strings.Builder
 	over   bool
 }
 
-func (l *listener) add(piece string) {
+func (l *answerText) add(piece string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
 		return
 	}
-	l.said.WriteString(piece)
-	l.tell(l.stream.Add(piece))
+	l.text.WriteString(piece)
+	l.send(l.stream.Add(piece))
 }
 
-// stop ends the listening and gives all that was said.
-func (l *listener) stop() string {
+// stop returns the whole text.
+func (l *answerText) stop() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
-	l.tell(l.stream.End())
-	return l.said.String()
+	l.send(l.stream.End())
+	return l.text.String()
 }
 
-func (l *listener) tell(text string) {
+func (l *answerText) send(text string) {
 	if text != "" {
 		l.emit(EventText, l.key, "", text, nil)
 	}
 }
 
-// await runs f and waits for it, a little longer than ctx lasts. left says that f did not
-// return and goes on by itself. A panic is an error.
+// await runs f until a little after ctx ends. left reports that f is still running. A panic becomes an error.
 func await[T any](ctx context.Context, f func() (T, error)) (value T, err error, left bool) { //nolint:revive // whether it was left is no error
 	type end struct {
 		value T
@@ -251,7 +247,7 @@ func await[T any](ctx context.Context, f func() (T, error)) (value T, err error,
 		return e.value, e.err, false
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(linger)
+	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case e := <-ends:
