@@ -11,61 +11,60 @@ import (
 	"strings"
 )
 
-// Kind says what a target is.
+// Kind is the kind of a target.
 type Kind string
 
 // The kinds of target.
 const (
-	KindURL  Kind = "url"  // scheme, host, maybe port, path
-	KindHost Kind = "host" // a name, maybe with a port and a path
-	KindIP   Kind = "ip"   // one address, maybe with a port and a path
+	KindURL  Kind = "url"  // scheme, host; perhaps port and path
+	KindHost Kind = "host" // name; perhaps port and path
+	KindIP   Kind = "ip"   // address; perhaps port and path
 	KindCIDR Kind = "cidr" // a network
-	KindPath Kind = "path" // a path on every host; exclusions only
-	KindPort Kind = "port" // a port on every host; exclusions only
+	KindPath Kind = "path" // on every host; only excluded
+	KindPort Kind = "port" // on every host; only excluded
 )
 
-// Target is something to test, or, among Plan.Excluded, to leave alone.
+// Target is something to test or, in Plan.Excluded, to leave alone.
 type Target struct {
-	Raw    string `json:"raw"` // as the user wrote it
+	Raw    string `json:"raw"` // as written by the user
 	Kind   Kind   `json:"kind"`
-	Scheme string `json:"scheme,omitempty"` // http or https; urls only
-	Host   string `json:"host,omitempty"`   // lower-case ASCII name, or an address without brackets; empty for a network. An excluded "*.name" is name and all names under it
-	Port   int    `json:"port,omitempty"`   // 0 when the user named none
-	Path   string `json:"path,omitempty"`   // starts with a slash, carries the query; "" when the user named none
-	Prefix string `json:"prefix,omitempty"` // networks only, masked: 10.0.0.0/24
+	Scheme string `json:"scheme,omitempty"` // http or https; of URLs
+	Host   string `json:"host,omitempty"`   // lower-case ASCII name, or address without brackets; empty for a network. An excluded "*.name" covers name too
+	Port   int    `json:"port,omitempty"`   // 0: not named
+	Path   string `json:"path,omitempty"`   // with leading slash and query; empty: not named
+	Prefix string `json:"prefix,omitempty"` // of networks, masked: 10.0.0.0/24
 }
 
-// Plan is what the agent made of an instruction. Everything in it can be traced to the
-// instruction's own words: a plan never holds a target that was not named.
+// Plan is what an instruction asks for. It has no target that the instruction does not name.
 type Plan struct {
 	Targets  []Target `json:"targets"`
-	Excluded []Target `json:"excluded,omitempty"` // never to be touched; Targets is already free of them
-	Ports    []int    `json:"ports,omitempty"`    // for the targets that name no port of their own
+	Excluded []Target `json:"excluded,omitempty"` // not in Targets any more
+	Ports    []int    `json:"ports,omitempty"`    // for targets without a port
 
-	FullCheck  bool     `json:"full_check,omitempty"` // every template, less NotTags and NotIDs
-	Tags       []string `json:"tags,omitempty"`       // template tags, sorted
+	FullCheck  bool     `json:"full_check,omitempty"` // all templates, without NotTags and NotIDs
+	Tags       []string `json:"tags,omitempty"`       // of templates, sorted
 	NotTags    []string `json:"not_tags,omitempty"`
-	IDs        []string `json:"ids,omitempty"` // CVE ids in upper case; compare without case
+	IDs        []string `json:"ids,omitempty"` // of CVEs, in upper case; compare without case
 	NotIDs     []string `json:"not_ids,omitempty"`
-	Severities []string `json:"severities,omitempty"` // empty is all; most severe first
+	Severities []string `json:"severities,omitempty"` // most severe first; empty: all
 
-	RateLimit float64 `json:"rate_limit,omitempty"`         // requests a second; 0 when none was asked for
-	TimeLimit int     `json:"time_limit_seconds,omitempty"` // seconds; 0 when none was asked for
+	RateLimit float64 `json:"rate_limit,omitempty"`         // requests a second; 0: no limit
+	TimeLimit int     `json:"time_limit_seconds,omitempty"` // 0: no limit
 
 	Understood    []string `json:"understood,omitempty"`     // sentences: what will be done
-	NotUnderstood []string `json:"not_understood,omitempty"` // what was not used, quoted, or what is missing
-	NotDone       []string `json:"not_done,omitempty"`       // sentences: what was asked and will not be done, and why
+	NotUnderstood []string `json:"not_understood,omitempty"` // quotations that were not used, or what is missing
+	NotDone       []string `json:"not_done,omitempty"`       // sentences: what will not be done, and why
 }
 
-// The tools of a plan, in the order they run.
+// The tools of a plan, in their order.
 const (
-	Probe   = "probe"   // which targets answer, and how they answer a path that does not exist
-	Explore = "explore" // which pages they link to, and which of those take parameters
-	Scan    = "scan"    // templates × targets, and × what was explored
-	Verify  = "verify"  // a second, independent request and a control for each finding
+	Probe   = "probe"   // which targets answer
+	Explore = "explore" // which pages they link to, and which take parameters
+	Scan    = "scan"    // templates × targets and explored pages
+	Verify  = "verify"  // a second request and a control for each finding
 )
 
-// Steps names the tools that the plan calls, in order: none when there is no target.
+// Steps are the tools of the plan in order: none without a target.
 func (p Plan) Steps() []string {
 	if len(p.Targets) == 0 {
 		return nil
@@ -73,8 +72,7 @@ func (p Plan) Steps() []string {
 	return []string{Probe, Explore, Scan, Verify}
 }
 
-// Selects reports whether the plan asks for a template with this id, these tags and
-// this severity.
+// Selects reports whether the plan asks for a template.
 func (p Plan) Selects(id string, tags []string, severity string) bool {
 	sameID := func(other string) bool { return strings.EqualFold(id, other) }
 	among := func(list []string) bool {
@@ -89,9 +87,8 @@ func (p Plan) Selects(id string, tags []string, severity string) bool {
 	return p.FullCheck || among(p.Tags) || slices.ContainsFunc(p.IDs, sameID)
 }
 
-// Expand yields each place to test once named targets are multiplied out: networks
-// become their addresses, and a target without a port is repeated for each of Ports.
-// Nothing that Excludes is yielded. The kind of what is yielded is never KindCIDR.
+// Expand yields all places to test: the addresses of networks, and targets without a port once for each of Ports. It
+// omits what Excludes covers and never yields KindCIDR.
 func (p Plan) Expand() iter.Seq[Target] {
 	return func(yield func(Target) bool) {
 		for _, target := range p.Targets {
@@ -121,7 +118,7 @@ func addresses(t Target) iter.Seq[Target] {
 			yield(t)
 			return
 		}
-		prefix, _ := netip.ParsePrefix(t.Prefix) // one that is not valid contains nothing
+		prefix, _ := netip.ParsePrefix(t.Prefix) // an invalid one contains nothing
 		for a := prefix.Addr(); a.IsValid() && prefix.Contains(a); a = a.Next() {
 			if !yield(Target{Raw: t.Raw, Kind: KindIP, Host: a.String()}) {
 				return
@@ -130,15 +127,13 @@ func addresses(t Target) iter.Seq[Target] {
 	}
 }
 
-// Excludes reports whether t is, or lies within, something the user excluded. An
-// exclusion with a port or a path holds for that port or for what lies under that path,
-// in whatever spelling; so a caller asks with the full address of each request. A caller
-// that resolves names asks again with ExcludesAddr for the address it is about to dial.
+// Excludes reports whether t is, or lies within, something excluded. Exclusions with a port or path cover only those,
+// in any spelling: callers pass the full address of a request, and use ExcludesAddr for a resolved address.
 func (p Plan) Excludes(t Target) bool {
 	return slices.ContainsFunc(p.Excluded, func(x Target) bool { return x.covers(t) })
 }
 
-// ExcludesAddr reports whether the address a is excluded on every port and path.
+// ExcludesAddr reports whether an address is excluded on every port and path.
 func (p Plan) ExcludesAddr(a netip.Addr) bool {
 	return p.Excludes(Target{Kind: KindIP, Host: a.Unmap().WithZone("").String()})
 }
@@ -171,7 +166,7 @@ func (t Target) sameHost(other Target) bool {
 	return t.Host == "" || t.Host == other.Host
 }
 
-// port is the port a target is reached on: the scheme's own when none is named.
+// port is the named port or that of the scheme.
 func (t Target) port() int {
 	switch {
 	case t.Port != 0:
@@ -184,15 +179,15 @@ func (t Target) port() int {
 	return 0
 }
 
-// under reports whether a request path lies under base as a server would see it: without
-// its query, unescaped, cleaned and in any case.
+// under reports whether a path lies under base as a server would see it: unescaped, cleaned, in any case, without
+// query.
 func under(base, requested string) bool {
-	base, requested = seen(base), seen(requested)
+	base, requested = normalPath(base), normalPath(requested)
 	rest, ok := strings.CutPrefix(requested, base)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-func seen(p string) string {
+func normalPath(p string) string {
 	p, _, _ = strings.Cut(p, "?")
 	if plain, err := url.PathUnescape(p); err == nil {
 		p = plain
@@ -200,7 +195,7 @@ func seen(p string) string {
 	return strings.TrimSuffix(strings.ToLower(path.Clean("/"+p)), "/")
 }
 
-// String is the target as one would write it: http://host:port/path, host:port, or a network.
+// String is http://host:port/path, host:port, or a network.
 func (t Target) String() string {
 	switch {
 	case t.Kind == KindCIDR:
@@ -221,7 +216,7 @@ func (t Target) authority() string {
 	return t.Host
 }
 
-// Words describe what will be done, what will not, and what was not understood.
+// Words describe the plan for people.
 func (p Plan) Words() string {
 	var parts []string
 	for _, part := range []struct {

@@ -10,16 +10,14 @@ import (
 	"time"
 )
 
-// errOutOfTime is the cause of a context that ended because the time limit was reached.
+// errOutOfTime is the cause of a context whose time limit was reached.
 var errOutOfTime = errors.New("the time limit was reached")
 
-// Run calls the plan's tools one after another and says what came of it.
+// Run calls the plan's tools one after another.
 //
-// The end of every step is in the journal before the next begins; steps that an earlier
-// run finished are taken from there and not called again. A failed step is recorded and
-// the others go on. When ctx ends, the running step is recorded as Aborted with what it
-// has, and Run returns the outcome so far. The error is only ever about the loop itself:
-// a tool that does not exist, or a journal that cannot be written.
+// The end of each step is recorded before the next begins; steps that an earlier run finished are not repeated. After
+// a failed step the others go on. When ctx ends, the running step is recorded as Aborted with what it has. The error
+// is only about the run itself: a missing tool, or a journal that fails.
 func Run(ctx context.Context, cfg Config, plan Plan) (Outcome, error) {
 	r, err := newRun(ctx, cfg, plan)
 	if err != nil {
@@ -44,11 +42,10 @@ func Run(ctx context.Context, cfg Config, plan Plan) (Outcome, error) {
 			r.outputs[name] = done.Output
 		}
 	}
-	out.Status = verdict(ctx, names, out.Steps)
+	out.Status = statusOf(ctx, names, out.Steps)
 	return out, nil //nolint:nilerr // how each step ended is in its Done
 }
 
-// run is the state of one Run.
 type run struct {
 	cfg      Config
 	plan     Plan
@@ -88,11 +85,10 @@ func newRun(ctx context.Context, cfg Config, plan Plan) (*run, error) {
 	return r, nil
 }
 
-// step runs one step from intent to recorded end.
 func (r *run) step(ctx context.Context, seq int, name string, last bool) (Done, error) {
 	kept := context.WithoutCancel(ctx)
 	done := Done{Seq: seq, Tool: name}
-	left := r.left(last)
+	left := r.timeLeft(last)
 	if left <= 0 {
 		done.Status, done.Error = Skipped, errOutOfTime.Error()
 		return done, r.end(kept, done)
@@ -123,12 +119,11 @@ func (r *run) step(ctx context.Context, seq int, name string, last bool) (Done, 
 	return done, r.end(kept, done)
 }
 
-// noLimit stands for "as long as it takes" where a duration is needed.
 const noLimit = 100 * 365 * 24 * time.Hour
 
-// left is the time a step may take. The last fifth of the limit is kept for the last
-// step, so that what was found is still verified when the search ran out of time.
-func (r *run) left(last bool) time.Duration {
+// timeLeft is the time of a step. A fifth of the limit is kept for the last step, so that findings are verified even
+// if the search took too long.
+func (r *run) timeLeft(last bool) time.Duration {
 	switch {
 	case r.limit == 0:
 		return noLimit
@@ -138,8 +133,7 @@ func (r *run) left(last bool) time.Duration {
 	return r.limit*4/5 - r.spent
 }
 
-// call runs the tool and turns a panic in it into a failed step: one bad answer from a
-// target must not take the other tasks of the process down.
+// call turns a panic of the tool into a failed step: an answer from a target must not end other tasks of the process.
 func (r *run) call(ctx context.Context, seq int, tool Tool, input json.RawMessage) (result Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -165,7 +159,7 @@ func (r *run) end(ctx context.Context, done Done) error {
 	return nil
 }
 
-func verdict(ctx context.Context, names []string, steps []Done) Status {
+func statusOf(ctx context.Context, names []string, steps []Done) Status {
 	has := func(s Status) bool { return slices.ContainsFunc(steps, func(d Done) bool { return d.Status == s }) }
 	switch {
 	case has(Aborted), ctx.Err() != nil && len(steps) < len(names):

@@ -1,10 +1,8 @@
-// Package builtin makes a plan from an instruction in plain English without a language
-// model: from the targets, intents, CVE ids, technologies, severities and limits it
-// recognises. What it does not recognise it says.
+// Package builtin makes a plan from an instruction in plain English without a language model: from the targets,
+// intents, CVE ids, technologies, severities and limits that it recognises. It reports what it does not recognise.
 //
-// It reads in this order: rate and time limits (by their shape), tokens (lex.go), what is
-// wanted and what is to be left alone (polarity.go), then ports, severities, checks and
-// targets, and at last whatever nobody made use of.
+// It reads rate and time limits first, then tokens (lex.go), what is wanted and what is excluded (polarity.go), then
+// ports, severities, checks and targets, and reports what is left over.
 package builtin
 
 import (
@@ -17,20 +15,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 )
 
-// MaxInstruction is how much of an instruction is read, in bytes.
+// MaxInstruction is how many bytes of an instruction are read.
 const MaxInstruction = 64 << 10
 
-// Plan reads an instruction. It is total: any bytes give a plan, the same bytes always
-// the same plan. Every target of the plan stands in the instruction, and none that the
-// instruction excludes is among them; when in doubt a target is left out.
+// Plan reads an instruction. Any bytes give a plan, the same bytes always the same one. Every target is in the
+// instruction, and none that it excludes; in doubt a target is left out.
 func Plan(instruction string) agent.Plan {
-	b := &builder{known: map[agent.Target]bool{}, said: map[string]bool{}}
+	b := &builder{known: map[agent.Target]bool{}, noted: map[string]bool{}}
 	b.plan.Targets = []agent.Target{}
 	text := cutAtRune(instruction, MaxInstruction)
 	if len(text) < len(instruction) {
 		b.plan.NotUnderstood = append(b.plan.NotUnderstood, fmt.Sprintf(
 			"The instruction is longer than %d KiB; the rest was not read, so nothing is tested: shorten it.", MaxInstruction>>10))
-		b.broken = true
+		b.blocked = true
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\x00", " "), "\uFFFD")
 	text = b.limits(text)
@@ -40,61 +37,59 @@ func Plan(instruction string) agent.Plan {
 	b.ports()
 	b.severities()
 	b.checks()
-	b.places()
+	b.splitTargets()
 	b.scope()
 	b.leftovers()
-	b.settle()
+	b.decide()
 	b.describe()
 	return b.plan
 }
 
-// builder gathers the plan.
 type builder struct {
 	tokens
 
-	plan    agent.Plan
-	known   map[agent.Target]bool // targets and exclusions so far, without Raw
-	said    map[string]bool       // notes made so far
-	beyond  []string              // keys of refusals that apply
-	full    bool                  // everything was asked for
-	general bool                  // everything was asked for, in passing
-	notAll  bool                  // everything was asked not to be checked
-	also    bool                  // particular checks are named as examples of all
-	broken  bool                  // an exclusion was not understood: nothing may be tested
+	plan        agent.Plan
+	known       map[agent.Target]bool // targets and exclusions, without Raw
+	noted       map[string]bool       // notes
+	unsupported []string              // keys of refusals
+	full        bool                  // everything was asked for
+	general     bool                  // everything was asked for, in passing
+	notAll      bool                  // everything was excluded from checking
+	also        bool                  // particular checks are examples of all
+	blocked     bool                  // an exclusion was not understood: nothing may be tested
 }
 
-// maxNotes bounds what is said about what was not understood.
+// maxNotes bounds the notes of one kind.
 const maxNotes = 30
 
-// doubt notes a phrase that was not used and why.
-func (b *builder) doubt(phrase, why string) {
+// notUnderstood notes a phrase that was not used.
+func (b *builder) notUnderstood(phrase, why string) {
 	note := quote(phrase)
 	if why != "" {
 		note += ": " + why + "."
 	}
-	if b.said[note] || len(b.plan.NotUnderstood) > maxNotes {
+	if b.noted[note] || len(b.plan.NotUnderstood) > maxNotes {
 		return
 	}
-	b.said[note] = true
+	b.noted[note] = true
 	if len(b.plan.NotUnderstood) == maxNotes {
 		note = "There is more that I did not understand."
 	}
 	b.plan.NotUnderstood = append(b.plan.NotUnderstood, note)
 }
 
-// refuse notes something that was asked for and is not done.
-func (b *builder) refuse(note string) {
-	if !b.said[note] && len(b.plan.NotDone) < maxNotes {
-		b.said[note] = true
+// notDone notes what was asked for and is not done.
+func (b *builder) notDone(note string) {
+	if !b.noted[note] && len(b.plan.NotDone) < maxNotes {
+		b.noted[note] = true
 		b.plan.NotDone = append(b.plan.NotDone, note)
 	}
 }
 
-// maxQuote is the most characters of the instruction that are quoted at once.
+// maxQuote bounds one quotation of the instruction, in characters.
 const maxQuote = 120
 
-// quote puts a phrase of the user into quotation marks, on one line, bounded, without
-// invisible characters.
+// quote quotes a phrase on one line, bounded, without invisible characters.
 func quote(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -112,10 +107,10 @@ func quote(s string) string {
 	return "“" + s + "”"
 }
 
-// checks takes everything that names a check: phrases of the lexicon and CVE ids.
+// checks finds the phrases of the lexicon and CVE ids.
 func (b *builder) checks() {
 	for i := 0; i < len(b.tokens); {
-		switch t := &b.tokens[i]; t.sort {
+		switch t := &b.tokens[i]; t.kind {
 		case cve:
 			t.consumed = true
 			b.addIDs([]string{t.norm}, t.negated)
@@ -141,7 +136,7 @@ func (b *builder) checkAt(i int) int {
 		return n
 	}
 	if n == 1 && (b.tokens[i].norm == "exposed" || b.tokens[i].norm == "admin") {
-		// An adjective counts only when it does not belong to what comes next.
+		// An adjective counts only when it does not belong to what follows.
 		if _, next := b.lookup(i + 1); (next.role == wants || next.role == product) && len(next.values) > 0 {
 			b.consume(i, 1)
 			return 1
@@ -162,9 +157,9 @@ func (b *builder) checkAt(i int) int {
 		b.full, b.notAll = b.full || !negated, b.notAll || negated
 	case general:
 		b.general = b.general || !negated
-	case beyond:
-		if !negated && !slices.Contains(b.beyond, found.values[0]) {
-			b.beyond = append(b.beyond, found.values[0])
+	case unsupported:
+		if !negated && !slices.Contains(b.unsupported, found.values[0]) {
+			b.unsupported = append(b.unsupported, found.values[0])
 		}
 	}
 	return n
@@ -172,7 +167,7 @@ func (b *builder) checkAt(i int) int {
 
 func (b *builder) lookup(i int) (n int, found entry) {
 	joined := ""
-	for j := 0; j < maxPhrase && b.at(i+j).sort == word && (j > 0 || lexiconStarts()[b.at(i).norm]); j++ {
+	for j := 0; j < maxPhrase && b.at(i+j).kind == word && (j > 0 || lexiconStarts()[b.at(i).norm]); j++ {
 		joined = strings.TrimPrefix(joined+" "+b.tokens[i+j].norm, " ")
 		if e, ok := lexicon()[joined]; ok {
 			n, found = j+1, e
@@ -186,16 +181,16 @@ func (b *builder) lookup(i int) (n int, found entry) {
 	return n, found
 }
 
-// describes reports whether a product's name only describes a target, as in "our nginx
-// server at …", and not what to look for, as in "find Jenkins servers".
+// describes reports whether a product's name only describes a target ("our nginx server at …") and is not to be found
+// ("find Jenkins servers").
 func (b *builder) describes(i, n int) bool {
 	owner := b.at(i - 1)
 	thing := b.at(i + n)
-	return owner.sort == word && slices.Contains([]string{"our", "my", "the", "this", "their", "your", "a", "an", "new"}, owner.norm) &&
-		thing.sort == word && slices.Contains([]string{"server", "site", "website", "host", "box", "instance", "app", "application", "machine", "blog", "shop", "installation", "service", "deployment", "web"}, thing.norm)
+	return owner.kind == word && slices.Contains([]string{"our", "my", "the", "this", "their", "your", "a", "an", "new"}, owner.norm) &&
+		thing.kind == word && slices.Contains([]string{"server", "site", "website", "host", "box", "instance", "app", "application", "machine", "blog", "shop", "installation", "service", "deployment", "web"}, thing.norm)
 }
 
-// addTo adds the values that a list does not have: to one of the two lists, the second when they are not wanted.
+// addTo adds new values to the first list, or to the second when they are not wanted.
 func addTo(wanted, unwanted *[]string, negated bool, values ...string) {
 	list := wanted
 	if negated {
@@ -216,10 +211,10 @@ func (b *builder) addIDs(ids []string, negated bool) {
 	addTo(&b.plan.IDs, &b.plan.NotIDs, negated, ids...)
 }
 
-// pathHint takes a path without a host: a place to leave alone, or a hint at a check.
+// pathHint uses a path without a host: an exclusion, or a hint at a check.
 func (b *builder) pathHint(i int) {
 	t := &b.tokens[i]
-	if t.shunned {
+	if t.excluded {
 		t.consumed = true
 		b.exclude(agent.Target{Raw: t.text, Kind: agent.KindPath, Path: t.text})
 		return
@@ -234,11 +229,11 @@ func (b *builder) pathHint(i int) {
 	}
 }
 
-// settle decides what is checked once everything is known.
-func (b *builder) settle() {
+// decide decides what is checked.
+func (b *builder) decide() {
 	p := &b.plan
 	for _, w := range b.tokens {
-		b.also = b.also || w.sort == word && slices.Contains([]string{"especially", "particularly", "particular", "including", "also", "include", "plu"}, w.norm)
+		b.also = b.also || w.kind == word && slices.Contains([]string{"especially", "particularly", "particular", "including", "also", "include", "plu"}, w.norm)
 	}
 	p.Tags = slices.DeleteFunc(p.Tags, func(tag string) bool { return slices.Contains(p.NotTags, tag) })
 	p.IDs = slices.DeleteFunc(p.IDs, func(id string) bool { return slices.Contains(p.NotIDs, id) })
@@ -249,10 +244,10 @@ func (b *builder) settle() {
 		return slices.ContainsFunc(p.Excluded, func(x agent.Target) bool { return x.Kind == agent.KindPort && x.Port == n })
 	})
 	particular := len(p.Tags) > 0 || len(p.IDs) > 0
-	p.FullCheck = b.full || !particular && !b.notAll && !b.onlyBeyond() || b.general && b.also
+	p.FullCheck = b.full || !particular && !b.notAll && !b.onlyUnsupported() || b.general && b.also
 	for _, key := range refusalOrder {
-		if slices.Contains(b.beyond, key) {
-			b.refuse(refusals[key])
+		if slices.Contains(b.unsupported, key) {
+			b.notDone(refusals[key])
 		}
 	}
 	if len(p.Targets) == 0 {
@@ -264,20 +259,20 @@ func (b *builder) settle() {
 	}
 }
 
-// onlyBeyond reports whether all that was asked for is something that is not done: then
-// nothing else is done in its stead. "Scan a.com and find its subdomains" asks for more.
-func (b *builder) onlyBeyond() bool {
-	tests := slices.ContainsFunc(b.beyond, func(key string) bool { return key != "deliver" })
+// onlyUnsupported reports whether nothing but unsupported things were asked for: then nothing is done instead. "Scan
+// a.com and find its subdomains" asks for more.
+func (b *builder) onlyUnsupported() bool {
+	tests := slices.ContainsFunc(b.unsupported, func(key string) bool { return key != "deliver" })
 	return tests && !b.general && !b.full && !b.plainScan()
 }
 
-// plainScan reports whether a target is to be scanned without a word about what for.
+// plainScan reports whether a target is to be scanned and the instruction does not say for what.
 func (b *builder) plainScan() bool {
 	for i, t := range b.tokens {
-		if t.sort != place || t.shunned || !slices.Contains([]string{"scan", "check", "assess", "audit", "review", "examine"}, b.at(i-1).norm) {
+		if t.kind != targetLike || t.excluded || !slices.Contains([]string{"scan", "check", "assess", "audit", "review", "examine"}, b.at(i-1).norm) {
 			continue
 		}
-		if next := b.at(i + 1); next.sort != word || !slices.Contains([]string{"for", "against", "with", "using", "by", "via"}, next.norm) {
+		if next := b.at(i + 1); next.kind != word || !slices.Contains([]string{"for", "against", "with", "using", "by", "via"}, next.norm) {
 			return true
 		}
 	}
@@ -286,7 +281,7 @@ func (b *builder) plainScan() bool {
 
 func (b *builder) missing() string {
 	switch {
-	case b.broken:
+	case b.blocked:
 		return "Nothing is tested, because a part of the instruction that limits the scope could not be taken in full."
 	case len(b.plan.Excluded) > 0:
 		return "No target is left once the exclusions are taken out: name what to test, such as https://www.example.com or 192.0.2.10."

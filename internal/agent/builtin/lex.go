@@ -6,45 +6,44 @@ import (
 	"unicode/utf8"
 )
 
-// sort is what a token is.
-type sort int
+// kind is the kind of a token.
+type kind int
 
 const (
-	word    sort = iota
-	place        // something read as a target, fit to be tested or not
-	path         // /something, without a host
-	cve          // a CVE id
-	comma        // , and whatever else merely separates
-	colon        // : and =
-	stop         // the end of a sentence
-	newline      // one line end
-	blank        // an empty line
-	bullet       // the mark of a list item
-	open         // an opening bracket
-	closing      // a closing bracket
+	word       kind = iota
+	targetLike      // recognised as a target, valid or not
+	path            // /something, without a host
+	cve             // a CVE id
+	comma           // and other separators
+	colon           // or =
+	stop            // end of a sentence
+	newline         // one line end
+	blank           // an empty line
+	bullet          // mark of a list item
+	open            // bracket
+	closing         // bracket
 )
 
-// token is a piece of the instruction with what was made of it.
+// token is a piece of the instruction and what was made of it.
 type token struct {
-	sort  sort
+	kind  kind
 	text  string  // as written
-	norm  string  // words: lower-case and without a plural s
-	read  reading // places only
-	label bool    // the visible text of a link: not a target of its own
+	norm  string  // of words: lower-case, without a plural s
+	read  reading // of targets
+	label bool    // text of a link: not a target itself
 
-	shunned  bool // what is named here is not to be touched
-	loose    bool // shunned, but behind a check that is not wanted: "but no TLS on a.com"
-	negated  bool // what is asked for here is not wanted
-	mention  bool // named in passing: neither target nor exclusion
-	consumed bool // the planner made use of it
+	excluded bool // must not be touched
+	loose    bool // excluded after an unwanted check: "but no TLS on a.com"
+	negated  bool // what it asks for is not wanted
+	mention  bool // mentioned in passing: neither target nor exclusion
+	consumed bool // was used
 }
 
-// tokens are those of an instruction.
 type tokens []token
 
 func (ts tokens) at(i int) token {
 	if i < 0 || i >= len(ts) {
-		return token{sort: blank}
+		return token{kind: blank}
 	}
 	return ts[i]
 }
@@ -64,12 +63,11 @@ var (
 	rangeAhead  = shape(`^\d{1,3}(?:\.\d{1,3}){3}(?:[ \t]*[-–—][ \t]*|[ \t]+(?:to|through|thru|until)[ \t]+)\d{1,3}(?:\.\d{1,3}){3}`)
 )
 
-// lexer cuts an instruction into tokens.
 type lexer struct {
 	tokens
 
 	text   string
-	end    int     // of the chunk being cut: where its white space begins
+	end    int     // of the current chunk: where white space begins
 	labels [][]int // spans of link texts
 }
 
@@ -91,15 +89,15 @@ func lex(text string) tokens {
 	return l.tokens
 }
 
-// space passes white space over, keeping what it says about lines.
+// space skips white space and keeps line ends.
 func (l *lexer) space(at int) int {
 	end := len(l.text) - len(strings.TrimLeftFunc(l.text[at:], unicode.IsSpace))
 	switch strings.Count(l.text[at:end], "\n") {
 	case 0:
 	case 1:
-		l.add(token{sort: newline})
+		l.add(token{kind: newline})
 	default:
-		l.add(token{sort: blank})
+		l.add(token{kind: blank})
 	}
 	return end
 }
@@ -107,12 +105,11 @@ func (l *lexer) space(at int) int {
 func (l *lexer) add(t token) { l.tokens = append(l.tokens, t) }
 
 func (l *lexer) atLineStart() bool {
-	last := l.at(len(l.tokens) - 1).sort
+	last := l.at(len(l.tokens) - 1).kind
 	return last == newline || last == blank
 }
 
-// chunk takes one piece or one mark at the start of a chunk or behind a separator and
-// returns how long it was.
+// chunk reads one piece or separator and returns its length.
 func (l *lexer) chunk(at int) int {
 	if at >= l.end {
 		l.end = len(l.text)
@@ -122,11 +119,11 @@ func (l *lexer) chunk(at int) int {
 	}
 	rest := cutAtRune(l.text[at:l.end], maxPiece)
 	if l.atLineStart() && listMark().MatchString(rest) {
-		l.add(token{sort: bullet})
+		l.add(token{kind: bullet})
 		return len(rest)
 	}
 	r, size := utf8.DecodeRuneInString(rest)
-	mark, separates := marks[r]
+	mark, separates := separators[r]
 	v6 := trimEnd(v6Ahead().FindString(rest))
 	if _, ok := read(v6); !ok {
 		v6 = ""
@@ -137,27 +134,26 @@ func (l *lexer) chunk(at int) int {
 		n = urlLength(rest)
 	case n > 0:
 	case separates:
-		l.add(token{sort: mark, text: rest[:size]})
+		l.add(token{kind: mark, text: rest[:size]})
 		return size
 	default:
 		n = pieceLength(rest)
 	}
 	if n > maxPiece-utf8.UTFMax {
-		l.add(token{sort: word, text: cutAtRune(rest, 40) + "…", norm: unread})
+		l.add(token{kind: word, text: cutAtRune(rest, 40) + "…", norm: unread})
 		return l.end - at
 	}
 	l.piece(at, at+n)
 	return n
 }
 
-// unread is the norm of a piece that is longer than anything we know and was not looked
-// into.
+// unread is the norm of a piece that is too long to be looked at.
 const unread = "…"
 
-// maxPiece is the most bytes one target may be written in, about.
+// maxPiece bounds a target, in bytes.
 const maxPiece = 2048
 
-// cutAtRune is the longest prefix of s that has at most n bytes and ends with a whole rune.
+// cutAtRune is the longest prefix of at most n bytes that ends with a whole rune.
 func cutAtRune(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -168,7 +164,7 @@ func cutAtRune(s string, n int) string {
 	return s[:n]
 }
 
-// rangeLength is the length of the address range at the start of rest, or 0.
+// rangeLength is the length of an address range at the start of rest, or 0.
 func rangeLength(rest string) int {
 	n := len(rangeAhead().FindString(rest))
 	if after := strings.TrimLeft(rest[n:], "."); after != "" && (len(after) == len(rest[n:]) || after[0] > ' ') {
@@ -179,23 +175,23 @@ func rangeLength(rest string) int {
 	return n
 }
 
-// marks are the characters that separate pieces.
-var marks = map[rune]sort{
+// separators separate pieces.
+var separators = map[rune]kind{
 	',': comma, '，': comma, '、': comma, '|': comma, '&': comma, '"': comma, '“': comma, '”': comma, '„': comma,
 	'«': comma, '»': comma, '`': comma, '\'': comma, '‘': comma, '’': comma, '—': comma, '…': comma, '~': comma, '\\': comma,
 	';': stop, '!': stop, '?': stop, '。': stop, '=': colon, '：': colon,
 	'(': open, '[': open, '{': open, '<': open, ')': closing, ']': closing, '}': closing, '>': closing,
 }
 
-// pieceLength is the length of the piece at the start of rest: up to a separator, but an
-// apostrophe within a word and the [.] of a defanged name do not separate.
+// pieceLength is the length of the piece at the start of rest. An apostrophe within a word and the [.] of a defanged
+// name do not separate.
 func pieceLength(rest string) int {
 	for i, r := range rest {
 		if i == 0 {
 			continue
 		}
 		before, _ := utf8.DecodeLastRuneInString(rest[:i])
-		switch _, separates := marks[r]; {
+		switch _, separates := separators[r]; {
 		case r == '[' && strings.HasPrefix(rest[i:], "[.]"), r == ']' && strings.HasSuffix(rest[:i], "[."):
 		case (r == '\'' || r == '’') && unicode.IsLetter(before) && contraction().MatchString(rest[i+utf8.RuneLen(r):]):
 		case separates:
@@ -207,12 +203,11 @@ func pieceLength(rest string) int {
 	return len(rest)
 }
 
-// contraction is what follows the apostrophe in "don't" (in "example.com's" it is a separator).
+// contraction is what follows the apostrophe in "don't"; that of "example.com's" separates.
 var contraction = shape(`^t\b`)
 
-// urlLength is the length of the URL at the start of rest: up to a quote, an angle
-// bracket, or a comma before something that is a target itself, without the punctuation
-// of the sentence around it.
+// urlLength is the length of the URL at the start of rest: up to a quote, an angle bracket, or a comma before another
+// target, without the punctuation of the sentence.
 func urlLength(rest string) int {
 	end := len(rest)
 	if i := strings.IndexAny(rest, "\"<>`“”«»，、。"); i > 0 {
@@ -225,7 +220,7 @@ func urlLength(rest string) int {
 			continue
 		}
 		if i < hostEnd {
-			end = i // no host name has these
+			end = i // a host name has none of these
 			break
 		}
 		next := rest[i+1 : end]
@@ -240,8 +235,7 @@ func urlLength(rest string) int {
 	return max(len(trimEnd(rest[:end])), 1)
 }
 
-// trimEnd cuts the punctuation of the sentence off the end of a piece; a closing bracket
-// stays when it was opened within.
+// trimEnd cuts off the punctuation of the sentence; a closing bracket stays when it was opened within the piece.
 func trimEnd(piece string) string {
 	for piece != "" {
 		last, size := utf8.DecodeLastRuneInString(piece)
@@ -260,10 +254,10 @@ func trimEnd(piece string) string {
 	return piece
 }
 
-// shortForms end in a dot that ends no sentence.
+// shortForms end in a dot that does not end a sentence.
 var shortForms = map[string]bool{"e.g": true, "i.e": true, "etc": true, "vs": true, "incl": true, "excl": true, "approx": true, "resp": true}
 
-// piece adds what stands in text[from:to], which may still be several words.
+// piece adds text[from:to], which may be several words.
 func (l *lexer) piece(from, to int) {
 	whole := l.text[from:to]
 	bare := strings.TrimLeft(trimEnd(whole), "_#•–")
@@ -276,29 +270,29 @@ func (l *lexer) piece(from, to int) {
 	switch tail := whole[len(trimEnd(whole)):]; {
 	case shortForms[strings.ToLower(bare)]:
 	case strings.ContainsAny(tail, ".!?;"):
-		l.add(token{sort: stop, text: "."})
+		l.add(token{kind: stop, text: "."})
 	case strings.Contains(tail, ":"):
-		l.add(token{sort: colon})
+		l.add(token{kind: colon})
 	case strings.Contains(tail, ","):
-		l.add(token{sort: comma})
+		l.add(token{kind: comma})
 	}
 }
 
 // known adds a piece that is a target, a path or a CVE id as a whole.
 func (l *lexer) known(bare string, at int) bool {
 	if m := cveShape().FindStringSubmatch(bare); m != nil {
-		l.add(token{sort: cve, text: bare, norm: "CVE-" + m[1] + "-" + m[2]})
+		l.add(token{kind: cve, text: bare, norm: "CVE-" + m[1] + "-" + m[2]})
 		return true
 	}
 	if strings.HasPrefix(bare, "/") && len(bare) > 1 {
-		l.add(token{sort: path, text: bare})
+		l.add(token{kind: path, text: bare})
 		return true
 	}
 	got, ok := read(bare)
 	if !ok || got.why == unknownSuffix && strings.Contains(bare, "/") {
 		return false
 	}
-	t := token{sort: place, text: bare, read: got}
+	t := token{kind: targetLike, text: bare, read: got}
 	for _, span := range l.labels {
 		t.label = t.label || at > span[0] && at < span[1]
 	}
@@ -306,19 +300,19 @@ func (l *lexer) known(bare string, at int) bool {
 	return true
 }
 
-// words adds the words of a piece. "scope:example.com" and "TLS/SSL" are cut where they
-// join two things, "off-limits" into its words; names with dots stay whole.
+// words adds the words of a piece. "scope:example.com", "TLS/SSL" and "off-limits" are cut; names with dots stay
+// whole.
 func (l *lexer) words(piece string, at int) {
 	if len(piece) > maxWord {
-		l.add(token{sort: word, text: cutAtRune(piece, 40) + "…", norm: unread})
+		l.add(token{kind: word, text: cutAtRune(piece, 40) + "…", norm: unread})
 		return
 	}
 	if i := strings.IndexAny(piece, ":/"); i > 0 && i < len(piece)-1 {
 		l.part(piece[:i], at)
 		if piece[i] == ':' {
-			l.add(token{sort: colon})
+			l.add(token{kind: colon})
 		} else {
-			l.add(token{sort: comma})
+			l.add(token{kind: comma})
 		}
 		l.part(piece[i+1:], at+i+1)
 		return
@@ -328,10 +322,10 @@ func (l *lexer) words(piece string, at int) {
 		l.words(piece[i+1:], at+i+1)
 		return
 	}
-	l.add(token{sort: word, text: piece, norm: fold(piece)})
+	l.add(token{kind: word, text: piece, norm: fold(piece)})
 }
 
-// maxWord is the most bytes a piece may have that is cut into words.
+// maxWord bounds a piece that is cut into words, in bytes.
 const maxWord = 256
 
 func (l *lexer) part(piece string, at int) {
@@ -344,8 +338,7 @@ func digitsOnly(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '-' }) < 0
 }
 
-// fold brings a word to the form the tables use: lower-case, without apostrophes and
-// without a plural s.
+// fold brings a word into the form of the tables: lower-case, without apostrophes and without a plural s.
 func fold(s string) string {
 	s = strings.ToLower(strings.Trim(s, ":-_'’"))
 	s = strings.NewReplacer("'", "", "’", "").Replace(s)
@@ -353,7 +346,7 @@ func fold(s string) string {
 	case len(s) > 4 && strings.HasSuffix(s, "ies"):
 		return s[:len(s)-3] + "y"
 	case len(s) > 4 && strings.HasSuffix(s, "ie"):
-		return s[:len(s)-2] + "y" // so that cookie and cookies fold to the same
+		return s[:len(s)-2] + "y" // as cookies
 	case len(s) > 3 && strings.HasSuffix(s, "s") && !strings.HasSuffix(s, "ss") && !strings.HasSuffix(s, "us") && !strings.HasSuffix(s, "is"):
 		return s[:len(s)-1]
 	}

@@ -6,16 +6,15 @@ import (
 	"sync"
 )
 
-// maxPhrase is the most words a phrase in a table has.
+// maxPhrase is the most words of a phrase.
 const maxPhrase = 5
 
-// shape makes a regular expression; like the tables below it is made at its first use,
-// since most runs of the binary read no instruction.
+// shape makes a regular expression at its first use: most runs of the binary read no instruction.
 func shape(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// set makes a table of phrases, folded as the words of an instruction are.
+// set makes a table of folded phrases.
 func set(list string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool { return folded(list) })
 }
@@ -30,8 +29,7 @@ func folded(lists ...string) map[string]bool {
 	return table
 }
 
-// phrases is a table of phrases with the words they start with, so that most places of
-// an instruction are passed over with one look.
+// phrases is a table of phrases and of their first words, so that most words need one lookup.
 type phrases struct{ whole, first map[string]bool }
 
 func phraseSet(lists ...string) func() phrases {
@@ -45,7 +43,7 @@ func phraseSet(lists ...string) func() phrases {
 	})
 }
 
-// exact makes a table of words as they stand.
+// exact makes a table of unchanged words.
 func exact(list string) map[string]bool {
 	table := map[string]bool{}
 	for w := range strings.SplitSeq(list, ",") {
@@ -62,54 +60,54 @@ func foldPhrase(phrase string) string {
 	return strings.Join(words, " ")
 }
 
-// The tables behind polarity.go.
+// The tables of polarity.go.
 var (
-	// shunPhrases exclude what comes after them.
-	shunPhrases = phraseSet("exception,with the exception of,except,except for,excepting,excluding,exclude,exclusion,excl,omit,omitting,skip,skipping,avoid,avoiding",
+	// excludePhrases exclude what follows.
+	excludePhrases = phraseSet("exception,with the exception of,except,except for,excepting,excluding,exclude,exclusion,excl,omit,omitting,skip,skipping,avoid,avoiding",
 		"ignore,ignoring,leave out,leave alone,leaving out,leave,other than,apart from,aside from,save for,minus,but not,and not,not",
 		"dont,do not,never,must not,mustnt,should not,shouldnt,may not,cannot,cant,can not,shall not,wont,will not,nor,neither",
 		"stay away from,keep away from,keep clear of,steer clear of,stay off,keep off,stay out of,keep out of,hand off",
 		"everything but,all but,anything but,any but,every host but,all hosts but,any host but,blacklist,denylist,blocklist,spare,w o",
 		"rather than,instead of,no need to,no need for,need not,neednt,sans,exempt,exempting,refrain from,blacklisted,no go,no touch")
-	// behindPhrases exclude what comes before them, or after them in a heading.
-	behindPhrases = phraseSet("out of scope,off limit,out of bound,forbidden,prohibited,excluded,not in scope,not allowed,left out,left alone",
+	// suffixPhrases exclude what comes before them or, in a heading, after them.
+	suffixPhrases = phraseSet("out of scope,off limit,out of bound,forbidden,prohibited,excluded,not in scope,not allowed,left out,left alone",
 		"skipped,ignored,avoided,omitted,untouched,not part of the scope")
-	// statePhrases exclude only with a word of action behind them.
+	// statePhrases exclude only before a verb such as "scan".
 	statePhrases = phraseSet("is not,isnt,are not,arent,was not,wasnt,were not,does not,doesnt,have not,havent,has not,hasnt,had not,did not,didnt")
 	// neutralPhrases look like exclusions and are none.
 	neutralPhrases = phraseSet("not sure,not only,not just,not merely,do not know,dont know,dont care,do not care,dont mind,do not mind,do not hesitate",
 		"dont hesitate,why not,if not,whether or not,or not,dont worry,do not worry,no idea,no hurry,no problem,nothing but,dont forget,do not forget",
 		"never forget,dont miss,do not miss,not yet,cant wait,cannot wait,have not been,has not been,havent been,hasnt been,cannot tell,cant tell",
 		"not vulnerable,not secure,not exposed,not missing,not limited to,do not stop,dont stop")
-	// checkPhrases start a description of how things should be.
+	// checkPhrases begin a description of how things should be.
 	checkPhrases = phraseSet("make sure,ensure,verify,confirm,check that,check if,check whether,whether,if,see if,see whether,assert,guarantee,there should be,should have")
-	// mentionPhrases name something that is not itself to be tested.
+	// mentionPhrases name what is not to be tested itself.
 	mentionPhrases = phraseSet("see,see also,according to,described in,described at,documented at,documented in,documentation at,document at,reference",
 		"background,more info,more information,further reading,detail at,as per,based on,read,powered by,report to,send result to,send the result to",
 		"send the report to,send report to,post result to,post the result to,upload to,upload it to,upload the report to,notify,source,contact,refer to",
 		"cc,send it to,send them to,post it to,linked from,as explained at,explained in,explained at,advisory,advisory at,writeup,writeup at")
-	placeWords   = set("on,at,of,for,in,against,from")
-	wholeWords   = set("everything,all,any,every,anything,whole,entire,each,rest")
-	turnWords    = set("but,however,instead,just,only,rather,otherwise,whereas,although")
-	articles     = set("the,a,an,our,my,your,their,its,on,at,of,for,host,site,server,domain,url,address,subnet,network,range,to,in,any,is,are,ip,with")
-	searchWords  = set("find,list,identify,detect,look,search,discover,which,any,enumerate,locate,hunt,show,spot,flag,if,whether,what")
-	actWords     = set("scan,test,check,probe,touch,attack,hit,access,visit,contact,crawl,assess,audit,include,find,look,verify,inspect,review,examine,run,request,target,go,analyse,analyze,evaluate,pentest,search,investigate,hunt,identify,detect,report,focus,use,send,list,mess,connect,approach,exceed,bother,enumerate,try,perform,query,reach,skip,scanning,testing,checking")
-	scopeWords   = set("scope,ours,allowed,authorised,authorized,permitted,approved,cleared,owned,included,in,part,belong,available")
-	linkWords    = set("is,are,be,should,must,may,to,also,both,all,strictly,remain,stay,which,that,this,these,those,has,have,been,will,can,completely,totally,explicitly,currently,it")
-	headingWords = set("target,scope,include,host,url,port,rate,time,severity,check,test,note,task,instruction,goal,domain,site,asset,address,in,limit,please,objective,intent,cve,what,focus,do,system,timeout,duration,depth,list,inscope,application")
+	targetPrepositions = set("on,at,of,for,in,against,from")
+	wholeWords         = set("everything,all,any,every,anything,whole,entire,each,rest")
+	turnWords          = set("but,however,instead,just,only,rather,otherwise,whereas,although")
+	articles           = set("the,a,an,our,my,your,their,its,on,at,of,for,host,site,server,domain,url,address,subnet,network,range,to,in,any,is,are,ip,with")
+	searchWords        = set("find,list,identify,detect,look,search,discover,which,any,enumerate,locate,hunt,show,spot,flag,if,whether,what")
+	actWords           = set("scan,test,check,probe,touch,attack,hit,access,visit,contact,crawl,assess,audit,include,find,look,verify,inspect,review,examine,run,request,target,go,analyse,analyze,evaluate,pentest,search,investigate,hunt,identify,detect,report,focus,use,send,list,mess,connect,approach,exceed,bother,enumerate,try,perform,query,reach,skip,scanning,testing,checking")
+	scopeWords         = set("scope,ours,allowed,authorised,authorized,permitted,approved,cleared,owned,included,in,part,belong,available")
+	linkWords          = set("is,are,be,should,must,may,to,also,both,all,strictly,remain,stay,which,that,this,these,those,has,have,been,will,can,completely,totally,explicitly,currently,it")
+	headingWords       = set("target,scope,include,host,url,port,rate,time,severity,check,test,note,task,instruction,goal,domain,site,asset,address,in,limit,please,objective,intent,cve,what,focus,do,system,timeout,duration,depth,list,inscope,application")
 )
 
-// role is what a recognised phrase is for.
+// role is the meaning of a recognised phrase.
 type role int
 
 const (
-	wants   role = iota // checks: values are template tags
-	product             // a technology: values are template tags
-	bug                 // a weakness with a name: values are CVE ids
-	all                 // every check, whatever else is named
-	general             // every check, unless particular ones are named
-	beyond              // something the built-in planner does not do: values[0] is its key in refusals
-	filler              // words that carry nothing
+	wants       role = iota // checks: values are template tags
+	product                 // a technology: values are template tags
+	bug                     // a known weakness: values are CVE ids
+	all                     // every check, whatever else is named
+	general                 // every check, unless particular ones are named
+	unsupported             // not done by the built-in planner: values[0] is its key in refusals
+	filler                  // words without a meaning for the plan
 )
 
 type entry struct {
@@ -117,10 +115,9 @@ type entry struct {
 	values []string
 }
 
-// lexicon holds every phrase that stands for something.
 var lexicon = sync.OnceValue(buildLexicon)
 
-// lexiconStarts are the words that its phrases start with.
+// lexiconStarts are the first words of the phrases.
 var lexiconStarts = sync.OnceValue(func() map[string]bool {
 	starts := map[string]bool{}
 	for phrase := range lexicon() {
@@ -154,13 +151,13 @@ func buildLexicon() map[string]entry {
 	}
 	put(all, "", fullChecks)
 	put(general, "", generalChecks)
-	for _, row := range beyonds {
-		put(beyond, row[0], row[1])
+	for _, row := range unsupportedPhrases {
+		put(unsupported, row[0], row[1])
 	}
 	return table
 }
 
-// intents: template tags, and the phrases that ask for them.
+// intents are template tags and the phrases that ask for them.
 var intents = [][2]string{
 	{"panel", "panel,admin panel,admin page,admin interface,admin console,admin area,admin ui,admin login,administration panel,administration page,administration interface,administrative interface,administrative panel,login,login page,login form,login interface,login panel,login screen,login portal,sign in page,signin page,management interface,management console,management panel,management page,management ui,dashboard,control panel,web console,backoffice,back office,admin portal,admin backend,admin,administrator page,admin dashboard"},
 	{"headers", "header,security header,http header,http security header,response header,hsts,csp,content security policy,x frame option,x content type option,referrer policy,permission policy,clickjacking,strict transport security,frame option"},
@@ -197,7 +194,7 @@ airflow jupyter solr zabbix nagios cacti splunk traefik haproxy varnish envoy ca
 moodle typo3 prestashop shopify woocommerce opencart ghost strapi keycloak okta vmware vcenter esxi proxmox openshift rancher
 harbor portainer hadoop kafka activemq log4j graphql swagger webmin cpanel plesk mikrotik ubiquiti cisco juniper f5 zyxel`
 
-// otherProducts are technologies with more than one spelling: tag, spellings.
+// otherProducts are template tags and other names of their technologies.
 var otherProducts = [][2]string{
 	{"spring", "spring boot,springboot,spring framework,spring boot actuator,actuator"}, {"wordpress", "word press,wp"},
 	{"apache", "apache httpd,httpd,apache2"}, {"tomcat", "apache tomcat"}, {"struts", "apache struts,struts2"},
@@ -209,7 +206,7 @@ var otherProducts = [][2]string{
 	{"kibana", "elk"}, {"citrix", "netscaler,citrix adc,citrix gateway"}, {"vmware", "vsphere"},
 }
 
-// bugs are weaknesses that people call by a name: CVE ids, names.
+// bugs are CVE ids and their popular names.
 var bugs = [][2]string{
 	{"CVE-2021-44228", "log4shell,log 4 shell"}, {"CVE-2022-22965", "spring4shell"}, {"CVE-2014-0160", "heartbleed"},
 	{"CVE-2014-6271", "shellshock"}, {"CVE-2023-4966", "citrixbleed,citrix bleed"}, {"CVE-2021-34473", "proxyshell"},
@@ -221,8 +218,8 @@ const (
 	generalChecks = "pentest,penetration test,penetration testing,pen test,pen testing,pentesting,security test,security testing,security check,security audit,security scan,security assessment,security review,vulnerability scan,vulnerability assessment,vulnerability scanning,vulnerability,vulnerable,vuln,is it secure,secure,how secure,is it safe,safe,assess,assessment,audit,weakness,weak spot,security issue,security problem,security hole,security flaw,security weakness,security vulnerability,security finding,security,hackable,posture,security posture,known vulnerability,known cve,cves,anything bad,anything wrong,attack surface,health check,owasp top 10,owasp,known issue,weak point,problem,issue,risk,hole,flaw,red team,scan it,low hanging fruit"
 )
 
-// beyonds are things the built-in planner does not do: key in refusals, phrases.
-var beyonds = [][2]string{
+// unsupportedPhrases are keys of refusals and the phrases that ask for what is not done.
+var unsupportedPhrases = [][2]string{
 	{"exploit", "exploit,exploitation,exploiting,get a shell,reverse shell,gain access,break in,break into,hack into,hack,webshell,web shell,privilege escalation,escalate privilege,exfiltrate,exfiltration,dump the database,steal,take over,pop a shell,rce,remote code execution,execute command,run command,lateral movement,post exploitation,pwn,compromise,weaponize,payload,backdoor,implant,root the box,exfil,dump the db,dump all user,dump credential,download the database,metasploit"},
 	{"force", "brute force,bruteforce,brute forcing,bruteforcing,brute,password spraying,password spray,spray password,credential stuffing,crack password,crack the password,guess password,guess the password,dictionary attack,default credential,default password,default login,password guessing,weak password,hydra,common password,try password,password attack"},
 	{"dos", "dos,ddos,denial of service,stress test,load test,flood,flooding,take down,take it down,take it offline,bring down,bring it down,crash,overload,knock offline,slowloris,knock it offline,performance test,load testing,stress testing,dos attack,ddos attack"},
@@ -238,7 +235,7 @@ var beyonds = [][2]string{
 	{"nonweb", "ftp,smtp,rdp,smb,snmp,ldap,vnc,telnet,imap,pop3,ssh server,ssh,wifi,bluetooth,mobile app,android app,ios app,active directory,cloud account,aws account,s3 bucket,android,ios,apk"},
 }
 
-// refusals says, for each key of beyonds, why it is not done.
+// refusals are the reasons, by key.
 var refusals = map[string]string{
 	"exploit": "I prove that a weakness is there, but I do not exploit it or take anything: that is refused.",
 	"force":   "I do not guess passwords or try credentials, default ones included: that is refused.",
@@ -255,10 +252,9 @@ var refusals = map[string]string{
 	"nonweb":  "Only web servers (HTTP and HTTPS) can be tested yet.",
 }
 
-// refusalOrder is the order in which refusals are told.
 var refusalOrder = []string{"exploit", "force", "dos", "destroy", "phish", "login", "code", "ports", "names", "logic", "guess", "deliver", "nonweb"}
 
-// fillers are words that carry nothing the planner could use or would miss.
+// fillers say nothing about the plan.
 var fillers = []string{
 	"alone,s,re,ll,ve,d,m,t,a,an,the,this,these,those,it,its,i,me,my,we,us,our,you,your,they,them,their,he,she,here,one,some,any,each,every,all,other,such,same,own",
 	"is,are,was,were,be,been,being,am,does,did,has,have,had,can,could,will,would,should,may,might,must,shall,wants,needs,like,get,give,got,id,im,ive,hes,thats",
@@ -270,20 +266,20 @@ var fillers = []string{
 	"respond,responding,answer,answering,behaviour,behavior,left,leaving,lying,hosted,serving,served,online,second,minute,hour,max,maximum,min,minimum,rate,limit,worse,higher,better,lower,severe",
 }
 
-// notHosts are dotted words that would pass for hosts and name products.
+// notHosts are names of products that look like hosts.
 var notHosts = exact("asp.net,vb.net,ado.net,ml.net,socket.io,node.js,next.js,vue.js,react.js,express.js,nuxt.js,three.js,d3.js,require.js,backbone.js,moment.js,e.g,i.e,a.k.a,p.s,u.s,u.k")
 
-// fileExtensions end the names of files and are no public suffixes that matter here.
+// fileExtensions are no public suffixes that matter here.
 var fileExtensions = exact("php,html,htm,js,mjs,jsx,css,json,xml,gz,tar,tgz,bak,sql,txt,ini,conf,cfg,yml,yaml,env,log,pdf,exe,jsp,aspx,asp,action,old,swp,png,jpg,jpeg,gif,svg,ico,csv,db,sqlite,pem,key,crt,war,jar,doc,docx,xls,xlsx,lock,toml,ts,tsx,map,wsdl,inc,orig,7z,rar,java,properties,htaccess,git,svn,rb,config,dll,bin,iso,pptx,odt,bz2,xz,lst,dist,sample,backup,save,tmp,cgi,phtml,dump")
 
-// twoMeanings are file extensions and top-level domains alike, and mostly the former.
+// twoMeanings are extensions and top-level domains, mostly the former.
 var twoMeanings = exact("zip,sh,py,md,mov,ps")
 
-// fileTLDs are top-level domains that also end the names of files.
+// fileTLDs are top-level domains that are also extensions.
 var fileTLDs = exact("zip,sh,py,md,mov,ps,rs,pl,so,cc,do")
 
-// fileNames are names that, before one of fileTLDs, are files for certain.
+// fileNames before one of fileTLDs are certainly files.
 var fileNames = exact("backup,index,install,readme,main,setup,config,db,dump,script,run,test,deploy,build,start,site,www,database,archive,old,changelog,contributing,license,manage,settings,exploit,poc,scan,data,html,src,source,code,files,web,public,entrypoint,docker-entrypoint,init,update,upload,export,users,wordpress,wp-content")
 
-// privateSuffixes end the names of hosts that no public registry knows.
+// privateSuffixes are not in the public registry.
 var privateSuffixes = exact("local,localhost,localdomain,internal,intranet,lan,home,corp,private,test,invalid,example,onion,arpa,svc,cluster,vpn,office")

@@ -41,7 +41,7 @@ func amount(s string) float64 {
 	return n
 }
 
-// unit is how many seconds a unit of time has.
+// unit is a unit of time in seconds.
 func unit(s string) float64 {
 	switch strings.ToLower(s + " ")[0] {
 	case 'm':
@@ -54,14 +54,14 @@ func unit(s string) float64 {
 	return 1
 }
 
-// The widest limits that make sense; anything else is reported and not used.
+// The widest limits that are used; others are reported.
 const (
-	maxRate    = 100_000        // requests a second
+	maxRate    = 100_000        // a second
 	maxSeconds = 30 * 24 * 3600 // a month
 )
 
-// limits takes the rate and the time limit out of the text: what it used is blanked, so
-// that "do not send more than" is not read as an exclusion.
+// limits takes the rate and the time limit out of the text and blanks them, so that "do not send more than" is not
+// read as an exclusion.
 func (b *builder) limits(text string) string {
 	for _, shape := range []*regexp.Regexp{rateShape(), taggedRate()} {
 		text = blankAll(text, shape, func(m []string) {
@@ -71,7 +71,7 @@ func (b *builder) limits(text string) string {
 			}
 			rate := amount(m[1]) / unit(per)
 			if rate <= 0 || rate > maxRate {
-				b.doubt(m[0], fmt.Sprintf("a rate must be above 0 and at most %d requests a second", maxRate))
+				b.notUnderstood(m[0], fmt.Sprintf("a rate must be above 0 and at most %d requests a second", maxRate))
 				return
 			}
 			if b.plan.RateLimit == 0 || rate < b.plan.RateLimit {
@@ -82,15 +82,14 @@ func (b *builder) limits(text string) string {
 	return blankAll(text, timeShape(), func(m []string) {
 		seconds := amount(m[1]) * unit(m[2])
 		if seconds < 1 || seconds > maxSeconds {
-			b.doubt(m[0], "a time limit must be between one second and 30 days")
+			b.notUnderstood(m[0], "a time limit must be between one second and 30 days")
 		} else if n := int(seconds); b.plan.TimeLimit == 0 || n < b.plan.TimeLimit {
 			b.plan.TimeLimit = n
 		}
 	})
 }
 
-// blankAll calls use with each match of shape and replaces what it used by spaces of the
-// same length.
+// blankAll calls use for each match of shape and replaces it by spaces.
 func blankAll(text string, shape *regexp.Regexp, use func(m []string)) string {
 	var out strings.Builder
 	last := 0
@@ -112,44 +111,44 @@ func blankAll(text string, shape *regexp.Regexp, use func(m []string)) string {
 
 var portShape = shape(`^(\d{1,7})(?:[-–](\d{1,7}))?$`)
 
-// maxPorts is the most ports one plan tests.
+// maxPorts bounds the ports of a plan.
 const maxPorts = 1000
 
-// ports takes "port 8080" and "ports 80, 443 and 8000 to 8010".
+// ports reads "port 8080" and "ports 80, 443 and 8000 to 8010".
 func (b *builder) ports() {
 	for i := range b.tokens {
 		t := b.tokens[i]
-		if t.sort != word || t.norm != "port" {
+		if t.kind != word || t.norm != "port" {
 			continue
 		}
 		j := i + 1
-		for b.at(j).sort == colon || b.at(j).sort == word && (b.at(j).norm == "number" || b.at(j).norm == "on" || b.at(j).norm == "is") {
+		for b.at(j).kind == colon || b.at(j).kind == word && (b.at(j).norm == "number" || b.at(j).norm == "on" || b.at(j).norm == "is") {
 			j++
 		}
 		for used := b.portAt(j, t); used > 0; used = b.portAt(j, t) {
 			b.tokens[i].consumed = true
 			b.consume(j, used)
 			j += used
-			for b.at(j).sort == comma || b.at(j).sort == word && (b.at(j).norm == "and" || b.at(j).norm == "or") || b.at(j).sort == stop && b.at(j).text == ";" {
+			for b.at(j).kind == comma || b.at(j).kind == word && (b.at(j).norm == "and" || b.at(j).norm == "or") || b.at(j).kind == stop && b.at(j).text == ";" {
 				j++
 			}
 		}
 	}
 }
 
-// portAt takes one port or range at i and returns how many tokens it is, 0 when there is none.
+// portAt reads a port or range at i and returns its length in tokens, or 0.
 func (b *builder) portAt(i int, head token) int {
 	m := portShape().FindStringSubmatch(b.at(i).text)
-	if m == nil || b.at(i).sort != word {
+	if m == nil || b.at(i).kind != word {
 		return 0
 	}
 	used, from, to := 1, m[1], m[2]
-	if link := b.at(i + 1); to == "" && link.sort == word && slices.Contains([]string{"to", "through", "-", "–", "until"}, link.text) {
+	if link := b.at(i + 1); to == "" && link.kind == word && slices.Contains([]string{"to", "through", "-", "–", "until"}, link.text) {
 		if next := portShape().FindStringSubmatch(b.at(i + 2).text); next != nil && next[2] == "" {
 			used, to = 3, next[1]
 		}
 	}
-	if after := b.at(i + used); after.sort == comma && after.text == "" && (b.at(i+used+1).norm == "tcp" || b.at(i+used+1).norm == "udp") {
+	if after := b.at(i + used); after.kind == comma && after.text == "" && (b.at(i+used+1).norm == "tcp" || b.at(i+used+1).norm == "udp") {
 		used += 2
 	}
 	first, _ := strconv.Atoi(from)
@@ -157,22 +156,22 @@ func (b *builder) portAt(i int, head token) int {
 	if to != "" {
 		last, _ = strconv.Atoi(to)
 	}
-	b.addPorts(first, last, b.tokens[i].shunned || head.shunned)
+	b.addPorts(first, last, b.tokens[i].excluded || head.excluded)
 	return used
 }
 
-func (b *builder) addPorts(first, last int, shunned bool) {
+func (b *builder) addPorts(first, last int, excluded bool) {
 	written := strconv.Itoa(first)
 	if last != first {
 		written += "-" + strconv.Itoa(last)
 	}
 	switch {
 	case first < 1 || last > 65535 || last < first:
-		b.doubt("port "+written, "ports are numbers from 1 to 65535")
-	case shunned && last-first >= maxPorts, !shunned && len(b.plan.Ports)+last-first >= maxPorts:
-		b.doubt("port "+written, fmt.Sprintf("at most %d ports can be given", maxPorts))
-		b.broken = b.broken || shunned
-	case shunned:
+		b.notUnderstood("port "+written, "ports are numbers from 1 to 65535")
+	case excluded && last-first >= maxPorts, !excluded && len(b.plan.Ports)+last-first >= maxPorts:
+		b.notUnderstood("port "+written, fmt.Sprintf("at most %d ports can be given", maxPorts))
+		b.blocked = b.blocked || excluded
+	case excluded:
 		for p := first; p <= last; p++ {
 			b.exclude(agent.Target{Raw: written, Kind: agent.KindPort, Port: p})
 		}
@@ -192,8 +191,8 @@ var severityWords = map[string]int{
 
 var severityContext = set("severity,risk,finding,issue,vulnerability,vuln,only,least,minimum,min,worse,higher,above,level,report,ignore,skip,rated,bug,problem,weakness,up,greater,just,nothing,below,upward,impact,or,cve,and,exclude,omit")
 
-// severities takes "only critical and high", "high or worse", "at least medium", "ignore
-// info". A word such as high counts only where severities are spoken of.
+// severities reads "only critical and high", "high or worse", "at least medium", "ignore info". A word such as high
+// counts only near other words about severities.
 func (b *builder) severities() {
 	var wanted, unwanted [5]bool
 	for i := 0; i < len(b.tokens); i++ {
@@ -201,7 +200,7 @@ func (b *builder) severities() {
 			continue
 		}
 		before, after := b.wordsBefore(i), b.wordsAfter(i+1)
-		if !spokenOf(before, after) {
+		if !inSeverityContext(before, after) {
 			continue
 		}
 		from, to, n := span(b.tokens[i].norm, before, after)
@@ -221,7 +220,7 @@ func (b *builder) severities() {
 	b.keepSeverities(wanted, unwanted)
 }
 
-// keepSeverities leaves all but the unwanted ones when none was asked for.
+// keepSeverities keeps the wanted ones, or all, without the unwanted.
 func (b *builder) keepSeverities(wanted, unwanted [5]bool) {
 	none := [5]bool{}
 	if wanted == none && unwanted == none {
@@ -233,21 +232,21 @@ func (b *builder) keepSeverities(wanted, unwanted [5]bool) {
 		}
 	}
 	if len(b.plan.Severities) == 0 {
-		b.doubt("severities", "every severity was left out, so this was not used")
+		b.notUnderstood("severities", "every severity was left out, so this was not used")
 	}
 }
 
-// severityAt reports whether a word for a severity stands at i.
+// severityAt reports whether there is a severity at i.
 func (b *builder) severityAt(i int) bool {
 	t := b.at(i)
 	_, ok := severityWords[strings.TrimSuffix(t.norm, "+")]
-	return ok && t.sort == word && (t.norm != "information" || b.at(i+1).norm == "severity")
+	return ok && t.kind == word && (t.norm != "information" || b.at(i+1).norm == "severity")
 }
 
-// wordsBefore and wordsAfter are the few words around a place in the same sentence.
+// wordsBefore and wordsAfter are a few words of the same sentence.
 func (b *builder) wordsBefore(i int) []string {
 	var list []string
-	for j := i - 1; j >= max(i-5, 0) && (b.tokens[j].sort == word || b.tokens[j].sort == comma || b.tokens[j].sort == colon); j-- {
+	for j := i - 1; j >= max(i-5, 0) && (b.tokens[j].kind == word || b.tokens[j].kind == comma || b.tokens[j].kind == colon); j-- {
 		list = append(list, b.tokens[j].norm)
 	}
 	return list
@@ -255,15 +254,14 @@ func (b *builder) wordsBefore(i int) []string {
 
 func (b *builder) wordsAfter(i int) []string {
 	var list []string
-	for j := i; j < min(i+6, len(b.tokens)) && (b.tokens[j].sort == word || b.tokens[j].sort == comma || b.tokens[j].sort == closing); j++ {
+	for j := i; j < min(i+6, len(b.tokens)) && (b.tokens[j].kind == word || b.tokens[j].kind == comma || b.tokens[j].kind == closing); j++ {
 		list = append(list, b.tokens[j].norm)
 	}
 	return list
 }
 
-// spokenOf reports whether the words around speak of severities: another severity or
-// one of the words of that context, close by.
-func spokenOf(before, after []string) bool {
+// inSeverityContext reports whether words close by are about severities.
+func inSeverityContext(before, after []string) bool {
 	near := func(list []string, n int) bool {
 		return slices.ContainsFunc(list[:min(n, len(list))], func(w string) bool {
 			_, rank := severityWords[w]
@@ -273,8 +271,7 @@ func spokenOf(before, after []string) bool {
 	return near(before, 3) || near(after, 3)
 }
 
-// span is the range of ranks that one severity word stands for, with the count of words
-// behind it that say so.
+// span is the range of ranks that a severity stands for, and how many of the words after it say so.
 func span(name string, before, after []string) (from, to, n int) {
 	rank := severityWords[strings.TrimSuffix(name, "+")]
 	has := func(list []string, n int, words ...string) bool {

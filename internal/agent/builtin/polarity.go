@@ -5,27 +5,25 @@ import (
 	"strings"
 )
 
-// reader goes through the tokens and decides for each whether what it names is wanted,
-// not wanted, or not to be touched. When in doubt a target is left alone: a plan that
-// tests too little can be repeated, one that tests too much cannot be taken back.
+// reader decides for each token whether it is wanted, not wanted, or excluded. In doubt a target is excluded: a plan
+// that tests too little can be repeated.
 type reader struct {
 	tokens
 
-	now   mood
-	outer []mood // the moods around open brackets
-	// checking is set within "make sure that there is no …", where a negation describes
-	// what to look for.
+	now       state
+	enclosing []state // states around open brackets
+	// checking is set within "make sure that there is no …", where a negation says what to look for.
 	checking bool
 }
 
-// mood is what holds from a cue on.
-type mood struct {
-	shun    bool // targets are not to be touched
+// state holds from a cue to the next.
+type state struct {
+	exclude bool // targets are excluded
 	negate  bool // checks are not wanted
 	mention bool // targets are only mentioned
-	heading bool // the cue heads a list: it holds until another heading
+	heading bool // the cue heads a list and holds until the next heading
 	object  bool // something was named since the cue
-	check   bool // what was named was a check: "but not phpMyAdmin"
+	check   bool // that was a check: "but not phpMyAdmin"
 }
 
 func (r *reader) run() {
@@ -34,23 +32,23 @@ func (r *reader) run() {
 	}
 }
 
-// step handles the token at i and returns how many tokens it took.
+// step handles the token at i and returns the number of tokens it used.
 func (r *reader) step(i int) int {
 	t := &r.tokens[i]
-	switch t.sort {
+	switch t.kind {
 	case stop:
 		r.sentenceEnd(i)
 	case newline, blank:
 		r.lineEnd(i)
 	case open:
-		r.outer = append(r.outer, r.now)
+		r.enclosing = append(r.enclosing, r.now)
 	case closing:
-		if n := len(r.outer); n > 0 {
-			r.now, r.outer = r.outer[n-1], r.outer[:n-1]
+		if n := len(r.enclosing); n > 0 {
+			r.now, r.enclosing = r.enclosing[n-1], r.enclosing[:n-1]
 		}
 	case word:
 		return r.word(i)
-	case place, path, cve:
+	case targetLike, path, cve:
 		r.mark(i)
 		r.now.object = true
 	}
@@ -59,8 +57,8 @@ func (r *reader) step(i int) int {
 
 func (r *reader) mark(i int) {
 	t := &r.tokens[i]
-	t.shunned, t.negated, t.mention = r.now.shun, r.now.negate, r.now.mention
-	t.loose = r.now.shun && r.now.check && !r.now.heading && placeWords()[r.wordAt(i-1)]
+	t.excluded, t.negated, t.mention = r.now.exclude, r.now.negate, r.now.mention
+	t.loose = r.now.exclude && r.now.check && !r.now.heading && targetPrepositions()[r.wordAt(i-1)]
 }
 
 func (r *reader) word(i int) int {
@@ -73,9 +71,9 @@ func (r *reader) word(i int) int {
 		r.contrast(i)
 		return n
 	}
-	if n := r.phraseAt(i, mentionPhrases()); n > 0 && r.leadsToPlace(i+n) {
+	if n := r.phraseAt(i, mentionPhrases()); n > 0 && r.targetFollows(i+n) {
 		r.consume(i, n)
-		r.now = mood{mention: true, shun: r.now.shun, heading: r.headed(i, n)}
+		r.now = state{mention: true, exclude: r.now.exclude, heading: r.headed(i, n)}
 		return n
 	}
 	if n := r.cue(i); n > 0 {
@@ -89,32 +87,32 @@ func (r *reader) word(i int) int {
 	return 1
 }
 
-// cue handles the words that exclude, and returns how many they are.
+// cue handles the words that exclude, and returns their number.
 func (r *reader) cue(i int) int {
-	if n := r.phraseAt(i, behindPhrases()); n > 0 {
+	if n := r.phraseAt(i, suffixPhrases()); n > 0 {
 		r.consume(i, n)
-		if r.headed(i, n) || !r.shunBehind(i) || r.at(i-1).sort == place {
-			r.now = mood{shun: true, negate: true, heading: r.headed(i, n)}
+		if r.headed(i, n) || !r.excludeBefore(i) || r.at(i-1).kind == targetLike {
+			r.now = state{exclude: true, negate: true, heading: r.headed(i, n)}
 		} else {
 			r.now.object = true
 		}
 		return n
 	}
-	if n := r.phraseAt(i, shunPhrases()); n > 0 {
+	if n := r.phraseAt(i, excludePhrases()); n > 0 {
 		r.consume(i, n)
-		if (r.wordAt(i+n) == "be" || r.remark(i, n)) && r.shunBehind(i) {
+		if (r.wordAt(i+n) == "be" || r.remark(i, n)) && r.excludeBefore(i) {
 			r.now.object = true
 			return n
 		}
-		r.now = mood{shun: true, negate: !r.checking, heading: r.headed(i, n)}
+		r.now = state{exclude: true, negate: !r.checking, heading: r.headed(i, n)}
 		return n
 	}
 	if n := r.phraseAt(i, statePhrases()); n > 0 {
-		// "is not exposed" says what to look for, "is not to be scanned" excludes.
+		// "is not exposed" says what to look for; "is not to be scanned" excludes.
 		if act := r.actAhead(i+n, 4); act > 0 {
 			r.consume(i, n)
-			if !r.shunBehind(i) {
-				r.now = mood{shun: true, negate: true}
+			if !r.excludeBefore(i) {
+				r.now = state{exclude: true, negate: true}
 			}
 			return n + act
 		}
@@ -123,42 +121,41 @@ func (r *reader) cue(i int) int {
 	switch r.tokens[i].norm {
 	case "but":
 		// "everything in 10.0.0.0/24 but 10.0.0.5"
-		if !r.now.shun && !r.now.negate && r.leadsToPlace(i+1) && r.earlier(i, wholeWords()) {
+		if !r.now.exclude && !r.now.negate && r.targetFollows(i+1) && r.earlier(i, wholeWords()) {
 			r.consume(i, 1)
-			r.now = mood{shun: true, negate: true}
+			r.now = state{exclude: true, negate: true}
 			return 1
 		}
 	case "from":
 		// "exclude 10.0.0.5 from 10.0.0.0/24"
-		if r.now.shun && r.now.object && r.leadsToPlace(i+1) {
-			r.now = mood{}
+		if r.now.exclude && r.now.object && r.targetFollows(i+1) {
+			r.now = state{}
 			return 1
 		}
 	case "no", "without":
 		n := 1
-		direct := r.leadsToPlace(i + 1)
+		direct := r.targetFollows(i + 1)
 		act := r.wordAt(i) == "without" && r.actAhead(i+1, 1) > 0
 		search := r.checking || r.earlier(i, searchWords())
 		if direct || act || !search {
 			r.consume(i, n)
-			r.now = mood{shun: direct || act, negate: !r.checking}
+			r.now = state{exclude: direct || act, negate: !r.checking}
 		}
 		return n
 	}
 	return 0
 }
 
-// remark reports whether the cue is a remark on the target before it: "a.com (do not
-// touch)", "a.com - never scan this".
+// remark reports whether the cue is about the target before it: "a.com (do not touch)", "a.com - never scan this".
 func (r *reader) remark(i, n int) bool {
 	before := r.at(i - 1)
-	if before.sort != open && before.sort != colon && before.text != "-" && before.text != "–" && before.text != "—" && before.text != "|" {
+	if before.kind != open && before.kind != colon && before.text != "-" && before.text != "–" && before.text != "—" && before.text != "|" {
 		return false
 	}
 	for j := i + n; j < i+n+5; j++ {
-		switch r.at(j).sort {
+		switch r.at(j).kind {
 		case word:
-		case place, path, colon:
+		case targetLike, path, colon:
 			return false
 		default:
 			return true
@@ -167,70 +164,68 @@ func (r *reader) remark(i, n int) bool {
 	return false
 }
 
-// contrast ends a negation at the words that turn from what is not wanted to what is.
+// contrast ends a negation at a word such as "but" or "only".
 func (r *reader) contrast(i int) {
 	w := r.tokens[i].norm
 	switch {
-	case !r.now.shun && !r.now.negate && !r.now.mention:
+	case !r.now.exclude && !r.now.negate && !r.now.mention:
 	case turnWords()[w]:
-		r.now = mood{}
+		r.now = state{}
 	case actWords()[w] && r.now.object && !r.now.heading && i > 0 && joins(r.tokens[i-1]):
-		r.now = mood{}
+		r.now = state{}
 	}
 }
 
 func joins(t token) bool {
-	return t.sort == comma || t.sort == newline || t.sort == word && slices.Contains([]string{"and", "then", "please", "also"}, t.norm)
+	return t.kind == comma || t.kind == newline || t.kind == word && slices.Contains([]string{"and", "then", "please", "also"}, t.norm)
 }
 
-// sentenceEnd ends what was said, unless a list goes on: "a.com; b.com", or items that
-// each end in a dot.
+// sentenceEnd resets the state, unless a list goes on: "a.com; b.com", or items that end in a dot.
 func (r *reader) sentenceEnd(i int) {
 	next := r.at(i + 1)
 	switch {
-	case r.now.heading && (next.sort == newline || next.sort == blank):
-	case r.tokens[i].text == ";" && r.at(i-1).sort == place && (next.sort == place || next.sort == word && next.norm == "and"):
+	case r.now.heading && (next.kind == newline || next.kind == blank):
+	case r.tokens[i].text == ";" && r.at(i-1).kind == targetLike && (next.kind == targetLike || next.kind == word && next.norm == "and"):
 	default:
-		r.now, r.checking, r.outer = mood{}, false, nil
+		r.now, r.checking, r.enclosing = state{}, false, nil
 	}
 }
 
-// lineEnd ends what was said when the next line starts something new; a line that was
-// merely wrapped goes on.
+// lineEnd resets the state when the next line starts something new.
 func (r *reader) lineEnd(i int) {
 	next := r.at(i + 1)
 	r.checking = false
 	switch {
-	case r.now.heading && next.sort == bullet:
+	case r.now.heading && next.kind == bullet:
 		return
-	case r.tokens[i].sort == blank && r.now.heading && !r.now.object:
+	case r.tokens[i].kind == blank && r.now.heading && !r.now.object:
 		return
-	case r.tokens[i].sort == blank, next.sort == bullet, r.headingAt(i + 1), next.sort == word && actWords()[next.norm]:
-		r.now, r.outer = mood{}, nil
+	case r.tokens[i].kind == blank, next.kind == bullet, r.headingAt(i + 1), next.kind == word && actWords()[next.norm]:
+		r.now, r.enclosing = state{}, nil
 	}
 }
 
 // headingAt reports whether a line such as "Targets:" or "ports: 80" starts at i.
 func (r *reader) headingAt(i int) bool {
 	for n := range 3 {
-		if r.at(i+n).sort != word {
+		if r.at(i+n).kind != word {
 			return false
 		}
-		if r.at(i+n+1).sort == colon {
+		if r.at(i+n+1).kind == colon {
 			return headingWords()[r.at(i+n).norm]
 		}
 	}
 	return false
 }
 
-// headed reports whether the n words at i head a list: a colon follows, or the line ends.
+// headed reports whether the n words at i head a list: a colon or the end of the line follows.
 func (r *reader) headed(i, n int) bool {
 	for j := i + n; j < i+n+7; j++ {
-		switch t := r.at(j); t.sort {
+		switch t := r.at(j); t.kind {
 		case colon:
 			return true
 		case newline, blank:
-			return r.at(j+1).sort == bullet
+			return r.at(j+1).kind == bullet
 		case word:
 		default:
 			return false
@@ -239,17 +234,17 @@ func (r *reader) headed(i, n int) bool {
 	return false
 }
 
-// shunBehind marks the targets that a cue follows: "a.com and b.com are off limits".
-func (r *reader) shunBehind(i int) bool {
+// excludeBefore excludes the targets before a cue: "a.com and b.com are off limits".
+func (r *reader) excludeBefore(i int) bool {
 	several := true
 	j := i - 1
 	for ; j >= 0 && j >= i-6; j-- {
 		t := r.at(j)
-		if t.sort == word && linkWords()[t.norm] {
+		if t.kind == word && linkWords()[t.norm] {
 			several = several && t.norm != "is" && t.norm != "stays" && t.norm != "remain"
 			continue
 		}
-		if t.sort == open || t.sort == colon || t.sort == bullet || t.text == "-" || t.text == "–" || t.text == "—" || t.text == "|" {
+		if t.kind == open || t.kind == colon || t.kind == bullet || t.text == "-" || t.text == "–" || t.text == "—" || t.text == "|" {
 			several = false
 			continue
 		}
@@ -258,12 +253,12 @@ func (r *reader) shunBehind(i int) bool {
 	found, joined := false, true
 	for ; j >= 0; j-- {
 		switch t := &r.tokens[j]; {
-		case joined && (t.sort == place || t.sort == path):
-			t.shunned, found, joined = true, true, false
+		case joined && (t.kind == targetLike || t.kind == path):
+			t.excluded, found, joined = true, true, false
 			if !several {
 				return true
 			}
-		case found && (t.sort == comma || t.sort == word && (t.norm == "and" || t.norm == "or" || t.norm == "nor")):
+		case found && (t.kind == comma || t.kind == word && (t.norm == "and" || t.norm == "or" || t.norm == "nor")):
 			joined = true
 		default:
 			return found
@@ -272,12 +267,11 @@ func (r *reader) shunBehind(i int) bool {
 	return found
 }
 
-// actAhead returns the position behind the first word within the next n that says what
-// must not be done, or 0 when there is none.
+// actAhead returns the position behind the first of the next n words that is a verb such as "scan", or 0.
 func (r *reader) actAhead(i, n int) int {
 	for j := range n {
 		t := r.at(i + j)
-		if t.sort != word {
+		if t.kind != word {
 			return 0
 		}
 		if actWords()[stemAct(t.norm)] || scopeWords()[t.norm] {
@@ -287,7 +281,7 @@ func (r *reader) actAhead(i, n int) int {
 	return 0
 }
 
-// stemAct brings "scanned" and "touching" back to "scan" and "touch".
+// stemAct is "scan" for "scanned" and "touch" for "touching".
 func stemAct(w string) string {
 	for _, end := range []string{"ing", "ed"} {
 		stem, ok := strings.CutSuffix(w, end)
@@ -307,14 +301,14 @@ func stemAct(w string) string {
 	return w
 }
 
-// leadsToPlace reports whether a target follows at once, but for articles.
-func (r *reader) leadsToPlace(i int) bool {
+// targetFollows reports whether a target follows, apart from articles.
+func (r *reader) targetFollows(i int) bool {
 	for j := i; j < i+4; j++ {
 		switch t := r.at(j); {
-		case t.sort == place:
+		case t.kind == targetLike:
 			return true
-		case t.sort == colon || t.sort == open || t.sort == comma && t.text != ",":
-		case t.sort == word && articles()[t.norm]:
+		case t.kind == colon || t.kind == open || t.kind == comma && t.text != ",":
+		case t.kind == word && articles()[t.norm]:
 		default:
 			return false
 		}
@@ -322,24 +316,24 @@ func (r *reader) leadsToPlace(i int) bool {
 	return false
 }
 
-// earlier reports whether a word of the table stands earlier in the sentence: after
-// "find", "pages without security headers" is what to find.
+// earlier reports whether a word of the table is earlier in the sentence: after "find", "pages without security
+// headers" is what to find.
 func (r *reader) earlier(i int, table map[string]bool) bool {
-	for j := i - 1; j >= 0 && r.tokens[j].sort != stop && r.tokens[j].sort != blank; j-- {
-		if r.tokens[j].sort == word && table[r.tokens[j].norm] {
+	for j := i - 1; j >= 0 && r.tokens[j].kind != stop && r.tokens[j].kind != blank; j-- {
+		if r.tokens[j].kind == word && table[r.tokens[j].norm] {
 			return true
 		}
 	}
 	return false
 }
 
-// phraseAt returns how many words of the longest phrase of the table stand at i, 0 when none.
+// phraseAt is the length in words of the longest phrase of the table at i, or 0.
 func (r *reader) phraseAt(i int, table phrases) int {
 	if !table.first[r.wordAt(i)] {
 		return 0
 	}
 	n, joined := 0, ""
-	for j := 0; j < maxPhrase && r.at(i+j).sort == word; j++ {
+	for j := 0; j < maxPhrase && r.at(i+j).kind == word; j++ {
 		joined = strings.TrimPrefix(joined+" "+r.tokens[i+j].norm, " ")
 		if table.whole[joined] {
 			n = j + 1

@@ -10,52 +10,53 @@ import (
 )
 
 const (
-	// maxAddresses is the most addresses one plan tests, networks multiplied out.
+	// maxAddresses bounds a plan, with networks expanded.
 	maxAddresses = 1 << 16
-	// maxExcluded is the most exclusions one plan keeps.
+	// maxExcluded bounds the exclusions.
 	maxExcluded = 2000
 )
 
-// places sorts what was read as a target into targets and exclusions.
+// splitTargets splits what looks like a target into targets and exclusions.
 //
-// "A full check, but no TLS on a.com" names its only target behind an exclusion that is
-// about a check. Such a target is tested when there is no other and something is wanted;
-// beside other targets it is left alone.
-func (b *builder) places() {
-	wanted := slices.ContainsFunc(b.tokens, func(t token) bool { return t.sort == place && !t.shunned && !t.mention && len(t.read.targets) > 0 })
-	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.sort == word && !t.negated && !t.consumed && actWords()[t.norm] }) ||
+// "A full check, but no TLS on a.com" names its only target after an unwanted check. Such a target is tested if there
+// is no other and something is wanted.
+func (b *builder) splitTargets() {
+	wanted := slices.ContainsFunc(b.tokens, func(t token) bool {
+		return t.kind == targetLike && !t.excluded && !t.mention && len(t.read.targets) > 0
+	})
+	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.kind == word && !t.negated && !t.consumed && actWords()[t.norm] }) ||
 		b.full || b.general || len(b.plan.Tags) > 0
 	for i := range b.tokens {
 		if t := &b.tokens[i]; t.loose && !wanted && asked {
-			t.shunned = false
+			t.excluded = false
 		}
 	}
 	for i := range b.tokens {
 		t := &b.tokens[i]
-		if t.sort == word && t.norm == unread && t.shunned {
-			b.doubt(t.text, "I could not tell what to leave alone, so nothing is tested")
-			b.broken = true
+		if t.kind == word && t.norm == unread && t.excluded {
+			b.notUnderstood(t.text, "I could not tell what to leave alone, so nothing is tested")
+			b.blocked = true
 		}
-		if t.sort != place {
+		if t.kind != targetLike {
 			continue
 		}
 		t.consumed = true
 		switch got := t.read; {
-		case t.shunned:
-			for _, x := range got.shun {
+		case t.excluded:
+			for _, x := range got.exclusions {
 				b.exclude(x)
 			}
-			if len(got.shun) == 0 {
-				b.doubt(t.text, "I could not tell what to leave alone, so nothing is tested")
-				b.broken = true
+			if len(got.exclusions) == 0 {
+				b.notUnderstood(t.text, "I could not tell what to leave alone, so nothing is tested")
+				b.blocked = true
 			}
 		case got.why == unknownSuffix:
 			t.consumed = false
 		case got.why != "":
-			b.refusePlace(t.text, got.why)
+			b.refuseTarget(t.text, got.why)
 		case t.label:
 		case t.mention:
-			b.doubt(t.text, "it is only mentioned, so it is not tested")
+			b.notUnderstood(t.text, "it is only mentioned, so it is not tested")
 		default:
 			for _, one := range got.targets {
 				b.target(one)
@@ -64,14 +65,14 @@ func (b *builder) places() {
 	}
 }
 
-// refusePlace notes a target that is refused; what may be a password is not repeated.
-func (b *builder) refusePlace(text, why string) {
+// refuseTarget notes an invalid target, without what may be a password.
+func (b *builder) refuseTarget(text, why string) {
 	if scheme, rest, ok := strings.Cut(text, "://"); ok {
 		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 			text = scheme + "://…@" + rest[at+1:]
 		}
 	}
-	b.refuse(quote(text) + " is not tested: " + why + ".")
+	b.notDone(quote(text) + " is not tested: " + why + ".")
 }
 
 func (b *builder) target(t agent.Target) {
@@ -82,16 +83,16 @@ func (b *builder) target(t agent.Target) {
 
 func (b *builder) exclude(t agent.Target) {
 	if t.Kind == agent.KindURL {
-		// One site answers on both schemes, so an exclusion is for both.
+		// A site answers on both schemes.
 		t.Kind, t.Scheme = kindOf(t.Host), ""
 	}
 	if len(b.plan.Excluded) == maxExcluded {
-		b.doubt(t.Raw, fmt.Sprintf("at most %d exclusions can be kept, so nothing is tested", maxExcluded))
-		b.broken = true
+		b.notUnderstood(t.Raw, fmt.Sprintf("at most %d exclusions can be kept, so nothing is tested", maxExcluded))
+		b.blocked = true
 		return
 	}
 	marked := t
-	marked.Scheme = "not" // a target and an exclusion may be the same
+	marked.Scheme = "not" // a target and an exclusion may be equal
 	if b.isNew(marked) {
 		b.plan.Excluded = append(b.plan.Excluded, t)
 	}
@@ -104,11 +105,11 @@ func (b *builder) isNew(t agent.Target) bool {
 	return !seen
 }
 
-// scope takes the exclusions out of the targets and holds the plan to its bounds.
+// scope removes the exclusions from the targets and bounds the plan.
 func (b *builder) scope() {
 	p := &b.plan
 	var kept []agent.Target
-	if b.broken {
+	if b.blocked {
 		p.Targets = nil
 	}
 	for _, t := range p.Targets {
@@ -119,11 +120,11 @@ func (b *builder) scope() {
 			continue
 		}
 		prefix, err := netip.ParsePrefix(t.Prefix)
-		if err != nil || hosts(prefix) > maxAddresses {
-			b.refuse(fmt.Sprintf("%s is not tested: it has more than %d addresses; name smaller networks.", quote(t.Raw), maxAddresses))
+		if err != nil || addressCount(prefix) > maxAddresses {
+			b.notDone(fmt.Sprintf("%s is not tested: it has more than %d addresses; name smaller networks.", quote(t.Raw), maxAddresses))
 			continue
 		}
-		for _, rest := range b.without(prefix) {
+		for _, rest := range b.minus(prefix) {
 			one := networkTarget(rest)
 			one.Raw = t.Raw
 			kept = append(kept, one)
@@ -134,10 +135,10 @@ func (b *builder) scope() {
 	for _, t := range kept {
 		size := 1
 		if prefix, err := netip.ParsePrefix(t.Prefix); err == nil {
-			size = hosts(prefix)
+			size = addressCount(prefix)
 		}
 		if total+size > maxAddresses {
-			b.refuse(fmt.Sprintf("%s is not tested: one task tests at most %d addresses.", quote(t.Raw), maxAddresses))
+			b.notDone(fmt.Sprintf("%s is not tested: one task tests at most %d addresses.", quote(t.Raw), maxAddresses))
 			continue
 		}
 		total += size
@@ -145,8 +146,8 @@ func (b *builder) scope() {
 	}
 }
 
-// hosts is how many addresses a network has; more than maxAddresses stands for any more.
-func hosts(p netip.Prefix) int {
+// addressCount is the number of addresses of a network, at most maxAddresses+1.
+func addressCount(p netip.Prefix) int {
 	free := p.Addr().BitLen() - p.Bits()
 	if free > 16 {
 		return maxAddresses + 1
@@ -154,9 +155,8 @@ func hosts(p netip.Prefix) int {
 	return 1 << free
 }
 
-// without cuts the excluded networks and addresses out of a network by halving it until
-// each part is wholly in or wholly out.
-func (b *builder) without(p netip.Prefix) []netip.Prefix {
+// minus removes the excluded networks and addresses from a network.
+func (b *builder) minus(p netip.Prefix) []netip.Prefix {
 	var out []netip.Prefix
 	for _, x := range b.plan.Excluded {
 		if x.Port != 0 || x.Path != "" {
@@ -188,7 +188,6 @@ func subtract(p netip.Prefix, out []netip.Prefix) []netip.Prefix {
 	return append(subtract(low, inside), subtract(high, inside)...)
 }
 
-// halves splits a network in two.
 func halves(p netip.Prefix) (low, high netip.Prefix) {
 	bit := p.Bits()
 	bytes := p.Addr().AsSlice()

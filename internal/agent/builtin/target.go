@@ -17,15 +17,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 )
 
-// reading is what one written piece could be.
+// reading is what a piece of text may be.
 type reading struct {
-	targets []agent.Target // fit to be tested
-	shun    []agent.Target // what to leave alone when the piece is excluded: targets, or more
-	why     string         // why a piece that looks like a target is not one
+	targets    []agent.Target // valid
+	exclusions []agent.Target // what its exclusion excludes
+	why        string         // why something that looks like a target is none
 }
 
-// read tells whether a whole piece of text is a target. It is strict about what may be
-// tested and generous about what may be left alone.
+// read recognises a target. It is strict about targets and generous about exclusions.
 func read(piece string) (reading, bool) {
 	raw := piece
 	hidden := strings.ContainsFunc(piece, func(r rune) bool { return unicode.Is(unicode.Cf, r) })
@@ -44,20 +43,20 @@ func read(piece string) (reading, bool) {
 	if !ok {
 		return reading{}, false
 	}
-	for _, list := range [][]agent.Target{got.targets, got.shun} {
+	for _, list := range [][]agent.Target{got.targets, got.exclusions} {
 		for i := range list {
 			list[i].Raw = raw
 		}
 	}
-	if got.shun == nil {
-		got.shun = slices.Clone(got.targets)
+	if got.exclusions == nil {
+		got.exclusions = slices.Clone(got.targets)
 	}
 	switch {
 	case hidden:
 		got.targets, got.why = nil, "it holds invisible characters"
 	case defanged:
 		got.targets, got.why = nil, "it is written so that it cannot be followed; write it plainly to have it tested"
-	case strings.ContainsRune(piece, utf8.RuneError): // what stood there is lost (Plan puts it for bytes that are no text)
+	case strings.ContainsRune(piece, utf8.RuneError): // some text is lost: Plan puts this for invalid UTF-8
 		got.targets, got.why = nil, "it holds characters that cannot be read"
 	}
 	return got, true
@@ -87,7 +86,6 @@ func readPlain(piece string) (reading, bool) {
 	return readHost(piece)
 }
 
-// readURL reads a piece with a scheme.
 func readURL(scheme, rest, piece string) (reading, bool) {
 	u, err := url.Parse(piece)
 	if err != nil || u.Host == "" {
@@ -98,7 +96,7 @@ func readURL(scheme, rest, piece string) (reading, bool) {
 		path = "/" + strings.TrimPrefix(path, "/") + "?" + u.RawQuery
 	}
 	t := agent.Target{Kind: agent.KindURL, Scheme: scheme, Path: path}
-	host, why := hostName(u.Hostname())
+	host, why := canonicalHost(u.Hostname())
 	t.Host = host
 	if p := u.Port(); p != "" {
 		if t.Port, err = strconv.Atoi(p); err != nil || t.Port < 1 || t.Port > 65535 {
@@ -107,14 +105,14 @@ func readURL(scheme, rest, piece string) (reading, bool) {
 	}
 	got := reading{why: why}
 	if host != "" {
-		got.shun = []agent.Target{t}
+		got.exclusions = []agent.Target{t}
 	}
 	switch {
 	case scheme != "http" && scheme != "https":
 		got.why = "only http and https addresses can be tested"
 		t.Scheme, t.Path = "", ""
 		if host != "" {
-			got.shun = []agent.Target{{Kind: kindOf(host), Host: host}}
+			got.exclusions = []agent.Target{{Kind: kindOf(host), Host: host}}
 		}
 	case u.User != nil:
 		got.why = "addresses with a user name or password in them are refused"
@@ -124,7 +122,6 @@ func readURL(scheme, rest, piece string) (reading, bool) {
 	return got, true
 }
 
-// kindOf tells an address from a name.
 func kindOf(host string) agent.Kind {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return agent.KindIP
@@ -132,9 +129,8 @@ func kindOf(host string) agent.Kind {
 	return agent.KindHost
 }
 
-// hostName checks the host of a URL and puts it in its one spelling: lower-case ASCII,
-// or an address. Spellings of an address that programs disagree about are refused.
-func hostName(host string) (name, why string) {
+// canonicalHost checks a host: lower-case ASCII, or an address. Spellings that programs read differently are refused.
+func canonicalHost(host string) (name, why string) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" {
 			return "", "addresses with a zone cannot be tested"
@@ -164,7 +160,7 @@ var (
 	v4Shape     = shape(`^\d{1,3}(\.\d{1,3}){3}`)
 )
 
-// readNetwork reads addresses and networks, with the port or path that follows.
+// readNetwork reads addresses and networks, with a port or path.
 func readNetwork(piece string) (reading, bool) {
 	if p, err := netip.ParsePrefix(piece); err == nil {
 		if p.Addr().Is4In6() {
@@ -198,28 +194,27 @@ func readNetwork(piece string) (reading, bool) {
 	return withRest(t, rest)
 }
 
-// withRest adds the :port and /path behind a host. A path that is only a number is a
-// network written wrongly, and is refused.
+// withRest adds the :port and /path of a host. A path that is only a number is a mistyped network.
 func withRest(t agent.Target, rest string) (reading, bool) {
 	port, path := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		port, path = rest[:i], rest[i:]
 	}
-	shun := []agent.Target{t}
+	exclusions := []agent.Target{t}
 	if port != "" {
 		n, err := strconv.Atoi(strings.TrimPrefix(port, ":"))
 		if port[0] != ':' || err != nil || n < 1 || n > 65535 {
-			return reading{shun: shun, why: "its port is not between 1 and 65535"}, port[0] == ':'
+			return reading{exclusions: exclusions, why: "its port is not between 1 and 65535"}, port[0] == ':'
 		}
 		t.Port = n
 	}
 	if numberShape().MatchString(strings.TrimPrefix(path, "/")) {
-		return reading{shun: shun, why: "it is not a valid network"}, true
+		return reading{exclusions: exclusions, why: "it is not a valid network"}, true
 	}
 	if path != "" {
 		u, err := url.Parse("http://x" + path)
 		if err != nil {
-			return reading{shun: shun, why: "its path is not well-formed"}, true
+			return reading{exclusions: exclusions, why: "its path is not well-formed"}, true
 		}
 		t.Path = u.RequestURI()
 		if path == "/" {
@@ -229,29 +224,29 @@ func withRest(t agent.Target, rest string) (reading, bool) {
 	return reading{targets: []agent.Target{t}}, true
 }
 
-// readWildcard reads what follows "*.": names that would have to be discovered first.
+// readWildcard reads what follows "*.": such names would have to be discovered first.
 func readWildcard(names string) (reading, bool) {
-	host, why := hostName(names)
+	host, why := canonicalHost(names)
 	if host == "" || why != "" || !strings.Contains(host, ".") {
 		return reading{}, false
 	}
 	return reading{
-		shun: []agent.Target{{Kind: agent.KindHost, Host: "*." + host}},
-		why:  "finding the names under a domain is not available yet; name the hosts",
+		exclusions: []agent.Target{{Kind: agent.KindHost, Host: "*." + host}},
+		why:        "finding the names under a domain is not available yet; name the hosts",
 	}, true
 }
 
 var hostPiece = shape(`^([\pL\pN][\pL\pN\pM_-]*(?:\.[\pL\pN_][\pL\pN\pM_-]*)*)\.?(?:([:/?#]).*)?$`)
 
-// readHost reads a bare host name. A name with a dot is a host when its last part is a
-// public suffix or a known private one, and the whole is not a file or a product.
+// readHost reads a bare host name: its last part is a public suffix or a known private one, and it is not a file or a
+// product.
 func readHost(piece string) (reading, bool) {
 	m := hostPiece().FindStringSubmatchIndex(piece)
 	if m == nil {
 		return reading{}, false
 	}
 	written, rest := piece[m[2]:m[3]], strings.TrimPrefix(piece[m[3]:], ".")
-	host, why := hostName(written)
+	host, why := canonicalHost(written)
 	if why != "" {
 		return reading{}, false
 	}
@@ -271,22 +266,21 @@ func readHost(piece string) (reading, bool) {
 	case fileTLDs[last] && rest == "" && fileNames[host[:dot]]:
 		return reading{}, false
 	case twoMeanings[last] && rest == "" && strings.Count(host, ".") == 1:
-		return reading{shun: []agent.Target{t}, why: "it looks like the name of a file; write https://" + host + "/ if it is a host"}, true
+		return reading{exclusions: []agent.Target{t}, why: "it looks like the name of a file; write https://" + host + "/ if it is a host"}, true
 	case !public && !privateSuffixes[last] && !underPublic(host):
 		if strings.Count(host, ".") < 1 || len(last) < 2 {
 			return reading{}, false
 		}
-		return reading{shun: []agent.Target{t}, why: unknownSuffix}, true
+		return reading{exclusions: []agent.Target{t}, why: unknownSuffix}, true
 	}
 	return withRest(t, rest)
 }
 
-// unknownSuffix marks dotted words that are most likely no hosts at all: nothing is said
-// about them, but an exclusion still holds.
+// unknownSuffix marks dotted words that are probably no hosts: they are not reported, but can be excluded.
 const unknownSuffix = "its last part is not a known domain"
 
-// underPublic reports whether the last label alone is a public suffix: PublicSuffix also
-// answers with privately run suffixes, such as github.io, which are hosts all the same.
+// underPublic reports whether the last label is a public suffix: PublicSuffix also knows private ones such as
+// github.io, which are hosts.
 func underPublic(host string) bool {
 	_, public := publicsuffix.PublicSuffix("a." + host[strings.LastIndexByte(host, '.')+1:])
 	return public
@@ -294,8 +288,7 @@ func underPublic(host string) bool {
 
 var addressRange = shape(`^(\d{1,3}(?:\.\d{1,3}){3})(?:\s*(?:-|–|—)\s*|\s+(?:to|through|thru|until)\s+)(\d{1,3}(?:\.\d{1,3}){3}|\d{1,3})$`)
 
-// readRange reads "10.0.0.1-10.0.0.20" and "10.0.0.1-20" into the networks that cover
-// exactly these addresses.
+// readRange reads "10.0.0.1-10.0.0.20" and "10.0.0.1-20" as networks.
 func readRange(piece string) ([]agent.Target, bool) {
 	m := addressRange().FindStringSubmatch(piece)
 	if m == nil {
@@ -313,7 +306,7 @@ func readRange(piece string) ([]agent.Target, bool) {
 	var list []agent.Target
 	first, last := binary.BigEndian.Uint32(from.AsSlice()), binary.BigEndian.Uint32(to.AsSlice())
 	for {
-		// The largest network that starts at first and does not go beyond last.
+		// the largest network that starts at first and ends before last
 		size := min(bits.TrailingZeros32(first), 32)
 		for size > 0 && (size == 32 && last != 1<<32-1 || size < 32 && last-first < 1<<size-1) {
 			size--
@@ -328,7 +321,7 @@ func readRange(piece string) ([]agent.Target, bool) {
 	}
 }
 
-// networkTarget is a network, or the one address it holds.
+// networkTarget is a network, or its only address.
 func networkTarget(p netip.Prefix) agent.Target {
 	if p.IsSingleIP() {
 		return agent.Target{Kind: agent.KindIP, Host: p.Addr().String()}

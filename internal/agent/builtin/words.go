@@ -10,26 +10,26 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 )
 
-// leftovers notes the runs of words that nothing made use of.
+// leftovers notes the words that were not used.
 func (b *builder) leftovers() {
 	for i := 0; i < len(b.tokens); {
-		j, telling := i, false
+		j, meaningful := i, false
 		for ; j < len(b.tokens) && b.unused(j); j++ {
-			telling = telling || b.telling(j)
+			meaningful = meaningful || b.meaningful(j)
 		}
-		if telling {
-			b.doubt(b.phrase(i, j), "")
+		if meaningful {
+			b.notUnderstood(b.phrase(i, j), "")
 		}
 		i = max(j, i+1)
 	}
 }
 
-// phrase is the text of the tokens from i up to j, without the fillers at its ends.
+// phrase is the text of tokens i to j, without fillers at its ends.
 func (b *builder) phrase(i, j int) string {
-	for !b.telling(i) {
+	for !b.meaningful(i) {
 		i++
 	}
-	for !b.telling(j - 1) {
+	for !b.meaningful(j - 1) {
 		j--
 	}
 	var words []string
@@ -41,20 +41,20 @@ func (b *builder) phrase(i, j int) string {
 
 func (b *builder) unused(i int) bool {
 	t := b.tokens[i]
-	return !t.consumed && (t.sort == word || t.sort == place || t.sort == path)
+	return !t.consumed && (t.kind == word || t.kind == targetLike || t.kind == path)
 }
 
-// telling reports whether an unused token says something, that is, is no filler.
-func (b *builder) telling(i int) bool {
+// meaningful reports whether an unused token is no filler.
+func (b *builder) meaningful(i int) bool {
 	t := b.tokens[i]
-	if t.sort != word {
+	if t.kind != word {
 		return true
 	}
 	_, known := lexicon()[t.norm]
 	return !known && !actWords()[stemAct(t.norm)] && t.norm != "" && !listMark().MatchString(t.text) && !numberShape().MatchString(t.norm)
 }
 
-// describe writes down in sentences what will be done.
+// describe describes the plan in sentences.
 func (b *builder) describe() {
 	p := &b.plan
 	if len(p.Targets) == 0 {
@@ -97,7 +97,7 @@ func (b *builder) describe() {
 	}
 }
 
-// tagWords are what people call the categories of checks.
+// tagWords are readable names of tags.
 var tagWords = map[string]string{
 	"exposure": "exposed files", "listing": "directory listings", "vcs": "version control folders", "backup": "backups",
 	"config": "configuration files and secrets", "panel": "admin and login panels", "headers": "security headers",
@@ -113,7 +113,7 @@ func called(tags []string) []string {
 	return words
 }
 
-// names lists targets for people: in full when they are few.
+// names lists targets for people.
 func names(targets []agent.Target) string {
 	var all []string
 	for _, t := range targets {
@@ -134,7 +134,7 @@ func names(targets []agent.Target) string {
 	return list(all)
 }
 
-// list joins words with commas and "and"; of more than eight, the first six are named.
+// list joins words with commas and "and"; of more than eight it names six.
 func list(words []string) string {
 	if n := len(words); n > 8 {
 		words = append(slices.Clone(words[:6]), fmt.Sprintf("%d more", n-6))

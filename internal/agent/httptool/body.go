@@ -13,10 +13,10 @@ import (
 
 // node is a JSON document whose strings are templates.
 type node struct {
-	text   text            // of a string, which may be empty
+	text   text            // of a string
 	fields map[string]node // of an object
 	items  []node          // of an array
-	other  any             // a number, a boolean or null
+	other  any             // number, boolean or null
 	kind   nodeKind
 }
 
@@ -29,12 +29,11 @@ const (
 	arrayNode
 )
 
-// maxDepth bounds how deep a body may be nested.
 const maxDepth = 20
 
-// media is how a value stands in a body that is text.
+// media is the type of a text body and its escaping.
 type media struct {
-	name   string // the Content-Type that is sent when no header says one
+	name   string // Content-Type without a header
 	escape escape
 }
 
@@ -59,14 +58,14 @@ func (r *Request) content(raw json.RawMessage) error {
 	return err
 }
 
-// decode reads JSON and keeps numbers as they are written.
+// decode keeps numbers as they are written.
 func decode(raw []byte, to any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	return dec.Decode(to)
 }
 
-// mediaType says how values are escaped in a body that is text, by the header Content-Type.
+// mediaType decides by the header Content-Type how values in a text body are escaped.
 func (r *Request) mediaType() (media, error) {
 	if r.body.kind != stringNode {
 		return media{name: "application/json"}, nil
@@ -129,7 +128,7 @@ func nodeOf(doc any, depth int) (n node, err error) {
 	return node{other: doc}, nil
 }
 
-// each shows f every text of the document.
+// each calls f for every text.
 func (n node) each(f func(text)) {
 	f(n.text)
 	for _, field := range n.fields {
@@ -140,8 +139,7 @@ func (n node) each(f func(text)) {
 	}
 }
 
-// value is the document with the values put in. What is nothing but an argument that was
-// not given is left out of its object or array.
+// value fills in the values. A member that is only an absent argument is omitted.
 func (n node) value(v values) (any, error) {
 	switch n.kind {
 	case stringNode:
@@ -178,7 +176,6 @@ func (n node) value(v values) (any, error) {
 	return n.other, nil
 }
 
-// encode is the body as it is sent.
 func (r *Request) encode(v values) ([]byte, error) {
 	if !r.hasBody {
 		return nil, nil

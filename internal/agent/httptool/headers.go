@@ -10,10 +10,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Headers are the templates of header fields, by name.
+// Headers are templates of header fields.
 type Headers []pair
 
-// ours are the fields that belong to the connection or to the protocol over it.
+// connectionHeaders belong to the connection or the protocol.
 var connectionHeaders = []string{
 	"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Expect", "Keep-Alive",
 	"Proxy-Authorization", "Proxy-Connection",
@@ -21,8 +21,8 @@ var connectionHeaders = []string{
 
 const maxHeaders = 50
 
-// CompileHeaders checks header fields. What looks like a credential by its name must not be
-// written out: it belongs into a secret, {{$NAME}}. An error is Invalid, at "headers".
+// CompileHeaders checks header fields. A credential, by its name, must be a secret, {{$NAME}}. An error is Invalid, at
+// "headers".
 func CompileHeaders(fields map[string]string) (Headers, error) {
 	bad := func(name, why string) (Headers, error) {
 		return nil, errs.Field("headers", "headers %.100q: %s.", name, why)
@@ -61,20 +61,20 @@ func literal(t text) bool {
 	return !slices.ContainsFunc(t, func(p part) bool { return p.literal == "" })
 }
 
-// isToken reports whether s can be the name of a header (RFC 9110, 5.6.2).
+// isToken reports whether s can name a header (RFC 9110, 5.6.2).
 func isToken(s string) bool {
 	return s != "" && len(s) <= 200 && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})
 }
 
-// Params are the names of the arguments in the fields.
+// Params are the names of the arguments.
 func (h Headers) Params() []string { return (&Request{headers: h}).Params() }
 
-// Secrets are the names of the secrets in the fields.
+// Secrets are the names of the secrets.
 func (h Headers) Secrets() []string { return (&Request{headers: h}).Secrets() }
 
-// Fill gives the fields with the secrets put in. Its errors have no secret in them.
+// Fill puts the secrets in. Its errors contain none.
 func (h Headers) Fill(secrets map[string]string) (map[string]string, error) {
 	return h.fill(values{secrets: secrets})
 }

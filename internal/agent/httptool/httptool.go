@@ -1,8 +1,6 @@
-// Package httptool makes HTTP requests from templates: a person writes what a request looks
-// like, with {{param}} where an argument goes and {{$NAME}} where a secret goes, and a model
-// gives the arguments. Each value is escaped for the place where it stands; none of them
-// chooses the host, adds a header, leaves its segment of the path or is read as a
-// placeholder again.
+// Package httptool makes HTTP requests from templates with {{param}} for arguments, which a model gives, and {{$NAME}}
+// for secrets. Each value is escaped for its place: it cannot choose the host, add a header, leave its path segment or
+// become a placeholder.
 package httptool
 
 import (
@@ -18,31 +16,28 @@ import (
 
 // Template is a request as a person writes it.
 type Template struct {
-	Method  string            `json:"method"`            // GET, HEAD, POST, PUT, PATCH or DELETE
-	URL     string            `json:"url"`               // scheme and host are fixed: no placeholder stands in them
-	Headers map[string]string `json:"headers,omitempty"` // by name
-	Query   map[string]string `json:"query,omitempty"`   // added to the URL's own
-	// Body is a JSON document, in which a string that is nothing but a placeholder becomes
-	// the argument as it is; or a string, which is sent as the text that the header
-	// Content-Type names. Absent: no body.
+	Method  string            `json:"method"` // GET, HEAD, POST, PUT, PATCH or DELETE
+	URL     string            `json:"url"`    // scheme and host have no placeholders
+	Headers map[string]string `json:"headers,omitempty"`
+	Query   map[string]string `json:"query,omitempty"` // in addition to the URL's
+	// Body is a JSON document, where a string of only one placeholder becomes the argument itself, or a string, sent as
+	// text of the header Content-Type.
 	Body json.RawMessage `json:"body,omitempty"`
-	// ResponsePath is a JSON pointer (RFC 6901) to the part of a JSON answer that is
-	// wanted; empty: all of the answer, as text.
+	// ResponsePath is a JSON pointer (RFC 6901) into a JSON answer; empty: the whole answer as text.
 	ResponsePath string `json:"response_path,omitempty"`
 }
 
-// methods are those of Template.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// ReadsOnly reports whether a method asks for no change (RFC 9110, 9.2.1).
+// ReadsOnly reports whether a method is safe (RFC 9110, 9.2.1).
 func ReadsOnly(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
-// Request is a template that was found to be good. It is safe for several goroutines.
+// Request is a valid template. It is safe for several goroutines.
 type Request struct {
 	method  string
-	origin  string // scheme://host[:port], as it stands in every request
+	origin  string // scheme://host[:port]
 	path    text
-	query   []pair // of the URL in its order, then of Query by name; names and literals are escaped
+	query   []pair // of the URL, then of Query; names and literals are escaped
 	headers Headers
 	body    node
 	media   media
@@ -51,13 +46,12 @@ type Request struct {
 	whole   bool // no ResponsePath
 }
 
-// pair is a name and the template of its value.
 type pair struct {
 	name  string
 	value text
 }
 
-// Compile checks a template. An error is Invalid and names the field at fault.
+// Compile checks a template. An error is Invalid and names the field.
 func Compile(t Template) (*Request, error) {
 	r := &Request{method: t.Method}
 	if !slices.Contains(methods, t.Method) {
@@ -97,7 +91,7 @@ func reason(err error) string {
 	return "the name must be there and have no placeholder"
 }
 
-// address reads the URL: what stands before its path is fixed.
+// address reads the URL.
 func (r *Request) address(raw string) error {
 	bad := func(why string) error { return errs.Field("url", "url: %s.", why) }
 	scheme, rest, ok := strings.Cut(raw, "://")
@@ -131,7 +125,7 @@ func (r *Request) address(raw string) error {
 			return bad(reason(err))
 		}
 		if !has {
-			name += "\x00" // a name without "="
+			name += "\x00" // without "="
 		}
 		r.query = append(r.query, pair{name, parts})
 	}
@@ -145,12 +139,12 @@ func (r *Request) address(raw string) error {
 	return nil
 }
 
-// here reports whether a URL is of the host that the template names.
+// sameHost reports whether a URL is of the template's host.
 func (r *Request) sameHost(u *url.URL) bool {
 	return u.Scheme+"://"+u.Host == r.origin && u.User == nil && u.Fragment == ""
 }
 
-// hasDots reports whether a segment of an escaped path is "." or "..".
+// hasDotSegment reports whether a path has a segment "." or "..".
 func hasDotSegment(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if plain, err := url.PathUnescape(segment); err != nil || plain == "." || plain == ".." {
@@ -160,7 +154,7 @@ func hasDotSegment(path string) bool {
 	return false
 }
 
-// Sample is the URL with "x" for each value, to be held against what may be called.
+// Sample is the URL with "x" for each value, to check where it leads.
 func (r *Request) Sample() string {
 	fill := func(t text) string {
 		var b strings.Builder
@@ -181,10 +175,10 @@ func (r *Request) Sample() string {
 	return r.origin + fill(r.path) + "?" + strings.Join(query, "&")
 }
 
-// Params are the names of the arguments in the template.
+// Params are the names of the arguments.
 func (r *Request) Params() []string { return r.names(func(p part) string { return p.param }) }
 
-// Secrets are the names of the secrets in the template.
+// Secrets are the names of the secrets.
 func (r *Request) Secrets() []string { return r.names(func(p part) string { return p.secret }) }
 
 func (r *Request) names(of func(part) string) []string {

@@ -17,24 +17,21 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// maxAnswer bounds what is read of an answer's body, maxPointer the parts of a pointer.
 const maxAnswer, maxPointer = 1 << 20, 50
 
-// Answer is what a request brought.
+// Answer is the answer to a request.
 type Answer struct {
 	Status int
-	Text   string // the status line, and the body or the part of it that was wanted
-	Failed bool   // the status is not one of success
+	Text   string // status line, and the body or its wanted part
+	Failed bool   // no success status
 }
 
-// filled is a request with its values.
 type filled struct {
 	url     *url.URL
 	headers map[string]string
 	body    []byte
 }
 
-// fill puts the values into the template.
 func (r *Request) fill(v values) (f filled, err error) {
 	path, err := v.fill(r.path, inPath)
 	if err != nil {
@@ -73,9 +70,7 @@ func (r *Request) fill(v values) (f filled, err error) {
 	return f, err
 }
 
-// Send makes one request and reads its answer, at most 1 MiB of it; it follows no redirect
-// when client does not. args is a JSON object. An error says why there is no answer, and
-// has no secret in it.
+// Send makes one request and reads up to 1 MiB of its answer. args is a JSON object. An error contains no secret.
 func (r *Request) Send(ctx context.Context, client *http.Client, args json.RawMessage, secrets map[string]string) (Answer, error) {
 	v := values{args: map[string]any{}, secrets: secrets}
 	if err := decode(args, &v.args); err != nil {
@@ -98,7 +93,7 @@ func (r *Request) Send(ctx context.Context, client *http.Client, args json.RawMe
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		if why := (*url.Error)(nil); errors.As(err, &why) { // whose URL may have a secret in it
+		if why := (*url.Error)(nil); errors.As(err, &why) { // its URL may have a secret
 			err = why.Err
 		}
 		return Answer{}, fmt.Errorf("%s %s: %w", r.method, r.origin, err)
@@ -111,7 +106,7 @@ func (r *Request) Send(ctx context.Context, client *http.Client, args json.RawMe
 	return r.answer(resp, body), nil
 }
 
-// answer is what the model and the person read.
+// answer is the text for the model and the person.
 func (r *Request) answer(resp *http.Response, body []byte) Answer {
 	a := Answer{Status: resp.StatusCode, Failed: resp.StatusCode >= http.StatusMultipleChoices}
 	head := "HTTP " + strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
@@ -136,7 +131,7 @@ func (r *Request) answer(resp *http.Response, body []byte) Answer {
 			body = body[:len(body)-1]
 		}
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // "" is none
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind != "" {
 		head += "\nContent-Type: " + kind
 	}
@@ -151,7 +146,7 @@ func (r *Request) answer(resp *http.Response, body []byte) Answer {
 	return a
 }
 
-// pointer reads a JSON pointer.
+// pointer splits a JSON pointer.
 func pointer(s string) ([]string, error) {
 	if s == "" {
 		return nil, nil
@@ -166,8 +161,7 @@ func pointer(s string) ([]string, error) {
 	return parts[1:], nil
 }
 
-// pick is the part of a JSON document that a pointer names: a text as it is, all else as
-// JSON.
+// pick returns a part of a JSON document: a string as it is, anything else as JSON.
 func pick(body []byte, path []string) (string, error) {
 	var doc any
 	if decode(body, &doc) != nil {

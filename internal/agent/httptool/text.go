@@ -11,17 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// text is a template: literals and placeholders in their order.
+// text is a template.
 type text []part
 
-// part is one of the three.
+// part is a literal or a placeholder.
 type part struct {
 	literal string
 	param   string // {{name}}
 	secret  string // {{$NAME}}
 }
 
-// maxParts bounds the placeholders of one text.
 const maxParts = 200
 
 // parse reads a template. Two braces always begin a placeholder.
@@ -53,7 +52,7 @@ func parse(s string) (out text, err error) {
 	return out, nil
 }
 
-// isName reports whether s is the name of an argument or a secret.
+// isName reports whether s can name an argument or a secret.
 func isName(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -64,13 +63,13 @@ func isName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// values are what fills a template: one call's arguments, and the secrets.
+// values fill a template.
 type values struct {
 	args    map[string]any
 	secrets map[string]string
 }
 
-// onlyParam is the argument of a text that is nothing but its placeholder; empty when there is more, or a secret.
+// onlyParam is the argument of a text without anything else, or empty.
 func (t text) onlyParam() string {
 	if len(t) == 1 {
 		return t[0].param
@@ -78,17 +77,16 @@ func (t text) onlyParam() string {
 	return ""
 }
 
-// absent reports whether a text is nothing but an argument that was not given: the field
-// that it fills is left out.
+// absent reports whether a text is only an argument that was not given: its field is omitted.
 func (v values) absent(t text) bool {
 	name := t.onlyParam()
 	return name != "" && v.args[name] == nil
 }
 
-// escape makes a value fit its place; an error says why it cannot stand there.
+// escape encodes a value for its place, or says why it is not allowed there.
 type escape func(string) (string, error)
 
-// fill puts the values in. An argument that is absent beside other text is an error.
+// fill puts the values in. An absent argument beside other text is an error.
 func (v values) fill(t text, esc escape) (string, error) {
 	var b strings.Builder
 	for _, p := range t {
@@ -160,7 +158,6 @@ func inHeader(s string) (string, error) {
 	return s, nil
 }
 
-// inJSON keeps a value within the quotes of a JSON string.
 func inJSON(s string) (string, error) {
 	quoted, err := json.Marshal(s)
 	if err != nil {
@@ -169,7 +166,6 @@ func inJSON(s string) (string, error) {
 	return string(quoted[1 : len(quoted)-1]), nil
 }
 
-// inXML keeps a value within its element or attribute.
 func inXML(s string) (string, error) {
 	var b strings.Builder
 	err := xml.EscapeText(&b, []byte(s))

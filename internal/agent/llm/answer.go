@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// answer grows from the events of a stream.
 type answer struct {
 	request Request
 	onText  func(string)
 	text    strings.Builder
 	model   string
 	calls   []*partialCall
-	usage   *Usage // nil: the provider did not report it
+	usage   *Usage // nil: not reported
 }
 
 func (a *answer) addText(s string) {
@@ -25,15 +24,14 @@ func (a *answer) addText(s string) {
 	}
 }
 
-// partialCall is a call whose arguments come in pieces.
+// partialCall is a call whose arguments arrive in pieces.
 type partialCall struct {
 	ToolCall
 	index int64
 	args  strings.Builder
 }
 
-// response is the whole answer. stop is empty when the answer came to its own end. A call without arguments gets an
-// empty object.
+// response is the whole answer. stop is empty when it ended by itself. A call without arguments gets an empty object.
 func (a *answer) response(stop Stop) Response {
 	out := Response{Model: cmp.Or(a.model, a.request.Model), Text: a.text.String(), Stop: stop}
 	for _, c := range a.calls {
@@ -47,8 +45,8 @@ func (a *answer) response(stop Stop) Response {
 	return out
 }
 
-// finish fills in why an answer stopped and gives each call an id. A call without one, or with one that was used
-// before, gets an id that is the same for the same request and position.
+// finish sets Stop and the ids of calls. A missing or repeated id is replaced by one that is the same for the same
+// request and position.
 func (out *Response) finish(r Request) {
 	if out.Stop == "" {
 		if out.Stop = StopEnd; len(out.Calls) > 0 {
@@ -58,14 +56,14 @@ func (out *Response) finish(r Request) {
 	seen := map[string]bool{}
 	for i := range out.Calls {
 		if id := out.Calls[i].ID; id == "" || seen[id] {
-			text, _ := json.Marshal(r) // a tool's schema that is not JSON gives every request the same ids
+			text, _ := json.Marshal(r) // may fail because of a tool's schema
 			out.Calls[i].ID = fmt.Sprintf("call_%.8x_%d", sha256.Sum256(text), i)
 		}
 		seen[out.Calls[i].ID] = true
 	}
 }
 
-// outputBound is an upper bound of the usage of an answer whose provider does not report it.
+// outputBound bounds the usage of an answer whose provider does not report it.
 func outputBound(r Request, answer Response) Usage {
 	u := Estimate(r)
 	n := len(answer.Text)
@@ -76,20 +74,17 @@ func outputBound(r Request, answer Response) Usage {
 	return u
 }
 
-// The words around what is counted. A tokenizer makes no more tokens than there are
-// bytes; a chat template adds a few around each message and each tool, and providers add
-// a prompt of their own (of some 350 tokens at the time of writing) once there are tools.
+// Allowances for what surrounds the counted text. A tokenizer makes at most one token of a byte; a chat template adds
+// a few for each message and tool, and providers add a prompt of their own (some 350 tokens) when there are tools.
 const (
 	perItem = 64
 	perCall = 1024
-	// A schema may be written anew for the model, indented and with its quotes escaped.
+	// a schema may be rewritten with indentation and escapes
 	schemaFactor = 4
 )
 
-// Estimate is an upper bound of what a call uses, for a budget to reserve: more tokens
-// than its bytes can make, and a quarter more than that, because what is written to a
-// provider's cache costs a quarter more than other input. It is in Input and Output,
-// whatever the provider will call them.
+// Estimate is an upper bound of a call's usage, for a budget: a token for each byte and a quarter more, because
+// writing to a provider's cache costs a quarter more than other input.
 func Estimate(r Request) Usage {
 	n := perCall + len(r.System)
 	for _, m := range r.Messages {

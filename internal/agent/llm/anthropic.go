@@ -13,9 +13,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 )
 
-// Anthropic makes a model behind Anthropic's messages API, or behind a server that speaks
-// it. The instructions, the tools and the conversation up to now are marked for the
-// provider's prompt cache, so that the next turn pays a tenth for them.
+// Anthropic is a model behind Anthropic's messages API. Instructions, tools and conversation are marked for the prompt
+// cache, so that the next request pays a tenth for them.
 func Anthropic(c Config) Model {
 	return &anthropicModel{c.withDefaults(anthropicURL)}
 }
@@ -72,9 +71,8 @@ func (m *anthropicModel) params(r Request) anthropic.MessageNewParams {
 	return p
 }
 
-// anthropicMessages joins what belongs into one turn: the results of all calls of a turn
-// stand in one message of the user, before what the user says. Blocks without text are
-// left out; the API refuses them.
+// anthropicMessages joins messages of the same role: all results of an answer's calls must be in one. The API refuses
+// empty blocks.
 func anthropicMessages(messages []Message) (out []anthropic.MessageParam) {
 	for _, m := range messages {
 		role, blocks := anthropic.MessageParamRoleUser, []anthropic.ContentBlockParamUnion{}
@@ -107,10 +105,10 @@ func anthropicMessages(messages []Message) (out []anthropic.MessageParam) {
 	return out
 }
 
-// markHistory marks the end of the conversation, and its end one turn ago: the provider
-// looks for what it has cached only a few blocks behind a mark.
+// markHistory marks the end of the conversation and the end before: the provider searches its cache only a few blocks
+// before a mark.
 func markHistory(messages []anthropic.MessageParam) {
-	marks := 2 // of the four that a request may have; the tools and the instructions have the others
+	marks := 2 // of four; tools and instructions have the others
 	for i := len(messages) - 1; i >= 0 && marks > 0; i-- {
 		if messages[i].Role != anthropic.MessageParamRoleUser {
 			continue
@@ -129,7 +127,7 @@ type anthropicAnswer struct {
 	stop anthropic.StopReason
 }
 
-// anthropicStops are the reasons for which an answer did not come to its own end.
+// anthropicStops are the reasons for which an answer did not end by itself.
 var anthropicStops = map[anthropic.StopReason]Stop{
 	anthropic.StopReasonRefusal: StopRefusal, anthropic.StopReasonMaxTokens: StopLength,
 	anthropic.StopReasonModelContextWindowExceeded: StopLength,
@@ -188,7 +186,7 @@ func (a *anthropicAnswer) add(e anthropic.MessageStreamEventUnion) {
 	}
 }
 
-// count keeps the usage that an event reports: each count is the sum so far.
+// count keeps the usage of an event: each count is the sum so far.
 func (a *anthropicAnswer) count(input, output, cacheRead, cacheWrite int64) {
 	if a.usage == nil {
 		a.usage = &Usage{}

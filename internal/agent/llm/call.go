@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// An answer may have this many bytes on the wire, and so many more for each token it
-	// was allowed: a piece of a stream holds one token or more and is some 300 bytes long.
+	// Bytes of an answer: a fixed part, and for each allowed token a piece of a stream, of some 300 bytes.
 	answerBytes, bytesPerToken = 256 << 10, 1 << 10
 
 	firstDelay, longestDelay = 500 * time.Millisecond, 30 * time.Second
@@ -28,15 +27,14 @@ var (
 	errTooLong = errors.New("the answer has more bytes than its tokens can need")
 )
 
-// transport makes one try at a call. It bounds what is read and how long the provider
-// may be silent, and turns an answer that is not a success into a *status.
+// transport makes one try: it bounds the answer and the silence, and turns an error status into a *status.
 type transport struct {
 	next  http.RoundTripper
 	idle  *time.Timer
 	limit time.Duration
 	left  int64  // bytes
-	key   string // see Request.Key
-	began bool   // a success has begun: the provider is at work, and will want its money
+	key   string // of Request.Key
+	began bool   // a success has begun, and will be billed
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -56,7 +54,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.idle.Reset(t.limit)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBytes)) // the status says enough
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBytes)) // the status is enough
 		return nil, newStatus(resp.StatusCode, resp.Header, body)
 	}
 	t.began = true
@@ -64,7 +62,6 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bodyOf is a copy of what a request sends.
 func bodyOf(r *http.Request) ([]byte, error) {
 	if r.GetBody == nil {
 		return nil, nil
@@ -77,14 +74,12 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return io.ReadAll(copied)
 }
 
-// digestOf names a request. A call that is made again with other parameters, because the
-// provider refused one, is another request to it.
+// digestOf names a request. A call repeated with other parameters is another request to the provider.
 func digestOf(key string, body []byte) string {
 	sum := sha256.Sum256(append([]byte(key+"\x00"), body...))
 	return hex.EncodeToString(sum[:16])
 }
 
-// body is a success's, as it is read.
 type body struct {
 	io.ReadCloser
 	t *transport
@@ -99,11 +94,11 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// try is one try: it gets an HTTP client for it alone.
+// tryFunc makes one try with its own HTTP client.
 type tryFunc func(ctx context.Context, client *http.Client) (Response, error)
 
-// call tries until there is an answer, an error that another try does not change, or no time left. Once a success has
-// begun there is no other try: its tokens are paid for.
+// call tries until there is an answer, a final error, or no time left. Once a success has begun there is no other try:
+// its tokens are billed.
 func (c Config) call(ctx context.Context, r Request, try tryFunc) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
 	defer cancel()
@@ -115,7 +110,7 @@ func (c Config) call(ctx context.Context, r Request, try tryFunc) (Response, err
 		delay, again, failure := c.classify(err, began)
 		if delay == 0 {
 			delay = min(longestDelay, firstDelay<<min(n, 10))
-			delay += rand.N(delay / 2) // so that many do not come back at once
+			delay += rand.N(delay / 2) // spreads the retries of many
 		}
 		end, _ := ctx.Deadline()
 		if !again || n >= c.Retries || time.Until(end) < delay || c.Wait(ctx, delay) != nil {
@@ -144,8 +139,7 @@ func (c Config) try(ctx context.Context, r Request, try tryFunc) (Response, bool
 	return response, t.began, err
 }
 
-// classify turns an error of a try into one to show, and says whether another try may help and how long the provider
-// wants us to wait before it.
+// classify makes the error to show, and says whether to try again and how long the provider wants us to wait.
 func (c Config) classify(err error, began bool) (delay time.Duration, again bool, failure error) {
 	var s *status
 	var refused *errs.Error
@@ -162,7 +156,7 @@ func (c Config) classify(err error, began bool) (delay time.Duration, again bool
 		return 0, false, unavailable(err, "The call of the model was ended.")
 	case errors.Is(err, context.DeadlineExceeded):
 		return 0, false, unavailable(err, "The model's provider did not answer in time.")
-	case errors.As(err, &refused): // by netguard, or by a reader of ours
+	case errors.As(err, &refused): // by netguard, or malformed
 		if slices.Contains([]string{CodeAnswer, CodeUnavailable, CodeLimited}, refused.Code) {
 			return 0, false, refused
 		}

@@ -2,28 +2,26 @@ package llm
 
 import "strings"
 
-// Known is a model that the agent API has a name for (its enum of llm_model).
+// Known is a model that the agent API names (enum llm_model).
 type Known struct {
 	ID   string
 	Name string // for people
-	// Window is how many tokens a conversation may have at Price: some models take more,
-	// at a higher price.
+	// Window is the tokens of a conversation at Price: some models take more at a higher price.
 	Window    int
-	MaxOutput int // tokens of an answer
+	MaxOutput int // of an answer
 	Price     Price
-	Effort    string              // how hard it thinks, where the provider asks
-	Names     map[Provider]string // what its providers call it
+	Effort    string              // of reasoning, if the provider wants it
+	Names     map[Provider]string // at its providers
 }
 
-// usd is a price in cents for a million tokens.
+// usd takes cents for a million tokens.
 func usd(input, output, cacheRead, cacheWrite int64) Price {
 	const cent = 10_000
 	return Price{Input: input * cent, Output: output * cent, CacheRead: cacheRead * cent, CacheWrite: cacheWrite * cent}
 }
 
-// Catalogue are the models that are known by name, with the list prices of their makers
-// as of mid 2026. What a provider does not charge extra for writing to its cache costs
-// what other input costs.
+// Catalogue are the models known by name, with list prices of mid 2026. Without a price of its own, writing to the
+// cache costs what input costs.
 func Catalogue() []Known {
 	const (
 		k       = 1000
@@ -72,7 +70,7 @@ func Catalogue() []Known {
 	}
 }
 
-// Lookup finds a model of a provider by its ID or by the name the provider has for it.
+// Lookup finds a model by its ID or by its provider's name for it.
 func Lookup(p Provider, name string) (Known, bool) {
 	for _, k := range Catalogue() {
 		if wire, served := k.Names[p]; served && (k.ID == name || strings.EqualFold(wire, name)) {
@@ -82,8 +80,7 @@ func Lookup(p Provider, name string) (Known, bool) {
 	return Known{}, false
 }
 
-// wireName is what a provider calls a model, and how hard that is to think. A name that
-// is not known goes out as it is.
+// wireName is the provider's name of a model, and its reasoning effort. An unknown name is unchanged.
 func wireName(p Provider, name string) (wire, effort string) {
 	for _, k := range Catalogue() {
 		if wire := k.Names[p]; wire != "" && k.ID == name {

@@ -1,5 +1,4 @@
-// Package llm speaks with language models: one request and one answer in one
-// words, whatever the provider's.
+// Package llm calls language models: one form of request and answer for all providers.
 package llm
 
 import (
@@ -7,54 +6,52 @@ import (
 	"encoding/json"
 )
 
-// Role is who speaks.
 type Role string
 
-// The roles of a conversation. The system's words are not in it: Request has them.
+// The roles of a conversation. The system prompt is in Request.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
 	ToolRole  Role = "tool" // the result of a call
 )
 
-// Message is one turn of a conversation.
+// Message is one message of a conversation.
 type Message struct {
 	Role  Role       `json:"role"`
 	Text  string     `json:"text,omitempty"`
 	Calls []ToolCall `json:"calls,omitempty"` // of the assistant
-	// CallID says which call a tool's message answers; Failed that the call went wrong.
+	// CallID is the call that a tool's message answers; Failed: it failed.
 	CallID string `json:"call_id,omitempty"`
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// ToolCall is a model's wish to call a tool. Args is what the model wrote: it may not be
-// JSON at all.
+// ToolCall is a call that a model wants. Args is its text, not always JSON.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Args string `json:"args"`
 }
 
-// Tool is a tool as a model is told of it.
+// Tool describes a tool to a model.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	Schema      json.RawMessage `json:"schema"` // JSON Schema of the arguments, an object
+	Schema      json.RawMessage `json:"schema"` // JSON Schema of an object
 }
 
-// Request is one call of a model.
+// Request is one model call.
 type Request struct {
 	Model     string    `json:"model"`
 	System    string    `json:"system"`
 	Messages  []Message `json:"messages"`
 	Tools     []Tool    `json:"tools,omitempty"`
-	MaxTokens int       `json:"max_tokens"` // of the answer; what a budget reserves for
-	// Key names the call, the same when it is made again because a crash lost its answer. A
-	// provider is sent a digest of it and of the body as Idempotency-Key; empty: none.
+	MaxTokens int       `json:"max_tokens"` // of the answer
+	// Key identifies the call when it is repeated after a crash. A digest of it and of the body is sent as
+	// Idempotency-Key.
 	Key string `json:"-"`
 }
 
-// maxTokens is the bound of the answer: there is always one, because a budget reserves for it.
+// maxTokens bounds the answer: a budget needs a bound.
 func (r Request) maxTokens() int {
 	if r.MaxTokens > 0 {
 		return r.MaxTokens
@@ -68,12 +65,12 @@ type Stop string
 // The ends of an answer.
 const (
 	StopEnd     Stop = "end"
-	StopCalls   Stop = "calls"   // it waits for the results of its calls
-	StopLength  Stop = "length"  // MaxTokens, or the model's window, cut it
-	StopRefusal Stop = "refusal" // the model or the provider's filter declined
+	StopCalls   Stop = "calls"   // waits for results
+	StopLength  Stop = "length"  // cut at MaxTokens or the model's window
+	StopRefusal Stop = "refusal" // by the model or the provider's filter
 )
 
-// Usage is what a call used, in tokens. Input is without what the cache served.
+// Usage is in tokens. Input is without CacheRead.
 type Usage struct {
 	Input      int `json:"input"`
 	Output     int `json:"output"`
@@ -81,44 +78,41 @@ type Usage struct {
 	CacheWrite int `json:"cache_write"`
 }
 
-// Plus adds up two usages.
+// Plus adds usages.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
 }
 
-// Tokens are those of all kinds together.
+// Tokens is the sum of all kinds.
 func (u Usage) Tokens() int64 {
 	return int64(u.Input) + int64(u.Output) + int64(u.CacheRead) + int64(u.CacheWrite)
 }
 
 // Response is a model's answer.
 type Response struct {
-	Model string     `json:"model"` // that answered
+	Model string     `json:"model"`
 	Text  string     `json:"text,omitempty"`
 	Calls []ToolCall `json:"calls,omitempty"`
 	Stop  Stop       `json:"stop"`
 	Usage Usage      `json:"usage"`
 }
 
-// Model answers requests. onText, which may be nil, is told of the answer's text piece by
-// piece, from the goroutine of Complete. An error is an *errs.Error whose code is one of
-// this package's Code constants; what it holds of a provider's words is bounded and has
-// no key in it.
+// Model answers requests. onText may be nil; it gets the text piece by piece. An error is an *errs.Error with one of
+// the Code constants; what it quotes of the provider is bounded and free of the key.
 type Model interface {
 	Complete(ctx context.Context, r Request, onText func(piece string)) (Response, error)
 }
 
-// The codes of what goes wrong with a provider.
+// The codes of provider errors.
 const (
 	CodeKey         = "provider_key_rejected"
-	CodeLimited     = "provider_limited"     // still limited after all retries
-	CodeUnavailable = "provider_unavailable" // dead, overloaded, or silent for too long
+	CodeLimited     = "provider_limited"     // after all retries
+	CodeUnavailable = "provider_unavailable" // down, overloaded or silent
 	CodeRequest     = "provider_refused_request"
 	CodeAnswer      = "provider_answer_malformed"
 )
 
-// Price is what a model costs, in millionths of a US dollar for a million tokens: 3 USD
-// are 3,000,000.
+// Price is in millionths of a US dollar for a million tokens: 3 USD are 3,000,000.
 type Price struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
@@ -126,7 +120,7 @@ type Price struct {
 	CacheWrite int64 `json:"cache_write"`
 }
 
-// Micros is the cost of a usage in millionths of a US dollar, rounded up.
+// Micros is a cost in millionths of a US dollar, rounded up.
 func (p Price) Micros(u Usage) int64 {
 	const million = 1_000_000
 	sum := int64(u.Input)*p.Input + int64(u.Output)*p.Output + int64(u.CacheRead)*p.CacheRead + int64(u.CacheWrite)*p.CacheWrite

@@ -16,24 +16,24 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 )
 
-// OpenAI makes a model behind OpenAI's chat completions, or behind a server that speaks
-// them: vLLM, llama.cpp, Ollama, OpenRouter, Azure and others by c.BaseURL.
+// OpenAI is a model behind OpenAI's chat completions or a compatible server: vLLM, llama.cpp, Ollama, OpenRouter,
+// Azure.
 func OpenAI(c Config) Model {
 	m := &openAI{Config: c.withDefaults(openAIURL)}
 	u, err := url.Parse(m.BaseURL)
 	if err != nil || u.Hostname() != "api.openai.com" && !strings.HasSuffix(u.Hostname(), ".azure.com") {
-		m.lacks[maxCompletionTokens].Store(true) // many servers know only the older name
+		m.lacks[maxCompletionTokens].Store(true) // many servers know only max_tokens
 	}
 	return m
 }
 
-// openAI remembers which parameters its server does not take.
+// openAI remembers the parameters that its server does not accept.
 type openAI struct {
 	Config
 	lacks [parameters]atomic.Bool
 }
 
-// What not every server takes. It is left out after the first refusal that names it.
+// Parameters that not every server accepts. Each is omitted after the first refusal that names it.
 const (
 	maxCompletionTokens = iota
 	streamOptions
@@ -59,7 +59,7 @@ func (m *openAI) Complete(ctx context.Context, r Request, onText func(string)) (
 	})
 }
 
-// learn reports whether err is a refusal of a parameter that was sent until now.
+// learn reports whether err refuses a parameter that was sent until now.
 func (m *openAI) learn(err error) bool {
 	var s *status
 	if !errors.As(err, &s) || s.code != http.StatusBadRequest && s.code != http.StatusUnprocessableEntity {
@@ -70,12 +70,12 @@ func (m *openAI) learn(err error) bool {
 			return true
 		}
 	}
-	// The other way round: max_tokens is refused in favour of max_completion_tokens.
+	// The reverse: max_completion_tokens is wanted.
 	return strings.Contains(s.message, "max_tokens") && strings.Contains(s.message, parameterNames[maxCompletionTokens]) &&
 		m.lacks[maxCompletionTokens].CompareAndSwap(true, false)
 }
 
-// stream asks once and reads the answer, which may also come in one piece.
+// stream asks once. The answer may also come in one piece.
 func (m *openAI) stream(ctx context.Context, client *http.Client, r Request, onText func(string)) (Response, error) {
 	body, err := json.Marshal(m.request(r))
 	if err != nil {
@@ -144,7 +144,7 @@ func chatMessages(r Request) (out []chatMessage) {
 	return out
 }
 
-// schema is the schema of the arguments, or another one where it says nothing or is not an object.
+// schema is the tool's schema, or otherwise if that is empty or not an object.
 func (t Tool) schema(otherwise string) json.RawMessage {
 	var doc map[string]json.RawMessage
 	if json.Unmarshal(t.Schema, &doc) != nil || len(doc) == 0 {
@@ -153,8 +153,7 @@ func (t Tool) schema(otherwise string) json.RawMessage {
 	return t.Schema
 }
 
-// object is a call's arguments as an object, whatever the model wrote: several servers fail on a history with anything
-// else.
+// object is a call's arguments as an object: several servers fail on a history with anything else.
 func object(args string) json.RawMessage {
 	var doc map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &doc) == nil && doc != nil {
@@ -191,7 +190,7 @@ func (a *openAIAnswer) read(events ssestream.Decoder) error {
 	return events.Err()
 }
 
-// add takes one chunk, or an error in its place.
+// add adds a chunk, which may be an error.
 func (a *openAIAnswer) add(data []byte) error {
 	var failure struct {
 		Error json.RawMessage `json:"error"`
@@ -230,13 +229,13 @@ func (a *openAIAnswer) addAnswer(chunk chatAnswer) {
 	a.finish = cmp.Or(choice.FinishReason, a.finish)
 }
 
-// addCall adds a piece of a call. Pieces belong together by their index; servers that give every call the same index
-// begin a new call with a new id.
+// addCall adds a piece of a call. Pieces have the index of their call; where all calls have the same index, a new id
+// begins a new one.
 func (a *openAIAnswer) addCall(d chatCall) {
 	var c *partialCall
 	for _, one := range a.calls {
 		if one.index == d.Index {
-			c = one // the last with this index
+			c = one // the last one
 		}
 	}
 	if c == nil || d.ID != "" && c.ID != "" && d.ID != c.ID && d.Function.Name != "" {
@@ -247,7 +246,7 @@ func (a *openAIAnswer) addCall(d chatCall) {
 	c.args.WriteString(d.Function.Arguments)
 }
 
-// readWhole reads an answer that was not streamed.
+// readWhole reads an answer that is not streamed.
 func (a *openAIAnswer) readWhole(r io.Reader) (Response, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -266,7 +265,7 @@ func (a *openAIAnswer) readWhole(r io.Reader) (Response, error) {
 	return a.end(nil)
 }
 
-// end gives the answer, with an error when it did not come to its end.
+// end is the answer, with an error if it is incomplete.
 func (a *openAIAnswer) end(err error) (Response, error) {
 	if err == nil && a.finish == "" && !a.done {
 		err = malformed("it ended in the middle")

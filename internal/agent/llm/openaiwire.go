@@ -2,8 +2,7 @@ package llm
 
 import "encoding/json"
 
-// What is said in OpenAI's chat completions, as far as it concerns us. Each field is in
-// the API's reference under the name of its tag.
+// OpenAI's chat completions, as far as they are used. Fields are named in the API's reference.
 
 type chatRequest struct {
 	Model               string             `json:"model"`
@@ -31,18 +30,18 @@ type chatFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// chatMessage is a message in a request, and in an answer that was not streamed.
+// chatMessage is of a request or of an answer.
 type chatMessage struct {
 	Role       string     `json:"role"`
-	Content    *string    `json:"content,omitempty"` // empty is not absent: only who calls tools may say nothing
+	Content    *string    `json:"content,omitempty"` // only a message with calls may omit it
 	Refusal    string     `json:"refusal,omitempty"`
 	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
-// chatCall is a call, or a piece of one.
+// chatCall is a call or a piece of one.
 type chatCall struct {
-	Index    int64      `json:"index,omitempty"` // in a stream
+	Index    int64      `json:"index,omitempty"` // of a piece
 	ID       string     `json:"id"`
 	Type     string     `json:"type"`
 	Function chatCalled `json:"function"`
@@ -53,7 +52,7 @@ type chatCalled struct {
 	Arguments string `json:"arguments"`
 }
 
-// chatAnswer is an answer in one piece (message), or a piece of one (delta).
+// chatAnswer is an answer (message) or a piece of one (delta).
 type chatAnswer struct {
 	Model   string `json:"model"`
 	Choices []struct {

@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Provider is who serves models, in the words of the agent API's BYOK operations.
+// Provider is a service for models, as in the agent API's BYOK operations.
 type Provider string
 
-// The providers. All but Anthropic's speak OpenAI's chat completions.
+// The providers. All but Anthropic have OpenAI's chat completions.
 const (
 	ProviderOpenAI     Provider = "openai"
 	ProviderAnthropic  Provider = "anthropic"
@@ -24,21 +24,20 @@ const (
 	ProviderVercel     Provider = "vercel-gateway"
 	ProviderBedrock    Provider = "amazon-bedrock"
 	ProviderAzure      Provider = "azure-foundry"
-	ProviderCompatible Provider = "openai-compatible" // vLLM, llama.cpp, Ollama …, by their base URL
+	ProviderCompatible Provider = "openai-compatible" // by base URL
 )
 
-// Service is what is known of a provider.
+// Service describes a provider.
 type Service struct {
 	Provider Provider
-	// BaseURL is the provider's own; empty: it must be named. {location} stands for the
-	// region that a key belongs to, which is Location unless it is named.
+	// BaseURL is empty when the user must give one. {location} is the region of a key, by default Location.
 	BaseURL  string
 	Location string
-	Default  string // the model that "auto" means; empty: it must be named
+	Default  string // meaning of "auto"; empty: the user must choose
 	open     func(Config) Model
 }
 
-// Services are all providers, those that need nothing but a key first.
+// Services are all providers, those that need only a key first.
 func Services() []Service {
 	return []Service{
 		{Provider: ProviderOpenAI, BaseURL: openAIURL, Default: "gpt-5.4-high", open: OpenAI},
@@ -67,21 +66,20 @@ const (
 	anthropicURL = "https://api.anthropic.com"
 )
 
-// Config says how a provider is reached. Zero values are the defaults.
+// Config says how to reach a provider. Zero values are defaults.
 type Config struct {
-	Provider Provider // whose names models have; empty: they are handed on as they are
-	// BaseURL is where the API lives, such as http://127.0.0.1:8000/v1. A query in it goes
-	// into each request (older Azure endpoints want api-version there).
+	Provider Provider // empty: models are sent as named
+	// BaseURL is the API's, such as http://127.0.0.1:8000/v1. Its query is sent with each request (older Azure endpoints
+	// need api-version).
 	BaseURL  string
-	Location string // of the key, where Service.Location says that there is one; empty: that one
-	Key      string // empty: none is sent
-	// HTTP makes the connections: a netguard.Guard's client for a base URL that a user
-	// named. Its own Timeout bounds a call too. Nil: a client that follows no redirect.
+	Location string // default Service.Location
+	Key      string // may be empty
+	// HTTP is a netguard.Guard's client for a base URL of a user. Nil: a client that follows no redirect.
 	HTTP     *http.Client
-	Deadline time.Duration // of a whole call with its retries; 10 minutes
-	Idle     time.Duration // that a provider may be silent; 2 minutes
-	Retries  int           // beyond the first try; 5, none when negative
-	// Wait sleeps between tries; a test's clock. It fails when ctx ends first.
+	Deadline time.Duration // of a call with its retries; 0: 10 minutes
+	Idle     time.Duration // longest silence; 0: 2 minutes
+	Retries  int           // 0: 5; negative: none
+	// Wait sleeps between tries, or fails when ctx ends. For tests.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
@@ -106,9 +104,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Open makes the model of a provider; each of its requests names one of the provider's
-// models, or an ID of Catalogue. It fails with Invalid for an unknown provider and for
-// one whose base URL is missing.
+// Open makes the model of a provider. It fails with Invalid for an unknown provider or a missing base URL.
 func Open(c Config) (Model, error) {
 	s, c, err := c.resolve()
 	if err != nil {
@@ -117,7 +113,7 @@ func Open(c Config) (Model, error) {
 	return s.open(c), nil
 }
 
-// located finds the provider's service and where its API lives.
+// resolve finds the service and its base URL.
 func (c Config) resolve() (Service, Config, error) {
 	s, ok := ServiceOf(c.Provider)
 	if !ok {

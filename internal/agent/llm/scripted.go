@@ -11,32 +11,29 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Script says what a model answers that is none: for tests, and for trying things out
-// without a provider. The first reply that matches a request is its answer; nothing is
-// remembered from one request to the next, so that a run that starts again hears the same.
+// Script replaces a model, for tests and trials. The first reply that matches a request is its answer; there is no
+// memory, so that a repeated run gets the same answers.
 type Script struct {
 	Replies []Reply `json:"replies"`
 }
 
-// Reply is an answer and what it is an answer to. All that is said of the request must
-// hold; zero values say nothing.
+// Reply is an answer and the conditions for it; zero values are no conditions.
 type Reply struct {
-	Turn   int    `json:"turn,omitempty"`   // which answer of the conversation this is, from 1
-	Last   string `json:"last,omitempty"`   // is in the text of the last message
-	System string `json:"system,omitempty"` // is in the instructions
-	Tool   string `json:"tool,omitempty"`   // a tool of this name is offered
+	Turn   int    `json:"turn,omitempty"`   // number of the answer in the conversation, from 1
+	Last   string `json:"last,omitempty"`   // part of the last message
+	System string `json:"system,omitempty"` // part of the system prompt
+	Tool   string `json:"tool,omitempty"`   // offered to the model
 
 	Text  string     `json:"text,omitempty"`
-	Calls []ToolCall `json:"calls,omitempty"` // ids that are empty are made up
-	Stop  Stop       `json:"stop,omitempty"`  // calls when there are some, else end
-	Usage Usage      `json:"usage,omitzero"`  // zero: what a rough count of the words gives
-	// Error is one of the Code constants: the call fails with it.
+	Calls []ToolCall `json:"calls,omitempty"` // without ids if empty
+	Stop  Stop       `json:"stop,omitempty"`  // default: calls or end
+	Usage Usage      `json:"usage,omitzero"`  // zero: estimated
+	// Error is a Code constant to fail with.
 	Error string `json:"error,omitempty"`
-	// Hold delays the answer until it is closed, or ctx ends.
+	// Hold delays the answer until it is closed.
 	Hold <-chan struct{} `json:"-"`
 }
 
-// maxScript bounds a script's file in bytes.
 const maxScript = 16 << 20
 
 // ReadScript reads a script from a file of JSON.
@@ -52,8 +49,7 @@ func ReadScript(path string) (Script, error) {
 	return s, dec.Decode(&s)
 }
 
-// Scripted makes a model that follows a script. A request that no reply matches fails
-// with CodeRequest.
+// Scripted follows a script. A request without a reply fails with CodeRequest.
 func Scripted(s Script) Model { return scripted{s} }
 
 type scripted struct{ Script }
@@ -68,7 +64,7 @@ func (s scripted) Complete(ctx context.Context, r Request, onText func(string)) 
 	return Response{}, errs.New(errs.FailedDependency, CodeRequest, "The script has no reply to turn %d of this conversation.", turnOf(r))
 }
 
-// turnOf is which answer a request asks for, from 1.
+// turnOf is the number of the wanted answer, from 1.
 func turnOf(r Request) int {
 	turn := 1
 	for _, m := range r.Messages {

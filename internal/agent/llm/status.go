@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	refusalBytes = 64 << 10 // of the body of an answer that is an error
-	maxWords     = 300      // characters of a provider's words in an error of ours
+	refusalBytes = 64 << 10 // of an error's body
+	maxWords     = 300      // characters quoted from a provider
 )
 
-// status is an answer that is not a success.
+// status is an error of a provider.
 type status struct {
 	code    int
-	after   time.Duration // that the provider asks to wait
-	word    string        // the provider's own code, such as insufficient_quota
+	after   time.Duration // wanted by the provider
+	word    string        // the provider's code, such as insufficient_quota
 	message string
 }
 
 func (s *status) Error() string { return fmt.Sprintf("HTTP status %d: %s", s.code, s.message) }
 
-// filtered reports whether a filter declined the prompt: Azure says so with a status.
+// filtered reports whether a content filter refused the prompt.
 func (s *status) filtered() bool {
 	return s.word == "content_filter" || s.word == "content_policy_violation"
 }
 
-// newStatus reads the error bodies of OpenAI's kind ({"error": {message, type, code}}), of
-// Anthropic's ({"error": {message, type}}) and of those that are simpler.
+// newStatus reads the error bodies of OpenAI ({"error": {message, type, code}}), Anthropic ({"error": {message,
+// type}}) and simpler ones.
 func newStatus(code int, header http.Header, body []byte) *status {
 	s := &status{code: code, after: retryAfter(header, time.Now())}
 	var doc struct {
@@ -52,12 +52,12 @@ func newStatus(code int, header http.Header, body []byte) *status {
 	return s
 }
 
-// errorOf reads the error of a body or of a stream: an object, or only words.
+// errorOf reads an error: an object or a text.
 func errorOf(raw json.RawMessage) (word, message string) {
 	var object struct {
 		Message string          `json:"message"`
 		Type    string          `json:"type"`
-		Code    json.RawMessage `json:"code"` // a word, or a number
+		Code    json.RawMessage `json:"code"` // text or number
 	}
 	if json.Unmarshal(raw, &object) == nil && string(raw) != "null" {
 		var code string
@@ -72,8 +72,7 @@ func errorOf(raw json.RawMessage) (word, message string) {
 	return "", message
 }
 
-// retryAfter reads Retry-After (RFC 9110, 10.2.3: seconds or a date) and the
-// milliseconds that some providers send beside it; 0: nothing usable.
+// retryAfter reads Retry-After (RFC 9110, 10.2.3: seconds or date) or Retry-After-Ms; 0: none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -88,13 +87,13 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// failure is the error that a status means, and whether another try may help.
+// failure is the error to show, and whether another try may help.
 func (s *status) failure(key string) (failure error, again bool) {
 	kind, code, text := errs.FailedDependency, CodeRequest, "The model's provider refused the request (status "+strconv.Itoa(s.code)+")"
 	quote := s.message
 	switch {
 	case s.code == http.StatusUnauthorized:
-		code, text, quote = CodeKey, "The model's provider rejected the key", "" // providers quote a part of the key here
+		code, text, quote = CodeKey, "The model's provider rejected the key", "" // providers quote a part of the key
 	case s.code == http.StatusForbidden:
 		code, text = CodeKey, "The key may not do this at the model's provider"
 	case s.code == http.StatusPaymentRequired, s.code == http.StatusTooManyRequests && s.word == "insufficient_quota":
@@ -113,8 +112,7 @@ func (s *status) failure(key string) (failure error, again bool) {
 	return errs.New(kind, code, "%s.", text), again
 }
 
-// plainWords are a provider's words, bounded, on one line; none when any part of the key
-// that is worth something may be in them.
+// printable is one bounded line; empty if a part of the key may be in it.
 func printable(text, key string) string {
 	if holdsKey(text, key) {
 		return ""
@@ -126,8 +124,7 @@ func printable(text, key string) string {
 	return text
 }
 
-// holdsKey reports whether eight characters of key, one after the other, or all of a
-// shorter one, are in words.
+// holdsKey reports whether text has eight characters of key in a row, or all of a shorter one.
 func holdsKey(text, key string) bool {
 	const part = 8
 	for i := range len(key) {
@@ -140,7 +137,7 @@ func holdsKey(text, key string) bool {
 	return false
 }
 
-// redact keeps an error for the log only when it says nothing of the key.
+// withoutKey replaces an error that quotes the key.
 func withoutKey(err error, key string) error {
 	if holdsKey(err.Error(), key) {
 		return errors.New("an error whose words have the key in them")
@@ -148,12 +145,12 @@ func withoutKey(err error, key string) error {
 	return err
 }
 
-// malformed is the error of an answer that cannot be read.
+// malformed is the error of an unreadable answer.
 func malformed(how string) error {
 	return errs.New(errs.FailedDependency, CodeAnswer, "The model's answer cannot be read: %s.", how)
 }
 
-// streamError is an error in the middle of a stream, with the HTTP status that it stands for.
+// streamError is an error within a stream, with the HTTP status it stands for.
 func streamError(word, message string) error {
 	s := &status{code: http.StatusServiceUnavailable, word: word, message: message}
 	switch word {

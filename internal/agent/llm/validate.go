@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	maxListed     = 500     // models that Validate lists
-	listBytes     = 4 << 20 // of the provider's answer
-	maxModelBytes = 200     // of a model's name
+	maxListed     = 500     // of Validate
+	listBytes     = 4 << 20 // of the answer
+	maxModelBytes = 200
 )
 
-// Validate tries a key with one bounded call that costs nothing, the list of models, and
-// gives what the list says: at most 500 names, sorted. A server without such a list is
-// asked for one token of model instead, when that is not empty. Errors are as Complete's.
+// Validate tries a key with a request that costs nothing and returns up to 500 models, sorted. A server without such a
+// list is asked for one token of model, if that is not empty. Errors are those of Complete.
 func Validate(ctx context.Context, c Config, model string) ([]string, error) {
 	_, c, err := c.resolve()
 	if err != nil {
@@ -29,7 +28,7 @@ func Validate(ctx context.Context, c Config, model string) ([]string, error) {
 	c.Retries = -1
 	var names []string
 	_, err = c.call(ctx, Request{MaxTokens: listBytes / bytesPerToken}, func(ctx context.Context, client *http.Client) (Response, error) {
-		if c.Provider == ProviderOpenRouter { // whose list is everybody's
+		if c.Provider == ProviderOpenRouter { // its list is public
 			if _, err := c.get(ctx, client, "key"); err != nil {
 				return Response{}, err
 			}
@@ -55,8 +54,7 @@ func Validate(ctx context.Context, c Config, model string) ([]string, error) {
 	return []string{}, err
 }
 
-// listed reads the list of models: {"data": [{"id"}]}, at OpenAI's, Anthropic's and all
-// that follow them.
+// listed reads {"data": [{"id"}]}, the same at all providers.
 func listed(text []byte) ([]string, error) {
 	var doc struct {
 		Data []struct {
@@ -68,7 +66,7 @@ func listed(text []byte) ([]string, error) {
 	}
 	names := []string{}
 	for _, m := range doc.Data {
-		name := strings.TrimPrefix(m.ID, "models/") // as Google writes them
+		name := strings.TrimPrefix(m.ID, "models/") // of Google
 		if name != "" && len(name) <= maxModelBytes && printable(name, "") == name {
 			names = append(names, name)
 		}
@@ -78,7 +76,6 @@ func listed(text []byte) ([]string, error) {
 	return names[:min(len(names), maxListed)], nil
 }
 
-// get asks an address below the base URL.
 func (c Config) get(ctx context.Context, client *http.Client, path string) ([]byte, error) {
 	r, err := c.ask(ctx, http.MethodGet, path, nil)
 	if err != nil {
@@ -92,8 +89,7 @@ func (c Config) get(ctx context.Context, client *http.Client, path string) ([]by
 	return io.ReadAll(resp.Body)
 }
 
-// ask is a request to an address below the base URL, whose query it keeps, with the key
-// where the provider looks for it.
+// ask is a request below the base URL, with its query and the key.
 func (c Config) ask(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil {

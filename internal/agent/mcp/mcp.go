@@ -1,7 +1,6 @@
-// Package mcp is the client's side of the Model Context Protocol: it connects to somebody
-// else's server over streamable HTTP, lists its tools and calls them. What a server sends is
-// not trusted: it is bounded in size and time, descriptions are cleaned of what a person
-// would not see, and each tool has a digest by which a change is noticed.
+// Package mcp is a client of the Model Context Protocol over streamable HTTP: it lists and calls the tools of foreign
+// servers. What they send is not trusted: it is bounded, descriptions lose invisible characters, and a digest of each
+// tool shows changes.
 package mcp
 
 import (
@@ -16,57 +15,56 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// What a server may send.
+// Bounds of what a server may send.
 const (
-	maxExchange = 8 << 20   // bytes of an answer over HTTP, all events of it together
-	maxTools    = 128       // that are looked at
-	maxWords    = 256 << 10 // bytes of the descriptions and schemas of all tools: a model reads them at each step
+	maxExchange = 8 << 20 // bytes of one HTTP answer
+	maxTools    = 128
+	maxWords    = 256 << 10 // bytes of all descriptions and schemas: a model reads them at each step
 	maxPages    = 20        // of the list of tools
 )
 
-// CloseTimeout is how long saying goodbye to a server may take.
+// CloseTimeout bounds the end of a session.
 const CloseTimeout = 2 * time.Second
 
-// The codes of what can go wrong, as *errs.Error has them.
+// The codes of errors.
 const (
-	CodeUnreachable = "mcp_unreachable"          // nobody answers, or not in time
+	CodeUnreachable = "mcp_unreachable"          // or too slow
 	CodeCredentials = "mcp_credentials_rejected" // HTTP 401 or 403
-	CodeProtocol    = "mcp_protocol_error"       // the answer is none of the protocol's
+	CodeProtocol    = "mcp_protocol_error"
 	CodeTooLarge    = "mcp_answer_too_large"
-	CodeRefused     = "mcp_call_refused" // the server answers with an error of its own
+	CodeRefused     = "mcp_call_refused" // the server answers with an error
 	CodeBlocked     = "address_not_allowed"
 )
 
-// Config says how a server is reached.
+// Config says how to reach a server.
 type Config struct {
-	URL    string            // of the streamable-HTTP endpoint
-	Header map[string]string // of every request, credentials among them
-	HTTP   *http.Client      // decides where may be dialled; its redirects are not followed
+	URL    string
+	Header map[string]string // credentials too
+	HTTP   *http.Client      // decides what may be dialled
 }
 
-// Session is an open connection. It is safe for several goroutines.
+// Session is an open connection, safe for several goroutines.
 type Session struct {
 	session *sdk.ClientSession
 	wire    *wire
 }
 
-// Answer is what a call of a tool brought.
+// Answer is the result of a tool call.
 type Answer struct {
-	Text   string // all of it as text; what is no text is named with its type and size
-	Failed bool   // the tool says that it failed
+	Text   string // other content is named with its type and size
+	Failed bool   // as the tool reports
 }
 
-// Connect opens a connection. It fails with an *errs.Error that has one of the codes, in
-// words for the person who configured the server; none of the server's text is in them.
+// Connect opens a connection. Its *errs.Error has one of the codes and no text of the server.
 func Connect(ctx context.Context, c Config) (*Session, error) {
 	w := newWire(c)
 	client := sdk.NewClient(&sdk.Implementation{Name: "vedette", Title: "Vedette", Version: "1.0.0"}, &sdk.ClientOptions{
-		Capabilities: &sdk.ClientCapabilities{}, // a server may ask for nothing: no sampling, no files, no questions
+		Capabilities: &sdk.ClientCapabilities{}, // the server may ask for nothing
 	})
 	ctx, release := w.bound(ctx)
 	defer release()
 	session, err := client.Connect(ctx, &sdk.StreamableClientTransport{
-		Endpoint: c.URL, HTTPClient: w.client(c.HTTP), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: -1, // the wire bounds it
+		Endpoint: c.URL, HTTPClient: w.client(c.HTTP), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: -1, // bounded by wire
 	}, nil)
 	if err != nil {
 		w.end()
@@ -75,8 +73,7 @@ func Connect(ctx context.Context, c Config) (*Session, error) {
 	return &Session{session, w}, nil
 }
 
-// Tools lists what the server offers, the first 128, each name once, and how many more
-// there are at least. Errors are as Connect's.
+// Tools lists the first 128 tools, each name once, and how many more there are at least.
 func (s *Session) Tools(ctx context.Context) (tools []Tool, more int, err error) {
 	ctx, release := s.wire.bound(ctx)
 	defer release()
@@ -108,8 +105,7 @@ func (s *Session) Tools(ctx context.Context) (tools []Tool, more int, err error)
 	return tools, more + 1, nil
 }
 
-// Call calls a tool by the server's name for it; args is a JSON object. That the tool
-// failed is no error: the server could be asked.
+// Call calls a tool by the server's name for it; args is a JSON object. A failed tool is not an error.
 func (s *Session) Call(ctx context.Context, name string, args json.RawMessage) (Answer, error) {
 	ctx, release := s.wire.bound(ctx)
 	defer release()
@@ -120,11 +116,11 @@ func (s *Session) Call(ctx context.Context, name string, args json.RawMessage) (
 	return Answer{Text: textOf(result), Failed: result.IsError}, nil
 }
 
-// Close ends the session. A server that does not answer is left after CloseTimeout.
+// Close ends the session, after CloseTimeout even if the server does not answer.
 func (s *Session) Close() {
 	timer := time.AfterFunc(CloseTimeout, s.wire.end)
 	defer timer.Stop()
-	_ = s.session.Close() // the server may have gone
+	_ = s.session.Close() // it may have gone
 	s.wire.end()
 }
 
@@ -132,5 +128,4 @@ func refusal(code, format string, args ...any) *errs.Error {
 	return errs.New(errs.Invalid, code, format, args...)
 }
 
-// errEnded is why requests end when their session was closed.
 var errEnded = errors.New("the session is closed")

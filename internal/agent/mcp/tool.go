@@ -12,34 +12,33 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The bounds of what a server says of a tool.
+// Bounds of a tool.
 const (
 	maxName        = 128      // bytes
-	maxDescription = 4_000    // bytes; the rest is cut
+	maxDescription = 4_000    // bytes
 	maxSchema      = 32 << 10 // bytes
-	maxOffered     = 64       // bytes of a name that models are told: the least that providers allow
-	maxText        = 2 << 20  // bytes of an answer that are kept
+	maxOffered     = 64       // bytes of a name for models: what all providers allow
+	maxText        = 2 << 20  // bytes of an answer
 	emptySchema    = `{"type":"object"}`
 )
 
-// Tool is one tool of a server.
+// Tool is a tool of a server.
 type Tool struct {
-	Name        string          `json:"name"`        // the server's
-	Description string          `json:"description"` // cleaned, and cut
-	Schema      json.RawMessage `json:"schema"`      // of its arguments, cleaned
-	// What the server claims of it, which nobody has checked.
+	Name        string          `json:"name"`
+	Description string          `json:"description"` // cleaned and cut
+	Schema      json.RawMessage `json:"schema"`      // cleaned
+	// Claims of the server, not checked.
 	ReadOnly    bool `json:"read_only"`
 	Idempotent  bool `json:"idempotent"`
 	Destructive bool `json:"destructive"`
-	// Hidden says that the description had characters that nobody sees, which were removed.
+	// Hidden: invisible characters were removed from the description.
 	Hidden bool `json:"hidden"`
-	// Digest is of all that the server says of the tool, as it said it.
+	// Digest is of everything the server says about the tool.
 	Digest string `json:"digest"`
-	// Fault is why the tool cannot be offered; empty when it can.
+	// Fault is why the tool cannot be used.
 	Fault string `json:"fault,omitempty"`
 }
 
-// toolOf takes what a server says of a tool.
 func toolOf(offered *sdk.Tool) Tool {
 	raw, err := json.Marshal(struct {
 		Name, Title, Description string
@@ -65,7 +64,7 @@ func toolOf(offered *sdk.Tool) Tool {
 	return t
 }
 
-// schemaOf is a schema with clean descriptions, or why it cannot be used.
+// schemaOf is a schema with cleaned descriptions, or why it cannot be used.
 func schemaOf(offered any) (schema json.RawMessage, fault string) {
 	doc, ok := offered.(map[string]any)
 	if !ok || doc["type"] != "object" {
@@ -85,8 +84,7 @@ func schemaOf(offered any) (schema json.RawMessage, fault string) {
 	return json.RawMessage(emptySchema), fault
 }
 
-// cleanSchema cleans the words for people in a schema. What a program reads must not have
-// to be cleaned.
+// cleanSchema cleans the texts for people. Other parts must not need it.
 func cleanSchema(v any) (fault string) {
 	switch v := v.(type) {
 	case string:
@@ -116,21 +114,21 @@ func cleanSchema(v any) (fault string) {
 	return ""
 }
 
-// unseen reports whether a person who reads a text does not see this: control characters,
-// marks of direction, blanks without width, variation selectors, the tags of Unicode.
-func unseen(r rune) bool {
+// isInvisible reports whether people do not see a character: control and format characters, variation selectors,
+// private use.
+func isInvisible(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r))
 }
 
-// hasHidden looks for what is unseen, but for the ends of lines of another system.
+// hasHidden looks for invisible characters; line ends of other systems are none.
 func hasHidden(text string) bool {
-	return strings.ContainsFunc(strings.ReplaceAll(text, "\r\n", "\n"), unseen)
+	return strings.ContainsFunc(strings.ReplaceAll(text, "\r\n", "\n"), isInvisible)
 }
 
-// clean removes what is unseen, and cuts.
+// clean removes invisible characters and cuts.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
-		if unseen(r) {
+		if isInvisible(r) {
 			return -1
 		}
 		return r
@@ -141,10 +139,8 @@ func clean(text string, most int) string {
 	return strings.TrimSpace(text)
 }
 
-// Offered is the name under which a model is told of a server's tool: server_tool, of at
-// most 64 letters, digits, "_" and "-" as all providers take them. server has no "_", so
-// that the tools of two servers never have the same name; a tool's name that had to be
-// changed has a part of its digest at the end, so that two tools of one server never do.
+// Offered is the name of a tool for models: server_tool, at most 64 letters, digits, "_" and "-". server has no "_",
+// and a changed tool name ends with a digest, so that names never collide.
 func Offered(server, tool string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -161,7 +157,7 @@ func Offered(server, tool string) string {
 	return server + "_" + plain[:min(len(plain), room-len(mark))] + mark
 }
 
-// textOf is an answer's content in its order.
+// textOf is the content of a result as text.
 func textOf(result *sdk.CallToolResult) string {
 	var parts []string
 	for _, content := range result.Content {

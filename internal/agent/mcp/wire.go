@@ -14,24 +14,24 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// wire is what lies between the protocol and the network: it adds the credentials, bounds
-// every answer, and remembers what went wrong, which the library keeps in no error.
+// wire is the transport below the protocol: it adds the credentials, bounds every answer and remembers failures, which
+// the library does not report.
 type wire struct {
 	header map[string]string
 	next   http.RoundTripper
-	broken context.Context // ends when an answer was too large, and when the session is closed
+	broken context.Context // ends with an answer that is too large, and with the session
 	end    func()
 	stop   context.CancelCauseFunc
 
 	mu   sync.Mutex
-	last lastRequest // of the last request
+	last lastRequest
 }
 
-// fate is what became of a request.
+// lastRequest is the result of the last request.
 type lastRequest struct {
-	status   int   // of an answer that is an error
+	status   int   // of an HTTP error
 	denied   error // by the guard
-	noAnswer bool  // there was no answer
+	noAnswer bool  // no answer
 }
 
 func newWire(c Config) *wire {
@@ -41,8 +41,7 @@ func newWire(c Config) *wire {
 	return w
 }
 
-// client is the given client with the wire before its transport. A call's context bounds
-// it: a session has no end of its own.
+// client is the given client with wire as its transport.
 func (w *wire) client(given *http.Client) *http.Client {
 	own := *given
 	if w.next = given.Transport; w.next == nil {
@@ -53,7 +52,7 @@ func (w *wire) client(given *http.Client) *http.Client {
 	return &own
 }
 
-// bound ends ctx when the wire is broken.
+// bound ends ctx when the wire breaks.
 func (w *wire) bound(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(w.broken, func() { cancel(context.Cause(w.broken)) })
@@ -80,12 +79,12 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// fateOf is that of a request without an answer.
+// requestOf is the result of a request without an answer.
 func requestOf(err error) lastRequest {
 	if denied, ok := errors.AsType[*netguard.Denied](err); ok {
 		return lastRequest{denied: denied}
 	}
-	if url, ok := errors.AsType[*errs.Error](err); ok { // the guard does not even look it up
+	if url, ok := errors.AsType[*errs.Error](err); ok { // refused before a lookup
 		return lastRequest{denied: url}
 	}
 	return lastRequest{noAnswer: true}
@@ -97,7 +96,7 @@ func (w *wire) remember(f lastRequest) {
 	w.last = f
 }
 
-// body is an answer's, and breaks the wire when it is too long.
+// body breaks the wire when it is too long.
 type body struct {
 	io.ReadCloser
 	wire    *wire
@@ -121,7 +120,7 @@ func (b *body) Close() error {
 	return err
 }
 
-// failure says what went wrong, in our own words: what the server wrote may be anything.
+// failure describes an error without the server's own text.
 func (w *wire) failure(ctx context.Context, err error) error {
 	w.mu.Lock()
 	last := w.last
@@ -129,7 +128,7 @@ func (w *wire) failure(ctx context.Context, err error) error {
 	var own *jsonrpc.Error
 	var timeout net.Error
 	switch cause := context.Cause(ctx); {
-	case errors.Is(context.Cause(w.broken), errTooLarge): // ctx may hear of it later than the library
+	case errors.Is(context.Cause(w.broken), errTooLarge): // ctx may end later
 		return refusal(CodeTooLarge, "The server's answer is larger than %d MiB.", maxExchange>>20).Because(err)
 	case errors.Is(cause, context.Canceled):
 		return cause
@@ -151,5 +150,5 @@ func (w *wire) failure(ctx context.Context, err error) error {
 	return refusal(CodeProtocol, "The server does not speak the Model Context Protocol over streamable HTTP at this address.").Because(err)
 }
 
-// rejected is the code of the library's own errors, which no server sent.
+// libraryError is the code of the library's own errors.
 const libraryError = -32005

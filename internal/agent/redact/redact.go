@@ -1,6 +1,5 @@
-// Package redact keeps the secrets of a task from everybody but the tools: a model sees only
-// references such as {{$NAME}}, which are replaced by the values when a tool is called, and every
-// spelling of a value that comes back is replaced by its reference.
+// Package redact keeps the secrets of a task from everything but the tools: models see references such as {{$NAME}},
+// which become values when a tool is called, and every spelling of a value in a result becomes a reference.
 package redact
 
 import (
@@ -21,23 +20,20 @@ import (
 	"unicode/utf8"
 )
 
-// Secrets knows the values that a task was trusted with: it puts them into the arguments of
-// tools, and takes them out of everything else.
+// Secrets are the secrets of one task.
 type Secrets struct {
 	Values   map[string]string
-	patterns []string // all spellings, the longest first
+	patterns []string // all spellings, longest first
 	replace  *strings.Replacer
-	short    map[string]string // values too short to be looked for inside words, and their places
+	short    map[string]string // values that are only replaced as whole words
 }
 
-// shortSecret is the length from which a value is looked for everywhere. What is shorter
-// would tear other words apart, and is found only where it stands alone.
+// shortSecret is the length from which a value is replaced anywhere; shorter ones would tear other words apart.
 const shortSecret = 4
 
-// Reference is how a model names a secret.
 var reference = regexp.MustCompile(`\{\{\$([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
-// New makes the secrets of a task: values by name, and hidden ones that have none.
+// New takes values by name, and hidden ones without a name.
 func New(values map[string]string, hidden ...string) *Secrets {
 	s := &Secrets{Values: values, short: map[string]string{}}
 	marks := map[string]string{}
@@ -77,14 +73,13 @@ func New(values map[string]string, hidden ...string) *Secrets {
 	return s
 }
 
-// hiddenPlace stands for a value that has no name.
 const hiddenMark = "[secret]"
 
-// Reference is what stands for a value, and becomes it again in a tool's arguments.
+// Reference stands for a value in a tool's arguments.
 func Reference(name string) string { return "{{$" + name + "}}" }
 
-// encodings are the spellings in which servers give back what they were sent: in JSON, HTML and URLs, as hexadecimal
-// digits, and in base64 at any position.
+// encodings are the spellings in which servers repeat a value: in JSON, HTML and URLs, in hexadecimal, and in base64
+// at any position.
 func encodings(value string) []string {
 	var ascii, percent strings.Builder
 	for _, unit := range utf16.Encode([]rune(value)) {
@@ -109,7 +104,7 @@ func encodings(value string) []string {
 	return slices.DeleteFunc(all, func(form string) bool { return len(form) < shortSecret })
 }
 
-// encode writes JSON in which <, > and & are escaped only when forHTML is set.
+// encode writes JSON; forHTML escapes <, > and &.
 func encode(v any, forHTML bool) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -118,13 +113,13 @@ func encode(v any, forHTML bool) ([]byte, error) {
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// inJSON spells a value as the inside of a JSON string.
+// inJSON is a value inside of a JSON string.
 func inJSON(value string, forHTML bool) string {
-	text, _ := encode(value, forHTML) // every string encodes
+	text, _ := encode(value, forHTML)
 	return string(text[1 : len(text)-1])
 }
 
-// lowerHex spells percent escapes with small letters.
+// lowerHex makes percent escapes lower-case.
 func lowerHex(escaped string) string {
 	b := []byte(escaped)
 	for i := 0; i+2 < len(b); i++ {
@@ -135,9 +130,8 @@ func lowerHex(escaped string) string {
 	return string(b)
 }
 
-// inBase64 is the part of an encoded text that depends on the value alone, when shift
-// bytes (modulo three) stand before it. What encodes less than half a dozen characters is
-// too short to tell.
+// inBase64 is the part of a base64 text that depends only on value, after shift bytes (modulo three). Less than six
+// characters are not specific enough.
 func inBase64(enc *base64.Encoding, value string, shift int) string {
 	text := enc.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", shift) + value))
 	from, to := (shift*8+5)/6, (shift+len(value))*8/6
@@ -147,7 +141,7 @@ func inBase64(enc *base64.Encoding, value string, shift int) string {
 	return text[from:to]
 }
 
-// Redact takes the values out of a text.
+// Redact replaces the values in a text.
 func (s *Secrets) Redact(text string) string {
 	if len(s.patterns) > 0 {
 		text = s.replace.Replace(text)
@@ -158,7 +152,7 @@ func (s *Secrets) Redact(text string) string {
 	return text
 }
 
-// replaceWord replaces a word where no letter or digit touches it.
+// replaceWord replaces a word without letters or digits beside it.
 func replaceWord(text, word, instead string) string {
 	var b strings.Builder
 	for rest := text; ; {
@@ -182,13 +176,12 @@ func replaceWord(text, word, instead string) string {
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// foreign are the fields whose documents are not ours: a number in them may be a secret.
+// isForeign are the fields with documents of others, where a number may be a secret.
 func isForeign(field string) bool {
 	return field == "finding" || field == "args" || field == "metadata" || field == "evidence"
 }
 
-// RedactJSON takes the values out of a document's strings and keys, and out of the numbers
-// of foreign documents in it.
+// RedactJSON replaces values in strings and keys, and in numbers of foreign documents.
 func (s *Secrets) RedactJSON(doc []byte) ([]byte, error) {
 	if len(s.patterns)+len(s.short) == 0 {
 		return doc, nil
@@ -199,8 +192,7 @@ func (s *Secrets) RedactJSON(doc []byte) ([]byte, error) {
 	})
 }
 
-// Substitute puts the values into the strings of a document. Names that the task was not
-// trusted with are an error.
+// Substitute puts the values into the strings of a document. An unknown name is an error.
 func (s *Secrets) Substitute(doc json.RawMessage) (json.RawMessage, error) {
 	var unknown string
 	filled, err := mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
@@ -222,8 +214,7 @@ func (s *Secrets) Substitute(doc json.RawMessage) (json.RawMessage, error) {
 	return filled, err
 }
 
-// Disarm spoils references that a target wrote, so that a value is never put where the
-// target wants it. What redact writes later is the only reference in a tool's output.
+// Disarm spoils references that a target wrote, so that it cannot request a value.
 func Disarm(text string) string { return strings.ReplaceAll(text, "{{$", "{{ $") }
 
 // DisarmJSON disarms a document.
@@ -233,7 +224,7 @@ func DisarmJSON(doc json.RawMessage) (json.RawMessage, error) {
 	})
 }
 
-// jsonKind is where in a document a text stands.
+// jsonKind is the kind of a text in a document.
 type jsonKind int
 
 const (
@@ -243,8 +234,7 @@ const (
 	foreignNumber
 )
 
-// mapJSON rewrites the texts of a document for which f says so; a number that is rewritten
-// becomes a string.
+// mapJSON rewrites texts of a document; a rewritten number becomes a string.
 func mapJSON(doc []byte, f func(text string, kind jsonKind) (string, bool)) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -286,14 +276,13 @@ func mapJSON(doc []byte, f func(text string, kind jsonKind) (string, bool)) (jso
 	return encode(walk(v, ownNumber), false)
 }
 
-// Stream redacts a text that comes in pieces: what may be the beginning of a value waits
-// for the next piece.
+// Stream redacts a text in pieces: the possible beginning of a value waits for the next piece.
 type Stream struct {
 	Secrets *Secrets
 	waiting string
 }
 
-// Add gives what can be shown once piece has come.
+// Add returns what can be shown so far.
 func (s *Stream) Add(piece string) string {
 	text := s.waiting + piece
 	cut := len(text)
@@ -307,14 +296,14 @@ func (s *Stream) Add(piece string) string {
 		}
 	}
 	cut = s.Secrets.avoidSplit(text, cut)
-	if len(s.Secrets.short) > 0 { // they are found by what touches them
+	if len(s.Secrets.short) > 0 { // they depend on the next character
 		cut = strings.LastIndexFunc(text[:cut], unicode.IsSpace) + 1
 	}
 	s.waiting = text[cut:]
 	return s.Secrets.Redact(text[:cut])
 }
 
-// whole moves a cut to where it goes through no value.
+// avoidSplit moves a cut so that it splits no value.
 func (s *Secrets) avoidSplit(text string, cut int) int {
 	for moved := true; moved; {
 		moved = false
@@ -329,7 +318,7 @@ func (s *Secrets) avoidSplit(text string, cut int) int {
 	return cut
 }
 
-// End gives what waits.
+// End returns the rest.
 func (s *Stream) End() string {
 	rest := s.Secrets.Redact(s.waiting)
 	s.waiting = ""
