@@ -18,7 +18,7 @@ import (
 
 // action is a tool for a language model, with arguments of type A.
 type action[A any] struct {
-	name       string // of its .md too
+	name       string // also of its .md
 	schema     string // JSON Schema of A
 	passive    bool
 	repeatable bool
@@ -28,7 +28,7 @@ type action[A any] struct {
 	call       func(ctx context.Context, args A, say func(string)) (loop.Result, error)
 }
 
-// tool is the action as the loop takes it. Arguments that do not fit A are the model's error.
+// tool is the action for the loop. Arguments that do not fit A are the model's error.
 func (a action[A]) tool() (loop.Tool, error) {
 	text, err := Description(a.name)
 	t := loop.Tool{
@@ -43,7 +43,7 @@ func (a action[A]) tool() (loop.Tool, error) {
 		},
 	}
 	decode := func(raw json.RawMessage) (args A) {
-		_ = json.Unmarshal(raw, &args) // Call says what is wrong
+		_ = json.Unmarshal(raw, &args) // Call reports the error
 		return args
 	}
 	if a.requests != nil {
@@ -75,7 +75,7 @@ func (k *Kit) Actions() (out []loop.Tool, err error) {
 	return out, nil
 }
 
-// ActionNames are the names of the tools for a language model, in the order of Actions.
+// ActionNames are the names of Actions, in order.
 func ActionNames() (names []string, err error) {
 	tools, err := (&Kit{Config: Config{Attached: Attached{Files: make([]file.File, 1)}}}).Actions()
 	for _, t := range tools {
@@ -84,14 +84,14 @@ func ActionNames() (names []string, err error) {
 	return names, err
 }
 
-// digest is a short digest of a text, to tell answers apart.
+// digest tells texts apart.
 func digest(text []byte) string {
 	sum := fnv.New64a()
 	_, _ = sum.Write(text) // never fails
 	return strconv.FormatUint(sum.Sum64(), 16)
 }
 
-// forEach calls f for each index of targets, at most limit at a time, and reports progress.
+// forEach calls f for each target, at most limit at a time, and reports progress.
 func forEach(targets []string, limit int, emit func(agent.Update), f func(i int)) {
 	var mu sync.Mutex
 	done := 0
@@ -110,5 +110,5 @@ func forEach(targets []string, limit int, emit func(agent.Update), f func(i int)
 	_ = group.Wait() // its functions return nothing
 }
 
-// within is the lesser of what a tool wants and what the budget of requests leaves it.
+// within bounds what a tool wants by the budget of requests.
 func within(ctx context.Context, want int) int { return min(want, loop.Allowance(ctx)) }

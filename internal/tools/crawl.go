@@ -24,8 +24,8 @@ type crawlArgs struct {
 const (
 	maxPages     = 50
 	defaultPages = 20
-	maxLinks     = 1000 // kept of one crawl
-	maxLink      = 2000 // bytes of one
+	maxLinks     = 1000 // of one crawl
+	maxLink      = 2000 // bytes
 )
 
 func (a crawlArgs) pages() int {
@@ -87,7 +87,7 @@ func (k *Kit) callCrawl(ctx context.Context, a crawlArgs, say func(string)) (loo
 	return r, context.Cause(ctx)
 }
 
-// links are the places on the same host that an answer leads to with a GET.
+// links are the GET links of an answer to the same host.
 func links(base *url.URL, a *webAnswer) (out []string) {
 	found := []string{a.Header.Get("Location")}
 	for _, m := range regexp.MustCompile(`(?i)\b(?:href|src|action)\s*=\s*(?:"([^"]+)"|'([^']+)'|([^\s"'>]+))`).FindAllSubmatch(a.Body, maxLinks) {

@@ -35,7 +35,7 @@ type discoverArgs struct {
 const (
 	maxDiscover   = 50 // domains and hosts of one call
 	discoverWait  = 5 * time.Minute
-	discoverEvery = time.Second // how often it is asked how far it is
+	discoverEvery = time.Second // between looks at its status
 	usualPorts    = "top-100"
 )
 
@@ -60,26 +60,25 @@ func (k *Kit) discoverAssets() action[discoverArgs] {
 	}
 }
 
-// discovery is what an enumeration of a call may do within the scope. A task with a
-// budget of requests only looks for names: nobody knows before how many requests an
-// enumeration sends.
+// discovery is the configuration of an enumeration within the scope. A task with a budget of requests only looks for
+// names: the number of requests of an enumeration is not known before.
 func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err error) {
 	if n := len(a.Domains) + len(a.Hosts); n == 0 || n > maxDiscover {
 		return c, fmt.Errorf("domains and hosts must be 1 to %d together", maxDiscover)
 	}
 	c = enumeration.Config{RootDomains: a.Domains, Inputs: a.Hosts, Steps: []discover.Step{discover.DNSPassive}, NoGlobalAlerts: true}
-	quiet := k.scope.Doc.Intrusiveness == task.Passive
-	if !quiet {
+	passive := k.scope.Doc.Intrusiveness == task.Passive
+	if !passive {
 		c.Steps = append(c.Steps, discover.DNSResolve)
 	}
-	places, below, err := k.places(a, quiet)
+	places, below, err := k.places(a, passive)
 	if err != nil {
 		return c, err
 	}
-	if len(a.Domains) > 0 && below && !quiet {
+	if len(a.Domains) > 0 && below && !passive {
 		c.Steps = append(c.Steps, discover.DNSScraping, discover.DNSBruteforce, discover.DNSPermute)
 	}
-	if quiet || counted || !below {
+	if passive || counted || !below {
 		if len(a.Hosts) > 0 {
 			return c, errors.New("hosts cannot be looked at here: the task is passive, has a budget of requests, or names a domain whose names are not in scope. Ask for domains alone, or for hosts alone")
 		}
@@ -97,12 +96,11 @@ func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err
 	return c, nil
 }
 
-// places are hosts that stand for all that a call would look at, each of which is in
-// scope. below is false where the names below one of its domains are not. Of a passive
-// task, which has no place that may be dialled, what it names counts.
-func (k *Kit) places(a discoverArgs, quiet bool) (places []string, below bool, err error) {
+// places are hosts that represent all that a call looks at; each is in scope. below: so are the names below all
+// domains. A passive task may dial nothing, so that for it only the names count.
+func (k *Kit) places(a discoverArgs, passive bool) (places []string, below bool, err error) {
 	known := k.scope.Knows
-	if quiet {
+	if passive {
 		b := k.scope.Boundary
 		b.Doc.Intrusiveness = task.Safe
 		open, err := scope.New(b)
@@ -114,7 +112,7 @@ func (k *Kit) places(a discoverArgs, quiet bool) (places []string, below bool, e
 	below = true
 	for _, domain := range a.Domains {
 		domain = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(domain), "*."), "."))
-		under := "any." + domain // stands for every name below
+		under := "any." + domain // represents all names below
 		if !known(under) {
 			below = false
 		} else {
@@ -140,8 +138,7 @@ func (k *Kit) places(a discoverArgs, quiet bool) (places []string, below bool, e
 	return places, below, nil
 }
 
-// ports are those of want, or else the usual ones and those that the scope names, that
-// the scope has open at every place.
+// ports are those of want, or else the usual ones and those of the scope, that are in scope at every place.
 func (k *Kit) ports(want []int, places []string) (string, error) {
 	if len(want) == 0 {
 		usual, err := port.Parse(usualPorts)
@@ -167,8 +164,7 @@ func (k *Kit) ports(want []int, places []string) (string, error) {
 	return strings.Join(open, ","), nil
 }
 
-// exclusions are what the task leaves alone, as patterns of an enumeration; paths are for
-// anyPage.
+// exclusions are the excluded hosts and ports as patterns of an enumeration.
 func (k *Kit) exclusions() (out []string) {
 	for _, x := range k.scope.Plan.Excluded {
 		text := cmp.Or(x.Prefix, x.Host)
@@ -182,15 +178,14 @@ func (k *Kit) exclusions() (out []string) {
 	return out
 }
 
-// anyPage reports whether the pages of a site may be asked for as they come.
+// anyPage reports whether any page of a site may be requested.
 func (k *Kit) anyPage() bool {
 	doc := k.scope.Doc
 	return len(doc.Paths) == 0 && (len(doc.Methods) == 0 || slices.Contains(doc.Methods, http.MethodGet)) &&
 		!slices.ContainsFunc(k.scope.Plan.Excluded, func(x agent.Target) bool { return x.Path != "" })
 }
 
-// await waits for an enumeration, within a bound. One that could outlive its task's
-// scope, or whose task ends before, is stopped.
+// await waits for an enumeration for a while. It is stopped when its task ends or its scope could expire.
 func (k *Kit) await(ctx context.Context, e enumeration.Enumeration) (loop.Result, error) {
 	longest, expires := discoverWait, k.scope.Doc.ExpiresAt
 	if expires != nil {

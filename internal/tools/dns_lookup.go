@@ -41,7 +41,7 @@ func (k *Kit) dnsLookup() action[nameArgs] {
 	}
 }
 
-// lookup asks the system's resolver for the records of a name, one line each.
+// lookup returns the records of a name, one a line.
 func lookup(ctx context.Context, name string) (lines []string) {
 	add := func(kind string, values ...string) {
 		for _, v := range values {
@@ -49,7 +49,7 @@ func lookup(ctx context.Context, name string) (lines []string) {
 		}
 	}
 	var r net.Resolver
-	// A kind of record that cannot be had is one that there is not.
+	// a record that cannot be read does not exist
 	if v, err := r.LookupHost(ctx, name); err == nil {
 		add("ADDRESS", v...)
 	}

@@ -20,28 +20,28 @@ import (
 
 type explore struct{ *Kit }
 
-// exploreOutput is what explore leaves for scan.
+// exploreOutput is for scan.
 type exploreOutput struct {
-	Pages    []string `json:"pages"`    // that answered with success, without their queries and without the targets themselves
-	Places   []string `json:"places"`   // that take parameters, one for each path and set of names
-	Requests int64    `json:"requests"` // sent to targets
+	Pages    []string `json:"pages"`    // with a success status, without queries, without the targets
+	Places   []string `json:"places"`   // with parameters, one for each path and set of names
+	Requests int64    `json:"requests"` // to targets
 }
 
 const (
-	exploredPages  = 30 // read of one site
-	exploredPlaces = 40 // kept of one site
+	exploredPages  = 30 // of one site
+	exploredPlaces = 40 // of one site
 	exploredAtOnce = 8  // sites
 )
 
-// The tags of templates that look at more than the targets themselves.
+// The tags of templates for more than the targets.
 const (
-	linkedTag = "linked" // at the pages that a site links to
-	injectTag = "inject" // at the parameters of those pages
+	linkedTag = "linked" // for linked pages
+	injectTag = "inject" // for their parameters
 )
 
 func (explore) Name() string { return agent.Explore }
 
-// Call reads site by site. It harms nothing when it is called again.
+// Call reads sites. It may be repeated.
 func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
 	_, alive, err := aliveTargets(input)
 	if err != nil {
@@ -51,7 +51,7 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 		return agent.Result{}, nil
 	}
 	before, keep := x.scope.Total(), x.scope.Left()/4*3
-	sites := make([]walked, len(alive))
+	sites := make([]crawledSite, len(alive))
 	limit := exploredAtOnce
 	if x.Plan.RateLimit > 0 {
 		limit = 1
@@ -73,20 +73,19 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 	return agent.Result{Output: output, Words: words}, context.Cause(ctx)
 }
 
-// walked is what is known of a site that is walked through.
-type walked struct {
+// crawledSite is what is known of a site.
+type crawledSite struct {
 	start  *url.URL
 	pages  []string
-	places map[string]string // an address by its path and the names of its parameters
+	places map[string]string // address by path and parameter names
 	queue  []*url.URL
 	seen   map[string]bool // paths
 }
 
-// walk reads the pages of one target, the nearest first. A target without a scheme is
-// tried with the likelier one, then with the other. keep is how many requests of the
-// budget are left alone.
-func (x explore) walk(ctx context.Context, target string, keep int64) walked {
-	s := walked{places: map[string]string{}, seen: map[string]bool{}}
+// walk reads the pages of a target, the nearest first. Without a scheme it tries the likelier one, then the other.
+// keep is the part of the budget to leave.
+func (x explore) walk(ctx context.Context, target string, keep int64) crawledSite {
+	s := crawledSite{places: map[string]string{}, seen: map[string]bool{}}
 	parsed, err := engine.ParseTarget(target)
 	if err != nil {
 		return s
@@ -118,9 +117,8 @@ func (x explore) walk(ctx context.Context, target string, keep int64) walked {
 	return s
 }
 
-// read fetches one page and notes what it leads to. It reports whether a server answered
-// that understands the scheme.
-func (s *walked) read(ctx context.Context, x explore, page *url.URL) bool {
+// read fetches a page and notes its links. It reports whether the server understands the scheme.
+func (s *crawledSite) read(ctx context.Context, x explore, page *url.URL) bool {
 	x.pause(ctx)
 	answer, err := x.web.send(ctx, webRequest{Method: http.MethodGet, URL: page.String()})
 	if err != nil {
@@ -146,19 +144,18 @@ func (s *walked) read(ctx context.Context, x explore, page *url.URL) bool {
 	return answer.Status != http.StatusBadRequest
 }
 
-// changing are words in addresses that end a session or change something when followed.
-var changing = regexp.MustCompile(`(?i)(?:^|[/?&=_.-])(?:log-?_?out|log-?_?off|sign-?_?out|delete|remove|destroy|erase|unsubscribe|cancel|reset|drop|purge|revoke|disable|shutdown|restart|uninstall|install|buy|checkout|pay|confirm|approve|add)(?:$|[/?&=_.-])`)
+// unsafeLink finds words of links that end a session or change something.
+var unsafeLink = regexp.MustCompile(`(?i)(?:^|[/?&=_.-])(?:log-?_?out|log-?_?off|sign-?_?out|delete|remove|destroy|erase|unsubscribe|cancel|reset|drop|purge|revoke|disable|shutdown|restart|uninstall|install|buy|checkout|pay|confirm|approve|add)(?:$|[/?&=_.-])`)
 
-// unread are the ends of files that hold neither links nor anything that a check reads.
-var unread = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|svg|ico|webp|css|woff2?|ttf|eot|mp[34]|webm|avi|pdf|zip|gz|tgz|rar|7z|iso|exe|dmg|docx?|xlsx?|pptx?)$`)
+// mediaFile is the name of a file without links.
+var mediaFile = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|svg|ico|webp|css|woff2?|ttf|eot|mp[34]|webm|avi|pdf|zip|gz|tgz|rar|7z|iso|exe|dmg|docx?|xlsx?|pptx?)$`)
 
-// note keeps an address that was seen on a page: as a place when it takes parameters, and
-// in the queue when its path is new.
-func (s *walked) note(page, u *url.URL) {
+// note keeps an address: as a place if it has parameters, and in the queue if its path is new.
+func (s *crawledSite) note(page, u *url.URL) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
-	if u.Host != page.Host || u.Scheme != page.Scheme || changing.MatchString(u.RequestURI()) || unread.MatchString(u.Path) {
+	if u.Host != page.Host || u.Scheme != page.Scheme || unsafeLink.MatchString(u.RequestURI()) || mediaFile.MatchString(u.Path) {
 		return
 	}
 	query := u.Query()
@@ -172,7 +169,7 @@ func (s *walked) note(page, u *url.URL) {
 	}
 }
 
-// pause holds to the rate that the plan asks for, when sites are read one by one.
+// pause keeps to the plan's rate.
 func (x explore) pause(ctx context.Context) {
 	if x.Plan.RateLimit <= 0 {
 		return
@@ -183,7 +180,7 @@ func (x explore) pause(ctx context.Context) {
 	}
 }
 
-// form is one of a page: where it is sent to, with the values that it has.
+// form is a form with the values that it sends.
 type form struct {
 	address *url.URL
 	posts   bool
@@ -222,7 +219,7 @@ func formsOf(page *url.URL, body []byte) (out []form) {
 	return out
 }
 
-// attributes are those of a tag, by their names in lower case.
+// attributes are those of a tag, by lower-case names.
 func attributes(tag []byte) map[string]string {
 	out := map[string]string{}
 	for _, m := range attrShape.FindAllSubmatch(tag, maxFields) {

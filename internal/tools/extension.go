@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
-// Reserved are the names of the tools that every task has, sorted: no other tool is called so.
+// Reserved are the sorted names of the tools that every task has, which no other may have.
 func Reserved() ([]string, error) {
 	files, err := descriptions.ReadDir(".")
 	if err != nil {
@@ -28,18 +28,16 @@ func Reserved() ([]string, error) {
 	return names, nil
 }
 
-// extensionMark begins the evidence of a call of a tool that people brought.
+// extensionMark begins the evidence of an extension's call.
 const extensionMark = "extension "
 
-// Brought reports whether a call was one of a tool that people brought: it went to its
-// owner's server, and to no target.
-func Brought(r loop.Returned) bool {
+// IsExtension reports whether a call was one of an extension: it went to its owner's server, not to a target.
+func IsExtension(r loop.Returned) bool {
 	return len(r.Result.Evidence) > 0 && strings.HasPrefix(r.Result.Evidence[0], extensionMark)
 }
 
-// Extension is a tool that people brought, as the loop takes it. Each call counts as a
-// request in the task's budget. The secrets of the task are not put into its arguments: it
-// has its owner's.
+// Extension is an extension for the loop. A call counts as one request. It gets no secrets of the task, only its
+// owner's.
 func Extension(o extension.Offer) loop.Tool {
 	t := loop.Tool{
 		Tool: llm.Tool{
@@ -52,7 +50,7 @@ func Extension(o extension.Offer) loop.Tool {
 			text, failed, err := o.Call(ctx, args)
 			result := loop.Result{Text: text, Requests: 1, Evidence: []string{extensionMark + o.Name + " " + digest([]byte(text))}}
 			if why := (*errs.Error)(nil); errors.As(err, &why) {
-				err = errors.New(why.Message) // its cause may be a server's words
+				err = errors.New(why.Message) // the cause may quote a server
 			}
 			if err == nil && failed {
 				err = errors.New("the tool says that it failed")

@@ -10,28 +10,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
-type httpArgs struct {
-	Method  string            `json:"method"`
-	URL     string            `json:"url"`
-	Headers map[string]string `json:"headers"`
-	Body    string            `json:"body"`
-	Session string            `json:"session"`
-}
-
-func (k *Kit) httpRequest() action[httpArgs] {
-	return action[httpArgs]{
+func (k *Kit) httpRequest() action[webRequest] {
+	return action[webRequest]{
 		name: "http_request", secrets: true,
 		schema: `{"type": "object", "required": ["url"], "properties": {
 			"method": {"type": "string", "description": "GET when absent"}, "url": {"type": "string"},
 			"headers": {"type": "object", "additionalProperties": {"type": "string"}}, "body": {"type": "string"},
 			"session": {"type": "string", "description": "a name: requests of one session share cookies"}}}`,
-		requests: func(httpArgs) int { return 1 },
-		approval: func(a httpArgs) *loop.Approval { return k.changes(a.Method, a.URL) },
+		requests: func(webRequest) int { return 1 },
+		approval: func(a webRequest) *loop.Approval { return k.changes(a.Method, a.URL) },
 		call:     k.callHTTP,
 	}
 }
 
-// changes is what a person is asked before a request that may change something.
+// changes asks for approval of a request that may change something.
 func (k *Kit) changes(method, url string) *loop.Approval {
 	if k.scope.Doc.Intrusiveness == task.Intrusive || scope.ReadOnly(method) {
 		return nil
@@ -42,8 +34,8 @@ func (k *Kit) changes(method, url string) *loop.Approval {
 	}
 }
 
-func (k *Kit) callHTTP(ctx context.Context, a httpArgs, _ func(string)) (loop.Result, error) {
-	answer, err := k.web.send(ctx, webRequest(a))
+func (k *Kit) callHTTP(ctx context.Context, a webRequest, _ func(string)) (loop.Result, error) {
+	answer, err := k.web.send(ctx, a)
 	if err != nil {
 		return loop.Result{}, err
 	}

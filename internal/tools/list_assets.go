@@ -15,32 +15,25 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Inventory is what a task's team knows of its assets, and how more is found out.
+// Inventory gives access to the assets of a task's team.
 type Inventory struct {
 	Assets       *asset.Assets
 	Enumerations *enumeration.Enumerations
-	Caller       account.Caller // the owner of the task
+	Caller       account.Caller // owner of the task
 }
 
 func (i Inventory) as(ctx context.Context) context.Context { return account.WithCaller(ctx, i.Caller) }
 
 type assetsArgs struct {
-	Search       string   `json:"search"`
-	Host         string   `json:"host"`
-	Domain       []string `json:"domain"`
-	IP           string   `json:"ip"`
-	Port         string   `json:"port"`
-	StatusCode   string   `json:"status_code"`
-	Technologies string   `json:"technologies"`
-	Labels       string   `json:"labels"`
-	IsNew        *bool    `json:"is_new"`
-	Conditions   string   `json:"conditions"`
-	Enumeration  string   `json:"enumeration_id"`
-	Offset       int      `json:"offset"`
+	asset.Filters
+
+	Conditions  string `json:"conditions"`
+	Enumeration string `json:"enumeration_id"`
+	Offset      int    `json:"offset"`
 }
 
 const (
-	maxAssets = 100 // that one call lists
+	maxAssets = 100 // of one call
 	maxOffset = 1 << 31
 )
 
@@ -57,9 +50,8 @@ func (k *Kit) listAssets() action[assetsArgs] {
 			if a.Offset < 0 || a.Offset > maxOffset {
 				return loop.Result{}, fmt.Errorf("offset must be between 0 and %d", maxOffset)
 			}
-			filters := asset.Filters{
-				Search: a.Search, Host: a.Host, Domain: a.Domain, IP: a.IP, Port: a.Port, StatusCode: a.StatusCode, Technologies: a.Technologies, Labels: a.Labels, IsNew: a.IsNew, CustomFilter: a.Conditions,
-			}
+			filters := a.Filters
+			filters.CustomFilter = a.Conditions
 			if a.Enumeration != "" {
 				filters.EnumerationIDs = []string{a.Enumeration}
 			}
@@ -72,7 +64,7 @@ func (k *Kit) listAssets() action[assetsArgs] {
 	}
 }
 
-// assetLines lists a page of assets for a model, one a line.
+// assetLines lists assets, one a line.
 func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error) {
 	p, err := k.Inventory.Assets.List(k.Inventory.as(ctx), q)
 	if err != nil {
@@ -85,7 +77,7 @@ func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error
 		if a.Port > 0 {
 			place = net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
 		}
-		status := strings.TrimPrefix(strconv.Itoa(a.StatusCode), "0") // 0 is none
+		status := strings.TrimPrefix(strconv.Itoa(a.StatusCode), "0") // 0: none
 		line := strings.Join([]string{place, strings.Join(a.IP, ","), a.Service, a.URL, status, a.Title, a.Webserver, strings.Join(a.Technologies, ",")}, " | ")
 		if a.IsMissing {
 			line += " | not seen any more"

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
-// Methods are the HTTP methods that a template's requests use, as written.
+// Methods are the HTTP methods of a template.
 func Methods(t *syntax.Template) (out []string) {
 	add := func(method string) {
 		if method = strings.ToUpper(method); !slices.Contains(out, method) {
@@ -33,7 +33,7 @@ func Methods(t *syntax.Template) (out []string) {
 	return out
 }
 
-// withoutNotes is a raw request without the lines that begin with @, which say how it is sent.
+// withoutNotes is a raw request without its @ lines, which say how to send it.
 func withoutNotes(raw string) string {
 	for strings.HasPrefix(strings.TrimSpace(raw), "@") {
 		_, raw, _ = strings.Cut(strings.TrimSpace(raw), "\n")
@@ -41,8 +41,7 @@ func withoutNotes(raw string) string {
 	return raw
 }
 
-// readsOnly reports whether a template only reads: GET, HEAD and OPTIONS without payloads
-// and without changes to what a request holds, DNS and TLS.
+// readsOnly reports whether a template only reads: no payloads, no fuzzing, and safe methods or DNS and TLS.
 func readsOnly(t *syntax.Template) bool {
 	if len(t.TCP)+len(t.Websocket)+len(t.JavaScript)+len(t.Headless)+len(t.Code)+len(t.Workflows) > 0 || t.Flow != "" {
 		return false
@@ -55,7 +54,7 @@ func readsOnly(t *syntax.Template) bool {
 	return !slices.ContainsFunc(Methods(t), func(m string) bool { return !scope.ReadOnly(m) })
 }
 
-// Within reports whether the methods of a request's scope let a template be run.
+// Within reports whether a scope allows the methods of a template.
 func Within(doc task.Scope, t *syntax.Template) bool {
 	return len(doc.Methods) == 0 || !slices.ContainsFunc(Methods(t), func(m string) bool { return !slices.Contains(doc.Methods, m) })
 }

@@ -65,7 +65,7 @@ func (k *Kit) portState(ctx context.Context, addr string) string {
 	defer cancel()
 	conn, err := k.scope.Dial(ctx, "tcp", addr)
 	if err == nil {
-		_ = conn.Close() // nothing was sent on it
+		_ = conn.Close() // nothing was sent
 		k.scope.Count()
 		return "open"
 	}

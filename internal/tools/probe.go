@@ -13,20 +13,20 @@ import (
 
 type probe struct{ *Kit }
 
-// probeOutput is what probe leaves for the other tools.
+// probeOutput is for the other tools.
 type probeOutput struct {
 	Hosts    []host `json:"hosts"`
-	Requests int64  `json:"requests"` // sent to targets
+	Requests int64  `json:"requests"` // to targets
 }
 
 type host struct {
-	Target string `json:"target"`           // as the plan names it
-	Alive  bool   `json:"alive"`            // something answered
+	Target string `json:"target"`           // as in the plan
+	Alive  bool   `json:"alive"`            // it answered
 	Reason string `json:"reason,omitempty"` // why not
 	Alike  bool   `json:"alike,omitempty"`  // answers 2xx to every path
 }
 
-// address is how the engine takes a target of the plan: of a host without a scheme, the path is left out.
+// address is a target for the engine. Without a scheme it has no path.
 func address(t agent.Target) string {
 	host := t.Host
 	if strings.Contains(host, ":") {
@@ -41,7 +41,7 @@ func address(t agent.Target) string {
 	return host
 }
 
-// aliveTargets reads the input of a step: the targets that answered when they were probed.
+// aliveTargets are the targets that answered, from the input of a step.
 func aliveTargets(input json.RawMessage) (in agent.Input, alive []string, err error) {
 	if err := json.Unmarshal(input, &in); err != nil {
 		return in, nil, err
@@ -58,12 +58,11 @@ func aliveTargets(input json.RawMessage) (in agent.Input, alive []string, err er
 	return in, alive, nil
 }
 
-// probesAtOnce bounds the connections to targets of which nothing is known yet.
 const probesAtOnce = 32
 
 func (probe) Name() string { return agent.Probe }
 
-// Call asks each target in turn. It harms nothing when it is called again.
+// Call probes the targets. It may be repeated.
 func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
 	before := p.scope.Total()
 	var targets []string
@@ -90,7 +89,7 @@ func (p probe) ask(ctx context.Context, target string) host {
 	return host{Target: target, Alive: true, Alike: c.AnswersAlike}
 }
 
-// maxNamed is how many targets are named one by one in a sentence.
+// maxNamed bounds the sentences about single targets.
 const maxNamed = 5
 
 func probeWords(hosts []host) string {
@@ -112,7 +111,6 @@ func probeWords(hosts []host) string {
 	return strings.Join(words, " ")
 }
 
-// firstFew is the first sentences, and how many more there are.
 func firstFew(sentences []string, what string) []string {
 	if len(sentences) <= maxNamed {
 		return sentences

@@ -13,10 +13,10 @@ type targetsArgs struct {
 	Targets []string `json:"targets"`
 }
 
-// maxTargets is how many targets one call may name.
+// maxTargets bounds the targets of one call.
 const maxTargets = 100
 
-// probeCost is the most requests that a probe sends to one target.
+// probeCost is the most requests of probing one target.
 const probeCost = 4
 
 func (k *Kit) probeHosts() action[targetsArgs] {

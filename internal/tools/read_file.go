@@ -25,7 +25,7 @@ type fileArgs struct {
 	Length int    `json:"length"`
 }
 
-// maxPiece is how many bytes of a file one call reads.
+// maxPiece is the most bytes that one call reads.
 const maxPiece = 32 << 10
 
 func (k *Kit) readFile() action[fileArgs] {
@@ -45,7 +45,7 @@ func (k *Kit) readFile() action[fileArgs] {
 	}
 }
 
-// piece is a part of a file as text, with the place it is from.
+// piece is a part of a file, with its position.
 func (at Attached) piece(f file.File, offset int64, length int) (string, error) {
 	if length <= 0 || length > maxPiece {
 		length = maxPiece
@@ -68,18 +68,17 @@ func (at Attached) piece(f file.File, offset int64, length int) (string, error) 
 	return words + "\n" + string(data), nil
 }
 
-// isProse says whether bytes can be read: UTF-8 without NUL, but for a character that is
-// cut at the ends.
+// isProse reports whether bytes are UTF-8 without NUL, apart from characters cut at the ends.
 func isProse(data []byte) bool {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return false
 	}
-	for range utf8.UTFMax - 1 { // an end without its beginning
+	for range utf8.UTFMax - 1 { // cut at the beginning
 		if len(data) > 0 && !utf8.RuneStart(data[0]) {
 			data = data[1:]
 		}
 	}
-	for range utf8.UTFMax { // a beginning without its end
+	for range utf8.UTFMax { // cut at the end
 		if r, size := utf8.DecodeLastRune(data); r != utf8.RuneError || size != 1 {
 			break
 		}
@@ -88,8 +87,7 @@ func isProse(data []byte) bool {
 	return utf8.Valid(data)
 }
 
-// Previews are the attached files as a model is shown them when it begins: the beginning
-// of each that is text, less of it the more they are.
+// Previews are the beginnings of the attached files for the first prompt, the shorter the more files there are.
 func (at Attached) Previews() (out []loop.Attachment) {
 	for _, f := range at.Files {
 		text, err := at.piece(f, 0, max(256, min(4<<10, maxPiece/len(at.Files))))

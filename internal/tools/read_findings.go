@@ -10,7 +10,6 @@ import (
 
 type noArgs struct{}
 
-// maxListed is how many issues are listed for a model.
 const maxListed = 200
 
 func (k *Kit) readFindings() action[noArgs] {

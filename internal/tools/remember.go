@@ -15,7 +15,7 @@ type rememberArgs struct {
 	Text string `json:"text"`
 }
 
-// maxMemo is the longest text that is remembered at once, in bytes.
+// maxMemo bounds a text, in bytes.
 const maxMemo = 2000
 
 func (k *Kit) remember() action[rememberArgs] {

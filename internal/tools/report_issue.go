@@ -19,7 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
-// candidate is what a tool's finding is: issues that are stored and not verified.
+// candidate is the finding of a tool: stored issues, not verified.
 type candidate struct {
 	Issues []string `json:"issues"`
 }
@@ -49,7 +49,7 @@ func (k *Kit) reportIssue() action[reportArgs] {
 	}
 }
 
-// callReport sends the proof's request once: what does not show then is no finding.
+// callReport sends the proof's request once: it must show the finding.
 func (k *Kit) callReport(ctx context.Context, a reportArgs, _ func(string)) (loop.Result, error) {
 	if err := a.check(); err != nil {
 		return loop.Result{}, err
@@ -78,7 +78,7 @@ func (k *Kit) callReport(ctx context.Context, a reportArgs, _ func(string)) (loo
 	return loop.Result{Text: "Stored as issue " + id + ", to be verified.", Finding: finding, Requests: 1, Evidence: []string{"issue " + id}}, err
 }
 
-// Longest texts of a report, in bytes.
+// Bounds in bytes.
 const (
 	maxIssueTitle = 300
 	maxIssueText  = 20_000
@@ -101,8 +101,8 @@ func (a reportArgs) check() error {
 	return nil
 }
 
-// show sends the request of a proof, to another path when one is given, and says why its
-// answer does not show what the proof says; "" when it does.
+// show sends the request of a proof, perhaps to another path. why says what the answer lacks; empty: it shows the
+// finding.
 func (k *Kit) show(ctx context.Context, p task.Proof, path string) (e engine.Event, why string, err error) {
 	fill := k.secretReplacer(false)
 	hide := k.secretReplacer(true)
@@ -145,7 +145,7 @@ func (k *Kit) show(ctx context.Context, p task.Proof, path string) (e engine.Eve
 	return e, "", nil
 }
 
-// secretReplacer puts the task's secrets into a text, or takes them out of it.
+// secretReplacer puts secrets in, or takes them out.
 func (k *Kit) secretReplacer(out bool) *strings.Replacer {
 	var pairs []string
 	for name, value := range k.Secrets {

@@ -10,8 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 )
 
-// Retest runs what shows an issue again, once, and reports whether it did. why says what
-// kept it from being tested.
+// Retest runs once what shows an issue. why says why it could not be tested.
 func (k *Kit) Retest(ctx context.Context, issue task.Issue, p *program.Program) (shown bool, why string, err error) {
 	compiled := issue.Means().Compiled
 	target := issue.Target

@@ -16,10 +16,10 @@ type textArgs struct {
 	Template string   `json:"template"`
 }
 
-// ownTemplate is where a template comes from that is in no catalogue.
+// ownTemplate names a template that is in no catalogue.
 const ownTemplate = "task.yaml"
 
-// maxTemplate is the longest template text a model may write, in bytes.
+// maxTemplate bounds the text of a template, in bytes.
 const maxTemplate = 64 << 10
 
 func (k *Kit) runTemplateText() action[textArgs] {
@@ -32,8 +32,8 @@ func (k *Kit) runTemplateText() action[textArgs] {
 				return nil
 			}
 			t, err := syntax.Parse(ownTemplate, []byte(a.Template))
-			if err != nil || !harmful(t.Info.Tags) && readsOnly(t) {
-				return nil // an error is told by the call
+			if err != nil || !isHarmful(t.Info.Tags) && readsOnly(t) {
+				return nil // Call reports an error
 			}
 			return &loop.Approval{
 				Action: "run a template written for this task: " + brief.Clip(t.Info.Name, brief.MaxReason), Reason: "It sends more than requests that read.",

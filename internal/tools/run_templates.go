@@ -26,14 +26,14 @@ type runArgs struct {
 }
 
 const (
-	// maxRun is how many templates one call runs.
+	// templates of one call
 	maxRun = 500
-	// runCost is what a template sends to one target at most, as far as a budget sets it aside.
+	// the most requests of a template to one target that a budget expects
 	runCost = 20
 )
 
-// harmful are the tags of templates that may change or disturb a target.
-func harmful(tags []string) bool {
+// isHarmful reports whether a template may change or disturb a target.
+func isHarmful(tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool {
 		return slices.Contains([]string{"intrusive", "dos", "fuzz", "fuzzing", "brute", "brute-force", "bruteforce", "default-login"}, strings.ToLower(tag))
 	})
@@ -64,15 +64,15 @@ func (k *Kit) runTemplates() action[runArgs] {
 	}
 }
 
-// approveRun asks for a person's word where harmful templates are asked for by name.
+// approveRun asks for approval when harmful templates are named.
 func (k *Kit) approveRun(a runArgs) *loop.Approval {
 	if k.scope.Doc.Intrusiveness == task.Intrusive {
 		return nil
 	}
-	named := harmful(a.Tags)
+	named := isHarmful(a.Tags)
 	if len(a.IDs) > 0 && !named {
 		known, err := k.Templates.Known(context.Background())
-		named = err != nil || slices.ContainsFunc(known, func(t catalog.Known) bool { return harmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
+		named = err != nil || slices.ContainsFunc(known, func(t catalog.Known) bool { return isHarmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
 	}
 	if !named {
 		return nil
@@ -84,8 +84,7 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 	}
 }
 
-// choose finds the templates that a call asks for. Those that may do harm are among them
-// only when they are asked for by name.
+// choose finds the wanted templates. Harmful ones must be named.
 func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program, note string, err error) {
 	if len(a.IDs)+len(a.Tags)+len(a.Severity) == 0 {
 		return nil, "", errors.New("say which templates: by ids, tags or severity")
@@ -101,7 +100,7 @@ func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program,
 		bySearch := len(a.IDs) == 0 && search.picks(t)
 		switch {
 		case !byName && !bySearch:
-		case bySearch && harmful(t.Tags) && !harmful(a.Tags), len(ids) == maxRun:
+		case bySearch && isHarmful(t.Tags) && !isHarmful(a.Tags), len(ids) == maxRun:
 			left++
 		default:
 			ids = append(ids, t.ID)
@@ -138,11 +137,11 @@ func (k *Kit) mayRun(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	t, err := syntax.Parse(id, text)
-	return err == nil && Within(k.scope.Doc, t), nil // what cannot be read is not run
+	return err == nil && Within(k.scope.Doc, t), nil // an unreadable one is not run
 }
 
-// run runs programs on targets and stores each match at once, not verified yet. proof is
-// how a match of a text that is in no catalogue is shown again.
+// run runs programs and stores each match at once, not yet verified. proof shows a match of a text that is in no
+// catalogue.
 func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Program, proof *task.Proof, say func(string)) (loop.Result, error) {
 	if len(targets) == 0 || len(targets) > maxTargets {
 		return loop.Result{}, fmt.Errorf("targets must have 1 to %d entries", maxTargets)
@@ -188,7 +187,6 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 	return r, err
 }
 
-// match is one that is stored.
 type match struct{ issue, key, words string }
 
 func (k *Kit) keep(ctx context.Context, target string, e engine.Event, proof *task.Proof) (match, error) {

@@ -20,31 +20,29 @@ type scan struct{ *Kit }
 
 func (scan) Name() string { return agent.Scan }
 
-// scanOutput is the coverage that a scan reached.
+// scanOutput is the coverage of a scan.
 type scanOutput struct {
 	Templates int                  `json:"templates"`
-	Requests  int64                `json:"requests"` // sent to targets
+	Requests  int64                `json:"requests"` // to targets
 	Matches   int                  `json:"matches"`
 	Cells     map[engine.State]int `json:"cells"` // targets × templates by state
 }
 
-// pass is a part of a scan: some templates on some places.
+// pass is some templates on some targets.
 type pass struct {
 	targets  []string
 	programs []*program.Program
 	event    func(engine.Event)
 }
 
-// Call scans: the targets, then the pages that they link to, then the places that take
-// parameters. Called again, it finds the same: what is stored is keyed by what was found
-// where.
+// Call scans the targets, then linked pages, then places with parameters. Repeated, it stores nothing twice.
 func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
 	in, targets, err := aliveTargets(input)
 	if err != nil {
 		return agent.Result{}, err
 	}
 	var explored exploreOutput
-	_ = json.Unmarshal(in.Before[agent.Explore], &explored) // nothing when that step failed
+	_ = json.Unmarshal(in.Before[agent.Explore], &explored) // nothing if that step failed
 	chosen := s.chosen()
 	if len(chosen) == 0 {
 		return agent.Result{Words: "There is no template for what the task asks."}, nil
@@ -55,20 +53,20 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	keep := func(target string, e engine.Event) {
-		// A finding is on disk before the scan goes on; one that cannot be stored ends it.
+		// A finding is stored before the scan goes on.
 		if _, err := s.Run.Found(ctx, target, e); err != nil {
 			stop(fmt.Errorf("storing a finding: %w", err))
 		}
 	}
-	told := seen{}
+	reported := seen{}
 	inject, linked := withTag(chosen, injectTag), withTag(chosen, linkedTag)
 	return s.carryOut(ctx, emit, len(targets), len(chosen), []pass{
 		{targets, slices.DeleteFunc(slices.Clone(chosen), func(p *program.Program) bool { return slices.Contains(inject, p) }), func(e engine.Event) {
-			told.again(e)
+			reported.again(e)
 			keep(targetOf(targets, e), e)
 		}},
 		{explored.Pages, linked, func(e engine.Event) {
-			if !told.again(e) {
+			if !reported.again(e) {
 				keep(e.Target, e)
 			}
 		}},
@@ -76,7 +74,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	})
 }
 
-// carryOut runs the passes and adds up what they did.
+// carryOut runs the passes and adds up their results.
 func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass) (agent.Result, error) {
 	before, left := s.scope.Total(), s.scope.Left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}
@@ -87,7 +85,7 @@ func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, te
 			continue
 		}
 		most := 0
-		if left < math.MaxInt64 { // a fifth is kept for verifying
+		if left < math.MaxInt64 { // a fifth is for verification
 			most = int(max(1, left*4/5-(s.scope.Total()-before)))
 		}
 		var report *engine.Report
@@ -114,7 +112,7 @@ func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, te
 	return agent.Result{Output: output, Words: scanWords(targets, templates, requests, out.Cells)}, errors.Join(err, jerr)
 }
 
-// chosen are the templates that the plan asks for.
+// chosen are the templates of the plan.
 func (k *Kit) chosen() (chosen []*program.Program) {
 	for _, p := range k.Programs {
 		if k.Plan.Selects(p.ID, p.Info.Tags, string(p.Info.Severity)) {
@@ -133,12 +131,11 @@ func withTag(list []*program.Program, tag string) (out []*program.Program) {
 	return out
 }
 
-// seen is what was said of a host already, so that a cookie which every page sets, or a
-// form that every page shows, is one finding.
+// seen is what was reported of a host: a cookie on every page is one finding.
 type seen map[string]bool
 
-// again remembers an event, and reports whether the same was reported of another page of its host or, by another
-// template of the same class, of the same page.
+// again reports whether the same was reported of another page of the host or, by another template of the same class,
+// of the same page.
 func (s seen) again(e engine.Event) bool {
 	keys := []string{e.TemplateID + " " + net.JoinHostPort(e.Host, e.Port) + " " + strings.Join(e.ExtractedResults, " ")}
 	if c := e.Info.Classification; c != nil {
@@ -154,7 +151,7 @@ func (s seen) again(e engine.Event) bool {
 	return known
 }
 
-// targetOf is the target, as it was named, that an event is about.
+// targetOf is the target, as named, of an event.
 func targetOf(targets []string, e engine.Event) string {
 	for _, target := range targets {
 		t, err := engine.ParseTarget(target)

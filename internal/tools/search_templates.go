@@ -16,7 +16,6 @@ type searchArgs struct {
 	Severity []string `json:"severity"`
 }
 
-// maxHits is how many templates a search shows.
 const maxHits = 50
 
 func (k *Kit) searchTemplates() action[searchArgs] {
@@ -45,8 +44,7 @@ func (k *Kit) searchTemplates() action[searchArgs] {
 	}
 }
 
-// picks reports whether a template is one that is looked for: all words, one of the tags,
-// one of the severities.
+// picks reports whether a template matches: all words, a tag, a severity.
 func (a searchArgs) picks(t catalog.Known) bool {
 	among := func(list, of []string) bool {
 		return len(list) == 0 || slices.ContainsFunc(of, func(s string) bool {

@@ -10,31 +10,29 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 )
 
-// Resume gives the sessions of http_request the cookies that answers have set before, as
-// far as the task's journal has them: a run that goes on, or a later turn, need not log in
-// again.
+// Resume restores the cookies of http_request's sessions from the journal.
 func (k *Kit) Resume(entries []loop.Entry) {
 	fill := k.secretReplacer(false)
-	calls := map[string]httpArgs{}
+	calls := map[string]webRequest{}
 	for _, e := range entries {
 		switch e.Kind {
 		case loop.ToolCall:
 			var called loop.Called
-			var args httpArgs
+			var args webRequest
 			if json.Unmarshal(e.Body, &called) == nil && called.Tool == k.httpRequest().name && json.Unmarshal(called.Args, &args) == nil && args.Session != "" {
 				calls[e.Key] = args
 			}
 		case loop.ToolResult:
 			var returned loop.Returned
 			if args, ok := calls[e.Key]; ok && json.Unmarshal(e.Body, &returned) == nil {
-				k.web.recall(args.Session, fill.Replace(args.URL), fill.Replace(returned.Result.Text))
+				k.web.restoreCookies(args.Session, fill.Replace(args.URL), fill.Replace(returned.Result.Text))
 			}
 		}
 	}
 }
 
-// recall takes the cookies of an answer, as text, into a session.
-func (w *web) recall(session, at, answer string) {
+// restoreCookies puts the cookies of an answer into a session.
+func (w *web) restoreCookies(session, at, answer string) {
 	u, err := url.Parse(at)
 	head, _, ok := strings.Cut(answer, "\r\n\r\n")
 	if err != nil || !ok {

@@ -42,11 +42,11 @@ func TestSessionsOutliveTheProcess(t *testing.T) {
 		}
 		return text
 	}
-	result, err := fresh().callHTTP(t.Context(), httpArgs{URL: site.URL + "/login", Session: "mia"}, nil)
+	result, err := fresh().callHTTP(t.Context(), webRequest{URL: site.URL + "/login", Session: "mia"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := marshal(loop.Called{Tool: "http_request", Args: marshal(httpArgs{URL: "{{$SITE}}/login", Session: "mia"})})
+	call := marshal(loop.Called{Tool: "http_request", Args: marshal(webRequest{URL: "{{$SITE}}/login", Session: "mia"})})
 	entries := []loop.Entry{
 		{Kind: loop.ToolCall, Key: "1", Body: call}, {Kind: loop.ToolResult, Key: "1", Body: marshal(loop.Returned{Tool: "http_request", Result: result})},
 		{Kind: loop.ToolCall, Key: "2", Body: call}, {Kind: loop.ToolResult, Key: "2", Body: json.RawMessage("null")}, {Kind: loop.ToolResult, Key: "3", Body: json.RawMessage("[]")},
@@ -56,7 +56,7 @@ func TestSessionsOutliveTheProcess(t *testing.T) {
 	for _, c := range []struct{ path, session, want string }{
 		{"/in/x", "mia", "cookie: sid="}, {"/in/x", "other", "cookie: "}, {"/", "mia", "cookie: "},
 	} {
-		got, err := kit.callHTTP(t.Context(), httpArgs{URL: site.URL + c.path, Session: c.session}, nil)
+		got, err := kit.callHTTP(t.Context(), webRequest{URL: site.URL + c.path, Session: c.session}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (k *Kit) tlsFacts() action[hostPortArgs] {
 	}
 }
 
-// tlsWords is what a handshake showed, one fact a line.
+// tlsWords describes a handshake, one fact a line.
 func tlsWords(host string, s tls.ConnectionState, now time.Time) string {
 	lines := []string{"version: " + tls.VersionName(s.Version), "cipher: " + tls.CipherSuiteName(s.CipherSuite)}
 	if len(s.PeerCertificates) == 0 {

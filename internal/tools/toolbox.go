@@ -1,5 +1,5 @@
-// Package tools is what the agent may do: one tool a file, with its description for people and
-// models beside it. Every tool works inside the scope of its task (package scope).
+// Package tools is what the agent may do: one tool a file, with its description in a .md file. Every tool works inside
+// the scope of its task (package scope).
 package tools
 
 import (
@@ -17,22 +17,22 @@ import (
 //go:embed *.md
 var descriptions embed.FS
 
-// Description is what a tool does, in prose.
+// Description is the description of a tool.
 func Description(tool string) (string, error) {
 	text, err := descriptions.ReadFile(tool + ".md")
 	return string(text), err
 }
 
-// Budget is how many requests the tools of a task may send.
+// Budget bounds the requests of a task's tools.
 type Budget = scope.Budget
 
-// Config is what the tools of one task work with.
+// Config is what the tools of one task need.
 type Config struct {
 	Run      *task.Run
 	Boundary scope.Boundary
-	Programs []*program.Program // what the built-in planner chooses from
-	Secrets  map[string]string  // of the task, by name
-	// Templates are what a language model may choose from.
+	Programs []*program.Program // of the built-in planner
+	Secrets  map[string]string  // by name
+	// Templates are for language models.
 	Templates distill.Templates
 	Inventory Inventory
 	Attached  Attached
@@ -48,8 +48,7 @@ type Kit struct {
 	web    *web
 }
 
-// New makes the tools and the scope they are held to. It fails with Invalid when the
-// instruction or the request names something that cannot be a target.
+// New fails with Invalid when the instruction or the request names something that cannot be a target.
 func New(c Config) (*Kit, error) {
 	s, err := scope.New(c.Boundary)
 	if err != nil {
@@ -59,22 +58,21 @@ func New(c Config) (*Kit, error) {
 	return &Kit{Config: c, Plan: s.Plan, scope: s, engine: limited, web: newWeb(s)}, nil
 }
 
-// distiller writes templates from the issues that the tools confirm.
 func (k *Kit) distiller() *distill.Distiller {
 	return distill.New(k.engine, k.scope, k.Secrets, k.Templates)
 }
 
-// Scope is the scope in words, for people and models.
+// Scope describes the scope.
 func (k *Kit) Scope() string { return k.scope.Words() }
 
-// Spent reports whether the budget of requests kept something from being sent.
+// Spent reports whether the budget of requests refused one.
 func (k *Kit) Spent() bool { return k.scope.IsSpent() }
 
-// Close ends what the tools hold open.
+// Close closes connections.
 func (k *Kit) Close() {
 	k.engine.Close()
 	k.web.close()
 }
 
-// Tools are the tools of the built-in planner.
+// Tools are those of the built-in planner.
 func (k *Kit) Tools() []agent.Tool { return []agent.Tool{probe{k}, explore{k}, scan{k}, verify{k}} }

@@ -19,19 +19,17 @@ func (verify) Name() string { return agent.Verify }
 type verifyOutput struct {
 	Verified   int   `json:"verified"`
 	Unverified int   `json:"unverified"`
-	Requests   int64 `json:"requests"` // sent to targets
+	Requests   int64 `json:"requests"` // to targets
 }
 
-// The reasons for which a match is not reported, as they end the sentence "Not
-// reported, because …".
+// Why a match is not reported, after "Not reported, because".
 const (
 	notAgain   = "a second, independent request did not show it again"
 	everywhere = "the host answers the same at a path that cannot exist"
 	anyway     = "the host answers the same without what was sent to it"
 )
 
-// Call looks at each match that has no verdict yet, so that after a restart it goes on
-// where it was.
+// Call verifies the matches that were not verified before a restart.
 func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
 	before := v.scope.Total()
 	issues, err := v.Run.Unchecked(ctx)
@@ -46,7 +44,7 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 		if ctx.Err() != nil {
 			break
 		}
-		if err := v.judge(ctx, issue, programs[issue.TemplateID]); err != nil {
+		if err := v.verifyMatch(ctx, issue, programs[issue.TemplateID]); err != nil {
 			return agent.Result{}, err
 		}
 		emit(agent.Update{Text: issue.MatchedAt, Done: i + 1, Total: len(issues)})
@@ -73,8 +71,8 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 	return agent.Result{Output: output, Words: words}, errors.Join(err, context.Cause(ctx))
 }
 
-// judge gives one match its verdict. An error is about the verdict's record only.
-func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program) error {
+// verifyMatch verifies one match. An error is about storing the result.
+func (v verify) verifyMatch(ctx context.Context, issue task.Issue, p *program.Program) error {
 	if p == nil {
 		return v.Run.Doubt(ctx, issue, "its template is no longer there")
 	}
@@ -101,9 +99,9 @@ func (v verify) judge(ctx context.Context, issue task.Issue, p *program.Program)
 	case alike:
 		return v.Run.Doubt(ctx, issue, everywhere)
 	}
-	means := v.distiller().Write(ctx, issue, again)
+	confirmation := v.distiller().Write(ctx, issue, again)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // as above
 	}
-	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: means})
+	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: confirmation})
 }

@@ -30,7 +30,7 @@ func (k *Kit) verifyIssue() action[idArgs] {
 			if err != nil {
 				return loop.Result{}, err
 			}
-			j, err := k.judge(ctx, issue)
+			j, err := k.verify(ctx, issue)
 			return loop.Result{
 				Text: fmt.Sprintf("%s: shown %d of %d times. %s", j.Result, j.Confirmed, j.Tried, j.Reason), Requests: j.Requests,
 				Evidence: []string{"verdict " + a.ID + " " + j.Result},
@@ -39,8 +39,7 @@ func (k *Kit) verifyIssue() action[idArgs] {
 	}
 }
 
-// Verify judges the issues of a candidate, each by itself, and stores each verdict. What
-// it comes to is confirmed when one of them is.
+// Verify verifies the issues of a candidate and stores the results. It is confirmed when one of them is.
 func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verification, error) {
 	var c candidate
 	if err := json.Unmarshal(finding, &c); err != nil {
@@ -53,7 +52,7 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verific
 		if err != nil {
 			return sum, err
 		}
-		j, err := k.judge(ctx, issue)
+		j, err := k.verify(ctx, issue)
 		if err != nil {
 			return sum, err
 		}
@@ -69,9 +68,8 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verific
 	return sum, err
 }
 
-// judge shows an issue again n times, from its evidence alone, and stores the verdict.
-// An issue that has one keeps it, with what it cost.
-func (k *Kit) judge(ctx context.Context, issue task.Issue) (loop.Verification, error) {
+// verify reproduces an issue from its evidence and stores the result. A stored result stays.
+func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, error) {
 	switch {
 	case issue.Judged.Result != "":
 		return issue.Judged, nil
@@ -82,28 +80,27 @@ func (k *Kit) judge(ctx context.Context, issue task.Issue) (loop.Verification, e
 		return loop.Verification{Result: loop.FalsePositive, Reason: issue.Note}, nil
 	}
 	before := k.scope.Total()
-	j, last, err := k.weigh(ctx, issue)
+	j, last, err := k.reproduce(ctx, issue)
 	if err != nil {
 		return j, err
 	}
-	var means *task.Means
+	var confirmation *task.Means
 	if j.Result == loop.Confirmed {
-		if means = k.distiller().Write(ctx, issue, last); ctx.Err() != nil {
+		if confirmation = k.distiller().Write(ctx, issue, last); ctx.Err() != nil {
 			return j, context.Cause(ctx)
 		}
 	}
 	j.Requests = int(k.scope.Total() - before)
 	issue.Judged = j
 	if j.Result == loop.Confirmed {
-		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: means})
+		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: confirmation})
 	}
 	return j, k.Run.Doubt(ctx, issue, strings.TrimRight(j.Reason, "."))
 }
 
-// weigh shows an issue again n times, and says what that comes to and what was seen last.
-// The error is that of ctx.
-func (k *Kit) weigh(ctx context.Context, issue task.Issue) (j loop.Verification, last engine.Event, err error) {
-	again, control, err := k.means(ctx, issue)
+// reproduce shows an issue again several times; last is the last event. The error is that of ctx.
+func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verification, last engine.Event, err error) {
+	again, control, err := k.confirmation(ctx, issue)
 	if err != nil {
 		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be looked at again: " + brief.Reason(err)}, last, context.Cause(ctx)
 	}
@@ -143,14 +140,14 @@ func (k *Kit) weigh(ctx context.Context, issue task.Issue) (j loop.Verification,
 	return j, last, nil
 }
 
-// means are how an issue is shown again, and how it is seen whether it shows everywhere.
-func (k *Kit) means(ctx context.Context, issue task.Issue) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
+// confirmation is how to show an issue again, and how to see whether it shows everywhere.
+func (k *Kit) confirmation(ctx context.Context, issue task.Issue) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
 	if p := issue.Proof; p != nil && p.Template == "" {
 		again = func(ctx context.Context) (engine.Event, bool, error) {
 			e, why, err := k.show(ctx, *p, "")
 			return e, why == "", err
 		}
-		return again, func(ctx context.Context) (bool, error) { return k.beside(ctx, *p) }, nil
+		return again, func(ctx context.Context) (bool, error) { return k.showsBeside(ctx, *p) }, nil
 	}
 	p, err := k.program(ctx, issue)
 	if err != nil {
@@ -162,8 +159,8 @@ func (k *Kit) means(ctx context.Context, issue task.Issue) (again func(context.C
 	return again, func(ctx context.Context) (bool, error) { return k.showsEverywhere(ctx, issue, p) }, nil
 }
 
-// showsEverywhere reports whether a finding that is about one path shows at a path beside it that cannot exist, and
-// whether one of a payload shows without it.
+// showsEverywhere reports whether a finding of one path shows at another that does not exist, or one of a payload
+// without it.
 func (k *Kit) showsEverywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
 	if !engine.Controls(p, issue.Event) {
 		return false, nil
@@ -171,9 +168,9 @@ func (k *Kit) showsEverywhere(ctx context.Context, issue task.Issue, p *program.
 	return k.engine.Control(ctx, issue.Target, p, issue.Event)
 }
 
-// beside reports whether what a proof finds at a path also shows at one beside it that
-// cannot exist. Of a site's root, and of what an answer lacks, that says nothing.
-func (k *Kit) beside(ctx context.Context, p task.Proof) (bool, error) {
+// showsBeside reports whether a proof also shows at a path that does not exist. For a root and for absent texts that
+// means nothing.
+func (k *Kit) showsBeside(ctx context.Context, p task.Proof) (bool, error) {
 	u, err := url.Parse(p.URL)
 	if err != nil || len(p.Contains) == 0 || strings.Trim(u.Path, "/") == "" {
 		return false, err

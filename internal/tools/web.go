@@ -23,11 +23,11 @@ import (
 
 const (
 	webTimeout = 20 * time.Second
-	maxBody    = 512 << 10 // bytes of an answer that are read
-	maxShown   = 64 << 10  // bytes of it that a tool returns
+	maxBody    = 512 << 10 // bytes read
+	maxShown   = 64 << 10  // bytes returned
 )
 
-// web speaks HTTP within a scope, one request at a time, following no redirect.
+// web sends HTTP requests within a scope and follows no redirect.
 type web struct {
 	scope     *scope.Scope
 	transport *http.Transport
@@ -45,26 +45,25 @@ func newWeb(s *scope.Scope) *web {
 
 func (w *web) close() { w.transport.CloseIdleConnections() }
 
-// webRequest is one request. A session remembers cookies; without one nothing is.
+// webRequest is one request. Requests of a session share cookies.
 type webRequest struct {
-	Method  string
-	URL     string
-	Headers map[string]string
-	Body    string
-	Session string
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	Session string            `json:"session"`
 }
 
-// webAnswer is what came back.
 type webAnswer struct {
 	Status  int
 	Proto   string
 	Header  http.Header
 	Body    []byte
-	Cut     bool // there was more of it
+	Cut     bool // there is more
 	Request string
 }
 
-// send sends one request when it is in scope.
+// send sends a request if it is in scope.
 func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	r.Method = cmp.Or(r.Method, http.MethodGet)
 	u, err := url.Parse(r.URL)
@@ -108,7 +107,6 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	return a, nil
 }
 
-// jar is a session's cookies.
 func (w *web) jar(session string) http.CookieJar {
 	if session == "" {
 		return nil
@@ -126,7 +124,7 @@ func requestText(r *http.Request, body string) string {
 		r.Method, r.URL.RequestURI(), cmp.Or(r.Host, r.URL.Host), headerText(r.Header), body)
 }
 
-// headerText is a header in the order of its names.
+// headerText is a header, sorted.
 func headerText(h http.Header) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -137,7 +135,7 @@ func headerText(h http.Header) string {
 	return b.String()
 }
 
-// text is the answer as a person reads it, the body cut to most bytes.
+// text is the answer with at most most bytes of body.
 func (a *webAnswer) text(most int) string {
 	body, cut := a.Body, a.Cut
 	if len(body) > most {

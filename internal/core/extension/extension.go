@@ -79,16 +79,35 @@ func own(ctx context.Context, ownerID string) error {
 	return err
 }
 
-// count fails with Conflict when a person has most rows of a table.
-func count(ctx context.Context, tx *db.Tx, table string, c account.Caller, most int) error {
-	var kept int
-	if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
+// insert stores a new row of the caller's. It fails with Conflict when they have most rows already, or one with the
+// same name.
+func (s *Extensions) insert(ctx context.Context, c account.Caller, table, columns string, most int, values []any) error {
+	return nameTaken(s.db.Tx(ctx, func(tx *db.Tx) error {
+		var kept int
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
+			return err
+		}
+		if kept >= most {
+			return errs.New(errs.Conflict, "too_many_tools", "There are %d already; delete one first.", kept)
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO `+table+` (team_id, `+columns+`) VALUES (?`+strings.Repeat(", ?", len(values))+`)`,
+			append([]any{c.TeamID}, values...)...)
 		return err
+	}))
+}
+
+// find reads a row that a caller may see.
+func find[T any](
+	ctx context.Context, d *db.DB, query string, c account.Caller, id string, scan func(db.Row) (T, error), missing error,
+) (found T, err error) {
+	if !ids.IsUUID(id) {
+		return found, missing
 	}
-	if kept >= most {
-		return errs.New(errs.Conflict, "too_many_tools", "There are %d already; delete one first.", kept)
+	found, err = scan(d.QueryRow(ctx, query+visible+` AND id = ?`, c.TeamID, c.UserID, id))
+	if db.IsNoRows(err) {
+		err = missing
 	}
-	return nil
+	return found, err
 }
 
 // remove deletes a row of the caller's, or for an admin one that is shared.

@@ -141,8 +141,8 @@ func (set *Set) hide(values ...string) {
 // no longer in the team is not among them.
 func (s *Extensions) usable(ctx context.Context, teamID, userID string) (tools []Tool, servers []Server, err error) {
 	const from = visible + ` AND enabled AND EXISTS (SELECT 1 FROM member m WHERE m.team_id = x.team_id AND m.user_id = x.user_id)`
-	if tools, err = list(ctx, s.db, `SELECT `+toolColumns+`, created_at FROM http_tool x`+from, teamID, userID, scanTool); err == nil {
-		servers, err = list(ctx, s.db, `SELECT `+serverColumns+`, created_at FROM mcp_server x`+from, teamID, userID, scanServer)
+	if tools, err = list(ctx, s.db, `SELECT `+toolColumns+` FROM http_tool x`+from, teamID, userID, scanTool); err == nil {
+		servers, err = list(ctx, s.db, `SELECT `+serverColumns+` FROM mcp_server x`+from, teamID, userID, scanServer)
 	}
 	return tools, servers, err
 }
@@ -210,7 +210,7 @@ func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, s
 		if !x.Offers(t.Tool) {
 			continue
 		}
-		accepted := slices.ContainsFunc(x.Accepted, func(a mcp.Tool) bool { return a.Name == t.Name })
+		accepted := indexOf(x.Accepted, t.Name) >= 0
 		switch {
 		case t.State == ToolAccepted:
 			offers = append(offers, offerOf(x, t.Tool, source, open))

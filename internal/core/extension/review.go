@@ -130,7 +130,7 @@ func compare(accepted, offered []mcp.Tool) Review {
 	r := Review{Tools: []ReviewedTool{}}
 	for _, t := range offered {
 		state := ToolNew
-		switch i := slices.IndexFunc(accepted, func(a mcp.Tool) bool { return a.Name == t.Name }); {
+		switch i := indexOf(accepted, t.Name); {
 		case t.Fault != "":
 			state = ToolUnusable
 		case i >= 0 && accepted[i].Digest == t.Digest:
@@ -141,12 +141,16 @@ func compare(accepted, offered []mcp.Tool) Review {
 		r.Tools = append(r.Tools, ReviewedTool{t, state})
 	}
 	for _, a := range accepted {
-		if !slices.ContainsFunc(offered, func(t mcp.Tool) bool { return t.Name == a.Name }) {
+		if indexOf(offered, a.Name) < 0 {
 			r.Tools = append(r.Tools, ReviewedTool{a, ToolGone})
 		}
 	}
 	r.settle()
 	return r
+}
+
+func indexOf(tools []mcp.Tool, name string) int {
+	return slices.IndexFunc(tools, func(t mcp.Tool) bool { return t.Name == name })
 }
 
 // settle says whether there is anything for the owner to look at.
@@ -222,8 +226,7 @@ func (s *Extensions) Accept(ctx context.Context, id string, digests []string) (S
 		case slices.Contains(digests, t.Digest) && t.State != ToolUnusable, t.State == ToolAccepted:
 			accepted = append(accepted, t.Tool)
 		case t.State == ToolChanged: // what was accepted stays so, should the server go back to it
-			i := slices.IndexFunc(x.Accepted, func(a mcp.Tool) bool { return a.Name == t.Name })
-			accepted = append(accepted, x.Accepted[i])
+			accepted = append(accepted, x.Accepted[indexOf(x.Accepted, t.Name)])
 		}
 	}
 	offered := make([]mcp.Tool, 0, len(r.Tools))

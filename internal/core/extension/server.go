@@ -3,7 +3,6 @@ package extension
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/mcp"
@@ -109,15 +108,7 @@ func (s *Extensions) Connect(ctx context.Context, n NewServer) (Server, Review, 
 	}
 	review.settle()
 	made.judge(review, now.Time)
-	err = s.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := count(ctx, tx, "mcp_server", c, maxServers); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO mcp_server (team_id, created_at, `+serverColumns+`) VALUES (?, ?`+strings.Repeat(", ?", 18)+`)`,
-			append([]any{c.TeamID, now}, made.values()...)...)
-		return err
-	})
-	return made, review, nameTaken(err)
+	return made, review, s.insert(ctx, c, "mcp_server", serverColumns, maxServers, append(made.values(), now))
 }
 
 func nameTaken(err error) error {
@@ -127,7 +118,7 @@ func nameTaken(err error) error {
 	return err
 }
 
-const serverColumns = `id, user_id, name, url, headers, sealed, masked, enabled, shared, read_only, enabled_tools, trusted_tools, accepted, status, fault_code, fault, checked_at, updated_at`
+const serverColumns = `id, user_id, name, url, headers, sealed, masked, enabled, shared, read_only, enabled_tools, trusted_tools, accepted, status, fault_code, fault, checked_at, updated_at, created_at`
 
 // values are those of serverColumns.
 func (x *Server) values() []any {
@@ -162,7 +153,7 @@ func (s *Extensions) Servers(ctx context.Context) ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(ctx, s.db, `SELECT `+serverColumns+`, created_at FROM mcp_server`+visible, c.TeamID, c.UserID, scanServer)
+	return list(ctx, s.db, `SELECT `+serverColumns+` FROM mcp_server`+visible, c.TeamID, c.UserID, scanServer)
 }
 
 func (x Server) order() (owner, name string) { return x.OwnerID, x.Name + x.ID }
@@ -177,14 +168,7 @@ func (s *Extensions) Server(ctx context.Context, id string) (Server, error) {
 }
 
 func (s *Extensions) server(ctx context.Context, c account.Caller, id string) (Server, error) {
-	if !ids.IsUUID(id) {
-		return Server{}, errNoServer
-	}
-	found, err := scanServer(s.db.QueryRow(ctx, `SELECT `+serverColumns+`, created_at FROM mcp_server`+visible+` AND id = ?`, c.TeamID, c.UserID, id))
-	if db.IsNoRows(err) {
-		err = errNoServer
-	}
-	return found, err
+	return find(ctx, s.db, `SELECT `+serverColumns+` FROM mcp_server`, c, id, scanServer, errNoServer)
 }
 
 // ownServer finds one that the caller may change.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/httptool"
@@ -83,17 +82,10 @@ func (s *Extensions) CreateTool(ctx context.Context, n NewTool) (Tool, error) {
 	if err := s.checkTool(&made.ToolText); err != nil {
 		return Tool{}, err
 	}
-	err = s.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := count(ctx, tx, "http_tool", c, maxTools); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO http_tool (team_id, created_at, `+toolColumns+`) VALUES (?, ?`+strings.Repeat(", ?", 12)+`)`, append([]any{c.TeamID, now}, made.values()...)...)
-		return err
-	})
-	return made, nameTaken(err)
+	return made, s.insert(ctx, c, "http_tool", toolColumns, maxTools, append(made.values(), now))
 }
 
-const toolColumns = `id, user_id, name, description, when_to_use, input_schema, request, timeout_ms, enabled, shared, trusted, updated_at`
+const toolColumns = `id, user_id, name, description, when_to_use, input_schema, request, timeout_ms, enabled, shared, trusted, updated_at, created_at`
 
 // values are those of toolColumns.
 func (t *Tool) values() []any {
@@ -199,7 +191,7 @@ func (s *Extensions) Tools(ctx context.Context) ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(ctx, s.db, `SELECT `+toolColumns+`, created_at FROM http_tool`+visible, c.TeamID, c.UserID, scanTool)
+	return list(ctx, s.db, `SELECT `+toolColumns+` FROM http_tool`+visible, c.TeamID, c.UserID, scanTool)
 }
 
 func (t Tool) order() (owner, name string) { return t.OwnerID, t.Name + t.ID }
@@ -210,14 +202,7 @@ func (s *Extensions) Tool(ctx context.Context, id string) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	if !ids.IsUUID(id) {
-		return Tool{}, errNoTool
-	}
-	found, err := scanTool(s.db.QueryRow(ctx, `SELECT `+toolColumns+`, created_at FROM http_tool`+visible+` AND id = ?`, c.TeamID, c.UserID, id))
-	if db.IsNoRows(err) {
-		err = errNoTool
-	}
-	return found, err
+	return find(ctx, s.db, `SELECT `+toolColumns+` FROM http_tool`, c, id, scanTool, errNoTool)
 }
 
 // UpdateTool changes a tool of the caller's.

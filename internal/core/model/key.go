@@ -206,6 +206,11 @@ func holdMode(ctx context.Context, tx *db.Tx, teamID, userID string) error {
 	return err
 }
 
+func countKeys(ctx context.Context, tx *db.Tx, teamID, userID string) (n int, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM model_key WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&n)
+	return n, err
+}
+
 const keyColumns = `id, user_id, provider, display_name, base_url, location, model, models, sealed, created_at, updated_at`
 
 // storedKey is a key with what only calls need.
@@ -312,7 +317,7 @@ func (s *Models) DeleteKey(ctx context.Context, p Provider) (Deleted, error) {
 			if n == 0 {
 				continue
 			}
-			if err := tx.QueryRow(ctx, `SELECT count(*) FROM model_key WHERE team_id = ? AND user_id = ?`, c.TeamID, owner).Scan(&out.Remaining); err != nil || out.Remaining > 0 {
+			if out.Remaining, err = countKeys(ctx, tx, c.TeamID, owner); err != nil || out.Remaining > 0 {
 				return err
 			}
 			n, err = tx.Exec(ctx, `UPDATE model_mode SET mode = ? WHERE team_id = ? AND user_id = ? AND mode = ?`, ModeServer, c.TeamID, owner, ModeBYOK)
@@ -344,8 +349,8 @@ func (s *Models) SetMode(ctx context.Context, m Mode) error {
 			if err := holdMode(ctx, tx, c.TeamID, owner); err != nil {
 				return err
 			}
-			var n int
-			if err := tx.QueryRow(ctx, `SELECT count(*) FROM model_key WHERE team_id = ? AND user_id = ?`, c.TeamID, owner).Scan(&n); err != nil {
+			n, err := countKeys(ctx, tx, c.TeamID, owner)
+			if err != nil {
 				return err
 			}
 			if m == ModeBYOK && n == 0 {

@@ -1,4 +1,4 @@
-// Package brief shortens what tools say to people and models.
+// Package brief shortens texts for people and models.
 package brief
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// MaxReason is the longest reason in a message to people, in bytes.
+// MaxReason bounds a reason in a message to people, in bytes.
 const MaxReason = 200
 
-// Reason is why a request failed, short enough for a sentence and without a full stop.
+// Reason is why a request failed, for the middle of a sentence.
 func Reason(err error) string {
 	text := err.Error()
 	if denied, ok := errors.AsType[*netguard.Denied](err); ok {

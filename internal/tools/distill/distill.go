@@ -1,5 +1,5 @@
-// Package distill writes templates from confirmed issues: what showed an issue, reduced to the
-// requests and matchers it needs, and tried against the target and a control before it is kept.
+// Package distill writes templates from confirmed issues: the requests and matchers that show an issue, tried on the
+// target and on a control.
 package distill
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
-// Cost is how many requests it takes at most to try a template.
+// Cost is the most requests that trying a template takes.
 const Cost = 6
 
 // Why a finding has no template of its own.
@@ -40,21 +40,20 @@ var (
 	errSeveral    = errors.New("the template that found it looks at more than one answer, and shows it again by itself")
 )
 
-// Distiller writes templates from the confirmed issues of one task.
+// Distiller writes templates for the issues of one task.
 type Distiller struct {
 	engine    *engine.Engine
 	scope     *scope.Scope
-	secrets   map[string]string // of the task, by name
+	secrets   map[string]string // by name
 	templates Templates
 }
 
-// New writes templates with an engine and a scope.
 func New(e *engine.Engine, s *scope.Scope, secrets map[string]string, templates Templates) *Distiller {
 	return &Distiller{engine: e, scope: s, secrets: secrets, templates: templates}
 }
 
-// Write gives a confirmed issue what shows it again without a model: a template of its own
-// that was tried on the target and on a control, or else the one that found it.
+// Write returns what shows a confirmed issue again without a model: a new template that was tried, or the one that
+// found it.
 func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Event) *task.Means {
 	m := &task.Means{}
 	if issue.Proof == nil {
@@ -63,7 +62,7 @@ func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Eve
 	text, err := d.compile(ctx, issue, last)
 	if err == nil {
 		var kept task.Means
-		if kept, err = d.templates.keep(ctx, keptAs(issue), text); err == nil {
+		if kept, err = d.templates.keep(ctx, fileName(issue), text); err == nil {
 			return &kept
 		}
 	}
@@ -74,48 +73,46 @@ func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Eve
 	return m
 }
 
-// keptAs is the file of an issue's template: of one that the task wrote by its text, so that
-// it is kept once however often it matched.
-func keptAs(issue task.Issue) string {
+// fileName is the template's file. A template that the task wrote has one, however often it matched.
+func fileName(issue task.Issue) string {
 	if issue.Proof != nil && issue.Proof.Template != "" {
 		return fmt.Sprintf("task-%.8x.yaml", sha256.Sum256([]byte(issue.Proof.Template)))
 	}
 	return issue.Name() + ".yaml"
 }
 
-// compile writes the template of an issue, and tries it.
 func (d *Distiller) compile(ctx context.Context, issue task.Issue, last engine.Event) (string, error) {
 	switch p := issue.Proof; {
 	case !d.templates.Shared:
 		return "", errPrivate
 	case p != nil && p.Template != "":
-		return p.Template, nil // it was tried by verifying
+		return p.Template, nil // verification tried it
 	case d.left(ctx) < Cost:
 		return "", errNoBudget
 	case p != nil:
-		t, err := d.proven(issue, last)
+		t, err := d.fromProof(issue, last)
 		if err != nil {
 			return "", err
 		}
-		return d.try(ctx, issue, t, sparing(p.Method), nil)
-	case !placed(issue):
+		return d.try(ctx, issue, t, reductions(p.Method), nil)
+	case !isOnPage(issue):
 		return "", errCatalogued
 	}
-	return d.narrowed(ctx, issue)
+	return d.fromTemplate(ctx, issue)
 }
 
-// left is how many requests the budget of a call leaves.
+// left is what the budget of a call leaves.
 func (d *Distiller) left(ctx context.Context) int {
 	return int(min(int64(loop.Allowance(ctx)), d.scope.Left()))
 }
 
-// placed reports whether an issue is about one page or parameter, not about a target.
-func placed(issue task.Issue) bool {
+// isOnPage reports whether an issue is about a page or parameter, not about a target.
+func isOnPage(issue task.Issue) bool {
 	u, err := url.Parse(issue.Target)
 	return err == nil && u.Host != "" && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "")
 }
 
-// SiteOf is the scheme and host of a URL.
+// SiteOf splits a URL after its host.
 func SiteOf(text string) (site, rest string) {
 	scheme, tail, ok := strings.Cut(text, "://")
 	if !ok {
@@ -132,8 +129,8 @@ func SiteOf(text string) (site, rest string) {
 	return scheme + "://" + host, rest
 }
 
-// headed is a template without requests that says of an issue what people read.
-func headed(issue task.Issue, methods ...string) generate.Template {
+// describe is a template without requests, with the issue's texts.
+func describe(issue task.Issue, methods ...string) generate.Template {
 	info := syntax.Info{
 		Name: issue.Title, Severity: syntax.Severity(issue.Severity), Description: issue.Description, Remediation: issue.Remediation,
 		Reference: issue.Event.Info.Reference, Classification: issue.Event.Info.Classification, Tags: []string{"finding"},
@@ -144,14 +141,14 @@ func headed(issue task.Issue, methods ...string) generate.Template {
 	return generate.Template{ID: issue.Name(), Info: info}
 }
 
-// proven makes a template of a proof: its request, and matchers for what it says of the
-// answer and for the answer's status. Secrets stay references.
-func (d *Distiller) proven(issue task.Issue, last engine.Event) (generate.Template, error) {
+// fromProof makes a template of a proof: its request, and matchers for its texts and the status. Secrets stay
+// references.
+func (d *Distiller) fromProof(issue task.Issue, last engine.Event) (generate.Template, error) {
 	p := issue.Proof
 	if !scope.ReadOnly(p.Method) && p.Method != http.MethodPost {
 		return generate.Template{}, errMethod
 	}
-	t := headed(issue, p.Method)
+	t := describe(issue, p.Method)
 	literal := func(text string) string {
 		return generate.Literal(text, func(name string) bool { _, ok := d.secrets[name]; return ok })
 	}
@@ -171,7 +168,7 @@ func (d *Distiller) proven(issue task.Issue, last engine.Event) (generate.Templa
 	return t, nil
 }
 
-// matchers are what a proof says of an answer, in the template language.
+// matchers are what a proof says about an answer.
 func matchers(p task.Proof, response string, literal func(string) string) (out []syntax.Matcher) {
 	head, body, _ := strings.Cut(response, "\r\n\r\n")
 	if status := statusOf(head); status > 0 {
@@ -201,15 +198,14 @@ func matchers(p task.Proof, response string, literal func(string) string) (out [
 	return out
 }
 
-// statusOf is the status of an answer's first line; 0 when it has none.
+// statusOf is the status in the first line of an answer, or 0.
 func statusOf(head string) (status int) {
 	_, rest, _ := strings.Cut(head, " ")
-	_, _ = fmt.Sscanf(rest, "%3d", &status) // without a number it stays 0
+	_, _ = fmt.Sscanf(rest, "%3d", &status) // 0 without a number
 	return status
 }
 
-// titleOf is the title of a page as it is written, when it has no numbers in it, which may
-// change.
+// titleOf is the title tag of a page, unless it has digits, which may change.
 func titleOf(body string) string {
 	from := strings.Index(strings.ToLower(body), "<title>")
 	if from < 0 {
@@ -222,7 +218,7 @@ func titleOf(body string) string {
 	return title
 }
 
-// escapeTarget escapes what cannot stand in the first line of a request.
+// escapeTarget escapes what is not allowed in a request line.
 func escapeTarget(target string) string {
 	var b strings.Builder
 	for i := range len(target) {
@@ -235,9 +231,9 @@ func escapeTarget(target string) string {
 	return b.String()
 }
 
-// sparing is what may be left out of a request to see whether it is needed: of one that
-// changes something nothing, so that it is not sent more often than it must be.
-func sparing(method string) []func(*generate.Request) bool {
+// reductions remove a part of a request to see whether it is needed. A request that changes something is not repeated
+// for that.
+func reductions(method string) []func(*generate.Request) bool {
 	if !scope.ReadOnly(method) {
 		return nil
 	}
@@ -248,10 +244,9 @@ func sparing(method string) []func(*generate.Request) bool {
 	}
 }
 
-// try holds a template against the target and against controls, and gives its text. What
-// it matches without is left out of its request; what it does not match without is a
-// control. One that needs nothing but a path must not match at a path that cannot exist,
-// and none may match the plain request where there is one.
+// try tries a template on the target and a control, and returns its text without the parts of the request that are not
+// needed. A needed part is a control: the template does not match without it. Otherwise it must not match the plain
+// request or, without one, a path that does not exist.
 func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Template, spare []func(*generate.Request) bool, plain *generate.Template) (string, error) {
 	shown, err := d.shows(ctx, issue, t)
 	if err != nil || !shown {
@@ -277,7 +272,7 @@ func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Templa
 	}
 	control := t.Clone()
 	for i := range control.Requests {
-		control.Requests[i].Target = besideOf(control.Requests[i].Target)
+		control.Requests[i].Target = siblingOf(control.Requests[i].Target)
 	}
 	if plain != nil {
 		control = *plain
@@ -288,14 +283,13 @@ func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Templa
 	return t.Text(), nil
 }
 
-// besideOf is a path next to another one that surely does not exist.
-func besideOf(target string) string {
+// siblingOf is a path beside another one that does not exist.
+func siblingOf(target string) string {
 	p, _, _ := strings.Cut(target, "?")
 	return strings.TrimSuffix(path.Dir("/"+strings.Trim(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) + path.Ext(p) + target[len(p):]
 }
 
-// shows reports whether a template matches on the site of an issue, the secrets of the
-// task in their places.
+// shows reports whether a template with the task's secrets matches on the site of an issue.
 func (d *Distiller) shows(ctx context.Context, issue task.Issue, t generate.Template) (bool, error) {
 	var pairs []string
 	for name, value := range d.secrets {
@@ -310,9 +304,9 @@ func (d *Distiller) shows(ctx context.Context, issue task.Issue, t generate.Temp
 	return shown, err
 }
 
-// narrowed makes a template of the one that found an issue on a page or in a parameter:
-// the request that was sent there, with the matchers that it met.
-func (d *Distiller) narrowed(ctx context.Context, issue task.Issue) (string, error) {
+// fromTemplate narrows the template that found an issue down to the request that was sent and the matchers that
+// matched.
+func (d *Distiller) fromTemplate(ctx context.Context, issue task.Issue) (string, error) {
 	raw, err := d.templates.Text(ctx, issue.TemplateID)
 	if err != nil {
 		return "", err
@@ -333,14 +327,14 @@ func (d *Distiller) narrowed(ctx context.Context, issue task.Issue) (string, err
 	if !scope.ReadOnly(sent.Method) && sent.Method != http.MethodPost {
 		return "", errMethod
 	}
-	t := headed(issue, sent.Method)
+	t := describe(issue, sent.Method)
 	t.Requests = []generate.Request{sent}
 	plain := sent
 	plain.Target = generate.Literal(escapeTarget(target), nil)
 	if a := of.HTTP[0].Analyzer; a != nil {
-		return d.compared(ctx, issue, t, plain, a.Name)
+		return d.fromCondition(ctx, issue, t, plain, a.Name)
 	}
-	t.Operators = met(of.HTTP[0].Operators, issue.Event.MatcherName)
+	t.Operators = matched(of.HTTP[0].Operators, issue.Event.MatcherName)
 	if len(t.Matchers) == 0 {
 		return "", errSeveral
 	}
@@ -352,8 +346,8 @@ func (d *Distiller) narrowed(ctx context.Context, issue task.Issue) (string, err
 	return d.try(ctx, issue, t, nil, &control)
 }
 
-// met are the matchers of a block that made an event with this name, without their names.
-func met(o syntax.Operators, name string) (out syntax.Operators) {
+// matched are the matchers that made an event with this name.
+func matched(o syntax.Operators, name string) (out syntax.Operators) {
 	out.MatchersCondition = o.MatchersCondition
 	for _, m := range o.Matchers {
 		if m.Internal || o.MatchersCondition != "and" && name != "" && m.Name != name {
@@ -365,9 +359,9 @@ func met(o syntax.Operators, name string) (out syntax.Operators) {
 	return out
 }
 
-// compared makes a template of a condition in a parameter: the answer with one that holds
-// is that of the plain request, the answer with one that does not is another.
-func (d *Distiller) compared(ctx context.Context, issue task.Issue, t generate.Template, plain generate.Request, analyzer string) (string, error) {
+// fromCondition makes a template of a condition in a parameter: a true one changes nothing in the answer, a false one
+// does.
+func (d *Distiller) fromCondition(ctx context.Context, issue task.Issue, t generate.Template, plain generate.Request, analyzer string) (string, error) {
 	holds := t.Requests[0]
 	target, ok := falsified(holds.Target)
 	if analyzer != "true_false" || !ok {
@@ -387,7 +381,7 @@ func (d *Distiller) compared(ctx context.Context, issue task.Issue, t generate.T
 	return d.try(ctx, issue, t, nil, &control)
 }
 
-// falsified is a target with a number that equals itself in its query, with one that does not.
+// falsified is a target whose query has a condition such as 7=7, made false.
 func falsified(target string) (string, bool) {
 	for _, equals := range []string{"=", "%3D", "%3d"} {
 		for from := 0; ; {

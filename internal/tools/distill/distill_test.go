@@ -27,8 +27,8 @@ func TestPathsBesideOthers(t *testing.T) {
 	for target, like := range map[string][2]string{
 		"/": {"/", ""}, "/admin": {"/", ""}, "/a/b/": {"/a/", ""}, "/a/b.php?x=1": {"/a/", ".php?x=1"}, "/{{$TOKEN}}/x": {"/{{$TOKEN}}/", ""},
 	} {
-		got := besideOf(target)
-		if !strings.HasPrefix(got, like[0]) || !strings.HasSuffix(got, like[1]) || len(got) != len(like[0])+16+len(like[1]) || got == besideOf(target) {
+		got := siblingOf(target)
+		if !strings.HasPrefix(got, like[0]) || !strings.HasSuffix(got, like[1]) || len(got) != len(like[0])+16+len(like[1]) || got == siblingOf(target) {
 			t.Errorf("%s: %s", target, got)
 		}
 	}
@@ -49,8 +49,8 @@ func TestMatchersOfAProof(t *testing.T) {
 	if title := titleOf("<title>3 new</title>"); title != "" {
 		t.Errorf("a title that may change is kept: %s", title)
 	}
-	met := met(syntax.Operators{Matchers: []syntax.Matcher{{Name: "a", Type: "word"}, {Name: "b", Type: "regex"}, {Name: "b", Internal: true}}}, "b")
-	if len(met.Matchers) != 1 || met.Matchers[0].Type != "regex" || met.Matchers[0].Name != "" {
-		t.Errorf("%+v", met)
+	matched := matched(syntax.Operators{Matchers: []syntax.Matcher{{Name: "a", Type: "word"}, {Name: "b", Type: "regex"}, {Name: "b", Internal: true}}}, "b")
+	if len(matched.Matchers) != 1 || matched.Matchers[0].Type != "regex" || matched.Matchers[0].Name != "" {
+		t.Errorf("%+v", matched)
 	}
 }

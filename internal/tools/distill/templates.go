@@ -10,22 +10,21 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Templates are what a language model may choose from: those of its team's catalogue.
+// Templates are those that a language model may choose from: the team's catalogue.
 type Templates struct {
 	Catalog        *catalog.Catalog
 	TeamID, UserID string // of the task
-	Shared         bool   // what is made of the task's findings becomes a template of the team; false for a private task
+	Shared         bool   // new templates of the task belong to the team; false for a private task
 }
 
-// findingsDir is the folder of a team's templates that were made of findings.
+// findingsDir is the team's folder of templates made from findings.
 const findingsDir = "findings"
 
-// Known lists the templates.
 func (ts Templates) Known(ctx context.Context) ([]catalog.Known, error) {
 	return ts.Catalog.ForScan(ctx, ts.TeamID)
 }
 
-// Text is the text of a template by its id; NotFound when there is none.
+// Text is a template's text; NotFound when there is none.
 func (ts Templates) Text(ctx context.Context, id string) ([]byte, error) {
 	texts, err := ts.Catalog.Texts(ctx, ts.TeamID, []string{id})
 	if err != nil {
@@ -38,7 +37,7 @@ func (ts Templates) Text(ctx context.Context, id string) ([]byte, error) {
 	return text.Data, nil
 }
 
-// Find compiles templates by their ids; what cannot be compiled is not among them.
+// Find compiles templates; those that fail are left out.
 func (ts Templates) Find(ctx context.Context, ids []string) (map[string]*program.Program, error) {
 	found, err := ts.Catalog.Programs(ctx, ts.TeamID, ids)
 	out := make(map[string]*program.Program, len(found))
@@ -50,13 +49,13 @@ func (ts Templates) Find(ctx context.Context, ids []string) (map[string]*program
 	return out, err
 }
 
-// Compile makes a program of a text that is in no catalogue.
+// Compile compiles a text that is in no catalogue.
 func (Templates) Compile(text string) (*program.Program, error) {
 	_, p, err := templates.Compile("task.yaml", []byte(text), nil)
 	return p, err
 }
 
-// keep stores what was made of a finding among the templates of the task's team.
+// keep stores a template for the team.
 func (ts Templates) keep(ctx context.Context, filename, text string) (task.Means, error) {
 	kept, err := ts.Catalog.Keep(ctx, ts.TeamID, ts.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
 	return task.Means{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err

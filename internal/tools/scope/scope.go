@@ -1,6 +1,5 @@
-// Package scope holds the tools of one task to what its instruction and its request name, less
-// what the task, its team and the operator leave out. Every connection of every tool is dialled
-// through it, and every request is counted against the task's budget.
+// Package scope holds the tools of a task to what its instruction and request name, without what the task, the team
+// and the operator exclude. Every connection of every tool is dialled through it, and every request is counted.
 package scope
 
 import (
@@ -26,39 +25,37 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
-// Boundary is what bounds the tools of one task: what its instructions name, what its
-// request says besides, what its team leaves out, and what the operator denies.
+// Boundary is what bounds the tools of a task.
 type Boundary struct {
-	Plan agent.Plan         // of the instructions: targets and exclusions
+	Plan agent.Plan         // of the instructions
 	Doc  task.Scope         // of the request
-	Team exclusion.Patterns // what the team leaves out
-	Deny []netip.Prefix     // networks that are never dialled
-	// OnDenied gets each attempt to leave the scope, from any goroutine; nil drops it.
+	Team exclusion.Patterns // exclusions of the team
+	Deny []netip.Prefix     // never dialled, by the operator
+	// OnDenied gets each attempt to leave the scope, from any goroutine; may be nil.
 	OnDenied func(Denial)
-	Now      func() time.Time // time.Now when nil
+	Now      func() time.Time // default time.Now
 	Budget
 }
 
-// Budget is how many requests may be sent to targets, of which Sent were by earlier runs;
-// 0 is no bound.
+// Budget is how many requests may be sent; Sent are those of earlier runs. 0: no bound.
 type Budget struct{ Requests, Sent int64 }
 
-// Denial is an attempt to leave the scope. No packet left for Place.
+// Denial is a refused attempt to leave the scope.
 type Denial struct {
-	Place string `json:"place"` // host:port, or a URL
+	Place string `json:"place"` // host:port or URL
 	Why   string `json:"why"`
 }
 
-// Scope holds the tools to a Boundary.
+// Scope enforces a Boundary.
 type Scope struct {
 	Boundary
 	Net   *netguard.Scope
-	Names []string // host:port, or hosts, that are in scope
+	Names []string // hosts in scope, perhaps with ports
 	sent  atomic.Int64
-	spent atomic.Bool // Requests kept something from being sent
+	spent atomic.Bool // a request was refused by Requests
 }
 
-// New fails with Invalid when something is named that cannot be a target.
+// New fails with Invalid for a name that cannot be a target.
 func New(b Boundary) (*Scope, error) {
 	if b.Now == nil {
 		b.Now = time.Now
@@ -96,8 +93,7 @@ func New(b Boundary) (*Scope, error) {
 	return s, err
 }
 
-// ExcludedTarget reads what a request leaves out: a URL, or a host with or without a port
-// and a path.
+// ExcludedTarget reads an exclusion: a URL, or a host, perhaps with port and path.
 func ExcludedTarget(text string) agent.Target {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if p, err := netguard.ParsePrefix(text); err == nil && !p.IsSingleIP() {
@@ -111,11 +107,11 @@ func ExcludedTarget(text string) agent.Target {
 	if err != nil {
 		return agent.Target{Raw: raw, Kind: agent.KindHost, Host: raw}
 	}
-	port, _ := strconv.Atoi(u.Port()) // "" is 0: any; a host may have capitals behind a %C3%84
+	port, _ := strconv.Atoi(u.Port()) // "" is 0: any. Hosts may have encoded capitals
 	return agent.Target{Raw: raw, Kind: agent.KindHost, Host: strings.ToLower(u.Hostname()), Port: port, Path: strings.TrimSuffix(u.EscapedPath(), "/")}
 }
 
-// Dial connects to a place in scope; it is what every tool dials with.
+// Dial connects to a place in scope. Every tool dials with it.
 func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if why := s.RefusesAddr(addr); why != "" {
 		return nil, s.Refuse(addr, why)
@@ -123,7 +119,7 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return s.Net.Dial(ctx, network, addr)
 }
 
-// RefusesAddr says why an address may not be dialled; empty when it may.
+// RefusesAddr says why an address may not be dialled, or is empty.
 func (s *Scope) RefusesAddr(addr string) string {
 	host, text, err := net.SplitHostPort(addr)
 	port, perr := strconv.Atoi(text)
@@ -144,15 +140,14 @@ func (s *Scope) RefusesAddr(addr string) string {
 	return ""
 }
 
-// Allow decides on a request of the engine before it is sent, and counts it.
+// Allow decides on a request of the engine and counts it.
 func (s *Scope) Allow(u *url.URL) bool {
 	return s.Allows("", u) == nil && s.Take() == nil
 }
 
-// errSpent is why a request is not sent that would be one too many.
 var errSpent = errs.New(errs.Forbidden, "request_budget_reached", "The budget of requests is used up.")
 
-// Take counts a request that is about to be sent, or says that there may be none.
+// Take counts a request before it is sent, or refuses it.
 func (s *Scope) Take() error {
 	if n := s.sent.Add(1); s.Requests > 0 && n+s.Sent > s.Requests {
 		s.sent.Add(-1)
@@ -162,13 +157,13 @@ func (s *Scope) Take() error {
 	return nil
 }
 
-// Total is how many requests were sent.
+// Total is the number of requests sent.
 func (s *Scope) Total() int64 { return s.sent.Load() }
 
-// Count counts a request that is sent whatever the budget says.
+// Count counts a request without a check.
 func (s *Scope) Count() { s.sent.Add(1) }
 
-// IsSpent reports whether the budget kept a request from being sent.
+// IsSpent reports whether the budget refused a request.
 func (s *Scope) IsSpent() bool { return s.spent.Load() }
 
 // Left is how many requests may still be sent.
@@ -179,8 +174,7 @@ func (s *Scope) Left() int64 {
 	return max(0, s.Requests-s.Sent-s.sent.Load())
 }
 
-// Allows says why a request over HTTP is not in scope, as far as that is known without
-// dialling; nil when it is. An empty method is any.
+// Allows refuses a request that is not in scope, as far as known without dialling. An empty method is any.
 func (s *Scope) Allows(method string, u *url.URL) error {
 	why := ""
 	switch {
@@ -204,12 +198,12 @@ func underPath(base string, u *url.URL) bool {
 	return agent.Plan{Excluded: []agent.Target{{Kind: agent.KindPath, Path: base}}}.Excludes(PlaceOf(u))
 }
 
-// NamedPorts are the ports that the request or a name in scope gives.
+// NamedPorts are the ports in the request or in a name.
 func (s *Scope) NamedPorts() []int {
 	ports := slices.Clone(s.Doc.Ports)
 	for _, text := range s.Names {
 		if _, port, err := net.SplitHostPort(text); err == nil {
-			n, _ := strconv.Atoi(port) // a name without a number has no such port
+			n, _ := strconv.Atoi(port) // 0: no port
 			ports = append(ports, n)
 		}
 	}
@@ -222,27 +216,27 @@ func (s *Scope) Opens(host string, port int) bool {
 	return s.RefusesAddr(addr) == "" && s.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
 }
 
-// Knows reports whether a name may be looked up: a host that is in scope on some port.
+// Knows reports whether a host is in scope on some port, so that its name may be looked up.
 func (s *Scope) Knows(name string) bool {
 	return slices.ContainsFunc(append(s.NamedPorts(), 80, 443), func(port int) bool { return s.Opens(name, port) })
 }
 
-// ReadOnly reports whether requests of an HTTP method change nothing.
+// ReadOnly reports whether an HTTP method changes nothing.
 func ReadOnly(method string) bool {
 	return slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 }
 
-// Refuse reports a refusal and returns its error, which the engine counts as denied.
+// Refuse reports and returns a refusal, which the engine counts as denied.
 func (s *Scope) Refuse(place, why string) error {
 	place = brief.Clip(place, brief.MaxReason)
 	s.OnDenied(Denial{place, why})
 	return errs.New(errs.Forbidden, netguard.CodeOutOfScope, "%s is refused: %s.", place, why)
 }
 
-// Rate is the engine's limit of requests a second.
+// Rate is the most requests a second.
 func (s *Scope) Rate() int { return int(math.Ceil(s.Plan.RateLimit)) }
 
-// Words are the scope for people and models.
+// Words describe the scope.
 func (s *Scope) Words() string {
 	var b strings.Builder
 	line := func(what string, list []string) {
@@ -271,8 +265,7 @@ func (s *Scope) Words() string {
 	return b.String()
 }
 
-// Texts are what a target of the plan puts into scope: its host on its port, or on
-// the ports that the instruction names, or else on all.
+// Texts are a target's names in scope: with its port, the ports of the instruction, or none for all.
 func Texts(t agent.Target, ports []int) []string {
 	if t.Kind == agent.KindCIDR {
 		return []string{t.Prefix}
@@ -295,7 +288,7 @@ func Texts(t agent.Target, ports []int) []string {
 	return out
 }
 
-// ExcludedRange is the addresses of an exclusion that holds for every port and path.
+// ExcludedRange is the addresses of an exclusion of all ports and paths.
 func ExcludedRange(t agent.Target) (netip.Prefix, bool) {
 	if t.Port != 0 || t.Scheme != "" || t.Path != "" {
 		return netip.Prefix{}, false
@@ -304,13 +297,13 @@ func ExcludedRange(t agent.Target) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// PlaceOf is a URL as a target, to hold it against the plan's exclusions.
+// PlaceOf is a URL as a target, to compare with exclusions.
 func PlaceOf(u *url.URL) agent.Target {
-	port, _ := strconv.Atoi(u.Port()) // "" is 0: the scheme's own
+	port, _ := strconv.Atoi(u.Port()) // 0: of the scheme
 	return agent.Target{Kind: agent.KindURL, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), Port: port, Path: u.EscapedPath()}
 }
 
-// Covers reports whether a range lies in one that the scope names.
+// Covers reports whether a range in scope contains p.
 func (s *Scope) Covers(p netip.Prefix) bool {
 	return slices.ContainsFunc(s.Names, func(text string) bool {
 		whole, err := netguard.ParsePrefix(text)

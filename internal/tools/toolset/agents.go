@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// addAgents makes the agent that a task names do the work, and lets it give parts of the work to the other agents that
-// the task names. c has all tools already. gap says which agents are no longer there.
+// addAgents makes the agent that a task names do the work, and the other named agents available to it. c has all tools
+// already. gap names agents that no longer exist.
 func (s Services) addAgents(ctx context.Context, t task.Task, c *loop.Config) (gap string, err error) {
 	lead := slices.DeleteFunc([]string{t.Options.AgentID}, func(id string) bool { return id == "" })
 	leaders, missing, err := s.Agents.ForTask(ctx, t.TeamID, t.UserID, lead...)
@@ -48,13 +48,13 @@ func (s Services) addAgents(ctx context.Context, t task.Task, c *loop.Config) (g
 	return gap, nil
 }
 
-// has reports whether an agent has a tool: the built-in tools that it names, or all of them if it names none; and all
+// has reports whether an agent has a tool: the built-in ones that it names, or all if it names none, and all
 // extensions.
 func has(a customagent.Agent, native []string, tool string) bool {
 	return len(a.NativeTools) == 0 || slices.Contains(a.NativeTools, tool) || !slices.Contains(native, tool)
 }
 
-// role is the description of an agent in its prompt. The person wrote it, as they wrote the instruction.
+// role is an agent's description for the prompt. A person wrote it, as the instruction.
 func role(a customagent.Agent) string {
 	return "In this you are the agent " + a.Name + ". The person described it as follows; that adds to the rules above, and changes none of them.\n" + a.SystemContext
 }

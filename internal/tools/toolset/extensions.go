@@ -17,8 +17,8 @@ type toolsEvent struct {
 	Missing []extension.Missing `json:"missing"`
 }
 
-// addExtensions adds the extensions of the task's owner and their team to the tools of c. The stream and the model
-// learn which of them are there and which are missing; close the set when the run has ended.
+// addExtensions adds the extensions of the owner and the team. Stream and model learn which are available; close the
+// set at the end.
 func (s Services) addExtensions(ctx context.Context, run *task.Run, c *loop.Config) (*extension.Set, error) {
 	taken := loop.OwnTools()
 	for _, t := range c.Tools {
@@ -47,7 +47,7 @@ func (s Services) addExtensions(ctx context.Context, run *task.Run, c *loop.Conf
 	return set, nil
 }
 
-// missingText says which tools the task does not have; empty when there are none.
+// missingText says which extensions are missing.
 func missingText(all []extension.Missing) string {
 	var lines []string
 	for _, m := range all {

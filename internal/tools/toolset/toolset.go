@@ -1,5 +1,5 @@
-// Package toolset assembles what one task works with from the services: its scope, the tools of the built-in planner,
-// and for a language model also templates, files, the team's inventory, extensions and custom agents.
+// Package toolset assembles what one task works with: its scope, the tools of the built-in planner and, for a language
+// model, templates, files, assets, extensions and custom agents.
 package toolset
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
-// Services are where the tools of tasks get what they work with.
+// Services are what the tools of tasks use.
 type Services struct {
 	Agents       *customagent.Agents
 	Assets       *asset.Assets
@@ -40,10 +40,10 @@ type Services struct {
 	Exclusions   *exclusion.Exclusions
 	Extensions   *extension.Extensions
 	Files        *file.Files
-	Deny         []netip.Prefix // networks that are never tested
+	Deny         []netip.Prefix // never tested
 	Logger       *slog.Logger
 
-	starter  []*syntax.Template // of the built-in planner, and their programs
+	starter  []*syntax.Template // of the built-in planner
 	programs []*program.Program
 }
 
@@ -54,7 +54,7 @@ func New(s Services) (Services, error) {
 	return s, err
 }
 
-// Kit makes the tools of a task within its scope.
+// Kit makes the tools of a task.
 func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budget scope.Budget, secrets map[string]string) (*tools.Kit, error) {
 	t := run.Task
 	boundary, err := s.Boundary(ctx, t, plan)
@@ -78,8 +78,7 @@ func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budge
 	return tools.New(c)
 }
 
-// Boundary is the scope of a task: what the plan names, what the request says, what the team excludes and what the
-// operator denies.
+// Boundary is the scope of a task.
 func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b scope.Boundary, err error) {
 	rules, err := s.Exclusions.Of(ctx, t.TeamID)
 	if err != nil {
@@ -99,10 +98,10 @@ func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b
 	return b, err
 }
 
-// maxDenials is how many attempts to leave the scope one run reports.
+// maxDenials bounds the reported attempts to leave the scope.
 const maxDenials = 200
 
-// denials reports attempts to leave the scope in the task's stream.
+// denials reports attempts to leave the scope in the stream.
 func (s Services) denials(ctx context.Context, run *task.Run) func(scope.Denial) {
 	var mu sync.Mutex
 	count := 0
@@ -122,13 +121,13 @@ type Session struct {
 	loop.Config
 
 	extensions *extension.Set
-	gap        string // names files and agents that are no longer there
+	missing    string // files and agents that no longer exist
 }
 
-// Close ends the sessions with the servers of extensions.
+// Close closes the connections of extensions.
 func (s *Session) Close() { s.extensions.Close() }
 
-// Session gives the tools of a kit to a language model, with the task's files, memory, extensions and agents.
+// Session adds files, memory, extensions and agents to the tools of a kit.
 func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, chosen model.Chosen) (*Session, error) {
 	t := run.Task
 	out := &Session{Config: t.LoopConfig(chosen)}
@@ -137,7 +136,7 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 		return nil, err
 	}
 	if len(missing) > 0 {
-		out.gap = "\nThere is no file any more with the key " + strings.Join(missing, ", ") + "."
+		out.missing = "\nThere is no file any more with the key " + strings.Join(missing, ", ") + "."
 	}
 	kit.Attached = tools.Attached{Files: files, Store: s.Files}
 	entries, err := run.Entries(ctx)
@@ -148,14 +147,14 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	if out.Tools, err = kit.Actions(); err != nil {
 		return nil, err
 	}
-	recalled, err := run.Recall(ctx)
+	memory, err := run.Recall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out.Secrets, out.Logger, out.Attachments = kit.Secrets, s.Logger, kit.Attached.Previews()
 	c := &out.Config
 	c.Verify = kit.Verify
-	out.Context = strings.TrimSpace(kit.Scope() + "\n" + recalled)
+	out.Context = strings.TrimSpace(kit.Scope() + "\n" + memory)
 	if out.extensions, err = s.addExtensions(ctx, run, &out.Config); err != nil {
 		return nil, err
 	}
@@ -164,31 +163,31 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 		out.Close()
 		return nil, err
 	}
-	out.gap += agents
+	out.missing += agents
 	return out, nil
 }
 
-// Ending is how a stream ends of which a language model's run said outcome.
+// Ending ends a stream after a language model's run.
 func (s *Session) Ending(ctx context.Context, run *task.Run, outcome loop.Outcome) (e task.Ending, err error) {
 	entries, err := run.Entries(ctx)
 	if err != nil {
 		return e, err
 	}
-	calls := 0 // of extensions: they are no requests to targets
+	calls := 0 // of extensions: no requests to targets
 	for _, entry := range entries {
 		if entry.Kind != loop.ToolResult || entry.Turn != run.Task.Turn {
 			continue
 		}
 		var returned loop.Returned
-		_ = json.Unmarshal(entry.Body, &returned) // the loop wrote it
-		if tools.Brought(returned) {
+		_ = json.Unmarshal(entry.Body, &returned) // written by the loop
+		if tools.IsExtension(returned) {
 			calls += returned.Result.Requests
 		}
 	}
-	said := strings.TrimSpace(outcome.Summary)
+	summary := strings.TrimSpace(outcome.Summary)
 	if calls > 0 {
-		said += fmt.Sprintf("\nCalls of tools that were brought: %d.", calls)
+		summary += fmt.Sprintf("\nCalls of tools that were brought: %d.", calls)
 	}
-	said = strings.TrimSpace(said+"\n"+missingText(s.extensions.Missing)) + s.gap
-	return task.Ending{Status: task.Completed, Opening: said, Requests: outcome.Requests - calls}, nil
+	summary = strings.TrimSpace(summary+"\n"+missingText(s.extensions.Missing)) + s.missing
+	return task.Ending{Status: task.Completed, Opening: summary, Requests: outcome.Requests - calls}, nil
 }
