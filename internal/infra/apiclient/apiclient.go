@@ -1,10 +1,12 @@
-// Package apiclient calls web APIs whose addresses and credentials users configure: chats, issue trackers, clouds. A call is one
-// request; its answer is read up to a bound and decoded, and what goes wrong becomes an Error that can be shown to a person:
-// it holds the words of the service and no secret. Every dial goes through the guard that made the http.Client.
+// Package apiclient calls web APIs whose addresses and credentials users configure: chats, issue trackers,
+// clouds. A call is one request. Its answer is read up to a bound and decoded; a failure becomes an Error that
+// can be shown to people: it holds the service's message and no secret. The http.Client comes from a
+// netguard.Guard, which checks every dial.
 package apiclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -17,11 +19,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 const (
 	maxAnswer  = 8 << 20 // bytes read of an answer
-	maxMessage = 300     // bytes of its message that are repeated to a person
+	maxMessage = 300     // bytes of its message that are shown
 	maxAfter   = time.Hour
 )
 
@@ -29,9 +34,9 @@ const (
 type Error struct {
 	Service string        // such as GitHub
 	Status  int           // of the answer; 0: there was none
-	Code    string        // the service's own word for the error, such as AccessDenied
-	Message string        // what the service said, or what went wrong; no secrets
-	After   time.Duration // how long the service asked to wait
+	Code    string        // the service's own, such as AccessDenied
+	Message string        // the service's own, or what went wrong; no secrets
+	After   time.Duration // the wait that the service asked for
 	Cause   error         // why there was no answer
 }
 
@@ -72,8 +77,8 @@ type Request struct {
 	Secrets []string                         // never repeated in errors
 }
 
-// Do sends a request and decodes the answer, if it has a body, into out (a pointer; nil: not decoded). Every status but 2xx is
-// an *Error.
+// Do sends a request and decodes the body of the answer, if there is one, into out (a pointer; nil: not
+// decoded). Every status but 2xx is an *Error.
 func Do(ctx context.Context, client *http.Client, r Request, out any) error {
 	req, err := r.build(ctx)
 	if err != nil {
@@ -87,7 +92,8 @@ func Do(ctx context.Context, client *http.Client, r Request, out any) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		code, message := complaint(text)
-		return &Error{Service: r.Service, Status: resp.StatusCode, Code: code, Message: clip(r.censor(strings.TrimSpace(code + " " + message))), After: after(resp.Header)}
+		message = line(r.censor(strings.TrimSpace(code + " " + message)))
+		return &Error{Service: r.Service, Status: resp.StatusCode, Code: code, Message: message, After: after(resp.Header)}
 	}
 	if err != nil {
 		return r.unreachable(err)
@@ -105,7 +111,6 @@ func Do(ctx context.Context, client *http.Client, r Request, out any) error {
 	return nil
 }
 
-// build makes the HTTP request.
 func (r Request) build(ctx context.Context) (*http.Request, error) {
 	var body io.Reader
 	kind := ""
@@ -120,11 +125,7 @@ func (r Request) build(ctx context.Context) (*http.Request, error) {
 		}
 		body, kind = bytes.NewReader(text), "application/json"
 	}
-	method := r.Method
-	if method == "" {
-		method = http.MethodPost
-	}
-	req, err := http.NewRequestWithContext(ctx, method, r.URL, body)
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodPost), r.URL, body)
 	if err != nil {
 		return nil, &Error{Service: r.Service, Message: "its address is not a URL"}
 	}
@@ -137,7 +138,7 @@ func (r Request) build(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// unreachable is the error of a request without an answer. The URL, which may hold a secret, is not in it.
+// unreachable is the error of a request without an answer. It does not hold the URL, which may be secret.
 func (r Request) unreachable(err error) *Error {
 	message := err.Error()
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
@@ -146,8 +147,8 @@ func (r Request) unreachable(err error) *Error {
 	return &Error{Service: r.Service, Message: r.censor(message), Cause: err}
 }
 
-// complaint finds the code and the message of an error in an answer: members of a JSON object under the names that services
-// use, the elements Code and Message of XML, or the text itself.
+// complaint finds the code and the message of an error in an answer: members of a JSON object under the names
+// that services use, the elements Code and Message of XML, or the text itself.
 func complaint(text []byte) (code, message string) {
 	var doc struct {
 		Message     string          `json:"message"`
@@ -166,34 +167,26 @@ func complaint(text []byte) (code, message string) {
 	case len(doc.Error) == 0 || string(doc.Error) == "null":
 		message = doc.Message
 	case json.Unmarshal(doc.Error, &code) == nil:
-		message = first(doc.Details, doc.Message)
+		message = cmp.Or(doc.Details, doc.Message)
 	default:
 		var detail struct {
 			Code, Status any
 			Message      string
 		}
-		_ = json.Unmarshal(doc.Error, &detail)                   // of another shape, it says nothing
-		for _, word := range []any{detail.Code, detail.Status} { // Google has a number in code and the word in status
-			if text, ok := word.(string); ok {
+		_ = json.Unmarshal(doc.Error, &detail)                    // of another shape, nothing can be read from it
+		for _, value := range []any{detail.Code, detail.Status} { // Google has a number in code and the name in status
+			if text, ok := value.(string); ok {
 				code = text
 			}
 		}
-		message = first(detail.Message, doc.Message)
+		message = cmp.Or(detail.Message, doc.Message)
 	}
 	if message == "" && code == "" && doc.Errors != nil {
 		message = fmt.Sprint(doc.Errors)
 	}
-	return code, first(message, doc.Description)
+	return code, cmp.Or(message, doc.Description)
 }
 
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// xmlComplaint reads the first elements Code and Message of a document.
 func xmlComplaint(text []byte) (code, message string) {
 	read := xml.NewDecoder(bytes.NewReader(text))
 	for field := (*string)(nil); ; {
@@ -214,18 +207,10 @@ func xmlComplaint(text []byte) (code, message string) {
 	}
 }
 
-// clip makes a text one printable line of bounded length.
-func clip(text string) string {
-	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)), " ")
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
-	}
-	return text
+// line makes a text one printable line of bounded length.
+func line(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) })
+	return errs.Clip(strings.Join(words, " "), maxMessage)
 }
 
 func (r Request) censor(text string) string {

@@ -1,6 +1,6 @@
-// Package blob stores bytes in a directory under their SHA-256 digest: exports, screenshots, files.
-// Identical bytes are stored once. A blob is written to a temporary file, synced, and then renamed,
-// so that a visible blob is complete and on disk.
+// Package blob stores bytes in a directory under their SHA-256 digest: exports, screenshots, files. Identical
+// bytes are stored once. A blob is written to a temporary file, synced and then renamed, so that a visible
+// blob is complete and on disk.
 package blob
 
 import (
@@ -25,45 +25,62 @@ type Store struct{ dir string }
 // abandoned is the age at which a temporary file no longer has a writer.
 const abandoned = 24 * time.Hour
 
-// Open creates the directory if it is missing, readable by its owner only, and removes abandoned
-// temporary files.
+// Open creates the directory if it is missing, readable by its owner only, and removes abandoned temporary
+// files.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir}
-	if err := os.MkdirAll(s.incoming(), 0o700); err != nil {
-		return nil, fmt.Errorf("opening the blob store: %w", err)
+	err := os.MkdirAll(s.incoming(), 0o700)
+	if err == nil {
+		err = s.removeAbandoned()
 	}
-	left, err := os.ReadDir(s.incoming())
 	if err != nil {
 		return nil, fmt.Errorf("opening the blob store: %w", err)
 	}
+	return s, nil
+}
+
+func (s *Store) removeAbandoned() error {
+	left, err := os.ReadDir(s.incoming())
 	for _, entry := range left {
 		info, err := entry.Info()
 		if err != nil || time.Since(info.ModTime()) < abandoned {
 			continue // deleted since, or perhaps still being written
 		}
-		if err := os.Remove(filepath.Join(s.incoming(), entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("opening the blob store: %w", err)
+		if err := remove(filepath.Join(s.incoming(), entry.Name())); err != nil {
+			return err
 		}
 	}
-	return s, nil
+	return err
 }
 
-// Put stores the content of r and returns its digest and its size in bytes. When it returns without
-// an error the bytes are on disk; after an error or a crash nothing of them is visible. A full disk
-// is errs.Unavailable with the code storage_full; errors of r and of ctx are returned wrapped. The
-// caller limits the size of r.
+// remove deletes a file, unless it does not exist.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Put stores the content of r and returns its digest and its size in bytes. When it returns without an error
+// the bytes are on disk; after an error or a crash nothing of them is visible. A full disk is errs.Unavailable
+// with the code storage_full; errors of r and of ctx are wrapped. The caller limits the size of r.
 func (s *Store) Put(ctx context.Context, r io.Reader) (Digest, int64, error) {
 	d, size, err := s.put(ctx, r)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+	switch {
+	case err == nil:
+		return d, size, nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		err = errs.New(errs.Unavailable, "storage_full", "There is no room left to store this.").Because(err)
+	default:
+		err = fmt.Errorf("storing a blob: %w", err)
 	}
-	return d, size, err
+	return Digest{}, 0, err
 }
 
 func (s *Store) put(ctx context.Context, r io.Reader) (d Digest, size int64, err error) {
 	tmp, err := os.CreateTemp(s.incoming(), "*")
 	if err != nil {
-		return Digest{}, 0, fmt.Errorf("storing a blob: %w", err)
+		return d, 0, err
 	}
 	defer func() {
 		tmp.Close()
@@ -73,20 +90,18 @@ func (s *Store) put(ctx context.Context, r io.Reader) (d Digest, size int64, err
 	}()
 	hash := sha256.New()
 	if size, err = io.Copy(io.MultiWriter(tmp, hash), &reader{ctx, r}); err != nil {
-		return Digest{}, 0, fmt.Errorf("storing a blob: %w", err)
+		return d, 0, err
 	}
 	if err = tmp.Sync(); err != nil {
-		return Digest{}, 0, fmt.Errorf("storing a blob: %w", err)
+		return d, 0, err
 	}
 	d = Digest(hash.Sum(nil))
-	if err = s.publish(tmp.Name(), d); err != nil {
-		return Digest{}, 0, fmt.Errorf("storing blob %s: %w", d, err)
-	}
-	return d, size, nil
+	err = s.publish(tmp.Name(), d)
+	return d, size, err
 }
 
-// publish renames a complete file to its digest. An existing file of that name has the same bytes,
-// or is corrupt, so it may be replaced.
+// publish renames a complete file to its digest. It may replace a file of that name, which has the same bytes
+// or is corrupt.
 func (s *Store) publish(tmp string, d Digest) error {
 	path := s.path(d)
 	shard := filepath.Dir(path)
@@ -103,8 +118,7 @@ func (s *Store) publish(tmp string, d Digest) error {
 	return syncDir(shard)
 }
 
-// Get opens a blob and returns its size in bytes; the caller closes it. An unknown digest
-// is errs.NotFound.
+// Get opens a blob and returns its size in bytes; the caller closes it. An unknown digest is errs.NotFound.
 func (s *Store) Get(d Digest) (io.ReadSeekCloser, int64, error) {
 	f, err := os.Open(s.path(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,9 +143,9 @@ func (s *Store) Has(d Digest) (bool, error) {
 	return err == nil, err
 }
 
-// Delete removes a blob; a missing one is no error. Readers that have it open can read it to its end.
+// Delete removes a blob, if it exists. Readers that have it open can read it to its end.
 func (s *Store) Delete(d Digest) error {
-	if err := os.Remove(s.path(d)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := remove(s.path(d)); err != nil {
 		return fmt.Errorf("deleting blob %s: %w", d, err)
 	}
 	return nil

@@ -7,14 +7,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Digest is the SHA-256 of a blob. As bytes, not text, it cannot name any other file.
+// Digest is the SHA-256 of a blob. As bytes, it cannot name any other file.
 type Digest [sha256.Size]byte
 
 // String is the digest in 64 lower-case hexadecimal characters.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// ParseDigest parses the result of String: anything but 64 lower-case hexadecimal characters is
-// errs.Invalid for the parameter digest.
+// ParseDigest parses the result of String; anything else is errs.Invalid for the parameter digest.
 func ParseDigest(text string) (Digest, error) {
 	var d Digest
 	if len(text) == hex.EncodedLen(len(d)) {

@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// Sweep deletes the blobs that were last stored before a time and that are not in use, and returns
-// their number. It may run concurrently with Put and with other sweeps: a blob that is stored again
-// meanwhile is kept. A row must name a blob from its Put on, or at the latest when the blob becomes
-// older than before; named must return true until the row is deleted for good.
-func (s *Store) Sweep(ctx context.Context, before time.Time, named func(ctx context.Context, d Digest) (bool, error)) (deleted int, err error) {
+// Sweep deletes the blobs that were last stored before a time and are not in use, and returns their number. It
+// may run concurrently with Put and other sweeps: a blob that is stored again meanwhile is kept. named says
+// whether a row names a blob: from its Put on, or at the latest when the blob becomes older than before, until
+// the row is deleted for good.
+func (s *Store) Sweep(
+	ctx context.Context, before time.Time, named func(ctx context.Context, d Digest) (bool, error),
+) (deleted int, err error) {
 	shards, err := os.ReadDir(s.dir)
 	if err != nil {
 		return 0, fmt.Errorf("sweeping the blob store: %w", err)
@@ -48,9 +50,11 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, named func(ctx cont
 	return deleted, nil
 }
 
-// sweep deletes a blob that is not in use. It first moves the file aside and then asks named again:
-// so the deleted file is certainly the checked one, and not one that was stored meanwhile.
-func (s *Store) sweep(ctx context.Context, d Digest, before time.Time, named func(ctx context.Context, d Digest) (bool, error)) (bool, error) {
+// sweep deletes a blob that is not in use. It moves the file aside and then asks named again, so that it
+// certainly deletes the checked file and not one that was stored meanwhile.
+func (s *Store) sweep(
+	ctx context.Context, d Digest, before time.Time, named func(ctx context.Context, d Digest) (bool, error),
+) (bool, error) {
 	if is, err := named(ctx, d); err != nil || is {
 		return false, err
 	}
@@ -69,7 +73,7 @@ func (s *Store) sweep(ctx context.Context, d Digest, before time.Time, named fun
 	if err != nil || is || gone != nil || !info.ModTime().Before(before) {
 		return false, errors.Join(err, s.publish(aside, d))
 	}
-	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := remove(aside); err != nil {
 		return false, fmt.Errorf("sweeping blob %s: %w", d, err)
 	}
 	return true, nil

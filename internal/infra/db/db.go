@@ -1,10 +1,9 @@
-// Package db opens the database, migrates it and runs statements and transactions: one SQL text
-// over database/sql for SQLite (a file in the data directory) and PostgreSQL (a URL).
+// Package db opens the database, migrates it and runs statements and transactions: one SQL text over
+// database/sql for SQLite (a file in the data directory) and PostgreSQL (a URL).
 //
-// SQL is written by hand with ? for every value, which is rewritten for PostgreSQL. On SQLite there
-// is one writer connection and a pool of readers (WAL), so a transaction must use the Tx it was
-// given and never the DB inside it. Differences between the databases are in Dialect; no other
-// package asks which database it is.
+// Every value is a ?, which is rewritten for PostgreSQL. On SQLite there is one writer connection and a pool
+// of readers (WAL), so a transaction must use its Tx and never the DB. Dialect holds the differences between
+// the databases; no other package asks which one it is.
 package db
 
 import (
@@ -44,11 +43,10 @@ type DB struct {
 	prepared  map[string]*sql.Stmt // statements of QueryOften by their text; guarded by preparing
 }
 
-// Concurrent SQLite readers; more would only wait for a CPU.
-const sqliteReaders = 4
+const sqliteReaders = 4 // more would only wait for a CPU
 
-// Open opens the database, creating the SQLite file when there is none, and brings its
-// schema up to date. Several processes may open one PostgreSQL database at once.
+// Open opens the database, creating a missing SQLite file, and migrates it. Several processes may open
+// one database at once.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	d, err := open(c)
 	if err != nil {
@@ -60,8 +58,8 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
-// setUp connects for the first time and migrates. On SQLite a lock file lets one process at a time
-// do it, because not every step of creating the database waits for SQLite's own locks.
+// setUp connects and migrates. On SQLite a lock file lets one process at a time do it, because not every step
+// of creating the database waits for SQLite's own locks.
 func (d *DB) setUp(ctx context.Context) error {
 	if d.file != "" {
 		unlock, err := lockFile(d.file + ".lock")
@@ -76,14 +74,6 @@ func (d *DB) setUp(ctx context.Context) error {
 	return d.migrate(ctx)
 }
 
-// idleInTransaction is the setting of PostgreSQL that ends sessions which idle in a transaction for
-// that long.
-const idleInTransaction = "idle_in_transaction_session_timeout"
-
-// planCache is the setting of PostgreSQL that says whether a statement's plan is kept for
-// other values.
-const planCache = "plan_cache_mode"
-
 func open(c Config) (*DB, error) {
 	switch {
 	case strings.HasPrefix(c.URL, "postgres://"), strings.HasPrefix(c.URL, "postgresql://"):
@@ -91,14 +81,16 @@ func open(c Config) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("database URL: %w", err)
 		}
-		// A process that freezes in a transaction must not keep its locks. The URL may set the time.
-		if _, set := config.RuntimeParams[idleInTransaction]; !set {
-			config.RuntimeParams[idleInTransaction] = "10s"
-		}
-		// A plan for any values suits none of a list's filters: it reads a million rows where an
-		// index has ten.
-		if _, said := config.RuntimeParams[planCache]; !said {
-			config.RuntimeParams[planCache] = "force_custom_plan"
+		for name, value := range map[string]string{
+			// A process that freezes in a transaction must not keep its locks.
+			"idle_in_transaction_session_timeout": "10s",
+			// A plan for any values suits none of a list's filters: it reads a million rows where an index
+			// has ten.
+			"plan_cache_mode": "force_custom_plan",
+		} {
+			if _, inURL := config.RuntimeParams[name]; !inURL {
+				config.RuntimeParams[name] = value
+			}
 		}
 		pool := stdlib.OpenDB(*config)
 		const most = 20
@@ -122,15 +114,18 @@ func openSQLite(path string) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	// busy_timeout is first: every later pragma may have to wait for another process.
-	// synchronous(FULL): an acknowledged write is on disk, also after a power cut.
-	pragmas := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)"}
+	pragmas := []string{
+		"busy_timeout(10000)", // first: every later pragma may have to wait for another process
+		"journal_mode(WAL)",
+		"synchronous(FULL)", // an acknowledged write is on disk, also after a power cut
+		"foreign_keys(1)", "temp_store(MEMORY)",
+	}
 	dsn := func(extra ...string) string {
 		q := url.Values{"_pragma": append(pragmas, extra...), "_txlock": {"immediate"}}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 	}
-	// Only the writer has a large page cache and a late checkpoint: it writes keys in random order
-	// and changes some pages again and again. Readers rely on the file cache of the system.
+	// The writer has a large page cache and a late checkpoint, because it writes keys in random order.
+	// Readers rely on the file cache of the system.
 	write, err := sql.Open("sqlite", dsn("cache_size(-32000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return nil, err
@@ -145,7 +140,7 @@ func openSQLite(path string) (*DB, error) {
 	return &DB{Dialect: sqliteDialect, write: write, read: read, file: path}, nil
 }
 
-// Close closes every connection.
+// Close closes all connections.
 func (d *DB) Close() error {
 	err := d.write.Close()
 	if d.read != d.write {
@@ -173,8 +168,7 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (int64, error)
 	return affected(d.write.ExecContext(ctx, d.Dialect.rebind(query), args...))
 }
 
-// Query reads. On SQLite it uses a read-only connection: a statement that writes and returns rows
-// needs a Tx.
+// Query reads. On SQLite the connection is read-only: a statement that writes and returns rows needs a Tx.
 func (d *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return d.read.QueryContext(ctx, d.Dialect.rebind(query), args...)
 }
@@ -184,9 +178,9 @@ func (d *DB) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	return d.read.QueryRowContext(ctx, d.Dialect.rebind(query), args...)
 }
 
-// QueryOften is QueryRow for constant statements that run with every request: on SQLite the statement
-// stays prepared, because the driver would parse it each time, and does not end with ctx, because
-// that costs the driver a goroutine each time. It should read only a few rows.
+// QueryOften is QueryRow for constant statements that run with every request and read few rows. SQLite's
+// driver parses a statement each time and starts a goroutine to watch ctx, so there the statement stays
+// prepared and does not end with ctx.
 func (d *DB) QueryOften(ctx context.Context, query string, args ...any) *sql.Row {
 	if !d.Dialect.prepares || ctx.Err() != nil {
 		return d.QueryRow(ctx, query, args...)
@@ -198,7 +192,6 @@ func (d *DB) QueryOften(ctx context.Context, query string, args ...any) *sql.Row
 	return statement.QueryRowContext(context.WithoutCancel(ctx), args...)
 }
 
-// prepare returns the prepared statement of a text; the first call prepares it.
 func (d *DB) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
@@ -218,7 +211,7 @@ func (d *DB) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 // Speaks is the dialect of the database.
 func (d *DB) Speaks() Dialect { return d.Dialect }
 
-// Tx is a transaction on one connection; Conn is for libraries that write in the same transaction.
+// Tx is a transaction on one connection. Libraries that write in the same transaction use Conn.
 type Tx struct {
 	SQL     *sql.Tx
 	Conn    *sql.Conn
@@ -247,8 +240,8 @@ func (t *Tx) Speaks() Dialect { return t.dialect }
 // AfterCommit runs fn after a successful commit.
 func (t *Tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
-// Tx runs fn in a transaction: committed when fn returns nil, rolled back otherwise.
-// On SQLite the write lock is taken at its start.
+// Tx runs fn in a transaction, which is committed when fn returns nil and rolled back otherwise. On SQLite it
+// takes the write lock at its start.
 func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	conn, err := d.write.Conn(ctx)
 	if err != nil {

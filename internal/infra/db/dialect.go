@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Dialect is everything that differs between the two databases.
+// Dialect is what differs between the two databases.
 type Dialect struct {
 	Name      string // goose's name of the database
 	dollar    bool   // binds are $1, $2, …
@@ -17,25 +17,24 @@ type Dialect struct {
 }
 
 var (
-	postgres = Dialect{Name: "postgres", dollar: true, jsonType: "JSONB", bytesType: "BYTEA", like: "ILIKE", forUpdate: " FOR UPDATE"}
-	// A JSON column on SQLite is TEXT: under a name such as JSONB it would get numeric
-	// affinity, and the document 123 would come back as a number.
+	postgres = Dialect{
+		Name: "postgres", dollar: true, jsonType: "JSONB", bytesType: "BYTEA", like: "ILIKE", forUpdate: " FOR UPDATE",
+	}
+	// TEXT, because JSONB would have numeric affinity: the document 123 would come back as a number.
 	sqliteDialect = Dialect{Name: "sqlite3", jsonType: "TEXT", bytesType: "BLOB", like: "LIKE", prepares: true}
 )
 
-// ForUpdate is the suffix that locks the rows of a SELECT until the end of the
-// transaction; empty where a transaction already holds the only write lock.
+// ForUpdate is the suffix that locks the rows of a SELECT until the end of the transaction; empty where a
+// transaction already holds the only write lock.
 func (d Dialect) ForUpdate() string { return d.forUpdate }
 
-// Contains is the condition that column contains text, ignoring the case of ASCII letters, and its
-// argument.
+// Contains is the condition that column contains text, ignoring the case of ASCII letters, and its argument.
 func (d Dialect) Contains(column, text string) (cond string, arg any) {
 	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 	return column + " " + d.like + ` ? ESCAPE '\'`, "%" + escape.Replace(Clean(text)) + "%"
 }
 
-// Bytewise is a text column to order by: by its bytes, as SQLite does, whatever the locale of a
-// PostgreSQL database.
+// Bytewise is a text column to order by its bytes, as SQLite does, whatever the locale of PostgreSQL.
 func (d Dialect) Bytewise(column string) string {
 	if d.dollar {
 		return column + ` COLLATE "C"`

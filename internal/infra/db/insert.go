@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Insert writes rows into a table: into is the table with its columns, such as "asset_doc (team_id,
-// no)", and a row has a value for each. PostgreSQL gets them as a COPY, SQLite one by one.
+// Insert writes rows into a table: into is the table with its columns, such as "asset_doc (team_id, no)", and
+// a row has a value for each. PostgreSQL gets them as a COPY.
 func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
@@ -27,15 +27,15 @@ func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
 		names[i] = strings.TrimSpace(names[i])
 	}
 	return t.Conn.Raw(func(conn any) error {
-		_, err := conn.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{strings.TrimSpace(table)}, names, pgx.CopyFromRows(rows)) //nolint:forcetypeassert // its own driver, as open says
+		pg := conn.(*stdlib.Conn).Conn() //nolint:forcetypeassert // its own driver, as open says
+		_, err := pg.CopyFrom(ctx, pgx.Identifier{strings.TrimSpace(table)}, names, pgx.CopyFromRows(rows))
 		return err
 	})
 }
 
-// InsertNew is Insert for rows of which some may already exist by a unique key: those are left
-// unchanged. It returns the indices of the rows that may have existed: all rows of each statement
-// that wrote fewer than it had. A value is a string, an integer, a boolean, bytes, or a
-// driver.Valuer of one of these.
+// InsertNew is Insert, except that rows which exist by a unique key are left unchanged. It returns the indices
+// of the rows that may have existed: all rows of each statement that wrote fewer than it had. A value is a
+// string, an integer, a boolean, bytes, or a driver.Valuer of one of these.
 func (t *Tx) InsertNew(ctx context.Context, into, key string, rows [][]any) (perhaps []int, err error) {
 	or := " ON CONFLICT (" + key + ") DO NOTHING"
 	at := 0
@@ -65,8 +65,7 @@ func (t *Tx) InsertNew(ctx context.Context, into, key string, rows [][]any) (per
 	return perhaps, nil
 }
 
-// rowsAtOnce is the number of rows per statement on PostgreSQL.
-const rowsAtOnce = 250
+const rowsAtOnce = 250 // per statement on PostgreSQL
 
 // unnested is an INSERT with one array parameter per column: one text for any number of rows.
 func unnested(into, or string, rows [][]any) (text string, columns []any, err error) {
@@ -79,7 +78,8 @@ func unnested(into, or string, rows [][]any) (text string, columns []any, err er
 		}
 		arrays[i] = "$" + strconv.Itoa(i+1) + "::" + kind + "[]"
 	}
-	return "INSERT INTO " + into + " SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")" + or, columns, nil //nolint:unqueryvet // a column for each that into names
+	//nolint:unqueryvet // a column for each that into names
+	return "INSERT INTO " + into + " SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")" + or, columns, nil
 }
 
 // column is the i-th value of all rows as a slice, and its PostgreSQL type.
@@ -90,19 +90,21 @@ func column(rows [][]any, i int) (values any, kind string, err error) {
 	}
 	switch first.(type) {
 	case string:
+		kind = "text"
 		values, err = all[string](rows, i)
-		return values, "text", err
 	case int64:
+		kind = "bigint"
 		values, err = all[int64](rows, i)
-		return values, "bigint", err
 	case bool:
+		kind = "boolean"
 		values, err = all[bool](rows, i)
-		return values, "boolean", err
 	case []byte:
+		kind = "bytea"
 		values, err = all[[]byte](rows, i)
-		return values, "bytea", err
+	default:
+		err = fmt.Errorf("unsupported type %T", first)
 	}
-	return nil, "", fmt.Errorf("unsupported type %T", first)
+	return values, kind, err
 }
 
 func all[T any](rows [][]any, i int) ([]T, error) {
@@ -121,7 +123,6 @@ func all[T any](rows [][]any, i int) ([]T, error) {
 	return out, nil
 }
 
-// plain converts a value to a basic type.
 func plain(value any) (any, error) {
 	switch v := value.(type) {
 	case string, int64, bool, []byte:
@@ -132,9 +133,9 @@ func plain(value any) (any, error) {
 	return driver.DefaultParameterConverter.ConvertValue(value)
 }
 
-// insertEach writes rows one by one with a prepared statement: SQLite's driver parses a statement
-// each time, and its cost of binding grows with the square of the number of values. It calls done
-// after each row with the number of rows written, 0 or 1.
+// insertEach writes rows one by one with a prepared statement: SQLite's driver parses a statement each time,
+// and its cost of binding grows with the square of the number of values. done gets the number of rows written,
+// 0 or 1, after each.
 func (t *Tx) insertEach(ctx context.Context, into, or string, rows [][]any, done func(wrote int64)) error {
 	if len(rows) == 0 {
 		return nil

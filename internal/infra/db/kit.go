@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
@@ -9,24 +10,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Clean makes text that both databases store alike: NUL and invalid UTF-8 (which
-// PostgreSQL refuses in TEXT) become U+FFFD. Raw bytes need a $BYTES column.
+// Clean makes text that both databases store alike: NUL and invalid UTF-8, which PostgreSQL refuses in
+// TEXT, become U+FFFD. Raw bytes need a $BYTES column.
 func Clean(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if strings.IndexByte(s, 0) >= 0 {
-		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
-	}
-	return s
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// Time is a point in time as a column: microseconds since 1970 in a BIGINT, the same
-// on both databases; NULL is the zero time.
+// Time is a point in time as a column: microseconds since 1970 in a BIGINT; NULL is the zero time.
 type Time struct{ time.Time }
 
-// At is the column value of t, truncated to the stored microseconds.
+// At is the column value of t, truncated to microseconds.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
 
 // Value implements driver.Valuer.
@@ -73,43 +70,56 @@ func (j JSON[T]) Value() (driver.Value, error) {
 	return withoutNUL(string(b)), nil
 }
 
-// withoutNUL replaces the escape of NUL, which JSONB refuses, by U+FFFD. An escaped
-// backslash before the letters u0000 is not that escape.
+// withoutNUL replaces the escape of NUL, which JSONB refuses, by U+FFFD. An escaped backslash before the
+// letters u0000 is not that escape.
 func withoutNUL(doc string) string {
 	const escape = `\u0000`
 	if !strings.Contains(doc, escape) {
 		return doc
 	}
-	var b strings.Builder
-	for i := 0; i < len(doc); i++ {
-		switch {
-		case doc[i] != '\\':
-			b.WriteByte(doc[i])
-		case strings.HasPrefix(doc[i:], escape):
-			b.WriteString("\uFFFD")
-			i += len(escape) - 1
-		default:
-			b.WriteString(doc[i : i+2]) // JSON never ends in a lone backslash
-			i++
-		}
-	}
-	return b.String()
+	return strings.NewReplacer(`\\`, `\\`, escape, "\uFFFD").Replace(doc)
 }
 
 // Scan implements sql.Scanner.
 func (j *JSON[T]) Scan(src any) error {
 	var zero T
 	j.V = zero
+	return scanJSON(src, &j.V)
+}
+
+func scanJSON(src, dest any) error {
 	switch v := src.(type) {
 	case nil:
 		return nil
 	case string:
-		return json.Unmarshal([]byte(v), &j.V)
+		return json.Unmarshal([]byte(v), dest)
 	case []byte:
-		return json.Unmarshal(v, &j.V)
+		return json.Unmarshal(v, dest)
 	default:
 		return fmt.Errorf("db.JSON: cannot read %T", src)
 	}
+}
+
+// Into scans a column into dest: a Time into a *time.Time or, NULL being nil, a **time.Time, and a JSON
+// document into anything else. NULL leaves dest as it is.
+func Into(dest any) sql.Scanner { return into{dest} }
+
+type into struct{ dest any }
+
+// Scan implements sql.Scanner.
+func (i into) Scan(src any) error {
+	var t Time
+	switch dest := i.dest.(type) {
+	case *time.Time:
+		err := t.Scan(src)
+		*dest = t.Time
+		return err
+	case **time.Time:
+		err := t.Scan(src)
+		*dest = t.Ptr()
+		return err
+	}
+	return scanJSON(src, i.dest)
 }
 
 // Where collects the conditions of a query with their values.
@@ -136,6 +146,14 @@ func In[T any](w *Where, column string, values []T) {
 	}
 }
 
+// Equal adds "column is value", unless value is the zero value: for a filter that was not set.
+func Equal[T comparable](w *Where, column string, value T) {
+	var zero T
+	if value != zero {
+		w.And(column+" = ?", value)
+	}
+}
+
 // String is the WHERE clause with a leading space; empty without conditions.
 func (w *Where) String() string {
 	if len(w.conds) == 0 {
@@ -144,8 +162,7 @@ func (w *Where) String() string {
 	return " WHERE " + strings.Join(w.conds, " AND ")
 }
 
-// OrderBy is the ORDER BY clause of sorts, with the unique column tie last, so that pages never
-// overlap.
+// OrderBy is the ORDER BY clause of sorts, with the unique column tie last, so that pages never overlap.
 func OrderBy(sorts []page.Sort, tie string) string {
 	var b strings.Builder
 	b.WriteString(" ORDER BY ")
@@ -164,8 +181,11 @@ func Limit(w page.Window) (clause string, args []any) {
 	return " LIMIT ? OFFSET ?", []any{w.Limit, w.Offset}
 }
 
-// Collect reads all rows with scan and closes them. It never returns nil rows without
-// an error: an empty list is [] in JSON.
+// Row is one row to scan, of QueryRow or of Rows.
+type Row interface{ Scan(dest ...any) error }
+
+// Collect reads all rows with scan and closes them. Without an error the result is never nil: an empty
+// list is [] in JSON.
 func Collect[T any](rows *sql.Rows, err error, scan func(Row) (T, error)) ([]T, error) {
 	if err != nil {
 		return nil, err
@@ -182,6 +202,44 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Row) (T, error)) ([]T, 
 	return out, rows.Err()
 }
 
+// Select runs a query and reads all rows with scan, as Collect does.
+func Select[T any](ctx context.Context, q Querier, scan func(Row) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, query, args...)
+	return Collect(rows, err, scan)
+}
+
+// Value reads one row of one column.
+func Value[T any](ctx context.Context, q Querier, query string, args ...any) (T, error) {
+	return scanValue[T](q.QueryRow(ctx, query, args...))
+}
+
+// Values reads all rows of one column.
+func Values[T any](ctx context.Context, q Querier, query string, args ...any) ([]T, error) {
+	return Select(ctx, q, scanValue[T], query, args...)
+}
+
+func scanValue[T any](row Row) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
+}
+
+// ExecOr runs a statement, and returns none when no row was affected.
+func ExecOr(ctx context.Context, q Querier, none error, query string, args ...any) error {
+	n, err := q.Exec(ctx, query, args...)
+	if err == nil && n == 0 {
+		return none
+	}
+	return err
+}
+
+// OrMissing is err, but errs.Missing(what) where QueryRow found no row.
+func OrMissing(err error, what string) error {
+	if IsNoRows(err) {
+		return errs.Missing(what)
+	}
+	return err
+}
+
 // InOrder sorts rows into the order of keys.
 func InOrder[T any, K comparable](rows []T, keys []K, key func(T) K) []T {
 	at := make(map[K]int, len(keys))
@@ -191,6 +249,3 @@ func InOrder[T any, K comparable](rows []T, keys []K, key func(T) K) []T {
 	slices.SortFunc(rows, func(a, b T) int { return at[key(a)] - at[key(b)] })
 	return rows
 }
-
-// Row is one row to scan, of QueryRow or of Rows.
-type Row interface{ Scan(dest ...any) error }

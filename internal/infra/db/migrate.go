@@ -15,9 +15,8 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Each migration is one numbered file; each service has its own block of numbers (00010 account,
-// 00020 queue, 00030 hook, 00040 task …), so that parallel changes do not collide. $JSON and $BYTES
-// are replaced by the dialect's column types.
+// Each service has its own block of numbers (00010 account, 00020 queue …), so that parallel changes do not
+// collide. $JSON and $BYTES are replaced by the dialect's column types.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -33,7 +32,7 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
-// Migrate applies one migration, or reverts it: for tests of what it does to the rows that there are.
+// Migrate applies one migration, or reverts it, for tests of what it does to existing rows.
 func (d *DB) Migrate(ctx context.Context, version int64, up bool) error {
 	provider, err := d.migrator()
 	if err != nil {
@@ -65,8 +64,7 @@ func (d *DB) migrator() (*goose.Provider, error) {
 	return provider, nil
 }
 
-// lockFile takes a lock that other processes wait for: several may open a new SQLite file at once.
-// On PostgreSQL goose uses a session lock.
+// lockFile takes a lock that other processes wait for. On PostgreSQL goose uses a session lock.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

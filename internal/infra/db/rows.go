@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Rows reads the rows of a large result: on PostgreSQL it avoids the copies of each value that
-// database/sql makes. Values scanned into *sql.RawBytes are valid until the next row. An error comes
-// last, without a row. Stopping early needs no clean-up.
+// Rows reads the rows of a large result, on PostgreSQL without the copies that database/sql makes of each
+// value. Values scanned into *sql.RawBytes are valid until the next row. An error comes last, without a row.
+// Stopping early needs no clean-up.
 func (d *DB) Rows(ctx context.Context, query string, args ...any) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		read := d.eachRow
@@ -46,7 +46,8 @@ func (d *DB) eachDriverRow(ctx context.Context, query string, args []any, take f
 	}
 	defer conn.Close()
 	return conn.Raw(func(driver any) error {
-		rows, err := driver.(*stdlib.Conn).Conn().Query(ctx, d.Dialect.rebind(query), args...) //nolint:forcetypeassert // its own driver, as open says
+		pg := driver.(*stdlib.Conn).Conn() //nolint:forcetypeassert // its own driver, as open says
+		rows, err := pg.Query(ctx, d.Dialect.rebind(query), args...)
 		if err != nil {
 			return err
 		}

@@ -1,20 +1,23 @@
 // Package errs has the error type for everything that a caller can cause.
 //
-// It has a Kind (which decides the HTTP status and the exit code), a Code (stable, for programs), a
-// Param (the invalid field, if any) and a Message (for people). Any other error is internal: the
-// caller sees "Internal error.", the log has the details.
+// It has a Kind (which decides the HTTP status and the exit code), a Code (stable, for programs), a Param (the
+// invalid field, if any) and a Message (for people). Any other error is internal: the caller sees "Internal
+// error.", the log has the details.
 package errs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"unicode/utf8"
 )
 
-// Kind is the category of an error. The list may grow, but kinds never change.
+// Kind is the category of an error. Kinds never change.
 type Kind string
 
-// The kinds. Status gives each its HTTP status.
+// The kinds.
 const (
 	Internal         Kind = "internal"
 	Invalid          Kind = "invalid"
@@ -57,7 +60,7 @@ func (k Kind) Status() int {
 	return http.StatusInternalServerError
 }
 
-// KindOfStatus is the kind for an HTTP status that a library chose. 422 is Invalid: the APIs answer
+// KindOfStatus is the kind for an HTTP status that a library chose. 422 is Invalid, because the APIs answer
 // 400 to every malformed request.
 func KindOfStatus(status int) Kind {
 	for k, s := range statuses {
@@ -71,7 +74,7 @@ func KindOfStatus(status int) Kind {
 	return Internal
 }
 
-// Error is an error with everything that the caller may know about it.
+// Error is an error with what the caller may know about it.
 type Error struct {
 	Kind    Kind
 	Code    string // stable, for programs; the kind when empty
@@ -91,9 +94,8 @@ func Field(param, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_" + codeWord(param), Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// Missing is the error for an id that does not exist or belongs to another team: the same for both,
-// so that ids of other teams cannot be discovered. Its code is WHAT_not_found, so the source of
-// scan_not_found is a call of Missing("scan").
+// Missing is the error for an id that does not exist or belongs to another team: the same for both, so that
+// ids of other teams cannot be discovered. Its code is WHAT_not_found.
 func Missing(what string) *Error {
 	return &Error{Kind: NotFound, Code: what + "_not_found", Message: "There is no such " + what + "."}
 }
@@ -115,30 +117,26 @@ func (e *Error) Because(cause error) *Error {
 	return &c
 }
 
-// With returns a copy of e with an extra value for the caller (such as turnstile_site_key); each API
-// decides which of them it shows.
+// With returns a copy of e with an extra value for the caller, such as turnstile_site_key; each API decides
+// which of them it shows.
 func (e *Error) With(key, value string) *Error {
 	c := *e
-	c.Extra = map[string]string{key: value}
-	for k, v := range e.Extra {
-		if k != key {
-			c.Extra[k] = v
-		}
+	c.Extra = maps.Clone(e.Extra)
+	if c.Extra == nil {
+		c.Extra = map[string]string{}
 	}
+	c.Extra[key] = value
 	return &c
 }
 
 // At returns a copy of e that names the invalid field, unless e already names one.
 func (e *Error) At(param string) *Error {
 	c := *e
-	if c.Param == "" {
-		c.Param = param
-	}
+	c.Param = cmp.Or(c.Param, param)
 	return &c
 }
 
-// From finds the *Error in err's chain; any other error becomes Internal with err as
-// its cause. From(nil) is nil.
+// From is the *Error in err's chain, or an Internal one with err as its cause. From(nil) is nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -155,10 +153,22 @@ func Is(err error, kind Kind) bool {
 	return ok && e.Kind == kind
 }
 
+// Clip cuts a text of others to most bytes, to repeat it in a message or to store it. It cuts between characters
+// and marks the cut with "…".
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}
+
 func codeWord(param string) string {
-	word := make([]byte, 0, len(param))
-	for i := 0; i < len(param) && i < 48; i++ {
-		switch c := param[i]; {
+	var word []byte
+	for _, c := range []byte(param[:min(len(param), 48)]) {
+		switch {
 		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
 			word = append(word, c)
 		case c >= 'A' && c <= 'Z':
@@ -167,8 +177,5 @@ func codeWord(param string) string {
 			word = append(word, '_')
 		}
 	}
-	if len(word) == 0 {
-		return "request"
-	}
-	return string(word)
+	return cmp.Or(string(word), "request")
 }

@@ -1,5 +1,5 @@
-// Package ids creates and checks identifiers and secrets: UUIDs for rows, API keys for callers, and
-// keyed hashes under which secrets are stored.
+// Package ids creates and checks identifiers and secrets: UUIDs for rows, API keys for callers, and the keyed
+// hashes under which secrets are stored.
 package ids
 
 import (
@@ -13,15 +13,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// KeyPrefix starts every API key, so that secret scanners recognise leaked ones.
-const KeyPrefix = "svc_sk_"
-
-// keyRandom is the number of random characters after the prefix (specification, Limits).
-const keyRandom = 32
-
 const keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// keyShape is the published pattern of a key.
+// keyShape is the published pattern of an API key (specification, Limits). By the prefix, secret scanners
+// recognise leaked ones.
 var keyShape = regexp.MustCompile(`^svc_sk_[0-9A-Za-z]{32}$`)
 
 // New is a new UUID of version 7: later ids sort later, so that an index on them grows at its end.
@@ -40,7 +35,7 @@ func IsUUID(s string) bool {
 }
 
 // NewKey is a new API key: svc_sk_ and 32 random characters.
-func NewKey() string { return KeyPrefix + Random(keyRandom) }
+func NewKey() string { return "svc_sk_" + Random(32) }
 
 // IsKey reports whether s has the format of an API key.
 func IsKey(s string) bool { return keyShape.MatchString(s) }
@@ -75,7 +70,7 @@ func Hash(pepper []byte, secret string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Equal compares two secrets in constant time, independent of content and length.
+// Equal compares two secrets in a time that depends neither on their content nor on their length.
 func Equal(a, b string) bool {
 	ha, hb := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(ha[:], hb[:]) == 1

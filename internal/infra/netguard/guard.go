@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -16,18 +17,16 @@ const (
 	maxHeaderBytes = 64 << 10         // of a response
 )
 
-// Guard dials on a user's word: the public internet, and what the operator allowed. Its
-// zero value is ready and allows nothing special. Do not change it after its first use.
+// Guard makes dials that users configure: to the public internet, and to what the operator allowed. The zero
+// value is ready to use. Do not change it after its first use.
 type Guard struct {
-	// Allow lists networks that are open in spite of the rules, by the operator's word,
-	// in the form ParsePrefix gives. A cloud's metadata address is open only when it is
-	// listed by itself (/32 or /128): a wide range never opens it.
-	Allow []netip.Prefix
-	// Resolver looks up names; nil is the system's.
-	Resolver *net.Resolver
+	// Allow lists special networks that the operator opens, in the form of ParsePrefix. A cloud's metadata
+	// address is open only when it is listed by itself (/32 or /128).
+	Allow    []netip.Prefix
+	Resolver *net.Resolver // nil is the system's
 }
 
-// Check says whether the guard would dial a: nil, or a *Denied.
+// Check returns a *Denied if the guard would not dial a.
 func (g *Guard) Check(a netip.Addr) error {
 	if why := g.refuses(a); why != "" {
 		return denied(CodeBlocked, a.String(), why)
@@ -35,17 +34,15 @@ func (g *Guard) Check(a netip.Addr) error {
 	return nil
 }
 
-// refuses gives the reason why a may not be dialled, or "".
+// refuses is the reason why a may not be dialled, or "".
 func (g *Guard) refuses(a netip.Addr) string {
 	a = plain(a)
 	switch {
 	case !a.IsValid():
 		return "it is not an IP address"
 	case isMetadata(a):
-		for _, p := range g.Allow {
-			if p.IsSingleIP() && p.Addr() == a {
-				return ""
-			}
+		if slices.Contains(g.Allow, single(a)) {
+			return ""
 		}
 		return "it is a cloud metadata address"
 	case within(g.Allow, a):
@@ -57,18 +54,17 @@ func (g *Guard) refuses(a netip.Addr) string {
 	return ""
 }
 
-// control is the dialer's hook: the socket exists, no packet has left.
+// control is the dialer's hook.
 func (g *Guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
-	to, _ := dialled(address) // what is no address is refused as such
+	to, _ := dialled(address) // anything else is refused for not being an address
 	if why := g.refuses(to.Addr()); why != "" {
 		return denied(CodeBlocked, address, why)
 	}
 	return nil
 }
 
-// Dial connects to addr (host:port) over TCP. Each address that the host resolves to is
-// decided on by itself; the error of a refusal holds a *Denied. The look-up and the
-// connection take at most ten seconds.
+// Dial connects to addr (host:port) over TCP, in at most ten seconds with the lookup. Each address of the host
+// is checked by itself; the error of a refusal holds a *Denied.
 func (g *Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		// The hook cannot tell an address from a unix socket of that name.
@@ -78,13 +74,11 @@ func (g *Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return d.DialContext(ctx, network, addr)
 }
 
-// Client is an HTTP client that dials through the guard. Every request's URL passes
-// CheckURL; a redirect is returned as the response (an error when its Location is
-// malformed), never followed; no proxy is used,
-// whatever the environment says; certificates are verified; response headers are
-// limited to 64 KiB. timeout bounds a whole exchange, from the look-up to the last byte
-// of the body, and must be above zero. Bodies are the caller's to bound. Make one
-// client and keep it: it pools connections.
+// Client is an HTTP client that dials through the guard. Every request's URL passes CheckURL; a redirect is
+// returned as the response (an error when its Location is malformed), never followed; no proxy is used,
+// whatever the environment says; certificates are verified; response headers are limited to 64 KiB. timeout
+// bounds a whole exchange, from the lookup to the last byte of the body, and must be above zero. The caller
+// limits bodies. Keep the client: it pools connections.
 func (g *Guard) Client(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout:       timeout,
@@ -95,7 +89,7 @@ func (g *Guard) Client(timeout time.Duration) *http.Client {
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    dialTimeout,
 			MaxResponseHeaderBytes: maxHeaderBytes,
-			DisableCompression:     true, // a small body must not unfold into a large one
+			DisableCompression:     true, // a small body must not expand into a large one
 			MaxIdleConns:           16,
 			IdleConnTimeout:        30 * time.Second,
 		}},

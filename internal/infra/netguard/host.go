@@ -9,25 +9,22 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxName is the length of the longest name that fits a DNS question.
-const maxName = 253
+const maxName = 253 // bytes of a name in a DNS question
 
-// names folds a host name as browsers and net/http do before they look it up:
-// full-width digits and dots become ASCII, letters lower case, other scripts punycode.
-// Underscores and doubled hyphens stay: they occur in names that work.
+// names normalises a host name as browsers and net/http do before a lookup: full-width digits and dots become
+// ASCII, letters lower case, other scripts punycode. Underscores and double hyphens stay: existing names have them.
 var names = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
-// host is what stands before the port: an address, or a name in the form in which it is
-// looked up and compared.
+// host is an address, or a name in the form in which it is looked up and compared.
 type host struct {
 	addr  netip.Addr // valid for a literal; as written, with its zone
-	name  string     // for a name: lower case ASCII, no trailing dot
+	name  string     // of anything else: lower case ASCII, no trailing dot
 	usual bool       // addr was written in the usual form, which every resolver reads alike
 }
 
-// parseHost reads a host without brackets. It knows every spelling of an IPv4 address
-// that a C library knows (0x7f.1, 2130706433, 0177.0.0.1), and takes no name that such
-// a library might take for an address. ok is false for what is neither.
+// parseHost reads a host without brackets. It knows every spelling of an IPv4 address that a C library knows
+// (0x7f.1, 2130706433, 0177.0.0.1), and accepts no name that a C library might read as an address. ok is false
+// for what is neither.
 func parseHost(s string) (h host, ok bool) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return host{addr: a, usual: true}, true
@@ -50,8 +47,8 @@ func parseHost(s string) (h host, ok bool) {
 	return host{name: name}, true
 }
 
-// isName reports whether s is a name of 1 to 253 bytes, in labels of 1 to 63 letters,
-// digits, hyphens and underscores.
+// isName reports whether s is a name of 1 to 253 bytes, in labels of 1 to 63 letters, digits, hyphens and
+// underscores.
 func isName(s string) bool {
 	if s == "" || len(s) > maxName {
 		return false
@@ -60,17 +57,15 @@ func isName(s string) bool {
 		if label == "" || len(label) > 63 {
 			return false
 		}
-		for _, c := range []byte(label) {
-			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-				return false
-			}
+		if strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
 		}
 	}
 	return true
 }
 
-// parseNumbers reads an IPv4 address as inet_aton(3) does: one to four numbers, each
-// decimal, octal (0…) or hexadecimal (0x…), the last filling the bytes that are left.
+// parseNumbers reads an IPv4 address as inet_aton(3) does: one to four numbers, each decimal, octal (0…) or
+// hexadecimal (0x…), the last filling the remaining bytes.
 func parseNumbers(s string) (netip.Addr, bool) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {
@@ -79,14 +74,14 @@ func parseNumbers(s string) (netip.Addr, bool) {
 	var sum uint64
 	for i, part := range parts {
 		n, ok := parseNumber(part)
-		room := 8 // bits
+		bits := 8
 		if i == len(parts)-1 {
-			room = 8 * (5 - len(parts))
+			bits = 8 * (5 - len(parts))
 		}
-		if !ok || n>>room != 0 {
+		if !ok || n>>bits != 0 {
 			return netip.Addr{}, false
 		}
-		sum = sum<<room | n
+		sum = sum<<bits | n
 	}
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}), true
 }
@@ -95,7 +90,7 @@ func parseNumbers(s string) (netip.Addr, bool) {
 func parseNumber(s string) (uint64, bool) {
 	base := 10
 	switch {
-	case s == "0x": // zero, to the readers that take it
+	case s == "0x": // zero, to libraries that accept it
 		return 0, true
 	case strings.HasPrefix(s, "0x"):
 		s, base = s[2:], 16

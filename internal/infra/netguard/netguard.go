@@ -1,15 +1,13 @@
 // Package netguard decides where this program may dial.
 //
-// There are two kinds of dial. A Guard makes those that a user's word started
-// (webhooks, template URLs, trackers, identity providers): it reaches the public
-// internet, and of private networks only what the operator listed. A Scope makes those
-// of a scan: it reaches what the request named and nothing else, but never a cloud's
-// metadata address or a network the operator denied.
+// A Guard makes the dials that users configure (webhooks, template URLs, trackers, identity providers): it
+// reaches the public internet, and of private networks only what the operator listed. A Scope makes the dials
+// of a scan: it reaches what the request named and nothing else, but never a cloud's metadata address or a
+// network that the operator denied.
 //
-// Both decide on the address that is about to be dialled, in the dialer's control hook,
-// between the socket's creation and its connection: no answer of a name server, no
-// spelling of an address and no redirect comes between the decision and the packet.
-// What they do not understand they refuse.
+// Both decide on the address that is about to be dialled, in the dialer's control hook, after the socket is
+// created and before it is connected: name servers, spellings of addresses and redirects cannot change
+// anything after the decision. What they do not understand they refuse.
 package netguard
 
 import (
@@ -21,47 +19,48 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// The codes of a refusal, as surfaces show them.
+// The codes of a refusal.
 const (
 	CodeOutOfScope = "out_of_scope"        // by a Scope
 	CodeBlocked    = "address_not_allowed" // by a Guard
 )
 
-// Denied is a dial that was refused before any packet left. Find it with errors.As; in
-// errs it is Forbidden.
+// Denied is a dial that was refused before any packet left. Find it with errors.As; as an errs.Error it is
+// Forbidden.
 type Denied struct {
-	Addr string // host:port as it was asked for or about to be dialled, clipped to 300 bytes
-	Why  string // plain words
+	Addr string // host:port as requested or about to be dialled, cut to 300 bytes
+	Why  string // for people
 
 	code string
 }
 
 func (d *Denied) Error() string { return "dial " + d.Addr + " refused: " + d.Why }
 
-// Unwrap gives the refusal as surfaces show it.
+// Unwrap returns the refusal as an *errs.Error.
 func (d *Denied) Unwrap() error {
 	return errs.New(errs.Forbidden, d.code, "%s is refused: %s.", d.Addr, d.Why)
 }
 
 func denied(code, addr, why string) *Denied {
-	return &Denied{Addr: clip(addr, 300), Why: why, code: code}
+	return &Denied{Addr: errs.Clip(addr, 300), Why: why, code: code}
 }
 
-// ParsePrefix reads an operator's range: a CIDR, or a single address, which becomes a
-// /32 or /128. Bits behind the mask are dropped, and IPv4 inside IPv6 becomes IPv4.
+// ParsePrefix reads an operator's range: a CIDR, or a single address, which becomes a /32 or /128. Bits behind
+// the mask are dropped, and IPv4 inside IPv6 becomes IPv4.
 func ParsePrefix(s string) (netip.Prefix, error) {
 	s = strings.TrimSpace(s)
 	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
-		return netip.PrefixFrom(plain(a), plain(a).BitLen()), nil
+		return single(a), nil
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return p, errs.New(errs.Invalid, "invalid_range", "%q is neither an IP address nor a range such as 10.0.0.0/8.", clip(s, 64))
+		return p, errs.New(errs.Invalid, "invalid_range",
+			"%q is neither an IP address nor a range such as 10.0.0.0/8.", errs.Clip(s, 64))
 	}
 	return normal(p), nil
 }
 
-// normal is p in the form in which addresses are judged.
+// normal is p for addresses in the form of plain.
 func normal(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked()
@@ -69,8 +68,7 @@ func normal(p netip.Prefix) netip.Prefix {
 	return p.Masked()
 }
 
-// dialled reads the address that a dialer hands to its control hook: an IP and a port,
-// never a name.
+// dialled reads the address that a dialer passes to its control hook: an IP and a port, never a name.
 func dialled(address string) (netip.AddrPort, bool) {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -93,11 +91,4 @@ func splitPort(addr string) (host string, port uint16, ok bool) {
 func parsePort(s string) (uint16, bool) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return uint16(n), err == nil && n > 0
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "…"
-	}
-	return s
 }

@@ -11,11 +11,11 @@ import (
 
 // The bounds of what a name server can make us keep.
 const (
-	maxPins  = 1 << 16 // names; a scope that meets more looks the further ones up at each dial
+	maxPins  = 1 << 16 // names; further ones are looked up at each dial
 	maxAddrs = 16      // addresses of one name
 )
 
-// pins remembers the first answer for each name.
+// pins keeps the first answer for each name.
 type pins struct {
 	resolver *net.Resolver
 	timeout  time.Duration
@@ -24,16 +24,16 @@ type pins struct {
 	names map[string]*pin
 }
 
-// pin is one look-up, finished when done is closed.
+// pin is one lookup, finished when done is closed.
 type pin struct {
 	done  chan struct{}
 	addrs []netip.Addr
 	err   error
 }
 
-// lookup gives the addresses of name, at least one. Dials that ask at once share one
-// question, which goes on when the first asker leaves. A failure is told to all who
-// waited for it and then forgotten, so that the next dial asks again.
+// lookup returns the addresses of name, at least one. Concurrent dials share one query, which continues when
+// its caller leaves. A failure is returned to all who wait for it and not kept, so that the next dial asks
+// again.
 func (p *pins) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	p.mu.Lock()
 	entry, ok := p.names[name]
@@ -56,12 +56,11 @@ func (p *pins) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	}
 }
 
-// ask fills a pin.
 func (p *pins) ask(ctx context.Context, name string, entry *pin) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	question := name
-	if strings.Contains(name, ".") { // the dot at the end keeps a search list from making it another name
+	if strings.Contains(name, ".") { // with a dot at the end, no search list makes it another name
 		question += "."
 	}
 	addrs, err := p.resolver.LookupNetIP(ctx, "ip", question)

@@ -1,53 +1,48 @@
 package netguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"syscall"
 	"time"
 )
 
-// Limits is what bounds a scope besides its targets. The zero value is ready.
+// Limits restricts a scope besides its targets. The zero value is ready to use.
 type Limits struct {
-	// Deny lists networks that are refused whatever the targets say (--deny-targets).
-	Deny []netip.Prefix
-	// Excludes, when set, says which hosts (a name or an address, as a dial names it) are
-	// refused whatever the targets say. Where a name leads is not asked: that is for Deny.
+	Deny []netip.Prefix // networks that are refused even when a target names them (--deny-targets)
+	// Excludes, when set, reports which hosts (a name or an address, as dialled) are refused even when a target
+	// names them. It does not see what a name resolves to: that is for Deny.
 	Excludes func(host string, port uint16) bool
-	// Resolver looks up names; nil is the system's.
-	Resolver *net.Resolver
-	// OnDenied, when set, is told of each dial that was refused, before Dial returns. It
-	// is called from the dialling goroutines, several at a time.
+	Resolver *net.Resolver // nil is the system's
+	// OnDenied, when set, is called for each refused dial before Dial returns, by several goroutines at a time.
 	OnDenied func(Denied)
-	// Timeout bounds a dial, the look-up included; zero is ten seconds.
-	Timeout time.Duration
+	Timeout  time.Duration // of a dial, lookup included; 0 is ten seconds
 }
 
-// Scope is what one scan or task may dial: the targets it was given, less what is never
-// a target. It is safe for use by many goroutines.
+// Scope is what one scan or task may dial: its targets, less what is never a target. It is safe for concurrent
+// use.
 //
-// A host that is named exactly may resolve to a private address or to loopback: whoever
-// names intranet.example means the machine behind it. A host that is only covered by a
-// wildcard may resolve to public addresses and to those that a target names: nobody
-// looked at it, and its owner must not lead a scan into the scanner's own network.
-// Cloud metadata addresses, multicast, the unspecified address and the operator's
-// denied networks are refused even when a target names them.
+// A host that is named exactly may resolve to a private address or to loopback: the user means the machine
+// behind the name. A host that is only covered by a wildcard may resolve to public addresses and to those that a
+// target names: its owner must not lead a scan into the scanner's own network. Cloud metadata addresses,
+// multicast, the unspecified address and the operator's denied networks are refused even when a target names them.
 //
-// A name is looked up once: later dials go to the addresses of the first answer, so
-// that a name server cannot move a target while it is being scanned. A name that is out
-// of scope is not looked up at all.
+// A name is looked up once, so that a name server cannot move a target while it is being scanned. A name that is
+// out of scope is not looked up at all.
 type Scope struct {
 	limits Limits
 	index  index
 	pins   pins
 }
 
-// NewScope makes the scope of these targets; with none, everything is refused. An error
-// is an *errs.Error that tells which target or range is malformed.
+// NewScope is the scope of these targets; with none, everything is refused. An error is an *errs.Error that
+// names the malformed target or range.
 func NewScope(targets []Target, limits Limits) (*Scope, error) {
 	s := &Scope{limits: limits}
 	if s.limits.Timeout <= 0 {
@@ -70,9 +65,9 @@ func NewScope(targets []Target, limits Limits) (*Scope, error) {
 	return s, nil
 }
 
-// Dial connects to addr (host:port, the port a number) over a TCP or UDP network. A
-// refusal is a *Denied, and no packet left for the address refused. A name's addresses
-// are tried in the resolver's order until one answers; those refused are passed over.
+// Dial connects to addr (host:port, the port a number) over TCP or UDP. A refusal is a *Denied, and no packet
+// was sent to the refused address. A name's addresses are tried in the resolver's order until one answers,
+// without those that are refused.
 func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Timeout)
 	defer cancel()
@@ -98,13 +93,12 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 		deadline, _ := ctx.Deadline()
 		share := time.Until(deadline) / time.Duration(len(addrs)-i)
 		conn, err := s.dialOne(ctx, network, addr, netip.AddrPortFrom(a, port), may, share)
-		var d *Denied
-		switch {
-		case err == nil:
+		if err == nil {
 			return conn, nil
-		case errors.As(err, &d):
+		}
+		if d, ok := errors.AsType[*Denied](err); ok {
 			refusal = d
-		default:
+		} else {
 			failures = append(failures, err)
 		}
 		if ctx.Err() != nil {
@@ -117,10 +111,11 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return nil, refusal
 }
 
-// dialOne connects to one address of addr. The decision falls in the control hook: the
-// socket exists, no packet has left.
-func (s *Scope) dialOne(ctx context.Context, network, addr string, to netip.AddrPort, may reach, timeout time.Duration) (net.Conn, error) {
-	d := net.Dialer{Timeout: timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+// dialOne connects to one address of addr. The control hook decides, before any packet is sent.
+func (s *Scope) dialOne(
+	ctx context.Context, network, addr string, to netip.AddrPort, may reach, timeout time.Duration,
+) (net.Conn, error) {
+	d := net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		got, ok := dialled(address)
 		if !ok {
 			return s.report(addr, "it does not lead to an IP address and a port")
@@ -133,30 +128,23 @@ func (s *Scope) dialOne(ctx context.Context, network, addr string, to netip.Addr
 	return d.DialContext(ctx, network, to.String())
 }
 
-// AllowsURL reports whether a request to u, such as a redirect's next hop, may be
-// dialled as far as that is known without a look-up: http, https, ws or wss; a host and
-// port in scope. Dial still decides on the address. Nothing is reported to OnDenied.
+// AllowsURL reports whether a request to u, such as a redirect's next hop, may be dialled as far as that is
+// known without a lookup: http, https, ws or wss; a host and port in scope. Dial still checks the address.
+// OnDenied is not called.
 func (s *Scope) AllowsURL(u *url.URL) bool {
-	var port string
-	switch u.Scheme {
-	case "http", "ws":
-		port = "80"
-	case "https", "wss":
-		port = "443"
-	default:
+	port := defaultPorts[u.Scheme]
+	if port == "" {
 		return false
 	}
-	if p := u.Port(); p != "" {
-		port = p
-	}
-	_, _, _, why := s.admit(net.JoinHostPort(u.Hostname(), port))
+	_, _, _, why := s.admit(net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
 	return why == ""
 }
 
-// Admit decides on a connection that the caller makes itself, to an address it knows name
-// to have: nil, or a *Denied. name is "" for an address that was named by itself. It is for
-// those who make very many connections, such as a port scan; ask for each address and port,
-// before the packet. Nothing is reported to OnDenied.
+var defaultPorts = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443"}
+
+// Admit checks a connection that the caller makes itself, to an address that it knows name to have: nil, or a
+// *Denied. name is "" where the address itself was named. It is for callers that make very many connections,
+// such as a port scan; call it for each address and port before the packet is sent. OnDenied is not called.
 func (s *Scope) Admit(name string, to netip.AddrPort) error {
 	may := nowhere
 	dialled := plain(to.Addr()).String()
@@ -175,8 +163,8 @@ func (s *Scope) Admit(name string, to netip.AddrPort) error {
 	return denied(CodeOutOfScope, to.String(), why)
 }
 
-// admit decides what can be decided about host:port without a look-up: to which
-// addresses it may lead, and why it is refused ("" when it is not).
+// admit decides what can be decided about host:port without a lookup: which addresses it may lead to, and why
+// it is refused ("" when it is not).
 func (s *Scope) admit(addr string) (h host, port uint16, may reach, why string) {
 	text, port, ok := splitPort(addr)
 	if !ok {
@@ -201,8 +189,8 @@ func (s *Scope) admit(addr string) (h host, port uint16, may reach, why string) 
 	return h, port, may, ""
 }
 
-// refuses gives the reason why a:port may not be dialled, or "". may is what the name
-// that led here brings with it; a literal address brings nothing.
+// refuses is the reason why a:port may not be dialled, or "". may is the reach of the name that led here; a
+// literal address has none.
 func (s *Scope) refuses(a netip.Addr, port uint16, may reach) string {
 	a = plain(a)
 	if why := s.never(a); why != "" {
@@ -220,7 +208,7 @@ func (s *Scope) refuses(a netip.Addr, port uint16, may reach) string {
 	return notInScope
 }
 
-// never gives the reason why no target may be a, or "".
+// never is the reason why no target may be a, or "".
 func (s *Scope) never(a netip.Addr) string {
 	a = plain(a)
 	if why := find(neverTargets, a); why != "" {
@@ -229,26 +217,22 @@ func (s *Scope) never(a netip.Addr) string {
 	if isMetadata(a) {
 		return "it is a cloud metadata address"
 	}
-	for _, c := range carried(a) {
-		if within(s.limits.Deny, c) {
-			return "the operator denies it"
-		}
+	if slices.ContainsFunc(carried(a), func(c netip.Addr) bool { return within(s.limits.Deny, c) }) {
+		return "the operator denies it"
 	}
 	return ""
 }
 
-// excludes reports whether the caller's rules leave a host out.
 func (s *Scope) excludes(host string, port uint16) bool {
 	return s.limits.Excludes != nil && s.limits.Excludes(host, port)
 }
 
-// The reasons that have nothing to do with what an address is.
 const (
 	notInScope = "it is not in scope"
 	excluded   = "it is excluded"
 )
 
-// report makes the refusal of addr, and tells OnDenied.
+// report makes the refusal of addr, and calls OnDenied.
 func (s *Scope) report(addr, why string) *Denied {
 	d := denied(CodeOutOfScope, addr, why)
 	if s.limits.OnDenied != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Target is one thing that a request names: either a host or a range of addresses.
+// Target is a host or a range of addresses that a request names.
 type Target struct {
 	Host       string       // a host name; "" when Prefix is set
 	Subdomains bool         // the names below Host are meant, and not Host itself
@@ -17,17 +17,15 @@ type Target struct {
 	Ports      []uint16     // empty means every port
 }
 
-// ParseTarget reads a target as people write it: example.com, *.example.com,
-// example.com:8443, 192.0.2.7, [2001:db8::1]:443, 192.0.2.0/24, or a URL, of which the
-// host and the port count. A port that is written is the only port meant; without one
-// every port is. IPv4 addresses are understood in every spelling of inet_aton(3). An
-// error is an *errs.Error without a Param.
+// ParseTarget reads a target: example.com, *.example.com, example.com:8443, 192.0.2.7, [2001:db8::1]:443,
+// 192.0.2.0/24, or a URL, of which the host and the port count. Without a port, every port is meant. IPv4
+// addresses may have any spelling of inet_aton(3). An error is an *errs.Error without a Param.
 func ParseTarget(text string) (Target, error) {
 	s := strings.TrimSpace(text)
 	if len(s) > maxURL {
 		return Target{}, invalidTarget("The target is longer than %d bytes.", maxURL)
 	}
-	bad := invalidTarget("%q is not a host, an address, a range or a URL.", clip(s, 100))
+	bad := invalidTarget("%q is not a host, an address, a range or a URL.", errs.Clip(s, 100))
 	if p, err := netip.ParsePrefix(s); err == nil {
 		return Target{Prefix: normal(p)}, nil
 	}
@@ -48,7 +46,7 @@ func ParseTarget(text string) (Target, error) {
 	if text := u.Port(); text != "" {
 		port, ok := parsePort(text)
 		if !ok {
-			return Target{}, invalidTarget("The port of %q is not between 1 and 65535.", clip(s, 100))
+			return Target{}, invalidTarget("The port of %q is not between 1 and 65535.", errs.Clip(s, 100))
 		}
 		t.Ports = []uint16{port}
 	}
@@ -68,13 +66,13 @@ func ParseTarget(text string) (Target, error) {
 // single is the range that holds a alone.
 func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(plain(a), plain(a).BitLen()) }
 
-// reach is what a name brings to the addresses it resolves to.
+// reach is where a name may lead.
 type reach int
 
 const (
 	nowhere  reach = iota // it is not in scope
 	public                // a wildcard covers it: public addresses, and those that targets name
-	anywhere              // a target names it: every address but the never-targets
+	anywhere              // a target names it: all addresses but neverTargets
 )
 
 // ports is the set of ports open at a host; nil is every port.
@@ -82,8 +80,7 @@ type ports []uint16
 
 func (p ports) open(port uint16) bool { return p == nil || slices.Contains(p, port) }
 
-// index answers whether a host is a target in a time that does not grow with the
-// number of targets.
+// index finds out whether a host is a target, in a time that does not grow with the number of targets.
 type index struct {
 	exact    map[string]ports // by name
 	below    map[string]ports // by the name whose subdomains are meant
@@ -91,7 +88,6 @@ type index struct {
 	bits     [2][]int // the prefix lengths that occur, for IPv4 and IPv6
 }
 
-// add takes a target in.
 func (x *index) add(t Target) error {
 	if x.exact == nil {
 		x.exact, x.below, x.prefixes = map[string]ports{}, map[string]ports{}, map[netip.Prefix]ports{}
@@ -109,7 +105,7 @@ func (x *index) add(t Target) error {
 	h, ok := parseHost(t.Host)
 	switch {
 	case !ok, t.Subdomains && h.name == "":
-		return invalidTarget("%q is neither a host name nor an address.", clip(t.Host, 100))
+		return invalidTarget("%q is neither a host name nor an address.", errs.Clip(t.Host, 100))
 	case h.name == "":
 		x.addPrefix(single(h.addr), t.Ports)
 	case t.Subdomains:
@@ -139,7 +135,7 @@ func merge[K comparable](to map[K]ports, key K, more []uint16) {
 	}
 }
 
-// name tells what reach the targets give a name in the form parseHost gives.
+// name is the reach that the targets give a name in the form of parseHost.
 func (x *index) name(name string, port uint16) reach {
 	if open, ok := x.exact[name]; ok && open.open(port) {
 		return anywhere
@@ -156,7 +152,7 @@ func (x *index) name(name string, port uint16) reach {
 	}
 }
 
-// addr reports whether a target names a, in the form plain gives, or a range it is in.
+// addr reports whether a target names a, in the form of plain, or a range it is in.
 func (x *index) addr(a netip.Addr, port uint16) bool {
 	for _, bits := range x.bits[family(a)] {
 		p, err := a.Prefix(bits)

@@ -10,16 +10,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// maxURL is the length in bytes of the longest URL taken.
-const maxURL = 2048
+const maxURL = 2048 // bytes
 
-// CheckURL reads a URL that a user wants us to call later, and refuses early what Dial
-// would refuse then, in words for the user: a scheme other than http and https, a user
-// name or password, no host, a port out of range, an address that may not be dialled in
-// any spelling, localhost. The URL comes back with its host in the form in which it is
-// looked up. An error is an *errs.Error without a Param: the caller names it with At.
+// CheckURL reads a URL that a user configures, and refuses early, with a message for the user, what Dial would
+// refuse later: a scheme other than http and https, a user name or password, no host, a port out of range, an
+// address that may not be dialled in any spelling, localhost. It returns the URL with its host in the form in
+// which it is looked up. An error is an *errs.Error without a Param: the caller sets it with At.
 //
-// It asks no name server: what a name resolves to is decided at each dial.
+// It asks no name server: what a name resolves to is checked at each dial.
 func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, badURL("The URL is longer than %d bytes.", maxURL)
@@ -45,7 +43,7 @@ func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 	}
 	h, ok := parseHost(u.Hostname())
 	if !ok {
-		return nil, badURL("%q is neither a host name nor an IP address.", clip(u.Hostname(), 64))
+		return nil, badURL("%q is neither a host name nor an IP address.", errs.Clip(u.Hostname(), 64))
 	}
 	if err := g.checkHost(h); err != nil {
 		return nil, err
@@ -57,8 +55,8 @@ func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkHost refuses a host of which it is known without a look-up that no dial to it
-// will be allowed, and a literal that not every resolver reads alike.
+// checkHost refuses a host to which, without a lookup, no dial can be allowed, and a literal that not every
+// resolver reads alike.
 func (g *Guard) checkHost(h host) error {
 	switch {
 	case h.name == "localhost", strings.HasSuffix(h.name, ".localhost"): // RFC 6761
@@ -81,7 +79,7 @@ func (g *Guard) checkHost(h host) error {
 	return nil
 }
 
-// String is the host as it stands in a URL.
+// String is the host as it is written in a URL.
 func (h host) String() string {
 	switch {
 	case h.name != "":

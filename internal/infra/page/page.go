@@ -25,8 +25,8 @@ type Sort struct {
 	Desc   bool
 }
 
-// Sorts parses the comma-separated fields of sort_asc and sort_desc, in that order. allowed maps field
-// names to columns; other fields and duplicates are errors.
+// Sorts parses the comma-separated fields of sort_asc and sort_desc, in that order. allowed maps field names
+// to columns; other fields and duplicates are errors.
 func Sorts(asc, desc string, allowed map[string]string) ([]Sort, error) {
 	var out []Sort
 	seen := map[string]bool{}
@@ -41,7 +41,7 @@ func Sorts(asc, desc string, allowed map[string]string) ([]Sort, error) {
 			}
 			column, ok := allowed[field]
 			if !ok {
-				return nil, errs.Field(part.param, "cannot sort by %q.", clip(field))
+				return nil, errs.Field(part.param, "cannot sort by %q.", errs.Clip(field, 64))
 			}
 			if seen[column] {
 				return nil, errs.Field(part.param, "%q is named twice in the sort.", field)
@@ -53,9 +53,3 @@ func Sorts(asc, desc string, allowed map[string]string) ([]Sort, error) {
 	return out, nil
 }
 
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
-}

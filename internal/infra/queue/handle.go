@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,43 +24,39 @@ type Job[T Args] struct {
 	token   int64
 }
 
-// Held returns nil when this run still has the job, and holds it until tx ends; else
-// ErrLeaseLost. Checked in the transaction that writes a job's effects, it keeps a run
-// that was given up for dead from writing over its successor's.
+// Held returns nil when this run still has the job, and keeps it until tx ends; otherwise ErrLeaseLost.
+// Checked in the transaction that writes a job's effects, it keeps a run that was taken for dead from
+// overwriting its successor's work.
 func (j Job[T]) Held(ctx context.Context, tx *db.Tx) error {
 	return held(ctx, tx, j.ID, j.token)
 }
 
-// Handler is what is done with the jobs of one kind.
+// Handler handles the jobs of one kind.
 type Handler[T Args] struct {
-	// Work does the job. Its context ends with one of this package's causes, or after
-	// Timeout. An error or a panic means another attempt, unless it is an Abandon.
+	// Work does the job. Its context ends with one of this package's causes, or after Timeout. After an error
+	// or a panic there is another attempt, unless the error is an Abandon.
 	Work func(ctx context.Context, job Job[T]) error
 
-	// GiveUp, if set, is called in the transaction that ends a job for good: its last
-	// attempt failed, or was abandoned (not: cancelled). An error from it undoes the
-	// transaction, and the job comes round again about a Lease later. It must use tx: on
-	// SQLite, waiting for another connection would never end.
+	// GiveUp, if set, is called in the transaction that ends a job whose last attempt failed, or which was
+	// abandoned (not: cancelled). An error undoes the transaction, and GiveUp is called again about a Lease
+	// later. It must use tx: on SQLite it would wait for another connection for ever.
 	GiveUp func(ctx context.Context, tx *db.Tx, job Job[T], cause error) error
 
-	// Quick jobs take seconds at most. They have workers of their own on every node, so
-	// that they never wait for a long one. A node that only inserts must register its
-	// quick handlers too: the lane is chosen at the insert.
+	// Quick jobs take seconds at most. They have workers of their own on every node, so that they never wait
+	// for a long one. A node that only inserts must register its quick handlers too: Insert picks the lane.
 	Quick bool
 
-	Timeout     time.Duration                   // of one attempt; 0: none
-	MaxAttempts int                             // 5 when 0
-	Backoff     func(attempt int) time.Duration // the wait after a failed attempt; 2, 4, 8 … s up to 5 min when nil
+	Timeout     time.Duration // of one attempt; 0: none
+	MaxAttempts int           // 5 when 0
+	// Backoff is the wait after a failed attempt; 2, 4, 8 … s up to 5 min when nil.
+	Backoff func(attempt int) time.Duration
 }
 
-// Handle registers the handler of T's kind, before Start. A second one for a kind, or a
-// malformed kind, is a programming error and panics.
+// Handle registers the handler of T's kind, before Start. It panics for a second handler of a kind and for a
+// malformed kind.
 func Handle[T Args](q *Queue, h Handler[T]) {
 	var zero T
-	w := &worker{q: q, kind: zero.Kind(), timeout: h.Timeout, maxAttempts: h.MaxAttempts, backoff: h.Backoff}
-	if w.maxAttempts == 0 {
-		w.maxAttempts = 5
-	}
+	w := &worker{q: q, timeout: h.Timeout, maxAttempts: cmp.Or(h.MaxAttempts, 5), backoff: h.Backoff}
 	if w.backoff == nil {
 		w.backoff = backoff
 	}
@@ -77,8 +74,8 @@ func Handle[T Args](q *Queue, h Handler[T]) {
 		job, _ := decode[T](row, token) // arguments that cannot be read are the cause
 		return h.GiveUp(ctx, tx, job, cause)
 	}
-	q.quick[w.kind] = h.Quick
-	river.AddWorkerArgs(q.workers, rawArgs{kind: w.kind}, w)
+	q.quick[zero.Kind()] = h.Quick
+	river.AddWorkerArgs(q.workers, rawArgs{kind: zero.Kind()}, w)
 }
 
 func decode[T Args](row *rivertype.JobRow, token int64) (Job[T], error) {
@@ -96,8 +93,7 @@ type abandoned struct{ error }
 
 func (a abandoned) Unwrap() error { return a.error }
 
-// After wraps an error with how long to wait at least before the next attempt: what the
-// other side requires.
+// After wraps an error with the least time to wait before the next attempt.
 func After(err error, wait time.Duration) error { return delayed{err, wait} }
 
 type delayed struct {
@@ -109,10 +105,10 @@ func (d delayed) Unwrap() error { return d.error }
 
 func backoff(attempt int) time.Duration {
 	wait := min(time.Second<<min(attempt, 10), 5*time.Minute)
-	return wait + rand.N(wait/10) // apart, so that what failed together does not return together
+	return wait + rand.N(wait/10) // so that jobs that failed together are not retried together
 }
 
-// rawArgs are encoded arguments on their way through River.
+// rawArgs are encoded arguments.
 type rawArgs struct {
 	kind string
 	doc  json.RawMessage
@@ -126,7 +122,6 @@ func (a *rawArgs) UnmarshalJSON(doc []byte) error { a.doc = doc; return nil }
 type worker struct {
 	river.WorkerDefaults[rawArgs]
 	q           *Queue
-	kind        string
 	timeout     time.Duration
 	maxAttempts int
 	backoff     func(attempt int) time.Duration
@@ -134,7 +129,7 @@ type worker struct {
 	giveUp      func(ctx context.Context, tx *db.Tx, row *rivertype.JobRow, token int64, cause error) error
 }
 
-// NextRetry tells River when to try again.
+// NextRetry is when River tries again.
 func (w *worker) NextRetry(job *river.Job[rawArgs]) time.Time {
 	wait := w.backoff(job.Attempt)
 	if r := w.q.runOf(job.ID); r != nil {
@@ -143,8 +138,8 @@ func (w *worker) NextRetry(job *river.Job[rawArgs]) time.Time {
 	return time.Now().Add(wait)
 }
 
-// Work runs one attempt and turns its error into the one that makes River do what must
-// follow. What River then writes passes Queue.settle.
+// Work runs one attempt and returns the error that makes River do the right thing. River then writes through
+// Queue.settle.
 func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	row, r := job.JobRow, w.q.runOf(job.ID)
 	// River's context brings a stop, and on PostgreSQL a cancellation, under River's causes.
@@ -178,15 +173,14 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	}
 }
 
-// attempt calls the handler, unless the job has no attempts left. A job that was
-// cancelled while a process that died had its lease runs with its context ended:
-// the earlier run may have left something to put in order.
+// attempt calls the handler, unless the job has no attempts left. If the job was cancelled before a process
+// that had its lease died, the handler gets an ended context, to clean up after the earlier run.
 func (w *worker) attempt(r *run, row *rivertype.JobRow) (err error) {
 	if r.cancelled {
 		r.cancel(ErrCancelled)
 	}
 	if row.Attempt > w.maxAttempts {
-		return errors.New("the process that ran its last attempt is gone")
+		return errors.New("the process that ran its last attempt died")
 	}
 	ctx := r.ctx
 	if w.timeout > 0 {
@@ -203,7 +197,7 @@ func (w *worker) attempt(r *run, row *rivertype.JobRow) (err error) {
 	return w.work(ctx, row, r.token)
 }
 
-// end gives a job up: the handler is told and the job is discarded, in one transaction.
+// end gives a job up: GiveUp is called and the job is discarded, in one transaction.
 func (w *worker) end(row *rivertype.JobRow, r *run, cause error, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
@@ -218,7 +212,7 @@ func (w *worker) end(row *rivertype.JobRow, r *run, cause error, log *slog.Logge
 	switch {
 	case errors.Is(err, ErrLeaseLost): // the run that has the job now decides
 	case err != nil:
-		r.forsaken.Store(true) // its lease runs out, and the next run comes back here
+		r.dropped.Store(true) // its lease runs out, and the next run comes back here
 		log.Error("giving a job up failed", "error", err, "cause", cause)
 	default:
 		log.Warn("a job was given up", "error", cause)

@@ -24,11 +24,11 @@ func (note) Kind() string { return "note" }
 func open(t testing.TB, d *db.DB, workers int) *Queue {
 	t.Helper()
 	q, err := Open(t.Context(), d, Config{
-		Logger:  slog.New(slog.DiscardHandler),
-		Workers: workers,
-		Lease:   1500 * time.Millisecond,
-		Beat:    100 * time.Millisecond,
-		Poll:    100 * time.Millisecond,
+		Logger:    slog.New(slog.DiscardHandler),
+		Workers:   workers,
+		Lease:     1500 * time.Millisecond,
+		Heartbeat: 100 * time.Millisecond,
+		Poll:      100 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func open(t testing.TB, d *db.DB, workers int) *Queue {
 // and a slow machine must not make one look so.
 func patient(t testing.TB, d *db.DB, workers int) *Queue {
 	t.Helper()
-	q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: workers, Beat: 100 * time.Millisecond, Poll: 100 * time.Millisecond})
+	q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: workers, Heartbeat: 100 * time.Millisecond, Poll: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

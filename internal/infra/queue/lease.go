@@ -12,8 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// No write of this package waits longer than this for the database.
-const writeTimeout = 10 * time.Second
+const writeTimeout = 10 * time.Second // of a transaction of this package
 
 // run is a job that this node has claimed and not settled.
 type run struct {
@@ -21,12 +20,11 @@ type run struct {
 	cancel    context.CancelCauseFunc
 	token     int64
 	cancelled bool         // it was cancelled before this run began
-	forsaken  atomic.Bool  // it beats no more and settles nothing
+	dropped   atomic.Bool  // its lease is no longer prolonged, and its result not written
 	wait      atomic.Int64 // nanoseconds before the next attempt, at least
 }
 
-// claim takes waiting jobs and their leases in one transaction, so no job is ever
-// running without a lease.
+// claim takes waiting jobs and their leases in one transaction, so that no job runs without a lease.
 func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
 	if params.MaxToLock <= 0 {
 		return nil, nil
@@ -62,8 +60,8 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 	return jobs, nil
 }
 
-// withoutOwn puts back the jobs that an older run, which lost its lease, still occupies
-// on this node: River knows a job on a node by its id alone.
+// withoutOwn puts back the jobs that an older run, which lost its lease, still occupies on this node: River
+// knows a job on a node only by its id.
 func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) ([]*rivertype.JobRow, error) {
 	free := jobs[:0]
 	for _, job := range jobs {
@@ -71,8 +69,9 @@ func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.Job
 			free = append(free, job)
 			continue
 		}
-		later := time.Now().Add(q.config.Beat)
-		if _, err := q.write(ctx, tx, oneState(riverdriver.JobSetStateInterrupted(job.ID, later, job.Attempt-1, nil))); err != nil {
+		later := time.Now().Add(q.config.Heartbeat)
+		state := oneState(riverdriver.JobSetStateInterrupted(job.ID, later, job.Attempt-1, nil))
+		if _, err := q.write(ctx, tx, state); err != nil {
 			return nil, err
 		}
 	}
@@ -81,17 +80,15 @@ func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.Job
 
 // take leases jobs to this node and returns the new tokens by job.
 func (q *Queue) take(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) (map[int64]int64, error) {
-	row := "(?, ?, 1, " + q.river.words().now + ")"
+	row := "(?, ?, 1, " + q.sql.now + ")"
 	var args []any
 	for _, job := range jobs {
 		args = append(args, job.ID, q.node)
 	}
-	rows, err := tx.Query(ctx, `INSERT INTO queue_lease (job_id, node, token, beat_at) VALUES `+
+	return tokens(ctx, tx, `INSERT INTO queue_lease (job_id, node, token, beat_at) VALUES `+
 		row+strings.Repeat(", "+row, len(jobs)-1)+
 		` ON CONFLICT (job_id) DO UPDATE SET node = excluded.node, token = queue_lease.token + 1, beat_at = excluded.beat_at
-		RETURNING job_id, token`, args...)
-	leases, err := db.Collect(rows, err, scanLease)
-	return byJob(leases), err
+		RETURNING job_id, token`, args)
 }
 
 type lease struct {
@@ -99,18 +96,18 @@ type lease struct {
 	cancelled    bool
 }
 
-func scanLease(row db.Row) (l lease, err error) { return l, row.Scan(&l.jobID, &l.token) }
-
-func byJob(leases []lease) map[int64]int64 {
-	tokens := make(map[int64]int64, len(leases))
+// tokens runs a query for jobs with their tokens.
+func tokens(ctx context.Context, tx *db.Tx, query string, args []any) (map[int64]int64, error) {
+	scan := func(row db.Row) (l lease, err error) { return l, row.Scan(&l.jobID, &l.token) }
+	leases, err := db.Select(ctx, tx, scan, query, args...)
+	byJob := make(map[int64]int64, len(leases))
 	for _, l := range leases {
-		tokens[l.jobID] = l.token
+		byJob[l.jobID] = l.token
 	}
-	return tokens
+	return byJob, err
 }
 
-// cancelAsked reports whether a job was cancelled while it ran: River notes it in the
-// metadata of the row.
+// cancelAsked reports whether a job was cancelled while it ran, which River stores in the metadata.
 func cancelAsked(job *rivertype.JobRow) bool {
 	var metadata struct {
 		At *json.RawMessage `json:"cancel_attempted_at"`
@@ -119,17 +116,15 @@ func cancelAsked(job *rivertype.JobRow) bool {
 }
 
 func held(ctx context.Context, tx *db.Tx, jobID, token int64) error {
-	var now int64
-	err := tx.QueryRow(ctx, `SELECT token FROM queue_lease WHERE job_id = ?`+tx.Speaks().ForUpdate(), jobID).Scan(&now)
+	now, err := db.Value[int64](ctx, tx, `SELECT token FROM queue_lease WHERE job_id = ?`+tx.Speaks().ForUpdate(), jobID)
 	if db.IsNoRows(err) || err == nil && now != token {
 		return ErrLeaseLost
 	}
 	return err
 }
 
-// settle writes how runs ended, except for those that lost their lease: whatever they
-// made of the job, another run has it.
-func (q *Queue) settle(ctx context.Context, params *riverdriver.JobSetStateIfRunningManyParams) ([]*rivertype.JobRow, error) {
+// settle writes how runs ended, except for those that lost their lease: another run has the job.
+func (q *Queue) settle(ctx context.Context, params *manyStates) ([]*rivertype.JobRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var jobs []*rivertype.JobRow
@@ -137,15 +132,14 @@ func (q *Queue) settle(ctx context.Context, params *riverdriver.JobSetStateIfRun
 		var w db.Where
 		db.In(&w, "job_id", params.ID)
 		// Every transaction locks leases in the order of their jobs, so none deadlock.
-		rows, err := tx.Query(ctx, `SELECT job_id, token FROM queue_lease`+w.String()+` ORDER BY job_id`+tx.Speaks().ForUpdate(), w.Args...)
-		leases, err := db.Collect(rows, err, scanLease)
+		current, err := tokens(ctx, tx, `SELECT job_id, token FROM queue_lease`+w.String()+
+			` ORDER BY job_id`+tx.Speaks().ForUpdate(), w.Args)
 		if err != nil {
 			return err
 		}
-		tokens := byJob(leases)
 		jobs, err = q.write(ctx, tx, filter(params, func(jobID int64) bool {
 			r := q.runOf(jobID)
-			return r != nil && !r.forsaken.Load() && tokens[jobID] == r.token
+			return r != nil && !r.dropped.Load() && current[jobID] == r.token
 		}))
 		return err
 	})
@@ -168,12 +162,12 @@ func (q *Queue) forget(jobIDs ...int64) {
 }
 
 // write stores the states of jobs whose leases tx holds, and releases the leases.
-func (q *Queue) write(ctx context.Context, tx *db.Tx, params *riverdriver.JobSetStateIfRunningManyParams) (jobs []*rivertype.JobRow, err error) {
-	if len(params.ID) == 0 {
+func (q *Queue) write(ctx context.Context, tx *db.Tx, states *manyStates) (jobs []*rivertype.JobRow, err error) {
+	if len(states.ID) == 0 {
 		return nil, nil
 	}
 	err = q.river.within(tx, func(exec riverdriver.Executor) (err error) {
-		jobs, err = exec.JobSetStateIfRunningMany(ctx, params)
+		jobs, err = exec.JobSetStateIfRunningMany(ctx, states)
 		return err
 	})
 	if err != nil {
@@ -203,8 +197,10 @@ func (q *Queue) write(ctx context.Context, tx *db.Tx, params *riverdriver.JobSet
 	return jobs, nil
 }
 
-// discard ends a job for good, and calls the handler's GiveUp in the same transaction.
-func (q *Queue) discard(ctx context.Context, row *rivertype.JobRow, r *run, cause error, tell func(tx *db.Tx) error) error {
+// discard ends a job for good, and calls giveUp in the same transaction.
+func (q *Queue) discard(
+	ctx context.Context, row *rivertype.JobRow, r *run, cause error, giveUp func(tx *db.Tx) error,
+) error {
 	now := time.Now()
 	report, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: row.Attempt, Error: db.Clean(cause.Error())})
 	if err != nil {
@@ -214,7 +210,7 @@ func (q *Queue) discard(ctx context.Context, row *rivertype.JobRow, r *run, caus
 		if err := held(ctx, tx, row.ID, r.token); err != nil {
 			return err
 		}
-		if err := tell(tx); err != nil {
+		if err := giveUp(tx); err != nil {
 			return err
 		}
 		_, err := q.write(ctx, tx, oneState(riverdriver.JobSetStateDiscarded(row.ID, now, report, nil)))
@@ -222,8 +218,10 @@ func (q *Queue) discard(ctx context.Context, row *rivertype.JobRow, r *run, caus
 	})
 }
 
-func oneState(p *riverdriver.JobSetStateIfRunningParams) *riverdriver.JobSetStateIfRunningManyParams {
-	return &riverdriver.JobSetStateIfRunningManyParams{
+type manyStates = riverdriver.JobSetStateIfRunningManyParams
+
+func oneState(p *riverdriver.JobSetStateIfRunningParams) *manyStates {
+	return &manyStates{
 		ID:              []int64{p.ID},
 		Attempt:         []*int{p.Attempt},
 		ErrData:         [][]byte{p.ErrData},
@@ -235,19 +233,29 @@ func oneState(p *riverdriver.JobSetStateIfRunningParams) *riverdriver.JobSetStat
 	}
 }
 
-func filter(p *riverdriver.JobSetStateIfRunningManyParams, keep func(jobID int64) bool) *riverdriver.JobSetStateIfRunningManyParams {
-	kept := &riverdriver.JobSetStateIfRunningManyParams{Now: p.Now, Schema: p.Schema}
+func filter(p *manyStates, keep func(jobID int64) bool) *manyStates {
+	var at []int
 	for i, id := range p.ID {
 		if keep(id) {
-			kept.ID = append(kept.ID, id)
-			kept.Attempt = append(kept.Attempt, p.Attempt[i])
-			kept.ErrData = append(kept.ErrData, p.ErrData[i])
-			kept.FinalizedAt = append(kept.FinalizedAt, p.FinalizedAt[i])
-			kept.MetadataDoMerge = append(kept.MetadataDoMerge, p.MetadataDoMerge[i])
-			kept.MetadataUpdates = append(kept.MetadataUpdates, p.MetadataUpdates[i])
-			kept.ScheduledAt = append(kept.ScheduledAt, p.ScheduledAt[i])
-			kept.State = append(kept.State, p.State[i])
+			at = append(at, i)
 		}
 	}
-	return kept
+	return &manyStates{
+		Now: p.Now, Schema: p.Schema,
+		ID:              pick(p.ID, at),
+		Attempt:         pick(p.Attempt, at),
+		ErrData:         pick(p.ErrData, at),
+		FinalizedAt:     pick(p.FinalizedAt, at),
+		MetadataDoMerge: pick(p.MetadataDoMerge, at),
+		MetadataUpdates: pick(p.MetadataUpdates, at),
+		ScheduledAt:     pick(p.ScheduledAt, at),
+		State:           pick(p.State, at),
+	}
+}
+
+func pick[T any](all []T, at []int) (out []T) {
+	for _, i := range at {
+		out = append(out, all[i])
+	}
+	return out
 }

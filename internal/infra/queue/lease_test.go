@@ -50,7 +50,7 @@ func TestSilentNodeLosesItsJob(t *testing.T) {
 			t.Fatalf("second run %+v", job)
 		}
 
-		if err := a.beat(t.Context()); err != nil { // the paused process awakes
+		if err := a.heartbeat(t.Context()); err != nil { // the paused process awakes
 			t.Fatal(err)
 		}
 		release <- Abandon(errors.New("late"))
@@ -230,7 +230,7 @@ func TestStartDoesNotWaitForTheFrozen(t *testing.T) {
 	}()
 	next(t, locked)
 	until(t, "the lease has run out", func() (out bool) {
-		err := d.QueryRow(t.Context(), `SELECT beat_at < `+b.river.words().now+` - ? FROM queue_lease`, b.config.Lease.Microseconds()).Scan(&out)
+		err := d.QueryRow(t.Context(), `SELECT beat_at < `+b.sql.now+` - ? FROM queue_lease`, b.config.Lease.Microseconds()).Scan(&out)
 		return err == nil && out
 	})
 	second := make(chan int, 1)
@@ -369,7 +369,7 @@ func TestSeveralProcessesOpenAtOnce(t *testing.T) {
 func TestLeaseMustOutliveBeats(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite")
-	if _, err := Open(t.Context(), d, Config{Lease: time.Second, Beat: time.Second}); err == nil {
+	if _, err := Open(t.Context(), d, Config{Lease: time.Second, Heartbeat: time.Second}); err == nil {
 		t.Error("a lease as short as a beat is accepted")
 	}
 }

@@ -9,21 +9,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// lendPgx lends the connection of tx to code that speaks pgx, in the same transaction.
+// lendPgx gives fn the connection of tx as a pgx transaction.
 func lendPgx(tx *db.Tx, fn func(pgx.Tx) error) error {
 	return tx.Conn.Raw(func(conn any) error {
-		lent, ok := conn.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("queue: the connection is a %T, not pgx's", conn)
-		}
-		return fn(&pgxTx{pgxConn: lent.Conn()})
+		return fn(&pgxTx{pgxConn: conn.(*stdlib.Conn).Conn()}) //nolint:forcetypeassert // the driver of infra/db
 	})
 }
 
 type pgxConn = pgx.Conn
 
-// pgxTx is a transaction that database/sql has begun, as a pgx.Tx. Its Begin makes a
-// savepoint; the transaction itself is not ours to end.
+// pgxTx is a transaction that database/sql has begun, as a pgx.Tx. Its Begin makes a savepoint; it cannot end
+// the transaction itself.
 type pgxTx struct {
 	*pgxConn
 	depth  int // savepoints around this one; 0: the transaction itself

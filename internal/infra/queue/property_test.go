@@ -89,7 +89,7 @@ func (l *leasing) expire(t *rapid.T) {
 
 func (l *leasing) beat(t *rapid.T) {
 	n := rapid.IntRange(0, 1).Draw(t, "node")
-	if err := l.nodes[n].beat(l.ctx); err != nil {
+	if err := l.nodes[n].heartbeat(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	for id := range l.runs[n] {

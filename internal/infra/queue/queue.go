@@ -1,16 +1,15 @@
-// Package queue runs jobs behind a few verbs: Insert in the caller's transaction, Handle,
-// Start, Stop, Cancel. River stores, claims, retries and expires them, on SQLite and on
-// PostgreSQL; no River type leaves this package.
+// Package queue runs background jobs: Insert in the caller's transaction, Handle, Start, Stop, Cancel. River
+// stores, claims, retries and expires them, on SQLite and on PostgreSQL; its types stay in this package.
 //
-// What River lacks is here: a lease on each running job. The node that runs a job beats;
-// a job whose node went silent is given to another, and the old run's result is refused
-// by a token that only grows. The same beat brings cancellation to a running job.
+// River has no lease on a running job; it is added here. The node that runs a job sends heartbeats. A job whose
+// node went silent is given to another one, and the result of the old run is refused by a token that only
+// grows. With each heartbeat the node learns which of its jobs were cancelled.
 //
-// A job runs at least once. Whoever needs its effects exactly once checks Job.Held in
-// the transaction that writes them.
+// A job runs at least once. For effects exactly once, check Job.Held in the transaction that writes them.
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +24,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// Args are a job's arguments: JSON-encodable, and they name the kind of job. Their types
-// live with the slices. A kind is at least two letters, digits or any of _ - . : / and
-// never changes once jobs of it are stored.
+// Args are a job's arguments, encoded as JSON; their type stands for the kind of job. A kind has at least two
+// letters, digits or any of _ - . : / and never changes once jobs of it are stored.
 type Args interface{ Kind() string }
 
 // The causes (context.Cause) with which the context of a running job ends early.
@@ -37,17 +35,19 @@ var (
 	ErrStopping  = errors.New("this node stops: the job will run again")
 )
 
-// Config says how a Queue runs. The zero value inserts and cancels, and runs nothing.
+// Config configures a Queue. With the zero value it inserts and cancels jobs, but runs none.
 type Config struct {
-	Logger  *slog.Logger  // slog.Default() when nil
-	Workers int           // jobs at once on this node; 0: insert only
-	Node    string        // this process's name in the lease table; the host's when empty
-	Lease   time.Duration // silence after which a job is given to another node; 10 s when 0
-	Beat    time.Duration // how often running jobs beat and learn of their cancellation; 1 s when 0
-	Poll    time.Duration // how soon a job is found that nothing announced (a retry, or on SQLite another process's insert); 1 s when 0
+	Logger    *slog.Logger  // slog.Default() when nil
+	Workers   int           // jobs at once on this node; 0: insert only
+	Node      string        // this process's name in the lease table; the host's when empty
+	Lease     time.Duration // silence after which a job is given to another node; 10 s when 0
+	Heartbeat time.Duration // how often leases are prolonged and cancellations seen; 1 s when 0
+	// Poll is how soon a job is found that was not announced: a retry, or on SQLite an insert of another
+	// process; 1 s when 0.
+	Poll time.Duration
 }
 
-// A handler that ignores the end of its context holds Stop up this long.
+// stopGrace is how long Stop waits for a handler that ignores the end of its context.
 const stopGrace = 5 * time.Second
 
 // Queue is one node's view of the jobs in a database.
@@ -55,58 +55,51 @@ type Queue struct {
 	db      *db.DB
 	log     *slog.Logger
 	config  Config
-	node    string // unique to this Queue value: a restart must not keep its past life's leases alive
+	node    string // unique to this value: a restart must not keep the leases of the process before
 	river   backend
+	sql     dialect
 	workers *river.Workers
 	quick   map[string]bool // the kinds of job with a lane of their own
+	close   func()          // closes River's own connections
 
 	mu   sync.Mutex
 	runs map[int64]*run // by job: claimed here and not yet settled
 
-	awake    atomic.Bool // workers take wake-ups
+	awake    atomic.Bool // workers accept wake-ups
 	stopLoop context.CancelFunc
 	loopDone chan struct{}
 }
 
-// Open prepares the queue's tables in d and returns the queue. Several processes may
-// open one database at once.
+// Open prepares the queue's tables in d. Several processes may open one database at once.
 func Open(ctx context.Context, d *db.DB, c Config) (*Queue, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.Lease == 0 {
-		c.Lease = 10 * time.Second
-	}
-	if c.Beat == 0 {
-		c.Beat = time.Second
-	}
-	if c.Poll == 0 {
-		c.Poll = time.Second
-	}
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, time.Second)
+	c.Poll = cmp.Or(c.Poll, time.Second)
 	if c.Node == "" {
 		c.Node, _ = os.Hostname()
 	}
-	if c.Lease < 3*c.Beat {
-		return nil, fmt.Errorf("queue: a lease of %s is too short for a beat each %s", c.Lease, c.Beat)
+	if c.Lease < 3*c.Heartbeat {
+		return nil, fmt.Errorf("queue: a lease of %s is too short for a heartbeat each %s", c.Lease, c.Heartbeat)
 	}
 	q := &Queue{
-		db:      d,
-		log:     c.Logger,
-		config:  c,
-		node:    fmt.Sprintf("%.40s-%s", c.Node, ids.Random(12)),
-		workers: river.NewWorkers(),
-		quick:   map[string]bool{},
-		runs:    map[int64]*run{},
+		db: d, log: c.Logger, config: c, node: fmt.Sprintf("%.40s-%s", c.Node, ids.Random(12)),
+		workers: river.NewWorkers(), quick: map[string]bool{}, runs: map[int64]*run{}, close: func() {},
 	}
-	var err error
-	if q.river, err = openBackend(ctx, q); err != nil {
+	open := openPostgres
+	if d.URL == "" {
+		open = openSQLite
+	}
+	if err := open(ctx, q); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	return q, nil
 }
 
-// Insert adds a job in the caller's transaction: rolled back, it never existed;
-// committed, a free worker starts it at once. It returns the job's id for Cancel.
+// Insert adds a job in the caller's transaction; once that is committed, a free worker starts it at once. It
+// returns the job's id for Cancel.
 func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, err error) {
 	value, err := db.Doc(args).Value() // without NUL, which PostgreSQL refuses
 	doc, ok := value.(string)
@@ -125,12 +118,11 @@ func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, 
 	return jobID, nil
 }
 
-// Cancel cancels a job, in the caller's transaction or (tx nil) in one of its own. A
-// waiting job never runs. The context of a running one ends with cause ErrCancelled:
-// at once on this node, within a beat on any other; what the handler then returns
-// decides between completed (nil) and cancelled. When its process died, another run
-// gets it with its context ended, to put in order what the first one left. A job that
-// has ended stays as it is, and a job that does not exist is no error.
+// Cancel cancels a job, in the caller's transaction or (tx nil) in one of its own. A waiting job never runs.
+// The context of a running one ends with cause ErrCancelled: at once on this node, within a heartbeat on
+// another. The job is then completed if its handler returns nil, and cancelled otherwise. If its process died,
+// it runs again with its context ended, to clean up after the first run. Cancelling a job that has ended or
+// does not exist does nothing.
 func (q *Queue) Cancel(ctx context.Context, tx *db.Tx, jobID int64) error {
 	if tx == nil {
 		return q.db.Tx(ctx, func(tx *db.Tx) error { return q.Cancel(ctx, tx, jobID) })
@@ -151,8 +143,8 @@ func (q *Queue) Cancel(ctx context.Context, tx *db.Tx, jobID int64) error {
 	return nil
 }
 
-// Start begins to run jobs, until Stop; the end of ctx does not end what has begun.
-// Without Workers it does nothing.
+// Start begins to run jobs, until Stop; the end of ctx does not stop running jobs. Without Workers it does
+// nothing.
 func (q *Queue) Start(ctx context.Context) error {
 	if q.config.Workers == 0 {
 		return nil
@@ -160,7 +152,7 @@ func (q *Queue) Start(ctx context.Context) error {
 	starting := ctx
 	ctx = context.WithoutCancel(ctx)
 	for {
-		err := q.river.start(ctx)
+		err := q.river.Start(ctx)
 		if err == nil {
 			break
 		}
@@ -178,21 +170,20 @@ func (q *Queue) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes no more jobs and waits for the running ones. When ctx ends first, their
-// contexts end with cause ErrStopping and the jobs go back to the queue, the attempt not
-// counted. It returns an error when a handler ignores that too; its job is taken over
-// once its lease runs out. A stopped queue does not start again; after a nil error it
-// leaves no goroutine behind and does not touch the database any more.
+// Stop accepts no more jobs and waits for the running ones. When ctx ends first, their contexts end with cause
+// ErrStopping and the jobs go back to the queue, the attempt not counted. It returns an error when a handler
+// ignores that too; another node gets its job once the lease runs out. A stopped queue cannot be started
+// again; after a nil error it has no goroutines and does not use the database any more.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.awake.Store(false)
 	if q.stopLoop == nil {
-		q.river.close()
+		q.close()
 		return nil
 	}
-	err := q.river.stop(ctx)
+	err := q.river.Stop(ctx)
 	if err != nil {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
-		err = q.river.stopNow(grace)
+		err = q.river.StopAndCancel(grace)
 		cancel()
 	}
 	q.stopLoop()
@@ -200,7 +191,7 @@ func (q *Queue) Stop(ctx context.Context) error {
 	if err != nil { // River still waits for them and holds its connections
 		return fmt.Errorf("queue: %d jobs did not return in time", q.running())
 	}
-	q.river.close()
+	q.close()
 	return nil
 }
 
@@ -220,4 +211,21 @@ func (q *Queue) running() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.runs)
+}
+
+// Every calls fn at once and then at each interval, until ctx ends. An error is logged, with doing as what was
+// being done.
+func Every(ctx context.Context, interval time.Duration, log *slog.Logger, doing string, fn func(context.Context) error) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if err := fn(ctx); err != nil && ctx.Err() == nil {
+			log.ErrorContext(ctx, doing, "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

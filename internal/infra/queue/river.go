@@ -22,75 +22,66 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// backend is River on one of the two databases: an engine of *sql.Tx or of pgx.Tx.
+// backend is River on one of the two databases: a client of *sql.Tx or of pgx.Tx.
 type backend interface {
 	insert(ctx context.Context, tx *db.Tx, args rawArgs, lane string) (jobID int64, err error)
 	cancel(ctx context.Context, tx *db.Tx, jobID int64) (ended bool, err error)
 	within(tx *db.Tx, fn func(exec riverdriver.Executor) error) error
-	words() words
 	wake()
-	start(ctx context.Context) error
-	stop(ctx context.Context) error
-	stopNow(ctx context.Context) error
-	close()
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+	StopAndCancel(ctx context.Context) error
 }
 
-// words are SQL that the two databases spell differently.
-type words struct {
+// dialect is SQL that the two databases spell differently.
+type dialect struct {
 	now  string // the database's clock, in microseconds
 	late string // seconds since the oldest scheduled_at of a group
 }
 
-func openBackend(ctx context.Context, q *Queue) (backend, error) {
-	if q.db.URL == "" {
-		return openSQLite(ctx, q)
-	}
-	return openPostgres(ctx, q)
-}
-
-func openSQLite(ctx context.Context, q *Queue) (backend, error) {
+func openSQLite(ctx context.Context, q *Queue) error {
 	driver := riversqlite.New(q.db.Writer())
 	lend := func(tx *db.Tx, fn func(*sql.Tx) error) error { return fn(tx.SQL) }
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet(q.log)})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = q.db.Tx(ctx, func(tx *db.Tx) error {
-		// One transaction, so that a second process waits; what speaks against MigrateTx
-		// (enum values that are used where they are added) does not exist on SQLite.
+		// In one transaction, so that a second process waits. MigrateTx is deprecated because of enum values
+		// that are used where they are added; SQLite has none.
 		_, err := migrator.MigrateTx(ctx, tx.SQL, rivermigrate.DirectionUp, nil) //nolint:staticcheck // see above
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("migrating: %w", err)
+		return fmt.Errorf("migrating: %w", err)
 	}
-	return newEngine(q, deaf{driver}, lend, func() {}, words{
+	q.sql = dialect{
 		now:  "CAST(unixepoch('subsec') * 1000000 AS BIGINT)",
 		late: "unixepoch('subsec') - unixepoch(min(scheduled_at), 'subsec')",
-	})
+	}
+	return newEngine(q, polling{driver}, lend)
 }
 
-// deaf makes River poll on SQLite. Its listener there would read a table 20 times a
-// second; the Queue wakes the workers of its own process instead, and other processes
-// find the job at their next poll.
-type deaf struct{ riverdriver.Driver[*sql.Tx] }
+// polling makes River poll on SQLite, where its listener would read a table 20 times a second. The Queue wakes
+// the workers of its own process; other processes find the job at their next poll.
+type polling struct{ riverdriver.Driver[*sql.Tx] }
 
-func (deaf) SupportsListener() bool     { return false }
-func (deaf) SupportsListenNotify() bool { return false }
+func (polling) SupportsListener() bool     { return false }
+func (polling) SupportsListenNotify() bool { return false }
 
-// River's own connections: one listens, the others elect a leader and clean up. Claims
-// and results go through the db package's pool.
+// riverConns are River's own connections: one listens, the others elect a leader and clean up. Claims and
+// results go through the db package's pool.
 const riverConns = 3
 
-func openPostgres(ctx context.Context, q *Queue) (_ backend, err error) {
+func openPostgres(ctx context.Context, q *Queue) (err error) {
 	config, err := pgxpool.ParseConfig(q.db.URL)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	config.MaxConns = riverConns
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -99,18 +90,21 @@ func openPostgres(ctx context.Context, q *Queue) (_ backend, err error) {
 	}()
 	driver := riverpgxv5.New(pool)
 	if err := migratePostgres(ctx, q.log, pool, driver); err != nil {
-		return nil, fmt.Errorf("migrating: %w", err)
+		return fmt.Errorf("migrating: %w", err)
 	}
-	return newEngine(q, riverdriver.Driver[pgx.Tx](driver), lendPgx, pool.Close, words{
+	q.close, q.sql = pool.Close, dialect{
 		now:  "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
 		late: "extract(epoch FROM clock_timestamp() - min(scheduled_at))",
-	})
+	}
+	return newEngine(q, riverdriver.Driver[pgx.Tx](driver), lendPgx)
 }
 
 // migrationLock is the key of the advisory lock under which River's tables are migrated.
 const migrationLock = 0x7665646574746551
 
-func migratePostgres(ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, driver riverdriver.Driver[pgx.Tx]) error {
+func migratePostgres(
+	ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, driver riverdriver.Driver[pgx.Tx],
+) error {
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet(log)})
 	if err != nil {
 		return err
@@ -127,12 +121,10 @@ func migratePostgres(ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, 
 
 // engine is River over transactions of type TTx.
 type engine[TTx any] struct {
-	client *river.Client[TTx]
+	*river.Client[TTx]
 	driver riverdriver.Driver[TTx]
 	lend   func(tx *db.Tx, fn func(TTx) error) error
 	pilot  *pilot
-	sql    words
-	closer func()
 }
 
 // The lanes of a node: quick jobs do not wait behind long ones.
@@ -142,11 +134,11 @@ const (
 	quickWorkers = 16
 )
 
-// Under load, claims come in batches this far apart.
-const fetchEvery = 10 * time.Millisecond
+const fetchEvery = 10 * time.Millisecond // between claims under load
 
-func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.Tx, func(TTx) error) error, closer func(), sql words) (backend, error) {
-	e := &engine[TTx]{driver: driver, lend: lend, pilot: &pilot{q: q}, sql: sql, closer: closer}
+func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.Tx, func(TTx) error) error) (err error) {
+	e := &engine[TTx]{driver: driver, lend: lend, pilot: &pilot{q: q}}
+	q.river = e
 	config := &river.Config{
 		ID:                  q.node,
 		Logger:              quiet(q.log),
@@ -162,14 +154,13 @@ func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.
 			quickLane: {MaxWorkers: quickWorkers, FetchCooldown: fetchEvery},
 		}
 	}
-	var err error
-	e.client, err = river.NewClient(piloted[TTx]{driver, e.pilot}, config)
-	return e, err
+	e.Client, err = river.NewClient(piloted[TTx]{driver, e.pilot}, config)
+	return err
 }
 
 func (e *engine[TTx]) insert(ctx context.Context, tx *db.Tx, args rawArgs, lane string) (jobID int64, err error) {
 	err = e.lend(tx, func(t TTx) error {
-		res, err := e.client.InsertTx(ctx, t, args, &river.InsertOpts{Queue: lane})
+		res, err := e.InsertTx(ctx, t, args, &river.InsertOpts{Queue: lane})
 		if err == nil {
 			jobID = res.Job.ID
 		}
@@ -180,7 +171,7 @@ func (e *engine[TTx]) insert(ctx context.Context, tx *db.Tx, args rawArgs, lane 
 
 func (e *engine[TTx]) cancel(ctx context.Context, tx *db.Tx, jobID int64) (ended bool, err error) {
 	err = e.lend(tx, func(t TTx) error {
-		job, err := e.client.JobCancelTx(ctx, t, jobID)
+		job, err := e.JobCancelTx(ctx, t, jobID)
 		ended = err != nil || job.State != rivertype.JobStateRunning
 		return err
 	})
@@ -194,20 +185,13 @@ func (e *engine[TTx]) within(tx *db.Tx, fn func(riverdriver.Executor) error) err
 	return e.lend(tx, func(t TTx) error { return fn(e.driver.UnwrapExecutor(t)) })
 }
 
-func (e *engine[TTx]) words() words                      { return e.sql }
-func (e *engine[TTx]) start(ctx context.Context) error   { return e.client.Start(ctx) }
-func (e *engine[TTx]) stop(ctx context.Context) error    { return e.client.Stop(ctx) }
-func (e *engine[TTx]) stopNow(ctx context.Context) error { return e.client.StopAndCancel(ctx) }
-func (e *engine[TTx]) close()                            { e.closer() }
-
 func (e *engine[TTx]) wake() {
 	e.pilot.inserted(context.Background(), []*rivertype.JobInsertResult{
 		{Job: &rivertype.JobRow{Queue: longLane}}, {Job: &rivertype.JobRow{Queue: quickLane}},
 	})
 }
 
-// piloted is a driver that brings our pilot along, River's way to let a plugin decide
-// how jobs are claimed and settled.
+// piloted is a driver with our pilot: River's way to let a plugin claim and settle jobs.
 type piloted[TTx any] struct {
 	riverdriver.Driver[TTx]
 	pilot *pilot
@@ -227,21 +211,26 @@ func (p *pilot) PilotInit(_ *baseservice.Archetype, params *riverpilot.PilotInit
 	p.inserted = params.NotifyNonTxJobInsert
 }
 
-func (p *pilot) JobGetAvailable(ctx context.Context, _ riverdriver.Executor, _ riverpilot.ProducerState, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
+func (p *pilot) JobGetAvailable(
+	ctx context.Context, _ riverdriver.Executor, _ riverpilot.ProducerState, params *riverdriver.JobGetAvailableParams,
+) ([]*rivertype.JobRow, error) {
 	return p.q.claim(ctx, params)
 }
 
-func (p *pilot) JobSetStateIfRunningMany(ctx context.Context, _ riverdriver.Executor, params *riverdriver.JobSetStateIfRunningManyParams) ([]*rivertype.JobRow, error) {
+func (p *pilot) JobSetStateIfRunningMany(
+	ctx context.Context, _ riverdriver.Executor, params *manyStates,
+) ([]*rivertype.JobRow, error) {
 	return p.q.settle(ctx, params)
 }
 
-// JobGetStuck finds nothing: leases say which jobs are stuck, not how long they run.
-func (p *pilot) JobGetStuck(context.Context, riverdriver.Executor, *riverdriver.JobGetStuckParams) ([]*rivertype.JobRow, error) {
+// JobGetStuck finds nothing: leases decide which jobs are stuck, not how long they run.
+func (p *pilot) JobGetStuck(
+	context.Context, riverdriver.Executor, *riverdriver.JobGetStuckParams,
+) ([]*rivertype.JobRow, error) {
 	return nil, nil
 }
 
-// quiet passes on River's warnings and errors, and drops the one that is only the echo
-// of a Cancel.
+// quiet passes on River's warnings and errors, except the one that only repeats a Cancel.
 func quiet(log *slog.Logger) *slog.Logger { return slog.New(quietHandler{log.Handler()}) }
 
 type quietHandler struct{ slog.Handler }

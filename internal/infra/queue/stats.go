@@ -10,25 +10,24 @@ import (
 // KindStats counts the jobs of one kind that have not ended.
 type KindStats struct {
 	Kind    string
-	Waiting int           // due or not, another attempt included
+	Waiting int           // due or not, retries included
 	Running int           // on any node
 	Late    time.Duration // how long the oldest due job has waited for a worker; 0 when none waits
 }
 
-// Stats counts the jobs that have not ended, by kind, over all nodes. Kinds without any
-// are absent.
+// Stats counts the jobs of all nodes that have not ended, by kind. Kinds without any are absent.
 func (q *Queue) Stats(ctx context.Context) ([]KindStats, error) {
-	rows, err := q.db.Query(ctx, `SELECT kind,
-		sum(CASE WHEN state = 'running' THEN 0 ELSE n END), sum(CASE WHEN state = 'running' THEN n ELSE 0 END),
-		max(CASE WHEN state = 'available' AND late > 0 THEN late ELSE 0 END)
-		FROM (SELECT kind, state, count(*) AS n, CAST(`+q.river.words().late+` AS DOUBLE PRECISION) AS late
-			FROM river_job WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
-			GROUP BY kind, state) AS counted
-		GROUP BY kind ORDER BY kind`)
-	return db.Collect(rows, err, func(row db.Row) (s KindStats, err error) {
+	scan := func(row db.Row) (s KindStats, err error) {
 		var late float64
 		err = row.Scan(&s.Kind, &s.Waiting, &s.Running, &late)
 		s.Late = time.Duration(late * float64(time.Second))
 		return s, err
-	})
+	}
+	return db.Select(ctx, q.db, scan, `SELECT kind,
+		sum(CASE WHEN state = 'running' THEN 0 ELSE n END), sum(CASE WHEN state = 'running' THEN n ELSE 0 END),
+		max(CASE WHEN state = 'available' AND late > 0 THEN late ELSE 0 END)
+		FROM (SELECT kind, state, count(*) AS n, CAST(`+q.sql.late+` AS DOUBLE PRECISION) AS late
+			FROM river_job WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
+			GROUP BY kind, state) AS counted
+		GROUP BY kind ORDER BY kind`)
 }

@@ -1,4 +1,4 @@
-// Package seal encrypts secrets at rest: AES-256-GCM with a key in a file next to the data, not in the
+// Package seal encrypts secrets at rest: AES-256-GCM with a key in a file next to the data and not in the
 // database, so that a copy of the database reveals nothing.
 package seal
 
@@ -25,8 +25,8 @@ type Box struct {
 	path string
 }
 
-// Open reads the key file at path, creating it (mode 0600) if it is missing: of several processes that
-// start at once, the first one's is kept. Every node of a deployment needs the same file.
+// Open reads the key file at path, creating it (mode 0600) if it is missing; of several processes that start
+// at once, the first one's is kept. Every node of a deployment needs the same file.
 func Open(path string) (*Box, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,15 +37,15 @@ func Open(path string) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the key file for secrets: %w", err)
 	}
+	b := &Box{path: path}
 	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(text)))
+	if err == nil {
+		b.aead, err = aead.New(handle)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the key file for secrets, %s: %w", path, err)
 	}
-	primitive, err := aead.New(handle)
-	if err != nil {
-		return nil, fmt.Errorf("the key file for secrets, %s: %w", path, err)
-	}
-	return &Box{aead: primitive, path: path}, nil
+	return b, nil
 }
 
 // create writes a new key to a temporary file and links it to path, unless another process was first.
@@ -73,8 +73,8 @@ func create(path string) error {
 	return nil
 }
 
-// Seal encrypts plain. The result can be decrypted only with the same context, such as the id of its
-// row, so that it is useless in another row.
+// Seal encrypts plain. Only the same context, such as the id of its row, decrypts the result, so that it is
+// useless in another row.
 func (b *Box) Seal(plain []byte, context string) ([]byte, error) {
 	return b.aead.Encrypt(plain, []byte(context))
 }

@@ -1,6 +1,6 @@
-// Package sigv4 signs HTTP requests with AWS Signature Version 4, for the templates that ask for it and for the inventories of
-// AWS accounts. A request is brought into one canonical form (method, path, sorted query, sorted headers, digest of the body),
-// and the digest of that form is signed with a key derived from the secret, the day, the region and the service.
+// Package sigv4 signs HTTP requests with AWS Signature Version 4, for templates that ask for it and for
+// inventories of AWS accounts. A canonical form of the request (method, path, sorted query, sorted headers,
+// digest of the body) is signed with a key derived from the secret, the day, the region and the service.
 package sigv4
 
 import (
@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ type Request struct {
 	Body                      []byte
 }
 
-// Sign returns the headers to add: X-Amz-Date, Authorization and, where they are needed, X-Amz-Security-Token and
+// Sign returns the headers to add: X-Amz-Date, Authorization and, where needed, X-Amz-Security-Token and
 // X-Amz-Content-Sha256. The request must not be changed afterwards.
 func (k Keys) Sign(r Request, at time.Time) (added [][2]string) {
 	region, service := cmp.Or(k.Region, "us-east-2"), cmp.Or(k.Service, "sts")
@@ -54,8 +55,8 @@ func (k Keys) Sign(r Request, at time.Time) (added [][2]string) {
 		key = keyed(key, part)
 	}
 	signature := keyed(key, "AWS4-HMAC-SHA256\n"+stamp+"\n"+scope+"\n"+digest([]byte(text)))
-	return append(added, [2]string{"Authorization", fmt.Sprintf("AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%x",
-		k.ID, scope, names, signature)})
+	return append(added, [2]string{"Authorization", fmt.Sprintf(
+		"AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%x", k.ID, scope, names, signature)})
 }
 
 // canonical is the form of a request that is signed, and the names of the headers in it.
@@ -67,20 +68,17 @@ func (r Request) canonical() (text, names string) {
 			values[name] = append(values[name], strings.Join(strings.Fields(h[1]), " "))
 		}
 	}
-	var sorted []string
-	for name := range values {
-		sorted = append(sorted, name)
-	}
-	slices.Sort(sorted)
+	sorted := slices.Sorted(maps.Keys(values))
 	var lines strings.Builder
 	for _, name := range sorted {
 		lines.WriteString(name + ":" + strings.Join(values[name], ",") + "\n")
 	}
 	names = strings.Join(sorted, ";")
-	return strings.Join([]string{r.Method, r.Path, canonicalQuery(r.Query), lines.String(), names, digest(r.Body)}, "\n"), names
+	parts := []string{r.Method, r.Path, canonicalQuery(r.Query), lines.String(), names, digest(r.Body)}
+	return strings.Join(parts, "\n"), names
 }
 
-// canonicalQuery is a query with its parameters escaped in the one form that is signed, and sorted.
+// canonicalQuery is a query with its parameters escaped in the one signed form, and sorted.
 func canonicalQuery(query string) string {
 	if query == "" {
 		return ""
@@ -96,7 +94,7 @@ func canonicalQuery(query string) string {
 		name, value, _ := strings.Cut(pair, "=")
 		params = append(params, [2]string{again(name), again(value)})
 	}
-	slices.SortFunc(params, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	slices.SortFunc(params, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 	joined := make([]string, len(params))
 	for i, p := range params {
 		joined[i] = p[0] + "=" + p[1]

@@ -1,5 +1,5 @@
-// Package yamltext reads YAML that users send. Aliases, which could make a small text large, deep nesting and bytes that are not
-// text are refused; values come out as plain Go values.
+// Package yamltext reads YAML that users send into plain Go values. It refuses aliases, which could make a
+// small text large, deep nesting, and bytes that are not text.
 package yamltext
 
 import (
@@ -12,16 +12,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxDepth bounds how deep a text nests.
-const maxDepth = 32
+const maxDepth = 32 // of nesting
 
-// Check refuses a text that is no mapping and no list, or that is not safe to read. The error says why, in words.
+// Check refuses a text that is neither a mapping nor a list, or is not safe to read. The error is for people.
 func Check(text []byte) error {
 	_, err := root(text)
 	return err
 }
 
-// Value is what a text says: map[string]any, []any, string, int, float64, bool, nil and time.Time.
+// Value is the value of a text: map[string]any, []any, string, int, float64, bool, nil or time.Time.
 func Value(text []byte) (value any, err error) {
 	node, err := root(text)
 	if err == nil {
@@ -30,20 +29,19 @@ func Value(text []byte) (value any, err error) {
 	return value, err
 }
 
-// Mapping is what a text says that must be a mapping.
+// Mapping is the value of a text that must be a mapping.
 func Mapping(text []byte) (map[string]any, error) {
 	value, err := Value(text)
 	if err != nil {
 		return nil, err
 	}
-	m, ok := value.(map[string]any)
-	if !ok {
-		return nil, errors.New("it is not a mapping of names to values")
+	if m, ok := value.(map[string]any); ok {
+		return m, nil
 	}
-	return m, nil
+	return nil, errors.New("it is not a mapping of names to values")
 }
 
-// Words are the words of a value: one, or those of a list. Null is none.
+// Words are the words of a value: one, those of a list, or none for null.
 func Words(value any) (words []string, err error) {
 	switch v := value.(type) {
 	case nil:

@@ -1,6 +1,5 @@
-// Package dbtest runs a test on each database: on SQLite in a temporary file,
-// and on a PostgreSQL server that the tests start themselves (or find by
-// VEDETTE_TEST_POSTGRES, a URL whose user may create databases).
+// Package dbtest runs a test on each database: on SQLite in a temporary file, and on a PostgreSQL server that
+// the tests start (or find by VEDETTE_TEST_POSTGRES, a URL whose user may create databases).
 //
 // A package that uses it calls Main in its TestMain:
 //
@@ -21,8 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// Main runs the package's tests, stops the PostgreSQL server, if one was started, and
-// exits.
+// Main runs the package's tests, stops the PostgreSQL server and exits.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
 // Run is Main for a TestMain with its own clean-up; the caller exits with the returned code.
@@ -34,7 +32,7 @@ func Run(m *testing.M) (code int) {
 	return code
 }
 
-// Each runs fn once on each engine, in parallel with other tests, on a new migrated database.
+// Each runs fn on each database, newly created and migrated, in parallel with other tests.
 func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	for _, engine := range Engines {
@@ -45,10 +43,10 @@ func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	}
 }
 
-// Engines are the names of the engines that Each runs on.
+// Engines are the names of the databases that Each runs on.
 var Engines = []string{"sqlite", "postgres"}
 
-// Open opens a fresh database of the named engine until the end of the test.
+// Open opens a new database of the named kind until the end of the test.
 func Open(t testing.TB, engine string) *db.DB {
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{URL: URL(t, engine)})
@@ -59,8 +57,8 @@ func Open(t testing.TB, engine string) *db.DB {
 	return d
 }
 
-// URL creates a new migrated, empty database of the named engine and returns its URL, for a test that
-// opens it itself or passes it to the real binary.
+// URL creates a new migrated, empty database and returns its URL, for a test that opens it itself or passes it
+// to the real binary.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
 	if engine == "sqlite" {
@@ -87,8 +85,7 @@ var server struct {
 	stop     func()
 }
 
-// adminURL is the URL of the server's maintenance database; the first call starts the
-// server and creates the template.
+// adminURL is the URL of the server's maintenance database. The first call starts the server.
 func adminURL(t testing.TB) string {
 	t.Helper()
 	server.once.Do(func() {

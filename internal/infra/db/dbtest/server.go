@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Start creates a PostgreSQL cluster in a temporary folder and runs it on a unix socket there, without
-// durability. PostgreSQL refuses to run as root, so root starts it as the user postgres or nobody.
+// Start creates a PostgreSQL cluster in a temporary folder and runs it, without durability, on a unix socket
+// there. PostgreSQL refuses to run as root, so root starts it as the user postgres or nobody.
 func Start() (adminURL string, stop func(), err error) {
 	bin, err := binaries()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package dnstest is a name server on loopback for tests: it answers what a test tells
-// it to, also a different thing each time.
+// Package dnstest is a name server on loopback for tests. A name may resolve to something else each time.
 package dnstest
 
 import (
@@ -21,10 +20,10 @@ type Server struct {
 	asked map[string]int
 }
 
-// answers is what a name resolves to: one record set for each time it is asked.
+// answers is what a name resolves to: one record set for each query.
 type answers struct {
-	turns [][]string
-	next  map[uint16]int // by question type
+	sets [][]string
+	next map[uint16]int // by question type
 }
 
 // Start runs a server until the test ends.
@@ -49,13 +48,13 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Set makes name resolve to each turn in order, the last one for ever. A turn is a list
-// of IP addresses, or one CNAME target ("other.test"); an empty turn is SERVFAIL.
-// Questions about A and AAAA take their turns independently.
-func (s *Server) Set(name string, turns ...[]string) {
+// Set makes name resolve to each record set in order, the last one for ever. A record set is a list of IP
+// addresses, or one CNAME target ("other.test"); an empty one is SERVFAIL. Queries for A and AAAA are counted
+// independently.
+func (s *Server) Set(name string, sets ...[]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.names[dns.Fqdn(strings.ToLower(name))] = &answers{turns: turns, next: map[uint16]int{}}
+	s.names[dns.Fqdn(strings.ToLower(name))] = &answers{sets: sets, next: map[uint16]int{}}
 }
 
 // Asked is how often the A record of name was asked for.
@@ -79,7 +78,7 @@ func (s *Server) answer(w dns.ResponseWriter, question *dns.Msg) {
 	for _, q := range question.Question {
 		reply.Rcode = s.fill(reply, strings.ToLower(q.Name), q.Qtype)
 	}
-	_ = w.WriteMsg(reply) // the asker may be gone
+	_ = w.WriteMsg(reply) // the client may have left
 }
 
 // fill adds the records of name, following CNAMEs, and gives the response code.
@@ -94,13 +93,13 @@ func (s *Server) fill(reply *dns.Msg, name string, qtype uint16) int {
 		if !ok {
 			return dns.RcodeNameError
 		}
-		turn := a.turns[min(a.next[qtype], len(a.turns)-1)]
+		set := a.sets[min(a.next[qtype], len(a.sets)-1)]
 		a.next[qtype]++
-		if len(turn) == 0 {
+		if len(set) == 0 {
 			return dns.RcodeServerFailure
 		}
 		alias := ""
-		for _, value := range turn {
+		for _, value := range set {
 			alias = add(reply, name, value, qtype)
 		}
 		if alias == "" {
