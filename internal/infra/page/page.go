@@ -52,4 +52,3 @@ func Sorts(asc, desc string, allowed map[string]string) ([]Sort, error) {
 	}
 	return out, nil
 }
-
