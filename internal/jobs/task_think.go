@@ -36,7 +36,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	}
 	defer session.Close()
 	session.Ledger = w.Models.Ledger(t.Account(chosen))
-	for _, s := range streams[:t.Turn] {
+	for _, s := range streams[:t.Index] {
 		session.Earlier = append(session.Earlier, loop.Exchange{Instruction: s.Instruction, Answer: s.Summary})
 	}
 	outcome, err := run.RunLoop(ctx, kept, session.Config)

@@ -1,9 +1,9 @@
-// Package account knows who calls: users, their teams, roles and plans, passwords,
-// bearer tokens and API keys. Every other slice takes the Caller from the context and
-// scopes what it reads and writes by the Caller's team.
+// Package account identifies callers: users, their teams, roles and plans, passwords, bearer tokens and API
+// keys. Every other service takes the Caller from the context and reads and writes only in the Caller's team.
 package account
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -20,8 +20,8 @@ import (
 // Role is what a member may do in a team.
 type Role string
 
-// The roles: an admin changes the team, a member works, a viewer reads; a guest reads
-// what the team works on, and not who is in it or what they did.
+// The roles: an admin changes the team, a member works, a viewer reads, and a guest reads but does not see the
+// members and the audit log.
 const (
 	Admin  Role = "admin"
 	Member Role = "member"
@@ -29,24 +29,23 @@ const (
 	Guest  Role = "guest"
 )
 
-// Roles are all roles, the mightiest first.
+// Roles are all roles, from most to least rights.
 func Roles() []Role { return []Role{Admin, Member, Viewer, Guest} }
 
 // ReadsOnly reports whether the role can change nothing.
 func (r Role) ReadsOnly() bool { return r != Admin && r != Member }
 
-// Plan is what a team may use.
+// Plan is the set of features that a team may use.
 type Plan string
 
-// The plans this product knows; a self-hosted team has everything unless its operator
-// says otherwise.
+// The plans. A self-hosted team has Enterprise unless its operator changes it.
 const (
 	Free       Plan = "FREE"
 	Pro        Plan = "PRO"
 	Enterprise Plan = "ENT"
 )
 
-// Caller is who a request speaks for.
+// Caller is the user of a request, and the team that they act in.
 type Caller struct {
 	UserID      string
 	Email       string
@@ -63,8 +62,8 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// From is the caller in the context. Without one it fails as unauthenticated, so that a
-// forgotten check in an API refuses the call.
+// From is the caller in the context. Without one it fails with Unauthenticated, so that an API that forgets
+// authentication refuses the call.
 func From(ctx context.Context) (Caller, error) {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	if !ok {
@@ -73,7 +72,7 @@ func From(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
-// Insider is From for what is about the team itself: a guest may not see it.
+// Insider is From for information about the team itself, which guests may not see.
 func Insider(ctx context.Context) (Caller, error) {
 	c, err := From(ctx)
 	if err == nil && c.Role == Guest {
@@ -82,7 +81,7 @@ func Insider(ctx context.Context) (Caller, error) {
 	return c, err
 }
 
-// Writer is From for what changes something: a viewer or a guest may not.
+// Writer is From for changes, which viewers and guests may not make.
 func Writer(ctx context.Context) (Caller, error) {
 	c, err := From(ctx)
 	if err == nil && c.Role.ReadsOnly() {
@@ -91,7 +90,7 @@ func Writer(ctx context.Context) (Caller, error) {
 	return c, err
 }
 
-// TeamAdmin is From for what only an admin of the team may do.
+// TeamAdmin is From for actions that only an admin of the team may take.
 func TeamAdmin(ctx context.Context) (Caller, error) {
 	c, err := From(ctx)
 	if err == nil && c.Role != Admin {
@@ -100,27 +99,27 @@ func TeamAdmin(ctx context.Context) (Caller, error) {
 	return c, err
 }
 
-// Config is what the operator says about accounts.
+// Config is the operator's configuration of accounts.
 type Config struct {
-	Region         string // this deployment's region, such as us
-	InternalKey    string // what X-Internal-API-Key must carry; empty: the lookup is closed
+	Region         string // of this deployment, such as us
+	InternalKey    string // what X-Internal-API-Key must be; empty: no lookup
 	RegionServices []RegionService
-	RegionTimeout  time.Duration // to wait for the other regions; 3 s when 0
+	RegionTimeout  time.Duration // for answers of other regions; 3 s when 0
 
 	OIDCIssuer   string // an OpenID issuer whose tokens are accepted too; empty: none
 	OIDCAudience string
 
-	TurnstileSiteKey   string // both set: login and key creation need a challenge token
+	TurnstileSiteKey   string // with the secret: login and key creation need a challenge token
 	TurnstileSecret    string
 	TurnstileVerifyURL string // Cloudflare's when empty
 
 	TokenTTL time.Duration // of a bearer token; 12 h when 0
-	HTTP     *http.Client  // for the addresses the operator named above
+	HTTP     *http.Client  // for the addresses above
 	Logger   *slog.Logger
 	Now      func() time.Time
 }
 
-// Accounts keeps users, their keys and tokens, teams and members, and says who a caller is.
+// Accounts is the service of users, their keys and tokens, teams and members.
 type Accounts struct {
 	Config
 	db      *db.DB
@@ -130,7 +129,7 @@ type Accounts struct {
 	issuer  *oidcIssuer
 }
 
-// Open loads the server's secrets, making them at the first start.
+// Open loads the server's secrets, and creates them at the first start.
 func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -144,18 +143,14 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	if c.RegionTimeout == 0 {
-		c.RegionTimeout = 3 * time.Second
-	}
-	if c.TokenTTL == 0 {
-		c.TokenTTL = 12 * time.Hour
-	}
-	if c.TurnstileVerifyURL == "" {
-		c.TurnstileVerifyURL = turnstileVerifyURL
-	}
+	c.RegionTimeout = cmp.Or(c.RegionTimeout, 3*time.Second)
+	c.TokenTTL = cmp.Or(c.TokenTTL, 12*time.Hour)
+	c.TurnstileVerifyURL = cmp.Or(c.TurnstileVerifyURL, "https://challenges.cloudflare.com/turnstile/v0/siteverify")
 	a := &Accounts{Config: c, db: d, hashing: make(chan struct{}, hashesAtOnce)}
 	if c.OIDCIssuer != "" {
-		a.issuer = &oidcIssuer{url: c.OIDCIssuer, audience: c.OIDCAudience, http: c.HTTP, now: c.Now, algorithms: []string{oidc.RS256, oidc.ES256}}
+		a.issuer = &oidcIssuer{
+			url: c.OIDCIssuer, audience: c.OIDCAudience, http: c.HTTP, now: c.Now, algorithms: []string{oidc.RS256, oidc.ES256},
+		}
 	}
 	for name, secret := range map[string]*[]byte{"api_key_pepper": &a.pepper, "jwt_hs256": &a.signing} {
 		var err error
@@ -166,11 +161,13 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 	return a, nil
 }
 
-// serverSecret reads a secret that all nodes share, making it when there is none: of
-// several nodes that start at once, the first one's stays.
+// serverSecret reads a secret that all nodes share, or creates it: of several nodes that start at once, the
+// first one's stays.
 func serverSecret(ctx context.Context, d *db.DB, name string) (secret []byte, err error) {
 	err = d.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `INSERT INTO server_secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING`, name, ids.Secret(32)); err != nil {
+		_, err := tx.Exec(ctx, `INSERT INTO server_secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING`,
+			name, ids.Secret(32))
+		if err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `SELECT value FROM server_secret WHERE name = ?`, name).Scan(&secret)
@@ -178,10 +175,9 @@ func serverSecret(ctx context.Context, d *db.DB, name string) (secret []byte, er
 	return secret, err
 }
 
-// maxEmail is the longest address that SMTP carries (RFC 5321, 4.5.3.1.3).
-const maxEmail = 254
+const maxEmail = 254 // bytes (RFC 5321, 4.5.3.1.3)
 
-// ParseEmail checks an address (RFC 5322 addr-spec, no display name) and lowers it.
+// ParseEmail checks an address (RFC 5322 addr-spec, no display name) and returns it in lower case.
 func ParseEmail(s string) (string, error) {
 	addr, err := mail.ParseAddress(s)
 	if err != nil || addr.Address != s || len(s) > maxEmail || strings.ContainsAny(s, "\x00\r\n\t \"") {

@@ -11,11 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-const turnstileVerifyURL = "https://challenges.cloudflare.com/turnstile/v0/siteverify"
-
-// Challenge checks the Turnstile token of a login or a key creation. Without a
-// challenge configured everything passes. It fails closed, with Forbidden and the site
-// key a client needs to show the challenge.
+// Challenge checks the Turnstile token of a login or a key creation, if a challenge is configured. It fails
+// closed, with Forbidden and the site key that a client needs to show the challenge.
 func (a *Accounts) Challenge(ctx context.Context, token, remoteIP string) error {
 	if a.TurnstileSiteKey == "" || a.TurnstileSecret == "" {
 		return nil
@@ -37,10 +34,10 @@ func (a *Accounts) Challenge(ctx context.Context, token, remoteIP string) error 
 		return refuse("turnstile_unavailable", "The challenge could not be checked; try again.").Because(err)
 	}
 	defer resp.Body.Close()
-	var verdict struct {
+	var answer struct {
 		Success bool `json:"success"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&verdict); err != nil || !verdict.Success {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&answer); err != nil || !answer.Success {
 		return refuse("turnstile_failed", "The challenge token is not valid.").Because(err)
 	}
 	return nil

@@ -2,24 +2,25 @@ package account
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
-	"golang.org/x/sync/errgroup"
 )
 
 // MasterRegion is the only region whose deployment answers the master lookup.
 const MasterRegion = "us"
 
-// RegionLookupPath is where a deployment answers another region's deployment for its
-// own users. It is ours: the master lookup itself exists only in the US.
+// RegionLookupPath is where a deployment answers another region about its own users. It is our own: the
+// specified master lookup exists only in the US.
 const RegionLookupPath = "/api/internal/user/lookup"
 
 // InternalKeyHeader carries the service key of the internal endpoints.
@@ -54,8 +55,7 @@ type LookupMember struct {
 	Role  string `json:"role"`
 }
 
-// CheckInternalKey fails with Unauthenticated unless key is the service key; without
-// one configured, every key fails.
+// CheckInternalKey fails with Unauthenticated unless key is the configured service key.
 func (a *Accounts) CheckInternalKey(key string) error {
 	if a.InternalKey == "" || !ids.Equal(key, a.InternalKey) {
 		return errs.New(errs.Unauthenticated, "invalid_service_key", "The service key is not valid.").At(InternalKeyHeader)
@@ -71,9 +71,8 @@ func (a *Accounts) IsMaster() error {
 	return nil
 }
 
-// MasterLookup finds a user in this region, or else in the others, which are asked all
-// at once. It fails with NotFound outside the US, and with Unavailable when nobody knows
-// the user and a region did not answer in time.
+// MasterLookup finds a user in this region, or else in the others, all asked at once. It fails with NotFound
+// outside the US, and with Unavailable when the user was not found and a region did not answer in time.
 func (a *Accounts) MasterLookup(ctx context.Context, email string) (LookupResult, error) {
 	if err := a.IsMaster(); err != nil {
 		return LookupResult{}, err
@@ -90,17 +89,16 @@ func (a *Accounts) MasterLookup(ctx context.Context, email string) (LookupResult
 	defer cancel()
 	answers := make([]LookupResult, len(a.RegionServices))
 	failures := make([]error, len(a.RegionServices))
-	var group errgroup.Group
+	var group sync.WaitGroup
 	for i, service := range a.RegionServices {
-		group.Go(func() error {
+		group.Go(func() {
 			answers[i], failures[i] = a.askRegion(ctx, service, email)
 			if answers[i].Exists {
-				cancel() // the others have nothing to add
+				cancel() // the other answers are not needed
 			}
-			return nil
 		})
 	}
-	_ = group.Wait() // its functions return nothing
+	group.Wait()
 	for _, answer := range answers {
 		if answer.Exists {
 			return answer, nil
@@ -108,14 +106,14 @@ func (a *Accounts) MasterLookup(ctx context.Context, email string) (LookupResult
 	}
 	for i, err := range failures {
 		if err != nil {
-			return LookupResult{}, errs.New(errs.Unavailable, "region_service_unavailable", "The service of region %s does not answer.", a.RegionServices[i].Name).Because(err)
+			return LookupResult{}, errs.New(errs.Unavailable, "region_service_unavailable",
+				"The service of region %s does not answer.", a.RegionServices[i].Name).Because(err)
 		}
 	}
 	return LookupResult{}, nil
 }
 
-// maxRegionAnswer bounds what another deployment can make us read.
-const maxRegionAnswer = 1 << 20
+const maxRegionAnswer = 1 << 20 // bytes
 
 func (a *Accounts) askRegion(ctx context.Context, s RegionService, email string) (LookupResult, error) {
 	var result LookupResult
@@ -123,16 +121,13 @@ func (a *Accounts) askRegion(ctx context.Context, s RegionService, email string)
 	if err != nil {
 		return result, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(s.URL, "/")+RegionLookupPath, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(s.URL, "/")+RegionLookupPath,
+		bytes.NewReader(body))
 	if err != nil {
 		return result, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	key := s.Key
-	if key == "" {
-		key = a.InternalKey
-	}
-	req.Header.Set(InternalKeyHeader, key)
+	req.Header.Set(InternalKeyHeader, cmp.Or(s.Key, a.InternalKey))
 	resp, err := a.HTTP.Do(req)
 	if err != nil {
 		return result, err
@@ -167,8 +162,9 @@ func (a *Accounts) LocalLookup(ctx context.Context, email string) (LookupResult,
 	if err != nil {
 		return LookupResult{}, err
 	}
-	rows, err := a.db.Query(ctx, `SELECT u.email, m.role FROM member m JOIN user_account u ON u.id = m.user_id WHERE m.team_id = ? ORDER BY m.created_at, u.email`, c.TeamID)
-	members, err := db.Collect(rows, err, func(r db.Row) (m LookupMember, err error) { return m, r.Scan(&m.Email, &m.Role) })
+	scan := func(r db.Row) (m LookupMember, err error) { return m, r.Scan(&m.Email, &m.Role) }
+	members, err := db.Select(ctx, a.db, scan, `SELECT u.email, m.role FROM member m
+		JOIN user_account u ON u.id = m.user_id WHERE m.team_id = ? ORDER BY m.created_at, u.email`, c.TeamID)
 	if err != nil {
 		return LookupResult{}, err
 	}

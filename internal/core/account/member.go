@@ -9,29 +9,23 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// TeamMember is somebody in a team, or somebody who was invited and has no account yet.
+// TeamMember is a member of a team, or a person who was invited and has no account yet.
 type TeamMember struct {
 	Email      string
 	Role       Role
-	Owner      bool // the team is theirs: nobody changes or removes them
-	Pending    bool // invited: they are in the team as soon as they have an account
+	Owner      bool // owns the team, and cannot be changed or removed
+	Pending    bool // invited: joins as soon as they have an account
 	InvitedAt  *time.Time
 	AcceptedAt *time.Time
 	LastSignIn *time.Time
 }
 
-// maxMembers bounds a team, so that its list needs no pages.
-const maxMembers = 1000
-
-// maxFreeMembers is the one published limit of a plan.
-const maxFreeMembers = 3
-
-// MaxMembers is how many members and invitations a team of this plan may have.
+// MaxMembers is how many members and invitations a team of this plan may have. Lists of members have no pages.
 func (p Plan) MaxMembers() int {
 	if p == Free {
-		return maxFreeMembers
+		return 3
 	}
-	return maxMembers
+	return 1000
 }
 
 var (
@@ -39,38 +33,36 @@ var (
 	errOwner     = errs.New(errs.Forbidden, "owner_is_fixed", "The owner of the team cannot be changed or removed.").At("email")
 )
 
-// FindMembers are the members of the caller's team, first joined first, and then those
-// who are invited. A guest may not see them.
+// FindMembers are the members of the caller's team in the order of joining, and then the invited. A guest may
+// not see them.
 func (a *Accounts) FindMembers(ctx context.Context) ([]TeamMember, error) {
 	c, err := Insider(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.db.Query(ctx, `SELECT u.email, m.role, t.owner_id = m.user_id AND m.role = ?, m.invited_at, m.created_at, u.last_sign_in_at
-		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id WHERE m.team_id = ? ORDER BY m.created_at, u.email`, Admin, c.TeamID)
-	members, err := db.Collect(rows, err, func(r db.Row) (m TeamMember, err error) {
-		var invited, accepted, signedIn db.Time
-		err = r.Scan(&m.Email, &m.Role, &m.Owner, &invited, &accepted, &signedIn)
-		m.InvitedAt, m.AcceptedAt, m.LastSignIn = invited.Ptr(), accepted.Ptr(), signedIn.Ptr()
+	scan := func(r db.Row) (m TeamMember, err error) {
+		err = r.Scan(&m.Email, &m.Role, &m.Owner, db.Into(&m.InvitedAt), db.Into(&m.AcceptedAt), db.Into(&m.LastSignIn))
 		return m, err
-	})
+	}
+	members, err := db.Select(ctx, a.db, scan, `SELECT u.email, m.role, t.owner_id = m.user_id AND m.role = ?,
+		m.invited_at, m.created_at, u.last_sign_in_at
+		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id
+		WHERE m.team_id = ? ORDER BY m.created_at, u.email`, Admin, c.TeamID)
 	if err != nil {
 		return nil, err
 	}
-	rows, err = a.db.Query(ctx, `SELECT email, role, created_at FROM invitation WHERE team_id = ? ORDER BY created_at, email`, c.TeamID)
-	invited, err := db.Collect(rows, err, func(r db.Row) (TeamMember, error) {
+	scanInvited := func(r db.Row) (TeamMember, error) {
 		m := TeamMember{Pending: true}
-		var at db.Time
-		err := r.Scan(&m.Email, &m.Role, &at)
-		m.InvitedAt = at.Ptr()
+		err := r.Scan(&m.Email, &m.Role, db.Into(&m.InvitedAt))
 		return m, err
-	})
+	}
+	invited, err := db.Select(ctx, a.db, scanInvited,
+		`SELECT email, role, created_at FROM invitation WHERE team_id = ? ORDER BY created_at, email`, c.TeamID)
 	return append(members, invited...), err
 }
 
-// AddMember brings somebody into the caller's team: at once who has an account, others
-// when they get one, which pending reports. Only admins may. It fails with Invalid when
-// they are a member already, or the plan allows no more.
+// AddMember adds a person to the caller's team, or invites them (pending) when they have no account. Only admins
+// may. It fails with Invalid for a member of the team, and when the plan allows no more.
 func (a *Accounts) AddMember(ctx context.Context, email string, role Role) (pending bool, err error) {
 	if email, err = checkMember(email, role); err != nil {
 		return false, err
@@ -85,25 +77,23 @@ func (a *Accounts) AddMember(ctx context.Context, email string, role Role) (pend
 	return pending, err
 }
 
-// addMember puts somebody into a team or, when they have no account, among the invited,
-// where a second invitation replaces the first.
+// addMember adds a person to a team or, when they have no account, invites them, in place of an earlier
+// invitation.
 func (a *Accounts) addMember(ctx context.Context, tx *db.Tx, teamID, email string, role Role) (pending bool, err error) {
 	now := db.At(a.Now())
-	var userID string
-	err = tx.QueryRow(ctx, `SELECT id FROM user_account WHERE email = ?`, email).Scan(&userID)
+	userID, err := db.Value[string](ctx, tx, `SELECT id FROM user_account WHERE email = ?`, email)
 	if db.IsNoRows(err) {
 		_, err = tx.Exec(ctx, `INSERT INTO invitation (team_id, email, role, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (team_id, email) DO UPDATE SET role = excluded.role, created_at = excluded.created_at`, teamID, email, role, now)
+			ON CONFLICT (team_id, email) DO UPDATE SET role = excluded.role, created_at = excluded.created_at`,
+			teamID, email, role, now)
 		return true, err
 	}
 	if err != nil {
 		return false, err
 	}
-	n, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, invited_at, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id) DO NOTHING`,
-		teamID, userID, role, now, now)
-	if err == nil && n == 0 {
-		err = errs.New(errs.Invalid, "member_exists", "They are a member of the team already.").At("email")
-	}
+	exists := errs.New(errs.Invalid, "member_exists", "They are a member of the team already.").At("email")
+	err = db.ExecOr(ctx, tx, exists, `INSERT INTO member (team_id, user_id, role, invited_at, created_at)
+		VALUES (?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id) DO NOTHING`, teamID, userID, role, now, now)
 	if err != nil {
 		return false, err
 	}
@@ -112,16 +102,16 @@ func (a *Accounts) addMember(ctx context.Context, tx *db.Tx, teamID, email strin
 }
 
 func checkSize(ctx context.Context, tx *db.Tx, c Caller) error {
-	var n int
-	err := tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM member WHERE team_id = ?) + (SELECT count(*) FROM invitation WHERE team_id = ?)`, c.TeamID, c.TeamID).Scan(&n)
+	n, err := db.Value[int](ctx, tx, `SELECT (SELECT count(*) FROM member WHERE team_id = ?)
+		+ (SELECT count(*) FROM invitation WHERE team_id = ?)`, c.TeamID, c.TeamID)
 	if err == nil && n > c.Plan.MaxMembers() {
 		err = errs.New(errs.Invalid, "team_full", "The team's plan allows %d members, with those invited.", c.Plan.MaxMembers())
 	}
 	return err
 }
 
-// acceptInvitations makes a new user a member wherever they were invited. It is behind
-// the team they came with, which stays the one they act in when they name none.
+// acceptInvitations adds a new user to the teams that invited them, later than to their first team, which stays
+// their default.
 func acceptInvitations(ctx context.Context, tx *db.Tx, u User) error {
 	if _, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, invited_at, created_at)
 		SELECT team_id, ?, role, created_at, ? FROM invitation WHERE email = ? AND team_id <> ?`,
@@ -132,9 +122,8 @@ func acceptInvitations(ctx context.Context, tx *db.Tx, u User) error {
 	return err
 }
 
-// SetRole gives somebody in the caller's team, or somebody invited, another role. Only
-// admins may. It fails with Forbidden for the owner and for the last admin, and with
-// NotFound for who is neither.
+// SetRole changes the role of a member or invited person of the caller's team. Only admins may. It fails with
+// Forbidden for the owner and for the last admin, and with NotFound for anybody else.
 func (a *Accounts) SetRole(ctx context.Context, email string, role Role) error {
 	email, err := checkMember(email, role)
 	if err != nil {
@@ -152,16 +141,17 @@ func (a *Accounts) SetRole(ctx context.Context, email string, role Role) error {
 		if who.owner {
 			return errOwner
 		}
-		if _, err := tx.Exec(ctx, `UPDATE member SET role = ? WHERE team_id = ? AND user_id = ?`, role, c.TeamID, who.userID); err != nil {
+		_, err = tx.Exec(ctx, `UPDATE member SET role = ? WHERE team_id = ? AND user_id = ?`, role, c.TeamID, who.userID)
+		if err != nil {
 			return err
 		}
 		return checkAdmins(ctx, tx, c.TeamID)
 	})
 }
 
-// RemoveMember takes somebody out of the caller's team, or their invitation back; from
-// then on no node lets them in. Admins may, and everybody may leave. What they made
-// stays. It fails as SetRole does, and with Forbidden for who would have no team left.
+// RemoveMember removes a person from the caller's team, or withdraws their invitation; from then on no node
+// lets them in. Admins may, and everybody may leave. What they created stays. It fails as SetRole does, and
+// with Forbidden for a caller who would have no team left.
 func (a *Accounts) RemoveMember(ctx context.Context, email string) error {
 	email, err := ParseEmail(email)
 	if err != nil {
@@ -171,15 +161,11 @@ func (a *Accounts) RemoveMember(ctx context.Context, email string) error {
 	if err != nil {
 		return err
 	}
-	if email == c.Email && c.Role != Admin {
-		return a.db.Tx(ctx, func(tx *db.Tx) error {
-			if err := lockTeam(ctx, tx, c.TeamID); err != nil {
-				return err
-			}
-			return removeMember(ctx, tx, c, email)
-		})
+	remove := func(tx *db.Tx, c Caller) error { return removeMember(ctx, tx, c, email) }
+	if email == c.Email {
+		return a.inLockedTeam(ctx, c, remove)
 	}
-	return a.manage(ctx, func(tx *db.Tx, c Caller) error { return removeMember(ctx, tx, c, email) })
+	return a.manage(ctx, remove)
 }
 
 func removeMember(ctx context.Context, tx *db.Tx, c Caller, email string) error {
@@ -199,19 +185,24 @@ func removeMember(ctx context.Context, tx *db.Tx, c Caller, email string) error 
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, `DELETE FROM member WHERE team_id = ? AND user_id = ?`, c.TeamID, who.userID); err != nil {
+	_, err = tx.Exec(ctx, `DELETE FROM member WHERE team_id = ? AND user_id = ?`, c.TeamID, who.userID)
+	if err != nil {
 		return err
 	}
 	return checkAdmins(ctx, tx, c.TeamID)
 }
 
-// manage runs fn in a transaction, if the caller is an admin of their team, and holds the
-// team against other changes of its members meanwhile.
+// manage is inLockedTeam for an admin of the team.
 func (a *Accounts) manage(ctx context.Context, fn func(tx *db.Tx, c Caller) error) error {
 	c, err := TeamAdmin(ctx)
 	if err != nil {
 		return err
 	}
+	return a.inLockedTeam(ctx, c, fn)
+}
+
+// inLockedTeam runs fn in a transaction that keeps the members of the caller's team from changing.
+func (a *Accounts) inLockedTeam(ctx context.Context, c Caller, fn func(tx *db.Tx, c Caller) error) error {
 	return a.db.Tx(ctx, func(tx *db.Tx) error {
 		if err := lockTeam(ctx, tx, c.TeamID); err != nil {
 			return err
@@ -221,62 +212,61 @@ func (a *Accounts) manage(ctx context.Context, fn func(tx *db.Tx, c Caller) erro
 }
 
 func lockTeam(ctx context.Context, tx *db.Tx, teamID string) error {
-	var id string
-	err := tx.QueryRow(ctx, `SELECT id FROM team WHERE id = ?`+tx.Speaks().ForUpdate(), teamID).Scan(&id)
-	if db.IsNoRows(err) {
-		return errs.Missing("team")
-	}
-	return err
+	_, err := db.Value[string](ctx, tx, `SELECT id FROM team WHERE id = ?`+tx.Speaks().ForUpdate(), teamID)
+	return db.OrMissing(err, "team")
 }
 
-// somebody is a member of a team, or one invited.
-type somebody struct {
+// person is a member of a team, or invited (pending).
+type person struct {
 	userID         string
 	owner, pending bool
 }
 
-func findMember(ctx context.Context, tx *db.Tx, teamID, email string) (s somebody, err error) {
-	err = tx.QueryRow(ctx, `SELECT m.user_id, t.owner_id = m.user_id AND m.role = ? FROM member m JOIN user_account u ON u.id = m.user_id
-		JOIN team t ON t.id = m.team_id WHERE m.team_id = ? AND u.email = ?`, Admin, teamID, email).Scan(&s.userID, &s.owner)
+func findMember(ctx context.Context, tx *db.Tx, teamID, email string) (p person, err error) {
+	err = tx.QueryRow(ctx, `SELECT m.user_id, t.owner_id = m.user_id AND m.role = ? FROM member m
+		JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id WHERE m.team_id = ? AND u.email = ?`,
+		Admin, teamID, email).Scan(&p.userID, &p.owner)
 	if !db.IsNoRows(err) {
-		return s, err
+		return p, err
 	}
-	var n int
-	if err := tx.QueryRow(ctx, `SELECT count(*) FROM invitation WHERE team_id = ? AND email = ?`, teamID, email).Scan(&n); err != nil {
-		return s, err
+	n, err := count(ctx, tx, `invitation WHERE team_id = ? AND email = ?`, teamID, email)
+	if p.pending = n > 0; err == nil && !p.pending {
+		err = errs.Missing("member")
 	}
-	if s.pending = n > 0; !s.pending {
-		return s, errs.Missing("member")
-	}
-	return s, nil
+	return p, err
 }
 
-// checkAdmins fails when a team has no admin any more, and hands it to its first admin
-// when its owner is none: a team that was made for a plain member names them until then.
+// count counts the rows of a table for which a condition holds.
+func count(ctx context.Context, q db.Querier, rows string, args ...any) (int, error) {
+	return db.Value[int](ctx, q, `SELECT count(*) FROM `+rows, args...)
+}
+
+// checkAdmins fails when a team has no admin any more. If its owner is none, its first admin becomes the owner: a
+// team that was made for a plain member has had them as owner.
 func checkAdmins(ctx context.Context, tx *db.Tx, teamID string) error {
-	var n int
-	if err := tx.QueryRow(ctx, `SELECT count(*) FROM member WHERE team_id = ? AND role = ?`, teamID, Admin).Scan(&n); err != nil {
+	n, err := count(ctx, tx, `member WHERE team_id = ? AND role = ?`, teamID, Admin)
+	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return errLastAdmin
 	}
-	_, err := tx.Exec(ctx, `UPDATE team SET owner_id = (SELECT user_id FROM member WHERE team_id = team.id AND role = ? ORDER BY created_at, user_id LIMIT 1)
+	_, err = tx.Exec(ctx, `UPDATE team SET owner_id =
+		(SELECT user_id FROM member WHERE team_id = team.id AND role = ? ORDER BY created_at, user_id LIMIT 1)
 		WHERE id = ? AND owner_id NOT IN (SELECT user_id FROM member WHERE team_id = team.id AND role = ?)`, Admin, teamID, Admin)
 	return err
 }
 
-// checkOtherTeam refuses to leave somebody without a team: they could not come back in.
+// checkOtherTeam fails when the caller has no other team: without any they could not sign in.
 func checkOtherTeam(ctx context.Context, tx *db.Tx, c Caller) error {
-	var n int
-	err := tx.QueryRow(ctx, `SELECT count(*) FROM member WHERE user_id = ? AND team_id <> ?`, c.UserID, c.TeamID).Scan(&n)
+	n, err := count(ctx, tx, `member WHERE user_id = ? AND team_id <> ?`, c.UserID, c.TeamID)
 	if err == nil && n == 0 {
 		err = errs.New(errs.Forbidden, "last_team", "You would have no team left.")
 	}
 	return err
 }
 
-// checkMember checks who is to be a member, and lowers their address.
+// checkMember checks the address and role of a member, and returns the address in lower case.
 func checkMember(email string, role Role) (string, error) {
 	email, err := ParseEmail(email)
 	if err == nil && !slices.Contains(Roles(), role) {

@@ -8,33 +8,28 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// OwnerTitle is the word for an admin whom the team belongs to. It is a title and not a
-// role: what its holder may do, they may as an admin.
+// OwnerTitle is the title of an admin who owns the team. It is no role: it gives no further rights.
 const OwnerTitle = "owner"
 
-const membershipColumns = `SELECT u.id, u.email, t.id, t.name, m.role, m.created_at
-	FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id`
-
-// FindUsers are all users, once for each team they are in, by address; of one team where
-// a name or an id is given. It asks for no Caller: it is for who holds the database.
+// FindUsers are all users, once for each of their teams, by address; only those of one team, if its name or id
+// is given. It checks no Caller: the operator's command line uses it.
 func (a *Accounts) FindUsers(ctx context.Context, team string) ([]User, error) {
 	var w db.Where
 	if team != "" {
 		w.And("(t.name = ? OR t.id = ?)", team, team)
 	}
-	rows, err := a.db.Query(ctx, membershipColumns+w.String()+` ORDER BY u.email, m.created_at, t.id`, w.Args...)
-	return db.Collect(rows, err, func(r db.Row) (u User, err error) {
-		var joined db.Time
-		err = r.Scan(&u.ID, &u.Email, &u.TeamID, &u.Team, &u.Role, &joined)
-		u.CreatedAt = joined.Time
+	scan := func(r db.Row) (u User, err error) {
+		err = r.Scan(&u.ID, &u.Email, &u.TeamID, &u.Team, &u.Role, db.Into(&u.CreatedAt))
 		return u, err
-	})
+	}
+	return db.Select(ctx, a.db, scan, `SELECT u.id, u.email, t.id, t.name, m.role, m.created_at
+		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id`+
+		w.String()+` ORDER BY u.email, m.created_at, t.id`, w.Args...)
 }
 
-// AssignRole gives a user another role, or the owner's title, in the team of a name or an
-// id; an empty team is the only one they are in. Like FindUsers it asks for no Caller. It
-// fails with NotFound for who is in no such team, with Invalid where the team is not
-// clear, and with Forbidden for the last admin.
+// AssignRole gives a user another role, or the owner's title, in a team given by name or id; empty: their only
+// team. Like FindUsers it checks no Caller. It fails with NotFound for a user who is in no such team, with Invalid
+// where the team is ambiguous, and with Forbidden for the last admin.
 func (a *Accounts) AssignRole(ctx context.Context, email, team, role string) (User, error) {
 	owner := role == OwnerTitle
 	if owner {
@@ -56,7 +51,8 @@ func (a *Accounts) AssignRole(ctx context.Context, email, team, role string) (Us
 	case len(of) == 0:
 		return User{}, errs.Missing("member")
 	case len(of) > 1:
-		return User{}, errs.Field("team", "%s is in %d teams: name the team, by its id where names are alike.", email, len(of))
+		return User{}, errs.Field("team",
+			"%s is in %d teams: name the team, by its id where names are alike.", email, len(of))
 	}
 	u := of[0]
 	u.Role = Role(role)
@@ -64,7 +60,8 @@ func (a *Accounts) AssignRole(ctx context.Context, email, team, role string) (Us
 		if err := lockTeam(ctx, tx, u.TeamID); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE member SET role = ? WHERE team_id = ? AND user_id = ?`, u.Role, u.TeamID, u.ID); err != nil {
+		_, err := tx.Exec(ctx, `UPDATE member SET role = ? WHERE team_id = ? AND user_id = ?`, u.Role, u.TeamID, u.ID)
+		if err != nil {
 			return err
 		}
 		if owner {

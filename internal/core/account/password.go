@@ -19,8 +19,7 @@ const (
 	argonThreads = 1
 	argonKey     = 32
 	argonSalt    = 16
-	// hashesAtOnce bounds the memory and processors that logins can take.
-	hashesAtOnce = 2
+	hashesAtOnce = 2 // limits the memory and processors that logins use
 	minPassword  = 10
 	maxPassword  = 1024
 )
@@ -40,8 +39,8 @@ func (a *Accounts) hashPassword(ctx context.Context, password string) (string, e
 		b64.EncodeToString(salt), b64.EncodeToString(key)), nil
 }
 
-// passwordMatches compares a password with a PHC string. An empty or foreign hash costs
-// the same time as a wrong password, so that the answer does not tell who has one.
+// passwordMatches compares a password with a PHC string. An empty or unknown hash costs the same time as a
+// wrong password, so that the time does not reveal who has a password.
 func (a *Accounts) passwordMatches(ctx context.Context, password, phc string) (bool, error) {
 	if len(password) > maxPassword {
 		password = ""

@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Team is the group that owns tasks, findings and settings.
+// Team is a group of users that owns tasks, findings and settings.
 type Team struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
@@ -24,17 +24,17 @@ type Team struct {
 	DefaultCap *float64 `json:"default_spending_cap_usd" doc:"Of members without one of their own, in US dollars; null: none."`
 }
 
-// TeamUpdate is what was sent of a team: nil means "leave it".
+// TeamUpdate changes a team; nil leaves a field as it is.
 type TeamUpdate struct {
 	Name       *string
 	WebhookURL *string // empty clears; the API has checked it
 }
 
-const maxTeamName = 128
-
-func checkTeamName(name string) error {
-	if utf8.RuneCountInString(name) > maxTeamName || db.Clean(name) != name {
-		return errs.Field("name", "name must have 1 to %d characters of text.", maxTeamName)
+// checkTeamName checks a name of 1 to 128 characters, or none where that is allowed.
+func checkTeamName(name string, optional bool) error {
+	const most = 128
+	if name == "" && !optional || utf8.RuneCountInString(name) > most || db.Clean(name) != name {
+		return errs.Field("name", "name must have 1 to %d characters of text.", most)
 	}
 	return nil
 }
@@ -49,20 +49,15 @@ func (a *Accounts) FindTeam(ctx context.Context) (Team, error) {
 }
 
 func (a *Accounts) teamByID(ctx context.Context, q db.Querier, id string) (t Team, err error) {
-	var created, updated db.Time
 	var cents *int64
-	err = q.QueryRow(ctx, `SELECT t.id, t.name, t.plan, t.webhook_url, t.created_at, t.updated_at, u.email, t.default_spending_cap_cents,
-		(SELECT count(*) FROM member m WHERE m.team_id = t.id)
-		FROM team t JOIN user_account u ON u.id = t.owner_id WHERE t.id = ?`, id).
-		Scan(&t.ID, &t.Name, &t.Plan, &t.WebhookURL, &created, &updated, &t.OwnerEmail, &cents, &t.MemberCount)
-	if db.IsNoRows(err) {
-		return t, errs.Missing("team")
-	}
-	t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
+	err = q.QueryRow(ctx, `SELECT t.id, t.name, t.plan, t.webhook_url, t.created_at, t.updated_at, u.email,
+		t.default_spending_cap_cents, (SELECT count(*) FROM member m WHERE m.team_id = t.id)
+		FROM team t JOIN user_account u ON u.id = t.owner_id WHERE t.id = ?`, id).Scan(&t.ID, &t.Name, &t.Plan,
+		&t.WebhookURL, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt), &t.OwnerEmail, &cents, &t.MemberCount)
 	if cents != nil {
 		t.DefaultCap = new(float64(*cents) / 100)
 	}
-	return t, err
+	return t, db.OrMissing(err, "team")
 }
 
 // UpdateTeam changes the caller's team; only its admins may.
@@ -72,17 +67,14 @@ func (a *Accounts) UpdateTeam(ctx context.Context, up TeamUpdate) (Team, error) 
 		return Team{}, err
 	}
 	if up.Name != nil {
-		if *up.Name == "" {
-			return Team{}, errs.Field("name", "name must have 1 to %d characters of text.", maxTeamName)
-		}
-		if err := checkTeamName(*up.Name); err != nil {
+		if err := checkTeamName(*up.Name, false); err != nil {
 			return Team{}, err
 		}
 	}
 	var t Team
 	err = a.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE team SET name = coalesce(?, name), webhook_url = coalesce(?, webhook_url), updated_at = ? WHERE id = ?`,
-			up.Name, up.WebhookURL, db.At(a.Now()), c.TeamID); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE team SET name = coalesce(?, name), webhook_url = coalesce(?, webhook_url),
+			updated_at = ? WHERE id = ?`, up.Name, up.WebhookURL, db.At(a.Now()), c.TeamID); err != nil {
 			return err
 		}
 		t, err = a.teamByID(ctx, tx, c.TeamID)
@@ -91,14 +83,13 @@ func (a *Accounts) UpdateTeam(ctx context.Context, up TeamUpdate) (Team, error) 
 	return t, err
 }
 
-// WebhookURL is where a team wants its completion artifacts; empty: nowhere.
-func (a *Accounts) WebhookURL(ctx context.Context, q db.Querier, teamID string) (url string, err error) {
-	err = q.QueryRow(ctx, `SELECT webhook_url FROM team WHERE id = ?`, teamID).Scan(&url)
-	return url, err
+// WebhookURL is where a team's completion artifacts are sent; empty: nowhere.
+func (a *Accounts) WebhookURL(ctx context.Context, q db.Querier, teamID string) (string, error) {
+	return db.Value[string](ctx, q, `SELECT webhook_url FROM team WHERE id = ?`, teamID)
 }
 
-// SetCap sets a member's spending cap in US cents, or removes it with nil; only an
-// admin of the team may. A cap of 0 blocks.
+// SetCap sets a member's spending cap in US cents, or removes it with nil. Only an admin of the team may. A cap of
+// 0 blocks.
 func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) error {
 	c, err := TeamAdmin(ctx)
 	if err != nil {
@@ -107,10 +98,35 @@ func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) error
 	if email, err = ParseEmail(email); err != nil {
 		return err
 	}
-	n, err := a.db.Exec(ctx, `UPDATE user_account SET spending_cap_cents = ? WHERE email = ? AND id IN (SELECT user_id FROM member WHERE team_id = ?)`,
-		cents, email, c.TeamID)
-	if err == nil && n == 0 {
-		err = errs.Missing("member")
-	}
+	return db.ExecOr(ctx, a.db, errs.Missing("member"), `UPDATE user_account SET spending_cap_cents = ?
+		WHERE email = ? AND id IN (SELECT user_id FROM member WHERE team_id = ?)`, cents, email, c.TeamID)
+}
+
+// SpendingCap is what a member may spend in a team, in US cents: their own cap, or else the team's default; nil:
+// there is none.
+func (a *Accounts) SpendingCap(ctx context.Context, q db.Querier, teamID, userID string) (cents *int64, err error) {
+	return db.Value[*int64](ctx, q, `SELECT coalesce(u.spending_cap_cents, t.default_spending_cap_cents)
+		FROM user_account u, team t WHERE u.id = ? AND t.id = ?`, userID, teamID)
+}
+
+// Spent stores what a user has spent in all, in US cents.
+func (a *Accounts) Spent(ctx context.Context, tx *db.Tx, userID string, cents int64) error {
+	_, err := tx.Exec(ctx, `UPDATE user_account SET spent_cents = ? WHERE id = ?`, cents, userID)
 	return err
+}
+
+// SetDefaultCap sets the spending cap, in US cents, of the members of the caller's team without one of their
+// own, or removes it with nil. Only an admin of the team may. A cap of 0 blocks. With all set, the members'
+// own caps are removed.
+func (a *Accounts) SetDefaultCap(ctx context.Context, cents *int64, all bool) error {
+	return a.manage(ctx, func(tx *db.Tx, c Caller) error {
+		_, err := tx.Exec(ctx, `UPDATE team SET default_spending_cap_cents = ?, updated_at = ? WHERE id = ?`,
+			cents, db.At(a.Now()), c.TeamID)
+		if err != nil || !all {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE user_account SET spending_cap_cents = NULL
+			WHERE id IN (SELECT user_id FROM member WHERE team_id = ?)`, c.TeamID)
+		return err
+	})
 }

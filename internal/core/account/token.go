@@ -15,8 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// What our own bearer tokens say of themselves: one algorithm, one issuer, one
-// audience, one type (RFC 9068). Anything else is refused.
+// The claims of our own bearer tokens (RFC 9068). Others are refused.
 const (
 	tokenIssuer   = "vedette"
 	tokenAudience = "vedette-api"
@@ -31,11 +30,12 @@ type Token struct {
 	ExpiresIn   int    `json:"expires_in"` // seconds
 }
 
-// Login checks a password and makes a bearer token. Every failure is the same
-// Unauthenticated, in about the same time.
+// Login checks a password and issues a bearer token. Every failure is the same Unauthenticated, in about the
+// same time.
 func (a *Accounts) Login(ctx context.Context, email, password string) (Token, error) {
 	var hash, id string
-	err := a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ?`, strings.ToLower(db.Clean(email))).Scan(&id, &hash)
+	err := a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ?`,
+		strings.ToLower(db.Clean(email))).Scan(&id, &hash)
 	if err != nil && !db.IsNoRows(err) {
 		return Token{}, err
 	}
@@ -46,26 +46,22 @@ func (a *Accounts) Login(ctx context.Context, email, password string) (Token, er
 	if !ok || id == "" {
 		return Token{}, errs.New(errs.Unauthenticated, "invalid_credentials", "The email or the password is wrong.")
 	}
-	if _, err := a.db.Exec(ctx, `UPDATE user_account SET last_sign_in_at = ? WHERE id = ?`, db.At(a.Now()), id); err != nil {
+	_, err = a.db.Exec(ctx, `UPDATE user_account SET last_sign_in_at = ? WHERE id = ?`, db.At(a.Now()), id)
+	if err != nil {
 		return Token{}, err
 	}
 	return a.sign(id)
 }
 
-// IssueToken makes a bearer token for a user without a password, for the operator's
-// command line.
+// IssueToken issues a bearer token without a password, for the operator's command line.
 func (a *Accounts) IssueToken(ctx context.Context, email string) (Token, error) {
 	email, err := ParseEmail(email)
 	if err != nil {
 		return Token{}, err
 	}
-	var id string
-	err = a.db.QueryRow(ctx, `SELECT id FROM user_account WHERE email = ?`, email).Scan(&id)
-	if db.IsNoRows(err) {
-		return Token{}, errs.Missing("user")
-	}
+	id, err := db.Value[string](ctx, a.db, `SELECT id FROM user_account WHERE email = ?`, email)
 	if err != nil {
-		return Token{}, err
+		return Token{}, db.OrMissing(err, "user")
 	}
 	return a.sign(id)
 }
@@ -83,8 +79,8 @@ func (a *Accounts) sign(userID string) (Token, error) {
 
 var errToken = errs.New(errs.Unauthenticated, "invalid_token", "The bearer token is not valid, or has expired.")
 
-// ByBearer is the caller behind a bearer token: one of ours, or one of the OpenID
-// issuer the operator trusts, whose verified email names the user.
+// ByBearer is the caller of a bearer token: one of ours, or one of the operator's OpenID issuer, whose
+// verified email identifies the user.
 func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	if len(token) > 16<<10 {
 		return Caller{}, errToken
@@ -104,7 +100,7 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	return c, err
 }
 
-// subject is the user id in one of our own tokens, with everything in it checked.
+// subject is the user id in one of our own tokens, fully checked.
 func (a *Accounts) subject(_ context.Context, token string) (string, error) {
 	var claims jwt.RegisteredClaims
 	parsed, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.signing, nil },
@@ -139,8 +135,8 @@ type oidcIssuer struct {
 	verifier *oidc.IDTokenVerifier
 }
 
-// email is the verified email in a token of the issuer. The provider is discovered at
-// the first token, so that its absence does not keep the server from starting.
+// email is the verified email in a token of the issuer. The provider is looked up at the first token, so that
+// the server starts without it.
 func (o *oidcIssuer) email(ctx context.Context, token string) (string, error) {
 	verifier, err := o.discover(ctx)
 	if err != nil {

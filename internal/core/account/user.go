@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// User is a person, or a program that has an account of its own.
+// User is a person, or a program with its own account.
 type User struct {
 	ID        string    `json:"id"`
 	Email     string    `json:"email"`
@@ -20,28 +21,27 @@ type User struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// NewUser is what a user is made from.
+// NewUser describes a user to create.
 type NewUser struct {
 	Email    string
 	Password string // empty: no login by password
-	Team     string // joins the team of this name, made when there is none; empty: a team of their own
+	Team     string // joins the team of this name, which is created if missing; empty: a team of their own
 	Admin    bool   // admin of the team, and of the server
 	CapCents *int64 // spending cap in US cents; nil: none
 }
 
-// CreateUser makes a user and their membership. It fails with Conflict when the address
-// has an account.
+// CreateUser creates a user and their membership. It fails with Conflict when the address has an account.
 func (a *Accounts) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	return a.createUser(ctx, n, func(*db.Tx) error { return nil })
 }
 
-// createUser makes a user in a transaction that begins with first; its error undoes all.
+// createUser creates a user in a transaction that begins with first.
 func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx) error) (User, error) {
 	email, err := ParseEmail(n.Email)
 	if err != nil {
 		return User{}, err
 	}
-	if err := checkTeamName(n.Team); err != nil {
+	if err := checkTeamName(n.Team, true); err != nil {
 		return User{}, err
 	}
 	hash := ""
@@ -58,14 +58,12 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 		if err := first(tx); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO user_account (id, email, password_hash, system_admin, spending_cap_cents, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			u.ID, u.Email, hash, n.Admin, n.CapCents, db.At(u.CreatedAt)); err != nil {
+		_, err := tx.Exec(ctx, `INSERT INTO user_account (id, email, password_hash, system_admin, spending_cap_cents,
+			created_at) VALUES (?, ?, ?, ?, ?, ?)`, u.ID, u.Email, hash, n.Admin, n.CapCents, db.At(u.CreatedAt))
+		if err != nil {
 			return err
 		}
 		if err := joinTeam(ctx, tx, &u); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, u.TeamID, u.ID, u.Role, db.At(u.CreatedAt)); err != nil {
 			return err
 		}
 		return acceptInvitations(ctx, tx, u)
@@ -76,33 +74,50 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 	return u, err
 }
 
-// joinTeam sets the user's team: the one they named, or a new one they own.
-func joinTeam(ctx context.Context, tx *db.Tx, u *User) error {
+// joinTeam makes the user a member of the team they named, or of a new one that they own.
+func joinTeam(ctx context.Context, tx *db.Tx, u *User) (err error) {
 	if u.Team != "" {
-		err := tx.QueryRow(ctx, `SELECT id FROM team WHERE name = ? ORDER BY created_at LIMIT 1`, u.Team).Scan(&u.TeamID)
-		if err == nil || !db.IsNoRows(err) {
+		u.TeamID, err = db.Value[string](ctx, tx, `SELECT id FROM team WHERE name = ? ORDER BY created_at LIMIT 1`, u.Team)
+		if err != nil && !db.IsNoRows(err) {
 			return err
 		}
-	} else {
-		u.Team, _, _ = strings.Cut(u.Email, "@")
 	}
-	u.TeamID = ids.New()
-	_, err := tx.Exec(ctx, `INSERT INTO team (id, name, plan, owner_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		u.TeamID, u.Team, Enterprise, u.ID, db.At(u.CreatedAt), db.At(u.CreatedAt))
+	if u.TeamID == "" {
+		first, _, _ := strings.Cut(u.Email, "@")
+		u.TeamID, u.Team = ids.New(), cmp.Or(u.Team, first)
+		return createTeam(ctx, tx, Team{ID: u.TeamID, Name: u.Team, Plan: Enterprise, CreatedAt: u.CreatedAt}, u.ID, u.Role)
+	}
+	return insertMember(ctx, tx, u.TeamID, u.ID, u.Role, u.CreatedAt)
+}
+
+func insertMember(ctx context.Context, tx *db.Tx, teamID, userID string, role Role, at time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`,
+		teamID, userID, role, db.At(at))
 	return err
 }
 
-// HasUsers reports whether anybody has an account yet.
+// createTeam creates a team with its first member.
+func createTeam(ctx context.Context, tx *db.Tx, t Team, ownerID string, role Role) error {
+	now := db.At(t.CreatedAt)
+	_, err := tx.Exec(ctx, `INSERT INTO team (id, name, plan, owner_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		t.ID, t.Name, t.Plan, ownerID, now, now)
+	if err != nil {
+		return err
+	}
+	return insertMember(ctx, tx, t.ID, ownerID, role, t.CreatedAt)
+}
+
+// HasUsers reports whether there is any account.
 func (a *Accounts) HasUsers(ctx context.Context) (bool, error) {
-	var n int
-	err := a.db.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM user_account LIMIT 1) AS any_user`).Scan(&n)
+	n, err := count(ctx, a.db, `(SELECT 1 FROM user_account LIMIT 1) AS any_user`)
 	return n > 0, err
 }
 
-// callerQuery reads a Caller and when their API key was last used; a condition that picks
-// the user follows. The team is the one asked for (?), or the one joined first.
+// callerQuery reads a Caller and when their API key was last used; a condition for the user follows. The team is
+// the requested one (?), or the one joined first.
 const callerQuery = `SELECT u.id, u.email, u.system_admin, m.team_id, m.role, t.plan, k.last_used_at
-	FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id LEFT JOIN api_key k ON k.user_id = u.id
+	FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id
+	LEFT JOIN api_key k ON k.user_id = u.id
 	WHERE (? = '' OR m.team_id = ?) AND `
 
 func (a *Accounts) caller(ctx context.Context, teamID, cond string, arg any) (c Caller, keyUsed db.Time, err error) {
@@ -111,8 +126,8 @@ func (a *Accounts) caller(ctx context.Context, teamID, cond string, arg any) (c 
 	return c, keyUsed, err
 }
 
-// InTeam moves a caller into the team that X-Team-Id names. It fails with Forbidden
-// when the caller is not in it, whether it exists or not.
+// InTeam is the caller in the team that X-Team-Id names. It fails with Forbidden when the caller is not in it,
+// whether it exists or not.
 func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller, error) {
 	if teamID == c.TeamID {
 		return c, nil
@@ -124,33 +139,30 @@ func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller,
 	return other, err
 }
 
-// SetupToken makes the one-time token of the setup link and voids an earlier one. It is
-// empty when there are users.
+// SetupToken makes the one-time token of the setup link and revokes an earlier one. It is empty when there are
+// users.
 func (a *Accounts) SetupToken(ctx context.Context) (string, error) {
 	has, err := a.HasUsers(ctx)
 	if err != nil || has {
 		return "", err
 	}
 	token := ids.Random(40)
-	_, err = a.db.Exec(ctx, `INSERT INTO server_secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-		setupSecret, []byte(ids.Hash(a.pepper, token)))
+	_, err = a.db.Exec(ctx, `INSERT INTO server_secret (name, value) VALUES (?, ?)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, setupSecret, []byte(ids.Hash(a.pepper, token)))
 	return token, err
 }
 
 const setupSecret = "setup_token_hash"
 
-// Setup makes the first user, an admin, for whoever holds the setup link. The token is
-// used up in the transaction that makes the user, so that it makes one.
+// Setup creates the first user, an admin, with the token of the setup link, which is used up in the same
+// transaction.
 func (a *Accounts) Setup(ctx context.Context, token, email, password string) (User, error) {
 	if password == "" {
 		return User{}, errs.Field("password", "password is required.")
 	}
 	return a.createUser(ctx, NewUser{Email: email, Password: password, Admin: true}, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, `DELETE FROM server_secret WHERE name = ? AND value = ? AND NOT EXISTS (SELECT 1 FROM user_account)`,
-			setupSecret, []byte(ids.Hash(a.pepper, token)))
-		if err == nil && n == 0 {
-			err = errs.New(errs.Forbidden, "setup_link_invalid", "The setup link is not valid, or was used.").At("token")
-		}
-		return err
+		invalid := errs.New(errs.Forbidden, "setup_link_invalid", "The setup link is not valid, or was used.").At("token")
+		return db.ExecOr(ctx, tx, invalid, `DELETE FROM server_secret WHERE name = ? AND value = ?
+			AND NOT EXISTS (SELECT 1 FROM user_account)`, setupSecret, []byte(ids.Hash(a.pepper, token)))
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// Workspace is a team as one of its members sees it; the platform calls it so.
+// Workspace is a team as one of its members sees it.
 type Workspace struct {
 	ID          string
 	Name        string
@@ -20,11 +20,10 @@ type Workspace struct {
 	MemberCount int
 	CreatedAt   time.Time
 	Active      bool // the caller acts in it now
-	Default     bool // the caller acts in it when they name none
+	Default     bool // the caller acts in it without X-Team-Id
 }
 
-// maxOwned is how many teams one person may own.
-const maxOwned = 100
+const maxOwned = 100 // teams of one person
 
 // FindWorkspaces are the caller's teams, the default one first.
 func (a *Accounts) FindWorkspaces(ctx context.Context) ([]Workspace, error) {
@@ -32,44 +31,42 @@ func (a *Accounts) FindWorkspaces(ctx context.Context) ([]Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The order is the one in which callerQuery picks a team.
-	rows, err := a.db.Query(ctx, `SELECT t.id, t.name, t.plan, m.role, t.owner_id = m.user_id AND m.role = ?, o.email, t.created_at,
-		(SELECT count(*) FROM member n WHERE n.team_id = t.id)
-		FROM member m JOIN team t ON t.id = m.team_id JOIN user_account o ON o.id = t.owner_id WHERE m.user_id = ? ORDER BY m.created_at, m.team_id`, Admin, c.UserID)
-	n := 0
-	return db.Collect(rows, err, func(r db.Row) (w Workspace, err error) {
-		var created db.Time
-		err = r.Scan(&w.ID, &w.Name, &w.Plan, &w.Role, &w.Owner, &w.OwnerEmail, &created, &w.MemberCount)
-		w.CreatedAt, w.Active, w.Default = created.Time, w.ID == c.TeamID, n == 0
-		n++
+	scan := func(r db.Row) (w Workspace, err error) {
+		err = r.Scan(&w.ID, &w.Name, &w.Plan, &w.Role, &w.Owner, &w.OwnerEmail, db.Into(&w.CreatedAt), &w.MemberCount)
+		w.Active = w.ID == c.TeamID
 		return w, err
-	})
+	}
+	// The order is the one in which callerQuery picks a team.
+	found, err := db.Select(ctx, a.db, scan, `SELECT t.id, t.name, t.plan, m.role, t.owner_id = m.user_id AND m.role = ?,
+		o.email, t.created_at, (SELECT count(*) FROM member n WHERE n.team_id = t.id)
+		FROM member m JOIN team t ON t.id = m.team_id JOIN user_account o ON o.id = t.owner_id
+		WHERE m.user_id = ? ORDER BY m.created_at, m.team_id`, Admin, c.UserID)
+	if len(found) > 0 {
+		found[0].Default = true
+	}
+	return found, err
 }
 
-// CreateTeam makes a team that the caller owns, on the plan of the one they act in, whose
-// default members join it. The name has 1 to 128 characters.
+// CreateTeam creates a team that the caller owns, with the plan and the default members of the team that they act
+// in. The name has 1 to 128 characters.
 func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err error) {
 	c, err := From(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := checkTeamName(name); err != nil || name == "" {
-		return "", errs.Field("name", "name must have 1 to %d characters of text.", maxTeamName).Because(err)
+	if err := checkTeamName(name, false); err != nil {
+		return "", err
 	}
 	id = ids.New()
-	now := db.At(a.Now())
 	return id, a.db.Tx(ctx, func(tx *db.Tx) error {
-		var owned int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM team WHERE owner_id = ?`, c.UserID).Scan(&owned); err != nil {
+		owned, err := count(ctx, tx, `team WHERE owner_id = ?`, c.UserID)
+		if err != nil {
 			return err
 		}
 		if owned >= maxOwned {
 			return errs.New(errs.Invalid, "too_many_teams", "You own %d teams; nobody may own more.", maxOwned)
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO team (id, name, plan, owner_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`, id, name, c.Plan, c.UserID, now, now); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, id, c.UserID, Admin, now); err != nil {
+		if err := createTeam(ctx, tx, Team{ID: id, Name: name, Plan: c.Plan, CreatedAt: a.Now()}, c.UserID, Admin); err != nil {
 			return err
 		}
 		defaults, err := findDefaults(ctx, tx, c.TeamID)
@@ -88,9 +85,8 @@ func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err 
 	})
 }
 
-// DeleteTeam deletes a team with everything in it: only its owner may, once nobody else
-// is in it, and as long as they have another. It fails with Forbidden for a team that the
-// caller is not in, whether it exists or not.
+// DeleteTeam deletes a team with everything in it. Only its owner may, when it has no other members and they
+// have another team. It fails with Forbidden for a team that the caller is not in, whether it exists or not.
 func (a *Accounts) DeleteTeam(ctx context.Context, teamID string) error {
 	c, err := From(ctx)
 	if err != nil {
@@ -101,10 +97,7 @@ func (a *Accounts) DeleteTeam(ctx context.Context, teamID string) error {
 	} else if err != nil {
 		return err
 	}
-	return a.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := lockTeam(ctx, tx, c.TeamID); err != nil {
-			return err
-		}
+	return a.inLockedTeam(ctx, c, func(tx *db.Tx, c Caller) error {
 		me, err := findMember(ctx, tx, c.TeamID, c.Email)
 		if err != nil {
 			return err
@@ -112,12 +105,13 @@ func (a *Accounts) DeleteTeam(ctx context.Context, teamID string) error {
 		if !me.owner {
 			return errs.New(errs.Forbidden, "team_owner_required", "Only the owner of the team can delete it.")
 		}
-		var members int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM member WHERE team_id = ?`, c.TeamID).Scan(&members); err != nil {
+		members, err := count(ctx, tx, `member WHERE team_id = ?`, c.TeamID)
+		if err != nil {
 			return err
 		}
 		if members > 1 {
-			return errs.New(errs.Invalid, "team_has_members", "There are other members in the team: remove them first.").At("team_id")
+			return errs.New(errs.Invalid, "team_has_members",
+				"There are other members in the team: remove them first.").At("team_id")
 		}
 		if err := checkOtherTeam(ctx, tx, c); err != nil {
 			return err
@@ -127,14 +121,13 @@ func (a *Accounts) DeleteTeam(ctx context.Context, teamID string) error {
 	})
 }
 
-// DefaultMember is somebody who joins each team that is made from the caller's.
+// DefaultMember is a person who joins each team that is created from the caller's.
 type DefaultMember struct {
 	Email string
 	Role  Role
 }
 
-// FindDefaultMembers are the default members of the caller's team, in their order. Only
-// admins may see them.
+// FindDefaultMembers are the default members of the caller's team, in their order. Only admins may see them.
 func (a *Accounts) FindDefaultMembers(ctx context.Context) ([]DefaultMember, error) {
 	c, err := TeamAdmin(ctx)
 	if err != nil {
@@ -144,14 +137,13 @@ func (a *Accounts) FindDefaultMembers(ctx context.Context) ([]DefaultMember, err
 }
 
 func findDefaults(ctx context.Context, q db.Querier, teamID string) ([]DefaultMember, error) {
-	rows, err := q.Query(ctx, `SELECT email, role FROM default_member WHERE team_id = ? ORDER BY place`, teamID)
-	return db.Collect(rows, err, func(r db.Row) (m DefaultMember, err error) { return m, r.Scan(&m.Email, &m.Role) })
+	scan := func(r db.Row) (m DefaultMember, err error) { return m, r.Scan(&m.Email, &m.Role) }
+	return db.Select(ctx, q, scan, `SELECT email, role FROM default_member WHERE team_id = ? ORDER BY place`, teamID)
 }
 
-// SetDefaultMembers replaces the default members of the caller's team; of several with
-// one address the first stays. Teams that are there already stay as they are. Only admins
-// may. It fails with Invalid for a bad address or role, and for more than a team made
-// from this one could take besides its owner.
+// SetDefaultMembers replaces the default members of the caller's team; of several with one address the first
+// stays. Existing teams do not change. Only admins may. It fails with Invalid for a bad address or role, and for
+// more than fit into a new team besides its owner.
 func (a *Accounts) SetDefaultMembers(ctx context.Context, members []DefaultMember) error {
 	var kept []DefaultMember
 	seen := map[string]bool{}
@@ -173,7 +165,9 @@ func (a *Accounts) SetDefaultMembers(ctx context.Context, members []DefaultMembe
 			return err
 		}
 		for i, m := range kept {
-			if _, err := tx.Exec(ctx, `INSERT INTO default_member (team_id, place, email, role) VALUES (?, ?, ?, ?)`, c.TeamID, i, m.Email, m.Role); err != nil {
+			_, err := tx.Exec(ctx, `INSERT INTO default_member (team_id, place, email, role) VALUES (?, ?, ?, ?)`,
+				c.TeamID, i, m.Email, m.Role)
+			if err != nil {
 				return err
 			}
 		}
@@ -181,9 +175,8 @@ func (a *Accounts) SetDefaultMembers(ctx context.Context, members []DefaultMembe
 	})
 }
 
-// RemoveDefaultMember takes one address off the default members of the caller's team, or
-// with an empty one all. Only admins may. It fails with NotFound when it is not on the
-// list.
+// RemoveDefaultMember removes one of the default members of the caller's team, or with an empty address all.
+// Only admins may. It fails with NotFound when the address is not among them.
 func (a *Accounts) RemoveDefaultMember(ctx context.Context, email string) (err error) {
 	if email == "" {
 		return a.SetDefaultMembers(ctx, nil)
@@ -192,10 +185,7 @@ func (a *Accounts) RemoveDefaultMember(ctx context.Context, email string) (err e
 		return err
 	}
 	return a.manage(ctx, func(tx *db.Tx, c Caller) error {
-		n, err := tx.Exec(ctx, `DELETE FROM default_member WHERE team_id = ? AND email = ?`, c.TeamID, email)
-		if err == nil && n == 0 {
-			err = errs.Missing("default_member")
-		}
-		return err
+		return db.ExecOr(ctx, tx, errs.Missing("default_member"),
+			`DELETE FROM default_member WHERE team_id = ? AND email = ?`, c.TeamID, email)
 	})
 }

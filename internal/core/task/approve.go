@@ -7,50 +7,47 @@ import (
 	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
-	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Decision is a person's answer to what a suspended stream asks.
+// Decision is a person's answer to a question of a suspended stream. Branch and CallID tell which of several
+// questions is meant; empty: the first.
 type Decision struct {
 	Approve  bool
 	Text     string          // the answer to a question, or the reason
 	Metadata json.RawMessage // answers for the tool that needs it
-	// Which of several questions is meant; empty: the only one, or the first.
-	Branch string // agent_id or run_id: the branch that asks
-	CallID string // the key of the question
+	Branch   string          // agent_id or run_id
+	CallID   string          // the key of the question
 }
 
-// Approve hands a decision to a suspended stream and gives it back to the workers. Of
-// several at once one succeeds: the stream goes from suspended to resuming only once.
-// Where the stream asks several questions, it goes back to the workers with each answer
-// and is suspended again for the others. It fails with Conflict when nothing waits, and
+// Approve stores a decision and queues the suspended stream again. Of several calls at once one succeeds. A stream
+// with several questions is suspended again for the others. Approve fails with Conflict when nothing waits, and
 // with NotFound when no question is the one that is meant.
 func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, error) {
-	if _, err := account.Writer(ctx); err != nil {
-		return Task{}, err
-	}
-	t, err := ts.Find(ctx, id)
+	t, err := ts.findToWrite(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
 	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
 		_, err := ts.life().Move(ctx, tx, t.StreamID, run.AnyRun, Resuming, "")
 		if errors.Is(err, ErrLate) {
-			return errs.New(errs.Conflict, "not_suspended", "The task waits for no decision: it is %s.", ts.statusOf(ctx, tx, t.StreamID))
+			return errs.New(errs.Conflict, "not_suspended",
+				"The task waits for no decision: it is %s.", ts.statusOf(ctx, tx, t.StreamID))
 		}
 		if err != nil {
 			return err
 		}
-		var pending db.JSON[[]loop.Waiting]
-		if err := tx.QueryRow(ctx, `SELECT pending FROM task_stream WHERE id = ?`, t.StreamID).Scan(&pending); err != nil {
+		var pending []loop.Waiting
+		err = tx.QueryRow(ctx, `SELECT pending FROM task_stream WHERE id = ?`, t.StreamID).Scan(db.Into(&pending))
+		if err != nil {
 			return err
 		}
-		waiting, ok := d.choose(pending.V)
+		waiting, ok := d.choose(pending)
 		if !ok {
-			return errs.New(errs.NotFound, "question_not_found", "The task does not wait for a decision about that.").At("tool_call_id")
+			return errs.New(errs.NotFound, "question_not_found",
+				"The task does not wait for a decision about that.").At("tool_call_id")
 		}
 		entry, err := waiting.Answer(loop.Reply{Approve: d.Approve, Text: d.Text, Metadata: d.Metadata}, ts.now())
 		if err != nil {
@@ -74,14 +71,14 @@ func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, erro
 	return ts.Find(ctx, id)
 }
 
-func (ts *Tasks) statusOf(ctx context.Context, q db.Querier, streamID string) (status Status) {
-	if q.QueryRow(ctx, `SELECT status FROM task_stream WHERE id = ?`, streamID).Scan(&status) != nil {
-		return "gone"
+func (ts *Tasks) statusOf(ctx context.Context, q db.Querier, streamID string) Status {
+	status, err := db.Value[Status](ctx, q, `SELECT status FROM task_stream WHERE id = ?`, streamID)
+	if err != nil {
+		return "deleted"
 	}
 	return status
 }
 
-// choose finds the question that a decision is about.
 func (d Decision) choose(pending []loop.Waiting) (loop.Waiting, bool) {
 	for _, w := range pending {
 		if (d.Branch == "" || d.Branch == w.Branch) && (d.CallID == "" || d.CallID == w.Key) {

@@ -2,15 +2,11 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
-
-// schemaVersion is that of the completion artifact.
-const schemaVersion = 1
 
 // CompletionArtifact is the specification's completion artifact.
 type CompletionArtifact struct {
@@ -26,8 +22,7 @@ type CompletionArtifact struct {
 	Findings           []Finding `json:"findings"`
 }
 
-// Finding is an issue in an artifact: the specification's five keys, and what leads back
-// to the issue.
+// Finding is an issue in an artifact: the specification's five keys, and what identifies the issue.
 type Finding struct {
 	ID          string     `json:"id"`
 	Title       string     `json:"title"`
@@ -41,8 +36,8 @@ type Finding struct {
 	TemplateID  string     `json:"template_id"`
 }
 
-// FindArtifact is the artifact stored when a task ended; with refresh it is built anew
-// from the task's current issues. It fails with NotFound while there is none.
+// FindArtifact is the artifact that was stored when a task ended; with refresh it is built from the task's
+// current issues. It fails with NotFound while there is none.
 func (ts *Tasks) FindArtifact(ctx context.Context, id string, refresh bool) (Delivery, CompletionArtifact, error) {
 	var doc CompletionArtifact
 	t, err := ts.Find(ctx, id)
@@ -51,22 +46,20 @@ func (ts *Tasks) FindArtifact(ctx context.Context, id string, refresh bool) (Del
 	}
 	switch {
 	case t.Delivery == NoDelivery:
-		return "", doc, errs.New(errs.NotFound, "artifact_not_requested", "The task was created without completion_delivery, so it has no artifact.")
+		err = errs.New(errs.NotFound, "artifact_not_requested",
+			"The task was created without completion_delivery, so it has no artifact.")
 	case !t.Status.Final():
-		return "", doc, errs.New(errs.NotFound, "artifact_not_ready", "The task is %s; its artifact is made when it ends.", t.Status)
+		err = errs.New(errs.NotFound, "artifact_not_ready",
+			"The task is %s; its artifact is made when it ends.", t.Status)
 	case refresh:
 		doc, err = ts.buildArtifact(ctx, ts.db, t)
-		return t.Delivery, doc, err
+	default:
+		err = ts.db.QueryRow(ctx, `SELECT body FROM task_artifact WHERE task_id = ?`, t.ID).Scan(db.Into(&doc))
 	}
-	var body []byte
-	if err := ts.db.QueryRow(ctx, `SELECT body FROM task_artifact WHERE task_id = ?`, t.ID).Scan(&body); err != nil {
-		return "", doc, err
-	}
-	return t.Delivery, doc, json.Unmarshal(body, &doc)
+	return t.Delivery, doc, err
 }
 
-// buildArtifact is the one place where an artifact is made: for the store, for the push
-// and for a refresh.
+// buildArtifact makes every artifact: for the store, for the webhook and for a refresh.
 func (ts *Tasks) buildArtifact(ctx context.Context, q db.Querier, t Task) (CompletionArtifact, error) {
 	issues, err := ts.reported(ctx, q, t.ID)
 	if err != nil {
@@ -75,12 +68,12 @@ func (ts *Tasks) buildArtifact(ctx context.Context, q db.Querier, t Task) (Compl
 	findings := make([]Finding, 0, len(issues))
 	for _, i := range issues {
 		findings = append(findings, Finding{
-			ID: i.ID, Title: i.Title, Severity: i.Severity, Status: string(i.Status), Description: i.Description, Evidence: i.Evidence,
-			Remediation: i.Remediation, Target: i.Target, MatchedAt: i.MatchedAt, TemplateID: i.TemplateID,
+			ID: i.ID, Title: i.Title, Severity: i.Severity, Status: string(i.Status), Description: i.Description,
+			Evidence: i.Evidence, Remediation: i.Remediation, Target: i.Target, MatchedAt: i.MatchedAt, TemplateID: i.TemplateID,
 		})
 	}
 	return CompletionArtifact{
-		SchemaVersion: schemaVersion, CompletionDelivery: t.Delivery, TaskID: t.ID, StreamID: t.StreamID, Status: t.Status,
+		SchemaVersion: 1, CompletionDelivery: t.Delivery, TaskID: t.ID, StreamID: t.StreamID, Status: t.Status,
 		CompletedAt: t.CompletedAt, IssueCount: len(findings), Summary: t.Summary, Findings: findings,
 	}, nil
 }

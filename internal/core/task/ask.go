@@ -7,10 +7,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 )
 
-// Ask puts a question of the built-in planner to a person: it gives the reply where there
-// is one; else it suspends the stream, which Approve hands to a worker again.
+// Ask returns a person's reply to a question of the built-in planner. Without one it suspends the stream until
+// Approve.
 func (r *Run) Ask(ctx context.Context, key string, ask loop.Ask) (reply loop.Reply, answered bool, err error) {
-	entries, err := r.tasks.entries(ctx, r.tasks.db, "task_id = ? AND stream_id = ? AND branch = ? AND key = ?", r.Task.ID, r.Task.StreamID, planned, key)
+	entries, err := r.planned(ctx, "key = ?", key)
 	if err != nil {
 		return reply, false, err
 	}
@@ -29,11 +29,12 @@ func (r *Run) Ask(ctx context.Context, key string, ask loop.Ask) (reply loop.Rep
 		if err != nil {
 			return reply, false, err
 		}
-		if _, err := r.Append(ctx, loop.Entry{Turn: r.Task.Turn, Branch: planned, Kind: loop.Question, Key: key, Body: body}); err != nil {
+		entry := loop.Entry{Turn: r.Task.Index, Branch: planner, Kind: loop.Question, Key: key, Body: body}
+		if _, err := r.Append(ctx, entry); err != nil {
 			return reply, false, err
 		}
 	}
-	pending, err := json.Marshal([]loop.Waiting{{Turn: r.Task.Turn, Branch: planned, Key: key, Ask: ask}})
+	pending, err := json.Marshal([]loop.Waiting{{Turn: r.Task.Index, Branch: planner, Key: key, Ask: ask}})
 	if err != nil {
 		return reply, false, err
 	}

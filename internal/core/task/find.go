@@ -6,44 +6,47 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// Filter picks tasks of a list. The list holds the caller's own, newest first.
+// Filter picks tasks of the caller's.
 type Filter struct {
 	Status Status // empty: any
 	After  string // the id of the last task of the page before
 	Limit  int
 }
 
-// Find is a task of the caller's, or one that another of their team shows to the team.
+// Find is a task of the caller's, or one that is visible to their team.
 func (ts *Tasks) Find(ctx context.Context, id string) (Task, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return Task{}, err
 	}
-	if !ids.IsUUID(id) {
-		return Task{}, errs.Missing("task")
-	}
-	t, err := scanTask(ts.db.QueryRow(ctx, `SELECT `+taskColumns+` WHERE t.id = ? AND t.team_id = ? AND (t.user_id = ? OR t.visibility <> ?)`, id, c.TeamID, c.UserID, Private))
-	if db.IsNoRows(err) {
-		return Task{}, errs.Missing("task")
-	}
-	return t, err
+	return ts.find(ctx, ` WHERE t.id = ? AND t.team_id = ? AND (t.user_id = ? OR t.visibility <> ?)`,
+		db.Clean(id), c.TeamID, c.UserID, Private)
 }
 
-// Shared is a task that is public or unlisted, with its verified issues, for anybody who
-// knows its id: without its owner's address, its options and its evidence.
-func (ts *Tasks) Shared(ctx context.Context, id string) (t Task, streams []Stream, issues []Issue, err error) {
-	if !ids.IsUUID(id) {
-		return t, nil, nil, errs.Missing("task")
-	}
-	t, err = scanTask(ts.db.QueryRow(ctx, `SELECT `+taskColumns+` WHERE t.id = ? AND t.visibility IN (?, ?)`, id, Public, Unlisted))
-	if db.IsNoRows(err) {
-		err = errs.Missing("task")
-	}
+func (ts *Tasks) find(ctx context.Context, where string, args ...any) (Task, error) {
+	t, err := scanTask(ts.db.QueryRow(ctx, taskQuery+where, args...))
 	if err != nil {
-		return Task{}, nil, nil, err
+		return Task{}, db.OrMissing(err, "task")
+	}
+	return t, nil
+}
+
+// findToWrite is Find for a caller who may change something.
+func (ts *Tasks) findToWrite(ctx context.Context, id string) (Task, error) {
+	if _, err := account.Writer(ctx); err != nil {
+		return Task{}, err
+	}
+	return ts.Find(ctx, id)
+}
+
+// Shared is a public or unlisted task, with its verified issues, for anybody who knows its id: without its
+// owner's address, its options and its evidence.
+func (ts *Tasks) Shared(ctx context.Context, id string) (t Task, streams []Stream, issues []Issue, err error) {
+	t, err = ts.find(ctx, ` WHERE t.id = ? AND t.visibility IN (?, ?)`, db.Clean(id), Public, Unlisted)
+	if err != nil {
+		return t, nil, nil, err
 	}
 	if streams, err = ts.streams(ctx, t.ID); err != nil {
 		return t, nil, nil, err
@@ -59,7 +62,7 @@ func (ts *Tasks) Shared(ctx context.Context, id string) (t Task, streams []Strea
 	return t, streams, issues, err
 }
 
-// Streams are all turns of a task that the caller may see, the first one first.
+// Streams are the streams of a task that the caller may see, in order.
 func (ts *Tasks) Streams(ctx context.Context, id string) ([]Stream, error) {
 	if _, err := ts.Find(ctx, id); err != nil {
 		return nil, err
@@ -68,11 +71,11 @@ func (ts *Tasks) Streams(ctx context.Context, id string) ([]Stream, error) {
 }
 
 func (ts *Tasks) streams(ctx context.Context, id string) ([]Stream, error) {
-	rows, err := ts.db.Query(ctx, `SELECT `+streamColumns+` FROM task_stream s WHERE s.task_id = ? ORDER BY s.turn`, id)
-	return db.Collect(rows, err, scanStream)
+	return db.Select(ctx, ts.db, scanStream,
+		`SELECT `+streamColumns+` FROM task_stream s WHERE s.task_id = ? ORDER BY s.turn`, id)
 }
 
-// FindAll lists the caller's tasks, and how many the filter picks in all.
+// FindAll lists the caller's tasks, newest first, and how many the filter picks on all pages.
 func (ts *Tasks) FindAll(ctx context.Context, f Filter) (tasks []Task, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -81,27 +84,27 @@ func (ts *Tasks) FindAll(ctx context.Context, f Filter) (tasks []Task, total int
 	var w db.Where
 	w.And("t.team_id = ?", c.TeamID)
 	w.And("t.user_id = ?", c.UserID)
-	if f.Status != "" {
-		w.And("s.status = ?", f.Status)
-	}
-	if err := ts.db.QueryRow(ctx, `SELECT count(*) FROM task t JOIN task_stream s ON s.id = t.stream_id`+w.String(), w.Args...).Scan(&total); err != nil {
+	db.Equal(&w, "s.status", f.Status)
+	total, err = db.Value[int](ctx, ts.db,
+		`SELECT count(*) FROM task t JOIN task_stream s ON s.id = t.stream_id`+w.String(), w.Args...)
+	if err != nil {
 		return nil, 0, err
 	}
 	if f.After != "" {
 		w.And("t.id < ?", f.After)
 	}
-	rows, err := ts.db.Query(ctx, `SELECT `+taskColumns+w.String()+` ORDER BY t.id DESC LIMIT ?`, append(w.Args, f.Limit)...)
-	tasks, err = db.Collect(rows, err, scanTask)
+	tasks, err = db.Select(ctx, ts.db, scanTask, taskQuery+w.String()+` ORDER BY t.id DESC LIMIT ?`,
+		append(w.Args, f.Limit)...)
 	return tasks, total, err
 }
 
-// Update is what was sent of a task: nil means "leave it".
+// Update changes a task; nil leaves a field as it is.
 type Update struct {
 	Title      *string
 	Visibility *Visibility
 }
 
-// Update changes how a task is called and who sees it.
+// Update changes the title of a task, and who sees it.
 func (ts *Tasks) Update(ctx context.Context, id string, up Update) (Task, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -115,28 +118,25 @@ func (ts *Tasks) Update(ctx context.Context, id string, up Update) (Task, error)
 		return Task{}, errs.New(errs.Forbidden, "owner_required", "Only its owner decides who sees a task.").At("visibility")
 	}
 	if up.Title != nil {
-		clean := db.Clean(headline(*up.Title, maxTitle))
-		up.Title = &clean
+		up.Title = new(db.Clean(headline(*up.Title, maxTitle)))
 	}
-	if _, err := ts.db.Exec(ctx, `UPDATE task SET title = coalesce(?, title), visibility = coalesce(?, visibility) WHERE id = ?`, up.Title, up.Visibility, t.ID); err != nil {
+	_, err = ts.db.Exec(ctx, `UPDATE task SET title = coalesce(?, title), visibility = coalesce(?, visibility) WHERE id = ?`,
+		up.Title, up.Visibility, t.ID)
+	if err != nil {
 		return Task{}, err
 	}
 	return ts.Find(ctx, id)
 }
 
-// Delete removes a task with all that belongs to it: streams, journal, issues, artifact.
-// One that runs is stopped by that.
+// Delete stops a task and removes it with its streams, journal, issues and artifact.
 func (ts *Tasks) Delete(ctx context.Context, id string) error {
-	if _, err := account.Writer(ctx); err != nil {
-		return err
-	}
-	t, err := ts.Find(ctx, id)
+	t, err := ts.findToWrite(ctx, id)
 	if err != nil {
 		return err
 	}
 	return ts.db.Tx(ctx, func(tx *db.Tx) error {
-		var job int64
-		if err := tx.QueryRow(ctx, `SELECT job_id FROM task_stream WHERE id = ?`, t.StreamID).Scan(&job); err != nil && !db.IsNoRows(err) {
+		job, err := db.Value[int64](ctx, tx, `SELECT job_id FROM task_stream WHERE id = ?`, t.StreamID)
+		if err != nil && !db.IsNoRows(err) {
 			return err
 		}
 		if err := ts.queue.Cancel(ctx, tx, job); err != nil {
@@ -145,7 +145,7 @@ func (ts *Tasks) Delete(ctx context.Context, id string) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM task_memory WHERE task_id = ?`, t.ID); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `DELETE FROM task WHERE id = ?`, t.ID)
+		_, err = tx.Exec(ctx, `DELETE FROM task WHERE id = ?`, t.ID)
 		return err
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// IssueStatus is what people have decided about an issue.
+// IssueStatus is a person's decision about an issue.
 type IssueStatus string
 
 // The decisions; any may follow any.
@@ -34,17 +34,17 @@ const (
 // IssueStatuses are all decisions.
 var IssueStatuses = []IssueStatus{Open, FalsePositive, Fixed, Duplicate, FixInProgress, AcceptedRisk, Triaged}
 
-// Verification is what the second, independent request said.
+// Verification is the result of the second, independent request.
 type Verification string
 
-// The verdicts. Only Verified issues are reported.
+// The results. Only Verified issues are reported.
 const (
 	Pending    Verification = "pending"
 	Verified   Verification = "verified"
 	Unverified Verification = "unverified" // could not be confirmed; the note says why
 )
 
-// Severities from the worst to the least.
+// Severities are all severities, the worst first.
 var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
 
 // Issue is one finding of a task.
@@ -66,15 +66,14 @@ type Issue struct {
 	UpdatedAt    time.Time    `json:"updated_at"`
 	Retest       *Retest      `json:"retest,omitempty" doc:"The last look at it after its task; absent: none."`
 
-	Event engine.Event `json:"-"` // what the engine saw first
-	Proof *Proof       `json:"-"` // how to show it again; nil: as TemplateID says
-	// Judged is what verifying it came to, which Confirm and Doubt keep; zero: not yet, or by
-	// an earlier release.
+	Event engine.Event `json:"-"` // the first one
+	Proof *Proof       `json:"-"` // how to reproduce it; nil: by TemplateID
+	// Judged is the result of the verification, which Confirm and Doubt store; zero: none, or by an earlier release.
 	Judged loop.Verification `json:"-"`
 }
 
-// Proof is how a finding can be shown again without any other knowledge: a
-// template's text, or a request with what its answer must and must not hold.
+// Proof is how a finding can be reproduced by itself: a template's text, or a request with what its response must
+// and must not contain.
 type Proof struct {
 	Template string            `json:"template,omitempty"`
 	Method   string            `json:"method,omitempty"`
@@ -82,11 +81,11 @@ type Proof struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Body     string            `json:"body,omitempty"`
 	Status   int               `json:"status,omitempty"`   // 0: any
-	Contains []string          `json:"contains,omitempty"` // in the answer's header or body, each
+	Contains []string          `json:"contains,omitempty"` // each in the response's header or body
 	Absent   []string          `json:"absent,omitempty"`
 }
 
-// Evidence is one request and what came back, as text.
+// Evidence is one request and its response, as text.
 type Evidence struct {
 	Kind      string    `json:"kind"` // detection, or verification
 	URL       string    `json:"url"`
@@ -97,15 +96,14 @@ type Evidence struct {
 	Curl      string    `json:"curl,omitempty"`
 	At        time.Time `json:"at"`
 
-	// Of a verification: the verifier's word, and how often of how many times it was shown.
+	// Of a verification: its result, and how often the finding was reproduced.
 	Verdict   string `json:"verdict,omitempty"`
 	Confirmed int    `json:"confirmed,omitempty"`
 	Tried     int    `json:"tried,omitempty"`
-	// Means is what shows a confirmed finding again without a model; nil in older ones.
-	Means *Means `json:"means,omitempty" doc:"What shows a confirmed finding again, without a language model."`
+	Means     *Means `json:"means,omitempty" doc:"What shows a confirmed finding again, without a language model."`
 }
 
-// Means is the template that shows a finding again, so that a retest costs no call of a model.
+// Means is the template that reproduces a finding, so that a retest costs no call of a model.
 type Means struct {
 	TemplateID string `json:"template_id,omitempty" doc:"Of the catalogue or of the team; absent: nothing shows it again."`
 	Compiled   bool   `json:"compiled" doc:"The template was made of this finding, tried, and is kept among the team's."`
@@ -113,8 +111,7 @@ type Means struct {
 	Digest     string `json:"digest,omitempty" doc:"SHA-256 of the compiled template's text."`
 }
 
-// maxEvidence is how much of a response an issue keeps, in bytes.
-const maxEvidence = 8 << 10
+const maxEvidence = 8 << 10 // bytes of a request or response
 
 func evidence(kind string, e engine.Event, at time.Time) Evidence {
 	return Evidence{
@@ -130,10 +127,10 @@ func excerpt(s string) string {
 	return db.Clean(s)
 }
 
-// hash names what was found where, so that a run that happens twice finds it once.
+// hash identifies a finding within its task, so that a run that happens twice stores it once.
 func hash(e engine.Event) string {
 	at := e.MatchedAt
-	if e.Fuzzed { // what was sent may have numbers in it that are new each time
+	if e.Fuzzed { // payloads may contain numbers that change each time
 		at, _, _ = strings.Cut(at, "?")
 		at += " " + e.FuzzingPosition + " " + e.FuzzingParameter
 	}
@@ -141,40 +138,44 @@ func hash(e engine.Event) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Found stores what a scan saw, at once and before it is verified, and gives its id. Seen
-// before in this task, it is not stored again.
+// Found stores a match at once, before it is verified, and returns its id. Known in this task, it is not
+// stored again.
 func (r *Run) Found(ctx context.Context, target string, e engine.Event) (id string, err error) {
 	title := e.Info.Name
 	if e.MatcherName != "" {
 		title += " (" + e.MatcherName + ")"
 	}
 	return r.Propose(ctx, Issue{
-		Severity: strings.ToLower(string(e.Info.Severity)), Title: title, Description: e.Info.Description, Remediation: e.Info.Remediation,
-		TemplateID: e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e,
+		Severity: strings.ToLower(string(e.Info.Severity)), Title: title, Description: e.Info.Description,
+		Remediation: e.Info.Remediation, TemplateID: e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e,
 	})
 }
 
-// Propose stores what may be a finding, not verified yet, and gives its id. What its
-// event says of the same place is stored once.
+// Propose stores a possible finding, not verified yet, and returns its id. Events with the same hash are
+// stored once.
 func (r *Run) Propose(ctx context.Context, i Issue) (id string, err error) {
 	now := db.At(r.tasks.now())
 	if !slices.Contains(Severities, i.Severity) {
 		i.Severity = "unknown"
 	}
-	err = r.write(ctx, func(tx *db.Tx) error {
-		return tx.QueryRow(ctx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity, title, description, remediation,
-			template_id, target, matched_at, evidence, event, proof, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id, hash) DO UPDATE SET hash = excluded.hash RETURNING id`,
-			ids.New(), r.Task.TeamID, r.Task.ID, hash(i.Event), Open, Pending, i.Severity, db.Clean(i.Title), db.Clean(i.Description), db.Clean(i.Remediation),
-			db.Clean(i.TemplateID), db.Clean(i.Target), db.Clean(i.MatchedAt), db.Doc([]Evidence{evidence("detection", i.Event, now.Time)}), db.Doc(i.Event), db.Doc(i.Proof), now, now).Scan(&id)
+	seen := []Evidence{evidence("detection", i.Event, now.Time)}
+	err = r.write(ctx, func(tx *db.Tx) (err error) {
+		id, err = db.Value[string](ctx, tx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity,
+			title, description, remediation, template_id, target, matched_at, evidence, event, proof, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (task_id, hash) DO UPDATE SET hash = excluded.hash RETURNING id`,
+			ids.New(), r.Task.TeamID, r.Task.ID, hash(i.Event), Open, Pending, i.Severity,
+			db.Clean(i.Title), db.Clean(i.Description), db.Clean(i.Remediation), db.Clean(i.TemplateID), db.Clean(i.Target),
+			db.Clean(i.MatchedAt), db.Doc(seen), db.Doc(i.Event), db.Doc(i.Proof), now, now)
+		return err
 	})
 	return id, err
 }
 
-// Name is one for the template of an issue: the same finding has the same in every task.
+// Name is a name for the template of an issue. The same finding has the same name in every task.
 func (i Issue) Name() string { return "finding-" + hash(i.Event)[:16] }
 
-// Means is what shows the issue again; nil when it was not confirmed, or by an earlier release.
+// Means is what reproduces the issue; nil when it was not confirmed, or by an earlier release.
 func (i Issue) Means() *Means {
 	for _, e := range slices.Backward(i.Evidence) {
 		if e.Means != nil {
@@ -184,31 +185,26 @@ func (i Issue) Means() *Means {
 	return nil
 }
 
-// Unchecked lists what this task found and has not verified yet.
+// Unchecked are the issues of this task that are not verified yet.
 func (r *Run) Unchecked(ctx context.Context) ([]Issue, error) {
 	return r.tasks.issues(ctx, r.tasks.db, "task_id = ? AND verification = ?", r.Task.ID, Pending)
 }
 
-// Issues are all that this task found, verified or not.
+// Issues are all issues of this task, verified or not.
 func (r *Run) Issues(ctx context.Context) ([]Issue, error) {
 	return r.tasks.issues(ctx, r.tasks.db, "task_id = ?", r.Task.ID)
 }
 
-// Issue is one that this task found.
+// Issue is an issue of this task.
 func (r *Run) Issue(ctx context.Context, id string) (Issue, error) {
-	found, err := r.tasks.issues(ctx, r.tasks.db, "id = ? AND task_id = ?", id, r.Task.ID)
-	if err != nil || len(found) == 0 {
-		return Issue{}, cmp.Or(err, error(errs.Missing("issue")))
-	}
-	return found[0], nil
+	return r.tasks.issue(ctx, r.tasks.db, "id = ? AND task_id = ?", id, r.Task.ID)
 }
 
-// Confirmation is how an issue was shown again: by independent requests, Confirmed of
-// Tried times.
+// Confirmation is how independent requests reproduced an issue, Confirmed of Tried times.
 type Confirmation struct {
 	Last             engine.Event // of these requests
 	Confirmed, Tried int
-	Means            *Means // what shows it again later
+	Means            *Means // what reproduces it later
 }
 
 // Confirm reports an issue.
@@ -218,7 +214,8 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	proof.Verdict, proof.Confirmed, proof.Tried, proof.Means = "confirmed", c.Confirmed, c.Tried, c.Means
 	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, judged = ?, updated_at = ? WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Judged), now, i.ID, Pending)
+		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, judged = ?, updated_at = ?
+			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Judged), now, i.ID, Pending)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -229,13 +226,12 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 
 // Doubt keeps an issue out of the report, with the reason.
 func (r *Run) Doubt(ctx context.Context, i Issue, why string) error {
-	return r.write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, note = ?, judged = ?, updated_at = ? WHERE id = ? AND verification = ?`, Unverified, db.Clean(why), db.Doc(i.Judged), db.At(r.tasks.now()), i.ID, Pending)
-		return err
-	})
+	return r.exec(ctx, `UPDATE issue SET verification = ?, note = ?, judged = ?, updated_at = ?
+		WHERE id = ? AND verification = ?`,
+		Unverified, db.Clean(why), db.Doc(i.Judged), db.At(r.tasks.now()), i.ID, Pending)
 }
 
-// IssueFilter picks issues of a list.
+// IssueFilter picks issues.
 type IssueFilter struct {
 	TaskID     string      // empty: all of the team's
 	Status     IssueStatus // empty: any
@@ -245,8 +241,7 @@ type IssueFilter struct {
 	Limit      int
 }
 
-// FindIssues lists issues of the caller's team, newest first, and how many the filter
-// picks in all.
+// FindIssues lists issues of the caller's team, newest first, and how many the filter picks on all pages.
 func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -255,24 +250,23 @@ func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue,
 	var w db.Where
 	w.And("team_id = ?", c.TeamID)
 	w.And(issueSeen, c.UserID, Private)
-	verdicts := []Verification{Verified}
 	if f.Unverified {
-		verdicts = append(verdicts, Unverified, Pending)
+		db.In(&w, "verification", []Verification{Verified, Unverified, Pending})
+	} else {
+		w.And("verification = ?", Verified)
 	}
-	db.In(&w, "verification", verdicts)
-	for column, value := range map[string]string{"task_id": f.TaskID, "status": string(f.Status), "severity": f.Severity} {
-		if value != "" {
-			w.And(column+" = ?", value)
-		}
-	}
-	if err := ts.db.QueryRow(ctx, `SELECT count(*) FROM issue`+w.String(), w.Args...).Scan(&total); err != nil {
+	db.Equal(&w, "task_id", f.TaskID)
+	db.Equal(&w, "status", f.Status)
+	db.Equal(&w, "severity", f.Severity)
+	total, err = db.Value[int](ctx, ts.db, `SELECT count(*) FROM issue`+w.String(), w.Args...)
+	if err != nil {
 		return nil, 0, err
 	}
 	if f.After != "" {
 		w.And("id < ?", f.After)
 	}
-	rows, err := ts.db.Query(ctx, `SELECT `+issueColumns+` FROM issue`+w.String()+` ORDER BY id DESC LIMIT ?`, append(w.Args, f.Limit)...)
-	issues, err = db.Collect(rows, err, scanIssue)
+	issues, err = db.Select(ctx, ts.db, scanIssue, issueQuery+w.String()+` ORDER BY id DESC LIMIT ?`,
+		append(w.Args, f.Limit)...)
 	return issues, total, err
 }
 
@@ -282,14 +276,10 @@ func (ts *Tasks) FindIssue(ctx context.Context, id string) (Issue, error) {
 	if err != nil {
 		return Issue{}, err
 	}
-	found, err := ts.issues(ctx, ts.db, "id = ? AND team_id = ? AND "+issueSeen, id, c.TeamID, c.UserID, Private)
-	if err != nil || len(found) == 0 {
-		return Issue{}, cmp.Or(err, error(errs.Missing("issue")))
-	}
-	return found[0], nil
+	return ts.issue(ctx, ts.db, "id = ? AND team_id = ? AND "+issueSeen, id, c.TeamID, c.UserID, Private)
 }
 
-// IssueUpdate is what was sent of an issue: nil means "leave it".
+// IssueUpdate changes an issue; nil leaves a field as it is.
 type IssueUpdate struct {
 	Status      *IssueStatus
 	Severity    *string
@@ -304,49 +294,46 @@ func (ts *Tasks) UpdateIssue(ctx context.Context, id string, up IssueUpdate) (Is
 	if err != nil {
 		return Issue{}, err
 	}
-	n, err := ts.db.Exec(ctx, `UPDATE issue SET status = coalesce(?, status), severity = coalesce(?, severity), title = coalesce(?, title),
-		description = coalesce(?, description), remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ? AND `+issueSeen,
+	err = db.ExecOr(ctx, ts.db, errs.Missing("issue"), `UPDATE issue SET status = coalesce(?, status),
+		severity = coalesce(?, severity), title = coalesce(?, title), description = coalesce(?, description),
+		remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ? AND `+issueSeen,
 		up.Status, up.Severity, up.Title, up.Description, up.Remediation, db.At(ts.now()), id, c.TeamID, c.UserID, Private)
 	if err != nil {
 		return Issue{}, err
 	}
-	if n == 0 {
-		return Issue{}, errs.Missing("issue")
-	}
 	return ts.FindIssue(ctx, id)
 }
 
-// reported lists the issues of a task that are findings: verified, and not set aside by
-// a person as false or double. The worst comes first.
+// reported lists the verified issues of a task, the worst first, without those that a person called false or
+// duplicate.
 func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]Issue, error) {
-	found, err := ts.issues(ctx, q, "task_id = ? AND verification = ? AND status NOT IN (?, ?)", taskID, Verified, FalsePositive, Duplicate)
+	found, err := ts.issues(ctx, q, "task_id = ? AND verification = ? AND status NOT IN (?, ?)",
+		taskID, Verified, FalsePositive, Duplicate)
 	slices.SortStableFunc(found, func(a, b Issue) int {
 		return cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity))
 	})
 	return found, err
 }
 
-// issueSeen is the condition that a user may see an issue: its task is theirs, or not
-// private.
+// issueSeen is the condition that a user may see an issue: its task is theirs, or not private.
 const issueSeen = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
-const issueColumns = `id, task_id, status, verification, severity, title, description, remediation, template_id, target, matched_at, evidence, event, proof, judged, retest, note, created_at, updated_at`
+const issueQuery = `SELECT id, task_id, status, verification, severity, title, description, remediation, template_id,
+	target, matched_at, evidence, event, proof, judged, retest, note, created_at, updated_at FROM issue`
 
 func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...any) ([]Issue, error) {
-	rows, err := q.Query(ctx, `SELECT `+issueColumns+` FROM issue WHERE `+cond+` ORDER BY id`, args...)
-	return db.Collect(rows, err, scanIssue)
+	return db.Select(ctx, q, scanIssue, issueQuery+` WHERE `+cond+` ORDER BY id`, args...)
+}
+
+// issue is the only issue for which cond holds, or NotFound.
+func (ts *Tasks) issue(ctx context.Context, q db.Querier, cond string, args ...any) (Issue, error) {
+	i, err := scanIssue(q.QueryRow(ctx, issueQuery+` WHERE `+cond, args...))
+	return i, db.OrMissing(err, "issue")
 }
 
 func scanIssue(r db.Row) (i Issue, err error) {
-	var proof db.JSON[[]Evidence]
-	var event db.JSON[engine.Event]
-	var again db.JSON[*Proof]
-	var judged db.JSON[loop.Verification]
-	var retest db.JSON[*Retest]
-	var created, updated db.Time
-	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation, &i.TemplateID,
-		&i.Target, &i.MatchedAt, &proof, &event, &again, &judged, &retest, &i.Note, &created, &updated)
-	i.Evidence, i.Event, i.Proof, i.Judged, i.Retest = proof.V, event.V, again.V, judged.V, retest.V
-	i.CreatedAt, i.UpdatedAt = created.Time, updated.Time
+	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation,
+		&i.TemplateID, &i.Target, &i.MatchedAt, db.Into(&i.Evidence), db.Into(&i.Event), db.Into(&i.Proof),
+		db.Into(&i.Judged), db.Into(&i.Retest), &i.Note, db.Into(&i.CreatedAt), db.Into(&i.UpdatedAt))
 	return i, err
 }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -10,10 +11,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// LogEvent is one line of a task's log of the agent's actions: a step of the journal with its
-// end, when it has one (agent API, agent-audit-log).
+// LogEvent is one action in a task's log: a step of the journal with its end, if it has one (agent API,
+// agent-audit-log).
 type LogEvent struct {
 	ID            string         `json:"id"`
 	Sequence      int64          `json:"sequence"`
@@ -37,12 +39,12 @@ type LogEvent struct {
 	DurationMS    int64          `json:"duration_ms"`
 }
 
-// LogStatus is how an action ended.
+// LogStatus is the state of an action.
 type LogStatus string
 
-// The ends of an action.
+// The states of an action.
 const (
-	LogStarted   LogStatus = "started" // runs
+	LogStarted   LogStatus = "started"
 	LogCompleted LogStatus = "completed"
 	LogFailed    LogStatus = "failed"
 	LogTimeout   LogStatus = "timeout"
@@ -50,12 +52,12 @@ const (
 	LogBlocked   LogStatus = "blocked" // waits for a person
 )
 
-// LogStatuses are all ends.
+// LogStatuses are all states.
 var LogStatuses = []LogStatus{LogStarted, LogCompleted, LogFailed, LogTimeout, LogAborted, LogBlocked}
 
-// LogFilter picks lines of the log.
+// LogFilter picks events of the log; an empty field picks all.
 type LogFilter struct {
-	After     int64 // the sequence of the last line of the page before
+	After     int64 // the sequence of the last event of the page before
 	Limit     int
 	StreamID  string
 	EventType string
@@ -64,15 +66,14 @@ type LogFilter struct {
 	ToolName  string
 }
 
-// begins are the kinds of entry that open a line of the log, with the kind that ends it;
-// a verdict and a note are both at once.
-var begins = map[loop.EntryKind]loop.EntryKind{
+// endOf is the kind of entry that ends an action, by the kind that begins it; empty: the same entry.
+var endOf = map[loop.EntryKind]loop.EntryKind{
 	loop.ModelCall: loop.ModelAnswer, loop.ToolCall: loop.ToolResult, loop.Question: loop.Answer,
 	loop.BranchStart: loop.BranchEnd, loop.Verified: "", loop.Note: "",
 }
 
-// FindLog lists what the agent did in a task the caller may see, in order, and whether
-// there is more.
+// FindLog lists what the agent did in a task that the caller may see, in order. more reports whether there are
+// further events.
 func (ts *Tasks) FindLog(ctx context.Context, id string, f LogFilter) (events []LogEvent, more bool, err error) {
 	t, err := ts.Find(ctx, id)
 	if err != nil {
@@ -82,7 +83,7 @@ func (ts *Tasks) FindLog(ctx context.Context, id string, f LogFilter) (events []
 	if err != nil {
 		return nil, false, err
 	}
-	entries, err := ts.entries(ctx, ts.db, "task_id = ?", t.ID)
+	entries, err := ts.entries(ctx, "task_id = ?", t.ID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -100,55 +101,51 @@ func (ts *Tasks) FindLog(ctx context.Context, id string, f LogFilter) (events []
 }
 
 func (f LogFilter) picks(d LogEvent) bool {
-	for _, pair := range [][2]string{
-		{f.StreamID, d.StreamID}, {f.EventType, d.EventType}, {string(f.Status), string(d.Status)}, {f.AgentID, d.AgentID}, {f.ToolName, d.ToolName},
-	} {
-		if pair[0] != "" && pair[0] != pair[1] {
-			return false
-		}
-	}
-	return true
+	return cmp.Or(f.StreamID, d.StreamID) == d.StreamID && cmp.Or(f.EventType, d.EventType) == d.EventType &&
+		cmp.Or(f.Status, d.Status) == d.Status && cmp.Or(f.AgentID, d.AgentID) == d.AgentID &&
+		cmp.Or(f.ToolName, d.ToolName) == d.ToolName
 }
 
-// pairKey is what the two entries of a pair have in common.
+// pairKey is what the two entries of an action have in common.
 type pairKey struct {
-	turn   int
+	stream int
 	branch string
 	key    string
-	ends   loop.EntryKind
+	end    loop.EntryKind
 }
 
-// logOf joins the entries of a journal into lines.
+// logOf joins the entries of a journal into events.
 func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 	open := map[pairKey]int{}
 	var out []LogEvent
 	for _, e := range entries {
-		ends, isBegin := begins[e.Kind]
-		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // the end of verifying
-			out[i].judged(read[loop.Verification](e), e.At)
+		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // of verifying
+			out[i].judged(e)
 			continue
 		}
-		if !isBegin {
+		end, begins := endOf[e.Kind]
+		if !begins {
 			if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, e.Kind}]; ok {
-				out[i].end(e)
+				out[i].ended(out[i].end(e), e)
 			}
 			continue
 		}
 		d := LogEvent{
-			ID: t.ID + "-" + strconv.FormatInt(e.Seq, 10), Sequence: e.Seq, TaskID: t.ID, EventType: string(e.Kind), Status: LogStarted,
-			AgentID: e.Branch, AgentType: agentType(e.Branch), Metadata: map[string]any{}, StartedAt: e.At.UTC(),
+			ID: t.ID + "-" + strconv.FormatInt(e.Seq, 10), Sequence: e.Seq, TaskID: t.ID, EventType: string(e.Kind),
+			Status: LogStarted, AgentID: e.Branch, AgentType: agentType(e.Branch), Metadata: map[string]any{},
+			StartedAt: e.At.UTC(),
 		}
-		if i := slices.IndexFunc(streams, func(s Stream) bool { return s.Turn == e.Turn }); i >= 0 {
+		if i := slices.IndexFunc(streams, func(s Stream) bool { return s.Index == e.Turn }); i >= 0 {
 			d.StreamID = streams[i].StreamID
 			if streams[i].Status.Final() {
-				d.Status = LogAborted // and nothing ended it
+				d.Status = LogAborted // unless an entry ends it
 			}
 		}
 		d.begin(e)
-		if ends == "" {
-			d.ended(LogCompleted, e.At)
+		if end == "" {
+			d.ended(LogCompleted, e)
 		} else {
-			open[pairKey{e.Turn, e.Branch, e.Key, ends}] = len(out)
+			open[pairKey{e.Turn, e.Branch, e.Key, end}] = len(out)
 		}
 		out = append(out, d)
 	}
@@ -157,7 +154,7 @@ func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 
 func agentType(branch string) string {
 	switch branch {
-	case planned:
+	case planner:
 		return "planner"
 	case "main":
 		return "agent"
@@ -165,8 +162,7 @@ func agentType(branch string) string {
 	return "subagent"
 }
 
-// begin fills in what the first entry of a line says. A body of another shape leaves
-// fields empty: the log shows what there is.
+// begin fills in the first entry of an action. An entry of another shape leaves fields empty.
 func (d *LogEvent) begin(e loop.Entry) {
 	switch e.Kind {
 	case loop.ModelCall:
@@ -175,10 +171,9 @@ func (d *LogEvent) begin(e loop.Entry) {
 		d.Metadata["messages"], d.Metadata["reserved_tokens"] = asked.Messages, asked.Tokens
 	case loop.ToolCall:
 		called := read[loop.Called](e)
-		d.Action, d.ToolName, d.ToolCallID = "call_tool", called.Tool, e.Key
-		d.InputSummary, d.Target = clip(string(called.Args), summaryLength), targetOf(called.Args)
-		if d.AgentType == "planner" {
-			d.InputSummary = "" // the plan, which the task shows
+		d.Action, d.ToolName, d.ToolCallID, d.Target = "call_tool", called.Tool, e.Key, targetOf(called.Args)
+		if d.AgentType != "planner" { // whose input is the plan, which the task shows
+			d.InputSummary = clip(string(called.Args), summaryLength)
 		}
 	case loop.Question:
 		ask := read[loop.Ask](e)
@@ -192,109 +187,95 @@ func (d *LogEvent) begin(e loop.Entry) {
 		}
 	case loop.Verified:
 		d.Action = "review"
-		d.judged(read[loop.Verification](e), e.At)
+		d.judged(e)
 	case loop.Note:
 		remark := read[loop.Remark](e)
 		d.Action, d.OutputSummary = remark.Code, clip(remark.Text, summaryLength)
 	}
 }
 
-// end fills in what the second entry of a line says.
-func (d *LogEvent) end(e loop.Entry) {
+// end fills in the last entry of an action, and returns the status that it ended with.
+func (d *LogEvent) end(e loop.Entry) LogStatus {
 	switch e.Kind {
 	case loop.ModelAnswer:
 		answered := read[loop.Answered](e)
-		d.OutputSummary, d.OutputPreview = clip(answered.Response.Text, summaryLength), clip(answered.Response.Text, previewLength)
-		d.Metadata["usage"], d.Metadata["cost_micros"], d.Metadata["calls"] = answered.Response.Usage, e.Cost, len(answered.Response.Calls)
+		d.output(answered.Response.Text, answered.Response.Text)
+		d.Metadata["usage"], d.Metadata["cost_micros"] = answered.Response.Usage, e.Cost
+		d.Metadata["calls"] = len(answered.Response.Calls)
 		if answered.Fault != nil {
 			d.ErrorMessage = answered.Fault.Message
-			d.ended(LogFailed, e.At)
-			return
+			return LogFailed
 		}
 	case loop.ToolResult:
-		d.endCall(e)
-		return
+		return d.endCall(e)
 	case loop.Answer:
 		reply := read[loop.Reply](e)
 		d.OutputSummary = clip(reply.Text, summaryLength)
 		d.Metadata["approved"] = reply.Approve
 	case loop.BranchEnd:
 		ended := read[loop.Ended](e)
-		d.OutputSummary, d.OutputPreview = clip(ended.Summary, summaryLength), clip(ended.Summary, previewLength)
+		d.output(ended.Summary, ended.Summary)
 		d.Metadata["code"], d.Metadata["status"] = ended.Code, ended.Status
 		switch ended.Status {
 		case loop.Failed:
-			d.ended(LogFailed, e.At)
-			return
+			return LogFailed
 		case loop.Aborted:
-			d.ended(LogAborted, e.At)
-			return
+			return LogAborted
 		}
 	}
-	d.ended(LogCompleted, e.At)
+	return LogCompleted
 }
 
-func (d *LogEvent) judged(j loop.Verification, at time.Time) {
+func (d *LogEvent) judged(e loop.Entry) {
+	j := read[loop.Verification](e)
 	d.OutputSummary = j.Result
-	d.Metadata["confirmed"], d.Metadata["tried"], d.Metadata["reason"], d.Metadata["requests"] = j.Confirmed, j.Tried, j.Reason, j.Requests
-	d.ended(LogCompleted, at)
+	d.Metadata["confirmed"], d.Metadata["tried"] = j.Confirmed, j.Tried
+	d.Metadata["reason"], d.Metadata["requests"] = j.Reason, j.Requests
+	d.ended(LogCompleted, e)
 }
 
-func (d *LogEvent) endCall(e loop.Entry) {
+func (d *LogEvent) endCall(e loop.Entry) LogStatus {
 	if d.AgentType == "planner" {
 		done := read[agent.Done](e)
-		d.OutputSummary, d.OutputPreview, d.ErrorMessage = clip(done.Words, summaryLength), clip(string(done.Output), previewLength), done.Error
-		d.ended(statusOfCall(string(done.Status)), e.At)
-		return
+		d.output(done.Words, string(done.Output))
+		d.ErrorMessage = done.Error
+		return statusOfCall(string(done.Status))
 	}
 	returned := read[loop.Returned](e)
-	d.OutputSummary, d.OutputPreview, d.ErrorMessage = clip(returned.Result.Text, summaryLength), clip(returned.Result.Text, previewLength), returned.Error
-	d.Metadata["requests"] = returned.Result.Requests
-	d.ended(statusOfCall(string(returned.Status)), e.At)
+	d.output(returned.Result.Text, returned.Result.Text)
+	d.ErrorMessage, d.Metadata["requests"] = returned.Error, returned.Result.Requests
+	return statusOfCall(string(returned.Status))
 }
 
-// statusOfCall is the log's word for how a call ended.
+// statusOfCall is the log's status for that of a call.
 func statusOfCall(s string) LogStatus {
-	if status := LogStatus(s); slices.Contains(LogStatuses, status) {
-		return status
+	if slices.Contains(LogStatuses, LogStatus(s)) {
+		return LogStatus(s)
 	}
-	return map[string]LogStatus{"declined": LogAborted, "skipped": LogTimeout}[s] // else: failed
+	return cmp.Or(map[string]LogStatus{"declined": LogAborted, "skipped": LogTimeout}[s], LogFailed)
 }
 
-func (d *LogEvent) ended(s LogStatus, at time.Time) {
-	if s == "" {
-		s = LogFailed
-	}
-	at = at.UTC()
+func (d *LogEvent) ended(s LogStatus, e loop.Entry) {
+	at := e.At.UTC()
 	d.Status, d.CompletedAt, d.DurationMS = s, &at, at.Sub(d.StartedAt).Milliseconds()
 }
 
-// The lengths to which texts of the log are cut, in bytes.
-const (
-	summaryLength = 300
-	previewLength = 2000
-)
+const summaryLength = 300 // bytes of a summary in the log
 
-func clip(s string, most int) string {
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return db.Clean(s)
+func (d *LogEvent) output(summary, preview string) {
+	d.OutputSummary, d.OutputPreview = clip(summary, summaryLength), clip(preview, 2000)
 }
 
-// targetOf is what a call is about, by the usual names of arguments.
+func clip(s string, most int) string { return db.Clean(errs.Clip(s, most)) }
+
+// targetOf is the target of a call, by the usual names of arguments.
 func targetOf(args json.RawMessage) string {
 	var named struct {
 		URL, Target, Host, Name string
 		Targets                 []string
 	}
 	_ = json.Unmarshal(args, &named) // a model's arguments may be anything
-	for _, s := range append([]string{named.URL, named.Target, named.Host, named.Name}, named.Targets...) {
-		if s != "" {
-			return clip(s, summaryLength)
-		}
-	}
-	return ""
+	return clip(cmp.Or(append([]string{named.URL, named.Target, named.Host, named.Name}, named.Targets...)...), summaryLength)
 }
 
 func read[T any](e loop.Entry) (body T) {

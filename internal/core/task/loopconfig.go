@@ -9,15 +9,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/model"
 )
 
-// maxOutputTokens bounds one answer of a model.
-const maxOutputTokens = 8192
+const maxOutputTokens = 8192 // of one answer of a model
 
-// LoopConfig is the part of a run's configuration that the request and the model decide.
+// LoopConfig is the part of a run's configuration that depends on the request and the model.
 func (t Task) LoopConfig(chosen model.Chosen) loop.Config {
 	o := t.Options
 	c := loop.Config{
-		Model: chosen.Model, ModelName: chosen.Name, Price: chosen.Price, Window: chosen.Window, Turn: t.Turn, Instruction: t.Instruction,
-		Mode: loop.Mode(o.Mode), AutoExecute: o.AutoExecute, AskQuestion: o.AskQuestion,
+		Model: chosen.Model, ModelName: chosen.Name, Price: chosen.Price, Window: chosen.Window, Turn: t.Index,
+		Instruction: t.Instruction, Mode: loop.Mode(o.Mode), AutoExecute: o.AutoExecute, AskQuestion: o.AskQuestion,
 		MaxIterations: 1, // findings that are not verified are not reported
 	}
 	if chosen.Output > 0 {
@@ -40,7 +39,7 @@ func (t Task) Account(chosen model.Chosen) model.Account {
 	return model.Account{TeamID: t.TeamID, UserID: t.UserID, TaskID: t.ID, BYOK: chosen.BYOK}
 }
 
-// micros is the budget's money in millionths of a US dollar; what is above zero stays so.
+// micros is the budget's money in millionths of a US dollar; anything above zero stays so.
 func (b *Budget) micros() int64 {
 	if b.MoneyUSD <= 0 {
 		return 0
@@ -48,7 +47,7 @@ func (b *Budget) micros() int64 {
 	return max(1, int64(b.MoneyUSD*1e6))
 }
 
-// Time is the budget's time; 0 is no bound.
+// Time is the budget's time; 0 is no limit.
 func (b *Budget) Time() time.Duration {
 	if b == nil {
 		return 0
@@ -56,8 +55,8 @@ func (b *Budget) Time() time.Duration {
 	return time.Duration(b.Seconds) * time.Second
 }
 
-// PlanOf is the plan of a task's instructions together: what one of them names is in scope of the later ones, and what
-// one of them excludes is excluded.
+// PlanOf is the plan of several instructions together. What one of them names is in scope of all, and what one
+// of them excludes is excluded from all.
 func PlanOf(streams []Stream) (all agent.Plan) {
 	for _, s := range streams {
 		plan := builtin.Plan(s.Instruction)

@@ -9,11 +9,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 )
 
-// stopsEvery is how often the calls of tools that people stopped are looked up.
-const stopsEvery = 500 * time.Millisecond
+const stopsEvery = 500 * time.Millisecond // how often stopped calls are looked up
 
-// RunLoop lets a language model work on the stream. The journal is the run's; events go into the stream, and calls of
-// tools that people stop are ended. The events are written under kept, because ctx may have ended by then.
+// RunLoop lets a language model work on the stream. It writes the journal and the events, and ends calls that
+// people stop. The events are written with kept, because ctx may have ended by then.
 func (r *Run) RunLoop(ctx, kept context.Context, c loop.Config) (loop.Outcome, error) {
 	events := &loopEvents{ctx: kept, run: r}
 	c.Journal, c.Emit, c.Control = r, events.write, &loop.Control{}
@@ -41,13 +40,13 @@ func (r *Run) watchStops(ctx context.Context, control *loop.Control) {
 			r.tasks.logger.WarnContext(ctx, "reading which calls are to be stopped", "task_id", r.Task.ID, "error", err)
 		}
 		for _, id := range ids {
-			control.Abort(id) // a call that has ended is not there any more
+			control.Abort(id) // does nothing for a call that has ended
 		}
 	}
 }
 
-// loopEvents writes the events of a language model's run into the task's stream. Pieces of text are joined, so that a
-// fast model does not cause a write for each word.
+// loopEvents writes the events of a language model's run into the task's stream. It joins pieces of text, so
+// that a fast model does not cause a write for each word.
 type loopEvents struct {
 	ctx context.Context
 	run *Run
@@ -57,21 +56,19 @@ type loopEvents struct {
 	since time.Time  // the first of them came
 }
 
-// textEvery is how long a piece of text waits for others; textMost is how long a joined
-// one becomes, in bytes.
 const (
-	textEvery = 250 * time.Millisecond
-	textMost  = 4096
+	textEvery = 250 * time.Millisecond // how long a piece of text waits for others
+	textMost  = 4096                   // bytes of a joined one
 )
 
-// Emit adds an event to the stream. Nothing depends on it, so that a failure is only logged.
+// Emit adds an event to the stream. A failure is only logged.
 func (r *Run) Emit(ctx context.Context, kind string, data any) {
-	if err := r.Tell(ctx, kind, data); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLate) {
+	if err := r.addEvent(ctx, kind, data); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLate) {
 		r.tasks.logger.WarnContext(ctx, "adding an event to a task's stream", "task_id", r.Task.ID, "error", err)
 	}
 }
 
-// write takes an event. The end of the loop is not written: the stream ends later, with an event of its own.
+// write writes an event, except the last one of the loop: the stream ends later, with its own.
 func (t *loopEvents) write(e loop.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +92,6 @@ func (t *loopEvents) write(e loop.Event) {
 	}
 }
 
-// flush writes what still waits.
 func (t *loopEvents) flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

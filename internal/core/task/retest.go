@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// RetestState is how far one more look at an issue is.
+// RetestState is the state of a retest.
 type RetestState string
 
-// The states of a retest: queued, then matched, not matched or failed for good.
+// The states: queued, and then one of the others.
 const (
 	RetestQueued RetestState = "queued"
 	Matched      RetestState = "matched"
@@ -22,7 +22,7 @@ const (
 	RetestFailed RetestState = "failed"
 )
 
-// Retest is the last look at an issue after its task, by its template alone.
+// Retest is the last test of an issue after its task, by its template alone.
 type Retest struct {
 	State   RetestState `json:"state" enum:"queued,matched,not_matched,failed" doc:"queued, or what it showed; failed: it could not be run."`
 	Note    string      `json:"note,omitempty" doc:"Why it failed."`
@@ -30,7 +30,7 @@ type Retest struct {
 	EndedAt *time.Time  `json:"ended_at,omitempty" doc:"When it ended; absent: not yet."`
 }
 
-// RetestArgs is the job that looks at an issue again.
+// RetestArgs is the job that tests an issue again.
 type RetestArgs struct {
 	TeamID  string `json:"team_id"`
 	IssueID string `json:"issue_id"`
@@ -39,9 +39,8 @@ type RetestArgs struct {
 // Kind implements queue.Args.
 func (RetestArgs) Kind() string { return "task.retest" }
 
-// AskRetest has an issue of the caller's team looked at again by the template that shows
-// it. While one look waits, a second is the same. An issue without such a template is a
-// Conflict.
+// AskRetest queues a retest of an issue of the caller's team, by the template that reproduces it, unless one
+// is queued. An issue without such a template is a Conflict.
 func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -68,44 +67,33 @@ func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
 	return i, err
 }
 
-// held is an issue whose row no other transaction changes until the end of the transaction.
+// held is an issue, locked until tx ends.
 func (ts *Tasks) held(ctx context.Context, tx *db.Tx, teamID, id string) (Issue, error) {
 	if _, err := tx.Exec(ctx, `UPDATE issue SET id = id WHERE id = ? AND team_id = ?`, id, teamID); err != nil {
 		return Issue{}, err
 	}
-	found, err := ts.issues(ctx, tx, "id = ? AND team_id = ?", id, teamID)
-	if err == nil && len(found) == 0 {
-		err = errs.Missing("issue")
-	}
-	if err != nil {
-		return Issue{}, err
-	}
-	return found[0], nil
+	return ts.issue(ctx, tx, "id = ? AND team_id = ?", id, teamID)
 }
 
-// ForRetest is the issue that a worker is to look at again, its task, and the turns of it.
-// NotFound when it was deleted.
-func (ts *Tasks) ForRetest(ctx context.Context, a RetestArgs) (i Issue, t Task, turns []Stream, err error) {
-	found, err := ts.issues(ctx, ts.db, "id = ? AND team_id = ?", a.IssueID, a.TeamID)
-	if err == nil && len(found) == 0 {
-		err = errs.Missing("issue")
-	}
-	if err != nil {
+// ForRetest is the issue that a worker is to test again, its task, and the task's streams. NotFound when it was
+// deleted.
+func (ts *Tasks) ForRetest(ctx context.Context, a RetestArgs) (i Issue, t Task, streams []Stream, err error) {
+	if i, err = ts.issue(ctx, ts.db, "id = ? AND team_id = ?", a.IssueID, a.TeamID); err != nil {
 		return i, t, nil, err
 	}
-	if t, err = ts.byID(ctx, ts.db, found[0].TaskID); err != nil {
+	if t, err = ts.byID(ctx, ts.db, i.TaskID); err != nil {
 		return i, t, nil, err
 	}
-	turns, err = ts.streams(ctx, t.ID)
-	return found[0], t, turns, err
+	streams, err = ts.streams(ctx, t.ID)
+	return i, t, streams, err
 }
 
-// Same reports whether an event is the finding of an issue again.
+// Same reports whether an event is the finding of the issue.
 func (i Issue) Same(e engine.Event) bool { return hash(e) == hash(i.Event) }
 
-// EndRetest writes what a look at an issue showed, in the caller's transaction or (tx nil)
-// in one of its own: what is not there any more is fixed, and what was fixed and is there
-// is open again. A retest that has ended stays as it is.
+// EndRetest stores the result of a retest, in the caller's transaction or (tx nil) in one of its own: an issue
+// that did not match is now fixed, and a fixed one that matched is open again. A retest that has ended stays
+// as it is.
 func (ts *Tasks) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, state RetestState, note string) error {
 	if tx == nil {
 		return ts.db.Tx(ctx, func(tx *db.Tx) error { return ts.EndRetest(ctx, tx, a, state, note) })
@@ -129,6 +117,7 @@ func (ts *Tasks) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, state R
 	if status != i.Status {
 		updated = now.Time
 	}
-	_, err = tx.Exec(ctx, `UPDATE issue SET retest = ?, status = ?, updated_at = ? WHERE id = ?`, db.Doc(i.Retest), status, db.At(updated), i.ID)
+	_, err = tx.Exec(ctx, `UPDATE issue SET retest = ?, status = ?, updated_at = ? WHERE id = ?`,
+		db.Doc(i.Retest), status, db.At(updated), i.ID)
 	return err
 }

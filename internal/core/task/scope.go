@@ -12,17 +12,15 @@ import (
 // Intrusiveness is how far the tools of a task may go without asking.
 type Intrusiveness string
 
-// The degrees. Passive tools read what is known and send nothing to a target; safe ones
-// read from targets, and what changes something there needs a person's approval; with
-// intrusive it needs none.
+// The degrees. Passive tools send nothing to a target. Safe ones read from targets; changes there need a person's
+// approval, unless the task is intrusive.
 const (
 	Passive   Intrusiveness = "passive"
 	Safe      Intrusiveness = "safe"
 	Intrusive Intrusiveness = "intrusive"
 )
 
-// Scope is what a person lets a task touch, besides what its instruction says: it is held
-// to in the dialer of every tool.
+// Scope restricts what a task may reach, besides its instruction. The dialer of every tool enforces it.
 type Scope struct {
 	Hosts         []string      `json:"hosts,omitempty" maxItems:"1000" doc:"Names, *.names, addresses and ranges, each with a port where it has one. With any, they are all that may be reached; without, what the instruction names is."`
 	Exclude       []string      `json:"exclude,omitempty" maxItems:"1000" doc:"Names, addresses, ranges and URLs that are left alone."`
@@ -38,7 +36,7 @@ const (
 	maxScopeMethod = 32
 )
 
-// check refuses a scope that cannot be held to, and names what is wrong with it.
+// check refuses a scope that cannot be enforced, and names the wrong field.
 func (s Scope) check(now time.Time) error {
 	for _, text := range s.Hosts {
 		if _, err := netguard.ParseTarget(text); err != nil {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -21,9 +22,8 @@ const (
 	EventStepFinished = "step-finished"
 	EventSuspended    = "suspended" // waits for a person's answer
 	EventDenied       = "denied"    // by the scope
-	EventTools        = "tools"     // which tools were brought to it, and which are missing
-
-	EventFinish = "finish" // the last one
+	EventTools        = "tools"     // the extra tools, and the missing ones
+	EventFinish       = "finish"    // the last one
 )
 
 // StatusData is the data of EventStatus. A Run above 1 says that an earlier run died.
@@ -62,57 +62,48 @@ type Event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// emit writes an event into a stream, in the transaction of what it reports.
+// emit writes an event into a stream, in the transaction of the change that it reports.
 func (ts *Tasks) emit(ctx context.Context, tx *db.Tx, streamID, kind string, data any) error {
-	var seq int64
-	if err := tx.QueryRow(ctx, `UPDATE task_stream SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq`, streamID).Scan(&seq); err != nil {
+	seq, err := db.Value[int64](ctx, tx,
+		`UPDATE task_stream SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq`, streamID)
+	if err != nil {
 		return err
 	}
-	tx.AfterCommit(func() { ts.hub.tell(streamID) })
-	_, err := tx.Exec(ctx, `INSERT INTO stream_event (stream_id, seq, type, data, at) VALUES (?, ?, ?, ?, ?)`, streamID, seq, kind, db.Doc(data), db.At(ts.now()))
+	tx.AfterCommit(func() { ts.hub.wake(streamID) })
+	_, err = tx.Exec(ctx, `INSERT INTO stream_event (stream_id, seq, type, data, at) VALUES (?, ?, ?, ?, ?)`,
+		streamID, seq, kind, db.Doc(data), db.At(ts.now()))
 	return err
 }
 
 const (
-	// pollEvery is how late an event of another process can be seen; this process's own
-	// wake the reader at once.
-	pollEvery  = time.Second
+	pollEvery  = time.Second // how late events of other processes are seen; those of this process are seen at once
 	eventBatch = 500
 )
 
-// Follow yields the events of a stream after a sequence number, then live ones until the
-// last, or until ctx ends. The stream is one of a task that the caller may see; an empty
-// streamID is the task's newest. A nil event is a sign of life: nothing has happened for
-// a while.
+// Follow yields the events of a stream after a sequence number, then live ones until the last, or until ctx ends.
+// The stream is one of a task that the caller may see; an empty streamID is the task's newest. A nil event is a
+// sign of life: nothing has happened for a while.
 func (ts *Tasks) Follow(ctx context.Context, id, streamID string, after int64) (iter.Seq2[*Event, error], error) {
 	t, err := ts.Find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if streamID == "" {
-		streamID = t.StreamID
-	}
-	if err := ts.has(ctx, t.ID, streamID); err != nil {
-		return nil, err
-	}
-	return func(yield func(*Event, error) bool) { ts.follow(ctx, streamID, after, yield) }, nil
-}
-
-// has fails with NotFound when a task has no such stream.
-func (ts *Tasks) has(ctx context.Context, id, streamID string) error {
-	var task string
-	err := ts.db.QueryRow(ctx, `SELECT task_id FROM task_stream WHERE id = ? AND task_id = ?`, streamID, id).Scan(&task)
+	streamID = cmp.Or(streamID, t.StreamID)
+	_, err = db.Value[string](ctx, ts.db, `SELECT task_id FROM task_stream WHERE id = ? AND task_id = ?`, streamID, t.ID)
 	if db.IsNoRows(err) {
 		err = errs.Missing("stream").At("stream_id")
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(*Event, error) bool) { ts.follow(ctx, streamID, after, yield) }, nil
 }
 
 func (ts *Tasks) follow(ctx context.Context, streamID string, after int64, yield func(*Event, error) bool) {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
-		news := ts.hub.wait(streamID) // before reading, so that nothing falls between the two
+		woken := ts.hub.wait(streamID) // before reading, so that no event is missed
 		events, err := ts.events(ctx, streamID, after)
 		if err != nil {
 			yield(nil, err)
@@ -133,7 +124,7 @@ func (ts *Tasks) follow(ctx context.Context, streamID string, after int64, yield
 		select {
 		case <-ctx.Done():
 			return
-		case <-news:
+		case <-woken:
 		case <-poll.C:
 			if len(events) == 0 && !yield(nil, nil) {
 				return
@@ -142,8 +133,8 @@ func (ts *Tasks) follow(ctx context.Context, streamID string, after int64, yield
 	}
 }
 
-// ended reports whether there is nothing behind the sequence number and never will be:
-// the stream has ended, or its task was deleted.
+// ended reports whether no event will follow the sequence number: the stream has ended, or its task was
+// deleted.
 func (ts *Tasks) ended(ctx context.Context, streamID string, after int64) bool {
 	var status Status
 	var last int64
@@ -152,14 +143,12 @@ func (ts *Tasks) ended(ctx context.Context, streamID string, after int64) bool {
 }
 
 func (ts *Tasks) events(ctx context.Context, streamID string, after int64) ([]Event, error) {
-	rows, err := ts.db.Query(ctx, `SELECT seq, type, at, data FROM stream_event WHERE stream_id = ? AND seq > ? ORDER BY seq LIMIT ?`, streamID, after, eventBatch)
-	return db.Collect(rows, err, func(r db.Row) (e Event, err error) {
-		var at db.Time
-		var data db.JSON[json.RawMessage]
-		err = r.Scan(&e.Seq, &e.Type, &at, &data)
-		e.At, e.Data = at.Time, data.V
+	scan := func(r db.Row) (e Event, err error) {
+		err = r.Scan(&e.Seq, &e.Type, db.Into(&e.At), db.Into(&e.Data))
 		return e, err
-	})
+	}
+	return db.Select(ctx, ts.db, scan, `SELECT seq, type, at, data FROM stream_event
+		WHERE stream_id = ? AND seq > ? ORDER BY seq LIMIT ?`, streamID, after, eventBatch)
 }
 
 // hub wakes the readers of streams in this process.
@@ -168,21 +157,22 @@ type hub struct {
 	waiting map[string]chan struct{}
 }
 
-func newHub() *hub { return &hub{waiting: map[string]chan struct{}{}} }
-
 // wait is closed at the next event of the stream.
 func (h *hub) wait(streamID string) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.waiting[streamID]
 	if c == nil {
+		if h.waiting == nil {
+			h.waiting = map[string]chan struct{}{}
+		}
 		c = make(chan struct{})
 		h.waiting[streamID] = c
 	}
 	return c
 }
 
-func (h *hub) tell(streamID string) {
+func (h *hub) wake(streamID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c := h.waiting[streamID]; c != nil {

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// Ending is how a stream ends, as far as its worker knows.
+// Ending is how a stream ends.
 type Ending struct {
 	Status   Status
 	Opening  string     // what the summary begins with
@@ -17,7 +18,7 @@ type Ending struct {
 	Requests int        // that the language model's run sent to targets
 }
 
-// Conclude ends the stream with a summary of what was said, done and found.
+// Conclude ends the stream with a summary of what was done and found.
 func (r *Run) Conclude(ctx context.Context, e Ending) error {
 	found, err := r.Issues(ctx)
 	if err != nil {
@@ -27,12 +28,17 @@ func (r *Run) Conclude(ctx context.Context, e Ending) error {
 	if err != nil {
 		return err
 	}
-	denied, err := r.Denials(ctx)
+	denied, err := db.Value[int](ctx, r.tasks.db, `SELECT count(*) FROM stream_event WHERE stream_id = ? AND type = ?`,
+		r.Task.StreamID, EventDenied)
 	if err != nil {
 		return err
 	}
-	text := summary(e.Opening, e.Plan, steps, found) + "\n" + boundaryWords(e.Requests+int(sent(steps)), denied)
-	return r.Finish(ctx, Outcome{Status: e.Status, Summary: text})
+	text := summary(e.Opening, e.Plan, steps, found) +
+		fmt.Sprintf("\nRequests sent to targets: %d, all of them in scope", e.Requests+int(sent(steps)))
+	if denied > 0 {
+		text += fmt.Sprintf("; attempts to leave it that were refused: %d", denied)
+	}
+	return r.Finish(ctx, Outcome{Status: e.Status, Summary: text + "."})
 }
 
 // RequestsSent is how many requests the built-in planner's steps of the stream sent to targets.
@@ -50,8 +56,8 @@ func sent(steps []agent.Done) (sum int64) {
 	return sum
 }
 
-// summary says in words what a task came to: what was found, what each step did, what
-// could not be confirmed, and what of the instruction was not used or not done.
+// summary describes the result of a task: what was found, what each step did, what could not be confirmed, and
+// what of the instruction was not used or not done.
 func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue) string {
 	var lines []string
 	if opening != "" {
@@ -62,19 +68,17 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 	doubts := map[string]int{} // by reason
 	var reasons []string
 	for _, i := range found {
-		switch i.Verification {
-		case Verified:
+		if i.Verification == Verified {
 			verified++
 			bySeverity[i.Severity]++
-		case Unverified:
-			if doubts[i.Note]++; doubts[i.Note] == 1 {
-				reasons = append(reasons, i.Note)
-			}
-		default:
-			const unchecked = "it was not checked a second time"
-			if doubts[unchecked]++; doubts[unchecked] == 1 {
-				reasons = append(reasons, unchecked)
-			}
+			continue
+		}
+		reason := i.Note
+		if i.Verification == Pending {
+			reason = "it was not checked a second time"
+		}
+		if doubts[reason]++; doubts[reason] == 1 {
+			reasons = append(reasons, reason)
 		}
 	}
 	lines = append(lines, counted(verified, bySeverity))
@@ -83,7 +87,8 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 			lines = append(lines, step.Words)
 		}
 		if step.Status != agent.Completed {
-			lines = append(lines, fmt.Sprintf("The step %s did not come to its end (%s): %s", step.Tool, step.Status, Sentence(step.Error)))
+			lines = append(lines,
+				fmt.Sprintf("The step %s did not come to its end (%s): %s", step.Tool, step.Status, Sentence(step.Error)))
 		}
 	}
 	for _, why := range reasons {
@@ -93,14 +98,6 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 		lines = append(lines, "Of the instruction I did not use: "+strings.Join(plan.NotUnderstood, "; ")+".")
 	}
 	return strings.Join(append(lines, plan.NotDone...), "\n")
-}
-
-// boundaryWords says how many requests left, and that none left the scope.
-func boundaryWords(requests, denied int) string {
-	if denied == 0 {
-		return fmt.Sprintf("Requests sent to targets: %d, all of them in scope.", requests)
-	}
-	return fmt.Sprintf("Requests sent to targets: %d, all of them in scope; attempts to leave it that were refused: %d.", requests, denied)
 }
 
 // counted is the sentence "3 verified findings: 1 high, 2 low".

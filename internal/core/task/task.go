@@ -1,5 +1,4 @@
-// Package task keeps agent tasks: their instructions, state, journal, issues, and the
-// completion artifact.
+// Package task keeps agent tasks: their instructions, state, journal, issues, and the completion artifact.
 package task
 
 import (
@@ -16,21 +15,21 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Status is where a task is in its life; docs/states.md has the drawing.
+// Status is the state of a task; docs/states.md has the drawing.
 type Status string
 
 // The states of a stream; a task has that of its newest one. The last three are final.
 const (
 	Queued    Status = "queued"
 	Running   Status = "running"
-	Suspended Status = "suspended" // waits for a person's word, and holds no worker
-	Resuming  Status = "resuming"  // the word has come, a worker has not yet
-	Completed Status = "completed" // came to its end, whatever it found
+	Suspended Status = "suspended" // waits for a person's answer, without a worker
+	Resuming  Status = "resuming"  // answered, and waits for a worker
+	Completed Status = "completed" // finished, whatever it found
 	Failed    Status = "failed"    // could not be done; the summary says why
-	Aborted   Status = "aborted"   // stopped by its user; what was found until then is kept
+	Aborted   Status = "aborted"   // stopped by its user; earlier findings are kept
 )
 
-// moves: Running follows itself when another worker takes over after a crash.
+// moves has Running after Running for a worker that takes over after a crash.
 var moves = run.Moves[Status]{
 	Queued:    {Running, Failed, Aborted},
 	Running:   {Running, Suspended, Completed, Failed, Aborted},
@@ -43,9 +42,6 @@ var Statuses = []Status{Queued, Running, Suspended, Resuming, Completed, Failed,
 
 // Final reports whether a task in this state will not change again.
 func (s Status) Final() bool { return len(moves[s]) == 0 }
-
-// To reports whether a task may go from this state to next.
-func (s Status) To(next Status) bool { return moves.Allow(s, next) }
 
 // Delivery is what happens with the artifact when a task ends (specification, Events).
 type Delivery string
@@ -60,8 +56,7 @@ const (
 // Visibility is who may see a task besides its owner (agent API, POST /tasks).
 type Visibility string
 
-// The visibilities. Whoever knows the id of a public or an unlisted task may read what
-// Shared shows of it, without credentials.
+// The visibilities. What Shared shows of a public or unlisted task needs no credentials, only its id.
 const (
 	Private  Visibility = "private"
 	Team     Visibility = "team"
@@ -69,7 +64,7 @@ const (
 	Public   Visibility = "public"
 )
 
-// Task is the record of one task, with its newest stream.
+// Task is a task with its newest stream.
 type Task struct {
 	ID         string
 	TeamID     string
@@ -84,14 +79,14 @@ type Task struct {
 	Stream
 }
 
-// Stream is one turn of a task: an instruction and what came of it.
+// Stream is an instruction of a task and its results.
 type Stream struct {
 	StreamID    string
-	Turn        int // 0 for the task's first instruction
+	Index       int // 0 for the task's first instruction
 	Instruction string
 	Options     Options
 	Status      Status
-	Model       string // what thinks; BuiltinModel: no language model
+	Model       string // that plans; "builtin": no language model
 	LastSeq     int64  // of its events
 	Plan        json.RawMessage
 	Pending     json.RawMessage // what a suspended one waits for
@@ -102,8 +97,7 @@ type Stream struct {
 	CompletedAt time.Time // zero: not yet
 }
 
-// maxTitle is the longest title, in characters; what is made of an instruction is shorter.
-const maxTitle = 200
+const maxTitle = 200 // characters
 
 // headline is the first line of a text, cut to most characters.
 func headline(text string, most int) string {
@@ -114,7 +108,7 @@ func headline(text string, most int) string {
 	return line
 }
 
-// Options are the further fields of a request. They are kept with the stream and shown.
+// Options are the further fields of a request. They are stored with the stream and shown.
 type Options struct {
 	Mode          string   `json:"mode,omitempty"`
 	AutoExecute   bool     `json:"auto_execute,omitempty"`
@@ -133,16 +127,13 @@ type Options struct {
 	Scope         *Scope   `json:"scope,omitempty"`
 }
 
-// Budget is what a turn may use at most; zero is no bound of its own.
+// Budget limits what a stream may use; zero is no limit.
 type Budget struct {
 	MoneyUSD float64 `json:"money_usd,omitempty" minimum:"0" maximum:"1000000" doc:"Spent on models, in US dollars."`
 	Tokens   int64   `json:"tokens,omitempty" minimum:"0" doc:"Of models, all kinds together."`
 	Requests int64   `json:"requests,omitempty" minimum:"0" doc:"Sent to targets."`
 	Seconds  int64   `json:"seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Of working time; waiting for an answer does not count."`
 }
-
-// BuiltinModel is the model of a task that no language model plans.
-const BuiltinModel = "builtin"
 
 // RunArgs is the job that runs a stream of a task.
 type RunArgs struct {
@@ -161,46 +152,43 @@ type Tasks struct {
 	hooks    *hook.Hooks
 	logger   *slog.Logger
 	now      func() time.Time
-	hub      *hub
+	hub      hub
 }
 
-// New makes the service. logger may be nil.
+// New makes the service.
 func New(d *db.DB, q *queue.Queue, accounts *account.Accounts, hooks *hook.Hooks, logger *slog.Logger) *Tasks {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	return &Tasks{db: d, queue: q, accounts: accounts, hooks: hooks, logger: logger, now: time.Now, hub: newHub()}
+	return &Tasks{db: d, queue: q, accounts: accounts, hooks: hooks, logger: logger, now: time.Now}
 }
 
 const streamColumns = `s.id, s.turn, s.instruction, s.options, s.status, s.model, s.last_seq, s.plan, s.pending, s.summary,
 	s.created_at, s.updated_at, s.started_at, s.completed_at`
 
-const taskColumns = `t.id, t.team_id, t.user_id, u.email, t.title, t.visibility, t.completion_delivery, t.created_at,
+const taskQuery = `SELECT t.id, t.team_id, t.user_id, u.email, t.title, t.visibility, t.completion_delivery, t.created_at,
 	(SELECT count(*) FROM issue i WHERE i.task_id = t.id AND i.verification = 'verified'), ` + streamColumns + `
 	FROM task t JOIN task_stream s ON s.id = t.stream_id JOIN user_account u ON u.id = t.user_id`
 
 func scanTask(r db.Row) (t Task, err error) {
-	var created db.Time
-	head := []any{&t.ID, &t.TeamID, &t.UserID, &t.Owner, &t.Title, &t.Visibility, &t.Delivery, &created, &t.Issues}
-	t.Stream, err = scanStreamAfter(r, head)
-	t.CreatedAt, t.Title = created.Time, headline(t.Title, maxTitle)
+	err = r.Scan(append([]any{
+		&t.ID, &t.TeamID, &t.UserID, &t.Owner, &t.Title, &t.Visibility, &t.Delivery, db.Into(&t.CreatedAt), &t.Issues,
+	}, t.columns()...)...)
+	t.Title = headline(t.Title, maxTitle)
 	return t, err
 }
 
-func scanStream(r db.Row) (Stream, error) { return scanStreamAfter(r, nil) }
-
-// scanStreamAfter reads streamColumns behind other columns.
-func scanStreamAfter(r db.Row, head []any) (s Stream, err error) {
-	var options db.JSON[Options]
-	var plan, pending db.JSON[json.RawMessage]
-	var created, updated, started, completed db.Time
-	err = r.Scan(append(head, &s.StreamID, &s.Turn, &s.Instruction, &options, &s.Status, &s.Model, &s.LastSeq, &plan, &pending, &s.Summary,
-		&created, &updated, &started, &completed)...)
-	s.Options, s.Plan, s.Pending = options.V, plan.V, pending.V
-	s.BegunAt, s.UpdatedAt, s.StartedAt, s.CompletedAt = created.Time, updated.Time, started.Time, completed.Time
+func scanStream(r db.Row) (s Stream, err error) {
+	err = r.Scan(s.columns()...)
 	return s, err
 }
 
+// columns are where streamColumns are scanned into.
+func (s *Stream) columns() []any {
+	return []any{
+		&s.StreamID, &s.Index, &s.Instruction, db.Into(&s.Options), &s.Status, &s.Model, &s.LastSeq, db.Into(&s.Plan),
+		db.Into(&s.Pending), &s.Summary, db.Into(&s.BegunAt), db.Into(&s.UpdatedAt), db.Into(&s.StartedAt),
+		db.Into(&s.CompletedAt),
+	}
+}
+
 func (ts *Tasks) byID(ctx context.Context, q db.Querier, id string) (Task, error) {
-	return scanTask(q.QueryRow(ctx, `SELECT `+taskColumns+` WHERE t.id = ?`, id))
+	return scanTask(q.QueryRow(ctx, taskQuery+` WHERE t.id = ?`, id))
 }

@@ -108,7 +108,7 @@ func TestStatesOnlyMoveForward(t *testing.T) {
 		now := Queued
 		ended := false
 		for _, next := range rapid.SliceOf(rapid.SampledFrom(Statuses)).Draw(t, "moves") {
-			if !now.To(next) {
+			if !moves.Allow(now, next) {
 				continue
 			}
 			if ended || next == Queued {
@@ -144,7 +144,7 @@ func TestLateRunWritesNothing(t *testing.T) {
 		for name, err := range map[string]error{
 			"Found":    foundErr,
 			"SetPlan":  late.SetPlan(ctx, agent.Plan{}),
-			"Progress": late.Progress(ctx, agent.Update{}),
+			"Progress": late.addEvent(ctx, EventProgress, agent.Update{}),
 			"Begin":    late.Steps().Begin(ctx, agent.Step{Seq: 1, Tool: "probe", Input: json.RawMessage("{}")}),
 			"End":      late.Steps().End(ctx, agent.Done{Seq: 1}),
 			"Finish":   late.Finish(ctx, Outcome{Status: Completed}),
@@ -360,7 +360,7 @@ func TestStreamHasEveryEventOnceInOrder(t *testing.T) {
 		}
 		run := b.mustStart(t, made.ID)
 		for i := range 30 {
-			if err := run.Progress(t.Context(), agent.Update{Done: i}); err != nil {
+			if err := run.addEvent(t.Context(), EventProgress, agent.Update{Done: i}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 // journal writes an entry with a body.
 func journal(t *testing.T, run *Run, kind loop.EntryKind, branch, key string, body any) {
 	t.Helper()
-	if _, err := run.Append(t.Context(), loop.Entry{Turn: run.Task.Turn, Branch: branch, Kind: kind, Key: key, Body: json.RawMessage(mustJSON(t, body))}); err != nil {
+	if _, err := run.Append(t.Context(), loop.Entry{Turn: run.Task.Index, Branch: branch, Kind: kind, Key: key, Body: json.RawMessage(mustJSON(t, body))}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,7 +47,7 @@ func TestTaskIsContinuedAsANewStream(t *testing.T) {
 			}
 		}
 		second, err := b.Create(b.alice, again)
-		if err != nil || second.StreamID == made.StreamID || second.Turn != 1 || second.Status != Queued || second.Delivery != Artifact || second.Visibility != Unlisted {
+		if err != nil || second.StreamID == made.StreamID || second.Index != 1 || second.Status != Queued || second.Delivery != Artifact || second.Visibility != Unlisted {
 			t.Fatalf("%+v, %v", second, err)
 		}
 		if _, err := b.Start(t.Context(), RunArgs{made.ID, made.StreamID}); !errors.Is(err, ErrLate) {
@@ -82,7 +82,7 @@ func TestTaskIsContinuedAsANewStream(t *testing.T) {
 				last = e.Type
 			}
 			if first != 1 || last != EventFinish {
-				t.Errorf("the events of turn %d begin with %d and end with %s", s.Turn, first, last)
+				t.Errorf("the events of stream %d begin with %d and end with %s", s.Index, first, last)
 			}
 		}
 		if _, err := b.Follow(b.alice, made.ID, b.mustCreate(t, NewTask{}).StreamID, 0); !errs.Is(err, errs.NotFound) {
@@ -300,7 +300,7 @@ func TestMemoryHoldsWhatIsWrittenAtOnce(t *testing.T) {
 				t.Errorf("too much is taken: %v", err)
 			}
 		}
-		if text, err := run.Recall(t.Context()); err != nil || !strings.Contains(text, "The user said") || !strings.Contains(text, `- "iii"`) {
+		if text, err := run.MemoryText(t.Context()); err != nil || !strings.Contains(text, "The user said") || !strings.Contains(text, `- "iii"`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		if err := b.DeleteMemory(b.alice); err != nil {

@@ -147,7 +147,7 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	if out.Tools, err = kit.Actions(); err != nil {
 		return nil, err
 	}
-	memory, err := run.Recall(ctx)
+	memory, err := run.MemoryText(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (s *Session) Ending(ctx context.Context, run *task.Run, outcome loop.Outcom
 	}
 	calls := 0 // of extensions: no requests to targets
 	for _, entry := range entries {
-		if entry.Kind != loop.ToolResult || entry.Turn != run.Task.Turn {
+		if entry.Kind != loop.ToolResult || entry.Turn != run.Task.Index {
 			continue
 		}
 		var returned loop.Returned
