@@ -28,6 +28,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -61,6 +62,7 @@ type App struct {
 	extensions   *extension.Extensions
 	tickets      *ticket.Tickets
 	assets       *asset.Assets
+	policies     *policy.Policies
 	enumerations *enumeration.Enumerations
 	related      jobs.Related
 	exports      *export.Exports
@@ -140,8 +142,9 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.crew = customagent.New(a.db, tools)
-	a.assets = asset.New(a.db, a.queue, blobs, a.settings)
-	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.settings, a.logger)
+	a.assets = asset.New(a.db, a.queue, blobs)
+	a.policies = policy.New(a.db, a.queue, a.assets, a.settings)
+	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)
 	if err := a.fillLists(ctx); err != nil {
@@ -153,7 +156,7 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	if err := jobs.Register(a.queue, jobs.Deps{
-		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Enumerations: a.enumerations, Discovery: jobs.Discovery{
+		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Discovery: jobs.Discovery{
 			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks, Ports: discover.NewPace(a.config.PortRate), Queries: discover.NewPace(a.config.QueryRate),
 		},
 		Catalog: a.catalog, Settings: a.settings, Notifications: notification.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,

@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -50,6 +51,7 @@ type Deps struct {
 	Findings      *finding.Findings
 	Exports       *export.Exports
 	Assets        *asset.Assets
+	Policies      *policy.Policies
 	Enumerations  *enumeration.Enumerations
 	Discovery     Discovery
 	Catalog       *catalog.Catalog // of scans

@@ -26,6 +26,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -98,9 +99,10 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	settings := setting.New(d, box, loopback())
 	findings := finding.New(d, q)
 	scans := scan.New(d, q, findings, templatesKept, settings, logger)
-	assets := asset.New(d, q, nil, settings)
-	enumerations := enumeration.New(d, q, assets, settings, logger)
-	if err := Register(q, Deps{Assets: assets, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	assets := asset.New(d, q, nil)
+	policies := policy.New(d, q, assets, settings)
+	enumerations := enumeration.New(d, q, assets, policies, settings, logger)
+	if err := Register(q, Deps{Assets: assets, Policies: policies, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {

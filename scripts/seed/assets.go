@@ -15,7 +15,7 @@ import (
 // seedAssets stores the assets of one run of one enumeration, in batches as workers do. The
 // enumeration's id is "seed".
 func seedAssets(ctx context.Context, d *db.DB, teamID string, total int) error {
-	assets := asset.New(d, nil, nil, nil)
+	assets := asset.New(d, nil, nil)
 	at := time.Now().UTC()
 	const together = 500
 	err := d.Tx(ctx, func(tx *db.Tx) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/report"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/domain"
@@ -23,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -56,6 +58,8 @@ type Deps struct {
 	Exclusions   *exclusion.Exclusions
 	Enumerations *enumeration.Enumerations
 	Assets       *asset.Assets
+	AssetReports *report.Reports
+	Policies     *policy.Policies
 	Findings     *finding.Findings
 	// Ticket files a finding in the tracker of a configuration.
 	Ticket        func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
@@ -74,7 +78,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		About: "Templates, scans, assets and findings, as programs use them. A query parameter that comes several times counts as one with commas.",
 	}, c)
 	team.Register(api, team.Services{Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notifications: d.Notifications})
-	assets.Register(api, assets.Services{Assets: d.Assets, Enumerations: d.Enumerations, Findings: d.Findings})
+	assets.Register(api, assets.Services{Assets: d.Assets, Reports: d.AssetReports, Policies: d.Policies, Enumerations: d.Enumerations, Findings: d.Findings})
 	findings.Register(api, findings.Services{Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Ticket: d.Ticket})
 	scans.Register(api, scans.Services{Scans: d.Scans, Assets: d.Assets, Enumerations: d.Enumerations, Exclusions: d.Exclusions})
 	exports.Register(api, exports.Services{Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations})

@@ -7,17 +7,18 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
-// All is how many assets of the caller's team a query picks, and all of them in its order,
-// read some hundred at a time; its window says nothing. Which they are is decided once:
-// what arrives meanwhile is not among them, and what is deleted meanwhile is passed over.
+// All reads every asset of the caller's team that a query picks, in its order and some hundred at a
+// time, with their total; the query's window is ignored. The assets are picked at the call: later
+// ones are left out, and those deleted meanwhile are skipped.
 func (as *Assets) All(ctx context.Context, q Query) (total int, all iter.Seq2[[]Asset, error], err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
-	numbers, err := as.numbers(ctx, c.TeamID, q.Filter)
+	numbers, err := as.Numbers(ctx, c.TeamID, q.Filter)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -28,26 +29,18 @@ func (as *Assets) All(ctx context.Context, q Query) (total int, all iter.Seq2[[]
 	}
 	return len(numbers), func(yield func([]Asset, error) bool) {
 		for part := range slices.Chunk(numbers, batch) {
-			if found, err := as.load(ctx, c.TeamID, part); !yield(found, err) || err != nil {
+			if found, err := as.Load(ctx, c.TeamID, part); !yield(found, err) || err != nil {
 				return
 			}
 		}
 	}, nil
 }
 
-// sorted is numbers, the newest first, in the order of a query: the database orders the whole team.
+// sorted orders numbers: the database orders the whole team.
 func (as *Assets) sorted(ctx context.Context, teamID string, numbers []int64, q Query) ([]int64, error) {
-	var order strings.Builder
-	for _, o := range ordersOf(q.Sorts) {
-		order.WriteString(o.Column)
-		if o.Desc {
-			order.WriteString(" DESC")
-		}
-		order.WriteString(", ")
-	}
 	slices.Sort(numbers)
 	out := make([]int64, 0, len(numbers))
-	for r, err := range as.db.Rows(ctx, `SELECT no FROM asset WHERE team_id = ? ORDER BY `+order.String()+`no DESC`, teamID) {
+	for r, err := range as.db.Rows(ctx, `SELECT no FROM asset WHERE team_id = ?`+orderBy(ordersOf(q.Sorts)), teamID) {
 		var no int64
 		if err == nil {
 			err = r.Scan(&no)
@@ -60,4 +53,16 @@ func (as *Assets) sorted(ctx context.Context, teamID string, numbers []int64, q 
 		}
 	}
 	return out, nil
+}
+
+func orderBy(orders []list.Order) string {
+	var out strings.Builder
+	for _, o := range orders {
+		out.WriteString(o.Column)
+		if o.Desc {
+			out.WriteString(" DESC")
+		}
+		out.WriteString(", ")
+	}
+	return ` ORDER BY ` + out.String() + `no DESC`
 }

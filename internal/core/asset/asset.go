@@ -8,15 +8,13 @@
 package asset
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
@@ -54,89 +52,43 @@ type Brief struct {
 
 // Assets is the service of the inventory.
 type Assets struct {
-	db       *db.DB
-	queue    *queue.Queue // nil: nothing is done in the background
-	blobs    *blob.Store  // nil: screenshots are not kept
-	settings *setting.Settings
-	now      func() time.Time
+	db    *db.DB
+	queue *queue.Queue // nil: nothing is done in the background
+	blobs *blob.Store  // nil: screenshots are not kept
+	now   func() time.Time
 }
 
 // New makes the service.
-func New(d *db.DB, q *queue.Queue, blobs *blob.Store, settings *setting.Settings) *Assets {
-	return &Assets{db: d, queue: q, blobs: blobs, settings: settings, now: time.Now}
+func New(d *db.DB, q *queue.Queue, blobs *blob.Store) *Assets {
+	return &Assets{d, q, blobs, time.Now}
 }
 
 // An id is the team's own number and the asset's number within the team. It is below
 // 2^53, so that programs that keep numbers as floating point read it too.
 const noBits = 32
 
-func idOf(teamNo int64, no int64) int64 { return teamNo<<noBits | no }
+// IDOf is the id of an asset, from its team's number and its own.
+func IDOf(teamNo, no int64) int64 { return teamNo<<noBits | no }
+
+// NumberOf is the number of an asset within its team.
+func NumberOf(id int64) int64 { return id & (1<<noBits - 1) }
 
 func noOf(id int64) (teamNo, no int64) { return id >> noBits, id & (1<<noBits - 1) }
-
-// rowColumns are the columns of asset and of asset_past that describe a version of an
-// asset, in the order of row.scan.
-const rowColumns = `no, rev, enumeration_id, hash, host, port, protocol, first_run, run, created_at, since, seen_at, is_missing, is_internal,
-	status_code, content_length, title, service, webserver, domain, ip, cname, technologies, favicon, labels, tls, certificate, misconfiguration, endpoints, screenshot, facts, whole, doc, ip_order`
-
-// row is a version of an asset as it is stored, without its document.
-type row struct {
-	no                                              int64
-	rev                                             int64
-	enumeration, hash, host                         string
-	port                                            int
-	protocol                                        string
-	firstRun, run                                   int64
-	createdAt, since, seenAt                        db.Time
-	missing, internal                               bool
-	status                                          int
-	length                                          int64
-	title, service, webserver, domain, ip, cname    string
-	technologies, favicon, labels, tls, certificate string
-	misconfiguration, screenshot, facts, whole      string
-	endpoints, doc                                  int64
-	ipOrder                                         string
-}
-
-func (r *row) dest() []any {
-	return []any{
-		&r.no, &r.rev, &r.enumeration, &r.hash, &r.host, &r.port, &r.protocol, &r.firstRun, &r.run, &r.createdAt, &r.since, &r.seenAt, &r.missing, &r.internal,
-		&r.status, &r.length, &r.title, &r.service, &r.webserver, &r.domain, &r.ip, &r.cname, &r.technologies, &r.favicon, &r.labels, &r.tls, &r.certificate,
-		&r.misconfiguration, &r.endpoints, &r.screenshot, &r.facts, &r.whole, &r.doc, &r.ipOrder,
-	}
-}
-
-func (r *row) values() []any {
-	return []any{
-		r.no, r.rev, r.enumeration, r.hash, r.host, r.port, r.protocol, r.firstRun, r.run, r.createdAt, r.since, r.seenAt, r.missing, r.internal,
-		r.status, r.length, r.title, r.service, r.webserver, r.domain, r.ip, r.cname, r.technologies, r.favicon, r.labels, r.tls, r.certificate,
-		r.misconfiguration, r.endpoints, r.screenshot, r.facts, r.whole, r.doc, ipOrder(r.ip),
-	}
-}
 
 // marks are the placeholders of a statement for n values.
 func marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// assetOf puts a row and its document together. What other tables know is for the caller to add.
-func assetOf(r row, doc []byte) (Asset, error) {
-	a := Asset{
-		EnumerationID: r.enumeration, Hash: r.hash, Labels: words(r.labels), IsMissing: r.missing, IsInternal: r.internal,
-		CreatedAt: r.createdAt.Time, UpdatedAt: r.since.Time, SeenAt: r.seenAt.Time, HasScreenshot: r.screenshot != "", no: r.no,
-	}
-	if err := json.Unmarshal(doc, &a.Asset); err != nil {
-		return a, fmt.Errorf("asset %d: its document: %w", r.no, err)
-	}
-	return a, nil
-}
-
-// words are those of a column, never nil.
-func words(column string) []string {
-	if column == "" {
-		return []string{}
-	}
-	return strings.Split(column, "\n")
-}
-
 // enrolled is the condition on a row, a, that its enumeration is there: it may be one that
 // is being deleted.
 const enrolled = ` AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id)`
+
+// CheckName trims the name of a group or a policy, or refuses it.
+func CheckName(name string) (string, error) {
+	name = strings.TrimSpace(db.Clean(name))
+	if len([]rune(name)) > maxName {
+		return "", errs.Field("name", "name must have at most %d characters.", maxName)
+	}
+	return name, nil
+}
+
+const maxName = 200

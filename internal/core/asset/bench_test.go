@@ -109,7 +109,7 @@ func BenchmarkList(b *testing.B) {
 			for name, q := range benchFilters() {
 				f := r.filter(b, q)
 				for _, sorts := range benchOrders {
-					b.Run(label(name, sorts), func(b *testing.B) { measure(b, r, f, sorts) })
+					b.Run(titleOf(name, sorts), func(b *testing.B) { measure(b, r, f, sorts) })
 				}
 			}
 		})
@@ -119,7 +119,7 @@ func BenchmarkList(b *testing.B) {
 // benchOrders are orders that lists are asked for in.
 var benchOrders = [][]page.Sort{nil, {{Column: "host"}}, {{Column: "status"}, {Column: "title", Desc: true}}, {{Column: "updated_at", Desc: true}}}
 
-func label(name string, sorts []page.Sort) string {
+func titleOf(name string, sorts []page.Sort) string {
 	for _, s := range sorts {
 		name += "-by-" + s.Column
 	}
@@ -213,11 +213,10 @@ func BenchmarkPurge(b *testing.B) {
 				began := time.Now()
 				r.tx(b, func(tx *db.Tx) error { return r.DeleteEnumerations(b.Context(), tx, r.team, []string{id}) })
 				deleted += time.Since(began)
-				for last, next := int64(-2), int64(-1); next != last; {
+				for last, more := int64(-1), true; more; {
 					part := time.Now()
 					var err error
-					last = next
-					if next, err = r.purge(b.Context(), "asset", r.team, id, last); err != nil {
+					if last, more, err = r.purge(b.Context(), "asset", r.team, id, last); err != nil {
 						b.Fatal(err)
 					}
 					longest = max(longest, time.Since(part))

@@ -5,55 +5,50 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/vedette-sec/vedette/internal/core/asset/observation"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// ChangeType is a kind of event in the life of an asset.
+// ChangeType is a kind of recorded change.
 type ChangeType string
 
 // The kinds.
 const (
-	Changed       ChangeType = "changed"        // something of it is not as it was
-	NotSeen       ChangeType = "not_seen"       // a run that looked at everything did not see it
-	SeenAgain     ChangeType = "seen_again"     // it was not seen, and is again
-	LabelsChanged ChangeType = "labels_changed" // by people or policies
+	Changed       ChangeType = "changed"
+	NotSeen       ChangeType = "not_seen"       // by a run that covered everything
+	SeenAgain     ChangeType = "seen_again"     // after NotSeen
+	LabelsChanged ChangeType = "labels_changed" // by a person or a policy
 )
 
 // ChangeTypes are all kinds.
 var ChangeTypes = []ChangeType{Changed, NotSeen, SeenAgain, LabelsChanged}
 
-// event is a change as it is written.
+// event is a change as it is stored; package report reads it.
 type event struct {
 	kind   ChangeType
 	at     db.Time
 	actor  string
-	fields []Field
+	fields []observation.Field
 }
 
-// changedField is a field with what it was and what it is.
-func changedField(name string, from, to any) Field {
-	return Field{name, raw(from), raw(to)}
-}
-
-// raw is the JSON of a text, a number or a list of texts, which always has one.
-func raw(v any) json.RawMessage {
-	doc, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null")
+func changed(name string, from, to any) observation.Field {
+	raw := func(v any) json.RawMessage {
+		doc, _ := json.Marshal(v) // a boolean, a text or texts
+		return doc
 	}
-	return doc
+	return observation.Field{Name: name, From: raw(from), To: raw(to)}
 }
 
-// record writes that the same happened to some assets.
+// record stores the same change of some assets.
 func record(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, rev int64, e event) error {
 	fields, err := json.Marshal(e.fields)
 	if err != nil {
 		return err
 	}
 	for part := range slices.Chunk(numbers, batch) {
-		_, err := tx.Exec(ctx, `INSERT INTO asset_change (team_id, rev, no, type, at, actor, fields) SELECT team_id, ?, no, ?, ?, ?, ? FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
-			append([]any{rev, e.kind, e.at, e.actor, fields, teamID}, anys(part)...)...)
-		if err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO asset_change (team_id, rev, no, type, at, actor, fields)
+			SELECT team_id, ?, no, ?, ?, ?, ? FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
+			append([]any{rev, e.kind, e.at, e.actor, fields, teamID}, anys(part)...)...); err != nil {
 			return err
 		}
 	}

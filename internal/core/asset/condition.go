@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // Condition is a custom_filter, read: comparisons joined by && (and), || (or), ! (not)
@@ -200,7 +201,7 @@ func (c *Condition) check(kind string) error {
 	case kind == numberField:
 		_, err = strconv.ParseInt(c.value, 10, 63)
 	case kind == timeField:
-		_, err = Moment("custom_filter", strings.ToUpper(c.value), false)
+		_, err = page.Moment("custom_filter", strings.ToUpper(c.value), false)
 	case c.field == "ip":
 		_, err = network(c.value)
 	case strings.HasPrefix(c.field, "is_"):

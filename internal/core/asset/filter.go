@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"encoding/json"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // Filters is what a list, a group, a policy or a change of many labels says of the assets
@@ -117,18 +119,18 @@ func (q Filters) Parse(now time.Time) (f Filter, err error) {
 }
 
 func (f *Filter) readTimes(q Filters, now time.Time) (err error) {
-	var known bool
-	if f.Since, known = Since(q.Time, now); !known {
-		return errs.Field("time", "time must be one of %s.", strings.Join(TimeRanges, ", "))
+	if q.Time != "" && !slices.Contains(page.TimeRanges, q.Time) {
+		return errs.Field("time", "time must be one of %s.", strings.Join(page.TimeRanges, ", "))
 	}
-	start, err := Moment("start_date", q.StartDate, false)
+	f.Since = page.Since(q.Time, now)
+	start, err := page.Moment("start_date", q.StartDate, false)
 	if err != nil {
 		return err
 	}
 	if start.After(f.Since) {
 		f.Since = start
 	}
-	if f.Until, err = Moment("end_date", q.EndDate, true); err != nil {
+	if f.Until, err = page.Moment("end_date", q.EndDate, true); err != nil {
 		return err
 	}
 	if !start.IsZero() && !f.Until.IsZero() && !start.Before(f.Until) {
@@ -137,60 +139,17 @@ func (f *Filter) readTimes(q Filters, now time.Time) (err error) {
 	return nil
 }
 
-// Moment reads a day (2006-01-02) or a time (RFC 3339) of a parameter, in UTC; empty is
-// the zero time. A day at the end of a range means the end of the day.
-func Moment(param, text string, end bool) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+// Check refuses filters that pick everything, or that no list accepts.
+func (q Filters) Check(param string, now time.Time) error {
+	all := q
+	if all.Time == "all_time" {
+		all.Time = ""
 	}
-	if t, err := time.Parse(time.DateOnly, text); err == nil {
-		if end {
-			t = t.AddDate(0, 0, 1)
-		}
-		return t, nil
+	if doc, err := json.Marshal(all); err != nil || string(doc) == "{}" {
+		return errs.Field(param, "%s is required, and must say which assets are meant.", param)
 	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || t.Year() < 1970 {
-		return t, errs.Field(param, "%s must be a day, as 2006-01-02, or a time, as 2006-01-02T15:04:05Z.", param)
-	}
-	return t.UTC(), nil
-}
-
-// TimeRanges are the names of time ranges (TimeRangeQueryParameter).
-var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months", "all_time"}
-
-// Since is when a time range begins.
-func Since(name string, now time.Time) (begins time.Time, known bool) {
-	switch name {
-	case "", "all_time":
-		return time.Time{}, true
-	case "last_day":
-		return now.AddDate(0, 0, -1), true
-	case "last_week":
-		return now.AddDate(0, 0, -7), true
-	case "last_month":
-		return now.AddDate(0, -1, 0), true
-	case "last_3_months":
-		return now.AddDate(0, -3, 0), true
-	case "last_6_months":
-		return now.AddDate(0, -6, 0), true
-	case "last_12_months":
-		return now.AddDate(-1, 0, 0), true
-	}
-	return time.Time{}, false
-}
-
-// Empty reports whether filters say nothing.
-func (q Filters) Empty() bool {
-	for _, set := range []bool{
-		q.IsTech != nil, q.IsFavicon != nil, q.IsScreenshot != nil, q.IsNew != nil, q.IsInternal != nil, q.OnlyDNS != nil, q.OnlyIP != nil,
-		len(q.Domain) > 0, len(q.EnumerationIDs) > 0, q.NotSeenForDays > 0, q.Time != "" && q.Time != "all_time",
-	} {
-		if set {
-			return false
-		}
-	}
-	return q.Search+q.Labels+q.Host+q.Port+q.StatusCode+q.ContentLength+q.Title+q.CNAME+q.Technologies+q.IP+q.Favicon+q.StartDate+q.EndDate+q.CustomFilter == ""
+	_, err := q.Parse(now)
+	return err
 }
 
 // commas is the words of a list in lower case, without empty ones.
@@ -268,9 +227,20 @@ func (q Filters) With(up Filters) Filters {
 			*text.old = *text.up
 		}
 	}
-	q.Domain, q.EnumerationIDs = union(q.Domain, up.Domain), union(q.EnumerationIDs, up.EnumerationIDs)
+	q.Domain, q.EnumerationIDs = Union(q.Domain, up.Domain), Union(q.EnumerationIDs, up.EnumerationIDs)
 	if up.NotSeenForDays > 0 {
 		q.NotSeenForDays = up.NotSeenForDays
 	}
 	return q
+}
+
+// Union is all of both, each once.
+func Union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, v := range b {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }

@@ -32,7 +32,7 @@ func TestBadFilters(t *testing.T) {
 		for _, q := range all {
 			_, err := q.Parse(time.Now())
 			if e := errs.From(err); err == nil || e.Param != param {
-				t.Errorf("%s: %s: %v", param, raw(q), err)
+				t.Errorf("%s: %s: %v", param, asJSON(t, q), err)
 			}
 		}
 	}

@@ -7,14 +7,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset/observation"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
-// Find is an asset of the caller's team.
+// Find finds an asset of the caller's team.
 func (as *Assets) Find(ctx context.Context, id int64) (Asset, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -23,10 +25,9 @@ func (as *Assets) Find(ctx context.Context, id int64) (Asset, error) {
 	return as.Get(ctx, c.TeamID, id)
 }
 
-// Get is an asset of a team.
+// Get finds an asset of a team.
 func (as *Assets) Get(ctx context.Context, teamID string, id int64) (Asset, error) {
-	_, no := noOf(id)
-	found, err := as.load(ctx, teamID, []int64{no})
+	found, err := as.Load(ctx, teamID, []int64{NumberOf(id)})
 	if err == nil && (len(found) == 0 || found[0].ID != id) {
 		err = errs.Missing("asset")
 	}
@@ -36,28 +37,27 @@ func (as *Assets) Get(ctx context.Context, teamID string, id int64) (Asset, erro
 	return found[0], nil
 }
 
-// ByHostPort is what the inventory of a team knows of a host and port: of several
-// enumerations, what was seen last. With the port 0, or where the port is not known, it is
-// the host by itself. ok is false when there is nothing.
+// ByHostPort finds the asset of a team at a host and port, the last seen of several enumerations.
+// With the port 0, or where the port is not known, it is the host by itself. ok is false when there
+// is none.
 func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int) (a Asset, ok bool, err error) {
 	var no int64
 	err = as.db.QueryRow(ctx, `SELECT a.no FROM asset a WHERE a.team_id = ? AND a.host = ? AND a.port IN (?, 0)`+enrolled+
-		` ORDER BY a.port DESC, a.seen_at DESC, a.no DESC LIMIT 1`, teamID, strings.ToLower(clip(host, maxText)), port).Scan(&no)
+		` ORDER BY a.port DESC, a.seen_at DESC, a.no DESC LIMIT 1`, teamID, strings.ToLower(observation.Clip(host)), port).Scan(&no)
 	if db.IsNoRows(err) {
 		return a, false, nil
 	}
 	if err != nil {
 		return a, false, err
 	}
-	found, err := as.load(ctx, teamID, []int64{no})
+	found, err := as.Load(ctx, teamID, []int64{no})
 	if err != nil || len(found) == 0 {
 		return a, false, err
 	}
 	return found[0], true, nil
 }
 
-// EnumerationsWith are the enumerations of the caller's team that have an asset which a
-// filter picks.
+// EnumerationsWith finds the enumerations of the caller's team that have a matching asset.
 func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -69,9 +69,6 @@ func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, err
 	}
 	rows, err := as.db.Query(ctx, `SELECT id FROM asset_enumeration WHERE team_id = ?`, c.TeamID)
 	all, err := db.Collect(rows, err, func(r db.Row) (id string, err error) { return id, r.Scan(&id) })
-	if err != nil {
-		return nil, err
-	}
 	ids := []string{}
 	for _, id := range all {
 		one := q
@@ -84,80 +81,87 @@ func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, err
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	return ids, err
 }
 
-// Totals are how much an enumeration of a team has.
-func (as *Assets) Totals(ctx context.Context, teamID, enumerationID string) (Totals, error) {
-	known, err := as.Known(ctx, teamID, enumerationID)
-	if err != nil || !known {
-		return Totals{}, err
+// Sample counts matching assets of a team exactly, and returns the newest of them.
+func (as *Assets) Sample(ctx context.Context, teamID string, f Filter, limit int) (total int, newest []Asset, err error) {
+	q, err := as.query(ctx, teamID, f)
+	if err != nil {
+		return 0, nil, err
 	}
-	t, err := total(ctx, as.db, enumerationID)
-	t.Changed = 0
-	return t, err
-}
-
-// totals counts what a filter picks.
-func (as *Assets) totals(ctx context.Context, teamID string, f Filter) (t Totals, err error) {
-	numbers, err := as.numbers(ctx, teamID, f)
-	hosts := map[string]bool{}
-	for part := range slices.Chunk(numbers, batch) {
-		if err != nil {
-			break
-		}
-		rows, failed := as.db.Query(ctx, `SELECT a.host, a.port > 0, a.service IN ('http', 'https'), a.endpoints, a.first_run = e.run, a.is_missing
-			FROM asset a JOIN asset_enumeration e ON e.id = a.enumeration_id WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`,
-			append([]any{teamID}, anys(part)...)...)
-		_, err = db.Collect(rows, failed, func(r db.Row) (struct{}, error) {
-			var host string
-			var endpoints int
-			var port, http, fresh, missing bool
-			err := r.Scan(&host, &port, &http, &endpoints, &fresh, &missing)
-			hosts[host] = true
-			t.Assets++
-			t.Endpoints += endpoints
-			for n, is := range map[*int]bool{&t.Ports: port, &t.HTTP: http, &t.New: fresh, &t.Missing: missing} {
-				if is {
-					*n++
-				}
-			}
-			return struct{}{}, err
-		})
+	q.ExactTotal, q.Limit = true, limit
+	p, err := index.Page(ctx, as.db, teamID, q)
+	if err != nil {
+		return 0, nil, err
 	}
-	t.Hosts = len(hosts)
-	return t, err
+	newest, err = as.Load(ctx, teamID, p.Numbers)
+	return p.Total, newest, err
 }
 
-// Selection is the assets that a scan is to look at.
+// Known reports whether a team has an enumeration of this id.
+func (as *Assets) Known(ctx context.Context, teamID, enumerationID string) (known bool, err error) {
+	err = as.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM asset_enumeration WHERE id = ? AND team_id = ?)`,
+		db.Clean(enumerationID), teamID).Scan(&known)
+	return known, err
+}
+
+// Of narrows a filter to the assets of an enumeration or a group of the caller's team. An unknown
+// id is errs.Missing.
+func (as *Assets) Of(ctx context.Context, id string) (narrow func(Filter) Filter, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := as.Known(ctx, c.TeamID, id)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		return func(f Filter) Filter { f.Enumerations = []string{id}; return f }, nil
+	}
+	var filters db.JSON[Filters]
+	err = as.db.QueryRow(ctx, `SELECT filters FROM asset_group WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID).Scan(&filters)
+	if db.IsNoRows(err) {
+		return nil, errs.Missing("enumeration")
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Time ranges count from the last full minute, so that the pages of a list agree.
+	group, err := filters.V.Parse(as.now().Truncate(time.Minute))
+	return func(f Filter) Filter { f.And = append(f.And, group); return f }, err
+}
+
+// Selection picks assets for a scan.
 type Selection struct {
-	Filter          // IDs, Enumerations and whatever else it says
-	Kinds  []string // hosts, ports, http, endpoints: targets of these kinds; none: of each asset the one that says most
+	Filter
+	Kinds []string // hosts, ports, http, endpoints; none: of each asset the most specific target
 }
 
-// Targets walks what scans are to be pointed at: URLs of what speaks HTTP, host:port of
-// other open ports, and hosts that have no port that is known. Each is given once for
-// each asset that has it; the caller drops what it has had. What is missing is left out.
+// Targets iterates over scan targets, the oldest asset first: URLs of HTTP services, host:port of
+// other open ports, and hosts without known ports. A target comes once for each asset that has it.
+// Missing assets are left out.
 func (as *Assets) Targets(ctx context.Context, teamID string, q Selection) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		numbers, err := as.numbers(ctx, teamID, q.Filter, list.Not(meaning{}.missing()))
+		numbers, err := as.Numbers(ctx, teamID, q.Filter, list.Not(meaning{}.missing()))
 		if err != nil {
 			yield("", err)
 			return
 		}
-		slices.Reverse(numbers) // the oldest first
+		slices.Reverse(numbers)
 		for part := range slices.Chunk(numbers, batch) {
-			found, err := as.load(ctx, teamID, part)
-			var ported map[string]bool
+			found, err := as.Load(ctx, teamID, part)
+			var withPort map[string]bool
 			if err == nil && len(q.Kinds) == 0 {
-				ported, err = as.ported(ctx, teamID, q.Filter, found)
+				withPort, err = as.hostsWithPort(ctx, teamID, q.Filter, found)
 			}
 			if err != nil {
 				yield("", err)
 				return
 			}
 			for _, a := range found {
-				if a.Port == 0 && ported[a.Host] { // a host by itself says less than its ports
+				if a.Port == 0 && withPort[a.Host] {
 					continue
 				}
 				for _, target := range a.targets(q.Kinds) {
@@ -170,24 +174,26 @@ func (as *Assets) Targets(ctx context.Context, teamID string, q Selection) iter.
 	}
 }
 
-// ported are the hosts of some assets by themselves of which a filter picks a port too.
-func (as *Assets) ported(ctx context.Context, teamID string, f Filter, found []Asset) (map[string]bool, error) {
-	var bare []string
+// hostsWithPort finds which hosts of some assets without a port have matching assets with a port.
+func (as *Assets) hostsWithPort(ctx context.Context, teamID string, f Filter, found []Asset) (map[string]bool, error) {
+	var hosts []string
 	for _, a := range found {
 		if a.Port == 0 {
-			bare = append(bare, a.Host)
+			hosts = append(hosts, a.Host)
 		}
 	}
-	if len(bare) == 0 {
+	if len(hosts) == 0 {
 		return nil, nil
 	}
-	numbers, err := as.numbers(ctx, teamID, f, list.Has("host", bare...), list.Not(list.Has("port", number(0))), list.Not(meaning{}.missing()))
+	numbers, err := as.Numbers(ctx, teamID, f,
+		list.Has("host", hosts...), list.Not(list.Has("port", number(0))), list.Not(meaning{}.missing()))
 	out := map[string]bool{}
 	for part := range slices.Chunk(numbers, batch) {
 		if err != nil {
 			break
 		}
-		rows, failed := as.db.Query(ctx, `SELECT host FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
+		rows, failed := as.db.Query(ctx, `SELECT host FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
+			append([]any{teamID}, anys(part)...)...)
 		_, err = db.Collect(rows, failed, func(r db.Row) (host string, err error) {
 			err = r.Scan(&host)
 			out[host] = true
@@ -197,7 +203,6 @@ func (as *Assets) ported(ctx context.Context, teamID string, f Filter, found []A
 	return out, err
 }
 
-// targets are what a scan of an asset is pointed at.
 func (a Asset) targets(kinds []string) (out []string) {
 	place := a.Host
 	if a.Port > 0 {

@@ -105,7 +105,7 @@ func (as *Assets) listNow(ctx context.Context, teamID string, q Query) (p Page, 
 		return p, err
 	}
 	p = Page{Total: found.Total, TotalIsEstimate: found.TotalIsEstimate, End: found.End, Next: found.Next}
-	p.Assets, err = as.load(ctx, teamID, found.Numbers)
+	p.Assets, err = as.Load(ctx, teamID, found.Numbers)
 	return p, err
 }
 
@@ -165,8 +165,8 @@ func (as *Assets) byNew(ctx context.Context, teamID string, q list.Query) (p lis
 	return p, nil
 }
 
-// numbers are all assets of a team that a filter picks, the newest first.
-func (as *Assets) numbers(ctx context.Context, teamID string, f Filter, and ...list.Filter) (out []int64, err error) {
+// Numbers are all assets of a team that a filter picks, the newest first.
+func (as *Assets) Numbers(ctx context.Context, teamID string, f Filter, and ...list.Filter) (out []int64, err error) {
 	q, err := as.query(ctx, teamID, f)
 	if err != nil {
 		return nil, err
@@ -179,17 +179,6 @@ func (as *Assets) numbers(ctx context.Context, teamID string, f Filter, and ...l
 	return out, err
 }
 
-// count is how many assets of a team a filter picks, exactly, and the first of them.
-func (as *Assets) count(ctx context.Context, teamID string, f Filter, limit int) (total int, first []int64, err error) {
-	q, err := as.query(ctx, teamID, f)
-	if err != nil {
-		return 0, nil, err
-	}
-	q.ExactTotal, q.Limit = true, limit
-	p, err := index.Page(ctx, as.db, teamID, q)
-	return p.Total, p.Numbers, err
-}
-
 // shownColumns are what an Asset is made of, of a row, its document, its enumeration and its team: a,
 // d, e and l. They are in the order of shownAsset; the run that is_new means stands before them.
 const shownColumns = `a.no, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot,
@@ -199,8 +188,8 @@ const shownColumns = `a.no, a.enumeration_id, a.hash, a.first_run, a.created_at,
 const shownTables = ` a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
 	JOIN asset_enumeration e ON e.id = a.enumeration_id JOIN asset_log l ON l.team_id = a.team_id `
 
-// load reads assets by their numbers, in that order. One that was deleted meanwhile is left out.
-func (as *Assets) load(ctx context.Context, teamID string, numbers []int64) ([]Asset, error) {
+// Load reads assets by their numbers, in that order. One that was deleted meanwhile is left out.
+func (as *Assets) Load(ctx context.Context, teamID string, numbers []int64) ([]Asset, error) {
 	out := make([]Asset, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
 		rows, err := as.db.Query(ctx, `SELECT e.run, `+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`,
@@ -225,7 +214,7 @@ func shownAsset(r db.Row) (Asset, error) {
 		return Asset{}, err
 	}
 	a, err := assetOf(one, doc)
-	a.ID, a.Enumeration, a.SourceType, a.IsNew = idOf(teamNo, one.no), name, source, one.firstRun == latest
+	a.ID, a.Enumeration, a.SourceType, a.IsNew = IDOf(teamNo, one.no), name, source, one.firstRun == latest
 	return a, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/asset/label"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -193,7 +194,7 @@ func plainly(all []Asset, holds func(Asset) bool, sorts []page.Sort) []Asset {
 func TestLists(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := setUp(t, d)
-		other := &room{Assets: New(d, nil, nil, nil), alice: r.alice, team: r.team, clock: r.clock}
+		other := &room{Assets: New(d, nil, nil), alice: r.alice, team: r.team, clock: r.clock}
 		other.now = r.now
 		run := int64(0)
 		rapid.Check(t, func(t *rapid.T) {
@@ -213,7 +214,7 @@ func TestLists(t *testing.T) {
 				r.clock = r.clock.Add(time.Hour)
 				switch rapid.IntRange(0, 4).Draw(t, "step") {
 				case 0:
-					if _, _, err := r.LabelAll(r.alice, Filters{Host: "*.example.com"}, rapid.SampledFrom([]LabelMode{AppendLabels, ReplaceLabels, DeleteLabels}).Draw(t, "mode"), []string{"api", "mine"}); err != nil {
+					if _, _, err := r.LabelAll(r.alice, Filters{Host: "*.example.com"}, rapid.SampledFrom([]label.Mode{label.Append, label.Replace, label.Delete}).Draw(t, "mode"), []string{"api", "mine"}); err != nil {
 						t.Fatal(err)
 					}
 				default:
@@ -244,7 +245,7 @@ func TestLists(t *testing.T) {
 					}
 					p := from.list(t, query)
 					if p.Total != total || inBrief(p.Assets) != inBrief(want) {
-						t.Fatalf("%s by %v, %+v, as of %v: %d of\n%s\nwant %d of\n%s", raw(q), sorts, w, query.AsOf, p.Total, inBrief(p.Assets), total, inBrief(want))
+						t.Fatalf("%s by %v, %+v, as of %v: %d of\n%s\nwant %d of\n%s", asJSON(t, q), sorts, w, query.AsOf, p.Total, inBrief(p.Assets), total, inBrief(want))
 					}
 				}
 			}
@@ -316,7 +317,7 @@ func TestPagesDoNotShift(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(alive)-1).Draw(t, "which")
 				if !deletes {
-					if err := r.SetLabels(r.alice, alive[i].ID, AppendLabels, []string{strconv.Itoa(made)}); err != nil {
+					if err := r.SetLabels(r.alice, alive[i].ID, label.Append, []string{strconv.Itoa(made)}); err != nil {
 						t.Fatal(err)
 					}
 					return

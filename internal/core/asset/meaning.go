@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/list"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // meaning makes of a Filter what package list answers. The same code decides what lists show, which
@@ -389,7 +390,7 @@ func (m meaning) comparing(field, op, value string) list.Filter {
 		}
 		return list.Match(field, "", func(value string) bool { n := numberOf(value); return n >= low && n < high })
 	case kind == timeField:
-		t, _ := Moment("", strings.ToUpper(value), false)
+		t, _ := page.Moment("", strings.ToUpper(value), false)
 		low, high := bounds(op, t.UnixMicro())
 		column := map[string]string{"created_at": "created_at", "updated_at": "since", "last_seen": "seen_at"}[field]
 		return m.between(column, low, high)

@@ -68,22 +68,16 @@ func pastRows(teamID string, q Query) (text string, args []any) {
 		ids = anys(q.Enumerations)
 	}
 	args = slices.Concat([]any{teamID, at}, ids, []any{teamID, at, at}, ids)
-	var order strings.Builder
-	for _, o := range ordersOf(q.Sorts) {
+	orders := ordersOf(q.Sorts)
+	for i, o := range orders {
 		if strings.HasPrefix(o.Column, "first_run") {
-			o.Column = `first_run = (SELECT max(r.run) FROM asset_run r WHERE r.enumeration_id = asset.enumeration_id AND r.started_at <= ?)`
+			orders[i].Column = `first_run = (SELECT max(r.run) FROM asset_run r WHERE r.enumeration_id = asset.enumeration_id AND r.started_at <= ?)`
 			args = append(args, at)
 		}
-		order.WriteString(o.Column)
-		if o.Desc {
-			order.WriteString(" DESC")
-		}
-		order.WriteString(", ")
 	}
-	const columns = rowColumns
-	return `SELECT ` + columns + ` FROM (SELECT ` + columns + ` FROM asset WHERE team_id = ? AND since <= ?` + of +
-		` UNION ALL SELECT ` + columns + ` FROM asset_past WHERE team_id = ? AND since <= ? AND until > ?` + of +
-		`) asset ORDER BY ` + order.String() + `no DESC`, args
+	return `SELECT ` + rowColumns + ` FROM (SELECT ` + rowColumns + ` FROM asset WHERE team_id = ? AND since <= ?` + of +
+		` UNION ALL SELECT ` + rowColumns + ` FROM asset_past WHERE team_id = ? AND since <= ? AND until > ?` + of +
+		`) asset` + orderBy(orders), args
 }
 
 // unchanged reports whether all assets of a team are as they were at a moment: nothing changed
@@ -97,7 +91,7 @@ func (as *Assets) unchanged(ctx context.Context, teamID string, at time.Time) (s
 	return still, err
 }
 
-// loadPast is load of assets as they were at a moment.
+// loadPast is Load of assets as they were at a moment.
 func (as *Assets) loadPast(ctx context.Context, teamID string, at time.Time, numbers []int64) ([]Asset, error) {
 	out := make([]Asset, 0, len(numbers))
 	const latest = `SELECT (SELECT coalesce(max(r.run), 0) FROM asset_run r WHERE r.enumeration_id = a.enumeration_id AND r.started_at <= ?), `

@@ -1,28 +1,31 @@
 package asset
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Pictures that no row names are deleted twice a day; those of the last day stay, whose
-// rows may not be committed yet.
 const (
+	maxPicture   = 8 << 20 // bytes
 	sweepEvery   = 12 * time.Hour
-	pictureGrace = 24 * time.Hour
+	pictureGrace = 24 * time.Hour // younger pictures stay: their rows may not be committed yet
 )
 
-// KeepPicturesSwept deletes pictures that no asset has any more until ctx ends. It runs on
-// every node that works.
+// KeepPicturesSwept calls SweepPictures twice a day until ctx ends. It runs on every worker.
 func (as *Assets) KeepPicturesSwept(ctx context.Context, logger *slog.Logger) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		if _, err := as.SweepPictures(ctx); err != nil && ctx.Err() == nil {
-			logger.ErrorContext(ctx, "deleting pictures that no asset has any more", "error", err)
+			logger.ErrorContext(ctx, "deleting unused screenshots", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -32,16 +35,49 @@ func (as *Assets) KeepPicturesSwept(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// SweepPictures deletes the pictures that no asset has, or had at a time that lists can
-// still be had of, and returns how many there were.
+// SweepPictures deletes the screenshots that no version of an asset has, and returns their count.
 func (as *Assets) SweepPictures(ctx context.Context) (deleted int, err error) {
 	if as.blobs == nil {
 		return 0, nil
 	}
-	return as.blobs.Sweep(ctx, as.now().Add(-pictureGrace), func(ctx context.Context, d blob.Digest) (named bool, err error) {
-		// The second condition is what the indexes are over: few assets have pictures.
-		err = as.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM asset WHERE screenshot = ? AND screenshot <> '') OR EXISTS (SELECT 1 FROM asset_past WHERE screenshot = ? AND screenshot <> '')`,
-			d.String(), d.String()).Scan(&named)
-		return named, err
+	return as.blobs.Sweep(ctx, as.now().Add(-pictureGrace), func(ctx context.Context, d blob.Digest) (used bool, err error) {
+		// screenshot <> '' is the condition of the partial indexes.
+		err = as.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM asset WHERE screenshot = ? AND screenshot <> '')
+			OR EXISTS (SELECT 1 FROM asset_past WHERE screenshot = ? AND screenshot <> '')`, d.String(), d.String()).Scan(&used)
+		return used, err
 	})
+}
+
+// Screenshot opens the screenshot of an asset of the caller's team, a PNG of size bytes. The caller
+// closes it.
+func (as *Assets) Screenshot(ctx context.Context, id int64) (png io.ReadSeekCloser, size int64, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if _, err := as.Get(ctx, c.TeamID, id); err != nil {
+		return nil, 0, err
+	}
+	var text string
+	err = as.db.QueryRow(ctx, `SELECT screenshot FROM asset WHERE team_id = ? AND no = ?`, c.TeamID, NumberOf(id)).Scan(&text)
+	if db.IsNoRows(err) || err == nil && text == "" || as.blobs == nil {
+		return nil, 0, errs.Missing("screenshot")
+	}
+	d := blob.Digest{}
+	if err == nil {
+		d, err = blob.ParseDigest(text)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return as.blobs.Get(d)
+}
+
+// keepScreenshot stores a PNG and returns its digest; anything else, or a larger one, is not kept.
+func (as *Assets) keepScreenshot(ctx context.Context, png []byte) (string, error) {
+	if as.blobs == nil || len(png) > maxPicture || !bytes.HasPrefix(png, []byte("\x89PNG\r\n\x1a\n")) {
+		return "", nil
+	}
+	d, _, err := as.blobs.Put(ctx, bytes.NewReader(png))
+	return d.String(), err
 }

@@ -53,7 +53,7 @@ func TestDeletedIsGoneAtOnce(t *testing.T) {
 		r.list(t, Query{AsOf: then})
 
 		r.tx(t, func(tx *db.Tx) error { return r.DeleteEnumerations(t.Context(), tx, r.team, []string{"e"}) })
-		fresh := &room{Assets: New(d, nil, nil, nil), alice: r.alice, team: r.team}
+		fresh := &room{Assets: New(d, nil, nil), alice: r.alice, team: r.team}
 		for name, room := range map[string]*room{"this process": r, "a fresh one": fresh} {
 			if p := room.list(t, Query{}); p.Total != 3 || len(p.Assets) != 3 {
 				t.Errorf("%s: %d assets are listed", name, p.Total)
@@ -76,7 +76,7 @@ func TestDeletedIsGoneAtOnce(t *testing.T) {
 
 		tables := []string{"asset", "asset_past", "asset_doc", "asset_change"}
 		before := r.left(t, tables...)
-		if last, err := r.purge(t.Context(), "asset", r.team, "e", -1); err != nil || last <= 0 || r.left(t, "asset") != 3+500 || r.left(t, tables...) >= before {
+		if last, _, err := r.purge(t.Context(), "asset", r.team, "e", -1); err != nil || last <= 0 || r.left(t, "asset") != 3+500 || r.left(t, tables...) >= before {
 			t.Fatalf("the first part ends with %d: %v", last, err)
 		}
 		ended, end := context.WithCancel(t.Context())

@@ -8,32 +8,35 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Enumeration is what the inventory must know of one.
+// Enumeration is an enumeration as far as the inventory needs it.
 type Enumeration struct {
-	ID         string // never given again, not even after its deletion
+	ID         string // never used again, not even after its deletion
 	TeamID     string
 	Name       string
 	SourceType string // source_type of its assets, such as discovery or cloud
 }
 
-// Enroll makes an enumeration known before anything is seen of it, or gives it another
-// name. What is not enrolled has no lists, and nothing can be added to it.
+// Enroll registers an enumeration, before its first asset is stored, or renames it.
 func (as *Assets) Enroll(ctx context.Context, tx *db.Tx, e Enumeration) error {
 	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
 	if err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO asset_enumeration (id, team_id, rev, name, source, run) VALUES (?, ?, ?, ?, ?, 0)
-		ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, name = excluded.name, source = excluded.source`, e.ID, e.TeamID, rev, db.Clean(e.Name), db.Clean(e.SourceType))
+		ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, name = excluded.name, source = excluded.source`,
+		e.ID, e.TeamID, rev, db.Clean(e.Name), db.Clean(e.SourceType))
 	return err
 }
 
-// number gives out the next n numbers and the next revision of a team, and holds the
-// team's log until tx ends. It returns the first number, and the team's own.
+// number reserves the next n asset numbers of a team and its next revision, and locks the team's
+// inventory until tx ends. It returns the team's own number, the first reserved number, and the
+// revision.
 func (as *Assets) number(ctx context.Context, tx *db.Tx, teamID string, n int64) (teamNo, no, rev int64, err error) {
-	err = tx.QueryRow(ctx, `UPDATE asset_log SET last_no = last_no + ?, last_rev = last_rev + 1 WHERE team_id = ? RETURNING team_no, last_no, last_rev`, n, teamID).Scan(&teamNo, &no, &rev)
+	err = tx.QueryRow(ctx, `UPDATE asset_log SET last_no = last_no + ?, last_rev = last_rev + 1 WHERE team_id = ?
+		RETURNING team_no, last_no, last_rev`, n, teamID).Scan(&teamNo, &no, &rev)
 	if db.IsNoRows(err) {
-		if err = tx.QueryRow(ctx, `INSERT INTO asset_team (one, last) VALUES (1, 1) ON CONFLICT (one) DO UPDATE SET last = asset_team.last + 1 RETURNING last`).Scan(&teamNo); err != nil {
+		if err = tx.QueryRow(ctx, `INSERT INTO asset_team (one, last) VALUES (1, 1)
+			ON CONFLICT (one) DO UPDATE SET last = asset_team.last + 1 RETURNING last`).Scan(&teamNo); err != nil {
 			return 0, 0, 0, err
 		}
 		err = tx.QueryRow(ctx, `INSERT INTO asset_log (team_id, team_no, last_no, last_rev) VALUES (?, ?, ?, 1)
@@ -43,8 +46,8 @@ func (as *Assets) number(ctx context.Context, tx *db.Tx, teamID string, n int64)
 	return teamNo, no - n + 1, rev, err
 }
 
-// begin notes that a run of an enumeration is under way, and refuses one that is not
-// enrolled: it may have been deleted meanwhile.
+// begin records that a run has begun. An enumeration that is not enrolled, or was deleted, is
+// errs.Missing.
 func (as *Assets) begin(ctx context.Context, tx *db.Tx, s Seen, rev int64) error {
 	var run int64
 	err := tx.QueryRow(ctx, `SELECT run FROM asset_enumeration WHERE id = ? AND team_id = ?`, s.EnumerationID, s.TeamID).Scan(&run)
@@ -57,8 +60,8 @@ func (as *Assets) begin(ctx context.Context, tx *db.Tx, s Seen, rev int64) error
 	if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET run = ?, rev = ? WHERE id = ?`, s.Run, rev, s.EnumerationID); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO asset_run (enumeration_id, run, team_id, started_at) VALUES (?, ?, ?, ?) ON CONFLICT (enumeration_id, run) DO NOTHING`,
-		s.EnumerationID, s.Run, s.TeamID, db.At(s.At))
+	_, err = tx.Exec(ctx, `INSERT INTO asset_run (enumeration_id, run, team_id, started_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (enumeration_id, run) DO NOTHING`, s.EnumerationID, s.Run, s.TeamID, db.At(s.At))
 	return err
 }
 
@@ -68,77 +71,60 @@ type End struct {
 	EnumerationID string
 	Run           int64
 	At            time.Time
-	Covered       bool // it looked at everything: what it did not see is not there any more
+	Covered       bool // it looked at everything: what it did not see is missing
 }
 
-// Totals are how much an enumeration has.
+// EndRun ends a run. If it covered everything, assets that it did not see are marked as missing.
+// ended is false if the run had ended before.
+func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (ended bool, err error) {
+	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
+	if err != nil {
+		return false, err
+	}
+	if err := as.begin(ctx, tx, Seen{TeamID: e.TeamID, EnumerationID: e.EnumerationID, Run: e.Run, At: e.At}, rev); err != nil {
+		return false, err
+	}
+	n, err := tx.Exec(ctx, `UPDATE asset_run SET ended_at = ?, covered = ? WHERE enumeration_id = ? AND run = ? AND ended_at IS NULL`,
+		db.At(e.At), e.Covered, e.EnumerationID, e.Run)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET rev = ? WHERE id = ?`, rev, e.EnumerationID); err != nil || !e.Covered {
+		return true, err
+	}
+	// One statement a table, however many assets are missing.
+	const missed = ` FROM asset WHERE enumeration_id = ? AND run < ? AND NOT is_missing`
+	at := db.At(e.At)
+	if _, err := tx.Exec(ctx, `INSERT INTO asset_change (team_id, rev, no, type, at, actor, fields) SELECT team_id, ?, no, ?, ?, '', ?`+missed,
+		rev, NotSeen, at, []byte(`[{"name":"is_missing","from":false,"to":true}]`), e.EnumerationID, e.Run); err != nil {
+		return true, err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`) SELECT ?, ?, team_id, `+rowColumns+missed,
+		at, rev, e.EnumerationID, e.Run); err != nil {
+		return true, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE asset SET is_missing = ?, since = ?, rev = ? WHERE enumeration_id = ? AND run < ? AND NOT is_missing`,
+		true, at, rev, e.EnumerationID, e.Run)
+	return true, err
+}
+
+// Totals counts assets.
 type Totals struct {
-	Assets    int // rows
+	Assets    int
 	Hosts     int // different hosts
 	Ports     int // open ports
 	HTTP      int // that speak HTTP
 	Endpoints int // that were crawled
 	New       int // that the latest run saw first
-	Changed   int // in the latest run
-	Missing   int // that a later run, which looked at everything, did not see
+	Missing   int
 }
 
-// EndRun ends a run: what a run that covered everything did not see is marked as missing,
-// and policies about what has not been seen for some time are applied. The alerts that
-// policies ask for are jobs in the same transaction. Ended twice, it is ended once.
-func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (Totals, error) {
-	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
-	if err != nil {
-		return Totals{}, err
-	}
-	if err := as.begin(ctx, tx, Seen{TeamID: e.TeamID, EnumerationID: e.EnumerationID, Run: e.Run, At: e.At}, rev); err != nil {
-		return Totals{}, err
-	}
-	ended, err := tx.Exec(ctx, `UPDATE asset_run SET ended_at = ?, covered = ? WHERE enumeration_id = ? AND run = ? AND ended_at IS NULL`, db.At(e.At), e.Covered, e.EnumerationID, e.Run)
-	if err != nil {
-		return Totals{}, err
-	}
-	if ended > 0 {
-		if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET rev = ? WHERE id = ?`, rev, e.EnumerationID); err != nil {
-			return Totals{}, err
-		}
-		if e.Covered {
-			if err := as.miss(ctx, tx, e, rev); err != nil {
-				return Totals{}, err
-			}
-		}
-		if err := as.endPolicies(ctx, tx, e); err != nil {
-			return Totals{}, err
-		}
-	}
-	return total(ctx, tx, e.EnumerationID)
-}
-
-// miss marks what a run did not see. It is one statement a table, however much it is.
-func (as *Assets) miss(ctx context.Context, tx *db.Tx, e End, rev int64) error {
-	const missed = ` FROM asset WHERE enumeration_id = ? AND run < ? AND NOT is_missing`
-	at := db.At(e.At)
-	if _, err := tx.Exec(ctx, `INSERT INTO asset_change (team_id, rev, no, type, at, actor, fields) SELECT team_id, ?, no, ?, ?, '', ?`+missed,
-		rev, NotSeen, at, []byte(`[{"name":"is_missing","from":false,"to":true}]`), e.EnumerationID, e.Run); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`) SELECT ?, ?, team_id, `+rowColumns+missed, at, rev, e.EnumerationID, e.Run); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `UPDATE asset SET is_missing = ?, since = ?, rev = ? WHERE enumeration_id = ? AND run < ? AND NOT is_missing`, true, at, rev, e.EnumerationID, e.Run)
-	return err
-}
-
-// total counts an enumeration.
-func total(ctx context.Context, q db.Querier, enumerationID string) (t Totals, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*), count(DISTINCT a.host), coalesce(sum(CASE WHEN a.port > 0 THEN 1 ELSE 0 END), 0),
+// Totals counts the assets of an enumeration of a team.
+func (as *Assets) Totals(ctx context.Context, teamID, enumerationID string) (t Totals, err error) {
+	err = as.db.QueryRow(ctx, `SELECT count(*), count(DISTINCT a.host), coalesce(sum(CASE WHEN a.port > 0 THEN 1 ELSE 0 END), 0),
 		coalesce(sum(CASE WHEN a.service IN ('http', 'https') THEN 1 ELSE 0 END), 0), coalesce(sum(a.endpoints), 0),
 		coalesce(sum(CASE WHEN a.first_run = e.run THEN 1 ELSE 0 END), 0), coalesce(sum(CASE WHEN a.is_missing THEN 1 ELSE 0 END), 0)
-		FROM asset a JOIN asset_enumeration e ON e.id = a.enumeration_id WHERE a.enumeration_id = ?`, enumerationID).
+		FROM asset a JOIN asset_enumeration e ON e.id = a.enumeration_id WHERE e.id = ? AND e.team_id = ?`, enumerationID, teamID).
 		Scan(&t.Assets, &t.Hosts, &t.Ports, &t.HTTP, &t.Endpoints, &t.New, &t.Missing)
-	if err != nil {
-		return t, err
-	}
-	err = q.QueryRow(ctx, `SELECT coalesce(max(r.changed), 0) FROM asset_run r JOIN asset_enumeration e ON e.id = r.enumeration_id AND e.run = r.run WHERE e.id = ?`, enumerationID).Scan(&t.Changed)
 	return t, err
 }

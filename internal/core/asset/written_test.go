@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/asset/label"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -20,11 +21,11 @@ func TestHostileRows(t *testing.T) {
 		a.Misconfiguration = []discover.Misconfiguration{{Type: bad}, {Type: ""}}
 		a.TLS.Serial = bad
 		r.observe(t, "e", 1, a, discover.Asset{Host: "b.example.com"})
-		if err := r.SetLabels(r.alice, r.list(t, Query{}).Assets[0].ID, ReplaceLabels, []string{"one", "two"}); err != nil {
+		if err := r.SetLabels(r.alice, r.list(t, Query{}).Assets[0].ID, label.Replace, []string{"one", "two"}); err != nil {
 			t.Fatal(err)
 		}
 		for q, want := range map[string]Filters{"host": {Host: "b.example.com"}, "ip": {IP: "192.0.2.1"}, "label": {Labels: "two"}, "title": {Title: "title"}} {
-			other := &room{Assets: New(d, nil, nil, nil), alice: r.alice} // which reads all rows
+			other := &room{Assets: New(d, nil, nil), alice: r.alice} // which reads all rows
 			if p := other.list(t, Query{Filter: r.filter(t, want)}); p.Total != 1 {
 				t.Errorf("%s: %d", q, p.Total)
 			}

@@ -139,7 +139,7 @@ func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
 		return err
 	}
 	return c.lease.Write(ctx, func(tx *db.Tx) error {
-		seen, err := c.es.assets.Store(ctx, tx, ready)
+		seen, err := c.es.policies.Store(ctx, tx, ready)
 		if err != nil || seen.New == 0 {
 			return err
 		}

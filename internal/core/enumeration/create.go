@@ -164,7 +164,8 @@ func (es *Enumerations) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Out
 		return err
 	}
 	covered := o.Status == Finished && o.Why == ""
-	if _, err := es.assets.EndRun(ctx, tx, asset.End{TeamID: teamID, EnumerationID: r.ID, Run: r.Run, At: db.At(es.now()).Time, Covered: covered}); err != nil {
+	ended := asset.End{TeamID: teamID, EnumerationID: r.ID, Run: r.Run, At: db.At(es.now()).Time, Covered: covered}
+	if err := es.policies.EndRun(ctx, tx, ended); err != nil {
 		return err
 	}
 	if o.Status == Finished {

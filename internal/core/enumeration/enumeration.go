@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -113,15 +114,18 @@ type Enumerations struct {
 	db       *db.DB
 	queue    *queue.Queue
 	assets   *asset.Assets
+	policies *policy.Policies
 	settings *setting.Settings // of teams; nil: they have none
 	logger   *slog.Logger
 	now      func() time.Time
 }
 
 // New makes the service. logger may be nil.
-func New(d *db.DB, q *queue.Queue, assets *asset.Assets, settings *setting.Settings, logger *slog.Logger) *Enumerations {
+func New(
+	d *db.DB, q *queue.Queue, assets *asset.Assets, policies *policy.Policies, settings *setting.Settings, logger *slog.Logger,
+) *Enumerations {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Enumerations{db: d, queue: q, assets: assets, settings: settings, logger: logger, now: time.Now}
+	return &Enumerations{db: d, queue: q, assets: assets, policies: policies, settings: settings, logger: logger, now: time.Now}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -39,7 +40,8 @@ func setUp(t testing.TB, d *db.DB) yard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := yard{Enumerations: New(d, q, asset.New(d, q, nil, nil), nil, nil)}
+	assets := asset.New(d, q, nil)
+	y := yard{Enumerations: New(d, q, assets, policy.New(d, q, assets, nil), nil, nil)}
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &y.alice, "eve@example.com": &y.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
 		if err != nil {

@@ -36,7 +36,7 @@ const columns = fields + `
 
 // beside is what is listed: enumerations, and beside them the groups of their assets.
 const beside = ` FROM (SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at FROM enumeration
-	UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at, updated_at FROM (` + asset.GroupRows + `) g) e`
+	UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at, updated_at FROM asset_group) e`
 
 const listed = fields + beside + `
 	LEFT JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
@@ -78,11 +78,11 @@ func (es *Enumerations) FindListed(ctx context.Context, id string) (Enumeration,
 	if !errs.Is(err, errs.NotFound) {
 		return e, err
 	}
-	g, gerr := es.assets.Group(ctx, id)
+	g, gerr := es.group(ctx, id)
 	if errs.Is(gerr, errs.NotFound) {
 		return e, err
 	}
-	return Enumeration{ID: g.ID, Name: g.Name, Type: Group, Status: Finished, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt, Filters: &g.Filters, Totals: g.Totals}, gerr
+	return g, gerr
 }
 
 // config is the configuration of an enumeration, with its inputs.
@@ -111,11 +111,11 @@ func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error 
 			e.Schedule = &s
 		}
 		if e.Type == Group {
-			g, err := es.assets.Group(ctx, e.ID)
+			g, err := es.group(ctx, e.ID)
 			if err != nil && !errs.Is(err, errs.NotFound) { // it was deleted meanwhile
 				return err
 			}
-			e.Filters, e.Totals = &g.Filters, g.Totals
+			e.Filters, e.Totals = g.Filters, g.Totals
 			continue
 		}
 		if e.Totals, err = es.assets.Totals(ctx, e.TeamID, e.ID); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -118,19 +117,4 @@ func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, id
 		out = append(out, found...)
 	}
 	return out, nil
-}
-
-// TimeRanges are the names of time ranges (specification, Scan results export request).
-var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months", "all_time"}
-
-// Since is the beginning of the time range of a name that ends now; the zero time for all_time and unknown names.
-func Since(name string, now time.Time) time.Time {
-	ago, ok := map[string][3]int{
-		"last_day": {0, 0, 1}, "last_week": {0, 0, 7}, "last_month": {0, 1, 0}, "last_3_months": {0, 3, 0}, "last_6_months": {0, 6, 0},
-		"last_12_months": {1, 0, 0},
-	}[name]
-	if !ok {
-		return time.Time{}
-	}
-	return now.AddDate(-ago[0], -ago[1], -ago[2])
 }

@@ -21,7 +21,9 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/report"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -29,6 +31,8 @@ import (
 // Services are what the operations call.
 type Services struct {
 	Assets       *asset.Assets
+	Reports      *report.Reports
+	Policies     *policy.Policies
 	Enumerations *enumeration.Enumerations
 	Findings     *finding.Findings
 }
@@ -74,18 +78,18 @@ func (s area) assets() {
 			if _, err := s.Assets.Of(ctx, in.ID); err != nil {
 				return nil, err
 			}
-			from, err := asset.Moment("from", in.From, false)
+			from, err := page.Moment("from", in.From, false)
 			if err != nil {
 				return nil, err
 			}
-			to, err := asset.Moment("to", in.To, true)
+			to, err := page.Moment("to", in.To, true)
 			if err != nil {
 				return nil, err
 			}
 			if to.IsZero() {
 				to = time.Now()
 			}
-			d, err := s.Assets.Diff(ctx, in.ID, from, to)
+			d, err := s.Reports.Diff(ctx, in.ID, from, to)
 			return new(diffOf(d)), err
 		})
 	rest.Handle(s.API, wire.Op("list-misconfigurations", "GET "+enumerations+"/misconfiguration", assetTag, "What is wrong with your team's assets: names that lead to nothing, origins beside their CDN"), s.misconfigurations)
@@ -157,7 +161,7 @@ func (q ContentFilters) Filters() asset.Filters {
 
 // query reads it; an error names the parameter.
 func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
-	if out.AsOf, err = asset.Moment("as_of", q.AsOf, true); err != nil {
+	if out.AsOf, err = page.Moment("as_of", q.AsOf, true); err != nil {
 		return out, err
 	}
 	if !out.AsOf.IsZero() && out.AsOf.Before(now) {
@@ -251,7 +255,7 @@ func (s area) misconfigurations(ctx context.Context, in *struct {
 	Type   string `query:"finding_type" enum:"dangling_dns,origin_exposure" doc:"Only these."`
 	wire.Window
 }) (*MisconfigurationList, error) {
-	found, total, err := s.Assets.Misconfigurations(ctx, in.Type, in.Search, in.Page())
+	found, total, err := s.Reports.Misconfigurations(ctx, in.Type, in.Search, in.Page())
 	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."), wire.Each(found, misconfigurationOf)}
 	return &list, err
 }
@@ -286,15 +290,15 @@ func (s area) assetChangelogs(ctx context.Context, in *struct {
 	SortDesc string `query:"sort_desc" enum:"created_at" doc:"created_at: the newest first, as without it."`
 	wire.Window
 }) (*AssetChangelogList, error) {
-	f := asset.ChangeFilter{AssetID: in.ID, Oldest: in.SortAsc != ""}
-	f.Since, _ = asset.Since(in.Time, time.Now()) // the contract knows the names
+	f := report.Filter{AssetID: in.ID, Oldest: in.SortAsc != ""}
+	f.Since = page.Since(in.Time, time.Now())
 	for _, kind := range wire.Commas(in.Types) {
 		if !slices.Contains(asset.ChangeTypes, asset.ChangeType(kind)) {
 			return nil, errs.Field("event_type", "event_type %.40q is not known.", kind)
 		}
 		f.Types = append(f.Types, asset.ChangeType(kind))
 	}
-	a, found, total, err := s.Assets.Changes(ctx, f, in.Page())
+	a, found, total, err := s.Reports.Changes(ctx, f, in.Page())
 	list := AssetChangelogList{wire.ListOf(in.Window, len(found), total, "Changes."), make([]AssetChangelog, len(found))}
 	for i, c := range found {
 		list.Data[i] = AssetChangelog{document.Of(a, false), make([]AssetChange, len(c.Fields)), c.At, string(c.Type), c.Actor}

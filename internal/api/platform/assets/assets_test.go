@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/report"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -41,7 +41,7 @@ func TestPortsAreNamedAsTheRequestNamesThem(t *testing.T) {
 
 func TestMisconfigurationHasASeverity(t *testing.T) {
 	for kind, want := range map[string]string{"dangling_dns": "high", "origin_exposure": "medium", "other": "unknown"} {
-		var m asset.Misconfiguration
+		var m report.Misconfiguration
 		m.Type = kind
 		if got := misconfigurationOf(m); got.Severity != want || got.Status != "open" {
 			t.Errorf("%s: %+v", kind, got)

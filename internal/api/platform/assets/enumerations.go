@@ -11,7 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
-	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -87,7 +86,7 @@ func (s area) listEnumerations(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if f.Since.IsZero() {
-		f.Since = finding.Since(in.Time, time.Now())
+		f.Since = page.Since(in.Time, time.Now())
 	}
 	if in.Custom != "" {
 		having, err := asset.Filters{CustomFilter: in.Custom}.Parse(time.Now())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/label"
 )
 
 // AssetLabels are labels for one asset.
@@ -56,14 +57,14 @@ func (s area) assetLabels() {
 			LabelMode
 			Body BulkLabels
 		}) (*AssetCount, error) {
-			n, later, err := s.Assets.LabelAll(ctx, asset.Filters(in.Body.Filters), asset.LabelMode(in.Type), in.Body.Labels)
+			n, later, err := s.Assets.LabelAll(ctx, asset.Filters(in.Body.Filters), label.Mode(in.Type), in.Body.Labels)
 			words := "The labels are changed."
 			if later {
 				words = "The labels are being changed."
 			}
 			return &AssetCount{words, n, later}, err
 		})
-	set := func(ctx context.Context, id int64, mode asset.LabelMode, labels []string) (*wire.Message, error) {
+	set := func(ctx context.Context, id int64, mode label.Mode, labels []string) (*wire.Message, error) {
 		return wire.Said("The labels are changed."), s.Assets.SetLabels(ctx, id, mode, labels)
 	}
 	rest.Handle(s.API, wire.Op("add-asset-labels", "POST "+one, assetTag, "Add labels to an asset", 404),
@@ -71,7 +72,7 @@ func (s area) assetLabels() {
 			AssetPath
 			Body AssetLabels
 		}) (*wire.Message, error) {
-			return set(ctx, in.ID, asset.AppendLabels, in.Body.Labels)
+			return set(ctx, in.ID, label.Append, in.Body.Labels)
 		})
 	rest.Handle(s.API, wire.Op("update-asset-labels", "PATCH "+one, assetTag, "Change the labels of an asset", 404),
 		func(ctx context.Context, in *struct {
@@ -79,16 +80,16 @@ func (s area) assetLabels() {
 			LabelMode
 			Body AssetLabels
 		}) (*wire.Message, error) {
-			return set(ctx, in.ID, asset.LabelMode(in.Type), in.Body.Labels)
+			return set(ctx, in.ID, label.Mode(in.Type), in.Body.Labels)
 		})
 	rest.Handle(s.API, wire.Op("delete-asset-labels", "DELETE "+one, assetTag, "Take all labels off an asset", 404),
 		func(ctx context.Context, in *AssetPath) (*wire.Message, error) {
-			return set(ctx, in.ID, asset.ReplaceLabels, nil)
+			return set(ctx, in.ID, label.Replace, nil)
 		})
 
 	rest.Handle(s.API, wire.Op("create-group", "POST "+groups, assetTag, "Save a filter as a group, which is listed beside the enumerations", 409),
 		func(ctx context.Context, in *struct{ Body GroupRequest }) (*wire.Made, error) {
-			id, err := s.Assets.CreateGroup(ctx, in.Body.Name, asset.Filters(in.Body.Filters))
+			id, err := s.Enumerations.CreateGroup(ctx, in.Body.Name, asset.Filters(in.Body.Filters))
 			return wire.Created(id, "The group is made."), err
 		})
 	rest.Handle(s.API, wire.Op("update-group", "PATCH "+groups+"/{group_id}", assetTag, "Change the filter or the name of a group", 404),
@@ -97,10 +98,10 @@ func (s area) assetLabels() {
 			wire.UpdateMode
 			Body GroupPatch
 		}) (*wire.Message, error) {
-			return wire.Said("The group is changed."), s.Assets.UpdateGroup(ctx, in.ID, in.Body.Name, asset.Filters(in.Body.Filters), asset.UpdateMode(in.Type))
+			return wire.Said("The group is changed."), s.Enumerations.UpdateGroup(ctx, in.ID, in.Body.Name, asset.Filters(in.Body.Filters), in.Type == "replace")
 		})
 	rest.Handle(s.API, wire.Op("delete-group", "DELETE "+groups+"/{group_id}", assetTag, "Delete a group; the assets stay", 404),
 		func(ctx context.Context, in *GroupPath) (*wire.Message, error) {
-			return wire.Said("The group is deleted."), s.Assets.DeleteGroup(ctx, in.ID)
+			return wire.Said("The group is deleted."), s.Enumerations.DeleteGroup(ctx, in.ID)
 		})
 }

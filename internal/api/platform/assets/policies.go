@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -33,7 +34,7 @@ type AssetPolicy struct {
 	Existing       bool           `json:"apply_to_existing" doc:"It is also about what was there when it was made."`
 }
 
-func policyOf(p asset.Policy) AssetPolicy {
+func policyOf(p policy.Policy) AssetPolicy {
 	out := AssetPolicy{
 		ID: p.ID, Name: p.Name, Type: string(p.Type), Filters: AssetFilters(p.Filters), AlertConfigs: wire.OrEmpty(p.AlertConfigs), Labels: wire.OrEmpty(p.Labels),
 		EnumerationIDs: wire.OrEmpty(p.EnumerationIDs), Metadata: map[string]any{}, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, Existing: p.Existing,
@@ -84,23 +85,23 @@ func (s area) assetPolicies() {
 	const one = path + "/{policy_id}"
 	rest.Handle(s.API, wire.Op("list-policies", "GET "+path, tag, "Your team's policies, newest first"),
 		func(ctx context.Context, in *struct{ wire.Window }) (*PolicyList, error) {
-			found, total, err := s.Assets.Policies(ctx, in.Page())
+			found, total, err := s.Policies.FindAll(ctx, in.Page())
 			list := PolicyList{wire.Each(found, policyOf), total, "Policies."}
 			return &list, err
 		})
 	rest.Handle(s.API, wire.Op("create-policy", "POST "+path, tag, "Make a policy", 409),
 		func(ctx context.Context, in *struct{ Body PolicyRequest }) (*wire.Made, error) {
 			b := in.Body
-			id, err := s.Assets.CreatePolicy(ctx, asset.Policy{
-				Name: b.Name, Type: asset.PolicyType(b.Type), Filters: asset.Filters(b.Filters),
-				PolicyDetails: asset.PolicyDetails{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs, Existing: b.Existing},
+			id, err := s.Policies.Create(ctx, policy.Policy{
+				Name: b.Name, Type: policy.Type(b.Type), Filters: asset.Filters(b.Filters),
+				Details: policy.Details{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs, Existing: b.Existing},
 			})
 			return wire.Created(id, "The policy is made."), err
 		})
 	rest.Handle(s.API, wire.Op("suggest-policies", "GET "+path+"/suggestion", tag, "Policies that could be made of what is there, the most pressing first", 404), s.suggestions)
 	rest.Handle(s.API, wire.Op("get-policy", "GET "+one, tag, "One policy", 404),
 		func(ctx context.Context, in *PolicyPath) (*PolicyAnswer, error) {
-			p, err := s.Assets.Policy(ctx, in.ID)
+			p, err := s.Policies.Find(ctx, in.ID)
 			return &PolicyAnswer{policyOf(p), "A policy."}, err
 		})
 	rest.Handle(s.API, wire.Op("update-policy", "PATCH "+one, tag, "Change a policy", 404),
@@ -110,14 +111,14 @@ func (s area) assetPolicies() {
 			Body PolicyPatch
 		}) (*wire.Made, error) {
 			b := in.Body
-			err := s.Assets.UpdatePolicy(ctx, in.ID, asset.Policy{
-				Name: b.Name, Type: asset.PolicyType(b.Type), Filters: asset.Filters(b.Filters), PolicyDetails: asset.PolicyDetails{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs},
-			}, b.Existing, asset.UpdateMode(in.Type))
+			err := s.Policies.Update(ctx, in.ID, policy.Policy{
+				Name: b.Name, Type: policy.Type(b.Type), Filters: asset.Filters(b.Filters), Details: policy.Details{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs},
+			}, b.Existing, in.Type == "replace")
 			return wire.Created(in.ID, "The policy is changed."), err
 		})
 	rest.Handle(s.API, wire.Op("delete-policy", "DELETE "+one, tag, "Delete a policy", 404),
 		func(ctx context.Context, in *PolicyPath) (*wire.Message, error) {
-			return wire.Said("The policy is deleted."), s.Assets.DeletePolicy(ctx, in.ID)
+			return wire.Said("The policy is deleted."), s.Policies.Delete(ctx, in.ID)
 		})
 	rest.Handle(s.API, wire.Op("list-policy-events", "GET "+one+"/events", tag, "What a policy did, newest first", 404), s.policyEvents)
 }
@@ -155,11 +156,11 @@ func (s area) suggestions(ctx context.Context, in *struct {
 	Limit       int     `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Suggestions to return at most."`
 	Threshold   float64 `query:"threshold" minimum:"0" maximum:"100" default:"5" doc:"What percentage of the assets must follow a pattern."`
 }) (*PolicySuggestions, error) {
-	found, total, err := s.Assets.Suggest(ctx, in.Enumeration, in.Threshold, in.Limit)
+	found, total, err := s.Policies.Suggest(ctx, in.Enumeration, in.Threshold, in.Limit)
 	out := PolicySuggestions{make([]PolicySuggestion, len(found)), total, "Suggestions."}
 	for i, f := range found {
 		out.Suggestions[i] = PolicySuggestion{
-			f.ID, f.Category, f.Title, f.Reason, f.Severity, SuggestedPolicy{f.Name, string(f.Type), AssetFilters(f.Filters), wire.OrEmpty(f.Labels)}, f.Affected, f.Percentage, make([]document.EnumerationContent, len(f.Sample)),
+			f.ID, f.Category, f.Title, f.Reason, f.Severity, SuggestedPolicy{f.Title, string(f.Type), AssetFilters(f.Filters), wire.OrEmpty(f.Labels)}, f.Affected, f.Percentage, make([]document.EnumerationContent, len(f.Sample)),
 		}
 		for j, a := range f.Sample {
 			out.Suggestions[i].Sample[j] = document.Of(a, false)
@@ -206,7 +207,7 @@ func (s area) policyEvents(ctx context.Context, in *struct {
 	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Events to return at most."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
 }) (*PolicyEventsAnswer, error) {
-	found, total, err := s.Assets.PolicyEvents(ctx, in.ID, page.Window{Offset: in.Offset, Limit: in.Limit})
+	found, total, err := s.Policies.Events(ctx, in.ID, page.Window{Offset: in.Offset, Limit: in.Limit})
 	out := PolicyEventsAnswer{PolicyEventList{make([]ActivityEvent, len(found))}, total, in.Limit, in.Offset, "What the policy did."}
 	for i, e := range found {
 		sample := e.Sample

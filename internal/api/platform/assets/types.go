@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/report"
 )
 
 // AssetFilters says which assets are meant.
@@ -52,16 +53,16 @@ type DiffCertificate struct {
 	SerialNumber string `json:"tls_serial_number" doc:"The certificate's serial number."`
 }
 
-func diffOf(d asset.Diff) AssetDiff {
-	place := func(p asset.Place) DiffPlace { return DiffPlace{p.ID, p.Host, p.Port, p.Protocol} }
+func diffOf(d report.Diff) AssetDiff {
+	place := func(p report.Place) DiffPlace { return DiffPlace{p.ID, p.Host, p.Port, p.Protocol} }
 	return AssetDiff{
 		Message: "What changed.", From: d.From, To: d.To, Assets: diffPart(d.Assets, place), Ports: diffPart(d.Ports, place),
-		Technologies: diffPart(d.Technologies, func(p asset.Product) DiffTechnology { return DiffTechnology{place(p.Place), p.Technology} }),
-		Certificates: diffPart(d.Certificates, func(i asset.Identity) DiffCertificate { return DiffCertificate{place(i.Place), i.Serial} }),
+		Technologies: diffPart(d.Technologies, func(p report.Technology) DiffTechnology { return DiffTechnology{place(p.Place), p.Technology} }),
+		Certificates: diffPart(d.Certificates, func(i report.Certificate) DiffCertificate { return DiffCertificate{place(i.Place), i.Serial} }),
 	}
 }
 
-func diffPart[F, T any](d asset.Delta[F], as func(F) T) DiffPart[T] {
+func diffPart[F, T any](d report.Delta[F], as func(F) T) DiffPart[T] {
 	out := DiffPart[T]{d.Added.Count, d.Removed.Count, wire.Each(d.Added.First, as), wire.Each(d.Removed.First, as)}
 	return out
 }
@@ -79,7 +80,7 @@ type AssetMisconfiguration struct {
 	UpdatedAt     time.Time `json:"updated_at" doc:"When the asset became as it is."`
 }
 
-func misconfigurationOf(m asset.Misconfiguration) AssetMisconfiguration {
+func misconfigurationOf(m report.Misconfiguration) AssetMisconfiguration {
 	a := m.Asset
 	return AssetMisconfiguration{
 		ID: fmt.Sprintf("%d-%s", a.ID, m.Type), EnumerationID: a.EnumerationID, FindingType: m.Type, Host: a.Host,

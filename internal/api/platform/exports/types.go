@@ -1,6 +1,7 @@
 package exports
 
 import (
+	"github.com/vedette-sec/vedette/internal/infra/page"
 	"slices"
 	"time"
 
@@ -57,7 +58,7 @@ func (r ExportRequest) filter(now time.Time) (finding.Filter, error) {
 	if err != nil {
 		return f, err
 	}
-	f.ScanIDs, f.Since = r.ScanIDs, finding.Since(r.Time, now)
+	f.ScanIDs, f.Since = r.ScanIDs, page.Since(r.Time, now)
 	since, until, err := wire.HistoryRange{StartDate: r.StartDate, EndDate: r.EndDate}.Times(now)
 	if !since.IsZero() {
 		f.Since = since

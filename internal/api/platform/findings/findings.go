@@ -159,7 +159,7 @@ const withoutInfo = "unknown,low,medium,high,critical"
 func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 	f = finding.Filter{
 		Severities: wire.Commas(cmp.Or(q.Severity, withoutInfo)), Hosts: wire.Commas(q.Host), Domains: wire.Commas(q.Domain), Templates: wire.Commas(q.Templates), Categories: wire.Commas(q.Category),
-		Tags: wire.Commas(q.Tags), Labels: wire.Commas(q.Labels), ScanIDs: wire.Commas(q.ScanIDs), Search: q.Search, Since: finding.Since(q.Time, now),
+		Tags: wire.Commas(q.Tags), Labels: wire.Commas(q.Labels), ScanIDs: wire.Commas(q.ScanIDs), Search: q.Search, Since: page.Since(q.Time, now),
 		Internal: q.Internal.Ptr(), Regression: q.Regression.Ptr(), Ticket: q.Ticket.Ptr(), Before: q.Before,
 	}
 	for _, severity := range f.Severities {

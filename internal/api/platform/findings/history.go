@@ -2,6 +2,7 @@ package findings
 
 import (
 	"context"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ type ChangeEvent struct {
 }
 
 func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*ChangelogList, error) {
-	f := finding.ChangeFilter{FindingID: id, Since: finding.Since(q.Time, time.Now()), Oldest: q.SortAsc != ""}
+	f := finding.ChangeFilter{FindingID: id, Since: page.Since(q.Time, time.Now()), Oldest: q.SortAsc != ""}
 	for _, kind := range wire.Commas(q.Types) {
 		switch {
 		case kind == "vul_status" || kind == "vul_status_change": // the words of older clients

@@ -1,4 +1,4 @@
-package asset
+package label
 
 import (
 	"regexp"
@@ -8,9 +8,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// autoLabels are the labels that an asset gets by what it looks like. They are guesses by
-// plain rules, for people to find things by; whoever takes one off is not contradicted.
-func autoLabels(a discover.Asset) (out []string) {
+// Guess derives labels from what an asset looks like. A label that people take off is not added
+// again while its reason stays the same.
+func Guess(a discover.Asset) (out []string) {
 	host, title, body := partsOf(a.Host), strings.ToLower(a.Title), strings.ToLower(a.Body)
 	titled := func(re *regexp.Regexp) bool { return title != "" && re.MatchString(title) }
 	for _, rule := range [...]struct {
@@ -33,8 +33,7 @@ func autoLabels(a discover.Asset) (out []string) {
 	return out
 }
 
-// hostParts are the parts of a host name between dots and dashes, without the digits at
-// their ends.
+// hostParts are the parts of a host name between dots and dashes, without trailing digits.
 type hostParts []string
 
 func partsOf(host string) hostParts {
@@ -49,7 +48,7 @@ func (p hostParts) has(words []string) bool {
 	return slices.ContainsFunc(p, func(part string) bool { return slices.Contains(words, part) })
 }
 
-// The parts of host names that say what a host is for.
+// Parts of host names that say what the host is for.
 var (
 	apiParts     = []string{"api", "apis", "graphql", "rest"}
 	adminParts   = []string{"admin", "administrator", "cpanel"}
@@ -57,7 +56,6 @@ var (
 	vpnParts     = []string{"vpn", "sslvpn", "remote"}
 )
 
-// What titles say.
 var (
 	adminTitle   = regexp.MustCompile(`\b(admin|administration|dashboard|control panel|console)\b`)
 	loginTitle   = regexp.MustCompile(`\b(log ?in|log ?on|sign ?in|authentication)\b`)
@@ -73,7 +71,7 @@ func header(a discover.Asset, name string) string {
 	return ""
 }
 
-// hasTechnology reports whether an asset runs one of these, of any version.
+// hasTechnology ignores versions.
 func hasTechnology(a discover.Asset, names ...string) bool {
 	return slices.ContainsFunc(a.Technologies, func(t string) bool {
 		name, _, _ := strings.Cut(strings.ToLower(t), ":")
