@@ -51,7 +51,7 @@ func compiled(t *testing.T, id, block string) *program.Program {
 // A template that makes the engine panic fails alone, whether it shares its request with
 // others or runs by itself.
 func TestPanicFailsOneTemplate(t *testing.T) {
-	const status, broken = "matchers: [{type: status, status: [200]}]", "matchers: [{type: dsl, dsl: ['resolve(\"a.example\") == \"\"']}]"
+	const status, broken = "matchers: [{type: status, status: [200]}]", "matchers: [{type: dsl, dsl: ['jarm(\"a.example:443\") == \"\"']}]"
 	report := quickRun(t, []*program.Program{
 		compiled(t, "good", "path: ['{{BaseURL}}/x'], "+status),
 		compiled(t, "shared", "path: ['{{BaseURL}}/x'], "+broken),
@@ -59,7 +59,7 @@ func TestPanicFailsOneTemplate(t *testing.T) {
 		compiled(t, "parallel", "path: ['{{BaseURL}}/{{n}}'], payloads: {n: [x, y, z]}, "+broken),
 		compiled(t, "late", "path: ['{{BaseURL}}/x'], "+status),
 	}, func(r *run) {
-		r.engine.host.Resolver = func(context.Context, string) (net.Conn, error) { panic("no names today") }
+		r.engine.host.Dial = func(context.Context, string, string) (net.Conn, error) { panic("no names today") }
 	})
 	for i, want := range []State{Tested, Failed, Failed, Failed, Tested} {
 		state, why := report.Targets[0].Cell(i)

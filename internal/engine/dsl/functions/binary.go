@@ -70,7 +70,7 @@ func unpacker(name string, open func(io.Reader) (io.Reader, error)) Function {
 	}}
 }
 
-// octets are the bytes of a string or of bytes; other types are an error.
+// octets are the bytes of a string or of bytes.
 func octets(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case string:

@@ -5,38 +5,37 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"html"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 func encodingFunctions() []Function {
 	return []Function{
 		text1("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		text1("base64_py", base64Lines),
-		{Name: "base64_decode", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
-			b, err := base64.StdEncoding.DecodeString(String(args[0]))
-			if err != nil {
-				return nil, err
-			}
-			return string(b), nil
-		}},
+		decoder("base64_decode", base64.StdEncoding.DecodeString),
 		{Name: "url_encode", Min: 1, Max: -1, Run: urlEncode},
 		text1("url_decode", urlDecode),
 		{Name: "hex_encode", Min: 1, Max: 2, Run: hexEncode},
-		{Name: "hex_decode", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
-			b, err := hex.DecodeString(String(args[0]))
-			if err != nil {
-				return nil, err
-			}
-			return string(b), nil
-		}},
+		decoder("hex_decode", hex.DecodeString),
 		{Name: "html_escape", Min: 1, Max: -1, Run: htmlEscape},
 		text1("html_unescape", html.UnescapeString),
-		{Name: "json_minify", Min: 1, Max: 1, Run: jsonMinify},
-		{Name: "json_prettify", Min: 1, Max: 1, Run: jsonPrettify},
+		decoder("json_minify", jsonMinify),
+		decoder("json_prettify", jsonPrettify),
 	}
+}
+
+// decoder makes a function of one text that may fail.
+func decoder(name string, decode func(string) ([]byte, error)) Function {
+	return Function{Name: name, Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
+		b, err := decode(String(args[0]))
+		if err != nil {
+			return nil, err
+		}
+		return string(b), nil
+	}}
 }
 
 // base64Lines is base64 in lines of 76 characters, each with a line break.
@@ -53,8 +52,6 @@ func base64Lines(s string) string {
 	return b.String()
 }
 
-const upperHex = "0123456789ABCDEF"
-
 // urlEncode encodes all but letters, digits and a few marks; these, too, if the second argument is true.
 func urlEncode(_ *Env, args []any) (any, error) {
 	keep := "-_.!~*'()"
@@ -67,11 +64,8 @@ func urlEncode(_ *Env, args []any) (any, error) {
 			b.WriteByte(byte(c))
 			continue
 		}
-		var encoded [utf8.UTFMax]byte
-		for _, x := range encoded[:utf8.EncodeRune(encoded[:], c)] {
-			b.WriteByte('%')
-			b.WriteByte(upperHex[x>>4])
-			b.WriteByte(upperHex[x&15])
+		for _, x := range []byte(string(c)) {
+			fmt.Fprintf(&b, "%%%02X", x)
 		}
 	}
 	return b.String(), nil
@@ -112,34 +106,27 @@ func hexEncode(_ *Env, args []any) (any, error) {
 	return b.String(), nil
 }
 
-func jsonMinify(_ *Env, args []any) (any, error) {
+func jsonMinify(source string) ([]byte, error) {
 	var object map[string]any
-	if err := json.Unmarshal([]byte(String(args[0])), &object); err != nil {
+	if err := json.Unmarshal([]byte(source), &object); err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	return string(b), nil
+	return json.Marshal(object)
 }
 
 const jsonIndent = "    "
 
-func jsonPrettify(_ *Env, args []any) (any, error) {
-	source := []byte(String(args[0]))
+func jsonPrettify(source string) ([]byte, error) {
 	if indented(source) > MaxResult {
 		return nil, ErrTooLarge
 	}
 	var b bytes.Buffer
-	if err := json.Indent(&b, source, "", jsonIndent); err != nil {
-		return nil, err
-	}
-	return b.String(), nil
+	err := json.Indent(&b, []byte(source), "", jsonIndent)
+	return b.Bytes(), err
 }
 
 // indented is about the length of JSON with every value on its own line.
-func indented(source []byte) int {
+func indented(source string) int {
 	size, depth, quoted := len(source), 0, false
 	for i := 0; i < len(source); i++ {
 		switch c := source[i]; {

@@ -15,12 +15,8 @@ import (
 type Host struct {
 	// Dial connects within the scope of the scan. nil: functions that connect fail.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Resolver connects to a DNS server over "udp" or "tcp". nil: resolve fails.
-	Resolver func(ctx context.Context, network string) (net.Conn, error)
-	// PublicIP is the internet address of this machine. nil: public_ip fails.
-	PublicIP func(ctx context.Context) (string, error)
-	Now      func() time.Time // nil is time.Now
-	Rand     *rand.Rand       // nil is the generator of the runtime
+	Now  func() time.Time // nil is time.Now
+	Rand *rand.Rand       // nil is the generator of the runtime
 
 	random sync.Mutex // guards Rand
 

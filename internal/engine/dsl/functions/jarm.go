@@ -48,7 +48,8 @@ func (h *Host) probe(ctx context.Context, address string, probe jarm.JarmProbeOp
 	if err != nil {
 		return jarmNothing
 	}
-	defer closeWith(ctx, conn)()
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if _, err := conn.Write(jarm.BuildProbe(probe)); err != nil {
 		return jarmNothing
 	}

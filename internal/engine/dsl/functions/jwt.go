@@ -1,11 +1,6 @@
 package functions
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -14,10 +9,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-)
 
-// jwtHashes are the hashes by the number in an algorithm's name.
-var jwtHashes = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}
+	"github.com/golang-jwt/jwt/v5"
+)
 
 // generateJWT signs claims. Keys are texts for HS algorithms, PEM for others; "none", in any case, has no signature
 // and stays in the header as written.
@@ -42,7 +36,7 @@ func generateJWT(env *Env, args []any) (any, error) {
 		}
 		payload = expiring(payload, env.Host.now(), time.Unix(until, 0))
 	}
-	name, sign, err := jwtSigner(written)
+	name, method, err := jwtMethod(written)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +49,7 @@ func generateJWT(env *Env, args []any) (any, error) {
 	}
 	encode := base64.RawURLEncoding.EncodeToString
 	token := encode(header) + "." + encode(payload)
-	signature, err := sign(key, token)
+	signature, err := signJWT(method, key, token)
 	if err != nil {
 		return nil, err
 	}
@@ -74,83 +68,49 @@ func expiring(payload []byte, now, until time.Time) []byte {
 	return append(payload[:len(payload)-1:len(payload)-1], times...)
 }
 
-// jwtSigner returns the algorithm for the header and the function that signs.
-func jwtSigner(written string) (name string, sign func(key, token string) ([]byte, error), err error) {
+// jwtMethod returns the algorithm for the header and its method; nil for a token without signature.
+func jwtMethod(written string) (name string, method jwt.SigningMethod, err error) {
 	name = strings.ToUpper(written)
-	unsigned := func(string, string) ([]byte, error) { return nil, nil }
 	switch {
 	case written == "":
-		return "NONE", unsigned, nil
+		return "NONE", nil, nil
 	case strings.TrimSpace(name) == "NONE":
-		return written, unsigned, nil
+		return written, nil, nil
 	case name == "EDDSA":
-		return "EdDSA", func(key, token string) ([]byte, error) {
-			k, err := privateKey[ed25519.PrivateKey](key)
-			if err != nil {
-				return nil, err
-			}
-			return ed25519.Sign(k, []byte(token)), nil
-		}, nil
-	case len(name) != 5 || jwtHashes[name[2:]] == 0:
+		name = "EdDSA"
+	}
+	if method = jwt.GetSigningMethod(name); method == nil {
 		return "", nil, fmt.Errorf("there is no algorithm %s", Quote(written))
 	}
-	hash := jwtHashes[name[2:]]
-	switch name[:2] {
-	case "HS":
-		return name, func(key, token string) ([]byte, error) { return mac(hash.New, key, token), nil }, nil
-	case "RS", "PS", "ES":
-		return name, func(key, token string) ([]byte, error) { return signDigest(name[:2], key, hash, token) }, nil
-	}
-	return "", nil, fmt.Errorf("there is no algorithm %s", Quote(written))
+	return name, method, nil
 }
 
-func signDigest(family, key string, hash crypto.Hash, token string) ([]byte, error) {
-	h := hash.New()
-	h.Write([]byte(token))
-	digest := h.Sum(nil)
-	if family == "ES" {
-		k, err := privateKey[*ecdsa.PrivateKey](key)
-		if err != nil {
-			return nil, err
-		}
-		r, s, err := ecdsa.Sign(rand.Reader, k, digest)
-		if err != nil {
-			return nil, err
-		}
-		size := (k.Params().BitSize + 7) / 8
-		out := make([]byte, 2*size)
-		r.FillBytes(out[:size])
-		s.FillBytes(out[size:])
-		return out, nil
+// signJWT signs a token.
+func signJWT(method jwt.SigningMethod, key, token string) ([]byte, error) {
+	if method == nil {
+		return nil, nil
 	}
-	k, err := privateKey[*rsa.PrivateKey](key)
+	if strings.HasPrefix(method.Alg(), "HS") {
+		return method.Sign(token, []byte(key))
+	}
+	k, err := privateKey(key)
 	if err != nil {
 		return nil, err
 	}
-	if family == "PS" {
-		return rsa.SignPSS(rand.Reader, k, hash, digest, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash})
-	}
-	return rsa.SignPKCS1v15(rand.Reader, k, hash, digest)
+	return method.Sign(token, k)
 }
 
-// privateKey parses a key of one type from PEM.
-func privateKey[K any](text string) (key K, err error) {
+// privateKey parses a key in PEM form.
+func privateKey(text string) (key any, err error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return key, errors.New("the key is not in PEM form")
+		return nil, errors.New("the key is not in PEM form")
 	}
-	var parsed any
-	if parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes); err != nil {
-		if parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes); err != nil {
-			parsed, err = x509.ParseECPrivateKey(block.Bytes)
-		}
+	if key, err = x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+		return key, nil
 	}
-	if err != nil {
-		return key, err
+	if key, err = x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
 	}
-	key, ok := parsed.(K)
-	if !ok {
-		return key, errors.New("the key is for another algorithm")
-	}
-	return key, nil
+	return x509.ParseECPrivateKey(block.Bytes)
 }

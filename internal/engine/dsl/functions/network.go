@@ -13,25 +13,17 @@ var errNoHost = errors.New("this function reaches out, which is not possible her
 
 func networkFunctions() []Function {
 	return []Function{
-		{Name: "resolve", Min: 1, Max: 2, Impure: true, Waits: true, Run: resolve},
+		{Name: "resolve", Min: 1, Max: 2, Impure: true, Waits: true, Run: unavailable},
 		{Name: "jarm", Min: 1, Max: 1, Impure: true, Waits: true, Run: jarmOf},
-		{Name: "public_ip", Min: 0, Max: 0, Impure: true, Waits: true, Run: publicIP},
+		{Name: "public_ip", Min: 0, Max: 0, Impure: true, Waits: true, Run: unavailable},
 		{Name: "getNetworkPort", Min: 2, Max: 2, Run: networkPort},
 		{Name: "wappalyzer", Min: 2, Max: 2, Impure: true, Expensive: true, Run: technologies},
 		{Name: "print_debug", Min: 1, Max: -1, Impure: true, Run: func(*Env, []any) (any, error) { return true, nil }},
 	}
 }
 
-func publicIP(env *Env, _ []any) (any, error) {
-	if env.Host == nil || env.Host.PublicIP == nil {
-		return nil, errNoHost
-	}
-	ip, err := env.Host.PublicIP(env.context())
-	if err != nil {
-		return nil, err
-	}
-	return ip, nil
-}
+// unavailable stands for functions that would contact hosts outside the scope of a scan.
+func unavailable(*Env, []any) (any, error) { return nil, errNoHost }
 
 // networkPort is the port, or the default for a port that is common for the web or DNS.
 func networkPort(_ *Env, args []any) (any, error) {

@@ -21,11 +21,7 @@ func randomFunctions() []Function {
 			return randomText(env, charset(args, 0), 1)
 		}},
 		{Name: "rand_base", Min: 1, Max: 3, Impure: true, Run: func(env *Env, args []any) (any, error) {
-			n, err := randomLength(args[0])
-			if err != nil {
-				return nil, err
-			}
-			return randomText(env, charset(args, 1), n)
+			return randomText(env, charset(args, 1), args[0])
 		}},
 		randomOf("rand_text_alphanumeric", letters+digits),
 		randomOf("rand_text_alpha", letters),
@@ -48,30 +44,21 @@ func charset(args []any, at int) string {
 // randomOf makes a function of a length and of characters to leave out.
 func randomOf(name, chars string) Function {
 	return Function{Name: name, Min: 1, Max: 2, Impure: true, Run: func(env *Env, args []any) (any, error) {
-		n, err := randomLength(args[0])
-		if err != nil {
-			return nil, err
-		}
 		if len(args) == 2 {
-			return randomText(env, removeChars(chars, String(args[1])), n)
+			return randomText(env, removeChars(chars, String(args[1])), args[0])
 		}
-		return randomText(env, chars, n)
+		return randomText(env, chars, args[0])
 	}}
 }
 
-func randomLength(v any) (int, error) {
-	n, err := wholeNumber(v)
-	if err != nil {
-		return 0, err
-	}
-	if n < 0 || n > maxRandom {
-		return 0, fmt.Errorf("a length of %d is out of range", n)
-	}
-	return int(n), nil
-}
-
-func randomText(env *Env, chars string, n int) (any, error) {
-	if chars == "" {
+func randomText(env *Env, chars string, length any) (any, error) {
+	n, err := wholeNumber(length)
+	switch {
+	case err != nil:
+		return nil, err
+	case n < 0 || n > maxRandom:
+		return nil, fmt.Errorf("a length of %d is out of range", n)
+	case chars == "":
 		return nil, errors.New("no character is left")
 	}
 	from := []rune(chars)

@@ -148,10 +148,8 @@ func split(_ *Env, args []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n < 0 || n > maxItems {
-			if strings.Count(s, by) >= maxItems {
-				return nil, ErrTooLarge
-			}
+		if (n < 0 || n > maxItems) && strings.Count(s, by) >= maxItems {
+			return nil, ErrTooLarge
 		}
 		return strings.SplitN(s, by, n), nil
 	}
@@ -261,23 +259,18 @@ func sortValues(_ *Env, args []any) (any, error) {
 
 func uniq(_ *Env, args []any) (any, error) {
 	if len(args) == 1 {
-		seen := map[rune]bool{}
-		var b strings.Builder
-		for _, c := range String(args[0]) {
-			if !seen[c] {
-				seen[c] = true
-				b.WriteRune(c)
-			}
-		}
-		return b.String(), nil
+		return string(unique([]rune(String(args[0])))), nil
 	}
-	seen := map[string]bool{}
-	all := slices.DeleteFunc(texts(args), func(s string) bool {
-		before := seen[s]
-		seen[s] = true
+	return unique(texts(args)), nil
+}
+
+func unique[T comparable](all []T) []T {
+	seen := map[T]bool{}
+	return slices.DeleteFunc(all, func(v T) bool {
+		before := seen[v]
+		seen[v] = true
 		return before
 	})
-	return all, nil
 }
 
 // padding fills a text up to a length.
