@@ -139,7 +139,7 @@ func TestLab(t *testing.T) {
 			if slices.Contains(r.Found, w.ID) {
 				word = "found"
 			}
-			fmt.Fprintf(&got, "%-7s %-8s %s\n", word, w.CWE, w.ID)
+			fmt.Fprintf(&got, "%-7s %-8s %s\n", word, w.CWE(), w.ID)
 		}
 	}
 	for why, n := range shown {
@@ -235,8 +235,8 @@ func number(t *testing.T, name string, otherwise int) int {
 // TestLabScore tests how findings are matched to weaknesses.
 func TestLabScore(t *testing.T) {
 	a := apps.App{Name: "a", Weaknesses: []apps.Weakness{
-		{ID: "a-xss", CWE: "CWE-79", Path: "/search", Param: "q", Words: "xss"}, {ID: "a-sqli", CWE: "CWE-89", Also: []string{"CWE-209"}, Path: "/search", Param: "q", Words: "sql"},
-		{ID: "a-files", CWE: "CWE-538", Path: "/.git/*", Words: "git"}, {ID: "a-headers", CWE: "CWE-693", Words: "header"},
+		{ID: "a-xss", CWEs: "79", Path: "/search", Param: "q", Words: "xss"}, {ID: "a-sqli", CWEs: "89 209", Path: "/search", Param: "q", Words: "sql"},
+		{ID: "a-files", CWEs: "538", Path: "/.git/*", Words: "git"}, {ID: "a-headers", CWEs: "693", Words: "header"},
 	}}
 	at := func(path, title string, cwes ...string) apps.Finding {
 		u := url.URL{Scheme: "http", Host: "a.example"}

@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// client speaks to a server's agent-task API, as any program would.
+// client uses a server's agent-task API.
 type client struct {
 	base string
 	key  string // an API key, or else
@@ -56,7 +56,7 @@ func (c client) request(ctx context.Context, method, path, accept string, body a
 	return resp, nil
 }
 
-// refusal turns an error answer of the server into an errs.Error.
+// refusal converts an error response into an errs.Error.
 func refusal(resp *http.Response) error {
 	var body struct{ Code, Message, ErrorID string }
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&body); err != nil || body.Message == "" {
@@ -65,7 +65,7 @@ func refusal(resp *http.Response) error {
 	return errs.New(errs.KindOfStatus(resp.StatusCode), body.Code, "%s", body.Message)
 }
 
-// call sends a request and reads the JSON answer into out.
+// call sends a request and decodes the JSON response into out.
 func (c client) call(ctx context.Context, method, path string, body, out any) error {
 	resp, err := c.request(ctx, method, path, "application/json", body)
 	if err != nil {
@@ -83,7 +83,7 @@ type event struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// createTask hands over a task and yields its stream.
+// createTask creates a task and yields its stream.
 func (c client) createTask(ctx context.Context, instruction string, delivery string) (iter.Seq2[event, error], error) {
 	body := map[string]any{"task": instruction, "response_format": "sse"}
 	if delivery != "" {

@@ -45,29 +45,29 @@ func demo(cmd *cobra.Command, once bool) (err error) {
 	if err != nil {
 		return err
 	}
-	house, err := app.Open(cmd.Context(), c, slog.New(slog.DiscardHandler))
+	server, err := app.Open(cmd.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	base, err := house.Listen(cmd.Context())
+	base, err := server.Listen(cmd.Context())
 	if err != nil {
-		return errors.Join(err, house.Close())
+		return errors.Join(err, server.Close())
 	}
 	ctx, stopServing := context.WithCancel(cmd.Context())
 	served := make(chan error, 1)
-	go func() { served <- house.Run(ctx) }()
+	go func() { served <- server.Run(ctx) }()
 	defer func() {
 		stopServing()
 		err = errors.Join(err, <-served)
 	}()
-	key, err := demoKey(ctx, house.Accounts)
+	key, err := demoKey(ctx, server.Accounts)
 	if err != nil {
 		return err
 	}
 	return demoTask(cmd, client{base: base, key: key}, site, once)
 }
 
-// demoKey makes the demo's user and their key.
+// demoKey creates the demo's user and an API key.
 func demoKey(ctx context.Context, accounts *account.Accounts) (string, error) {
 	u, err := accounts.CreateUser(ctx, account.NewUser{Email: "demo@vedette.example", Admin: true})
 	if err != nil {
@@ -78,20 +78,20 @@ func demoKey(ctx context.Context, accounts *account.Accounts) (string, error) {
 }
 
 func demoTask(cmd *cobra.Command, c client, site *httptest.Server, once bool) error {
-	ctx, talk, out := cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout()
+	ctx, stderr, out := cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout()
 	instruction := fmt.Sprintf(demoInstruction, site.URL)
-	fmt.Fprintf(talk, "A weak web site waits on %s, and vedette on %s.\nThe task: %s\n\n", site.URL, c.base, instruction)
+	fmt.Fprintf(stderr, "A weak web site waits on %s, and vedette on %s.\nThe task: %s\n\n", site.URL, c.base, instruction)
 	began := time.Now()
-	d, err := follow(ctx, c, instruction, "artifact", talk)
+	d, err := follow(ctx, c, instruction, "artifact", stderr)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(talk)
+	fmt.Fprintln(stderr)
 	if err := printDetail(out, "text", d); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\n%d verified findings in %.1f s. The task is in the API: GET /api/v1/tasks/%s\n", len(d.Issues), time.Since(began).Seconds(), d.Task.ID)
-	if err := d.verdict(""); err != nil {
+	if err := d.exit(""); err != nil {
 		return err
 	}
 	if len(d.Issues) == 0 {

@@ -24,13 +24,13 @@ import (
 
 const enumerateLong = `Finds the hosts of domains, addresses and networks and looks at them: names and
 addresses, open ports, what answers there, web pages and certificates. One JSON object
-an asset, a line each, goes to standard output; progress and talk to standard error.
+an asset, a line each, goes to standard output; progress and messages to standard error.
 
 A domain stands for itself and all names below it, and these are looked for; with
 --exact it stands for itself alone, as an address, a network (CIDR) or a URL does. Only
 what was named is contacted, besides name servers and, unless --no-sources is given, the
 public sources of names. A name that leads to a private address, which no network among
-the arguments covers, is not contacted there; what was refused is told at the end.
+the arguments covers, is not contacted there; what was refused is listed at the end.
 
 The steps are dns_passive, dns_scraping, dns_bruteforce, dns_permute, dns_resolve,
 uncover_assets, port_scan, tls_scan, http_probe, endpoint_crawling, http_screenshot; all
@@ -77,7 +77,7 @@ func (f *enumerateFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.keys, "source-keys", "", "file with keys of sources (YAML: a source's name and a list of keys)")
 	fs.StringSliceVar(&f.sources, "sources", nil, "public sources to ask (default: all)")
 	fs.BoolVar(&f.noSources, "no-sources", false, "ask no public source")
-	fs.StringVar(&f.originZone, "origin-zone", "", "DNS zone that tells whose addresses are, such as origin.asn.cymru.com")
+	fs.StringVar(&f.originZone, "origin-zone", "", "DNS zone with the owners of addresses, such as origin.asn.cymru.com")
 	fs.IntVar(&f.rate, "rate", 0, "connections a second of port scans at most (default: no limit)")
 	fs.IntVar(&f.queryRate, "query-rate", 0, "questions a second to name servers at most (default: no limit)")
 	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one answer is waited for")
@@ -86,19 +86,15 @@ func (f *enumerateFlags) define(cmd *cobra.Command) {
 	fs.BoolVar(&f.silent, "silent", false, "say nothing on standard error")
 }
 
-// run enumerates.
 func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 	if !slices.Contains([]string{"jsonl", "json", "text"}, f.output) {
 		return cli.Usage(errors.New("--output must be jsonl, json or text"))
 	}
-	for _, name := range f.lists {
-		lines, err := cli.ReadList(name, cmd.InOrStdin())
-		if err != nil {
-			return cli.Usage(fmt.Errorf("--list %s: %w", name, err))
-		}
-		args = append(args, lines...)
+	listed, err := cli.ReadLists(f.lists, cmd.InOrStdin())
+	if err != nil {
+		return err
 	}
-	in, c, err := f.config(args)
+	in, c, err := f.config(append(args, listed...))
 	if err != nil {
 		return err
 	}
@@ -106,9 +102,9 @@ func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	talk := io.Discard
+	stderr := io.Discard
 	if !f.silent {
-		talk = cmd.ErrOrStderr()
+		stderr = cmd.ErrOrStderr()
 	}
 	sink := newAssetSink(cmd.OutOrStdout(), f.output, f.screenshots)
 	meter := cli.NewBar(cmd.ErrOrStderr())
@@ -122,13 +118,12 @@ func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 	if werr := sink.close(); err == nil {
 		err = werr
 	}
-	tellEnumeration(talk, report)
-	return enumerationVerdict(cmd.Context(), report, err)
+	printEnumeration(stderr, report)
+	return enumerationExit(cmd.Context(), report, err)
 }
 
-// enumerationVerdict is the exit code of an enumeration: the first of interrupted, failed,
-// out of scope, partial.
-func enumerationVerdict(ctx context.Context, r pipeline.Report, err error) error {
+// enumerationExit is the exit code: the first of interrupted, failed, out of scope, partial.
+func enumerationExit(ctx context.Context, r pipeline.Report, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return cli.Exit{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
@@ -144,9 +139,9 @@ func enumerationVerdict(ctx context.Context, r pipeline.Report, err error) error
 	return nil
 }
 
-// tellEnumeration says what an enumeration came to.
-func tellEnumeration(talk io.Writer, r pipeline.Report) {
-	w := tabwriter.NewWriter(talk, 0, 4, 2, ' ', 0)
+// printEnumeration prints what became of an enumeration.
+func printEnumeration(stderr io.Writer, r pipeline.Report) {
+	w := tabwriter.NewWriter(stderr, 0, 4, 2, ' ', 0)
 	for _, s := range r.Sources {
 		if s.State != discover.SourceSkipped || s.Detail != "" {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(s.Source), cli.Printable(s.About), s.State, s.Count, s.Took.Round(time.Millisecond), cli.Printable(s.Detail))
@@ -155,19 +150,19 @@ func tellEnumeration(talk io.Writer, r pipeline.Report) {
 	_ = w.Flush()
 	slices.Sort(r.Notes)
 	for _, note := range slices.Compact(r.Notes) {
-		fmt.Fprintf(talk, "note: %s\n", cli.Printable(note))
+		fmt.Fprintf(stderr, "note: %s\n", cli.Printable(note))
 	}
 	for i, d := range r.Denied {
 		if i == 20 {
-			fmt.Fprintf(talk, "and %d more were refused\n", len(r.Denied)-i)
+			fmt.Fprintf(stderr, "and %d more were refused\n", len(r.Denied)-i)
 			break
 		}
-		fmt.Fprintf(talk, "refused: %s (%s), %d times\n", cli.Printable(d.Addr), d.Why, d.Times)
+		fmt.Fprintf(stderr, "refused: %s (%s), %d times\n", cli.Printable(d.Addr), d.Why, d.Times)
 	}
-	fmt.Fprintf(talk, "%s on %s\n", cli.Counted(r.Assets, "asset"), cli.Counted(r.Looked, "host"))
+	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(r.Assets, "asset"), cli.Counted(r.Looked, "host"))
 }
 
-// config reads the arguments and the flags.
+// config is the configuration from arguments and flags.
 func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Config, err error) {
 	c = pipeline.Config{
 		Ports: f.ports, UDP: f.udp, Pace: discover.NewPace(f.rate), QueryPace: discover.NewPace(f.queryRate), Timeout: f.timeout, Resolvers: f.resolvers, Sources: f.sources, OriginZone: f.originZone,
@@ -195,14 +190,11 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 		return in, c, err
 	}
 	c.Excludes = func(host string, port uint16) bool { return excluded.Has(host, strconv.Itoa(int(port))) }
-	for _, text := range f.deny {
-		p, err := netguard.ParsePrefix(text)
-		if err != nil {
-			return in, c, cli.Usage(fmt.Errorf("--deny-targets %q: %w", text, err))
-		}
-		c.Deny = append(c.Deny, p)
+	denied, err := cli.ParseDenied(f.deny)
+	if err != nil {
+		return in, c, err
 	}
-	c.Deny = append(c.Deny, excluded.Networks...)
+	c.Deny = append(denied, excluded.Networks...)
 	if f.words != "" {
 		if c.Words, err = cli.ReadLines(f.words); err != nil {
 			return in, c, cli.Usage(fmt.Errorf("--wordlist: %w", err))
@@ -223,10 +215,9 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 	return in, c, nil
 }
 
-// readTargets sorts the targets into domains, hosts and networks: all of them may be
-// dialled.
+// readTargets sorts the targets into domains, hosts and networks; all may be contacted.
 func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipeline.Config) error {
-	left := uint64(cli.MaxAddresses)
+	left := cli.MaxAddresses
 	for _, text := range args {
 		t, err := netguard.ParseTarget(text)
 		if err != nil {
@@ -236,11 +227,9 @@ func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipel
 		t.Ports = nil
 		switch p := t.Prefix; {
 		case p.IsValid() && !p.IsSingleIP():
-			bits := p.Addr().BitLen() - p.Bits()
-			if bits > 20 || uint64(1)<<bits > left {
-				return cli.Usage(fmt.Errorf("%s: the networks have more than %d addresses together", p, cli.MaxAddresses))
+			if err := cli.TakeAddresses(p, &left); err != nil {
+				return err
 			}
-			left -= 1 << bits
 			in.Ranges = append(in.Ranges, p)
 		case p.IsValid():
 			in.Hosts = append(in.Hosts, namedTarget(p.Addr().String(), ports))
@@ -263,7 +252,7 @@ func namedTarget(host string, ports []uint16) pipeline.Target {
 	return pipeline.Target{Name: discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "input"}}}, Ports: ports}
 }
 
-// assetSink writes assets as they come.
+// assetSink writes assets as they are found.
 type assetSink struct {
 	w      io.Writer
 	lines  *json.Encoder
@@ -291,7 +280,7 @@ func (s *assetSink) write(a discover.Asset) error {
 	}
 	switch s.format {
 	case "text":
-		_, err := fmt.Fprintf(s.table, "%s\t%s\t%s\t%s\n", cli.Printable(placeOf(a)), strings.Join(a.IP, ","), cli.Printable(a.Service+" "+a.Version), cli.Printable(strings.Join(strings.Fields(a.Title), " ")))
+		_, err := fmt.Fprintf(s.table, "%s\t%s\t%s\t%s\n", cli.Printable(addressOf(a)), strings.Join(a.IP, ","), cli.Printable(a.Service+" "+a.Version), cli.Printable(strings.Join(strings.Fields(a.Title), " ")))
 		return err
 	case "json":
 		between := ",\n"
@@ -308,7 +297,7 @@ func (s *assetSink) write(a discover.Asset) error {
 	return s.lines.Encode(a)
 }
 
-// inFileName keeps the letters of hosts that a file's name may have anywhere.
+// inFileName keeps the letters of hosts that file names may have everywhere.
 func inFileName(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
 		return r
@@ -316,8 +305,8 @@ func inFileName(r rune) rune {
 	return '_'
 }
 
-// placeOf names an asset for people.
-func placeOf(a discover.Asset) string {
+// addressOf names an asset for people.
+func addressOf(a discover.Asset) string {
 	switch {
 	case a.URL != "":
 		return a.URL

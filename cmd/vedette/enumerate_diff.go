@@ -32,16 +32,16 @@ technologies, certificates. Like diff, it exits with 0 when nothing changed; wit
 	output := cli.OutputFlag(cmd)
 	fail := cmd.Flags().Bool("fail-on-change", false, "exit with 6 when something changed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		before, err := readLooks(args[0])
+		before, err := readAssets(args[0])
 		if err != nil {
 			return cli.Usage(err)
 		}
-		after, err := readLooks(args[1])
+		after, err := readAssets(args[1])
 		if err != nil {
 			return cli.Usage(err)
 		}
 		changes := pipeline.Diff(before, after)
-		if err := tellChanges(cmd.OutOrStdout(), changes, *output == "json"); err != nil {
+		if err := printChanges(cmd.OutOrStdout(), changes, *output == "json"); err != nil {
 			return err
 		}
 		if *fail && len(changes) > 0 {
@@ -52,8 +52,8 @@ technologies, certificates. Like diff, it exits with 0 when nothing changed; wit
 	return cmd
 }
 
-// readLooks reads what a run wrote: a JSON object a line, or one list of them.
-func readLooks(name string) (pipeline.Looks, error) {
+// readAssets reads the output of a run: one JSON object a line, or one list.
+func readAssets(name string) (pipeline.Looks, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func readLooks(name string) (pipeline.Looks, error) {
 	return looks, nil
 }
 
-// tellChanges prints changes: a line each for people, with what is different below.
-func tellChanges(w io.Writer, changes []pipeline.Change, asJSON bool) error {
+// printChanges prints one line for each change, with the different fields below.
+func printChanges(w io.Writer, changes []pipeline.Change, asJSON bool) error {
 	if asJSON {
 		if changes == nil {
 			changes = []pipeline.Change{}
@@ -104,7 +104,7 @@ func tellChanges(w io.Writer, changes []pipeline.Change, asJSON bool) error {
 	return nil
 }
 
-// quoted is a fact for people, on one line.
+// quoted is a value on one line.
 func quoted(s string) string {
 	if s == "" {
 		return "nothing"

@@ -9,9 +9,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/app"
 )
 
-// configFlags gives a command the options of the configuration as flags: all of them,
-// or those of a command that only opens the database. The function it returns loads the
-// configuration once the flags are parsed.
+// withConfig makes the RunE of a command with configFlags.
+func withConfig(cmd *cobra.Command, sharedOnly bool, run func(cmd *cobra.Command, args []string, c app.Config) error) {
+	load := configFlags(cmd, sharedOnly)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, _, err := load()
+		if err != nil {
+			return err
+		}
+		return run(cmd, args, c)
+	}
+}
+
+// configFlags defines the options of the configuration as flags: all, or those of commands that only open the
+// database. The returned function loads the configuration after the flags are parsed.
 func configFlags(cmd *cobra.Command, sharedOnly bool) func() (app.Config, []app.Setting, error) {
 	file := cmd.Flags().String("config", "", "configuration file (YAML), also VEDETTE_CONFIG")
 	var mine []app.Option

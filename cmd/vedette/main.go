@@ -1,5 +1,4 @@
-// Command vedette is the whole product in one binary: the server and its workers, the
-// scanner on its own, and the operator's and the user's commands.
+// Command vedette is the whole product: server, workers, scanner, and the commands of operators and users.
 package main
 
 import (
@@ -47,19 +46,19 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main with everything it touches handed in, so that tests run the real commands.
-func run(ctx context.Context, args []string, in io.Reader, out, talk io.Writer) int {
+// run is main with its inputs and outputs as parameters, for tests.
+func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(scan.Args(root, args))
 	root.SetIn(in)
 	root.SetOut(out)
-	root.SetErr(talk)
+	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ctx, err)
 	if err != nil && !errors.As(err, new(cli.Silent)) {
-		fmt.Fprintf(talk, "vedette: %s\n", cli.Plain(err))
+		fmt.Fprintf(stderr, "vedette: %s\n", cli.Plain(err))
 		if code == cli.ExitUsage {
-			fmt.Fprintln(talk, "See 'vedette --help', or 'vedette COMMAND --help'.")
+			fmt.Fprintln(stderr, "See 'vedette --help', or 'vedette COMMAND --help'.")
 		}
 	}
 	return code
@@ -76,9 +75,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// wrapArgs makes a wrong number of arguments wrong usage, for c and every command below
-// it. One that only groups others shows its help, and takes no arguments: what stands
-// there is the name of a command that does not exist.
+// wrapArgs makes a wrong number of arguments wrong usage, for c and every command below it. A command that only
+// groups others shows its help and takes no arguments.
 func wrapArgs(c *cobra.Command) {
 	if !c.Runnable() {
 		c.Args = cobra.NoArgs
@@ -100,19 +98,18 @@ func wrapArgs(c *cobra.Command) {
 }
 
 func exitCode(ctx context.Context, err error) int {
-	var e cli.Exit
-	var quiet cli.Silent
-	var denied *netguard.Denied
+	if silent, ok := errors.AsType[cli.Silent](err); ok {
+		return silent.Code
+	}
+	if e, ok := errors.AsType[cli.Exit](err); ok {
+		return e.Code
+	}
 	switch {
 	case err == nil:
 		return cli.ExitOK
-	case errors.As(err, &quiet):
-		return quiet.Code
-	case errors.As(err, &e):
-		return e.Code
 	case ctx.Err() != nil:
 		return cli.ExitInterrupted
-	case errors.As(err, &denied):
+	case errors.As(err, new(*netguard.Denied)):
 		return cli.ExitOutOfScope
 	case errs.Is(err, errs.Unauthenticated), errs.Is(err, errs.Forbidden):
 		return cli.ExitAuth

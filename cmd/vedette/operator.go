@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -56,7 +55,7 @@ func newConfig() *cobra.Command {
 	return cmd
 }
 
-// shown is a setting's value, or only whether there is one where it is a secret.
+// shown is a setting's value, or only whether it is set if it is a secret.
 func shown(s app.Setting) any {
 	if s.Secret && fmt.Sprint(s.Value) != fmt.Sprint(s.Default) {
 		return "(set)"
@@ -70,16 +69,11 @@ func newDoctor() *cobra.Command {
 		Example: `  vedette doctor
   vedette doctor --database postgres://vedette@db/vedette`,
 	}
-	load := configFlags(cmd, false)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
-		}
-		var failed error
+	withConfig(cmd, false, func(cmd *cobra.Command, _ []string, c app.Config) error {
+		failed := false
 		check := func(what string, err error) {
 			if err != nil {
-				failed = errors.Join(failed, fmt.Errorf("%s: %w", what, err))
+				failed = true
 				fmt.Fprintf(cmd.OutOrStdout(), "bad   %s: %s\n", what, cli.Plain(err))
 				return
 			}
@@ -96,13 +90,13 @@ func newDoctor() *cobra.Command {
 			}
 			return err
 		}))
-		_, _, err = templates.Starter()
+		_, _, err := templates.Starter()
 		check("the starter catalogue compiles", err)
-		if failed != nil {
+		if failed {
 			return cli.Silent{Code: cli.ExitError}
 		}
 		return nil
-	}
+	})
 	return cmd
 }
 
@@ -124,19 +118,14 @@ func newOpenAPI() *cobra.Command {
 		Args:    cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		Example: `  vedette openapi agent > agent.openapi.yaml`,
 	}
-	load := configFlags(cmd, false)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
-		}
-		doc, err := app.Contract(c, slices.Index(surfaces, args[0]) == 0)
+	withConfig(cmd, false, func(cmd *cobra.Command, args []string, c app.Config) error {
+		doc, err := app.Contract(c, args[0] == surfaces[0])
 		if err != nil {
 			return err
 		}
 		_, err = cmd.OutOrStdout().Write(doc)
 		return err
-	}
+	})
 	return cmd
 }
 

@@ -8,64 +8,54 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
-// teller tells a person how a task goes: a bar on a terminal, lines elsewhere.
-type teller struct {
+// progress shows a person the progress of a task: a bar on a terminal, lines elsewhere.
+type progress struct {
 	w io.Writer
 	*cli.Bar
 }
 
-func newTeller(w io.Writer) *teller {
+func newProgress(w io.Writer) *progress {
 	b := cli.NewBar(w)
-	return &teller{b.Above(w), b}
+	return &progress{b.Above(w), b}
 }
 
-// tell shows one event of a task's stream.
-func (t *teller) tell(e event) {
+// print shows one event of a task's stream. Unknown data of newer servers is ignored.
+func (p *progress) print(e event) {
+	var data struct {
+		Understood         []string
+		NotUnderstood      []string `json:"not_understood"`
+		NotDone            []string `json:"not_done"`
+		Tool, Words, Error string
+		Done, Total        int64
+		Severity, Title    string
+		MatchedAt          string `json:"matched_at"`
+	}
+	_ = json.Unmarshal(e.Data, &data)
 	switch e.Type {
 	case "plan":
-		var plan struct {
-			Understood    []string `json:"understood"`
-			NotUnderstood []string `json:"not_understood"`
-			NotDone       []string `json:"not_done"`
-		}
-		t.read(e, &plan)
-		t.lines("plan      ", plan.Understood)
-		t.lines("not used  ", plan.NotUnderstood)
-		t.lines("not done  ", plan.NotDone)
+		p.lines("plan      ", data.Understood...)
+		p.lines("not used  ", data.NotUnderstood...)
+		p.lines("not done  ", data.NotDone...)
 	case "step-started":
-		var step struct{ Tool string }
-		t.read(e, &step)
-		t.End()
-		t.lines(step.Tool+"…", []string{""})
+		p.End()
+		p.lines(data.Tool+"…", "")
 	case "progress":
-		var p struct {
-			Tool, Text  string
-			Done, Total int64
-		}
-		t.read(e, &p)
-		t.Show(p.Tool, p.Done, p.Total)
+		p.Show(data.Tool, data.Done, data.Total)
 	case "issue":
-		var i issue
-		t.read(e, &i)
-		t.lines("found     ", []string{fmt.Sprintf("[%s] %s at %s", i.Severity, i.Title, i.MatchedAt)})
+		p.lines("found     ", fmt.Sprintf("[%s] %s at %s", data.Severity, data.Title, data.MatchedAt))
 	case "step-finished":
-		var step struct{ Tool, Words, Error string }
-		t.read(e, &step)
-		t.End()
-		if step.Words != "" {
-			t.lines("", []string{step.Words})
+		p.End()
+		if data.Words != "" {
+			p.lines("", data.Words)
 		}
-		if step.Error != "" {
-			t.lines("failed    ", []string{step.Error})
+		if data.Error != "" {
+			p.lines("failed    ", data.Error)
 		}
 	}
 }
 
-// read decodes an event's data; what a newer server adds is not ours to show.
-func (t *teller) read(e event, into any) { _ = json.Unmarshal(e.Data, into) }
-
-func (t *teller) lines(label string, texts []string) {
+func (p *progress) lines(label string, texts ...string) {
 	for _, text := range texts {
-		fmt.Fprintf(t.w, "%s%s\n", label, cli.Printable(text))
+		fmt.Fprintf(p.w, "%s%s\n", label, cli.Printable(text))
 	}
 }

@@ -16,14 +16,7 @@ func newServe() *cobra.Command {
   vedette serve --listen 0.0.0.0:8080 --data-dir /var/lib/vedette
   vedette serve --role server --database postgres://vedette@db/vedette`,
 	}
-	load := configFlags(cmd, false)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
-		}
-		return serve(cmd, c)
-	}
+	withConfig(cmd, false, serve)
 	return cmd
 }
 
@@ -32,20 +25,15 @@ func newWorker() *cobra.Command {
 		Use: "worker", Short: "Work on tasks of a shared PostgreSQL database, without serving", Args: cobra.NoArgs,
 		Example: `  vedette worker --database postgres://vedette@db/vedette`,
 	}
-	load := configFlags(cmd, false)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
-		}
+	withConfig(cmd, false, func(cmd *cobra.Command, args []string, c app.Config) error {
 		c.Role = app.RoleWorker
-		return serve(cmd, c)
-	}
+		return serve(cmd, args, c)
+	})
 	return cmd
 }
 
-func serve(cmd *cobra.Command, c app.Config) error {
-	ctx, talk := cmd.Context(), cmd.ErrOrStderr()
+func serve(cmd *cobra.Command, _ []string, c app.Config) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	a, err := app.Open(ctx, c, c.Logger())
 	if err != nil {
 		return err
@@ -55,20 +43,20 @@ func serve(cmd *cobra.Command, c app.Config) error {
 		a.Close()
 		return err
 	}
-	debug.FreeOSMemory() // what only the start needed, and here the pages of its code
+	debug.FreeOSMemory() // memory that only the start needed
 	cli.ReleaseImage()
 	if base == "" {
-		fmt.Fprintln(talk, "vedette works on tasks. Stop it with Ctrl-C.")
+		fmt.Fprintln(stderr, "vedette works on tasks. Stop it with Ctrl-C.")
 		return a.Run(ctx)
 	}
-	fmt.Fprintf(talk, "vedette serves on %s (API: %s/docs). Stop it with Ctrl-C.\n", base, base)
+	fmt.Fprintf(stderr, "vedette serves on %s (API: %s/docs). Stop it with Ctrl-C.\n", base, base)
 	link, err := a.SetupLink(ctx, base)
 	if err != nil {
 		a.Close()
 		return err
 	}
 	if link != "" {
-		fmt.Fprintf(talk, "There are no users yet. Make the first one here (the link works once):\n  %s\n", link)
+		fmt.Fprintf(stderr, "There are no users yet. Make the first one here (the link works once):\n  %s\n", link)
 	}
 	return a.Run(ctx)
 }

@@ -31,7 +31,7 @@ func newTask() *cobra.Command {
 		if err := checkSeverity(*failOn); err != nil {
 			return err
 		}
-		// The key comes from the environment only: a flag would show it to every process.
+		// Flags would show the key to every process.
 		c := client{base: *server, key: os.Getenv("VEDETTE_API_KEY"), jwt: os.Getenv("VEDETTE_TOKEN")}
 		if c.key == "" && c.jwt == "" {
 			return cli.Exit{Code: cli.ExitAuth, Err: errors.New("put your API key into VEDETTE_API_KEY")}
@@ -43,15 +43,15 @@ func newTask() *cobra.Command {
 		if err := printDetail(cmd.OutOrStdout(), *output, detail); err != nil {
 			return err
 		}
-		return detail.verdict(*failOn)
+		return detail.exit(*failOn)
 	}
 	return cmd
 }
 
-// detail is what the commands need of GET /api/v1/tasks/{id}.
+// detail is the used part of GET /api/v1/tasks/{id}.
 type detail struct {
 	raw    json.RawMessage
-	budget bool // the time it was given was used up before everything was done
+	budget bool // a step ran out of time
 	reach  reach
 	Task   struct {
 		ID, Status, Summary string
@@ -66,8 +66,8 @@ type issue struct {
 	Evidence                         []struct{ Kind, Request, Response string }
 }
 
-// verdict is the exit code of a task.
-func (d detail) verdict(failOn string) error {
+// exit is the exit code of a task.
+func (d detail) exit(failOn string) error {
 	if d.Task.Status != "completed" {
 		return cli.Silent{Code: cli.ExitError}
 	}
@@ -87,44 +87,43 @@ func (d detail) verdict(failOn string) error {
 	return nil
 }
 
-// reach is how many of the targets that the planner asks first the scope lets it ask.
+// reach counts the targets that the planner probes first, and those that the scope denies.
 type reach struct {
-	asking  bool // they are being asked
+	probing bool
 	targets int
-	refused map[string]bool // by host, with its port where it has one
+	refused map[string]bool // by host, with its port if it has one
 }
 
-// hear takes what an event says of that.
-func (r *reach) hear(e event) {
-	var said struct {
+// observe updates the counts from an event.
+func (r *reach) observe(e event) {
+	var data struct {
 		Tool, Place string
 		Total       int
 	}
-	_ = json.Unmarshal(e.Data, &said) // what is of another shape says nothing of targets
+	_ = json.Unmarshal(e.Data, &data) // other data says nothing about targets
 	switch {
-	case said.Tool == "probe":
-		r.asking, r.targets = e.Type != "step-finished", max(r.targets, said.Total)
-	case e.Type == "denied" && r.asking:
-		at := said.Place
-		if u, err := url.Parse(at); err == nil && u.Host != "" {
-			at = u.Host
+	case data.Tool == "probe":
+		r.probing, r.targets = e.Type != "step-finished", max(r.targets, data.Total)
+	case e.Type == "denied" && r.probing:
+		host := data.Place
+		if u, err := url.Parse(host); err == nil && u.Host != "" {
+			host = u.Host
 		}
 		if r.refused == nil {
 			r.refused = map[string]bool{}
 		}
-		r.refused[at] = true
+		r.refused[host] = true
 	}
 }
 
-// follow runs a task on a server, tells its progress, and returns it as it ended. When
-// ctx ends, the task is stopped.
-func follow(ctx context.Context, c client, instruction, delivery string, talk io.Writer) (detail, error) {
+// follow runs a task on a server, shows its progress, and returns the finished task. When ctx ends, it stops the task.
+func follow(ctx context.Context, c client, instruction, delivery string, stderr io.Writer) (detail, error) {
 	var d detail
 	events, err := c.createTask(ctx, instruction, delivery)
 	if err != nil {
 		return d, err
 	}
-	progress := newTeller(talk)
+	progress := newProgress(stderr)
 	defer progress.Close()
 	id := ""
 	for e, err := range events {
@@ -136,9 +135,9 @@ func follow(ctx context.Context, c client, instruction, delivery string, talk io
 			return d, err
 		}
 		id = e.TaskID
-		d.budget = d.budget || usedUp(e)
-		d.reach.hear(e)
-		progress.tell(e)
+		d.budget = d.budget || outOfTime(e)
+		d.reach.observe(e)
+		progress.print(e)
 	}
 	progress.Close()
 	err = c.call(ctx, "GET", "/api/v1/tasks/"+id, nil, &d.raw)
@@ -148,16 +147,15 @@ func follow(ctx context.Context, c client, instruction, delivery string, talk io
 	return d, err
 }
 
-// usedUp reports whether an event says that a step had no time left, or was cut short.
-func usedUp(e event) bool {
+// outOfTime reports whether a step was skipped or ended for lack of time.
+func outOfTime(e event) bool {
 	var step struct{ Status string }
 	return e.Type == "step-finished" && json.Unmarshal(e.Data, &step) == nil && (step.Status == "timeout" || step.Status == "skipped")
 }
 
-// stop stops a task whose caller is leaving.
 func stop(c client, id string) {
 	var answer json.RawMessage
-	_ = c.call(context.Background(), "POST", "/api/v1/tasks/"+id+"/abort", nil, &answer) // what else could be done
+	_ = c.call(context.Background(), "POST", "/api/v1/tasks/"+id+"/abort", nil, &answer) // the process ends in any case
 }
 
 func printDetail(w io.Writer, output string, d detail) error {

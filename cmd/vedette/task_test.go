@@ -36,10 +36,10 @@ func TestVerdictOfRefusedTargets(t *testing.T) {
 		d := detail{}
 		d.Task.Status = "completed"
 		for _, e := range c.events {
-			d.reach.hear(e)
+			d.reach.observe(e)
 		}
 		code := 0
-		if s := (cli.Silent{}); errors.As(d.verdict(""), &s) {
+		if s := (cli.Silent{}); errors.As(d.exit(""), &s) {
 			code = s.Code
 		}
 		if code != c.want {

@@ -60,7 +60,7 @@ func newTemplates() *cobra.Command {
 	return cmd
 }
 
-// templateRow is one template of a list.
+// templateRow is a template in a list.
 type templateRow struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`

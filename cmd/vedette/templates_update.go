@@ -21,18 +21,13 @@ that is not well-formed is left out and listed.`,
   vedette templates update --from templates-10.2.0.zip --sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
   vedette templates update   # from where the last import came`,
 	}
-	load := configFlags(cmd, true)
 	output := cli.OutputFlag(cmd)
 	var source app.TemplateSource
 	cmd.Flags().StringVar(&source.From, "from", "", "folder, zip, or http or https URL of a zip (default: that of the last import)")
 	cmd.Flags().StringVar(&source.SHA256, "sha256", "", "digest that the zip must have, in hex")
 	cmd.Flags().StringVar(&source.Tag, "tag", "", "name of the release (default: taken from the URL or the zip's folder)")
 	cmd.Flags().BoolVar(&source.Early, "early", false, "import the early templates instead, for teams whose plan has them")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
-		}
+	withConfig(cmd, true, func(cmd *cobra.Command, _ []string, c app.Config) error {
 		report, err := app.UpdateTemplates(cmd.Context(), c, source)
 		for _, refused := range report.Refused {
 			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(cli.Plain(refused)))
@@ -41,7 +36,7 @@ that is not well-formed is left out and listed.`,
 			return err
 		}
 		return printUpdate(cmd.OutOrStdout(), report, *output == "json")
-	}
+	})
 	return cmd
 }
 

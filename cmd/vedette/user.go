@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,27 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"golang.org/x/term"
 )
+
+// accountCommand makes cmd print what run returns: as JSON, or with text.
+func accountCommand[T any](
+	cmd *cobra.Command, run func(context.Context, *account.Accounts) (T, error), text func(io.Writer, T) error,
+) *cobra.Command {
+	output := cli.OutputFlag(cmd)
+	withConfig(cmd, true, func(cmd *cobra.Command, _ []string, c app.Config) error {
+		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
+			v, err := run(cmd.Context(), accounts)
+			if err != nil {
+				return err
+			}
+			if *output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
+			}
+			return text(cmd.OutOrStdout(), v)
+		})
+	})
+	return cmd
+}
 
 func newUser() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Manage users, in the database itself"}
@@ -24,36 +44,24 @@ func newUser() *cobra.Command {
 		Example: `  vedette user create --email ada@example.com --admin
   echo "$PASSWORD" | vedette user create --email bob@example.com --team blue --password-stdin`,
 	}
-	load := configFlags(create, true)
-	output := cli.OutputFlag(create)
-	email := create.Flags().String("email", "", "the user's address (required)")
-	admin := create.Flags().Bool("admin", false, "admin of their team, and of the server")
-	team := create.Flags().String("team", "", "team to join; made when there is none of this name (default: a team of their own)")
-	fromStdin := create.Flags().Bool("password-stdin", false, "read the password from standard input")
-	spendingCap := create.Flags().Float64("spending-cap", -1, "spending cap in US dollars; 0 blocks, below 0 is none")
-	create.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
-		}
-		n := account.NewUser{Email: *email, Admin: *admin, Team: *team}
+	var n account.NewUser
+	fs := create.Flags()
+	fs.StringVar(&n.Email, "email", "", "the user's address (required)")
+	fs.BoolVar(&n.Admin, "admin", false, "admin of their team, and of the server")
+	fs.StringVar(&n.Team, "team", "", "team to join; made when there is none of this name (default: a team of their own)")
+	fromStdin := fs.Bool("password-stdin", false, "read the password from standard input")
+	spendingCap := fs.Float64("spending-cap", -1, "spending cap in US dollars; 0 blocks, below 0 is none")
+	accountCommand(create, func(ctx context.Context, accounts *account.Accounts) (_ account.User, err error) {
 		if *spendingCap >= 0 {
-			cents := int64(math.Round(*spendingCap * 100))
-			n.CapCents = &cents
+			n.CapCents = new(int64(math.Round(*spendingCap * 100)))
 		}
 		if *fromStdin {
-			if n.Password, err = readPassword(cmd.InOrStdin()); err != nil {
-				return err
+			if n.Password, err = readPassword(create.InOrStdin()); err != nil {
+				return account.User{}, err
 			}
 		}
-		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
-			u, err := accounts.CreateUser(cmd.Context(), n)
-			if err != nil {
-				return err
-			}
-			return printUser(cmd, *output, u)
-		})
-	}
+		return accounts.CreateUser(ctx, n)
+	}, printUser)
 	cmd.AddCommand(create, newUserList(), newUserRole())
 	return cmd
 }
@@ -64,30 +72,16 @@ func newUserList() *cobra.Command {
 		Example: `  vedette user list
   vedette user list --team blue -o json`,
 	}
-	load := configFlags(list, true)
-	output := cli.OutputFlag(list)
 	team := list.Flags().String("team", "", "only those of the team of this name or id")
-	list.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
+	return accountCommand(list, func(ctx context.Context, accounts *account.Accounts) ([]account.User, error) {
+		return accounts.FindUsers(ctx, *team)
+	}, func(out io.Writer, users []account.User) error {
+		w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+		for _, u := range users {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Team, u.TeamID)
 		}
-		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
-			users, err := accounts.FindUsers(cmd.Context(), *team)
-			if err != nil {
-				return err
-			}
-			if *output == "json" {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(users)
-			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, u := range users {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Team, u.TeamID)
-			}
-			return w.Flush()
-		})
-	}
-	return list
+		return w.Flush()
+	})
 }
 
 func newUserRole() *cobra.Command {
@@ -96,32 +90,17 @@ func newUserRole() *cobra.Command {
 		Example: `  vedette user role --email bob@example.com --role viewer
   vedette user role --email ada@example.com --role owner --team blue`,
 	}
-	load := configFlags(set, true)
-	output := cli.OutputFlag(set)
 	email := set.Flags().String("email", "", "the user's address (required)")
-	role := set.Flags().String("role", "", "owner (an admin whom the team belongs to), admin, member, viewer or guest (required)")
+	role := set.Flags().String("role", "",
+		"owner (an admin whom the team belongs to), admin, member, viewer or guest (required)")
 	team := set.Flags().String("team", "", "the team's name or id (default: the only one they are in)")
-	set.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
-		}
-		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
-			u, err := accounts.AssignRole(cmd.Context(), *email, *team, *role)
-			if err != nil {
-				return err
-			}
-			return printUser(cmd, *output, u)
-		})
-	}
-	return set
+	return accountCommand(set, func(ctx context.Context, accounts *account.Accounts) (account.User, error) {
+		return accounts.AssignRole(ctx, *email, *team, *role)
+	}, printUser)
 }
 
-func printUser(cmd *cobra.Command, output string, u account.User) error {
-	if output == "json" {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(u)
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is %s of team %s.\n", u.Email, u.Role, u.Team)
+func printUser(w io.Writer, u account.User) error {
+	_, err := fmt.Fprintf(w, "%s is %s of team %s.\n", u.Email, u.Role, u.Team)
 	return err
 }
 
@@ -143,29 +122,15 @@ func newToken() *cobra.Command {
 		Use: "create", Short: "Print a bearer token for a user", Args: cobra.NoArgs,
 		Example: `  TOKEN=$(vedette token create --email ada@example.com)`,
 	}
-	load := configFlags(create, true)
-	output := cli.OutputFlag(create)
 	email := create.Flags().String("email", "", "the user's address (required)")
-	create.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := load()
-		if err != nil {
-			return err
+	cmd.AddCommand(accountCommand(create, func(ctx context.Context, accounts *account.Accounts) (account.Token, error) {
+		return accounts.IssueToken(ctx, *email)
+	}, func(out io.Writer, t account.Token) error {
+		_, err := fmt.Fprintln(out, t.AccessToken)
+		if cli.IsTerminal(out) {
+			fmt.Fprintf(create.ErrOrStderr(), "It is valid for %d s. Send it as 'Authorization: Bearer …'.\n", t.ExpiresIn)
 		}
-		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
-			t, err := accounts.IssueToken(cmd.Context(), *email)
-			if err != nil {
-				return err
-			}
-			if *output == "json" {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(t)
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), t.AccessToken)
-			if f, ok := cmd.OutOrStdout().(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "It is valid for %d s. Send it as 'Authorization: Bearer …'.\n", t.ExpiresIn)
-			}
-			return err
-		})
-	}
-	cmd.AddCommand(create)
+		return err
+	}))
 	return cmd
 }

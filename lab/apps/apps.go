@@ -23,19 +23,18 @@ type App struct {
 	handler func() http.Handler // a new handler in its initial state
 }
 
-// Handler is the application's HTTP handler, in its initial state.
-func (a App) Handler() http.Handler { return a.handler() }
-
 // Weakness is one real weakness of an application.
 type Weakness struct {
-	ID    string   `json:"id"`    // APP-WHAT, stable
-	CWE   string   `json:"cwe"`   // its class, such as CWE-79
-	Also  []string `json:"also"`  // other acceptable classes
-	Path  string   `json:"path"`  // of the weakness; /x/* is everything below /x/; "" is the whole application
-	Param string   `json:"param"` // in the query or the body; "" if none
-	Title string   `json:"title"`
-	Words string   `json:"words"` // case-insensitive regular expression for titles of findings without a class
+	ID    string // APP-WHAT, stable
+	CWEs  string // numbers of its class and of other acceptable classes, separated by spaces
+	Path  string // /x/* is everything below /x/; "" is the whole application
+	Param string // in the query or the body; "" if none
+	Title string
+	Words string // case-insensitive regular expression for titles of findings without a class
 }
+
+// CWE is the class of the weakness, such as CWE-79.
+func (w Weakness) CWE() string { return "CWE-" + strings.Fields(w.CWEs)[0] }
 
 // Finding is a reported finding, with the fields that decide whether it is right.
 type Finding struct {
@@ -58,7 +57,7 @@ func (w Weakness) Is(f Finding) bool {
 		return regexp.MustCompile("(?i)" + w.Words).MatchString(f.Title)
 	}
 	return slices.ContainsFunc(f.CWEs, func(cwe string) bool {
-		return strings.EqualFold(cwe, w.CWE) || slices.ContainsFunc(w.Also, func(other string) bool { return strings.EqualFold(other, cwe) })
+		return slices.Contains(strings.Fields(w.CWEs), strings.TrimPrefix(strings.ToUpper(cwe), "CWE-"))
 	})
 }
 
@@ -77,12 +76,11 @@ func All() []App {
 // Weaknesses of several applications.
 
 func noHeaders(app string) Weakness {
-	return Weakness{
-		ID: app + "-headers", CWE: "CWE-693", Also: []string{"CWE-1021", "CWE-200"}, Title: "Security headers are missing",
-		Words: `header|content.security|CSP|clickjack|fram(e|ing)|nosniff|referrer`,
-	}
+	return Weakness{app + "-headers", "693 1021 200", "", "", "Security headers are missing",
+		`header|content.security|CSP|clickjack|fram(e|ing)|nosniff|referrer`}
 }
 
 func plainPassword(app, path string) Weakness {
-	return Weakness{ID: app + "-plain-password", CWE: "CWE-319", Path: path, Title: "A password form is served over plain HTTP", Words: `plain|unencrypted|cleartext|over http\b|without (tls|https)`}
+	return Weakness{app + "-plain-password", "319", path, "", "A password form is served over plain HTTP",
+		`plain|unencrypted|cleartext|over http\b|without (tls|https)`}
 }

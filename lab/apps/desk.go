@@ -11,12 +11,19 @@ func desk() App {
 	return App{
 		Name: "desk", About: "a help desk whose pages forget to escape in three different places", handler: newDesk,
 		Weaknesses: []Weakness{
-			{ID: "desk-xss-attribute", CWE: "CWE-79", Path: "/tickets", Param: "status", Title: "Reflected cross-site scripting in an attribute", Words: `xss|cross.site.script|html injection|reflect`},
-			{ID: "desk-xss-script", CWE: "CWE-79", Path: "/board", Param: "tab", Title: "Reflected cross-site scripting in a script", Words: `xss|cross.site.script|injection|reflect`},
-			{ID: "desk-xss-not-found", CWE: "CWE-79", Path: "/help/*", Title: "Reflected cross-site scripting by the path, on the page for what is not there", Words: `xss|cross.site.script|html injection|reflect`},
-			{ID: "desk-csrf", CWE: "CWE-352", Path: "/settings", Title: "Settings are changed by a request from anywhere", Words: `csrf|cross.site request`},
-			{ID: "desk-cookie", CWE: "CWE-1004", Also: []string{"CWE-1275", "CWE-614"}, Path: "/settings", Title: "The session cookie has no HttpOnly and no SameSite", Words: `cookie`},
-			{ID: "desk-login-over-get", CWE: "CWE-598", Also: []string{"CWE-200", "CWE-319"}, Path: "/login", Title: "The password is sent in the address", Words: `password|credential|query|get (request|method|form)`},
+			{"desk-xss-attribute", "79", "/tickets", "status", "Reflected cross-site scripting in an attribute",
+				`xss|cross.site.script|html injection|reflect`},
+			{"desk-xss-script", "79", "/board", "tab", "Reflected cross-site scripting in a script",
+				`xss|cross.site.script|injection|reflect`},
+			{"desk-xss-not-found", "79", "/help/*", "",
+				"Reflected cross-site scripting by the path, on the page for what is not there",
+				`xss|cross.site.script|html injection|reflect`},
+			{"desk-csrf", "352", "/settings", "", "Settings are changed by a request from anywhere",
+				`csrf|cross.site request`},
+			{"desk-cookie", "1004 1275 614", "/settings", "", "The session cookie has no HttpOnly and no SameSite",
+				`cookie`},
+			{"desk-login-over-get", "598 200 319", "/login", "", "The password is sent in the address",
+				`password|credential|query|get (request|method|form)`},
 		},
 	}
 }

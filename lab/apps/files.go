@@ -12,12 +12,15 @@ func files() App {
 	return App{
 		Name: "files", About: "a file server with downloads and uploads", handler: newFiles,
 		Weaknesses: []Weakness{
-			{ID: "files-traversal", CWE: "CWE-22", Also: []string{"CWE-23", "CWE-73", "CWE-98"}, Path: "/download", Param: "file", Title: "A download leaves its folder", Words: `travers|lfi|file inclusion|arbitrary file|path`},
-			{ID: "files-listing", CWE: "CWE-548", Path: "/pub/*", Title: "A folder is listed", Words: `listing|index of`},
-			{ID: "files-private-key", CWE: "CWE-538", Also: []string{"CWE-312", "CWE-522", "CWE-321", "CWE-200"}, Path: "/pub/old/id_ed25519", Title: "A private key is served", Words: `private key|ssh key|id_ed25519`},
-			{ID: "files-dump", CWE: "CWE-530", Also: []string{"CWE-538", "CWE-200"}, Path: "/dump.sql", Title: "A dump of the database is served", Words: `dump|backup|sql`},
-			{ID: "files-htpasswd", CWE: "CWE-522", Also: []string{"CWE-538", "CWE-200"}, Path: "/.htpasswd", Title: "The password file is served", Words: `htpasswd|password file`},
-			{ID: "files-upload", CWE: "CWE-434", Also: []string{"CWE-306", "CWE-79"}, Path: "/upload", Title: "Anybody uploads pages that are served as such", Words: `upload`},
+			{"files-traversal", "22 23 73 98", "/download", "file", "A download leaves its folder",
+				`travers|lfi|file inclusion|arbitrary file|path`},
+			{"files-listing", "548", "/pub/*", "", "A folder is listed", `listing|index of`},
+			{"files-private-key", "538 312 522 321 200", "/pub/old/id_ed25519", "", "A private key is served",
+				`private key|ssh key|id_ed25519`},
+			{"files-dump", "530 538 200", "/dump.sql", "", "A dump of the database is served", `dump|backup|sql`},
+			{"files-htpasswd", "522 538 200", "/.htpasswd", "", "The password file is served",
+				`htpasswd|password file`},
+			{"files-upload", "434 306 79", "/upload", "", "Anybody uploads pages that are served as such", `upload`},
 		},
 	}
 }

@@ -19,12 +19,15 @@ func images() App {
 	return App{
 		Name: "images", About: "a service that fetches pictures and makes them small", handler: newImages,
 		Weaknesses: []Weakness{
-			{ID: "images-ssrf", CWE: "CWE-918", Path: "/fetch", Param: "url", Title: "The server fetches whatever address it is given", Words: `ssrf|server.side request`},
-			{ID: "images-ssrf-blind", CWE: "CWE-918", Path: "/ping", Param: "callback", Title: "The server calls back any address, without a word about it", Words: `ssrf|server.side request`},
-			{ID: "images-traversal", CWE: "CWE-22", Also: []string{"CWE-23", "CWE-73", "CWE-182"}, Path: "/thumb", Param: "src", Title: "A filter for ../ that can be stepped over", Words: `travers|lfi|file inclusion|arbitrary file|path`},
-			{ID: "images-redirect", CWE: "CWE-601", Path: "/go", Param: "next", Title: "Open redirect behind a check for a leading slash", Words: `redirect`},
-			{ID: "images-metrics", CWE: "CWE-497", Also: []string{"CWE-200"}, Path: "/metrics", Title: "Metrics are public", Words: `metrics|prometheus`},
-			{ID: "images-pprof", CWE: "CWE-489", Also: []string{"CWE-200", "CWE-215"}, Path: "/debug/pprof/*", Title: "The profiler is public", Words: `pprof|profil`},
+			{"images-ssrf", "918", "/fetch", "url", "The server fetches whatever address it is given",
+				`ssrf|server.side request`},
+			{"images-ssrf-blind", "918", "/ping", "callback",
+				"The server calls back any address, without a word about it", `ssrf|server.side request`},
+			{"images-traversal", "22 23 73 182", "/thumb", "src", "A filter for ../ that can be stepped over",
+				`travers|lfi|file inclusion|arbitrary file|path`},
+			{"images-redirect", "601", "/go", "next", "Open redirect behind a check for a leading slash", `redirect`},
+			{"images-metrics", "497 200", "/metrics", "", "Metrics are public", `metrics|prometheus`},
+			{"images-pprof", "489 200 215", "/debug/pprof/*", "", "The profiler is public", `pprof|profil`},
 		},
 	}
 }

@@ -9,14 +9,18 @@ func legacy() App {
 	return App{
 		Name: "legacy", About: "an intranet on ASP.NET, with a certificate of long ago", handler: newLegacy, tls: expired,
 		Weaknesses: []Weakness{
-			{ID: "legacy-expired", CWE: "CWE-298", Also: []string{"CWE-295", "CWE-296"}, Title: "The certificate has expired and is its own authority", Words: `expired|self.signed|certificate`},
-			{ID: "legacy-tls-version", CWE: "CWE-327", Also: []string{"CWE-326"}, Title: "Only versions of TLS that are not safe any more", Words: `tls ?(v|1)|obsolete|deprecated|weak (tls|protocol)`},
-			{ID: "legacy-hsts", CWE: "CWE-319", Also: []string{"CWE-523", "CWE-693"}, Title: "HSTS is missing", Words: `hsts|strict.transport`},
-			{ID: "legacy-cookie", CWE: "CWE-614", Also: []string{"CWE-1004", "CWE-1275"}, Title: "The session cookie has no Secure", Words: `cookie`},
-			{ID: "legacy-version", CWE: "CWE-497", Also: []string{"CWE-200"}, Title: "The version of the framework is disclosed in a header", Words: `version|x-aspnet`},
-			{ID: "legacy-error", CWE: "CWE-209", Path: "/*", Title: "Errors show the version of the framework", Words: `error|exception|stack`},
-			{ID: "legacy-elmah", CWE: "CWE-532", Also: []string{"CWE-200", "CWE-209"}, Path: "/elmah.axd", Title: "The log of errors is public", Words: `elmah|error log`},
-			{ID: "legacy-viewer", CWE: "CWE-639", Also: []string{"CWE-284", "CWE-862", "CWE-425", "CWE-200"}, Path: "/payslip.aspx", Param: "staff", Title: "Payslips of anybody by their number", Words: `idor|payslip|access control|authori[sz]ation|object`},
+			{"legacy-expired", "298 295 296", "", "", "The certificate has expired and is its own authority",
+				`expired|self.signed|certificate`},
+			{"legacy-tls-version", "327 326", "", "", "Only versions of TLS that are not safe any more",
+				`tls ?(v|1)|obsolete|deprecated|weak (tls|protocol)`},
+			{"legacy-hsts", "319 523 693", "", "", "HSTS is missing", `hsts|strict.transport`},
+			{"legacy-cookie", "614 1004 1275", "", "", "The session cookie has no Secure", `cookie`},
+			{"legacy-version", "497 200", "", "", "The version of the framework is disclosed in a header",
+				`version|x-aspnet`},
+			{"legacy-error", "209", "/*", "", "Errors show the version of the framework", `error|exception|stack`},
+			{"legacy-elmah", "532 200 209", "/elmah.axd", "", "The log of errors is public", `elmah|error log`},
+			{"legacy-viewer", "639 284 862 425 200", "/payslip.aspx", "staff", "Payslips of anybody by their number",
+				`idor|payslip|access control|authori[sz]ation|object`},
 		},
 	}
 }

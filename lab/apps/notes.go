@@ -15,13 +15,19 @@ func notes() App {
 	return App{
 		Name: "notes", About: "a JSON API with two users and bearer tokens", handler: newNotes,
 		Weaknesses: []Weakness{
-			{ID: "notes-idor", CWE: "CWE-639", Also: []string{"CWE-284", "CWE-862", "CWE-863"}, Path: "/api/notes/*", Title: "Any user reads the notes of another", Words: `idor|object.level|access control|authori[sz]ation|other user`},
-			{ID: "notes-jwt-none", CWE: "CWE-347", Also: []string{"CWE-345", "CWE-287", "CWE-327"}, Path: "/api/*", Title: "Tokens without a signature are taken", Words: `jwt|token|signature|\bnone\b`},
-			{ID: "notes-mass-assignment", CWE: "CWE-915", Also: []string{"CWE-269"}, Path: "/api/register", Param: "role", Title: "Whoever registers chooses their own role", Words: `mass.assign|role|privilege`},
-			{ID: "notes-enumeration", CWE: "CWE-204", Also: []string{"CWE-203", "CWE-200"}, Path: "/api/login", Title: "The login tells which users there are", Words: `enumerat|user ?names?`},
-			{ID: "notes-guessing", CWE: "CWE-307", Path: "/api/login", Title: "Passwords may be guessed without end", Words: `brute|rate.limit|guess|lockout`},
-			{ID: "notes-cors", CWE: "CWE-942", Also: []string{"CWE-346"}, Path: "/api/*", Title: "The API trusts every origin with credentials", Words: `cors|origin`},
-			{ID: "notes-openapi", CWE: "CWE-200", Path: "/openapi.json", Title: "The description of the API is public", Words: `openapi|swagger|api (desc|doc)`},
+			{"notes-idor", "639 284 862 863", "/api/notes/*", "", "Any user reads the notes of another",
+				`idor|object.level|access control|authori[sz]ation|other user`},
+			{"notes-jwt-none", "347 345 287 327", "/api/*", "", "Tokens without a signature are taken",
+				`jwt|token|signature|\bnone\b`},
+			{"notes-mass-assignment", "915 269", "/api/register", "role", "Whoever registers chooses their own role",
+				`mass.assign|role|privilege`},
+			{"notes-enumeration", "204 203 200", "/api/login", "", "The login tells which users there are",
+				`enumerat|user ?names?`},
+			{"notes-guessing", "307", "/api/login", "", "Passwords may be guessed without end",
+				`brute|rate.limit|guess|lockout`},
+			{"notes-cors", "942 346", "/api/*", "", "The API trusts every origin with credentials", `cors|origin`},
+			{"notes-openapi", "200", "/openapi.json", "", "The description of the API is public",
+				`openapi|swagger|api (desc|doc)`},
 		},
 	}
 }

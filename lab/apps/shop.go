@@ -16,11 +16,13 @@ func shop() App {
 	return App{
 		Name: "shop", About: "a shop with a search over a real SQL database", handler: newShop,
 		Weaknesses: []Weakness{
-			{ID: "shop-sqli-search", CWE: "CWE-89", Also: []string{"CWE-209"}, Path: "/search", Param: "q", Title: "SQL injection in the search, told by its errors", Words: `sql`},
-			{ID: "shop-sqli-item", CWE: "CWE-89", Path: "/item", Param: "id", Title: "Blind SQL injection in the number of a product", Words: `sql`},
-			{ID: "shop-xss-search", CWE: "CWE-79", Path: "/search", Param: "q", Title: "Reflected cross-site scripting in the search", Words: `xss|cross.site.script|html injection|reflect`},
-			{ID: "shop-price", CWE: "CWE-472", Also: []string{"CWE-840", "CWE-602", "CWE-20"}, Path: "/cart", Param: "price", Title: "The price is taken from the buyer's form", Words: `price|quantity|business|tamper`},
-			{ID: "shop-cookie", CWE: "CWE-1004", Also: []string{"CWE-1275", "CWE-614"}, Title: "The session cookie has no HttpOnly and no SameSite", Words: `cookie`},
+			{"shop-sqli-search", "89 209", "/search", "q", "SQL injection in the search, told by its errors", `sql`},
+			{"shop-sqli-item", "89", "/item", "id", "Blind SQL injection in the number of a product", `sql`},
+			{"shop-xss-search", "79", "/search", "q", "Reflected cross-site scripting in the search",
+				`xss|cross.site.script|html injection|reflect`},
+			{"shop-price", "472 840 602 20", "/cart", "price", "The price is taken from the buyer's form",
+				`price|quantity|business|tamper`},
+			{"shop-cookie", "1004 1275 614", "", "", "The session cookie has no HttpOnly and no SameSite", `cookie`},
 			noHeaders("shop"),
 		},
 	}

@@ -1,27 +1,24 @@
-// Package weaksite is a small company web site with deliberate weaknesses, for the demo
-// and for tests. It serves fictitious data only, and is meant for a loopback address.
+// Package weaksite is a small company web site with deliberate weaknesses, for the demo and for tests. Its data is
+// fictitious; serve it on a loopback address only.
 package weaksite
 
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"embed"
 	"fmt"
 	"html"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// Kind names a weakness by the tag of the templates that find it.
+// Kind is a kind of weakness, named by the tag of the templates that find it.
 type Kind string
 
-// The kinds of weakness the site has.
+// The kinds of weakness of the site.
 const (
 	VCS        Kind = "vcs"
 	Backup     Kind = "backup"
@@ -41,7 +38,7 @@ type Weakness struct {
 	Kind Kind
 }
 
-// Weaknesses lists all real weaknesses of the site; any other finding is false.
+// Weaknesses are all weaknesses of the site; other findings are false.
 func Weaknesses() []Weakness {
 	return []Weakness{
 		{"/.git/HEAD", VCS},
@@ -58,16 +55,15 @@ func Weaknesses() []Weakness {
 	}
 }
 
-// server is the Server header that discloses the version; the status page has the same.
+// server is the Server header, which discloses the version; the status page repeats it.
 const server = "Apache/2.4.41 (Ubuntu)"
 
 //go:embed pages
 var pages embed.FS
 
-// New is the site. Equal seeds serve equal bytes; different seeds differ in the values
-// of cookies and keys, never in the weaknesses.
+// New makes the site. The seed changes the values of cookies and keys, never the weaknesses.
 func New(seed uint64) http.Handler {
-	s := site{fake: func(label string, n int) string { return fake(seed, label, n) }}
+	s := site(seed)
 	mux := http.NewServeMux()
 	for path, name := range map[string]string{
 		"/{$}": "home", "/products.html": "products", "/contact.html": "contact", "/articles/securing-your-server.html": "article", "/phpmyadmin/{$}": "phpmyadmin",
@@ -88,43 +84,16 @@ func New(seed uint64) http.Handler {
 	return s.careless(mux)
 }
 
-// Wall is a site that answers every path with 200 and the same page, as sites behind a
-// catch-all do. Findings about files or panels on it are false.
+// Wall is a site that answers every path with 200 and the same page. Findings about files or panels on it are false.
 func Wall() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page("home")(w, r)
-	})
-}
-
-// Start serves New(1) on a free port of 127.0.0.1 until ctx ends or stop is called. stop
-// waits until the site has stopped; it may be called more than once.
-func Start(ctx context.Context) (url string, stop func(), err error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("weaksite: %w", err)
-	}
-	srv := &http.Server{Handler: New(1), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = srv.Serve(listener) // always ends with the error of the Close below
-	}()
-	forget := context.AfterFunc(ctx, func() { _ = srv.Close() })
-	stop = func() {
-		forget()
-		_ = srv.Close()
-		<-served
-	}
-	return "http://" + listener.Addr().String(), stop, nil
+	return page("home")
 }
 
 // site generates the contents that depend on the seed.
-type site struct {
-	fake func(label string, n int) string
-}
+type site uint64 // the seed
 
-// careless adds the weaknesses of every response: the version header, a cookie without flags, and CORS
-// with credentials for any origin.
+// careless adds the weaknesses of every response: the version header, a cookie without flags, and CORS with
+// credentials for any origin.
 func (s site) careless(next http.Handler) http.Handler {
 	cookie := "session=" + s.fake("session", 32) + "; Path=/"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -201,17 +170,10 @@ func (s site) backup() string {
 		{"site/index.html", "<h1>Harbour &amp; Pine Ltd</h1>\n"},
 		{"site/dump.sql", "-- demo data, made up\nCREATE TABLE customers (id INT, name TEXT);\nINSERT INTO customers VALUES (1, 'Demo " + s.fake("customer", 6) + "');\n"},
 	} {
-		w, err := z.Create(file[0])
-		if err == nil {
-			_, err = io.WriteString(w, file[1])
-		}
-		if err != nil {
-			panic("weaksite: writing an archive to memory: " + err.Error())
-		}
+		w, _ := z.Create(file[0]) // writing to memory never fails
+		_, _ = io.WriteString(w, file[1])
 	}
-	if err := z.Close(); err != nil {
-		panic("weaksite: closing an archive in memory: " + err.Error())
-	}
+	_ = z.Close()
 	return out.String()
 }
 
@@ -242,12 +204,12 @@ func (s site) status() string {
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 // fake is n characters that depend on the seed and the label alone.
-func fake(seed uint64, label string, n int) string {
+func (s site) fake(label string, n int) string {
 	var mix uint64
 	for _, c := range []byte(label) {
 		mix = mix*131 + uint64(c)
 	}
-	r := rand.New(rand.NewPCG(seed, mix))
+	r := rand.New(rand.NewPCG(uint64(s), mix))
 	out := make([]byte, n)
 	for i := range out {
 		out[i] = letters[r.IntN(len(letters))]

@@ -3,7 +3,6 @@ package weaksite
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -119,29 +118,5 @@ func TestWall(t *testing.T) {
 		if res, body := get(t, Wall(), path, ""); res.StatusCode != http.StatusOK || body != first {
 			t.Errorf("%s differs from the rest: %d", path, res.StatusCode)
 		}
-	}
-}
-
-func TestStart(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	url, stop, err := Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.Get(url + "/.git/HEAD")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK || !strings.HasPrefix(url, "http://127.0.0.1:") {
-		t.Errorf("%s answers %d", url, res.StatusCode)
-	}
-	cancel()
-	stop()
-	stop()
-	if res, err := http.Get(url); err == nil {
-		res.Body.Close()
-		t.Error("the site answers after stop")
 	}
 }

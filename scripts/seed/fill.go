@@ -19,15 +19,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// seeder writes through the slices.
+// seeder writes through the services.
 type seeder struct {
 	scans    *scan.Scans
 	findings *finding.Findings
 	at       time.Time // when everything was seen
 }
 
-// open joins the slices with a catalogue of their own. The queue works on nothing: the
-// jobs of scans that ended here find nothing to do when a server takes them.
+// open makes the services, with a catalogue of their own. Jobs of the queue are left for a server, which finds
+// nothing to do.
 func open(ctx context.Context, d *db.DB) (*seeder, error) {
 	q, err := queue.Open(ctx, d, queue.Config{})
 	if err != nil {
@@ -64,15 +64,14 @@ func importTemplates(ctx context.Context, into *catalog.Catalog) error {
 	return err
 }
 
-// Of each twenty scans one only waits, one was stopped before it found anything, four ran
-// here and fourteen were uploaded.
+// Of each twenty scans one waits, one was stopped before it found anything, four ran here and fourteen were uploaded.
 const (
 	cycle    = 20
 	waiting  = cycle - 1
 	stopped  = cycle - 2
 	ran      = cycle - 6
 	finders  = stopped // of a cycle, those that found something
-	decided  = 60      // templates about whose findings something is decided
+	decided  = 60      // templates with such findings
 	maxFound = 1_000   // findings that a run stores at once
 )
 
@@ -159,7 +158,7 @@ func (s *seeder) lines(first, n int) (*bytes.Buffer, error) {
 	return body, nil
 }
 
-// decide gives the findings of some templates decisions and labels.
+// decide sets the status and labels of findings of some templates.
 func (s *seeder) decide(ctx context.Context) error {
 	for i := range decided {
 		f := finding.Filter{Templates: []string{"weakness-" + strconv.Itoa(i*37+200)}}

@@ -7,13 +7,13 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Bar shows on a terminal how much of some work is done; elsewhere it shows nothing.
+// Bar is a progress bar on a terminal; elsewhere it shows nothing.
 type Bar struct {
 	bars *mpb.Progress
 	bar  *mpb.Bar
 }
 
-// NewBar makes a bar that is shown on w.
+// NewBar makes a bar on w.
 func NewBar(w io.Writer) *Bar {
 	if !IsTerminal(w) {
 		return &Bar{}
@@ -21,7 +21,7 @@ func NewBar(w io.Writer) *Bar {
 	return &Bar{bars: mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))}
 }
 
-// Above is the writer for lines that are to appear above the bar.
+// Above is the writer for lines above the bar.
 func (b *Bar) Above(w io.Writer) io.Writer {
 	if b.bars == nil {
 		return w

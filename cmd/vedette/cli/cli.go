@@ -1,5 +1,4 @@
-// Package cli holds what the commands have in common: exit codes, errors in words, text
-// that is safe to print, and the progress bar.
+// Package cli has what commands share: exit codes, error messages, safe text for terminals, the progress bar.
 package cli
 
 import (
@@ -14,8 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// The exit codes, documented in the help of the root command. An unknown code means
-// failure.
+// The exit codes, documented in the help of the root command.
 const (
 	ExitOK          = 0
 	ExitError       = 1
@@ -29,7 +27,7 @@ const (
 	ExitInterrupted = 130
 )
 
-// Exit is an error with the code to exit with.
+// Exit is an error with an exit code.
 type Exit struct {
 	Code int
 	Err  error
@@ -37,18 +35,18 @@ type Exit struct {
 
 func (e Exit) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error without its code.
+// Unwrap returns the error without its code.
 func (e Exit) Unwrap() error { return e.Err }
 
-// Usage marks an error as wrong usage of a command.
+// Usage marks an error as wrong usage.
 func Usage(err error) error { return Exit{ExitUsage, err} }
 
-// Silent is an exit code whose reason has been printed already.
+// Silent is an exit code whose reason has been printed.
 type Silent struct{ Code int }
 
 func (s Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
 
-// Plain is an error in words for a person: the message, and the cause where there is one.
+// Plain is the message of an error, with its cause if there is one.
 func Plain(err error) string {
 	if e, ok := errors.AsType[*errs.Error](err); ok && e.Unwrap() == nil {
 		return e.Message
@@ -56,8 +54,7 @@ func Plain(err error) string {
 	return err.Error()
 }
 
-// Printable makes text from a target harmless for a terminal: it replaces the characters
-// that could move the cursor or change what is on the screen.
+// Printable replaces the characters of a target's text that could move the cursor or change the screen.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && IsControl(r) {
@@ -67,14 +64,13 @@ func Printable(s string) string {
 	}, s)
 }
 
-// IsControl says whether a character may move a terminal's cursor, or change what is read
-// there.
+// IsControl reports whether a character may move a terminal's cursor or change what is shown.
 func IsControl(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 ||
 		r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Counted is "1 target", or "2 targets".
+// Counted is "1 target" or "2 targets".
 func Counted(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -82,7 +78,7 @@ func Counted(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Severities are the words for severities, the worst first.
+// Severities are the severities, the worst first.
 var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
 
 // SeverityRank is 0 for the worst severity.
@@ -95,13 +91,13 @@ func SeverityRank(s string) int {
 	return len(Severities)
 }
 
-// IsTerminal reports whether w is a terminal that a person looks at.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// OutputFlag defines --output, -o: text for people, json for programs.
+// OutputFlag defines --output, -o: text or json.
 func OutputFlag(cmd *cobra.Command) *string {
 	f := format("text")
 	cmd.Flags().VarP(&f, "output", "o", "text or json")

@@ -15,17 +15,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// MaxAddresses is how many addresses all networks among the targets may have together.
+// MaxAddresses bounds the addresses of all networks among the targets.
 const MaxAddresses = 1 << 20
 
-// Exclusion holds the hosts that --exclude-hosts names: they are never contacted.
+// Exclusion has the hosts of --exclude-hosts, which are never contacted.
 type Exclusion struct {
 	hosts    map[string]bool // in lower case
 	Networks []netip.Prefix
 	patterns []*regexp.Regexp
 }
 
-// NewExclusion reads hosts with or without a port, URLs, networks and regular expressions.
+// NewExclusion parses hosts with or without a port, URLs, networks and regular expressions.
 func NewExclusion(texts []string) (*Exclusion, error) {
 	x := &Exclusion{hosts: map[string]bool{}}
 	for _, text := range texts {
@@ -49,7 +49,7 @@ func NewExclusion(texts []string) (*Exclusion, error) {
 	return x, nil
 }
 
-// Has says whether a host is excluded, on all ports or on this one.
+// Has reports whether a host is excluded, on all ports or on this one.
 func (x *Exclusion) Has(host, port string) bool {
 	name := strings.ToLower(host)
 	if x.hosts[name] || x.hosts["["+name+"]"] || x.hosts[net.JoinHostPort(name, port)] {
@@ -64,13 +64,13 @@ func (x *Exclusion) Has(host, port string) bool {
 	return slices.ContainsFunc(x.patterns, func(p *regexp.Regexp) bool { return p.MatchString(name) })
 }
 
-// The bounds of a file of targets, words or values, in bytes.
+// Limits of a file of targets, words or values, in bytes.
 const (
 	MaxFile = 64 << 20
 	maxLine = 64 << 10
 )
 
-// IsFile says whether a name is that of a regular file.
+// IsFile reports whether a name is a regular file.
 func IsFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
@@ -86,15 +86,47 @@ func ReadLines(name string) ([]string, error) {
 	return Lines(file)
 }
 
-// ReadList reads the lines of a file; - is standard input.
-func ReadList(name string, in io.Reader) ([]string, error) {
-	if name == "-" {
-		return Lines(in)
+// ReadLists reads the lines of the files of --list; - is standard input.
+func ReadLists(names []string, in io.Reader) (all []string, err error) {
+	for _, name := range names {
+		var lines []string
+		if name == "-" {
+			lines, err = Lines(in)
+		} else {
+			lines, err = ReadLines(name)
+		}
+		if err != nil {
+			return nil, Usage(fmt.Errorf("--list %s: %w", name, err))
+		}
+		all = append(all, lines...)
 	}
-	return ReadLines(name)
+	return all, nil
 }
 
-// Lines reads lines, without empty ones, comments, and the blanks around them.
+// ParseDenied parses the networks of --deny-targets.
+func ParseDenied(texts []string) ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for _, text := range texts {
+		p, err := netguard.ParsePrefix(text)
+		if err != nil {
+			return nil, Usage(fmt.Errorf("--deny-targets %q: %w", text, err))
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// TakeAddresses subtracts the number of addresses of a network from left, which is MaxAddresses at first.
+func TakeAddresses(p netip.Prefix, left *int) error {
+	bits := p.Addr().BitLen() - p.Bits()
+	if bits > 20 || 1<<bits > *left {
+		return Usage(fmt.Errorf("%s: the networks have more than %d addresses together", p, MaxAddresses))
+	}
+	*left -= 1 << bits
+	return nil
+}
+
+// Lines reads lines without blanks around them, empty lines and comments.
 func Lines(from io.Reader) (lines []string, err error) {
 	scanner := bufio.NewScanner(io.LimitReader(from, MaxFile))
 	scanner.Buffer(nil, maxLine)

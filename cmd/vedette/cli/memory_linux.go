@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-// ReleaseImage gives the pages of the program's own code and constants back that only the
-// start of the process needed: the start of each package brings in 64 KiB around it, more
-// than half of the file. What is needed again comes from the page cache. Where it does not
-// work, nothing is lost.
+// ReleaseImage returns the pages of the program's code and constants that only its start needed, more than half of
+// the file: each package brings in 64 KiB around it. What is needed again comes from the page cache. Errors do no
+// harm.
 func ReleaseImage() {
 	image, err := os.Readlink("/proc/self/exe")
 	if err != nil {

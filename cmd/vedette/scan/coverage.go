@@ -15,12 +15,11 @@ import (
 
 // printCoverage prints what was tested and what was not, one line a target.
 func printCoverage(w io.Writer, r *engine.Report) {
-	_ = r.WriteTable(w) // talk only
+	_ = r.WriteTable(w) // stderr only
 	fmt.Fprintf(w, "%s, %s in %s\n", cli.Counted(r.Events, "finding"), cli.Counted(r.Requests, "request"), r.Ended.Sub(r.Started).Round(time.Millisecond))
 }
 
-// writeCoverage writes the coverage ledger: every target × template with its end, as
-// JSON, or as a table into a file whose name ends with .txt.
+// writeCoverage writes the result of every target × template as JSON, or as a table if the file name ends with .txt.
 func writeCoverage(name string, r *engine.Report) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -34,8 +33,7 @@ func writeCoverage(name string, r *engine.Report) error {
 	return errors.Join(err, file.Close())
 }
 
-// openCheckpoint opens the file of --resume, and reads what an earlier run has left in
-// it.
+// openCheckpoint opens the file of --resume and reads what an earlier run recorded.
 func openCheckpoint(name string) (*os.File, *coverage.Checkpoint, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
-// scanFlags are the flags of vedette scan, under the names that users of nuclei know
-// (template language, appendix A).
+// scanFlags are the flags of vedette scan, with the names of nuclei (template language, appendix A).
 type scanFlags struct {
 	targets, lists, exclude []string
 	scope, deny             []string
@@ -18,7 +17,7 @@ type scanFlags struct {
 
 	templates []string
 	workflows []string
-	folder    string // of templates, where relative paths are looked for
+	folder    string // relative paths of templates refer to it
 	load      templates.Options
 	validate  bool
 	config    string
@@ -46,7 +45,7 @@ type scanFlags struct {
 	noted []string // what was asked for and changes nothing here
 }
 
-// newScanFlags are the defaults.
+// newScanFlags sets the defaults.
 func newScanFlags() *scanFlags {
 	return &scanFlags{
 		rate: 150, rateWindow: time.Second, concurrency: 25, atOnce: 50, timeout: 10, retries: 1, raw: true, statsEvery: 5,
@@ -54,7 +53,7 @@ func newScanFlags() *scanFlags {
 	}
 }
 
-// groups are the flags as the help shows them.
+// groups are the flags in the order of the help.
 func (f *scanFlags) groups() []optionGroup {
 	return []optionGroup{
 		{"Targets", f.targetOptions()},
@@ -143,7 +142,7 @@ func (f *scanFlags) filterOptions() []option {
 	}
 }
 
-// templateTypes are the words of --type.
+// templateTypes are the values of --type.
 var templateTypes = []string{"http", "dns", "file", "headless", "tcp", "network", "ssl", "websocket", "whois", "code", "javascript", "workflow", "workflows"}
 
 func (f *scanFlags) requestOptions() []option {

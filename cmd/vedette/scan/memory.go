@@ -8,16 +8,15 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
-// During a scan nearly all of the heap are templates, which stay, and each request makes
-// little garbage: it is collected when the heap has grown by heapGrowth percent, half of
-// Go's default, or by heapRoom bytes where the heap is small.
+// During a scan most of the heap is templates, which stay, and each request makes little garbage: collect when the
+// heap has grown by heapGrowth percent, half of Go's default, or by heapRoom bytes if it is small.
 const (
 	heapGrowth = 50
 	heapRoom   = 12 << 20
 )
 
-// settleMemory returns to the system what loading the templates took, and bounds the garbage
-// of the scan. GOGC in the environment wins.
+// settleMemory returns memory that loading the templates needed, and bounds garbage during the scan, unless GOGC is
+// set.
 func settleMemory() {
 	debug.FreeOSMemory()
 	cli.ReleaseImage()

@@ -12,24 +12,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// option is a flag of vedette scan. Its names are the long one and, after a comma, the
-// short one, which may have several letters.
+// option is a flag of vedette scan. names is the long name and, after a comma, the short one of one or more letters.
 type option struct {
 	names string
 	help  string
 	value value
 }
 
-// optionGroup is a heading of the help with the options below it.
+// optionGroup is a group of options in the help.
 type optionGroup struct {
 	title   string
 	options []option
 }
 
-// shortName is the annotation of a flag that has a short name of several letters.
+// shortName is the annotation with the short name of a flag.
 const shortName = "short"
 
-// define makes flags of options.
+// define defines flags.
 func define(fs *pflag.FlagSet, options []option, hidden bool) {
 	for _, o := range options {
 		long, short, _ := strings.Cut(o.names, ",")
@@ -48,8 +47,8 @@ func define(fs *pflag.FlagSet, options []option, hidden bool) {
 	}
 }
 
-// Args turns the flags of vedette scan as users of nuclei write them, with one dash
-// or two before a long or a short name, into those that are parsed.
+// Args converts the arguments of vedette scan, with one or two dashes before a long or short name as in nuclei, into
+// those that are parsed.
 func Args(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil || cmd.Name() != "scan" {
@@ -77,14 +76,14 @@ func Args(root *cobra.Command, args []string) []string {
 			out[i] = "--" + flag.Name + "=" + value
 		default:
 			if out[i] = "--" + flag.Name; flag.NoOptDefVal == "" {
-				i++ // what follows is its value, whatever it begins with
+				i++ // the next argument is its value
 			}
 		}
 	}
 	return out
 }
 
-// printUsage is the help of a command whose flags come in groups.
+// printUsage prints the help of a command with groups of flags.
 func printUsage(w io.Writer, cmd *cobra.Command, groups []optionGroup) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
@@ -113,7 +112,7 @@ func printUsage(w io.Writer, cmd *cobra.Command, groups []optionGroup) error {
 	return out.Flush()
 }
 
-// defaultOf is the note on a default that is not obvious.
+// defaultOf is the note on a default, unless it is obvious.
 func defaultOf(f *pflag.Flag) string {
 	if slices.Contains([]string{"", "0", "false"}, f.DefValue) {
 		return ""

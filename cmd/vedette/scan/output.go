@@ -24,14 +24,14 @@ import (
 type sink struct {
 	flags   *scanFlags
 	w       io.Writer
-	file    *os.File // receives findings as well; nil without --output
+	file    *os.File // also receives findings; nil without --output
 	colours bool     // on w
 	worst   int      // the best rank seen
 	matched map[cellKey]bool
 	err     error
 }
 
-// cellKey names a target and a template.
+// cellKey is a target and a template.
 type cellKey struct{ target, template string }
 
 func newSink(out io.Writer, f *scanFlags) (*sink, error) {
@@ -51,7 +51,7 @@ func newSink(out io.Writer, f *scanFlags) (*sink, error) {
 	return s, nil
 }
 
-// write prints one finding at once; the engine calls it for one at a time.
+// write prints one finding. It is not called concurrently.
 func (s *sink) write(e engine.Event) {
 	s.worst = min(s.worst, cli.SeverityRank(string(e.Info.Severity)))
 	if s.flags.status {
@@ -80,7 +80,7 @@ func (s *sink) print(e *engine.Event) {
 	s.err = errors.Join(s.err, err)
 }
 
-// remember counts findings of an earlier run of the same scan.
+// remember counts findings of an earlier run of the scan.
 func (s *sink) remember(severities []string) {
 	for _, severity := range severities {
 		s.worst = min(s.worst, cli.SeverityRank(severity))
@@ -94,8 +94,7 @@ func (s *sink) close() error {
 	return s.file.Close()
 }
 
-// line is a finding for people (template language, 8.3). What a target has said in it
-// cannot act on a terminal.
+// line is a finding as text (template language, 8.3), safe for a terminal.
 func (s *sink) line(e *engine.Event, colours bool) string {
 	if s.flags.noMeta {
 		return oneLine(e.MatchedAt) + "\n"
@@ -133,7 +132,7 @@ func (s *sink) labels(e *engine.Event) (labels []string) {
 	return append(labels, e.Type)
 }
 
-// oneLine is printable without line breaks.
+// oneLine is Printable without line breaks.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -143,7 +142,7 @@ func oneLine(text string) string {
 	}, cli.Printable(text))
 }
 
-// details are what follows the place.
+// details adds what follows the address.
 func details(b *strings.Builder, e *engine.Event) {
 	list := func(texts []string) {
 		if len(texts) > 0 {
@@ -175,8 +174,7 @@ var paint = map[string]string{
 	"critical": "\x1b[1;35m", "high": "\x1b[31m", "medium": "\x1b[33m", "low": "\x1b[32m", "info": "\x1b[34m", "unknown": "\x1b[37m",
 }
 
-// jsonLine is an event as a line of JSON, in which no character is one that acts on a
-// terminal: JSON itself escapes only those of ASCII.
+// jsonLine is an event as a line of JSON, safe for a terminal: JSON itself escapes only ASCII control characters.
 func jsonLine(e *engine.Event) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -201,8 +199,7 @@ func jsonLine(e *engine.Event) ([]byte, error) {
 	return append(safe, '\n'), nil
 }
 
-// unmatched prints an event for each template that did not match on a target, and why it
-// was not tested where it was not.
+// unmatched prints an event for each template that did not match a target, with the reason if it was not tested.
 func (s *sink) unmatched(r *engine.Report, chosen *templates.Selection) {
 	known := map[string]engine.Event{}
 	for _, p := range chosen.Programs {

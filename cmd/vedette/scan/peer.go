@@ -9,11 +9,11 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
-// peerFlags are flags of nuclei that scans do not have, or that change nothing here, and
-// why. Each is LONG or LONG,SHORT; with = behind it, it has a value.
+// peerFlags are flags of nuclei that have no effect here, and why. Each is LONG or LONG,SHORT; those with = have a
+// value.
 type peerFlags struct{ why, names string }
 
-// absentFlags are refused when they are used.
+// absentFlags are an error.
 var absentFlags = []peerFlags{
 	{"addresses of a name are not scanned one by one: give them as targets", "scan-all-ips,sa ip-version,iv"},
 	{"requests are not read from other formats: targets are URLs, hosts, addresses and networks",
@@ -36,7 +36,7 @@ var absentFlags = []peerFlags{
 	{"give targets yourself", "uncover,uc uncover-query,uq uncover-engine,ue uncover-field,uf uncover-limit,ul uncover-ratelimit,ur"},
 	{"templates that drive a browser are not supported yet", "page-timeout show-browser,sb headless-options,ho system-chrome,sc cdp-endpoint,cdpe list-headless-action,lha"},
 	{"suspicious hosts are marked, not hidden", "suppress-honeypot,shp"},
-	{"there is no service to talk to", "auth team-id,tid cloud-upload,cup scan-id,sid scan-name,sname dashboard,pd dashboard-upload,pdu http-api-endpoint,hae"},
+	{"there is no service to stderr to", "auth team-id,tid cloud-upload,cup scan-id,sid scan-name,sname dashboard,pd dashboard-upload,pdu http-api-endpoint,hae"},
 	{"give the secrets as --header", "secret-file,sf prefetch-secrets,ps"},
 	{"--stats prints the figures", "metrics-port,mp http-stats,hps enable-pprof,ep profile-mem"},
 	{"see 'vedette version'", "version update,up reset"},
@@ -44,7 +44,7 @@ var absentFlags = []peerFlags{
 	{"see docs/template-language.md", "list-dsl-function,ldf"},
 }
 
-// idleFlags are accepted, and a note says why they change nothing.
+// idleFlags are accepted with a note.
 var idleFlags = []peerFlags{
 	{"updates are never looked for", "disable-update-check,duc"},
 	{"no out-of-band server is contacted", "no-interactsh,ni"},
@@ -66,7 +66,7 @@ func (a absent) Error() string {
 	return fmt.Sprintf("vedette scan has no --%s: %s", a.name, a.why)
 }
 
-// addPeerFlags defines the flags of nuclei that do nothing here, hidden.
+// addPeerFlags defines the flags of nuclei that have no effect, hidden.
 func (f *scanFlags) addPeerFlags(fs *pflag.FlagSet) {
 	for _, group := range absentFlags {
 		for names := range strings.FieldsSeq(group.names) {
@@ -91,7 +91,7 @@ func (f *scanFlags) addPeerFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// flagError is what is wrong with a flag, in words that need no explanation.
+// flagError is a usage error with a plain message.
 func flagError(err error) error {
 	if a, ok := errors.AsType[absent](err); ok {
 		err = a

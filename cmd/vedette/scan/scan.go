@@ -1,6 +1,6 @@
-// Package scan is the command that runs templates on targets without a server: it depends on
-// the engine alone. Flags become a selection of templates (flags.go, templates.go), targets
-// and a scope (targets.go); findings go to the output as the engine reports them (output.go).
+// Package scan is the command that runs templates on targets with the engine alone, without a server. Flags become a
+// selection of templates (flags.go, templates.go), targets and a scope (targets.go); findings are printed as the
+// engine reports them (output.go).
 package scan
 
 import (
@@ -63,25 +63,24 @@ The exit code is 3 when something was left untested; --coverage lists what and w
 	return cmd
 }
 
-// run scans.
 func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	cli.ReleaseImage()
 	to, err := f.readTargets(cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
-	talk := io.Discard
+	stderr := io.Discard
 	if !f.silent {
-		talk = cmd.ErrOrStderr()
+		stderr = cmd.ErrOrStderr()
 	}
 	for _, note := range f.noted {
-		fmt.Fprintf(talk, "note: %s\n", note)
+		fmt.Fprintf(stderr, "note: %s\n", note)
 	}
 	config, err := f.engineConfig(to)
 	if err != nil {
 		return err
 	}
-	chosen, err := f.choose(cmd.Context(), talk)
+	chosen, err := f.choose(cmd.Context(), stderr)
 	if err != nil {
 		return err
 	}
@@ -94,18 +93,18 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, sink.close()) }()
 	count := len(chosen.Programs) + len(chosen.Workflows)
-	fmt.Fprintf(talk, "%s on %s\n", cli.Counted(count, "template"), cli.Counted(len(to.targets), "target"))
+	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(count, "template"), cli.Counted(len(to.targets), "target"))
 
 	e := engine.New(config)
 	defer e.Close()
-	meter := f.newMeter(cmd.ErrOrStderr(), talk, count)
+	meter := f.newMeter(cmd.ErrOrStderr(), stderr, count)
 	scan, file, err := f.scan(to, chosen, sink)
 	if err != nil {
 		return err
 	}
 	if file != nil {
 		defer file.Close()
-		fmt.Fprintf(talk, "%s done before\n", cli.Counted(scan.Done.Len(), "check"))
+		fmt.Fprintf(stderr, "%s done before\n", cli.Counted(scan.Done.Len(), "check"))
 	}
 	scan.OnProgress = meter.show
 	report, err := e.Run(cmd.Context(), scan)
@@ -116,17 +115,17 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if f.status {
 		sink.unmatched(report, chosen)
 	}
-	printCoverage(talk, report)
+	printCoverage(stderr, report)
 	if f.coverage != "" {
 		if werr := writeCoverage(f.coverage, report); werr != nil {
 			return werr
 		}
 	}
-	return f.verdict(cmd.Context(), report, sink, chosen.Partial(), err)
+	return f.exit(cmd.Context(), report, sink, chosen.Partial(), err)
 }
 
-// engineConfig is how an engine behaves under these flags.
-func (f *scanFlags) engineConfig(to *aims) (engine.Config, error) {
+// engineConfig is the configuration of the engine.
+func (f *scanFlags) engineConfig(to *scanTargets) (engine.Config, error) {
 	c := engine.Config{
 		Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rate, RateWindow: f.rateWindow,
 		PerHost: f.concurrency, Concurrency: f.concurrency * f.atOnce, MaxBody: int64(f.program.MaxSize),
@@ -149,8 +148,8 @@ func (f *scanFlags) engineConfig(to *aims) (engine.Config, error) {
 	return c, err
 }
 
-// scan is what is run, and the open file of --resume, if there is one.
-func (f *scanFlags) scan(to *aims, chosen *templates.Selection, sink *sink) (engine.Scan, *os.File, error) {
+// scan is the scan to run, and the open file of --resume, if there is one.
+func (f *scanFlags) scan(to *scanTargets, chosen *templates.Selection, sink *sink) (engine.Scan, *os.File, error) {
 	scan := engine.Scan{
 		Targets: to.targets, Programs: chosen.Programs, Workflows: chosen.Workflows, OnEvent: sink.write,
 		SelfContained: f.load.Allow.SelfContained, GlobalMatchers: f.load.Allow.GlobalMatchers,
@@ -169,9 +168,8 @@ func (f *scanFlags) scan(to *aims, chosen *templates.Selection, sink *sink) (eng
 	return scan, file, nil
 }
 
-// verdict is the exit code of a scan: the first of interrupted, failed, out of scope,
-// findings, budget, partial coverage.
-func (f *scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, partial bool, err error) error {
+// exit is the exit code: the first of interrupted, failed, out of scope, findings, budget, partial coverage.
+func (f *scanFlags) exit(ctx context.Context, r *engine.Report, s *sink, partial bool, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return cli.Exit{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
@@ -198,7 +196,7 @@ func (f *scanFlags) verdict(ctx context.Context, r *engine.Report, s *sink, part
 	return nil
 }
 
-// readHeaders reads --header: 'Name: value', or a file of such lines.
+// readHeaders parses --header: 'Name: value', or a file of such lines.
 func (f *scanFlags) readHeaders() (headers []engine.Header, err error) {
 	for _, text := range f.headers {
 		lines := []string{text}
@@ -218,8 +216,7 @@ func (f *scanFlags) readHeaders() (headers []engine.Header, err error) {
 	return headers, nil
 }
 
-// readVars reads --var. A value that names a file is its lines, too: payloads of the
-// requests that use the variable.
+// readVars parses --var. If a value is the name of a file, its lines are payloads for requests with the variable.
 func (f *scanFlags) readVars() (values map[string]string, lists map[string][]string, err error) {
 	values, lists = map[string]string{}, map[string][]string{}
 	for _, text := range f.vars {

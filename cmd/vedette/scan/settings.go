@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
-// readSettings sets flags from the files of --config and --profile. Flags of the
-// command line come first, then the configuration.
+// readSettings sets flags from the files of --config and --profile. The command line comes first, then the
+// configuration.
 func (f *scanFlags) readSettings(fs *pflag.FlagSet) error {
 	given := map[string]bool{}
 	fs.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })
@@ -29,7 +29,7 @@ func (f *scanFlags) readSettings(fs *pflag.FlagSet) error {
 	return f.apply(fs, f.profile, f.roots(), given)
 }
 
-// apply sets the flags of one file, but for those that are given already.
+// apply sets the flags of one file that are not given already.
 func (f *scanFlags) apply(fs *pflag.FlagSet, name string, roots []string, given map[string]bool) error {
 	path, settings, err := templates.ReadSettings(name, roots)
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *scanFlags) apply(fs *pflag.FlagSet, name string, roots []string, given 
 	return nil
 }
 
-// textsOf are the values of a setting: those of a list, or one.
+// textsOf are the values of a setting, which may be a list.
 func textsOf(data any) (all []string) {
 	list, isList := data.([]any)
 	if !isList {
@@ -72,7 +72,7 @@ func textsOf(data any) (all []string) {
 	return all
 }
 
-// roots are the folders that templates are in, with their helper files and profiles.
+// roots are the folders of templates, with their helper files and profiles.
 func (f *scanFlags) roots() []string {
 	roots := templates.Roots(slices.Concat(f.templates, f.workflows))
 	if f.folder != "" && !slices.Contains(roots, f.folder) {

@@ -11,8 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
-// meter shows the progress of a scan: a bar on a terminal, or with --stats lines at
-// intervals.
+// meter shows the progress of a scan: a bar on a terminal, or lines at intervals with --stats.
 type meter struct {
 	bar       *cli.Bar
 	w         io.Writer // of the lines; nil for the bar
@@ -32,7 +31,7 @@ func (f *scanFlags) newMeter(stderr, talk io.Writer, templates int) *meter {
 	return m
 }
 
-// show is called with the progress several times a second.
+// show receives the progress several times a second.
 func (m *meter) show(p engine.Progress) {
 	if m.w == nil {
 		m.bar.Show("checks", int64(p.Done), int64(p.Total))
@@ -53,7 +52,7 @@ func (m *meter) show(p engine.Progress) {
 			took, m.templates, p.Targets, rate, p.Matched, p.Errors, p.Done, p.Total, percent)
 		return
 	}
-	// Texts, not numbers: so those read it who know it from nuclei.
+	// Texts instead of numbers, as in nuclei.
 	line, err := json.Marshal(map[string]string{
 		"duration": took, "startedAt": m.started.UTC().Format(time.RFC3339Nano), "templates": strconv.Itoa(m.templates),
 		"hosts": strconv.Itoa(p.Targets), "requests": strconv.Itoa(p.Done), "total": strconv.Itoa(p.Total), "percent": strconv.Itoa(percent),

@@ -16,33 +16,29 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// aims is where a scan goes: what was named, the targets that this makes, and what is
-// never contacted.
-type aims struct {
+// scanTargets are the targets as given, as scanned, and the excluded hosts.
+type scanTargets struct {
 	named    []string
 	targets  []string
 	excluded *cli.Exclusion
 }
 
-// readTargets reads the targets of --target, of --list and, without any, of standard
-// input; networks become their addresses, and excluded hosts are left out.
-func (f *scanFlags) readTargets(in io.Reader) (*aims, error) {
-	a := &aims{named: slices.Clone(f.targets)}
+// readTargets reads the targets of --target and --list, or else of standard input. Networks become addresses;
+// excluded hosts are left out.
+func (f *scanFlags) readTargets(in io.Reader) (*scanTargets, error) {
+	a := &scanTargets{named: slices.Clone(f.targets)}
 	lists := f.lists
 	if len(a.named)+len(lists) == 0 && !f.noStdin && isPiped(in) {
 		lists = []string{"-"}
 	}
-	for _, name := range lists {
-		lines, err := cli.ReadList(name, in)
-		if err != nil {
-			return nil, cli.Usage(fmt.Errorf("--list %s: %w", name, err))
-		}
-		a.named = append(a.named, lines...)
+	listed, err := cli.ReadLists(lists, in)
+	if err != nil {
+		return nil, err
 	}
+	a.named = append(a.named, listed...)
 	if len(a.named) == 0 && !f.load.Allow.SelfContained {
 		return nil, cli.Usage(errors.New("there is no target: use --target or --list"))
 	}
-	var err error
 	if a.excluded, err = cli.NewExclusion(f.exclude); err != nil {
 		return nil, err
 	}
@@ -50,7 +46,7 @@ func (f *scanFlags) readTargets(in io.Reader) (*aims, error) {
 	for _, text := range a.named {
 		addresses, err := expandNetwork(text, &left)
 		if err != nil {
-			return nil, cli.Usage(err)
+			return nil, err
 		}
 		for _, target := range addresses {
 			if !a.excludes(target) {
@@ -64,8 +60,7 @@ func (f *scanFlags) readTargets(in io.Reader) (*aims, error) {
 	return a, nil
 }
 
-// isPiped says whether something was put into standard input: it is neither a terminal
-// nor another device.
+// isPiped reports whether standard input is a pipe or a file.
 func isPiped(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	if !ok {
@@ -75,35 +70,32 @@ func isPiped(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// expandNetwork gives the addresses of a network, or the target itself when it is none.
-// left is how many addresses there may be yet.
+// expandNetwork returns the addresses of a network, or the target itself. left is the number of addresses that are
+// still allowed.
 func expandNetwork(text string, left *int) ([]string, error) {
 	if number, isAS := strings.CutPrefix(strings.ToUpper(text), "AS"); isAS && strings.Trim(number, "0123456789") == "" && number != "" {
-		return nil, fmt.Errorf("%s: networks are not looked up by their AS number; give them as CIDR", text)
+		return nil, cli.Usage(fmt.Errorf("%s: networks are not looked up by their AS number; give them as CIDR", text))
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
 		return []string{text}, nil //nolint:nilerr // it is a target of another kind
 	}
-	prefix = prefix.Masked()
-	bits := prefix.Addr().BitLen() - prefix.Bits()
-	if bits > 20 || 1<<bits > *left {
-		return nil, fmt.Errorf("%s: the networks have more than %d addresses together", text, cli.MaxAddresses)
+	if err := cli.TakeAddresses(prefix, left); err != nil {
+		return nil, err
 	}
-	*left -= 1 << bits
-	all := make([]string, 0, 1<<bits)
+	prefix = prefix.Masked()
+	var all []string
 	for a := prefix.Addr(); a.IsValid() && prefix.Contains(a); a = a.Next() {
 		all = append(all, a.String())
 	}
 	return all, nil
 }
 
-// allowed says whether a URL may be contacted; the engine asks before each request.
-func (a *aims) allowed(u *url.URL) bool { return !a.excluded.Has(u.Hostname(), u.Port()) }
+// allowed reports whether a URL may be contacted.
+func (a *scanTargets) allowed(u *url.URL) bool { return !a.excluded.Has(u.Hostname(), u.Port()) }
 
-// excludes says whether a target is excluded. One that cannot be read is not: the scan says
-// what is wrong with it.
-func (a *aims) excludes(text string) bool {
+// excludes reports whether a target is excluded. For invalid targets it is false: the scan reports the error.
+func (a *scanTargets) excludes(text string) bool {
 	target, err := engine.ParseTarget(text)
 	if err != nil {
 		return false
@@ -112,12 +104,12 @@ func (a *aims) excludes(text string) bool {
 	return err == nil && !a.allowed(u)
 }
 
-// localNetworks are what --restrict-local-network-access denies.
+// localNetworks are denied by --restrict-local-network-access.
 var localNetworks = []string{
 	"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7", "fe80::/10",
 }
 
-// newScope is what the targets and --scope name, less what is denied.
+// newScope is the scope of the targets and --scope, without what is denied.
 func (f *scanFlags) newScope(named []string) (*netguard.Scope, error) {
 	var all []netguard.Target
 	for _, text := range slices.Concat(named, f.scope) {
@@ -130,17 +122,13 @@ func (f *scanFlags) newScope(named []string) (*netguard.Scope, error) {
 		}
 		all = append(all, target)
 	}
-	var limits netguard.Limits
 	deny := slices.Clone(f.deny)
 	if f.noLocal {
 		deny = append(deny, localNetworks...)
 	}
-	for _, text := range deny {
-		p, err := netguard.ParsePrefix(text)
-		if err != nil {
-			return nil, cli.Usage(fmt.Errorf("--deny-targets %q: %w", text, err))
-		}
-		limits.Deny = append(limits.Deny, p)
+	denied, err := cli.ParseDenied(deny)
+	if err != nil {
+		return nil, err
 	}
-	return netguard.NewScope(all, limits)
+	return netguard.NewScope(all, netguard.Limits{Deny: denied})
 }

@@ -47,7 +47,7 @@ func TestExcludedTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := aims{excluded: x}
+	a := scanTargets{excluded: x}
 	for target, want := range map[string]bool{
 		"a.test": true, "http://a.test/x": true, "b.test": false, "http://192.0.2.77:81": true, "no target\\": false,
 	} {

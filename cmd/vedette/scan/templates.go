@@ -14,12 +14,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// maxProblems bounds how many wrong templates are listed one by one.
+// maxProblems bounds the wrong templates that are listed.
 const maxProblems = 10
 
-// choose loads and compiles the templates that the flags pick, and reports what became
-// of the others.
-func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Selection, error) {
+// choose loads and compiles the selected templates and reports the others.
+func (f *scanFlags) choose(ctx context.Context, stderr io.Writer) (*templates.Selection, error) {
 	s, err := f.selectTemplates(ctx)
 	if param := paramOf(err); param != "" {
 		err = cli.Usage(fmt.Errorf("--%s: %s", param, cli.Plain(err)))
@@ -27,7 +26,7 @@ func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Sele
 	if err != nil {
 		return nil, err
 	}
-	printSelection(talk, s)
+	printSelection(stderr, s)
 	if len(s.Programs)+len(s.Workflows) == 0 {
 		cannot := len(s.Refused) + len(s.Unsupported)
 		return nil, cli.Usage(fmt.Errorf("there is no template to run: %d cannot run, %d were not asked for", cannot, len(s.Skipped)))
@@ -35,8 +34,7 @@ func (f *scanFlags) choose(ctx context.Context, talk io.Writer) (*templates.Sele
 	return s, nil
 }
 
-// selectTemplates loads what --templates and --workflows name: workflows run only when
-// they are named as such.
+// selectTemplates loads --templates and --workflows; workflows run only if named by the latter.
 func (f *scanFlags) selectTemplates(ctx context.Context) (*templates.Selection, error) {
 	o := f.load
 	o.Paths, o.Roots = f.templates, f.roots()
@@ -65,30 +63,30 @@ func (f *scanFlags) selectTemplates(ctx context.Context) (*templates.Selection, 
 }
 
 // printSelection prints how many templates do not run, and why.
-func printSelection(talk io.Writer, s *templates.Selection) {
+func printSelection(stderr io.Writer, s *templates.Selection) {
 	for i, r := range s.Refused {
 		if i == maxProblems {
-			fmt.Fprintf(talk, "… and %d more; see 'vedette templates validate'\n", len(s.Refused)-maxProblems)
+			fmt.Fprintf(stderr, "… and %d more; see 'vedette templates validate'\n", len(s.Refused)-maxProblems)
 			break
 		}
-		fmt.Fprintf(talk, "not used: %s\n", cli.Printable(cli.Plain(r.Err)))
+		fmt.Fprintf(stderr, "not used: %s\n", cli.Printable(cli.Plain(r.Err)))
 	}
 	reasons := map[string]int{}
 	for _, skip := range s.Skipped {
 		reasons[string(skip.Reason)]++
 	}
-	printCounts(talk, "skipped", reasons)
+	printCounts(stderr, "skipped", reasons)
 	lacks := map[string]int{}
 	for _, r := range s.Unsupported {
 		lacks[paramOf(r.Err)]++
 	}
-	printCounts(talk, "not supported yet", lacks)
+	printCounts(stderr, "not supported yet", lacks)
 	if s.IndexErr != nil {
-		fmt.Fprintf(talk, "the next start will be no faster: %s\n", cli.Printable(s.IndexErr.Error()))
+		fmt.Fprintf(stderr, "the next start will be no faster: %s\n", cli.Printable(s.IndexErr.Error()))
 	}
 }
 
-// paramOf is the key at fault, or the part of the language that this build does not run.
+// paramOf is the wrong key, or the part of the language that is not supported.
 func paramOf(err error) string {
 	if e, ok := errors.AsType[*errs.Error](err); ok {
 		return e.Param
@@ -96,7 +94,7 @@ func paramOf(err error) string {
 	return ""
 }
 
-// printCounts prints counts in the order of their names, with what would change them.
+// printCounts prints counts by name, with the flag that would change each.
 func printCounts(w io.Writer, what string, counts map[string]int) {
 	if len(counts) == 0 {
 		return
@@ -112,7 +110,7 @@ func printCounts(w io.Writer, what string, counts map[string]int) {
 	fmt.Fprintf(w, "%s: %s\n", what, strings.Join(parts, ", "))
 }
 
-// wantedBy are the flags that ask for templates which were skipped.
+// wantedBy are the flags for skipped templates.
 var wantedBy = map[templates.Reason]string{
 	templates.SkippedFuzzing:       "see --dast",
 	templates.SkippedSelfContained: "see --enable-self-contained",

@@ -30,34 +30,36 @@ The exit code is 1 when a template is wrong.`,
 	return cmd
 }
 
-// verdict is the result for one template that is not plainly good.
-type verdict struct {
+// result says why a template cannot run.
+type result struct {
 	Path   string `json:"path"`
 	State  string `json:"state"`           // refused, unsupported, duplicate or skipped
 	Reason string `json:"reason"`          // in words
-	Param  string `json:"param,omitempty"` // the key at fault, or the part of the language that is missing
+	Param  string `json:"param,omitempty"` // the wrong key, or the missing part of the language
 }
 
 // validate checks templates, and fails silently when one of them is wrong.
 func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bool) error {
-	v, err := check(ctx, o)
+	o.IgnoredToo, o.Allow = true, templates.AllowAll()
+	s, err := templates.Select(ctx, o, program.Options{})
 	if err != nil {
 		return err
 	}
+	good, results := resultsOf(s)
 	counts := map[string]int{}
-	for _, one := range v.verdicts {
-		counts[one.State]++
+	for _, r := range results {
+		counts[r.State]++
 		if !asJSON {
-			fmt.Fprintln(out, cli.Printable(one.Reason))
+			fmt.Fprintln(out, cli.Printable(r.Reason))
 		}
 	}
 	bad := counts["refused"] + counts["duplicate"]
 	if asJSON {
 		err = json.NewEncoder(out).Encode(map[string]any{
-			"good": v.good, "bad": bad, "unsupported": counts["unsupported"], "skipped": counts["skipped"], "templates": v.verdicts,
+			"good": good, "bad": bad, "unsupported": counts["unsupported"], "skipped": counts["skipped"], "templates": results,
 		})
 	} else {
-		fmt.Fprintf(out, "%d good, %d bad", v.good, bad)
+		fmt.Fprintf(out, "%d good, %d bad", good, bad)
 		if n := counts["unsupported"]; n > 0 {
 			fmt.Fprintf(out, ", %d not supported yet", n)
 		}
@@ -72,55 +74,38 @@ func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bo
 	return err
 }
 
-// validation collects what is said of each template, once.
-type validation struct {
-	seen     map[string]bool // by path
-	good     int
-	verdicts []verdict
-}
-
-// check loads and compiles everything.
-func check(ctx context.Context, o templates.Options) (*validation, error) {
-	v := &validation{seen: map[string]bool{}, verdicts: []verdict{}}
-	o.IgnoredToo, o.Allow = true, templates.AllowAll()
-	s, err := templates.Select(ctx, o, program.Options{})
-	if err == nil {
-		v.take(s)
+// resultsOf are the results of templates that cannot run, and the number of the others. Each path counts once.
+func resultsOf(s *templates.Selection) (good int, results []result) {
+	results = []result{}
+	seen := map[string]bool{}
+	add := func(r result) {
+		switch {
+		case seen[r.Path]:
+		case r.State == "":
+			good++
+		default:
+			results = append(results, r)
+		}
+		seen[r.Path] = true
 	}
-	return v, err
-}
-
-func (v *validation) take(s *templates.Selection) {
 	for _, p := range s.Programs {
-		v.add(verdict{Path: p.Path})
+		add(result{Path: p.Path})
 	}
 	for _, w := range s.Workflows {
-		v.add(verdict{Path: w.Path})
+		add(result{Path: w.Path})
 	}
 	for _, r := range s.Refused {
-		v.add(verdict{r.Path, "refused", cli.Plain(r.Err), paramOf(r.Err)})
+		add(result{r.Path, "refused", cli.Plain(r.Err), paramOf(r.Err)})
 	}
 	for _, r := range s.Unsupported {
-		v.add(verdict{r.Path, "unsupported", cli.Plain(r.Err), paramOf(r.Err)})
+		add(result{r.Path, "unsupported", cli.Plain(r.Err), paramOf(r.Err)})
 	}
 	for _, skip := range s.Skipped {
-		switch skip.Reason {
-		case templates.SkippedDuplicate:
-			v.add(verdict{skip.Path, "duplicate", skip.Path + ": another template has its id", "id"})
-		default:
-			v.add(verdict{skip.Path, "skipped", skip.Path + ": skipped: " + string(skip.Reason), ""})
+		if skip.Reason == templates.SkippedDuplicate {
+			add(result{skip.Path, "duplicate", skip.Path + ": another template has its id", "id"})
+		} else {
+			add(result{skip.Path, "skipped", skip.Path + ": skipped: " + string(skip.Reason), ""})
 		}
 	}
-}
-
-func (v *validation) add(one verdict) {
-	switch {
-	case v.seen[one.Path]:
-		return
-	case one.State == "":
-		v.good++
-	default:
-		v.verdicts = append(v.verdicts, one)
-	}
-	v.seen[one.Path] = true
+	return good, results
 }

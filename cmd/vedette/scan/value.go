@@ -11,8 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
-// value is where the value of a flag goes. Its kind is what the help calls it; a switch
-// has none, and needs no value.
+// value is the value of a flag. kind is its name in the help; "" is a switch.
 type value struct {
 	kind string
 	set  func(text string) error
@@ -22,10 +21,10 @@ type value struct {
 // Set implements pflag.Value.
 func (v value) Set(text string) error { return v.set(text) }
 
-// Type is what the help calls the value.
+// Type returns the kind.
 func (v value) Type() string { return v.kind }
 
-// String is the value as text.
+// String returns the value as text.
 func (v value) String() string {
 	if v.get == nil {
 		return ""
@@ -56,7 +55,7 @@ func number(into *int, lowest int) value {
 	}, func() string { return strconv.Itoa(*into) }}
 }
 
-// span is a time above zero, as 500ms or 1m; a bare number is seconds.
+// span is a duration above zero, such as 500ms or 1m; a number is seconds.
 func span(into *time.Duration) value {
 	return value{"time", func(text string) error {
 		if _, err := strconv.Atoi(text); err == nil {
@@ -90,7 +89,7 @@ func oneOf(into *string, among ...string) value {
 	}, func() string { return *into }}
 }
 
-// texts is a list to which each use of the flag adds its text.
+// texts is a list; each use of the flag adds one text.
 func texts(into *[]string, kind string) value {
 	return value{kind, func(text string) error {
 		*into = append(*into, text)
@@ -98,7 +97,7 @@ func texts(into *[]string, kind string) value {
 	}, func() string { return strings.Join(*into, " ") }}
 }
 
-// words is a list to which each use of the flag adds words, with commas between them.
+// words is a list; each use of the flag adds words separated by commas.
 func words(into *[]string, kind string) value {
 	return value{kind, func(text string) error {
 		*into = append(*into, commas(text)...)
@@ -117,7 +116,7 @@ func wordsOf(into *[]string) value {
 	return v
 }
 
-// chosen is words of a few, with commas between them.
+// chosen is words out of a few, separated by commas.
 func chosen(into *[]string, among ...string) value {
 	v := words(into, "words")
 	v.set = func(text string) error {
@@ -141,7 +140,7 @@ func commas(text string) (found []string) {
 	return found
 }
 
-// commasOrLines are the lines of the file that a text names, or else its words.
+// commasOrLines are the lines of the file with this name, or else words.
 func commasOrLines(text string) ([]string, error) {
 	if cli.IsFile(text) {
 		return cli.ReadLines(text)
