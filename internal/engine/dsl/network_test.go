@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
