@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// ErrBudget is why nothing is sent any more when a scan has sent all that it may.
+// ErrBudget is why nothing is sent after the requests of a scan are used up.
 var ErrBudget = errors.New("the scan has sent as many requests as it may")
 
 // Budget limits the requests of a scan. A nil Budget, and one without a Limit, has no limit.
@@ -15,8 +15,7 @@ type Budget struct {
 	spent atomic.Int64 // with what is reserved
 }
 
-// Spend takes one request out of the budget, or the one that the context has reserved. The error
-// is ErrBudget.
+// Spend takes one request out of the budget, or uses the one that the context has reserved. The error is ErrBudget.
 func (b *Budget) Spend(ctx context.Context) error {
 	if b == nil || b.Limit <= 0 {
 		return nil
@@ -35,11 +34,11 @@ func (b *Budget) take() error {
 	return nil
 }
 
-// reserved is the context key of a request that was taken out of the budget and not sent yet.
+// reserved is the context key of a reserved request.
 type reserved struct{}
 
-// Reserve takes one request out of the budget for the first request that is sent with the
-// context it returns. What was not sent when release is called returns to the budget.
+// Reserve reserves a request for the first one that is sent with the returned context. release returns it to the
+// budget if it was not sent.
 func (b *Budget) Reserve(ctx context.Context) (_ context.Context, release func(), err error) {
 	if b == nil || b.Limit <= 0 {
 		return ctx, func() {}, nil

@@ -14,37 +14,36 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// Host is the state that all requests to one host and port share: how many may be in flight, when
-// the next may go, and whether the host answers at all.
+// Host is the state of all requests to one host and port: limits, pauses, and whether the host answers.
 type Host struct {
 	refs int           // users; guarded by Sender.mu
 	pace *rate.Limiter // nil without a limit
 
 	mu      sync.Mutex
-	max     int             // requests in flight, when the host does not complain
+	max     int             // requests in flight without complaints
 	limit   int             // requests in flight now
 	busy    int             // in flight
-	waiting []chan struct{} // requests that wait for a slot, first come first served
+	waiting []chan struct{} // waiting requests, first come first served
 
 	resume     time.Time     // nothing is sent before
 	paused     time.Duration // sum of all pauses so far
 	calm       int           // responses since the last complaint
 	complaints int           // in a row
-	about      []string      // the first URLs that it complained about, each once
+	about      []string      // the first different URLs that it complained about
 
 	misses    int           // requests in a row without a response
-	doubt     chan struct{} // open while a goroutine checks whether the host is there; else nil
+	doubt     chan struct{} // open while a goroutine checks the host; else nil
 	recovered bool          // it was in doubt, and answered then
 	dead      error         // why it was given up
 	until     time.Time     // when to check again whether it is back
 }
 
-// Limits of how long one host is waited for.
+// Limits for one host.
 const (
 	maxMisses     = 8                      // requests without a response before the host is in doubt
 	deadFor       = 30 * time.Second       // until a host that was given up is checked again
 	calmAnswers   = 16                     // responses after which one more request may be in flight
-	stallAfter    = 3                      // complaints in a row, or about so many URLs, that concern the host and not one request
+	stallAfter    = 3                      // complaints in a row, or different URLs, that concern the whole host
 	firstPause    = 500 * time.Millisecond // after a complaint without Retry-After; doubled each time
 	longestPause  = 10 * time.Second
 	allPauses     = time.Minute // together, for one host
@@ -54,7 +53,7 @@ const (
 // ErrSilent is why a host was given up in the middle of a scan.
 var ErrSilent = errors.New("the host stopped answering")
 
-// Acquire returns the shared state of a host and port; Release must follow.
+// Acquire returns the state of a host and port; Release must follow.
 func (s *Sender) Acquire(hostPort string) *Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +69,7 @@ func (s *Sender) Acquire(hostPort string) *Host {
 	return h
 }
 
-// Release returns back what Acquire returned.
+// Release undoes Acquire.
 func (s *Sender) Release(hostPort string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,20 +79,18 @@ func (s *Sender) Release(hostPort string) {
 	}
 }
 
-// enter waits for a slot among the requests to a host, and until the next may go. It fails when
-// the host was given up. leave must follow when it does not fail.
+// enter waits for a slot and for the pauses of the host. It fails if the host was given up. If not, leave must
+// follow.
 func (h *Host) enter(ctx context.Context) error {
 	for {
 		if err := h.waitForSlot(ctx); err != nil {
 			return err
 		}
 		h.mu.Lock()
-		doubt, dead, resume := h.doubt, h.verdict(), h.resume
+		doubt, dead, resume := h.doubt, h.gaveUp(), h.resume
 		h.mu.Unlock()
 		err := dead
-		switch {
-		case err != nil:
-		case doubt != nil:
+		if err == nil && doubt != nil {
 			h.leave()
 			select {
 			case <-doubt:
@@ -101,10 +98,12 @@ func (h *Host) enter(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-		default:
-			if err = pause(ctx, time.Until(resume)); err == nil {
-				err = wait(ctx, h.pace)
-			}
+		}
+		if err == nil {
+			err = pause(ctx, time.Until(resume))
+		}
+		if err == nil {
+			err = wait(ctx, h.pace)
 		}
 		if err != nil {
 			h.leave()
@@ -140,9 +139,8 @@ func (h *Host) waitForSlot(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// verdict is why the host was given up; nil while it is not, and again when it is time to check
-// whether it is back. The caller holds mu.
-func (h *Host) verdict() error {
+// gaveUp is why the host was given up; nil if it was not, or if it is time to check it again. The caller holds mu.
+func (h *Host) gaveUp() error {
 	if h.dead != nil && time.Now().After(h.until) {
 		h.dead, h.misses = nil, maxMisses-1 // the next miss puts it in doubt again
 	}
@@ -157,7 +155,7 @@ func (h *Host) leave() {
 	h.grant()
 }
 
-// grant returns free slots to those who wait. The caller holds mu.
+// grant passes free slots to waiting requests. The caller holds mu.
 func (h *Host) grant() {
 	for h.busy < h.limit && len(h.waiting) > 0 {
 		h.busy++
@@ -166,7 +164,7 @@ func (h *Host) grant() {
 	}
 }
 
-// answered notes a response that is no complaint.
+// answered records a response that is no complaint.
 func (h *Host) answered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -178,10 +176,9 @@ func (h *Host) answered() {
 	}
 }
 
-// complained notes that the host wants fewer requests, and says how long to wait before the
-// rejected request is sent again. It is not sent again when the complaint is about this request
-// alone, or when the host's pauses are used up. after is the pause that the host wants, n how
-// often it rejected this request.
+// complained records that the host wants fewer requests, and returns the pause before the n-th repetition of the
+// rejected request. It is not sent again if the complaint is about this request alone, or the host's pauses are used
+// up. after is the pause that the host asked for.
 func (h *Host) complained(url string, after time.Duration, n int) (d time.Duration, again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,9 +206,8 @@ func (h *Host) complained(url string, after time.Duration, n int) (d time.Durati
 	return d, true
 }
 
-// missed notes that a request had no response. first is true for the one caller that has to check
-// the host now (examine); all others wait for that in enter. reset says that the host itself broke
-// the connection off.
+// missed records a request without response. first is true for the one caller that must check the host now (examine);
+// others wait in enter. reset says that the host broke the connection off.
 func (h *Host) missed(reset bool) (first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -225,15 +221,14 @@ func (h *Host) missed(reset bool) (first bool) {
 	return true
 }
 
-// doubted reports whether the host is in doubt, or was given up.
+// doubted reports whether the host is in doubt or was given up.
 func (h *Host) doubted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.doubt != nil || h.dead != nil
 }
 
-// examine requests the root of a host that left too many requests unanswered, after longer and
-// longer pauses. The host is given up when it never answers.
+// examine requests the root of a host that did not answer, after growing pauses, and gives it up if it never answers.
 func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Before) {
 	root := web.Request{Address: at.Root(), Fresh: true, Timeout: s.cfg.Timeout}
 	var err error
@@ -253,7 +248,7 @@ func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Bef
 	h.misses = 0
 	switch {
 	case ctx.Err() != nil:
-		h.misses = maxMisses - 1 // still unknown: the next miss decides who checks
+		h.misses = maxMisses - 1 // unknown: the next miss decides who checks
 	case err != nil:
 		h.dead, h.until = fmt.Errorf("%w (%s)", ErrSilent, web.Reason(err)), time.Now().Add(deadFor)
 	}
@@ -262,7 +257,7 @@ func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Bef
 	h.doubt = nil
 }
 
-// Recovered reports whether the host was in doubt and is there again.
+// Recovered reports whether the host was in doubt and answers again.
 func (h *Host) Recovered() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

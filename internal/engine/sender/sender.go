@@ -1,10 +1,9 @@
-// Package sender sends requests within limits: of the whole engine (concurrency, rate), of each
-// host (concurrency, rate, and how much a host that complains or breaks down can take), and of a
-// scan (its Budget).
+// Package sender sends requests within limits of the engine (concurrency, rate), of each host (concurrency, rate,
+// pauses when it complains) and of a scan (Budget).
 //
-// A request without a response is sent again where that is safe. A host that leaves several
-// requests in a row unanswered is checked with growing pauses and given up when it stays silent; a
-// host that answers 429 or 503 gets fewer requests at a time and pauses.
+// A request without response is sent again where that is safe. A host that leaves several requests in a row
+// unanswered is checked with growing pauses and given up if it stays silent. A host that answers 429 or 503 gets
+// pauses and fewer requests at a time.
 package sender
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Config are the limits. All but RateLimit, HostRate, Retries and Allow must be set.
+// Config are the limits. All but RateLimit, HostRate, Retries and Allow are required.
 type Config struct {
 	Timeout     time.Duration // for the request that checks whether a host is back
 	Retries     int           // further attempts after a request had no response
@@ -50,7 +49,7 @@ type Sender struct {
 	hosts map[string]*Host // in use, by host and port
 }
 
-// Before runs before each attempt, inside the limits of concurrency; its error cancels the attempt.
+// Before runs before each attempt, within the limits of concurrency; its error cancels the attempt.
 type Before = func(ctx context.Context) error
 
 // New makes a sender for a client.
@@ -62,8 +61,7 @@ func New(client *web.Client, cfg Config) *Sender {
 	return s
 }
 
-// limiter spreads so many requests evenly over each window; the share of a tenth of a second may
-// go at once.
+// limiter spreads requests evenly over each window; a tenth of a second's share may be sent at once.
 func (cfg *Config) limiter(requests int) *rate.Limiter {
 	perSecond := float64(requests) / cfg.RateWindow.Seconds()
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/10)))
@@ -72,8 +70,7 @@ func (cfg *Config) limiter(requests int) *rate.Limiter {
 // Wait waits for the rate limit of the engine.
 func (s *Sender) Wait(ctx context.Context) error { return wait(ctx, s.limiter) }
 
-// wait waits for a rate limit; nil is no limit. It does not fail in advance when the context will
-// end too early: callers want the error of the context that has ended.
+// wait waits for a rate limit; nil is no limit. Unlike rate.Limiter.Wait it does not fail before ctx ends.
 func wait(ctx context.Context, l *rate.Limiter) error {
 	if l == nil || ctx.Err() != nil {
 		return ctx.Err()
@@ -101,18 +98,17 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryPause is the pause before the first retry; each further pause is longer by as much.
+// retryPause is the pause before the first retry; each further one is longer by as much.
 const retryPause = 200 * time.Millisecond
 
-// ErrExcluded is why a request was not sent that Config.Allow refused.
+// ErrExcluded is the error for requests that Config.Allow refuses.
 var ErrExcluded = errs.New(errs.Forbidden, "excluded", "it is not in scope, or excluded")
 
 // Allows asks Config.Allow.
 func (s *Sender) Allows(u rawurl.URL) bool { return s.cfg.Allow == nil || s.cfg.Allow(u.Parsed()) }
 
-// Send sends one request. When it had no response and may be repeated without harm, it is sent
-// again, Retries times at most, and once more when its host was in doubt and recovered. When the
-// host says that there are too many requests, it is sent again after a pause.
+// Send sends one request. Without response, it is sent again if that is safe, at most Retries times, and once more if
+// its host was in doubt and recovered. If the host wants fewer requests, it is sent again after a pause.
 func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
 	if !s.Allows(req.Address) {
 		return nil, ErrExcluded
@@ -158,7 +154,7 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 	}
 }
 
-// attempt sends a request once, when the limits allow it.
+// attempt sends a request once.
 func (s *Sender) attempt(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
 	if err := h.enter(ctx); err != nil {
 		return nil, err
@@ -176,20 +172,19 @@ func (s *Sender) attempt(ctx context.Context, h *Host, req web.Request, before B
 	return s.client.Do(ctx, req)
 }
 
-// Unanswered reports whether an error means that a host did not respond at all.
+// Unanswered reports whether an error means that a host did not respond.
 func Unanswered(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && sent.Kind != web.KindRequest && !errs.Is(err, errs.Forbidden)
 }
 
-// isReset reports whether an error means that a host broke a connection off.
+// isReset reports whether an error means that a host broke off the connection.
 func isReset(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && (sent.Kind == web.KindReset || sent.Kind == web.KindClosed)
 }
 
-// retryAfter reports whether a response means that there are too many requests, and how long the
-// host wants to be left alone; 0 when it does not say.
+// retryAfter reports whether a response asks for fewer requests, and the pause that it asks for, or 0.
 func retryAfter(x *web.Exchange) (time.Duration, bool) {
 	if x.Status != http.StatusTooManyRequests && x.Status != http.StatusServiceUnavailable {
 		return 0, false

@@ -1,5 +1,5 @@
-// Package digest answers HTTP digest challenges (RFC 7616): MD5 and SHA-256 with their session
-// forms, qop auth or none.
+// Package digest answers HTTP digest challenges (RFC 7616): MD5 and SHA-256 with their session forms, qop auth or
+// none.
 package digest
 
 import (
@@ -14,27 +14,25 @@ import (
 	"sync"
 )
 
-// Credentials answer the challenges of servers. They remember the last challenge of each origin
-// and answer it in advance until it is stale. A nil Credentials answers nothing. They are safe for
-// any number of goroutines and must not be copied.
+// Credentials answer challenges. They cache the last challenge of each origin and answer it in advance until it is
+// stale. A nil Credentials answers nothing. They are safe for any number of goroutines and must not be copied.
 type Credentials struct {
 	Username, Password string
 
-	// Nonce makes the client's part of an answer; nil means 16 random bytes in hex.
+	// Nonce makes a client nonce; nil means 16 random bytes in hex.
 	Nonce func() string
 
 	mu    sync.Mutex
 	known map[string]*challenge // by origin
 }
 
-// challenge is one that a server sent.
 type challenge struct {
 	realm, nonce, opaque, algorithm, qop string
 	count                                uint32 // answers given to it
 }
 
-// Authorization is the value of the Authorization header for a request, if its origin (scheme,
-// host and port) has sent a challenge before.
+// Authorization is the Authorization header for a request, if its origin (scheme, host and port) has sent a
+// challenge.
 func (c *Credentials) Authorization(origin, method, uri string) string {
 	if c == nil {
 		return ""
@@ -49,9 +47,8 @@ func (c *Credentials) Authorization(origin, method, uri string) string {
 	return c.respond(ch, method, uri)
 }
 
-// Learn remembers the first usable challenge among the WWW-Authenticate headers of a response,
-// and reports whether to send the request again with a response. When the request carried a response
-// already, it is only sent again if the server called that answer stale.
+// Learn caches the first usable challenge in the WWW-Authenticate headers of a response, and reports whether to send
+// the request again. A request that was already answered is only sent again if the server called the answer stale.
 func (c *Credentials) Learn(origin string, headers []string, answered bool) bool {
 	params, ok := digestChallenge(headers)
 	if !ok || answered && !strings.EqualFold(params["stale"], "true") {
@@ -116,7 +113,7 @@ func (c *Credentials) nonce() string {
 	return hex.EncodeToString(b)
 }
 
-// digestHash is the hash of an algorithm; nil when it is unknown.
+// digestHash is the hash of an algorithm; nil if it is unknown.
 func digestHash(algorithm string) func() hash.Hash {
 	switch strings.ToUpper(strings.TrimSuffix(strings.ToLower(algorithm), "-sess")) {
 	case "", "MD5":
@@ -131,7 +128,7 @@ func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// digestChallenge finds the first digest challenge that can be answered.
+// digestChallenge finds the first usable challenge.
 func digestChallenge(headers []string) (params map[string]string, ok bool) {
 	for _, h := range headers {
 		scheme, rest, _ := strings.Cut(strings.TrimSpace(h), " ")
@@ -145,7 +142,7 @@ func digestChallenge(headers []string) (params map[string]string, ok bool) {
 	return nil, false
 }
 
-// parameters reads name=value, name="value", …; names in lower case.
+// parameters parses name=value, name="value", …; names in lower case.
 func parameters(s string) map[string]string {
 	params := map[string]string{}
 	for {

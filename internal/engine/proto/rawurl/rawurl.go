@@ -1,8 +1,7 @@
-// Package rawurl keeps http and https URLs byte for byte as they were written.
+// Package rawurl keeps http and https URLs byte for byte as written.
 //
-// A scanner sends what net/url would clean up: "..", "//", "%2e" and invalid escapes must reach
-// the server as the author of a template meant them. The package parses such URLs, resolves
-// redirects against them and gives the variables by which templates know a target.
+// A scanner sends what net/url would clean up: "..", "//", "%2e" and invalid escapes must reach the server as the
+// template says. The package parses such URLs, resolves redirects and makes the variables of targets in templates.
 package rawurl
 
 import (
@@ -19,7 +18,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// URL is an absolute http or https URL without fragment; path and query are kept as written.
+// URL is an absolute http or https URL without fragment; path and query are as written.
 type URL struct {
 	Scheme string // http or https
 	Host   string // host or host:port, as written; lower case
@@ -27,8 +26,7 @@ type URL struct {
 	Query  string // without the question mark
 }
 
-// Parse splits an absolute http or https URL. A fragment is dropped; names
-// outside ASCII become the form that name servers know.
+// Parse parses an http or https URL. Fragments are dropped; internationalised names become ASCII.
 func Parse(s string) (URL, error) {
 	scheme, rest, ok := strings.Cut(s, "://")
 	a := URL{Scheme: strings.ToLower(scheme)}
@@ -46,7 +44,7 @@ func Parse(s string) (URL, error) {
 	return a, nil
 }
 
-// parseHost checks host[:port] and gives it in lower case.
+// parseHost checks host[:port] and returns it in lower case.
 func parseHost(s string) (string, bool) {
 	host, port := splitHost(s)
 	for _, c := range []byte(port) {
@@ -74,7 +72,7 @@ func parseHost(s string) (string, bool) {
 	return strings.ToLower(s), true
 }
 
-// splitHost splits host[:port]; brackets around the host are left out.
+// splitHost splits host[:port], without brackets.
 func splitHost(s string) (host, port string) {
 	if strings.HasPrefix(s, "[") {
 		host, port, _ = strings.Cut(s[1:], "]")
@@ -97,7 +95,7 @@ func (a URL) String() string {
 // Hostname is the host without port and brackets.
 func (a URL) Hostname() string { host, _ := splitHost(a.Host); return host }
 
-// Port is the port, the scheme's own when none is written.
+// Port is the port, by default that of the scheme.
 func (a URL) Port() string {
 	if _, port := splitHost(a.Host); port != "" {
 		return port
@@ -108,10 +106,10 @@ func (a URL) Port() string {
 	return "80"
 }
 
-// HostPort is what is dialled: host and port, always both.
+// HostPort is host:port, for dialling.
 func (a URL) HostPort() string { return net.JoinHostPort(a.Hostname(), a.Port()) }
 
-// Parsed is the form of net/url, to decide where a redirect leads.
+// Parsed is the URL for net/url.
 func (a URL) Parsed() *url.URL {
 	p, err := url.PathUnescape(a.Path)
 	if err != nil {
@@ -120,18 +118,17 @@ func (a URL) Parsed() *url.URL {
 	return &url.URL{Scheme: a.Scheme, Host: a.Host, Path: p, RawPath: a.Path, RawQuery: a.Query}
 }
 
-// Root is the root of the same server.
+// Root is the root of the server.
 func (a URL) Root() URL { return URL{Scheme: a.Scheme, Host: a.Host, Path: "/"} }
 
-// WithPort is the same address at another port.
+// WithPort is the same URL with another port.
 func (a URL) WithPort(port string) URL {
 	a.Host = strings.TrimSuffix(net.JoinHostPort(a.Hostname(), port), ":")
 	return a
 }
 
-// CutPort finds the port that a path text of a template writes directly after
-// {{BaseURL}} or {{RootURL}}; it replaces the target's own (template language 1.5).
-// rest is the text without it; port is empty when there is none.
+// CutPort finds a port that a path of a template has directly after {{BaseURL}} or {{RootURL}}, which replaces the
+// target's own (template language 1.5). rest is the text without it; port is "" if there is none.
 func CutPort(text string) (rest, port string) {
 	for _, mark := range []string{"{{BaseURL}}", "{{RootURL}}"} {
 		after, ok := strings.CutPrefix(text, mark+":")
@@ -149,8 +146,8 @@ func CutPort(text string) (rest, port string) {
 	return text, ""
 }
 
-// Target is the request target that this address asks for: valid escapes stay, the
-// percent sign of invalid ones is escaped, and so is what no request line can hold.
+// Target is the request target: valid escapes stay; the percent sign of invalid ones, and what a request line cannot
+// contain, are escaped.
 func (a URL) Target() string {
 	p := a.Path
 	if p == "" {
@@ -170,7 +167,7 @@ func escapeQuery(q string) string {
 	return Escape(q, func(i int) bool { return q[i] <= ' ' || q[i] >= 0x7f }, "+")
 }
 
-// Escape percent-encodes the bytes that are bad; blank stands for a space.
+// Escape percent-encodes bad bytes; blank replaces a space.
 func Escape(s string, bad func(i int) bool, blank string) string {
 	first := 0
 	for first < len(s) && !bad(first) {
@@ -198,13 +195,13 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// variables are the names that templates know a target by (template language 1.5).
+// variables are the names of the variables of a target (template language 1.5).
 var variables = []string{
 	"BaseURL", "RootURL", "Hostname", "Host", "Port", "Scheme", "Path", "File", "Query", "Input", "ip",
 	"FQDN", "RDN", "DN", "TLD", "SD",
 }
 
-// Variables are all variables of the address; see Variable.
+// Variables are all variables of the URL; see Variable.
 func (a URL) Variables(trim bool) map[string]string {
 	vars := make(map[string]string, len(variables))
 	for _, name := range variables {
@@ -215,13 +212,12 @@ func (a URL) Variables(trim bool) map[string]string {
 	return vars
 }
 
-// IsVariable reports whether a name is one that some address gives a value.
+// IsVariable reports whether a name is that of a variable of URLs.
 func IsVariable(name string) bool { return slices.Contains(variables, name) }
 
-// Variable is one of the names that templates know a target by (template language
-// 1.5). With trim, one slash at the end of the path is left out: what a text that
-// begins with "{{BaseURL}}/" wants. A host that the public suffix list cannot split
-// (an IP address, localhost) has no RDN, DN, TLD and SD.
+// Variable is a variable of the URL (template language 1.5). trim removes one slash at the end of the path, for texts
+// that begin with "{{BaseURL}}/". Hosts that the public suffix list cannot split (addresses, localhost) have no RDN,
+// DN, TLD and SD.
 func (a URL) Variable(name string, trim bool) (string, bool) {
 	p := a.Path
 	if trim {
@@ -261,8 +257,7 @@ func notDot(s string) string {
 	return s
 }
 
-// sortedQuery is a query with its question mark, parameters in the order of their
-// names; those of one name keep theirs.
+// sortedQuery is a query with question mark, parameters sorted by name; equal names keep their order.
 func sortedQuery(q string) string {
 	if q == "" {
 		return ""

@@ -2,9 +2,8 @@ package rawurl
 
 import "strings"
 
-// Resolve is where a Location leads from an address (RFC 3986, 5.2), read as tolerantly
-// as browsers do; false when it leads nowhere that can be asked. User names and
-// fragments are left out.
+// Resolve is the target of a Location (RFC 3986, 5.2), as tolerant as browsers; false if it cannot be requested. User
+// names and fragments are dropped.
 func (a URL) Resolve(location string) (URL, bool) {
 	location = strings.Trim(location, " \t\r\n\x00")
 	location, _, _ = strings.Cut(location, "#")

@@ -12,9 +12,8 @@ import (
 // AWS signs requests with AWS Signature Version 4.
 type AWS sigv4.Keys
 
-// Sign adds the X-Amz-Date and Authorization lines to a request, and with a Token
-// X-Amz-Security-Token. It signs the Host line, the X-Amz-… and Content-Type lines and
-// the body as they are now: the request must not be changed afterwards.
+// Sign adds the X-Amz-Date and Authorization lines, and X-Amz-Security-Token if there is a token. It signs the Host,
+// X-Amz-… and Content-Type lines and the body: the request must not be changed afterwards.
 func (a AWS) Sign(req *Request, at time.Time) {
 	req.Headers = without(req.Headers, "Authorization", "X-Amz-Date", "X-Amz-Security-Token")
 	r := sigv4.Request{Method: req.method(), Host: req.host(), Body: req.Body}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,11 +11,11 @@ import (
 	"time"
 )
 
-// maxDrain is how much of a body that is not wanted is read, to keep its connection.
+// maxDrain is how much of an unwanted body is read to keep its connection.
 const maxDrain = 32 << 10
 
-// receive reads the response to what was sent. again is true when the connection can
-// carry another exchange; an error means that no head came.
+// receive reads the response. again is true when the connection can carry another exchange; an error means that no
+// head came.
 func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool, err error) {
 	if err := c.receiveHead(cn, x); err != nil {
 		if x.Request.Raw != nil && err.Kind == KindReset {
@@ -35,7 +36,7 @@ func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool
 	return whole && !f.single && (f.chunked || f.length >= 0) && cn.start == cn.end, nil
 }
 
-// receiveHead reads heads until one is not interim.
+// receiveHead reads heads until one is final.
 func (c *Client) receiveHead(cn *conn, x *Exchange) *Error {
 	for range maxInterim {
 		head, err := cn.head(c.cfg.MaxHead)
@@ -52,14 +53,14 @@ func (c *Client) receiveHead(cn *conn, x *Exchange) *Error {
 	return &Error{Kind: KindMalformed, Err: errors.New("interim answers without end")}
 }
 
-// refuse is the response that a reset in place of one stands for (template language 2.4).
+// refuse makes the response for a reset instead of one (template language 2.4).
 func (x *Exchange) refuse() (err error) {
 	x.framing, err = x.parseHead([]byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
 	x.Duration = time.Since(x.At)
 	return err
 }
 
-// receiveBody reads and decodes the body. whole is true when it ended as it should.
+// receiveBody reads and decodes the body. whole is true if it ended properly.
 func (c *Client) receiveBody(ctx context.Context, cn *conn, x *Exchange) (whole bool) {
 	f := &x.framing
 	limit := c.cfg.MaxBody
@@ -89,25 +90,22 @@ func (c *Client) receiveBody(ctx context.Context, cn *conn, x *Exchange) (whole 
 	return whole
 }
 
-// Why a body is not whole.
+// Why a body is incomplete.
 var (
 	errTooLong  = errors.New("the body is longer than wanted")
 	errBadChunk = errors.New("malformed chunk")
 )
 
-// bodyReader reads the body of one response as its framing says. It ends with io.EOF when
-// the body does, and with another error when it breaks off.
+// bodyReader reads the body of one response. It ends with io.EOF, or another error if the body is incomplete.
 type bodyReader struct {
 	*conn
 
-	left    int64 // of the body, or of the chunk; -1: until the connection ends
+	left    int64 // of the body or chunk; -1: until the connection ends
 	chunked bool
 	began   bool // a chunk did
 	over    bool
 
-	// quiet, when set, is how long the connection may be silent before the body counts as
-	// over: it goes on until the connection ends, which some servers leave to us. end is
-	// when it may last at most.
+	// quiet, if set, ends a body that lasts until the connection ends after such a silence; end is the latest end.
 	quiet time.Duration
 	end   time.Time
 }
@@ -152,8 +150,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return 0, err
 }
 
-// nextChunk reads the end of a chunk and the size of the next one; after the last, the
-// trailers.
+// nextChunk reads the end of a chunk and the size of the next one; after the last chunk, the trailers.
 func (b *bodyReader) nextChunk() error {
 	if b.began {
 		if line, err := b.line(); err != nil || line != "" {
@@ -185,12 +182,10 @@ func (b *bodyReader) nextChunk() error {
 // line reads a line of at most maxLine bytes.
 func (b *bodyReader) line() (string, error) {
 	for scanned := 0; ; {
-		for i, c := range b.unread()[scanned:] {
-			if c == '\n' {
-				line := string(b.unread()[:scanned+i])
-				b.start += scanned + i + 1
-				return strings.TrimSuffix(line, "\r"), nil
-			}
+		if i := bytes.IndexByte(b.unread()[scanned:], '\n'); i >= 0 {
+			line := string(b.unread()[:scanned+i])
+			b.start += scanned + i + 1
+			return strings.TrimSuffix(line, "\r"), nil
 		}
 		if scanned = len(b.unread()); scanned > maxLine {
 			return "", errBadChunk
@@ -201,8 +196,7 @@ func (b *bodyReader) line() (string, error) {
 	}
 }
 
-// drain reads the rest of a body that is cut, if it is small. It reports whether the body
-// is over.
+// drain reads the rest of a cut body, if it is small, and reports whether the body is over.
 func (b *bodyReader) drain() bool {
 	var bin [4 << 10]byte
 	for total := 0; total <= maxDrain && b.left >= 0 && b.left <= maxDrain; {

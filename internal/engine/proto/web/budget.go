@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	freeBody   = 64 << 10 // bytes of a body that the budget does not count
-	maxScratch = 1 << 20  // of a reading buffer that is kept for the next body
+	freeBody   = 64 << 10 // bytes of a body that do not count
+	maxScratch = 1 << 20  // capacity of buffers that are kept for the next body
 )
 
-// budget is the memory that bodies may take together.
+// budget is the memory for all bodies.
 type budget struct {
 	total int64
 	left  *semaphore.Weighted
@@ -27,24 +27,24 @@ func newBudget(total int64) *budget {
 	return &budget{total: total, left: semaphore.NewWeighted(total)}
 }
 
-// release returns back what was granted, once.
+// release frees what was granted, once.
 func (b *budget) release(granted *atomic.Int64) {
 	if n := granted.Swap(0); n > 0 {
 		b.left.Release(n)
 	}
 }
 
-// bodyMemory is the share of the memory budget that the body of one exchange takes.
+// bodyMemory is the memory of one body.
 type bodyMemory struct {
 	client *Client
 	ctx    context.Context
-	conn   *conn // to be given more time after a wait; nil when all is read
+	conn   *conn // gets more time after a wait; nil when all is read
 	x      *Exchange
 	need   int64 // the most that the body can take
 }
 
-// acquire reserves the memory for the whole body, once, so that no body waits for
-// memory while it holds some. It waits for others to release theirs.
+// acquire reserves memory for the whole body, once, so that no body waits for memory while it holds some. It waits
+// until others release theirs.
 func (m *bodyMemory) acquire() error {
 	if m.x.granted != nil {
 		return nil
@@ -72,7 +72,7 @@ func (m *bodyMemory) acquire() error {
 	return nil
 }
 
-// settle returns back what a body that is read does not need.
+// settle frees the memory that a complete body does not need.
 func (x *Exchange) settle() {
 	if x.granted == nil {
 		return
@@ -84,10 +84,8 @@ func (x *Exchange) settle() {
 	x.client.budget.left.Release(x.granted.Swap(keep) - keep)
 }
 
-// collect reads src to its end and gives a slice of the exact size, at most limit
-// bytes. size is how much is announced, -1 when nothing is; a server's word about a
-// length sets little memory aside. The error says why it is not all; what was read
-// until then is given with it.
+// collect reads src to its end and returns a slice of the exact size, at most limit bytes. size is the announced
+// length or -1; it reserves little memory. With an error, the data is incomplete.
 func (c *Client) collect(src io.Reader, size, limit int64, mem *bodyMemory) ([]byte, error) {
 	if size >= 0 && size <= min(freeBody, limit) {
 		data := make([]byte, size)

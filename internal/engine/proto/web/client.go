@@ -1,16 +1,15 @@
-// Package web sends HTTP/1.1 requests and reads the responses, on connections of its own.
+// Package web sends HTTP/1.1 requests and reads responses, on its own connections.
 //
-// Requests leave byte for byte as they were built, and broken servers are read as far
-// as they make sense. It trusts no server: header, body, decompression, memory and time
-// have bounds, and what is over them is cut, not stored. It dials only through the
-// function it was given, wherever a redirect leads.
+// Requests are sent byte for byte as built, and responses of broken servers are read as far as they make sense.
+// Header, body, decompression, memory and time are bounded; the rest is cut. Every connection, also for redirects, is
+// dialled with the given function.
 //
-// An exchange is read by the goroutine that asks for it; no other is started. The end
-// of a context interrupts it at once.
+// The calling goroutine reads an exchange. The end of its context interrupts it at once.
 package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,20 +19,19 @@ import (
 	"time"
 )
 
-// Config is what a Client needs. Zero fields get the defaults below.
+// Config configures a Client. Zero fields get the defaults below.
 type Config struct {
 	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
-	Timeout   time.Duration // for each of dial and TLS handshake; an exchange gets three of it from its first byte to its last, one when it is raw and its head has no end
-	MaxBody   int64         // bytes kept of a body, before and after decompression
-	MaxHead   int           // bytes of a response's status line and header; a longer one is an error
-	PerHost   int           // idle connections kept for a host, scheme and SNI
-	MaxIdle   int           // idle connections kept in all; the oldest is closed first
+	Timeout   time.Duration // of dial and TLS handshake each; an exchange gets three times as long, once if it is raw and its head has no end
+	MaxBody   int64         // of a body that are kept, before and after decompression
+	MaxHead   int           // of status line and header; longer is an error
+	PerHost   int           // idle connections for a host, scheme and SNI
+	MaxIdle   int           // idle connections; the oldest is closed first
 	UserAgent string
-	Headers   []Header // sent with every request; they win over the request's own
+	Headers   []Header // of every request; they replace the request's own
 
-	// BodyMemory bounds the bytes of all bodies beyond 64 KiB each that are being read,
-	// or were read and not released (Exchange.Release). A body that finds no room waits
-	// for it as long as an exchange may last, with its server held back, and is then cut.
+	// BodyMemory bounds the memory of all bodies that are being read or not released (Exchange.Release), without the
+	// first 64 KiB of each. A body waits for memory as long as an exchange may last, and is then cut.
 	BodyMemory int64
 }
 
@@ -49,17 +47,16 @@ const (
 	idleTimeout       = 30 * time.Second
 )
 
-// Client sends requests over connections that it keeps. It is safe for any number of
-// goroutines; Close it when done.
+// Client sends requests and keeps connections. It is safe for any number of goroutines; Close it when done.
 type Client struct {
 	cfg    Config
 	tls    *tls.Config
 	pool   *pool
 	budget *budget
 	stats  counters
-	second *second // HTTP/2, for servers that speak nothing else
+	http2  *http2Client // HTTP/2, for servers that speak nothing else
 
-	speaksTLS    sync.Map    // of HostPort: it said that plain http is the wrong protocol
+	speaksTLS    sync.Map    // HostPort of servers that want TLS
 	anySpeaksTLS atomic.Bool // speaksTLS is not empty
 
 	requests sync.Pool // of *[]byte, for writing
@@ -73,32 +70,22 @@ func New(cfg Config) *Client {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{}).DialContext
 	}
-	cfg.Timeout = orDefault(cfg.Timeout, DefaultTimeout)
-	cfg.MaxBody = orDefault(cfg.MaxBody, DefaultMaxBody)
-	cfg.MaxHead = orDefault(cfg.MaxHead, DefaultMaxHead)
-	cfg.PerHost = orDefault(cfg.PerHost, DefaultPerHost)
-	cfg.MaxIdle = orDefault(cfg.MaxIdle, DefaultMaxIdle)
-	cfg.BodyMemory = orDefault(cfg.BodyMemory, DefaultBodyMemory)
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = DefaultUserAgent
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
+	cfg.MaxBody = cmp.Or(cfg.MaxBody, DefaultMaxBody)
+	cfg.MaxHead = cmp.Or(cfg.MaxHead, DefaultMaxHead)
+	cfg.PerHost = cmp.Or(cfg.PerHost, DefaultPerHost)
+	cfg.MaxIdle = cmp.Or(cfg.MaxIdle, DefaultMaxIdle)
+	cfg.BodyMemory = cmp.Or(cfg.BodyMemory, DefaultBodyMemory)
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
 	c := &Client{cfg: cfg, tls: tlsConfig(), pool: newPool(cfg.PerHost, cfg.MaxIdle), budget: newBudget(cfg.BodyMemory)}
-	c.second = newSecond(c)
+	c.http2 = newHTTP2(c)
 	return c
 }
 
-func orDefault[T int | int64 | time.Duration](value, otherwise T) T {
-	if value <= 0 {
-		return otherwise
-	}
-	return value
-}
-
-// Close ends the connections that are idle. Exchanges that still run go on; their
-// connections are closed after them.
+// Close closes idle connections, and those of running exchanges after these.
 func (c *Client) Close() {
 	c.pool.close()
-	c.second.close()
+	c.http2.close()
 }
 
 // Stats are counts since the client was made.
@@ -126,10 +113,9 @@ func (c *Client) Stats() Stats {
 	}
 }
 
-// Do sends one request and reads its answer; redirects are for Follow. A kept
-// connection that turns out to be closed is replaced by a new one, unless the request
-// may have been acted upon. Answers that break off are answers; an error (an *Error, or
-// that of ctx) means that there was none.
+// Do sends one request and reads its response; Follow follows redirects. A kept connection that turns out to be
+// closed is replaced, unless the request may have taken effect. Incomplete responses are responses; an error (*Error
+// or that of ctx) means that there was none.
 func (c *Client) Do(ctx context.Context, req Request) (*Exchange, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -153,8 +139,7 @@ func (c *Client) Do(ctx context.Context, req Request) (*Exchange, error) {
 	return x, nil
 }
 
-// correct turns http into https for a server that has said that it wants TLS (template
-// language 2.11).
+// correct changes http to https for a server that is known to want TLS (template language 2.11).
 func (c *Client) correct(req *Request) {
 	if req.Address.Scheme != "http" || !c.anySpeaksTLS.Load() {
 		return
@@ -165,7 +150,7 @@ func (c *Client) correct(req *Request) {
 	}
 }
 
-// remember takes note of a server that wants TLS.
+// remember records a server that wants TLS.
 func (c *Client) remember(x *Exchange) {
 	const complaint = "The plain HTTP request was sent to HTTPS port"
 	if x.Status == 400 && x.Request.Address.Scheme == "http" && bytes.Contains(x.Body, []byte(complaint)) {
@@ -174,11 +159,11 @@ func (c *Client) remember(x *Exchange) {
 	}
 }
 
-// attempt sends a request on a kept connection, or on a new one when there is none or
-// the kept one is gone. A server that answers in HTTP/2 is asked in HTTP/2.
+// attempt sends a request on a kept connection, or on a new one. A server that answers in HTTP/2 gets the request in
+// HTTP/2.
 func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchange, error) {
-	if req.Raw == nil && c.second.knows(req) {
-		return c.second.exchange(ctx, req, add)
+	if req.Raw == nil && c.http2.knows(req) {
+		return c.http2.exchange(ctx, req, add)
 	}
 	kept := !req.Fresh && req.Raw == nil
 	for {
@@ -198,16 +183,16 @@ func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchang
 				return nil, err
 			}
 			kept = false // once more, on a connection that cannot be stale
-		case e.second && req.Raw == nil:
-			return c.second.exchange(ctx, req, add)
+		case e.http2 && req.Raw == nil:
+			return c.http2.exchange(ctx, req, add)
 		default:
 			return nil, err
 		}
 	}
 }
 
-// whole is how long an exchange may last. A server that waits for the end of a head which
-// never comes is not waited for as one that thinks.
+// whole is the time limit of an exchange. It is short for a raw request whose head has no end: the server waits for
+// it.
 func (c *Client) whole(req *Request) time.Duration {
 	switch {
 	case req.Timeout > 0:
@@ -218,8 +203,8 @@ func (c *Client) whole(req *Request) time.Duration {
 	return 3 * c.cfg.Timeout
 }
 
-// exchange sends one request on a connection and reads its answer. The connection is
-// kept for the next one, or closed. An error is that of ctx or an *Error.
+// exchange sends one request on a connection and reads its response. The connection is then kept or closed. An error
+// is that of ctx or an *Error.
 func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra) (*Exchange, error) {
 	x := c.begin(cn, req, add)
 	box, ok := c.requests.Get().(*[]byte)
@@ -236,8 +221,7 @@ func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra
 	if again && cn.sent() && !req.Fresh && req.Raw == nil {
 		c.pool.put(cn)
 	} else {
-		cn.close()
-		cn.flushed()
+		cn.finish()
 	}
 	if cap(*box) <= bigWrite {
 		c.requests.Put(box)

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Bounds of reading that are not for choosing.
+// Limits of reading.
 const (
-	bufferSize   = 8 << 10  // of a connection's reading buffer, to begin with
-	bigWrite     = 64 << 10 // what a socket may not take at once, so that answers must be read meanwhile
+	bufferSize   = 8 << 10  // of a reading buffer at first
+	bigWrite     = 64 << 10 // a socket may not accept more at once, so responses must be read meanwhile
 	maxInterim   = 32       // interim responses (1xx) before the real one
 	maxDuplicate = 8        // further status lines directly after the first
 	maxLine      = 4 << 10  // of a chunk size or of a trailer
@@ -37,22 +37,22 @@ type conn struct {
 
 	prev, next *conn // in the ring of the pool, while idle
 
-	box        *[]byte // from Client.buffers; the conn has it only while it is in use
+	box        *[]byte // from Client.buffers, while in use
 	buf        []byte  // *box, or a longer one for a long head
 	start, end int     // of what is read and not consumed
 
-	sending chan struct{} // closed when a big request is written; nil for others
+	sending chan struct{} // closed when a large request is written; nil for others
 	sendErr error         // of writing, once that is over
 
 	done    <-chan struct{} // of the context that is watched
 	unwatch func() bool
 
 	mu     sync.Mutex // guards the deadline against the watch
-	ctxErr error      // why the watched context ended; no deadline is set any more
+	ctxErr error      // why the watched context ended; no more deadlines are set
 }
 
-// watch makes the end of ctx interrupt reading and writing. It stays in place from
-// exchange to exchange while the context is the same, which makes it free for most.
+// watch interrupts reading and writing when ctx ends. It stays from exchange to exchange while the context is the
+// same, to save time.
 func (c *conn) watch(ctx context.Context) {
 	done := ctx.Done()
 	if c.done == done {
@@ -86,14 +86,14 @@ func (c *conn) forget() {
 	c.mu.Unlock()
 }
 
-// ready prepares for an exchange that ends at a time, or with ctx.
+// ready prepares for an exchange that ends at a time or with ctx.
 func (c *conn) ready(ctx context.Context, end time.Time) error {
 	c.watch(ctx)
 	c.borrow()
 	return c.until(end)
 }
 
-// until sets the deadline for what follows, unless the context has ended.
+// until sets the deadline unless the context has ended.
 func (c *conn) until(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *conn) until(t time.Time) error {
 	return c.SetDeadline(t)
 }
 
-// close ends the connection and gives back what it holds.
+// close closes the connection and releases its buffer.
 func (c *conn) close() {
 	c.forget()
 	_ = c.Close()
@@ -111,7 +111,7 @@ func (c *conn) close() {
 	c.release()
 }
 
-// borrow takes a reading buffer, release gives it back.
+// borrow gets a reading buffer; release puts it back.
 func (c *conn) borrow() {
 	if c.box == nil {
 		var ok bool
@@ -130,8 +130,8 @@ func (c *conn) release() {
 	}
 }
 
-// stale looks, without waiting, whether an idle connection was closed by the server or
-// got bytes that were not requested. It says false when it cannot tell.
+// stale reports, without waiting, whether an idle connection was closed by the server or has unrequested data. It is
+// false when that is unknown.
 func (c *conn) stale() bool {
 	sc, ok := c.socket.(syscall.Conn)
 	if !ok {
@@ -142,7 +142,7 @@ func (c *conn) stale() bool {
 		return false
 	}
 	gone := false
-	err = raw.Control(func(fd uintptr) { // not Read: it heeds the deadline of the exchange before
+	err = raw.Control(func(fd uintptr) { // unlike Read, it ignores the last deadline
 		var b [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		gone = !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR)
@@ -150,8 +150,8 @@ func (c *conn) stale() bool {
 	return gone || err != nil
 }
 
-// send writes a request. A big one is written beside the reading: a server that answers
-// before it has read all would wait for us, and we for it.
+// send writes a request. A large one is written while the response is read: a server may answer before it has read
+// everything, and would block.
 func (c *conn) send(out []byte) {
 	c.client.stats.out.Add(int64(len(out)))
 	if len(out) <= bigWrite {
@@ -165,8 +165,8 @@ func (c *conn) send(out []byte) {
 	}(c.sending)
 }
 
-// sent reports whether all of the request was written. What went wrong with writing shows
-// again in reading, where the server may have said why.
+// sent reports whether the request was written completely. Reading reports errors of writing, too, where the server
+// may have explained them.
 func (c *conn) sent() bool {
 	if c.sending != nil {
 		select {
@@ -179,17 +179,18 @@ func (c *conn) sent() bool {
 	return c.sendErr == nil
 }
 
-// flushed waits for the end of writing on a closed connection.
-func (c *conn) flushed() {
+// finish closes the connection and waits for the end of writing.
+func (c *conn) finish() {
+	c.close()
 	if c.sending != nil {
 		<-c.sending
 	}
 }
 
-// unread is what was read and not consumed.
+// unread is what was read but not consumed.
 func (c *conn) unread() []byte { return c.buf[c.start:c.end] }
 
-// fill reads more behind what is unread, into a buffer of at most limit bytes.
+// fill reads more data after the unread, into a buffer of at most limit bytes.
 func (c *conn) fill(limit int) error {
 	if c.end == len(c.buf) && c.start > 0 {
 		c.end = copy(c.buf, c.buf[c.start:c.end])
@@ -209,12 +210,12 @@ func (c *conn) fill(limit int) error {
 		return nil // an error comes again with the next read
 	}
 	if err == nil {
-		return os.ErrDeadlineExceeded // a reader that gives nothing is not asked for ever
+		return os.ErrDeadlineExceeded // never poll a reader that returns nothing
 	}
 	return err
 }
 
-// Read reads the bytes that follow, those in the buffer first.
+// Read reads data, from the buffer first.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.start < c.end {
 		n := copy(p, c.buf[c.start:c.end])
@@ -226,15 +227,14 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errHeadTooLong is a head beyond Config.MaxHead.
+// errHeadTooLong is the error for a head above Config.MaxHead.
 var errHeadTooLong = errors.New("the header does not end")
 
-// head reads up to and with the next empty line that follows at least a status line.
-// The bytes are valid until the next read. It fails as soon as what comes cannot be
-// HTTP.
+// head reads a head, through the empty line. The bytes are valid until the next read. It fails as soon as the data
+// cannot be HTTP.
 func (c *conn) head(limit int) ([]byte, error) {
 	begun := false        // a line that is not empty came
-	line, scanned := 0, 0 // of unread: where the line begins, and where to look on for its end
+	line, scanned := 0, 0 // offsets in unread: the line, and the search for its end
 	for skipped := 0; ; {
 		i := bytes.IndexByte(c.unread()[scanned:], '\n')
 		if i < 0 {
@@ -264,7 +264,7 @@ func (c *conn) head(limit int) ([]byte, error) {
 	}
 }
 
-// more reads more of a head, if what is there can be one.
+// more reads more of a head, if the data can be one.
 func (c *conn) more(limit int) error {
 	if err := notHTTP(c.unread()); err != nil {
 		return err
@@ -277,7 +277,7 @@ func (c *conn) more(limit int) error {
 	return nil
 }
 
-// notHTTP refuses bytes that no status line begins with.
+// notHTTP is the error for bytes that cannot begin a response.
 func notHTTP(b []byte) error {
 	if len(b) > 0 && b[0] == 0 && len(b) < frameHeader {
 		return nil // it takes more to tell HTTP/2 from nonsense
@@ -288,7 +288,7 @@ func notHTTP(b []byte) error {
 			break // blank lines may come first
 		}
 		if c&^0x20 != word[i]&^0x20 {
-			return &Error{Kind: KindMalformed, second: isFrame(b), Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
+			return &Error{Kind: KindMalformed, http2: isFrame(b), Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
 		}
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 // maxWindow bounds the memory of a zstd decoder.
 const maxWindow = 8 << 20
 
-// decode undoes the content encoding and the character set of a body, to at most limit
-// bytes. What says that it is encoded and is not stays as it is.
+// decode decodes content encoding and character set of a body, to at most limit bytes. A wrongly declared encoding is
+// ignored.
 func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 	if len(x.Body) == 0 {
 		return
@@ -42,7 +42,7 @@ func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 	}
 }
 
-// asksGzip reports whether the client itself, not the request, asks for gzip.
+// asksGzip reports whether the client, not the request, asks for gzip.
 func (c *Client) asksGzip(r *Request) bool {
 	if r.NoDefaults || r.Raw != nil || r.Method == http.MethodHead {
 		return false
@@ -55,8 +55,7 @@ func (c *Client) asksGzip(r *Request) bool {
 	return true
 }
 
-// decoder undoes one content encoding; nil when it is unknown or not what data begins
-// with. done is called when it is no longer used.
+// decoder is a reader for a content encoding; nil if it is unknown or wrong. done must be called after use.
 func (c *Client) decoder(name string, data []byte) (r io.Reader, done func()) {
 	src := bytes.NewReader(data)
 	switch name {
@@ -83,8 +82,7 @@ func (c *Client) decoder(name string, data []byte) (r io.Reader, done func()) {
 	return nil, nil
 }
 
-// charset is the encoding that a content type names, if it is one that is turned into
-// UTF-8 (template language 2.8).
+// charset is the encoding of a content type, if it is converted to UTF-8 (template language 2.8).
 func charset(kind string) encoding.Encoding {
 	_, name, ok := strings.Cut(strings.ToLower(kind), "charset=")
 	if !ok {

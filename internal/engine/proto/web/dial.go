@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// longIdle is after how much time a kept connection is looked at before it is used.
+// longIdle is the idle time after which a connection is checked before use.
 const longIdle = time.Second
 
-// connect returns a connection for a request: a kept one, if wanted and there, or a new one.
+// connect returns a kept connection, if wanted and available, or a new one.
 func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, error) {
 	o := req.origin()
 	for kept {
@@ -19,7 +19,7 @@ func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, e
 		if cn == nil {
 			break
 		}
-		// What cannot be sent twice is sent only where the server surely listens.
+		// What cannot be sent twice needs a connection that is surely open.
 		if (!idempotent(req.method()) || time.Since(cn.since) > longIdle) && cn.stale() {
 			c.stats.stale.Add(1)
 			cn.close()
@@ -55,7 +55,7 @@ func (c *Client) dial(ctx context.Context, hostPort string) (net.Conn, error) {
 	return socket, nil
 }
 
-// handshake speaks TLS on a new connection, within Config.Timeout.
+// handshake starts TLS within Config.Timeout.
 func (c *Client) handshake(ctx context.Context, cn *conn, req *Request) error {
 	cfg := c.tls.Clone()
 	if cfg.ServerName = req.SNI; req.SNI == "" {
@@ -79,25 +79,24 @@ func (c *Client) handshake(ctx context.Context, cn *conn, req *Request) error {
 	return nil
 }
 
-// sessions is how many TLS sessions are remembered.
+// sessions is the number of cached TLS sessions.
 const sessions = 1024
 
-// tlsConfig takes servers as they are: bad certificates are findings, not reasons to
-// look away.
+// tlsConfig accepts bad certificates, which are findings.
 func tlsConfig() *tls.Config {
 	return &tls.Config{
 		InsecureSkipVerify: true,
 		MinVersion:         tls.VersionTLS10,
 		CipherSuites:       allCiphers(),
-		// Without the post-quantum exchange: its hello does not fit into one packet,
-		// which some servers cannot take, and it costs more than the rest of a handshake.
+		// Without the post-quantum exchange: its ClientHello takes two packets, which some servers refuse, and costs
+		// more than the rest of the handshake.
 		CurvePreferences:   []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521},
 		Renegotiation:      tls.RenegotiateOnceAsClient,
 		ClientSessionCache: tls.NewLRUClientSessionCache(sessions),
 	}
 }
 
-// allCiphers is every suite that can be spoken, weak ones included.
+// allCiphers are all cipher suites, weak ones included.
 func allCiphers() (ids []uint16) {
 	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
 		ids = append(ids, s.ID)

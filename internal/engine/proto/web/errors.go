@@ -9,49 +9,47 @@ import (
 	"syscall"
 )
 
-// Kind says at which point, and how, an exchange failed.
+// Kind is how an exchange failed.
 type Kind int
 
 // The kinds.
 const (
-	KindRequest   Kind = iota // the request cannot be put on the wire; nothing was sent
+	KindRequest   Kind = iota // the request is invalid; nothing was sent
 	KindDial                  // no connection; nothing was sent
 	KindTLS                   // the TLS handshake failed; nothing was sent
 	KindTimeout               // the response's head did not come in time
 	KindReset                 // the connection was reset
 	KindClosed                // the connection ended before the response's head did
-	KindMalformed             // what came is no HTTP, or its head is beyond the bounds
+	KindMalformed             // the response is not HTTP, or its head is too long
 )
 
-// Error is why a request had no response. Errors of Config.Dial are inside it; what ends
-// with its context is the context's own error instead.
+// Error is why a request had no response. It wraps errors of Config.Dial. The end of the context is ctx.Err()
+// instead.
 type Error struct {
 	Kind Kind
 	Err  error
 
 	silent bool // not one byte of a response came
-	second bool // what came is HTTP/2
+	http2  bool // what came is HTTP/2
 }
 
 // Error is the reason as text.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error below.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout reports whether time ran out, as net.Error wants it.
+// Timeout reports whether time ran out.
 func (e *Error) Timeout() bool {
-	var t net.Error
-	return e.Kind == KindTimeout || errors.As(e.Err, &t) && t.Timeout()
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](e.Err)
+	return e.Kind == KindTimeout || ok && t.Timeout()
 }
 
-// Temporary is what net.Error still asks for; it is the same as Timeout.
-func (e *Error) Temporary() bool { return e.Timeout() }
-
-// RetrySafe reports whether a request may be sent again after an error without doing twice
-// what it does: nothing of it reached the server, or its method asks without changing
-// anything. It is false for errors that would only come again, and for raw bytes: what a
-// server makes of those is not known.
+// RetrySafe reports whether a request may be sent again after an error: nothing reached the server, or its method
+// changes nothing. It is false for errors that would repeat, and for raw requests, whose effect is unknown.
 func (r *Request) RetrySafe(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Kind == KindRequest {
@@ -60,7 +58,7 @@ func (r *Request) RetrySafe(err error) bool {
 	return e.Kind == KindDial || e.Kind == KindTLS || r.Raw == nil && idempotent(r.Method)
 }
 
-// idempotent reports whether a method asks without changing anything; "" is GET.
+// idempotent reports whether a method changes nothing; "" is GET.
 func idempotent(method string) bool {
 	switch method {
 	case "", "GET", "HEAD", "OPTIONS", "TRACE":
@@ -69,7 +67,7 @@ func idempotent(method string) bool {
 	return false
 }
 
-// failure returns an error of reading or writing its kind.
+// failure converts an error of reading or writing to an *Error.
 func failure(err error) *Error {
 	e := &Error{Kind: KindReset, Err: err}
 	switch {
@@ -84,18 +82,15 @@ func failure(err error) *Error {
 	return e
 }
 
-// Reason says in few words why a request had no response, without addresses and ports
-// that would make each reason different.
+// Reason says briefly why a request had no response, without addresses, so that equal reasons are equal texts.
 func Reason(err error) string {
-	var dns *net.DNSError
 	var op *net.OpError
-	var timeout net.Error
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &dns):
+	case errors.As(err, new(*net.DNSError)):
 		return "the name does not resolve"
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case (&Error{Kind: KindDial, Err: err}).Timeout():
 		return "timed out"
 	case errors.As(err, &op):
 		return op.Op + ": " + op.Err.Error()

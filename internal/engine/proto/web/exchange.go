@@ -10,8 +10,7 @@ import (
 	"unsafe"
 )
 
-// Exchange is a request and its answer, read. It is safe for any number of goroutines;
-// what it is asked for is made once.
+// Exchange is a request and its response. It is safe for any number of goroutines.
 type Exchange struct {
 	Request   Request // what was sent to get it
 	Status    int
@@ -29,7 +28,7 @@ type Exchange struct {
 	raw      string // the head as it came
 	lines    string // its header lines, part of raw
 	framing  framing
-	unzipped bool // the client itself asked for gzip: nobody else sees that it came so
+	unzipped bool // the client asked for gzip by itself: templates do not see it
 	granted  *atomic.Int64
 
 	once struct{ fields, head, cookies sync.Once }
@@ -39,23 +38,20 @@ type Exchange struct {
 	cookies map[string]string
 }
 
-// URL is what was asked for.
+// URL is the requested URL.
 func (x *Exchange) URL() string { return x.Request.Address.String() }
 
-// Release tells the client that the body's share of its memory budget
-// (Config.BodyMemory) is free for others. Body stays what it is. Small bodies have no
-// share; an Exchange that is dropped without Release gives its share back when it is
-// collected.
+// Release frees the body's share of Config.BodyMemory. Body stays valid. Without Release the share is freed when the
+// Exchange is garbage-collected.
 func (x *Exchange) Release() {
 	if x.granted != nil {
 		x.client.budget.release(x.granted)
 	}
 }
 
-// Named are the parts of a response that have a name (template language 2.8): fields of
-// the exchange (status_code and content_length are int, duration float64 seconds, all
-// others string), facts of TLS (tls_…), headers in lower case with underscores, and
-// cookies.
+// Named are the named parts of a response (template language 2.8): properties of the exchange (status_code and
+// content_length are int, duration is float64 seconds, all others string), of TLS (tls_…), headers in lower case with
+// underscores, and cookies.
 func (x *Exchange) Named(name string) (any, bool) {
 	switch name {
 	case "status_code":
@@ -105,7 +101,7 @@ func some(s string, ok bool) (any, bool) {
 //nolint:gosec // the slices of an Exchange are written once, before anybody sees them
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// headerPart joins the values of the header lines whose names are this part's.
+// headerPart joins the values of the header lines of a part.
 func (x *Exchange) headerPart(part string) (value string, ok bool) {
 	for _, h := range x.Fields() {
 		if len(h.Name) != len(part) || !isPart(h.Name, part) || x.hidden(http.CanonicalHeaderKey(h.Name)) {
@@ -120,7 +116,7 @@ func (x *Exchange) headerPart(part string) (value string, ok bool) {
 	return value, ok
 }
 
-// isPart reports whether a header name is, in lower case and with underscores, a part's.
+// isPart reports whether a header name, in lower case and with underscores, is the name of a part.
 func isPart(header, part string) bool {
 	for i := range len(header) {
 		c := header[i]
@@ -137,7 +133,7 @@ func isPart(header, part string) bool {
 	return true
 }
 
-// cookie is the value of a cookie that the response sets, by its name in lower case.
+// cookie is the value of a cookie that the response sets, by name in lower case.
 func (x *Exchange) cookie(name string) (string, bool) {
 	x.once.cookies.Do(func() {
 		for _, c := range x.setCookies() {

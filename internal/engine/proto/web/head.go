@@ -9,26 +9,23 @@ import (
 	"strings"
 )
 
-// maxFields is how many header lines of a response are looked at; those beyond it are
-// kept as text only.
+// maxFields bounds the parsed header lines of a response; the rest is kept as text only.
 const maxFields = 200_000
 
-// framing is what a head says about the body that follows, and about the connection.
+// framing is what a head says about the body and the connection.
 type framing struct {
 	length   int64 // as declared; -1 when not, or not understood
 	chunked  bool
 	close    bool // by the rules of its HTTP version
 	closes   bool // a Connection line contains close
 	keep     bool // a Connection line contains keep-alive
-	single   bool // no other answer must be read from the connection
+	single   bool // the connection cannot carry another response
 	encoding string
 	kind     string // the content type
 	cookies  bool
 }
 
-// parseHead understands a head: status line, further status lines that some servers
-// repeat, and the header lines. The Exchange keeps the text; its lines are split when
-// somebody asks.
+// parseHead parses a head: the status line, which some servers repeat, and the header lines.
 func (x *Exchange) parseHead(head []byte) (framing, error) {
 	if err := notHTTP(head); err != nil {
 		return framing{}, err
@@ -90,8 +87,7 @@ func (f *framing) note(name, value string) {
 	}
 }
 
-// statusLine splits a status line: any version, a number of up to six digits, and
-// a reason that may be missing.
+// statusLine parses a status line: any version, a number of up to six digits, and an optional reason.
 func (x *Exchange) statusLine(line string) bool {
 	proto, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimLeft(rest, " \t")
@@ -107,24 +103,14 @@ func (x *Exchange) statusLine(line string) bool {
 	return true
 }
 
-// cutLine returns the first line without its end, and what comes after it.
+// cutLine returns the first line without its end, and the rest.
 func cutLine(s string) (line, after string) {
 	line, after, _ = strings.Cut(s, "\n")
 	return strings.TrimSuffix(line, "\r"), after
 }
 
-// afterLine is what comes after the first line.
-func afterLine(b []byte) []byte {
-	for i, c := range b {
-		if c == '\n' {
-			return b[i+1:]
-		}
-	}
-	return nil
-}
-
-// eachField returns the header lines of a head in order; values without the blanks around
-// them, folded ones joined by a blank. Lines that are no header lines are left out.
+// eachField yields the header lines in order; values are trimmed, folded ones joined by a blank. Invalid lines are
+// left out.
 func eachField(lines string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for count := 0; lines != "" && count < maxFields; count++ {
@@ -151,7 +137,7 @@ func eachField(lines string) iter.Seq2[string, string] {
 
 func trimBlanks(s string) string { return strings.Trim(s, " \t\r") }
 
-// parseLength reads a Content-Length; -1 when it is none.
+// parseLength parses a Content-Length; -1 if it is invalid.
 func parseLength(s string) int64 {
 	s, _, _ = strings.Cut(s, ",") // repeated in one line by some proxies
 	n, err := strconv.ParseUint(trimBlanks(s), 10, 63)
@@ -161,7 +147,7 @@ func parseLength(s string) int64 {
 	return int64(n)
 }
 
-// hasToken reports whether a list of words has one, in any case.
+// hasToken reports whether a list contains a word, ignoring case.
 func hasToken(list, word string) bool {
 	if len(list) == len(word) {
 		return strings.EqualFold(list, word)
@@ -174,13 +160,12 @@ func hasToken(list, word string) bool {
 	return false
 }
 
-// noBody reports whether a response has no body by its nature.
+// noBody reports whether such a response never has a body.
 func noBody(method string, status int) bool {
 	return method == "HEAD" || status/100 == 1 || status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-// Fields are the header lines of the response in the order in which they came, with the
-// names in the case in which they came.
+// Fields are the header lines of the response, with order and case unchanged.
 func (x *Exchange) Fields() []Header {
 	x.once.fields.Do(func() {
 		for name, value := range eachField(x.lines) {
@@ -190,8 +175,7 @@ func (x *Exchange) Fields() []Header {
 	return x.fields
 }
 
-// Header is the value of the first header line of this name, in any case; "" when there
-// is none.
+// Header is the value of the first header line of this name, ignoring case, or "".
 func (x *Exchange) Header(name string) string {
 	if i := indexHeader(x.Fields(), name); i >= 0 {
 		return x.fields[i].Value
@@ -199,9 +183,8 @@ func (x *Exchange) Header(name string) string {
 	return ""
 }
 
-// Head is the status line, the header lines and the empty line in the form that
-// net/http prints (template language 2.8): names in canonical case, lines in the order
-// of their names, those that frame the body rewritten. It must not be changed.
+// Head is status line, header lines and empty line as net/http prints them (template language 2.8): canonical names,
+// sorted, with the lines that frame the body rewritten. It must not be changed.
 func (x *Exchange) Head() []byte {
 	x.once.head.Do(func() { x.head = x.makeHead() })
 	return x.head
@@ -243,8 +226,7 @@ func (x *Exchange) makeHead() []byte {
 	return append(b, "\r\n"...)
 }
 
-// shownFields are the header lines with canonical names, sorted, without those that
-// frame the body.
+// shownFields are the header lines with canonical names, sorted, without those that frame the body.
 func (x *Exchange) shownFields() []Header {
 	var shown []Header
 	for _, h := range x.Fields() {
@@ -257,8 +239,7 @@ func (x *Exchange) shownFields() []Header {
 	return shown
 }
 
-// hidden reports whether templates never see a header line: net/http takes it away when it
-// reads the body that it frames. name is canonical.
+// hidden reports whether templates do not see a header line because net/http removes it. name is canonical.
 func (x *Exchange) hidden(name string) bool {
 	switch name {
 	case "Transfer-Encoding", "Trailer":

@@ -12,8 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
-// Jar keeps the cookies that servers set and gives them back to whom they are for (RFC
-// 6265). It is safe for any number of goroutines. A nil Jar keeps nothing.
+// Jar keeps cookies (RFC 6265). It is safe for any number of goroutines. A nil Jar keeps nothing.
 type Jar struct {
 	inner *cookiejar.Jar
 	used  atomic.Bool // something was put in
@@ -25,7 +24,7 @@ func NewJar() *Jar {
 	return &Jar{inner: inner}
 }
 
-// line is the value of the Cookie line for an address; "" when there is no cookie for it.
+// line is the value of the Cookie line for an address, or "".
 func (j *Jar) line(a rawurl.URL) string {
 	if j == nil || !j.used.Load() {
 		return ""
@@ -40,7 +39,7 @@ func (j *Jar) line(a rawurl.URL) string {
 	return b.String()
 }
 
-// Keep puts in what a response sets.
+// Keep stores the cookies that a response sets.
 func (j *Jar) Keep(x *Exchange) {
 	if j == nil {
 		return
@@ -51,8 +50,7 @@ func (j *Jar) Keep(x *Exchange) {
 	}
 }
 
-// withoutCookies takes the cookies that a response sets out of the Cookie lines of its
-// request: from now on the jar has them.
+// withoutCookies removes the cookies that a response sets from the Cookie line of its request: now the jar has them.
 func withoutCookies(list []Header, x *Exchange) []Header {
 	set := x.setCookies()
 	i := indexHeader(list, "Cookie")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// origin is what connections are kept by.
+// origin is the key of kept connections.
 type origin struct {
 	scheme, hostPort, sni string
 }
@@ -17,7 +17,7 @@ type pool struct {
 
 	mu     sync.Mutex
 	idle   map[origin][]*conn // oldest first
-	ring   conn               // its next is the connection idle longest, its previous the last
+	ring   conn               // next is idle longest, prev shortest
 	total  int
 	sweep  *time.Timer // runs while connections are idle
 	closed bool
@@ -43,7 +43,7 @@ func (p *pool) get(o origin) *conn {
 	return c
 }
 
-// put keeps a connection, or closes it when there are enough.
+// put keeps a connection, or closes it if there are enough.
 func (p *pool) put(c *conn) {
 	c.used, c.since = true, time.Now()
 	c.release()
@@ -55,7 +55,7 @@ func (p *pool) put(c *conn) {
 	}
 }
 
-// add keeps a connection and gives the one to close for it, if any. The caller holds mu.
+// add keeps a connection and returns the one to close instead, if any. The caller holds mu.
 func (p *pool) add(c *conn) (drop *conn) {
 	if p.closed || len(p.idle[c.origin]) >= p.perHost {
 		return c
@@ -73,8 +73,7 @@ func (p *pool) add(c *conn) (drop *conn) {
 	return drop
 }
 
-// oldest takes out the connection that was idle longest. The caller holds mu and knows
-// that there is one.
+// oldest removes the connection that was idle longest; there must be one. The caller holds mu.
 func (p *pool) oldest() *conn {
 	c := p.ring.next
 	p.idle[c.origin] = slices.Delete(p.idle[c.origin], 0, 1)
@@ -88,7 +87,7 @@ func (p *pool) unlink(c *conn) {
 	p.total--
 }
 
-// expire closes what was idle for too long and comes again while something is idle.
+// expire closes connections that were idle too long, and runs again while any are idle.
 func (p *pool) expire() {
 	var old []*conn
 	p.mu.Lock()
@@ -110,7 +109,7 @@ func (p *pool) expire() {
 	}
 }
 
-// close closes all that is idle; what comes later is closed at once.
+// close closes idle connections, and later ones at once.
 func (p *pool) close() {
 	var all []*conn
 	p.mu.Lock()

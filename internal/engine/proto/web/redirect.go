@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -16,33 +17,31 @@ type RedirectMode int
 const (
 	NoRedirects   RedirectMode = iota
 	AllRedirects               // wherever they lead
-	HostRedirects              // while host and port stay those of the first request
+	HostRedirects              // to the host and port of the first request
 )
 
-// DefaultMaxRedirects is how many redirects are followed by default.
+// DefaultMaxRedirects bounds a chain of redirects by default.
 const DefaultMaxRedirects = 10
 
-// Policy says how far a chain of redirects is followed.
+// Policy says which redirects are followed.
 type Policy struct {
 	Mode       RedirectMode
 	SameScheme bool // only from http to http and from https to https
 	Max        int  // 0 means DefaultMaxRedirects
 
-	// Jar has the cookies of the further requests; nil for that of the first request.
+	// Jar is for the further requests; nil is that of the first request.
 	Jar *Jar
 
-	// Allow is asked about each next address; one that it refuses is not followed, and
-	// that is no error. Nil allows all that Config.Dial allows.
+	// Allow reports whether an address may be requested; if not, the chain ends without error. Nil allows all.
 	Allow func(to rawurl.URL) bool
 
-	// Before is called before each further request; its error ends the chain. May be nil.
+	// Before, if not nil, runs before each further request; its error ends the chain.
 	Before func(ctx context.Context) error
 }
 
-// Follow goes on from a response as a policy says, and gives all responses in order, first
-// among them: the last is the one that was not, or could not be, followed. The same
-// first response may be followed by many, each by its own policy. An error means that
-// some further request had no response; what was answered before is given with it.
+// Follow follows redirects and returns all responses in order, first included. Many may follow the same first
+// response, each with its own policy. An error means that a further request had no response; the earlier responses
+// are returned, too.
 func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exchange, error) {
 	chain := []*Exchange{first}
 	if p.Mode == NoRedirects {
@@ -51,10 +50,7 @@ func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exch
 	if p.Max <= 0 {
 		p.Max = DefaultMaxRedirects
 	}
-	jar := p.Jar
-	if jar == nil {
-		jar = first.Request.Jar
-	}
+	jar := cmp.Or(p.Jar, first.Request.Jar)
 	for len(chain) <= p.Max {
 		last := chain[len(chain)-1]
 		req, ok := next(first, last, p)
@@ -80,7 +76,7 @@ func (c *Client) Follow(ctx context.Context, first *Exchange, p Policy) ([]*Exch
 	return chain, nil
 }
 
-// next is the request that a response asks for, and whether it is to be sent.
+// next is the request that a response redirects to; false if it must not be sent.
 func next(first, last *Exchange, p Policy) (Request, bool) {
 	keep := false
 	switch last.Status {
@@ -103,7 +99,7 @@ func next(first, last *Exchange, p Policy) (Request, bool) {
 	req.asWritten()
 	req.Address, req.Target = to, ""
 	if strings.Contains(location, "://") || strings.HasPrefix(location, "//") {
-		// A host that was asked for in another name holds for relative places only.
+		// Another host name is kept for relative redirects only.
 		req.Host = ""
 		req.Headers = without(req.Headers, "Host")
 	}
@@ -125,7 +121,7 @@ func next(first, last *Exchange, p Policy) (Request, bool) {
 	return req, true
 }
 
-// asWritten makes a request that was given as raw bytes one that is built of parts.
+// asWritten parses a raw request.
 func (r *Request) asWritten() {
 	if r.Raw == nil {
 		return
@@ -144,15 +140,14 @@ func (r *Request) asWritten() {
 }
 
 func without(list []Header, names ...string) []Header {
-	return slices.DeleteFunc(slices.Clone(list), func(h Header) bool { return indexName(names, h.Name) })
+	return slices.DeleteFunc(slices.Clone(list), func(h Header) bool { return containsName(names, h.Name) })
 }
 
-func indexName(names []string, name string) bool {
+func containsName(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// sameHost reports whether two addresses have one host and port, or differ only in that
-// one is http and the other https, each at its own default port.
+// sameHost reports whether host and port are equal, or http and https use their default ports.
 func sameHost(a, b rawurl.URL) bool {
 	standard := func(x rawurl.URL) bool {
 		return x.Scheme == "http" && x.Port() == "80" || x.Scheme == "https" && x.Port() == "443"

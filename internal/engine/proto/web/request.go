@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,41 +16,39 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
-// Header is one header line, name in the case it is sent in.
+// Header is a header line; the case of the name is kept.
 type Header struct{ Name, Value string }
 
-// Request is one request, ready to be sent. Only Address is needed. A Request is not
-// changed by sending it. Which redirects are followed is no matter of the request but of
-// a Policy, so that one first response can serve askers who follow in different ways.
+// Request is a request to send; it is not changed by sending. Only Address is required. A Policy decides about
+// redirects, so that one first response can serve several policies.
 type Request struct {
-	Address rawurl.URL // where to connect, and what the request is called by
+	Address rawurl.URL // where to connect, and the URL of the request
 	Method  string     // as it is written; "" means GET
-	Target  string     // the request target, sent as it is; "" means Address.Target()
-	Host    string     // of the Host line; "" means that of Headers, or else of Address
-	Headers []Header   // in order and case of the wire; a Host line stays where it stands
+	Target  string     // sent as it is; "" means Address.Target()
+	Host    string     // for the Host line; "" means that of Headers, or else of Address
+	Headers []Header   // order and case are kept
 	Body    []byte
 
-	// Raw are the bytes to send, and nothing else, on a connection of its own (template
-	// language 2.4); Config.Headers come in after its Host line. All fields that make
-	// up a request are ignored then.
+	// Raw is sent as it is, on its own connection (template language 2.4), with Config.Headers after its Host line.
+	// Method, Target, Host, Headers and Body are ignored then.
 	Raw []byte
 
-	// NoDefaults leaves out the headers that are added when absent; NoAccept leaves out
-	// only Accept and Accept-Language, as raw requests want it (template language 2.2).
+	// NoDefaults omits all default headers; NoAccept omits Accept and Accept-Language, for raw requests of templates
+	// (template language 2.2).
 	NoDefaults, NoAccept bool
 
-	SNI     string              // server name told in TLS; "" means that of Address
-	Timeout time.Duration       // from the first byte sent to the last one read; 0 means what Config.Timeout says
-	MaxBody int64               // bytes of body to keep; 0, or more than the client's cap, means that cap
-	Fresh   bool                // a connection of its own, with no TLS session remembered
-	ReadAll bool                // the body goes on until the connection ends, whatever its header says
+	SNI     string              // server name for TLS; "" means that of Address
+	Timeout time.Duration       // of the whole exchange; 0 means that of Config.Timeout
+	MaxBody int64               // of the body to keep; 0, or more than Config.MaxBody, means that
+	Fresh   bool                // a new connection and TLS session
+	ReadAll bool                // the body lasts until the connection ends
 	Jar     *Jar                // cookies to send and to keep; nil for none
 	Digest  *digest.Credentials // for HTTP digest authentication; nil for none
 
-	elsewhere bool // a redirect led to another host: secrets of the configuration stay here
+	elsewhere bool // a redirect led to another host: it gets no secrets of the configuration
 }
 
-// method is the method that goes on the wire.
+// method is the method that is sent.
 func (r *Request) method() string {
 	switch {
 	case r.Raw != nil:
@@ -61,7 +60,7 @@ func (r *Request) method() string {
 	return r.Method
 }
 
-// target is the request target that goes on the wire.
+// target is the request target that is sent.
 func (r *Request) target() string {
 	switch {
 	case r.Target != "":
@@ -72,13 +71,12 @@ func (r *Request) target() string {
 	return r.Address.Target()
 }
 
-// origin is what its connections are kept by.
+// origin is the key of its connections.
 func (r *Request) origin() origin {
 	return origin{scheme: r.Address.Scheme, hostPort: r.Address.HostPort(), sni: r.SNI}
 }
 
-// host is the value of the Host line; the scheme's own port is left out (template
-// language 2.2).
+// host is the value of the Host line, without the default port (template language 2.2).
 func (r *Request) host() string {
 	host := r.Host
 	if host == "" {
@@ -93,18 +91,15 @@ func (r *Request) host() string {
 	return strings.TrimSuffix(host, ":80")
 }
 
-// check refuses what would end a line early: the rest would be a request that nobody
-// wrote, and its answer would be taken for that of the next one. It refuses what is no
-// header, too (RFC 9110, 5.1 and 5.5).
+// check refuses line breaks, which would begin another request whose response would be taken for the next one, and
+// invalid headers (RFC 9110, 5.1 and 5.5).
 func (r *Request) check() error {
 	if r.Raw != nil {
 		return nil
 	}
-	bad := strings.ContainsAny(r.Method, "\r\n\x00 ") || strings.ContainsAny(r.Target, "\r\n\x00") || strings.ContainsAny(r.Host, "\r\n\x00")
-	for _, h := range r.Headers {
-		bad = bad || strings.ContainsAny(h.Name, "\r\n\x00") || strings.ContainsAny(h.Value, "\r\n\x00")
-	}
-	if bad {
+	breaks := func(s string) bool { return strings.ContainsAny(s, "\r\n\x00") }
+	if strings.Contains(r.Method, " ") || breaks(r.Method) || breaks(r.Target) || breaks(r.Host) ||
+		slices.ContainsFunc(r.Headers, func(h Header) bool { return breaks(h.Name) || breaks(h.Value) }) {
 		return &Error{Kind: KindRequest, Err: errors.New("a line break in the request line or in a header")}
 	}
 	for _, h := range r.Headers {
@@ -115,11 +110,16 @@ func (r *Request) check() error {
 	return nil
 }
 
+// chunked reports whether the header makes the body chunked.
+func (h Header) chunked() bool {
+	return strings.EqualFold(h.Name, "Transfer-Encoding") && strings.EqualFold(strings.TrimSpace(h.Value), "chunked")
+}
+
 func indexHeader(list []Header, name string) int {
 	return slices.IndexFunc(list, func(h Header) bool { return strings.EqualFold(h.Name, name) })
 }
 
-// authorization is the answer to the digest challenge of the server, if it has sent one before.
+// authorization answers the last digest challenge of the server, if there was one.
 func (r *Request) authorization() string {
 	if r.Digest == nil {
 		return ""
@@ -127,7 +127,7 @@ func (r *Request) authorization() string {
 	return r.Digest.Authorization(r.Address.Scheme+r.Address.HostPort(), r.method(), r.target())
 }
 
-// challenged reports whether the request has to be sent again to answer a digest challenge.
+// challenged reports whether to send the request again to answer a digest challenge.
 func (x *Exchange) challenged() bool {
 	r := &x.Request
 	if r.Digest == nil || x.Status != http.StatusUnauthorized || r.Raw != nil {
@@ -142,9 +142,8 @@ func (x *Exchange) challenged() bool {
 	return r.Digest.Learn(r.Address.Scheme+r.Address.HostPort(), headers, x.extra.authorization != "")
 }
 
-// Curl is a shell command that sends the same request (template language 8.2). Every
-// argument is in single quotes, so that no byte of it means anything to a shell. It is
-// empty for Raw requests.
+// Curl is a shell command for the same request (template language 8.2), or "" for Raw requests. All arguments are in
+// single quotes, so that a shell interprets nothing.
 func (x *Exchange) Curl() string {
 	r := &x.Request
 	if r.Raw != nil {
@@ -170,13 +169,13 @@ func (x *Exchange) Curl() string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// Sent is the request as it went over the wire, byte for byte.
+// Sent is the request as it was sent, byte for byte.
 func (x *Exchange) Sent() []byte { return x.client.appendRequest(nil, &x.Request, x.extra) }
 
-// extra is what sending adds to a request from what is known at the time.
+// extra has the headers that are known when a request is sent.
 type extra struct{ cookies, authorization string }
 
-// The headers that are added when they are absent.
+// Default headers.
 var (
 	acceptAny      = Header{"Accept", "*/*"}
 	acceptLanguage = Header{"Accept-Language", "en"}
@@ -185,17 +184,16 @@ var (
 
 // secret reports whether a header is for one host only.
 func secret(name string) bool {
-	return strings.EqualFold(name, "Authorization") || strings.EqualFold(name, "Cookie") ||
-		strings.EqualFold(name, "Cookie2") || strings.EqualFold(name, "Proxy-Authorization") || strings.EqualFold(name, "Www-Authenticate")
+	return containsName([]string{"Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"}, name)
 }
 
-// lines are the header lines of a request as they go on the wire.
+// lines are the header lines that are sent.
 func (c *Client) lines(r *Request, add extra) []Header {
 	return c.appendLines(make([]Header, 0, len(r.Headers)+len(c.cfg.Headers)+8), r, add)
 }
 
-// appendLines appends the header lines of a request: its own, but for those that the
-// configuration replaces, then the configuration's, then what is missing.
+// appendLines appends the header lines of a request without those that the configuration replaces, those of the
+// configuration, and missing defaults.
 func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 	host, own := Header{"Host", r.host()}, c.cfg.Headers
 	if i := indexHeader(own, "Host"); i >= 0 {
@@ -204,19 +202,16 @@ func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 	if indexHeader(r.Headers, "Host") < 0 {
 		lines = append(lines, host)
 	}
-	body, chunked := r.Body, false
-	if i := indexHeader(r.Headers, "Transfer-Encoding"); i >= 0 {
-		chunked = strings.EqualFold(strings.TrimSpace(r.Headers[i].Value), "chunked")
-	}
+	chunked := slices.ContainsFunc(r.Headers, Header.chunked)
 	for _, h := range r.Headers {
 		switch {
 		case strings.EqualFold(h.Name, "Host"):
 			h.Value = host.Value
 		case strings.EqualFold(h.Name, "Content-Length"):
-			if chunked || len(body) == 0 && !wantsLength(r.method()) {
+			if chunked || len(r.Body) == 0 && !wantsLength(r.method()) {
 				continue
 			}
-			h.Value = strconv.Itoa(len(body))
+			h.Value = strconv.Itoa(len(r.Body))
 		case strings.EqualFold(h.Name, "Cookie") && add.cookies != "":
 			h.Value += "; " + add.cookies // of two with one name, both go out
 		case strings.EqualFold(h.Name, "Authorization") && add.authorization != "":
@@ -234,7 +229,7 @@ func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 	return c.appendMissing(lines, r, add, chunked)
 }
 
-// appendMissing appends the lines that a request should have and has not.
+// appendMissing appends default lines.
 func (c *Client) appendMissing(lines []Header, r *Request, add extra, chunked bool) []Header {
 	missing := func(h Header) {
 		if indexHeader(lines, h.Name) < 0 {
@@ -247,7 +242,7 @@ func (c *Client) appendMissing(lines []Header, r *Request, add extra, chunked bo
 			missing(acceptAny)
 			missing(acceptLanguage)
 		}
-		// A HEAD has nothing to compress, and a range of compressed bytes is of no use.
+		// A HEAD has nothing to compress, and ranges of compressed bytes are useless.
 		if r.Method != http.MethodHead && indexHeader(lines, "Range") < 0 {
 			missing(acceptGzip)
 		}
@@ -267,7 +262,7 @@ func (c *Client) appendMissing(lines []Header, r *Request, add extra, chunked bo
 	return lines
 }
 
-// wantsLength reports whether servers expect a length even of an empty body.
+// wantsLength reports whether servers expect the length of an empty body.
 func wantsLength(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
 // appendRequest appends the bytes of a request.
@@ -275,17 +270,15 @@ func (c *Client) appendRequest(b []byte, r *Request, add extra) []byte {
 	if r.Raw != nil {
 		return appendRaw(b, r.Raw, c.cfg.Headers)
 	}
-	var room [16]Header
-	lines := c.appendLines(room[:0], r, add)
+	var buf [16]Header
+	lines := c.appendLines(buf[:0], r, add)
 	b = append(append(append(b, r.method()...), ' '), r.target()...)
 	b = append(b, " HTTP/1.1\r\n"...)
-	chunked := false
 	for _, h := range lines {
 		b = appendLine(b, h)
-		chunked = chunked || strings.EqualFold(h.Name, "Transfer-Encoding") && strings.EqualFold(strings.TrimSpace(h.Value), "chunked")
 	}
 	b = append(b, "\r\n"...)
-	if !chunked {
+	if !slices.ContainsFunc(lines, Header.chunked) {
 		return append(b, r.Body...)
 	}
 	if len(r.Body) > 0 {
@@ -300,23 +293,23 @@ func appendLine(b []byte, h Header) []byte {
 	return append(append(b, h.Value...), "\r\n"...)
 }
 
-// appendRaw appends raw bytes, with more header lines after the Host line.
+// appendRaw appends a raw request with further header lines after its Host line.
 func appendRaw(b, raw []byte, more []Header) []byte {
 	if len(more) == 0 {
 		return append(b, raw...)
 	}
-	for rest := raw; len(rest) > 0; {
-		line := rest[:len(rest)-len(afterLine(rest))]
+	end := 0
+	for line := range bytes.Lines(raw) {
+		end += len(line)
 		if len(line) <= 2 {
 			break // no Host line: the bytes stay as they are
 		}
-		rest = rest[len(line):]
 		if len(line) > 5 && strings.EqualFold(string(line[:5]), "Host:") {
-			b = append(b, raw[:len(raw)-len(rest)]...)
+			b = append(b, raw[:end]...)
 			for _, h := range more {
 				b = appendLine(b, h)
 			}
-			return append(b, rest...)
+			return append(b, raw[end:]...)
 		}
 	}
 	return append(b, raw...)

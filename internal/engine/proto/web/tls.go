@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// IsTLSPart reports whether a part is a fact of TLS: our extension of the language. Such
-// parts do not exist on plain http, so that no matcher on them, negative or not, holds.
+// IsTLSPart reports whether a part is about TLS, an extension of the language. No matcher on such parts matches on
+// plain http, not even a negative one.
 func IsTLSPart(name string) bool { return strings.HasPrefix(name, "tls_") }
 
-// tlsFact answers the parts that begin with tls_; yes and no are "true" and "false".
+// tlsFact is the value of a part of TLS; booleans are "true" and "false".
 func (x *Exchange) tlsFact(name string) (string, bool) {
 	if x.TLS == nil || len(x.TLS.PeerCertificates) == 0 {
 		return "", false
@@ -40,8 +40,7 @@ func (x *Exchange) tlsFact(name string) (string, bool) {
 	return "", false
 }
 
-// selfSigned reports whether a certificate vouches for itself: same name on both sides,
-// and its own key made the signature.
+// selfSigned reports whether a certificate is issued and signed by itself.
 func selfSigned(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawSubject, c.RawIssuer) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }

@@ -7,17 +7,15 @@ import (
 	"time"
 )
 
-// Result is what came of one of several requests.
+// Result is the result of one of several requests.
 type Result struct {
 	Exchange *Exchange // nil when there was no response
 	Err      error     // as Do gives it
 }
 
-// Pipeline sends requests to one server one behind the other on a connection without
-// waiting, and reads the responses in order. Where a connection ends early, it goes on
-// with the rest on a new one, as long as each answers at least once; what remains then
-// has the error. All requests go to the address of the first. Jar and Digest are not
-// used.
+// Pipeline sends requests to one server on one connection without waiting for responses, and reads these in order.
+// When the connection ends early, the rest is sent on a new one, if at least one response came; otherwise the rest
+// has the error. All requests go to the address of the first. Jar and Digest are ignored.
 func (c *Client) Pipeline(ctx context.Context, reqs []Request) []Result {
 	results := make([]Result, len(reqs))
 	for i := range reqs {
@@ -42,17 +40,13 @@ func repeatError(results []Result, err error) []Result {
 	return results
 }
 
-// pipeline sends requests on one new connection and says how many were answered, and
-// why it were not all.
+// pipeline sends requests on one new connection and returns the number of responses, and why it is not all.
 func (c *Client) pipeline(ctx context.Context, reqs []Request, results []Result) (answered int, err error) {
 	cn, err := c.connect(ctx, &reqs[0], false)
 	if err != nil {
 		return 0, orContext(ctx, err)
 	}
-	defer func() {
-		cn.close()
-		cn.flushed()
-	}()
+	defer cn.finish()
 	var out []byte
 	for i := range reqs {
 		out = c.appendRequest(out, &reqs[i], extra{})
@@ -77,7 +71,7 @@ func (c *Client) pipeline(ctx context.Context, reqs []Request, results []Result)
 	return len(reqs), nil
 }
 
-// receivePiped reads one of several responses: bytes behind it belong to the next.
+// receivePiped reads one of several responses: bytes after it belong to the next.
 func (c *Client) receivePiped(ctx context.Context, cn *conn, x *Exchange) (again bool, err error) {
 	if _, err := c.receive(ctx, cn, x); err != nil {
 		return false, err
@@ -87,10 +81,8 @@ func (c *Client) receivePiped(ctx context.Context, cn *conn, x *Exchange) (again
 	return framed && !f.single && !x.Truncated && x.Status != 101, nil
 }
 
-// Race sends requests at the same moment: each has a connection of its own, on which
-// all of it but the last byte goes ahead; when all have come so far, the last bytes
-// follow together. Requests that cannot get so far have their error and hold nobody up.
-// Jar and Digest are not used.
+// Race sends requests at the same moment, each on its own connection: first everything but the last byte of each,
+// then all last bytes together. A request that fails before delays no other. Jar and Digest are ignored.
 func (c *Client) Race(ctx context.Context, reqs []Request) []Result {
 	results := make([]Result, len(reqs))
 	var ready, over sync.WaitGroup
@@ -110,18 +102,15 @@ func (c *Client) Race(ctx context.Context, reqs []Request) []Result {
 	return results
 }
 
-// race makes one exchange on a new connection and calls line once before the last byte
-// of the request, or before it gives up.
+// race makes one exchange on a new connection and calls line once before the last byte of the request, or before it
+// fails.
 func (c *Client) race(ctx context.Context, req *Request, line func()) (*Exchange, error) {
 	cn, out, err := c.approach(ctx, req)
 	line()
 	if err != nil {
 		return nil, orContext(ctx, err)
 	}
-	defer func() {
-		cn.close()
-		cn.flushed()
-	}()
+	defer cn.finish()
 	x := c.begin(cn, req, extra{})
 	if err := cn.ready(ctx, x.At.Add(c.whole(req))); err != nil {
 		return nil, orContext(ctx, err)
@@ -134,7 +123,7 @@ func (c *Client) race(ctx context.Context, req *Request, line func()) (*Exchange
 	return x, nil
 }
 
-// approach connects and sends all of a request but its last byte.
+// approach connects and sends a request without its last byte.
 func (c *Client) approach(ctx context.Context, req *Request) (*conn, []byte, error) {
 	if err := req.check(); err != nil {
 		return nil, nil, err
@@ -153,7 +142,7 @@ func (c *Client) approach(ctx context.Context, req *Request) (*conn, []byte, err
 	return nil, nil, failure(err)
 }
 
-// orContext is the error of a context that ended, or else err as an *Error.
+// orContext is the error of an ended context, else err as an *Error.
 func orContext(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// second speaks HTTP/2 to the servers that speak nothing else: they answer HTTP/1 with
-// an HTTP/2 frame (template language 2.11).
-type second struct {
+// http2Client is HTTP/2, for servers that answer HTTP/1 with an HTTP/2 frame (template language 2.11).
+type http2Client struct {
 	client    *Client
 	transport *http.Transport
 
@@ -24,18 +23,18 @@ type second struct {
 	any   atomic.Bool
 }
 
-// frameHeader is the length of what every HTTP/2 frame begins with.
+// frameHeader is the length of the header of an HTTP/2 frame.
 const frameHeader = 9
 
-// isFrame reports whether bytes are what an HTTP/2 server says first: SETTINGS, or GOAWAY
-// to what it cannot understand, both for the connection as a whole (RFC 9113).
+// isFrame reports whether bytes begin an HTTP/2 connection: SETTINGS, or GOAWAY for what the server does not
+// understand, both for stream 0 (RFC 9113).
 func isFrame(b []byte) bool {
 	const goAway, settings = 7, 4
 	return len(b) >= frameHeader && (b[3] == settings || b[3] == goAway) && string(b[5:frameHeader]) == "\x00\x00\x00\x00"
 }
 
-// knows reports whether a request's server has answered in HTTP/2 before.
-func (s *second) knows(req *Request) bool {
+// knows reports whether a request's server speaks HTTP/2.
+func (s *http2Client) knows(req *Request) bool {
 	if !s.any.Load() {
 		return false
 	}
@@ -43,11 +42,11 @@ func (s *second) knows(req *Request) bool {
 	return ok
 }
 
-func newSecond(c *Client) *second {
+func newHTTP2(c *Client) *http2Client {
 	var only http.Protocols
 	only.SetHTTP2(true)
 	only.SetUnencryptedHTTP2(true)
-	return &second{client: c, transport: &http.Transport{
+	return &http2Client{client: c, transport: &http.Transport{
 		Protocols: &only,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return c.dial(ctx, addr)
@@ -60,10 +59,10 @@ func newSecond(c *Client) *second {
 	}}
 }
 
-func (s *second) close() { s.transport.CloseIdleConnections() }
+func (s *http2Client) close() { s.transport.CloseIdleConnections() }
 
-// exchange sends a request and reads its answer, which looks like one of HTTP/1.
-func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchange, error) {
+// exchange sends a request; its response looks like one of HTTP/1.
+func (s *http2Client) exchange(ctx context.Context, req *Request, add extra) (*Exchange, error) {
 	c := s.client
 	ctx, cancel := context.WithTimeout(ctx, c.whole(req))
 	defer cancel()
@@ -83,7 +82,7 @@ func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchan
 	defer in.Body.Close()
 	c.stats.requests.Add(1)
 	x.TLS = in.TLS
-	if x.framing, err = x.parseHead(secondHead(in)); err != nil {
+	if x.framing, err = x.parseHead(http2Head(in)); err != nil {
 		return nil, err
 	}
 	x.Duration = time.Since(x.At)
@@ -100,8 +99,8 @@ func (s *second) exchange(ctx context.Context, req *Request, add extra) (*Exchan
 	return x, nil
 }
 
-// outgoing makes the request of the library.
-func (s *second) outgoing(ctx context.Context, req *Request, add extra) (*http.Request, error) {
+// outgoing converts a request to net/http.
+func (s *http2Client) outgoing(ctx context.Context, req *Request, add extra) (*http.Request, error) {
 	out, err := http.NewRequestWithContext(ctx, req.method(), req.Address.String(), bytes.NewReader(req.Body))
 	if err != nil {
 		return nil, err
@@ -119,8 +118,8 @@ func (s *second) outgoing(ctx context.Context, req *Request, add extra) (*http.R
 	return out, nil
 }
 
-// secondHead writes the head of a response as HTTP/1 would.
-func secondHead(in *http.Response) []byte {
+// http2Head is the head of a response in HTTP/1 form.
+func http2Head(in *http.Response) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/2.0 %s\r\n", in.Status)
 	if in.ContentLength >= 0 && in.Header.Get("Content-Length") == "" {
