@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/textproto"
@@ -185,16 +186,12 @@ func (a *Answer) document() string {
 
 // asMember is piece as members of a JSON object.
 func asMember(piece string, i int) (string, bool) {
-	for _, form := range []string{"%s", `%s""`, `%s"`, `%s0`, `"%s":""`, `"%s`, `"%s""`, `"%s"`, `%s:""`, `%s]`, `%s""]`, `%s}`, `%s""}`, "%s0}"} {
+	name := fmt.Sprintf(`"lab%d":`, i)
+	for _, form := range []string{"%s", `%s""`, `%s"`, `%s0`, `"%s":""`, `"%s`, `"%s""`, `"%s"`, `%s:""`, `%s]`, `%s""]`,
+		`%s}`, `%s""}`, "%s0}", name + `"%s"`, name + "%s"} {
 		if member := fmt.Sprintf(form, piece); json.Valid([]byte("{" + member + "}")) {
 			return member, true
 		}
-	}
-	if member := fmt.Sprintf(`"lab%d":"%s"`, i, piece); json.Valid([]byte("{" + member + "}")) {
-		return member, true
-	}
-	if member := fmt.Sprintf(`"lab%d":%s`, i, piece); json.Valid([]byte("{" + member + "}")) {
-		return member, true
 	}
 	return "", false
 }
@@ -203,15 +200,11 @@ func asMember(piece string, i int) (string, bool) {
 func merge(answers []Answer) Answer {
 	m := answers[0].clone()
 	for _, a := range answers[1:] {
-		if m.Status == 0 {
-			m.Status = a.Status
-		}
+		m.Status = cmp.Or(m.Status, a.Status)
 		for _, h := range a.Headers {
 			m.setHeader(h.Name, h.Value)
 		}
-		if m.Exact == nil && a.Exact != nil {
-			m.Exact = a.Exact
-		}
+		m.Exact = cmp.Or(m.Exact, a.Exact)
 		if m.JSON == nil {
 			m.JSON = a.JSON
 		} else if x, ok := m.JSON.(map[string]any); ok {
@@ -223,12 +216,7 @@ func merge(answers []Answer) Answer {
 				}
 			}
 		}
-		if m.Prefix == "" {
-			m.Prefix = a.Prefix
-		}
-		if m.Suffix == "" {
-			m.Suffix = a.Suffix
-		}
+		m.Prefix, m.Suffix = cmp.Or(m.Prefix, a.Prefix), cmp.Or(m.Suffix, a.Suffix)
 		for _, p := range a.Pieces {
 			m.addBody(p)
 		}

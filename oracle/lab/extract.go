@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,12 +17,13 @@ func (s *solver) extractor(x *Extractor) bool {
 	s.counted = s.steps && !x.Internal
 	defer func() { s.counted = counted }()
 	part, number := splitPart(x.Part)
-	value := s.values[x.Name]
+	given := s.values[x.Name]
+	value := cmp.Or(given, "lab"+strconv.Itoa(s.variant))
 	switch x.Type {
 	case "regex":
 		for i := range x.Regex {
 			pattern := x.Regex[(i+s.variant)%len(x.Regex)]
-			text, ok := matching(pattern, s.variant, x.Group, value)
+			text, ok := matching(pattern, s.variant, x.Group, given)
 			if !ok {
 				text, ok = matching(pattern, s.variant, 0, "")
 			}
@@ -32,9 +34,6 @@ func (s *solver) extractor(x *Extractor) bool {
 	case "kval":
 		for _, key := range x.Kval {
 			name := headerOf(strings.ReplaceAll(strings.ToLower(key), "-", "_"))
-			if value == "" {
-				value = "lab" + strconv.Itoa(s.variant)
-			}
 			if !isHeader(name) {
 				s.all(func(a *Answer) { a.setHeader("Set-Cookie", key+"="+value+"; Path=/") })
 			} else if name != "Content-Type" {
@@ -44,17 +43,11 @@ func (s *solver) extractor(x *Extractor) bool {
 	case "json":
 		for _, query := range x.JSON {
 			if path, ok := jsonPath(query); ok {
-				if value == "" {
-					value = "lab" + strconv.Itoa(s.variant)
-				}
 				s.on(number, func(a *Answer) bool { a.JSON = grow(a.JSON, path, value); return true })
 			}
 		}
 	case "xpath":
 		for _, path := range x.XPath {
-			if value == "" {
-				value = "lab" + strconv.Itoa(s.variant)
-			}
 			s.xpath(number, path, x.Attribute, value)
 		}
 	}

@@ -23,14 +23,6 @@ type part struct {
 	data bool   // a literal that is a value: its braces mean nothing
 }
 
-// Literal is a Text that is a value: nothing in it is a placeholder, nor stays as one.
-func Literal(s string) Text {
-	if s == "" {
-		return Text{}
-	}
-	return Text{parts: []part{{text: s, data: true}}}
-}
-
 // Const is the text if it has no open or unresolved placeholder.
 func (t Text) Const() (string, bool) {
 	if len(t.parts) == 0 {

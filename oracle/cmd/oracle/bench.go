@@ -96,8 +96,7 @@ func (b *benchmark) choose(ctx context.Context, root string) error {
 		return err
 	}
 	out, err := exec.CommandContext(ctx, b.vedette, "templates", "validate", root).CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return err
 	}
 	bad := map[string]bool{}
@@ -118,11 +117,7 @@ func (b *benchmark) choose(ctx context.Context, root string) error {
 		if _, err := engine.Load(path, nil); err != nil {
 			continue
 		}
-		copied := filepath.Join(b.scratch, "templates", strings.TrimPrefix(path, root))
-		if err := os.MkdirAll(filepath.Dir(copied), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(copied, text, 0o644); err != nil {
+		if err := write(filepath.Join(b.scratch, "templates", strings.TrimPrefix(path, root)), text); err != nil {
 			return err
 		}
 		count++
@@ -156,16 +151,14 @@ func (b *benchmark) run(ctx context.Context, name string, hosts int, binary stri
 	r.wall = time.Since(started)
 	close(ended)
 	r.memory = <-peak
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	r.cpu = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-	requests, first, err := b.server.log()
-	if err != nil {
+	var first time.Time
+	if r.requests, first, err = b.server.log(); err != nil {
 		return r, err
 	}
-	r.requests = requests
 	r.first = first.Sub(started)
 	if _, err := output.Seek(0, 0); err != nil {
 		return r, err
@@ -198,40 +191,34 @@ func watch(pid int, ended <-chan struct{}) (peak int64) {
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// targets writes a list of the first n hosts.
-func (b *benchmark) targets(n int) (string, error) {
+// scan runs a scanner on the first n hosts.
+func (b *benchmark) scan(ctx context.Context, name string, n int, binary string, args ...string) (row, error) {
 	var list strings.Builder
 	for i := range n {
 		fmt.Fprintf(&list, "http://%s\n", b.server.host(i))
 	}
 	path := filepath.Join(b.scratch, fmt.Sprintf("hosts-%d", n))
-	return path, os.WriteFile(path, []byte(list.String()), 0o644)
+	if err := os.WriteFile(path, []byte(list.String()), 0o644); err != nil {
+		return row{}, err
+	}
+	return b.run(ctx, name, n, binary, append(args, "-silent", "-t", filepath.Join(b.scratch, "templates"), "-l", path)...)
 }
 
 func (b *benchmark) ours(ctx context.Context, name string, hosts int) (row, error) {
-	list, err := b.targets(hosts)
-	if err != nil {
-		return row{}, err
-	}
-	return b.run(ctx, name, hosts, b.vedette, "scan", "--jsonl", "--silent", "--rate-limit", "0", "-t", filepath.Join(b.scratch, "templates"), "--list", list)
+	return b.scan(ctx, name, hosts, b.vedette, "scan", "--jsonl", "--rate-limit", "0")
 }
 
 func (b *benchmark) theirs(ctx context.Context, hosts int) (row, error) {
-	list, err := b.targets(hosts)
-	if err != nil {
-		return row{}, err
-	}
-	return b.run(ctx, "nuclei", hosts, b.nuclei, "-duc", "-ni", "-jsonl", "-silent", "-rl", "100000", "-t", filepath.Join(b.scratch, "templates"), "-l", list)
+	return b.scan(ctx, "nuclei", hosts, b.nuclei, "-duc", "-ni", "-jsonl", "-rl", "100000")
 }
 
 // scanners runs both scanners on one host and on eight.
 func (b *benchmark) scanners(ctx context.Context) error {
-	var rows []row
-	if cold, err := b.ours(ctx, "vedette, first start", 1); err != nil {
+	cold, err := b.ours(ctx, "vedette, first start", 1)
+	if err != nil {
 		return err
-	} else {
-		rows = append(rows, cold)
 	}
+	rows := []row{cold}
 	for _, hosts := range []int{1, maxHosts} {
 		v, err := b.ours(ctx, "vedette", hosts)
 		if err != nil {
@@ -290,10 +277,8 @@ func (b *benchmark) paths(ctx context.Context) error {
 	}
 	words := filepath.Join(b.scratch, "paths.txt")
 	template := filepath.Join(b.scratch, "paths.yaml")
-	if err := os.WriteFile(words, []byte(list.String()), 0o644); err != nil {
-		return err
-	}
-	if err := os.WriteFile(template, []byte(pathsTemplate), 0o644); err != nil {
+	err := errors.Join(write(words, []byte(list.String())), write(template, []byte(pathsTemplate)))
+	if err != nil {
 		return err
 	}
 	base := "http://" + b.server.host(0)

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -109,19 +106,14 @@ func oneRound(ctx context.Context, c *lab.Crowd, round int, folder, vedette, nuc
 
 // events runs a scanner and sorts what it finds by template.
 func events(ctx context.Context, binary string, args ...string) (map[string]event.Set, error) {
-	var stdout bytes.Buffer
-	run := exec.CommandContext(ctx, binary, args...)
-	run.Stdout, run.Stderr = &stdout, os.Stderr
-	err := run.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return nil, err
-	}
+	all, stderr, _, err := execute(ctx, binary, args...)
+	fmt.Fprint(os.Stderr, stderr)
 	found := map[string]event.Set{}
-	return found, event.Read(&stdout, func(e event.Event) {
+	for _, e := range all {
 		if found[e.Template] == nil {
 			found[e.Template] = event.Set{}
 		}
 		found[e.Template].Add(e)
-	})
+	}
+	return found, err
 }

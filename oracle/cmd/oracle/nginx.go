@@ -70,11 +70,7 @@ func startNginx(ctx context.Context) (*nginx, error) {
 		return nil, err
 	}
 	for name, text := range files {
-		path := filepath.Join(folder, "site", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := write(filepath.Join(folder, "site", name), []byte(text)); err != nil {
 			return nil, err
 		}
 	}

@@ -88,29 +88,15 @@ func (c *Client) Close() {
 	c.http2.close()
 }
 
-// Stats are counts since the client was made.
-type Stats struct {
-	Requests    int64 // put on the wire, each attempt
-	Connections int64 // dialled
-	Handshakes  int64 // of TLS, resumed ones included
-	Resumed     int64 // TLS handshakes that resumed a session
-	Stale       int64 // kept connections that turned out to be closed
-	BytesOut    int64 // written, before encryption
-	BytesIn     int64 // read, after decryption
-	Open        int64 // connections open now, idle ones included
-}
-
+// counters are for tests.
 type counters struct {
-	requests, connections, handshakes, resumed, stale, out, in, open atomic.Int64
-}
-
-// Stats returns the counts.
-func (c *Client) Stats() Stats {
-	s := &c.stats
-	return Stats{
-		Requests: s.requests.Load(), Connections: s.connections.Load(), Handshakes: s.handshakes.Load(), Resumed: s.resumed.Load(),
-		Stale: s.stale.Load(), BytesOut: s.out.Load(), BytesIn: s.in.Load(), Open: s.open.Load(),
-	}
+	requests    atomic.Int64 // each attempt
+	connections atomic.Int64
+	handshakes  atomic.Int64
+	resumed     atomic.Int64 // TLS handshakes that resumed a session
+	stale       atomic.Int64 // kept connections that turned out to be closed
+	in          atomic.Int64 // bytes read, after decryption
+	open        atomic.Int64 // connections, idle ones included
 }
 
 // Do sends one request and reads its response; Follow follows redirects. A kept connection that turns out to be

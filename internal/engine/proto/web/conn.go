@@ -153,7 +153,6 @@ func (c *conn) stale() bool {
 // send writes a request. A large one is written while the response is read: a server may answer before it has read
 // everything, and would block.
 func (c *conn) send(out []byte) {
-	c.client.stats.out.Add(int64(len(out)))
 	if len(out) <= bigWrite {
 		_, c.sendErr = c.Write(out)
 		return

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -72,8 +71,7 @@ func (s *http2Client) exchange(ctx context.Context, req *Request, add extra) (*E
 	}
 	x := c.begin(&conn{}, req, add)
 	out = out.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:          func(info httptrace.GotConnInfo) { x.IP = ipOf(info.Conn) },
-		TLSHandshakeDone: func(tls.ConnectionState, error) { c.stats.handshakes.Add(1) },
+		GotConn: func(info httptrace.GotConnInfo) { x.IP = ipOf(info.Conn) },
 	}))
 	in, err := s.transport.RoundTrip(out)
 	if err != nil {
