@@ -27,8 +27,6 @@ const (
 	maxStack   = 512       // JavaScript frames
 	maxValue   = 4 << 20   // bytes of one value that a run sets
 	maxSet     = 32 << 20  // bytes of all values that a run sets
-	maxLog     = 4 << 10   // bytes of one line of log
-	maxLogs    = 1000      // lines of log of a run
 	maxHeap    = 512 << 20 // bytes by which the process may grow while a script computes
 )
 
@@ -61,8 +59,6 @@ type Host struct {
 	// Compute is how long a script may compute on the whole; the time inside calls does not
 	// count. 0 means DefaultCompute.
 	Compute time.Duration
-	// Log takes a line that the script wrote. A nil Log throws it away.
-	Log func(text string)
 }
 
 // Error is a flow that cannot be compiled, or that threw.
@@ -83,7 +79,7 @@ func (e *Error) Error() string {
 type Program struct {
 	protocols []string
 	first     *Call         // that every run makes; nil when unknown
-	native    []expression  // the statements, when all of them are native
+	native    []*expression // the statements, when all of them are native
 	script    *goja.Program // otherwise
 	snapshots bool          // the script mentions template
 	json      bool          // the script mentions JSON
@@ -96,10 +92,6 @@ func Compile(source string, protocols []string) (*Program, error) {
 		return nil, &Error{Message: fmt.Sprintf("%d bytes are more than %d", len(source), maxSource)}
 	}
 	p := &Program{protocols: slices.Clone(protocols)}
-	if native, ok := parse(source, protocols); ok {
-		p.native, p.first = native, native[0].first()
-		return p, nil
-	}
 	if err := p.compile(source); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ type world struct {
 	values  map[string]any
 	gives   map[string]map[string]any // values that a call leaves behind
 	trace   []string
-	log     []string
 }
 
 func newWorld(matches ...string) *world {
@@ -47,7 +46,6 @@ func newWorld(matches ...string) *world {
 		w.trace = append(w.trace, fmt.Sprintf("%s=%v", name, value))
 		w.values[name] = value
 	}
-	w.Log = func(text string) { w.log = append(w.log, text) }
 	return w
 }
 
@@ -258,16 +256,5 @@ func TestHostErrorsEndTheFlow(t *testing.T) {
 		if err := compile(t, source).Run(ctx, &w.Host); !errors.Is(err, context.Canceled) || len(w.trace) != 0 {
 			t.Errorf("%s, cancelled: %v, %v", source, w.trace, err)
 		}
-	}
-}
-
-func TestLog(t *testing.T) {
-	w := newWorld()
-	source := "log('a'); log(1.5); log([1, {b: 'c'}]); log(null); log('x'.repeat(9999)); for (let i = 0; i < 5000; i++) log(i)"
-	if err := compile(t, source).Run(t.Context(), &w.Host); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(w.log[:4], " "); got != `a 1.5 [1,{"b":"c"}] null` || len(w.log[4]) != 4096 || len(w.log) != 1000 {
-		t.Error(got, len(w.log[4]), len(w.log))
 	}
 }

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -19,7 +18,7 @@ type run struct {
 	vm      *goja.Runtime
 	clock   *clock
 
-	calls, logs, set int // so far; set in bytes
+	calls, set int // so far; set in bytes
 }
 
 // globals are the names that a flow finds (section 7.4 of the template language).
@@ -34,7 +33,7 @@ func (r *run) globals() {
 		r.define(protocol, func(f goja.FunctionCall) goja.Value { return r.call(protocol, f.Arguments) })
 	}
 	r.define("set", r.setValue)
-	r.define("log", r.log)
+	r.define("log", func(f goja.FunctionCall) goja.Value { return f.Argument(0) })
 	r.define("iterate", func(f goja.FunctionCall) goja.Value { return r.vm.NewArray(flatten(f.Arguments)...) })
 	r.define("Dedupe", r.dedupe)
 	r.refresh()
@@ -127,24 +126,6 @@ func (r *run) setValue(f goja.FunctionCall) goja.Value {
 	}
 	r.host.Set(f.Argument(0).String(), value)
 	return goja.Null()
-}
-
-// log is log(x): it gives x back.
-func (r *run) log(f goja.FunctionCall) goja.Value {
-	v := f.Argument(0)
-	if r.logs++; r.host.Log == nil || r.logs > maxLogs {
-		return v
-	}
-	text := v.String()
-	if _, ok := v.(*goja.Object); ok {
-		if value, _, err := plain(v.Export(), 0); err == nil && value != nil {
-			if data, err := json.Marshal(value); err == nil {
-				text = string(data)
-			}
-		}
-	}
-	r.host.Log(text[:min(len(text), maxLog)])
-	return v
 }
 
 // dedupe is new Dedupe(): Add(v…) takes values and lists of values, Values() gives each

@@ -19,15 +19,15 @@ import (
 // has no other place for it.
 var boundRegexps = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = time.Second / 2 })
 
-// compile makes p a script. Source maps are off: they would read files.
+// compile compiles a source, to expressions where that is possible. Source maps are off: they would read files.
 func (p *Program) compile(source string) (err error) {
 	boundRegexps()
 	if nesting(source) > maxNesting {
 		return &Error{Message: fmt.Sprintf("brackets nested more than %d deep", maxNesting)}
 	}
 	p.snapshots, p.json = strings.Contains(source, "template"), strings.Contains(source, "JSON")
-	p.first = leading(source, p.protocols)
-	if strings.Contains(source, "Export") {
+	wrapped := strings.Contains(source, "Export")
+	if wrapped {
 		source = "(function() {" + source + "\n})()"
 	}
 	defer func() {
@@ -38,6 +38,12 @@ func (p *Program) compile(source string) (err error) {
 	tree, err := parser.ParseFile(nil, "flow", source, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return refused(err)
+	}
+	if !wrapped {
+		p.first, p.native = p.firstOf(tree.Body), p.nativeOf(tree.Body)
+	}
+	if p.native != nil {
+		return nil
 	}
 	if p.script, err = goja.CompileAST(tree, false); err != nil {
 		return refused(err)

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"cmp"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func (t *Template) order(r *reader, n *yaml.Node) error {
 	for i := 0; i+1 < len(keys); i += 2 {
 		kind := keys[i].Value
 		kind = cmp.Or(map[string]string{"requests": "http", "network": "tcp"}[kind], kind)
-		if len(t.ids(kind)) == 0 {
+		if len(fields[string](t, kind, "ID")) == 0 {
 			continue
 		}
 		t.Protocols = append(t.Protocols, kind)
@@ -55,64 +56,31 @@ func (t *Template) order(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// ids are the ids of a protocol's blocks, to be read and set.
-func (t *Template) ids(protocol string) []*string {
-	switch protocol {
-	case "http":
-		return each(t.HTTP, func(b *HTTP) *string { return &b.ID })
-	case "dns":
-		return each(t.DNS, func(b *DNS) *string { return &b.ID })
-	case "file":
-		return each(t.File, func(b *File) *string { return &b.ID })
-	case "headless":
-		return each(t.Headless, func(b *Headless) *string { return &b.ID })
-	case "tcp":
-		return each(t.TCP, func(b *TCP) *string { return &b.ID })
-	case "ssl":
-		return each(t.SSL, func(b *SSL) *string { return &b.ID })
-	case "websocket":
-		return each(t.Websocket, func(b *Websocket) *string { return &b.ID })
-	case "whois":
-		return each(t.Whois, func(b *Whois) *string { return &b.ID })
-	case "code":
-		return each(t.Code, func(b *Code) *string { return &b.ID })
-	case "javascript":
-		return each(t.JavaScript, func(b *JavaScript) *string { return &b.ID })
+// fields are a field of each block of a protocol, to be read and set; none where blocks have no such field.
+func fields[F any](t *Template, protocol, name string) (all []*F) {
+	if !slices.Contains(types, protocol) {
+		return nil
 	}
-	return nil
-}
-
-func each[T, F any](list []T, field func(*T) *F) (out []*F) {
-	for i := range list {
-		out = append(out, field(&list[i]))
+	blocks := reflect.ValueOf(t).Elem().FieldByIndex(language.fields[protocol].at)
+	for i := range blocks.Len() {
+		if f := blocks.Index(i).FieldByName(name); f.IsValid() {
+			one, _ := reflect.TypeAssert[*F](f.Addr())
+			all = append(all, one)
+		}
 	}
-	return out
+	return all
 }
 
 // Operators are those of all blocks, protocol by protocol in running order.
 func (t *Template) Operators() (all []*Operators) {
 	for _, protocol := range t.Protocols {
-		switch protocol {
-		case "http":
-			all = append(all, each(t.HTTP, (*HTTP).Opened)...)
-		case "dns":
-			all = append(all, each(t.DNS, func(b *DNS) *Operators { return &b.Operators })...)
-		case "file":
-			all = append(all, each(t.File, func(b *File) *Operators { return &b.Operators })...)
-		case "headless":
-			all = append(all, each(t.Headless, func(b *Headless) *Operators { return &b.Operators })...)
-		case "tcp":
-			all = append(all, each(t.TCP, func(b *TCP) *Operators { return &b.Operators })...)
-		case "ssl":
-			all = append(all, each(t.SSL, func(b *SSL) *Operators { return &b.Operators })...)
-		case "websocket":
-			all = append(all, each(t.Websocket, func(b *Websocket) *Operators { return &b.Operators })...)
-		case "whois":
-			all = append(all, each(t.Whois, func(b *Whois) *Operators { return &b.Operators })...)
-		case "code":
-			all = append(all, each(t.Code, func(b *Code) *Operators { return &b.Operators })...)
-		case "javascript":
-			all = append(all, each(t.JavaScript, func(b *JavaScript) *Operators { return &b.Operators })...)
+		all = append(all, fields[Operators](t, protocol, "Operators")...)
+	}
+	http := 0
+	for i := range all {
+		if http < len(t.HTTP) && all[i] == &t.HTTP[http].Operators {
+			all[i] = t.HTTP[http].Opened()
+			http++
 		}
 	}
 	return all
@@ -141,22 +109,18 @@ func (b *HTTP) Opened() *Operators {
 }
 
 // PayloadSets are those of all blocks that can have some.
-func (t *Template) PayloadSets() []*PayloadSets {
-	return slices.Concat(
-		each(t.HTTP, func(b *HTTP) *PayloadSets { return &b.PayloadSets }),
-		each(t.DNS, func(b *DNS) *PayloadSets { return &b.PayloadSets }),
-		each(t.Headless, func(b *Headless) *PayloadSets { return &b.PayloadSets }),
-		each(t.TCP, func(b *TCP) *PayloadSets { return &b.PayloadSets }),
-		each(t.Websocket, func(b *Websocket) *PayloadSets { return &b.PayloadSets }),
-		each(t.JavaScript, func(b *JavaScript) *PayloadSets { return &b.PayloadSets }),
-	)
+func (t *Template) PayloadSets() (all []*PayloadSets) {
+	for _, protocol := range t.Protocols {
+		all = append(all, fields[PayloadSets](t, protocol, "PayloadSets")...)
+	}
+	return all
 }
 
 // fill sets what follows from other keys: ids of blocks that have none and are not the
 // only ones of their protocol, and what a template says for its blocks.
 func (t *Template) fill() {
 	for _, protocol := range t.Protocols {
-		ids := t.ids(protocol)
+		ids := fields[string](t, protocol, "ID")
 		for i, id := range ids {
 			if len(ids) > 1 && *id == "" {
 				*id = protocol + "_" + strconv.Itoa(i+1)

@@ -20,7 +20,7 @@ type Options struct {
 	Lenient bool
 	// Include returns the text of a file that an include line names. Nil follows none.
 	Include func(name string) ([]byte, error)
-	// Fresh returns the value of a {{randstr}} marker. Nil gives 27 random letters and digits.
+	// Fresh returns the value of a {{randstr}} marker; Random by default.
 	Fresh func() string
 }
 

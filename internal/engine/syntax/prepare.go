@@ -3,7 +3,6 @@ package syntax
 import (
 	"bytes"
 	"crypto/rand"
-	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,19 +58,7 @@ func (o Options) randomize(data []byte) ([]byte, []Variable) {
 }
 
 // Random returns 27 random letters and digits, the value of a {{randstr}} marker.
-func Random() string {
-	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	var out [27]byte
-	limit := big.NewInt(int64(len(letters)))
-	for i := range out {
-		n, err := rand.Int(rand.Reader, limit)
-		if err != nil {
-			panic(err) // crypto/rand does not fail
-		}
-		out[i] = letters[n.Int64()]
-	}
-	return string(out[:])
-}
+func Random() string { return rand.Text() + rand.Text()[:1] }
 
 var includeLine = regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*!include:(.*)$`)
 

@@ -51,12 +51,16 @@ func Unsupported(file string, line int, key string) *errs.Error {
 	}
 }
 
+// fewKeys is more than most mappings have.
+const fewKeys = 64
+
 // reader walks the nodes of one document.
 type reader struct {
 	file    string
 	lenient bool // unknown keys are skipped, of doubled keys the last counts
 	visited int
-	path    []place // where the walk is
+	path    []place         // where the walk is
+	seen    map[string]bool // keys of the mapping that keys reads
 }
 
 // place is one step down: a key, or an index where the key is "".
@@ -175,7 +179,14 @@ func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) e
 // keys returns the keys and values of a mapping, each key once: those of merged mappings
 // (<<) come last and only where the mapping does not have them itself.
 func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
-	plain, seen := true, newKeySet(len(n.Content)/2)
+	plain := true
+	if len(r.seen) > fewKeys {
+		r.seen = nil // clearing a large map takes long
+	}
+	if r.seen == nil {
+		r.seen = make(map[string]bool, fewKeys)
+	}
+	clear(r.seen)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, err := r.open(n.Content[i])
 		if err != nil {
@@ -187,12 +198,13 @@ func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
 		if key != n.Content[i] || key.Tag == "!!merge" {
 			plain = false
 		}
-		if !seen.add(key.Value) {
+		if r.seen[key.Value] {
 			if !r.lenient {
 				return nil, Fault(r.file, key.Line, key.Column, r.at(key.Value), "the key is written twice")
 			}
 			plain = false
 		}
+		r.seen[key.Value] = true
 	}
 	if plain {
 		return n.Content, nil
@@ -235,32 +247,6 @@ func (r *reader) merged(n *yaml.Node) (out []*yaml.Node, err error) {
 		}
 	}
 	return out, nil
-}
-
-// keySet finds doubles; the few keys of most mappings are quicker compared one by one.
-type keySet struct {
-	few  []string
-	many map[string]bool
-}
-
-const fewKeys = 24
-
-func newKeySet(size int) *keySet {
-	if size <= fewKeys {
-		return &keySet{few: make([]string, 0, size)}
-	}
-	return &keySet{many: make(map[string]bool, size)}
-}
-
-func (s *keySet) add(key string) (isNew bool) {
-	if s.many == nil {
-		isNew = !slices.Contains(s.few, key)
-		s.few = append(s.few, key)
-		return isNew
-	}
-	isNew = !s.many[key]
-	s.many[key] = true
-	return isNew
 }
 
 // elements reads a sequence, one call an element; a single value counts as a list of
