@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"math/big"
 	"path"
 	"regexp"
 	"slices"
@@ -75,7 +74,7 @@ func (e *Engine) locate(ctx context.Context, t Target, all bool, send sendFunc) 
 // https is tried next.
 func requestCanaries(ctx context.Context, address rawurl.URL, all, httpsNext bool, send sendFunc) (Canary, error) {
 	var canary Canary
-	paths := canaryPaths()
+	paths := []string{"/" + randomWord(), "/" + randomWord() + ".zip", "/." + randomWord() + "/HEAD"}
 	answer, err := requestCanary(ctx, address, paths[0], send)
 	switch {
 	case err == nil && answer.demandsTLS && httpsNext:
@@ -108,10 +107,6 @@ func requestCanaries(ctx context.Context, address rawurl.URL, all, httpsNext boo
 func unreachable(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && (sent.Kind == web.KindDial || sent.Kind == web.KindTLS)
-}
-
-func canaryPaths() []string {
-	return []string{"/" + randomWord(), "/" + randomWord() + ".zip", "/." + randomWord() + "/HEAD"}
 }
 
 type canaryReply struct {
@@ -149,16 +144,12 @@ func fingerprint(body []byte, requested string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// randomWord is a name that no file has.
+// randomWord is a name of 16 letters that no file has.
 func randomWord() string {
-	const letters = "abcdefghijklmnopqrstuvwxyz"
-	var word [16]byte
-	for i := range word {
-		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
-		if err != nil {
-			panic(err) // cannot happen: crypto/rand ends the process itself
+	return strings.Map(func(c rune) rune {
+		if c < 'A' { // one of the digits 2 to 7
+			return c - '2' + 'a'
 		}
-		word[i] = letters[n.Int64()]
-	}
-	return string(word[:])
+		return c - 'A' + 'a'
+	}, rand.Text()[:16])
 }

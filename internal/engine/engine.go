@@ -3,7 +3,7 @@
 //
 // An Engine holds connections and limits; any number of scans may run in it at the same time. For
 // each target, a scan first finds out where the target answers, then sends the planned requests
-// (package plan: equal requests of different templates once) and evaluates each response for all
+// (equal requests of different templates once) and evaluates each response for all
 // templates that asked for it. Templates whose requests depend on earlier responses run as
 // sessions. Requests without a response are tried once more at the end, if their host has
 // recovered. Every target × template ends in a state (package coverage).
@@ -20,17 +20,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
-	"github.com/vedette-sec/vedette/internal/engine/target"
 )
 
 // Header is one header line to send with every request.
 type Header = web.Header
-
-// Target is a parsed target.
-type Target = target.Target
-
-// ParseTarget reads a target; see target.Parse.
-func ParseTarget(input string) (Target, error) { return target.Parse(input) }
 
 // Config configures an engine. Zero fields get defaults.
 type Config struct {

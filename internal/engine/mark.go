@@ -1,7 +1,5 @@
 package engine
 
-import "slices"
-
 // Mark is a reason to doubt what was found on a target. Findings with marks are reported like all
 // others.
 type Mark string
@@ -31,29 +29,20 @@ func (m Mark) Words() string {
 // doubt. Ordinary targets have a handful.
 const denseMatches = 15
 
-// markEvents marks events with what is known about their target now. The caller holds mu.
-func (t *targetScan) markEvents(events []Event) {
-	for i := range events {
-		ev := &events[i]
-		if t.report.Canary.AnswersAlike && ev.origin != nil && ev.origin.bound.PathSpecific() {
-			ev.Marks = append(ev.Marks, AnswersAlike)
-		}
-		if t.severe >= denseMatches {
-			ev.Marks = append(ev.Marks, MatchDensity)
-		}
-	}
-}
-
-// mark marks the target. Events that were reported before it became dense lack the mark that their
-// target has.
-func (t *targetScan) mark() {
-	if t.report.Canary.AnswersAlike {
-		t.report.Marks = append(t.report.Marks, AnswersAlike)
+// marks are the reasons to doubt findings on the target, as far as they are known now. The caller holds mu.
+func (t *targetScan) marks(pathSpecific bool) (all []Mark) {
+	if t.report.Canary.AnswersAlike && pathSpecific {
+		all = append(all, AnswersAlike)
 	}
 	if t.severe >= denseMatches {
-		t.report.Marks = append(t.report.Marks, MatchDensity)
+		all = append(all, MatchDensity)
 	}
+	return all
 }
 
-// Marked reports whether an event has a mark.
-func (ev *Event) Marked(m Mark) bool { return slices.Contains(ev.Marks, m) }
+// markEvents marks events before they are reported. The caller holds mu.
+func (t *targetScan) markEvents(events []Event) {
+	for i := range events {
+		events[i].Marks = t.marks(events[i].origin != nil && events[i].origin.bound.PathSpecific())
+	}
+}

@@ -37,13 +37,13 @@ type Report struct {
 
 // TargetReport is what is known of one target after a scan.
 type TargetReport struct {
-	Target  string // as it was given; "" for what is tested without a target
-	URL     string // where it answered; "" when it could not be reached or read
-	Alive   bool   // something answered
-	Reason  string // why not, when not
-	Canary  Canary
-	Matched int    // templates that matched
-	Marks   []Mark // reasons to doubt what was found
+	Target  string `json:"target"`           // as it was given; "" for what is tested without a target
+	URL     string `json:"url"`              // where it answered; "" when it could not be reached or read
+	Alive   bool   `json:"alive"`            // something answered
+	Reason  string `json:"reason,omitempty"` // why not, when not
+	Canary  Canary `json:"-"`
+	Matched int    `json:"matched"`         // templates that matched
+	Marks   []Mark `json:"marks,omitempty"` // reasons to doubt what was found
 
 	total int // requests that are expected
 	cells coverage.Cells

@@ -18,14 +18,9 @@ import (
 // its state and the reason.
 func (r *Report) WriteJSON(to io.Writer) error {
 	type target struct {
-		Target  string        `json:"target"`
-		URL     string        `json:"url"`
-		Alive   bool          `json:"alive"`
-		Reason  string        `json:"reason,omitempty"`
-		Alike   bool          `json:"answers_alike"`
-		Matched int           `json:"matched"`
-		Marks   []Mark        `json:"marks,omitempty"`
-		Counts  map[State]int `json:"counts"`
+		*TargetReport
+		Alike  bool          `json:"answers_alike"`
+		Counts map[State]int `json:"counts"`
 	}
 	type timing struct {
 		Template string  `json:"template"`
@@ -43,9 +38,7 @@ func (r *Report) WriteJSON(to io.Writer) error {
 		Timings  []timing      `json:"timings"`
 	}{r.Started.UTC(), r.Ended.UTC(), r.Requests, r.Partial(), r.Counts(), []target{}, []timing{}}
 	for _, t := range r.Targets {
-		doc.Targets = append(doc.Targets, target{
-			t.Target, t.URL, t.Alive, t.Reason, t.Canary.AnswersAlike, t.Matched, t.Marks, t.Counts(),
-		})
+		doc.Targets = append(doc.Targets, target{t, t.Canary.AnswersAlike, t.Counts()})
 	}
 	for _, t := range r.Timings {
 		doc.Timings = append(doc.Timings, timing{t.Template, t.Requests, t.Waited.Seconds(), t.Events})

@@ -16,7 +16,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
-	"github.com/vedette-sec/vedette/internal/engine/plan"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
@@ -57,9 +56,9 @@ type run struct {
 	engine     *Engine
 	scan       Scan
 	programs   []*program.Bound
-	keys       []string            // by which checkpoints know the programs; none without checkpoint
-	plans      map[bool]*plan.Plan // by "the target has no path"
-	canaries   bool                // some program needs to know how a target answers for missing paths
+	keys       []string               // by which checkpoints know the programs; none without checkpoint
+	plans      map[bool]*program.Plan // by "the target has no path"
+	canaries   bool                   // some program needs to know how a target answers for missing paths
 	budget     sender.Budget
 	frequency  fuzz.Frequency
 	workflows  map[int]*boundWorkflow // by the index of their placeholders in programs
@@ -104,7 +103,7 @@ func (e *Engine) Run(ctx context.Context, scan Scan) (*Report, error) {
 func (e *Engine) newRun(scan Scan) (*run, error) {
 	vars := program.Vars{Texts: scan.Vars, Lists: scan.Lists, StopAtFirstMatch: scan.StopAtFirstMatch}
 	r := &run{
-		engine: e, scan: scan, budget: sender.Budget{Limit: int64(scan.MaxRequests)}, plans: map[bool]*plan.Plan{},
+		engine: e, scan: scan, budget: sender.Budget{Limit: int64(scan.MaxRequests)}, plans: map[bool]*program.Plan{},
 		hosts: map[string]*sender.Host{}, emitted: map[string]int{}, workflows: map[int]*boundWorkflow{},
 		report: &Report{Started: time.Now().UTC()}, times: make([]timing, len(scan.Programs)+len(scan.Workflows)),
 	}
@@ -176,10 +175,10 @@ func (r *run) targetScans() []*targetScan {
 }
 
 // planFor is the plan that all targets of the same kind share.
-func (r *run) planFor(t Target) *plan.Plan {
+func (r *run) planFor(t Target) *program.Plan {
 	root := t.Address.Path == "" || t.Address.Path == "/"
 	if r.plans[root] == nil {
-		r.plans[root] = plan.New(r.programs, r.notGlobal, root)
+		r.plans[root] = program.NewPlan(r.programs, r.notGlobal, root)
 	}
 	return r.plans[root]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,10 +226,10 @@ func TestMatchDensity(t *testing.T) {
 		if ev.Target == honest && len(ev.Marks) > 0 {
 			t.Errorf("a finding on an honest host has marks: %v", ev.Marks)
 		}
-		if ev.Target == trap && !ev.Marked(engine.AnswersAlike) {
+		if ev.Target == trap && !slices.Contains(ev.Marks, engine.AnswersAlike) {
 			t.Error("a finding at a path of a wall has no mark")
 		}
-		if ev.Marked(engine.MatchDensity) {
+		if slices.Contains(ev.Marks, engine.MatchDensity) {
 			dense++
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/match"
-	"github.com/vedette-sec/vedette/internal/engine/plan"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
@@ -47,13 +46,13 @@ func (t *targetScan) retry(ctx context.Context, n int, err error) {
 }
 
 // unanswered ends all entries of a request that had no response.
-func (t *targetScan) unanswered(p *plan.Request, err error) {
+func (t *targetScan) unanswered(p *program.PlannedRequest, err error) {
 	t.startSessions(p, &firstResponse{nil, err})
 	t.deliver(p, result{End: endOf(err)})
 }
 
 // answered evaluates a response for all entries that want it.
-func (t *targetScan) answered(ctx context.Context, p *plan.Request, first *web.Exchange) {
+func (t *targetScan) answered(ctx context.Context, p *program.PlannedRequest, first *web.Exchange) {
 	results := make([]result, len(p.Entries))
 	t.evaluate(ctx, p, first, results)
 	if ctx.Err() != nil {
@@ -68,7 +67,7 @@ func (t *targetScan) answered(ctx context.Context, p *plan.Request, first *web.E
 
 // deliver records the results of the entries of a request and reports events. A single result is
 // that of all entries.
-func (t *targetScan) deliver(p *plan.Request, results ...result) {
+func (t *targetScan) deliver(p *program.PlannedRequest, results ...result) {
 	type ended struct {
 		program int
 		end     coverage.End
@@ -96,7 +95,7 @@ func (t *targetScan) deliver(p *plan.Request, results ...result) {
 }
 
 // startSessions queues the sessions that wait for the response to a request.
-func (t *targetScan) startSessions(p *plan.Request, with *firstResponse) {
+func (t *targetScan) startSessions(p *program.PlannedRequest, with *firstResponse) {
 	for _, e := range p.Starters {
 		if t.left[e.Program] > 0 {
 			t.tasks.addUrgent(func(ctx context.Context) { t.session(ctx, e.Program, with) })
@@ -106,7 +105,7 @@ func (t *targetScan) startSessions(p *plan.Request, with *firstResponse) {
 
 // evaluate evaluates a first response, and the chains of redirects after it, for all entries of a
 // request.
-func (t *targetScan) evaluate(ctx context.Context, p *plan.Request, first *web.Exchange, results []result) {
+func (t *targetScan) evaluate(ctx context.Context, p *program.PlannedRequest, first *web.Exchange, results []result) {
 	ev := evaluation{targetScan: t, ctx: ctx, request: p, results: results}
 	for i := range results {
 		results[i].State = Tested
@@ -159,7 +158,7 @@ func prefix(chain []*web.Exchange, how, less program.Follow) []*web.Exchange {
 type evaluation struct {
 	*targetScan
 	ctx     context.Context
-	request *plan.Request
+	request *program.PlannedRequest
 	results []result // by entry of the request
 }
 
@@ -212,7 +211,7 @@ func (ev *evaluation) group(chain []*web.Exchange, views []*match.Response, entr
 }
 
 // events makes the events of an entry's findings in response i of a chain.
-func (t *targetScan) events(ctx context.Context, e plan.Entry, chain []*web.Exchange, i int, out match.Outcome) []Event {
+func (t *targetScan) events(ctx context.Context, e program.EntryIndex, chain []*web.Exchange, i int, out match.Outcome) []Event {
 	if out.Silent || len(out.Findings) == 0 {
 		return nil
 	}
@@ -236,7 +235,7 @@ func (t *targetScan) events(ctx context.Context, e plan.Entry, chain []*web.Exch
 
 // wanted is false for entries after the match of a block that stops there, for blocks that do not
 // apply, and for programs that are not run.
-func (t *targetScan) wanted(e plan.Entry) bool {
+func (t *targetScan) wanted(e program.EntryIndex) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.left[e.Program] <= 0 || t.idle(t.block(e)) {

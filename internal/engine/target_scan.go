@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
-	"github.com/vedette-sec/vedette/internal/engine/plan"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 )
@@ -17,7 +16,7 @@ type targetScan struct {
 	requester
 	run    *run
 	wrong  error // why the target could not be read or reached
-	plan   *plan.Plan
+	plan   *program.Plan
 	report *TargetReport
 	tasks  taskQueue
 	last   bool // requests without a response are not retried any more
@@ -58,7 +57,7 @@ func (r *run) newTargetScan(target Target, wrong error) *targetScan {
 	switch {
 	case wrong != nil:
 	case t.targetless():
-		t.plan = plan.SelfContained(r.programs, r.notGlobal)
+		t.plan = program.SelfContainedPlan(r.programs, r.notGlobal)
 	default:
 		t.plan = r.planFor(target)
 	}
@@ -99,7 +98,7 @@ func (t *targetScan) do(ctx context.Context) {
 		t.test(ctx)
 	}
 	t.report.Matched = len(t.matched)
-	t.mark()
+	t.report.Marks = t.marks(true)
 	t.report.cells.Seal()
 }
 
@@ -263,7 +262,7 @@ func (t *targetScan) idle(b *program.Block) bool { return b.NeedsTLS && t.addres
 
 // wantsNow reports whether a request is to be sent at once: some entry wants it that does not have to
 // wait for another response first. The caller holds mu.
-func (t *targetScan) wantsNow(r *plan.Request) bool {
+func (t *targetScan) wantsNow(r *program.PlannedRequest) bool {
 	for _, e := range r.Starters {
 		if t.left[e.Program] > 0 {
 			return true
@@ -287,7 +286,7 @@ func (t *targetScan) queue(n int) {
 
 // take records the result of an entry and returns the events that are certain now. The caller
 // holds mu.
-func (t *targetScan) take(e plan.Entry, got result) []Event {
+func (t *targetScan) take(e program.EntryIndex, got result) []Event {
 	if t.left[e.Program] <= 0 || t.idle(t.block(e)) {
 		return nil
 	}
@@ -305,7 +304,7 @@ func (t *targetScan) take(e plan.Entry, got result) []Event {
 	for !s.over && s.next < entries {
 		one, ok := s.result[s.next]
 		if !ok { // possibly not requested yet
-			t.queue(t.plan.RequestOf[plan.Entry{Program: e.Program, Block: e.Block, Entry: s.next}])
+			t.queue(t.plan.RequestOf[program.EntryIndex{Program: e.Program, Block: e.Block, Entry: s.next}])
 			break
 		}
 		delete(s.result, s.next)
@@ -337,7 +336,7 @@ func (t *targetScan) matchedBy(i, events int) {
 	}
 }
 
-func (t *targetScan) block(e plan.Entry) *program.Block {
+func (t *targetScan) block(e program.EntryIndex) *program.Block {
 	return &t.run.programs[e.Program].Blocks[e.Block]
 }
 

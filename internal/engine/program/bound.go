@@ -209,7 +209,7 @@ func (b *Bound) plain() bool {
 func (b *Bound) Static(block, entry int) bool {
 	from := &b.Blocks[block]
 	e := &from.Entries[entry]
-	if e.volatile || from.unchecked || from.HasPayloads() || from.selfmade || from.digest != nil || from.signed || from.Fuzz != nil || from.Race > 0 || from.Together || from.Pipeline != nil {
+	if e.volatile || from.unchecked || from.HasPayloads() || from.selfContained || from.digest != nil || from.signed || from.Fuzz != nil || from.Race > 0 || from.Together || from.Pipeline != nil {
 		return false
 	}
 	known := b.knows(from)
@@ -244,9 +244,9 @@ func (b *Bound) settled(name string, n int) bool {
 	return false
 }
 
-// Opener is the first entry that the program sends on every run, when its request
+// opener is the first entry that the program sends on every run, when its request
 // depends on the target alone.
-func (b *Bound) Opener() (block, entry int, ok bool) {
+func (b *Bound) opener() (block, entry int, ok bool) {
 	if b.Wrong != "" || b.SelfContained || len(b.Blocks) == 0 {
 		return 0, 0, false
 	}
@@ -296,8 +296,8 @@ func (b *Bound) Follow(block, entry int) Follow {
 	return Follow{Mode: how.redirects, SameScheme: how.sameScheme, Max: cmp.Or(how.hops, web.DefaultMaxRedirects)}
 }
 
-// Reach orders ways to follow: of two, the one that covers the other has more.
-func (f Follow) Reach() int {
+// reach orders ways to follow: of two, the one that covers the other has more.
+func (f Follow) reach() int {
 	reach := f.Max
 	switch f.Mode {
 	case web.NoRedirects:

@@ -95,15 +95,15 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 	b := Block{
 		ID: c.blockID(s, index), StopAtFirstMatch: s.StopAtFirstMatch || c.template.StopAtFirstMatch,
 		IterateAll: s.IterateAll, GlobalMatchers: s.GlobalMatchers, Threads: s.Threads,
-		unchecked: s.SkipVariablesCheck, signed: s.Signature != "", selfmade: s.SelfContained,
+		unchecked: s.SkipVariablesCheck, signed: s.Signature != "", selfContained: s.SelfContained,
 	}
 	var err error
 	if b.Operators, err = c.operators(s); err != nil {
 		return b, err
 	}
 	b.NeedsTLS, b.Numbered = b.Operators.Requires(web.IsTLSPart), b.Operators.NeedsHistory()
-	if err := c.check(s, &b); err != nil {
-		return b, err
+	if len(s.Path) == 0 && len(s.Raw) == 0 && len(s.Fuzzing) == 0 && !s.GlobalMatchers {
+		return b, syntax.Fault(c.template.Path, s.Line, 0, "http.path", "a request needs a path, or to be written raw")
 	}
 	if s.DigestUsername != "" {
 		b.digest = &credentials{dsl.Parse(s.DigestUsername), dsl.Parse(s.DigestPassword)}
@@ -146,24 +146,6 @@ func (c *compiler) blockID(s *syntax.HTTP, index int) string {
 		return "http_" + strconv.Itoa(index+1)
 	}
 	return cmp.Or(s.ID, "http")
-}
-
-// check refuses what the language does not allow to stand together.
-func (c *compiler) check(s *syntax.HTTP, b *Block) error {
-	fault := func(key, message string) error {
-		return syntax.Fault(c.template.Path, s.Line, 0, "http."+key, "%s", message)
-	}
-	switch {
-	case len(s.Path) == 0 && len(s.Raw) == 0 && len(s.Fuzzing) == 0 && !s.GlobalMatchers:
-		return fault("path", "a request needs a path, or to be written raw")
-	case s.Redirects && s.HostRedirects:
-		return fault("host-redirects", "redirects and host-redirects exclude each other")
-	case s.ProtocolRedirects && !s.Redirects && !s.HostRedirects:
-		return fault("protocol-redirects", "it limits redirects or host-redirects, and neither is there")
-	case s.Race && b.Numbered:
-		return fault("race", "the answers of a race have no numbers")
-	}
-	return nil
 }
 
 // payloads takes over the payload sets that something in the block names.

@@ -124,7 +124,7 @@ func (m *maker) fromPath(req *Request) error {
 	_, req.fragment, _ = strings.Cut(text, "#")
 	req.Method = e.method
 	req.NoDefaults = e.sending.unsafe
-	if m.block.selfmade {
+	if m.block.selfContained {
 		m.scope.target = address
 	} else {
 		// What the target was given with comes first.
@@ -147,7 +147,7 @@ func withScheme(text string) string {
 func (m *maker) fromRaw(req *Request) error {
 	e, base := m.entry, m.scope.target
 	var err error
-	if m.block.selfmade {
+	if m.block.selfContained {
 		if base, err = m.ownTarget(); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (m *maker) fromRaw(req *Request) error {
 	}
 	_, req.fragment, _ = strings.Cut(got.target, "#")
 	req.Address = base
-	if m.block.selfmade {
+	if m.block.selfContained {
 		base.Path, base.Query = "", ""
 	}
 	req.Address.Path, req.Address.Query = merge(base, got.target, e.sending.automerge)

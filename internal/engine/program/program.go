@@ -57,11 +57,11 @@ type Block struct {
 	Threads          int  // requests of different payloads at the same time; 0 means the runner's own
 	Chained          bool // a later entry may need what an earlier one was answered
 
-	payloads  payloads
-	unchecked bool // sent even with placeholders that have no value
-	digest    *credentials
-	signed    bool // with the signature of AWS
-	selfmade  bool // self-contained
+	payloads      payloads
+	unchecked     bool // sent even with placeholders that have no value
+	digest        *credentials
+	signed        bool // with the signature of AWS
+	selfContained bool
 }
 
 // Pipeline says how requests are laid on connections without waiting for answers.

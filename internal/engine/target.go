@@ -1,5 +1,4 @@
-// Package target reads the targets of a scan: URLs, hosts, host:port and IP addresses.
-package target
+package engine
 
 import (
 	"net"
@@ -25,9 +24,9 @@ type Target struct {
 	Schemes []string   // to try in this order; a single one when the target names it
 }
 
-// Parse reads a target: an http or https URL, a host, host:port or an IP address (IPv6 with or
+// ParseTarget reads a target: an http or https URL, a host, host:port or an IP address (IPv6 with or
 // without brackets), with a path if need be. The error is an *errs.Error that names "target".
-func Parse(input string) (Target, error) {
+func ParseTarget(input string) (Target, error) {
 	t := Target{Input: strings.TrimSpace(input)}
 	refuse := func(why string) (Target, error) {
 		if len(input) > 80 {
@@ -45,19 +44,18 @@ func Parse(input string) (Target, error) {
 	if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
 		s = "[" + s + "]"
 	}
-	scheme, rest, named := strings.Cut(s, "://")
-	if !named {
-		scheme, rest = "", s
+	scheme, rest := "", s
+	if before, after, named := strings.Cut(s, "://"); named {
+		scheme, rest = strings.ToLower(before), after
 	}
-	scheme = strings.ToLower(scheme)
-	if named && scheme != "http" && scheme != "https" {
+	if rest != s && scheme != "http" && scheme != "https" {
 		return refuse("only http and https can be tested")
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
 	}
-	authority, tail := rest[:end], rest[end:]
+	tail, _, _ := strings.Cut(rest[len(authority):], "#")
 	if strings.Contains(authority, "@") {
 		return refuse("credentials do not belong into a target; send them as a header")
 	}
@@ -66,7 +64,6 @@ func Parse(input string) (Target, error) {
 		return refuse(why)
 	}
 	t.Schemes = schemesFor(scheme, port)
-	tail, _, _ = strings.Cut(tail, "#")
 	t.Address = rawurl.URL{Scheme: t.Schemes[0], Host: host}
 	t.Address.Path, t.Address.Query, _ = strings.Cut(tail, "?")
 	if port != "" {
@@ -110,9 +107,9 @@ func splitAuthority(authority string) (host, port, why string) {
 		}
 		return host, port, ""
 	}
-	if !ascii(host) {
+	if strings.ContainsFunc(host, func(c rune) bool { return c >= 0x80 }) {
 		if host, err = idna.Lookup.ToASCII(host); err != nil {
-			return "", "", "the host name is not valid"
+			host = ""
 		}
 	}
 	if !validHost(host) {
@@ -128,9 +125,7 @@ func schemesFor(named, port string) []string {
 	switch {
 	case named != "":
 		return []string{named}
-	case port == "443" || port == "8443":
-		return []string{"https", "http"}
-	case port == "80" || n > 1024:
+	case port == "80" || n > 1024 && n != 8443:
 		return []string{"http", "https"}
 	}
 	return []string{"https", "http"}
@@ -148,8 +143,4 @@ func validHost(host string) bool {
 		}
 	}
 	return true
-}
-
-func ascii(s string) bool {
-	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 }) < 0
 }

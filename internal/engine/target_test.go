@@ -1,4 +1,4 @@
-package target_test
+package engine_test
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/target"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -30,7 +29,7 @@ func TestParseTarget(t *testing.T) {
 		"http://h/../a//%2e?x=1&x=2": "http://h/../a//%2e?x=1&x=2",
 		"localhost":                  "https://localhost",
 	} {
-		got, err := target.Parse(in)
+		got, err := engine.ParseTarget(in)
 		if err != nil || got.URL() != want || got.Input != strings.TrimSpace(in) {
 			t.Errorf("%q: %q %v, want %q", in, got.URL(), err, want)
 		}
@@ -40,7 +39,7 @@ func TestParseTarget(t *testing.T) {
 		"a b", "a\x00b", "a\nb", "http://[::1", "[::1%25eth0]", "fe80::1%eth0", "exa$mple.com", "-", "..", "a..b", "1.2.3.4.5", "127.1", "2130706433", "256.1.1.1",
 		"http://h\\@evil/", "javascript:alert(1)", strings.Repeat("a", 64) + ".example", "http://h/" + strings.Repeat("a", 2048), "\xff\xfe",
 	} {
-		if got, err := target.Parse(in); !errs.Is(err, errs.Invalid) || errs.From(err).Param != "target" {
+		if got, err := engine.ParseTarget(in); !errs.Is(err, errs.Invalid) || errs.From(err).Param != "target" {
 			t.Errorf("%q was taken for %q (%v)", in, got.URL(), err)
 		}
 	}
@@ -52,11 +51,11 @@ func FuzzParseTarget(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := target.Parse(s)
+		got, err := engine.ParseTarget(s)
 		if err != nil {
 			return
 		}
-		again, err := target.Parse(got.URL())
+		again, err := engine.ParseTarget(got.URL())
 		if err != nil || again.URL() != got.URL() {
 			t.Errorf("%q gives %q, which gives %q (%v)", s, got.URL(), again.URL(), err)
 		}

@@ -1,9 +1,8 @@
-package plan_test
+package program_test
 
 import (
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/engine/plan"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -31,17 +30,17 @@ func TestEqualRequestsAreJoined(t *testing.T) {
 		bound(t, "c", "path: ['{{BaseURL}}/other'], "+status),
 	}
 	all := func(int) bool { return true }
-	p := plan.New(programs, all, true)
+	p := program.NewPlan(programs, all, true)
 	if len(p.Requests) != 2 || p.Total != 2 || len(p.Requests[0].Entries) != 2 {
 		t.Errorf("%d requests of %d: %+v", len(p.Requests), p.Total, p.Requests)
 	}
-	if first := p.Requests[1].First(); first != (plan.Entry{Program: 2}) {
+	if first := p.Requests[1].First(); first != (program.EntryIndex{Program: 2}) {
 		t.Errorf("the second request is that of %+v", first)
 	}
-	if p := plan.New(programs, func(i int) bool { return i == 2 }, true); len(p.Requests) != 1 {
+	if p := program.NewPlan(programs, func(i int) bool { return i == 2 }, true); len(p.Requests) != 1 {
 		t.Errorf("of one program there are %d requests", len(p.Requests))
 	}
-	if p := plan.SelfContained(programs, all); p.Total != 0 || len(p.Sessions) != 0 {
+	if p := program.SelfContainedPlan(programs, all); p.Total != 0 || len(p.Sessions) != 0 {
 		t.Errorf("programs with a target are planned without: %+v", p)
 	}
 }

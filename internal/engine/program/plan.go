@@ -1,44 +1,39 @@
-// Package plan decides which requests a scan sends to each target. Equal requests of different
-// templates are joined: each is sent once, and its response is evaluated for every template that
-// asked for it. Programs that cannot be planned (their requests depend on earlier responses) run
-// as sessions.
-package plan
+package program
 
 import (
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/engine/match"
-	"github.com/vedette-sec/vedette/internal/engine/program"
 )
 
-// Entry names an entry of a block of a program, all by index.
-type Entry struct{ Program, Block, Entry int }
+// EntryIndex names an entry of a block of a program, all by index.
+type EntryIndex struct{ Program, Block, Entry int }
 
 // Plan is the plan for all targets of one kind. It is not changed after it is made.
 type Plan struct {
-	Requests  []Request
-	RequestOf map[Entry]int // of blocks that stop at their first match
-	Sessions  []int         // programs whose sessions start without a planned request
-	Total     int           // requests to expect on a target
+	Requests  []PlannedRequest
+	RequestOf map[EntryIndex]int // of blocks that stop at their first match
+	Sessions  []int              // programs whose sessions start without a planned request
+	Total     int                // requests to expect on a target
 }
 
-// Request is one distinct request, and the entries that wait for its response.
-type Request struct {
-	Entries  []Entry
-	Starters []Entry // of sessions that start with this response
+// PlannedRequest is one distinct request, and the entries that wait for its response.
+type PlannedRequest struct {
+	Entries  []EntryIndex
+	Starters []EntryIndex // of sessions that start with this response
 	Group    *match.Group
 	Chains   []Chain
 }
 
-// Chain is the entries of a Request that follow redirects in the same way.
+// Chain is the entries of a PlannedRequest that follow redirects in the same way.
 type Chain struct {
-	Follow  program.Follow
-	Entries []int // by index in Request.Entries
+	Follow  Follow
+	Entries []int // by index in PlannedRequest.Entries
 	Group   *match.Group
 }
 
 // First is the entry that renders the request.
-func (r *Request) First() Entry {
+func (r *PlannedRequest) First() EntryIndex {
 	if len(r.Entries) > 0 {
 		return r.Entries[0]
 	}
@@ -48,17 +43,17 @@ func (r *Request) First() Entry {
 // planner makes a plan.
 type planner struct {
 	plan       Plan
-	programs   []*program.Bound
+	programs   []*Bound
 	rootTarget bool
 	byKey      map[string]int
 	key        []byte // of the current request
 }
 
-// New joins the equal requests of those programs that include accepts, in their order.
+// NewPlan joins the equal requests of those programs that include accepts, in their order.
 // rootTarget is for targets without a path.
-func New(programs []*program.Bound, include func(i int) bool, rootTarget bool) *Plan {
+func NewPlan(programs []*Bound, include func(i int) bool, rootTarget bool) *Plan {
 	p := planner{programs: programs, rootTarget: rootTarget, byKey: map[string]int{}}
-	p.plan.RequestOf = map[Entry]int{}
+	p.plan.RequestOf = map[EntryIndex]int{}
 	for i, bound := range programs {
 		switch {
 		case !include(i) || bound.SelfContained:
@@ -76,8 +71,8 @@ func New(programs []*program.Bound, include func(i int) bool, rootTarget bool) *
 	return &made
 }
 
-// SelfContained is the plan of programs that need no target.
-func SelfContained(programs []*program.Bound, include func(i int) bool) *Plan {
+// SelfContainedPlan is the plan of programs that need no target.
+func SelfContainedPlan(programs []*Bound, include func(i int) bool) *Plan {
 	p := &Plan{}
 	for i, b := range programs {
 		if b.SelfContained && include(i) {
@@ -88,10 +83,10 @@ func SelfContained(programs []*program.Bound, include func(i int) bool) *Plan {
 	return p
 }
 
-func (p *planner) plain(i int, bound *program.Bound) {
+func (p *planner) plain(i int, bound *Bound) {
 	for j := range bound.Blocks {
 		for k := range bound.Blocks[j].Entries {
-			e := Entry{i, j, k}
+			e := EntryIndex{i, j, k}
 			at := p.requestFor(e)
 			p.plan.Requests[at].Entries = append(p.plan.Requests[at].Entries, e)
 			if bound.Blocks[j].Stops() {
@@ -103,10 +98,10 @@ func (p *planner) plain(i int, bound *program.Bound) {
 
 // session plans a program that runs as a session. When its first request depends on the target
 // alone, the session starts with the response to the planned request.
-func (p *planner) session(i int, bound *program.Bound) {
+func (p *planner) session(i int, bound *Bound) {
 	p.plan.Total += bound.Requests()
-	if j, k, ok := bound.Opener(); ok {
-		e := Entry{i, j, k}
+	if j, k, ok := bound.opener(); ok {
+		e := EntryIndex{i, j, k}
 		at := p.requestFor(e)
 		p.plan.Requests[at].Starters = append(p.plan.Requests[at].Starters, e)
 		p.plan.Total--
@@ -115,19 +110,19 @@ func (p *planner) session(i int, bound *program.Bound) {
 	p.plan.Sessions = append(p.plan.Sessions, i)
 }
 
-func (p *planner) requestFor(e Entry) int {
+func (p *planner) requestFor(e EntryIndex) int {
 	p.key = p.programs[e.Program].AppendKey(p.key[:0], e.Block, e.Entry, p.rootTarget)
 	at, ok := p.byKey[string(p.key)]
 	if !ok {
 		at = len(p.plan.Requests)
 		p.byKey[string(p.key)] = at
-		p.plan.Requests = append(p.plan.Requests, Request{})
+		p.plan.Requests = append(p.plan.Requests, PlannedRequest{})
 	}
 	return at
 }
 
 // split sorts the entries by how they follow redirects.
-func (r *Request) split(programs []*program.Bound) {
+func (r *PlannedRequest) split(programs []*Bound) {
 	all := make([]*match.Operators, len(r.Entries))
 	for n, e := range r.Entries {
 		all[n] = programs[e.Program].Blocks[e.Block].Operators
@@ -152,5 +147,5 @@ func (r *Request) split(programs []*program.Bound) {
 		c.Group = match.NewGroup(some)
 	}
 	// The longest chain comes first: it contains those of the others.
-	slices.SortStableFunc(r.Chains, func(a, b Chain) int { return b.Follow.Reach() - a.Follow.Reach() })
+	slices.SortStableFunc(r.Chains, func(a, b Chain) int { return b.Follow.reach() - a.Follow.reach() })
 }
