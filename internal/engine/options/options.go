@@ -5,6 +5,7 @@
 package options
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 )
 
@@ -38,26 +40,28 @@ type Template struct {
 	Named          bool // only sets that say its id have it
 }
 
-// filter holds the lists that choose templates, in lower case. An empty list wants all.
-type filter struct {
-	tags, excludeTags, includeTags []string
-	severity, excludeSeverity      []string
-	types, excludeTypes            []string
-	ids, excludeIDs                []string // with * ? and []
+// filter holds the lists that choose templates, by the name of their option, in lower case. An empty list wants all.
+type filter map[string][]string
+
+// lists are the options of a filter.
+var lists = []string{
+	"tags", "exclude-tags", "include-tags", "severity", "exclude-severity", "type", "exclude-type",
+	"template-id", "exclude-id", // with * ? and []
 }
 
 func (f filter) keeps(t Template) bool {
 	tagged := func(list []string) bool {
 		return slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(list, strings.ToLower(tag)) })
 	}
-	wanted := func(list, excluded []string, has func([]string) bool) bool {
-		return (len(list) == 0 || has(list)) && !has(excluded)
+	wanted := func(list, excluded string, has func([]string) bool) bool {
+		return (len(f[list]) == 0 || has(f[list])) && !has(f[excluded])
 	}
 	is := func(word string) func([]string) bool {
 		return func(list []string) bool { return slices.Contains(list, word) }
 	}
-	return tagged(f.includeTags) || wanted(f.tags, f.excludeTags, tagged) && wanted(f.severity, f.excludeSeverity, is(t.Severity)) &&
-		wanted(f.types, f.excludeTypes, is(t.Type)) && wanted(f.ids, f.excludeIDs, t.named)
+	return tagged(f["include-tags"]) ||
+		wanted("tags", "exclude-tags", tagged) && wanted("severity", "exclude-severity", is(t.Severity)) &&
+			wanted("type", "exclude-type", is(t.Type)) && wanted("template-id", "exclude-id", t.named)
 }
 
 // named reports whether a pattern matches an id of the template.
@@ -72,19 +76,8 @@ func (t Template) named(patterns []string) bool {
 	})
 }
 
-// list is the list that an option fills; nil where it fills none.
-func (f *filter) list(name string) *[]string {
-	return map[string]*[]string{
-		"tags": &f.tags, "exclude-tags": &f.excludeTags, "include-tags": &f.includeTags,
-		"severity": &f.severity, "exclude-severity": &f.excludeSeverity,
-		"type": &f.types, "exclude-type": &f.excludeTypes, "template-id": &f.ids, "exclude-id": &f.excludeIDs,
-	}[name]
-}
-
-var severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
-
 // add adds the words of an option to its list.
-func (f *filter) add(list *[]string, name string, value any) error {
+func (f filter) add(name string, value any) error {
 	items, err := yamltext.Words(value)
 	if err != nil {
 		return err
@@ -93,13 +86,13 @@ func (f *filter) add(list *[]string, name string, value any) error {
 		if word = strings.TrimSpace(word); word == "" {
 			continue
 		}
-		if strings.HasSuffix(name, "severity") && !slices.Contains(severities, word) {
+		if s := syntax.Severity(word); strings.HasSuffix(name, "severity") && s.Rank() == 0 && s != syntax.SeverityUnknown {
 			return fmt.Errorf("%.40q is no severity", word)
 		}
 		if _, err := path.Match(word, ""); err != nil {
 			return fmt.Errorf("%.60q is no pattern", word)
 		}
-		*list = append(*list, word)
+		f[name] = append(f[name], word)
 	}
 	return nil
 }
@@ -125,16 +118,13 @@ var setNames = map[string]string{
 
 // AddSet adds a template set.
 func (o *Options) AddSet(text []byte) error {
-	var f filter
+	f := filter{}
 	err := each(text, func(name string, value any) error {
-		if other := setNames[name]; other != "" {
-			name = other
-		}
-		list := f.list(name)
-		if list == nil {
+		name = cmp.Or(setNames[name], name)
+		if !slices.Contains(lists, name) {
 			return fmt.Errorf("%.60q is nothing that chooses templates", name)
 		}
-		return f.add(list, name, value)
+		return f.add(name, value)
 	})
 	o.sets = append(o.sets, f)
 	return err
@@ -142,10 +132,10 @@ func (o *Options) AddSet(text []byte) error {
 
 // Add adds a configuration of a scan.
 func (o *Options) Add(text []byte) error {
-	var f filter
+	f := filter{}
 	err := each(text, func(name string, value any) error {
-		if list := f.list(name); list != nil {
-			return f.add(list, name, value)
+		if slices.Contains(lists, name) {
+			return f.add(name, value)
 		}
 		set := setters[name]
 		if set == nil {
@@ -189,7 +179,7 @@ func (o Options) HasSets() bool { return len(o.sets) > 0 }
 
 // InSet reports whether a template set has a template.
 func (o Options) InSet(t Template) bool {
-	return slices.ContainsFunc(o.sets, func(f filter) bool { return f.keeps(t) && (!t.Named || t.named(f.ids)) })
+	return slices.ContainsFunc(o.sets, func(f filter) bool { return f.keeps(t) && (!t.Named || t.named(f["template-id"])) })
 }
 
 // setters read the options of the engine.

@@ -132,12 +132,6 @@ func (t *Template) fill() {
 		b.SelfContained = b.SelfContained || t.SelfContained
 		b.Signature = cmp.Or(b.Signature, t.RequestSigning)
 	}
-	for i := range t.TCP {
-		t.TCP[i].SelfContained = t.SelfContained
-	}
-	for i := range t.Headless {
-		t.Headless[i].SelfContained = t.SelfContained
-	}
 }
 
 func (b *HTTP) check(r *reader, n *yaml.Node) error {

@@ -30,7 +30,6 @@ type TCP struct {
 	ReadSize         int      `key:"read-size"` // 0 means 1024
 	ReadAll          bool     `key:"read-all"`
 	StopAtFirstMatch bool     `key:"stop-at-first-match"`
-	SelfContained    bool     // as the template
 	Threads          int      `key:"threads"`
 	PayloadSets
 	Operators
@@ -117,7 +116,6 @@ type Headless struct {
 	StopAtFirstMatch bool       `key:"stop-at-first-match"`
 	DisableCookie    bool       `key:"disable-cookie"`
 	CookieReuse      bool       `key:"cookie-reuse"` // the default; no effect
-	SelfContained    bool       // as the template
 	Fuzzing          []FuzzRule `key:"fuzzing"`
 	PayloadSets
 	Operators

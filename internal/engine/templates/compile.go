@@ -50,10 +50,9 @@ func (files Files) open(_, name string) (*helper, error) {
 		return nil, noFile(name)
 	}
 	text, err := files(name)
-	if err != nil {
-		return nil, err
-	}
-	return newHelper(string(text)), nil
+	f := &helper{text: string(text)}
+	f.split()
+	return f, err
 }
 
 // noFile is the error for a file that is missing, or that the template may not read.

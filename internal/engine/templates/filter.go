@@ -217,13 +217,7 @@ type paths struct {
 func newPaths(list, roots []string) paths {
 	p := paths{exact: map[string]bool{}}
 	for _, one := range list {
-		candidates := []string{one}
-		if !filepath.IsAbs(one) {
-			for _, root := range roots {
-				candidates = append(candidates, filepath.Join(root, one))
-			}
-		}
-		for _, at := range candidates {
+		for _, at := range candidates(one, roots) {
 			at, err := filepath.Abs(at)
 			switch {
 			case err != nil:

@@ -14,12 +14,12 @@ import (
 // maxHelper bounds a file that a template names, in bytes.
 const maxHelper = 64 << 20
 
-// Helpers reads the files that templates name: payloads, scripts, includes. Templates are
+// helpers reads the files that templates name: payloads, scripts, includes. Templates are
 // not trusted and what they read is sent to targets, so a template may only name files
 // below a root, in its own folder, or (as the public set does with helpers/) in the
 // folders above it; never through a link or a name with a leading dot that leads out of
 // these.
-type Helpers struct {
+type helpers struct {
 	roots []string
 	all   bool // every file may be read
 
@@ -35,10 +35,10 @@ type helper struct {
 	err   error
 }
 
-// NewHelpers makes a reader of helper files for the given template folders; with all,
+// newHelpers makes a reader of helper files for the given template folders; with all,
 // every file of the machine may be named.
-func NewHelpers(roots []string, all bool) *Helpers {
-	h := &Helpers{all: all, texts: map[string]*helper{}}
+func newHelpers(roots []string, all bool) *helpers {
+	h := &helpers{all: all, texts: map[string]*helper{}}
 	for _, root := range roots {
 		if root, err := filepath.Abs(root); err == nil {
 			h.roots = append(h.roots, root)
@@ -47,26 +47,7 @@ func NewHelpers(roots []string, all bool) *Helpers {
 	return h
 }
 
-// Text gives the text of a file that a template names.
-func (h *Helpers) Text(template, name string) (string, error) {
-	f, err := h.open(template, name)
-	if err != nil {
-		return "", err
-	}
-	return f.text, nil
-}
-
-// Lines gives the lines of a file that a template names, without empty ones; the list
-// is shared and must not be changed.
-func (h *Helpers) Lines(template, name string) ([]string, error) {
-	f, err := h.open(template, name)
-	if err != nil {
-		return nil, err
-	}
-	return f.lines, nil
-}
-
-func (h *Helpers) open(template, name string) (*helper, error) {
+func (h *helpers) open(template, name string) (*helper, error) {
 	path, err := h.find(template, name)
 	if err != nil {
 		return nil, err
@@ -79,22 +60,19 @@ func (h *Helpers) open(template, name string) (*helper, error) {
 	}
 	h.mu.Unlock()
 	f.once.Do(func() {
-		if f.text, f.err = readHelper(path); f.err == nil {
-			f.lines = newHelper(f.text).lines
-		}
+		f.text, f.err = readHelper(path)
+		f.split()
 	})
 	return f, f.err
 }
 
-// newHelper makes a helper of a text.
-func newHelper(text string) *helper {
-	f := &helper{text: text}
-	for line := range strings.SplitSeq(text, "\n") {
+// split fills lines.
+func (f *helper) split() {
+	for line := range strings.SplitSeq(f.text, "\n") {
 		if line = strings.TrimSuffix(line, "\r"); line != "" {
 			f.lines = append(f.lines, line)
 		}
 	}
-	return f
 }
 
 func readHelper(path string) (string, error) {
@@ -113,7 +91,7 @@ func readHelper(path string) (string, error) {
 }
 
 // find gives the real path of the file that a template means.
-func (h *Helpers) find(template, name string) (string, error) {
+func (h *helpers) find(template, name string) (string, error) {
 	name = filepath.FromSlash(name)
 	for _, base := range h.bases(template, name, false) {
 		at := filepath.Join(base.dir, base.name)
@@ -149,7 +127,7 @@ const helpersDir = "helpers" + string(filepath.Separator)
 // a root only what lies in a folder named helpers counts (who names templates/http means
 // templates/helpers, too), unless everyName: the names of templates, which are no secrets.
 // Out of all roots, folders above count as long as they are no system's or home's.
-func (h *Helpers) bases(template, name string, everyName bool) []base {
+func (h *helpers) bases(template, name string, everyName bool) []base {
 	own, err := filepath.Abs(filepath.Dir(template))
 	if err != nil {
 		return nil

@@ -3,7 +3,6 @@ package templates
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 )
 
 // The index is one file that keeps templates in their binary form: a head that names the
@@ -148,7 +146,6 @@ func (x *index) write(path string, used map[key]bool, made map[key][]byte) error
 		}
 		others = append(others, entry)
 	}
-	slices.SortFunc(others, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
 	for _, entry := range others {
 		if size -= len(entry); size < 0 {
 			break

@@ -81,15 +81,6 @@ type Skip struct {
 	Reason Reason
 }
 
-// Counts says how many templates were skipped for each reason.
-func (r *Result) Counts() map[Reason]int {
-	counts := map[Reason]int{}
-	for _, s := range r.Skipped {
-		counts[s.Reason]++
-	}
-	return counts
-}
-
 // Load reads templates. The error is about the options or the paths; a template that is
 // wrong is no error but a Refusal.
 func Load(ctx context.Context, o Options) (*Result, error) {
@@ -142,7 +133,7 @@ type loader struct {
 	roots   []string
 	filter  *filter
 	signers signers
-	helpers *Helpers
+	helpers *helpers
 	known   *index
 	broken  error // why the index could not be read
 	now     func() time.Time
@@ -164,7 +155,7 @@ func newLoader(o Options) (*loader, error) {
 	if l.Workers <= 0 {
 		l.Workers = runtime.GOMAXPROCS(0)
 	}
-	l.helpers = NewHelpers(l.roots, o.LocalFiles)
+	l.helpers = newHelpers(l.roots, o.LocalFiles)
 	var ignored Filter
 	var err error
 	if !o.IgnoredToo {
@@ -338,8 +329,11 @@ func (l *loader) parse(path string, text []byte, k key) (*syntax.Template, error
 	included := false
 	read := syntax.Options{Lenient: l.Lenient, Include: func(name string) ([]byte, error) {
 		included = true
-		text, err := l.helpers.Text(path, name)
-		return []byte(text), err
+		file, err := l.helpers.open(path, name)
+		if err != nil {
+			return nil, err
+		}
+		return []byte(file.text), nil
 	}}
 	t, err := read.Parse(path, text)
 	if err != nil || included || l.Index == "" {

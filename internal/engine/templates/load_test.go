@@ -162,7 +162,7 @@ func TestFilters(t *testing.T) {
 		"tags by condition":    {templates.Filter{Conditions: []string{"contains(tags, 'panel') && vendor == 'acme'"}}, "CVE-2024-1"},
 	} {
 		got := loaded(t, templates.Options{Paths: []string{root}, Filter: c.filter})
-		if ids(got.Templates) != c.want || len(got.Templates)+got.Counts()[templates.SkippedByFilter] != 5 {
+		if ids(got.Templates) != c.want || len(got.Templates)+counts(got)[templates.SkippedByFilter] != 5 {
 			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
 		}
 	}
@@ -209,7 +209,7 @@ func TestGates(t *testing.T) {
 		"verified":       {templates.Allow{VerifiedOnly: true}, "", skips(templates.SkippedGlobal, templates.SkippedUnsigned, templates.SkippedUnsigned, templates.SkippedUnsigned, templates.SkippedCode, templates.SkippedFuzzing, templates.SkippedFuzzing, templates.SkippedFile, templates.SkippedHeadless, templates.SkippedSelfContained)},
 	} {
 		got := loaded(t, templates.Options{Paths: []string{root}, Allow: c.allow})
-		if ids(got.Templates) != c.want || !reflect.DeepEqual(got.Counts(), c.skips) {
+		if ids(got.Templates) != c.want || !reflect.DeepEqual(counts(got), c.skips) {
 			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
 		}
 		for _, one := range got.Templates {
@@ -292,22 +292,6 @@ func TestAggression(t *testing.T) {
 	}
 }
 
-// Without a root, the folders above a template count, but not for hidden files.
-func TestHelpersAbove(t *testing.T) {
-	root := tree(t, map[string]string{"a/b/t.yaml": "", "helpers/x.txt": "x", ".ssh/key": "k", "a/b/.own": "own"})
-	h := templates.NewHelpers(nil, false)
-	at := filepath.Join(root, "a/b/t.yaml")
-	if lines, err := h.Lines(at, "helpers/x.txt"); err != nil || !slices.Equal(lines, []string{"x"}) {
-		t.Error(lines, err)
-	}
-	if text, err := h.Text(at, ".own"); err != nil || text != "own" {
-		t.Error(text, err)
-	}
-	if text, err := h.Text(at, ".ssh/key"); err == nil {
-		t.Error(text)
-	}
-}
-
 func TestWorkflows(t *testing.T) {
 	root := tree(t, map[string]string{
 		"workflows/w.yaml":    template("w", "", "workflows:\n  - template: http/a.yaml\n    subtemplates: [{tags: x}]\n  - template: http/\n    matchers: [{name: m, subtemplates: [{template: ./near.yaml}]}]\n"),
@@ -340,7 +324,7 @@ func TestCorpus(t *testing.T) {
 		Allow: templates.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true},
 	}
 	got := loaded(t, o)
-	t.Logf("%d templates, %d refused, skipped: %v", len(got.Templates), len(got.Refused), got.Counts())
+	t.Logf("%d templates, %d refused, skipped: %v", len(got.Templates), len(got.Refused), counts(got))
 	for _, r := range got.Refused {
 		e := errs.From(r.Err)
 		if e.Kind != errs.Invalid || !strings.HasPrefix(e.Message, r.Path+":") || e.Param == "" {
@@ -393,4 +377,13 @@ func TestFileSystem(t *testing.T) {
 	if !slices.Equal(ids, []string{"one", "three"}) || len(got.Skipped) != 1 || len(got.Refused) != 1 || got.Refused[0].Path != "c.yaml" {
 		t.Errorf("%q, skipped %v, refused %v", ids, got.Skipped, got.Refused)
 	}
+}
+
+// counts are the skipped templates by reason.
+func counts(r *templates.Result) map[templates.Reason]int {
+	all := map[templates.Reason]int{}
+	for _, s := range r.Skipped {
+		all[s.Reason]++
+	}
+	return all
 }

@@ -78,16 +78,21 @@ func expandOne(path string, roots []string, found *[]string, lists bool) error {
 	return nil
 }
 
+// candidates are the places where a path may be: the working directory and, for a relative one, the roots.
+func candidates(path string, roots []string) []string {
+	all := []string{path}
+	if !filepath.IsAbs(path) {
+		for _, root := range roots {
+			all = append(all, filepath.Join(root, path))
+		}
+	}
+	return all
+}
+
 // locate finds a path in the working directory or below a root; info is nil when it is
 // in none.
 func locate(path string, roots []string) (at string, info fs.FileInfo) {
-	candidates := []string{path}
-	if !filepath.IsAbs(path) {
-		for _, root := range roots {
-			candidates = append(candidates, filepath.Join(root, path))
-		}
-	}
-	for _, at := range candidates {
+	for _, at := range candidates(path, roots) {
 		if info, err := os.Stat(at); err == nil { //nolint:gosec // the operator names it
 			return filepath.Clean(at), info
 		}
@@ -96,13 +101,7 @@ func locate(path string, roots []string) (at string, info fs.FileInfo) {
 }
 
 func expandGlob(pattern string, roots []string, found *[]string) error {
-	candidates := []string{pattern}
-	if !filepath.IsAbs(pattern) {
-		for _, root := range roots {
-			candidates = append(candidates, filepath.Join(root, pattern))
-		}
-	}
-	for _, one := range candidates {
+	for _, one := range candidates(pattern, roots) {
 		matches, err := filepath.Glob(one)
 		if err != nil {
 			return errs.Field("templates", "%s is no pattern of paths", pattern)

@@ -100,7 +100,7 @@ func TestSignatures(t *testing.T) {
 		o := templates.Options{Paths: []string{root}, Allow: c.allow, Certificates: [][]byte{ann.certificate}, Index: filepath.Join(t.TempDir(), "index")}
 		for _, from := range []string{"text", "index"} {
 			got := loaded(t, o)
-			if len(got.Templates) != c.count || c.count == 1 && got.Templates[0].Signature.Verified != c.wanted || len(got.Templates) == 0 && got.Counts()[templates.SkippedUnsigned] != 1 {
+			if len(got.Templates) != c.count || c.count == 1 && got.Templates[0].Signature.Verified != c.wanted || len(got.Templates) == 0 && counts(got)[templates.SkippedUnsigned] != 1 {
 				t.Errorf("%s, from the %s: %+v %v %v", name, from, got.Templates, got.Refused, got.Skipped)
 			}
 		}
