@@ -20,8 +20,7 @@ import (
 type Canary struct {
 	Answers []CanaryAnswer `json:"answers"`
 
-	// AnswersAlike is true when every such path was answered with a 2xx: then the existence
-	// of a path proves nothing.
+	// AnswersAlike is true when every such path was answered with a 2xx: then the existence of a path proves nothing.
 	AnswersAlike bool `json:"answers_alike"`
 }
 
@@ -34,8 +33,7 @@ type CanaryAnswer struct {
 	Fingerprint string `json:"fingerprint"` // of the body, without the requested path and without digits; hex
 }
 
-// Canary requests three paths of a target that cannot exist: a plain one, one with an extension,
-// and a hidden file.
+// Canary requests three missing paths: a plain one, one with an extension, and a hidden file.
 func (e *Engine) Canary(ctx context.Context, target string) (Canary, error) {
 	t, err := ParseTarget(target)
 	if err != nil {
@@ -45,15 +43,15 @@ func (e *Engine) Canary(ctx context.Context, target string) (Canary, error) {
 	return canary, err
 }
 
-// sendAlone sends a request that belongs to no scan.
+// sendAlone sends a request outside of a scan.
 func (e *Engine) sendAlone(ctx context.Context, req web.Request) (*web.Exchange, error) {
 	at := req.Address.HostPort()
 	defer e.sender.Release(at)
 	return e.sender.Send(ctx, e.sender.Acquire(at), req, e.sender.Wait)
 }
 
-// locate finds the scheme that a target answers on, by requesting a missing path; with all it
-// requests the other missing paths, too.
+// locate finds the scheme that a target answers on by requesting a missing path; with all, also the other missing
+// paths.
 func (e *Engine) locate(ctx context.Context, t Target, all bool, send sendFunc) (rawurl.URL, Canary, error) {
 	var firstErr error
 	for i, scheme := range t.Schemes {
@@ -69,9 +67,8 @@ func (e *Engine) locate(ctx context.Context, t Target, all bool, send sendFunc) 
 	return t.Address, Canary{}, firstErr
 }
 
-// requestCanaries requests one missing path or all. A server that does not answer those, but answers
-// for its root, counts as alive. With httpsNext, an http response that demands TLS is an error:
-// https is tried next.
+// requestCanaries requests one missing path or all. A server that answers only for its root counts as alive. With
+// httpsNext, an http response that demands TLS is an error: https is tried next.
 func requestCanaries(ctx context.Context, address rawurl.URL, all, httpsNext bool, send sendFunc) (Canary, error) {
 	var canary Canary
 	paths := []string{"/" + randomWord(), "/" + randomWord() + ".zip", "/." + randomWord() + "/HEAD"}
@@ -103,7 +100,7 @@ func requestCanaries(ctx context.Context, address rawurl.URL, all, httpsNext boo
 	return canary, nil
 }
 
-// unreachable reports whether an error means that there is no server at all.
+// unreachable reports whether an error means that there is no server.
 func unreachable(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && (sent.Kind == web.KindDial || sent.Kind == web.KindTLS)

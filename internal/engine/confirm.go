@@ -11,21 +11,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// Controls reports whether Control applies to an event: it is about a path, or about a payload in the
-// URL.
+// Controls reports whether Control applies to an event: it concerns a path, or a payload in the URL.
 func Controls(p *program.Program, ev Event) bool {
 	return p.PathSpecific() || inAddress(ev)
 }
 
-// inAddress reports whether fuzzing made the event by changing the URL of the target.
+// inAddress reports whether the event comes from a payload in the URL.
 func inAddress(ev Event) bool {
 	return ev.Fuzzed && (ev.FuzzingPosition == "query" || ev.FuzzingPosition == "path")
 }
 
-// Control requests a sibling of the path that an event matched on, one that cannot exist (same
-// directory, same extension, same method and headers; for the root, a path below it), and says
-// whether the same matcher holds there, too. If it does, the event says nothing about its path. For
-// an event of a payload in the URL it requests the URL without the payload.
+// Control repeats the request of an event for a path that cannot exist beside the matched one (same folder and
+// extension; for the root, below it), or without the payload in its URL. If the same matcher holds there, the event
+// says nothing about its path.
 func (e *Engine) Control(ctx context.Context, target string, p *program.Program, ev Event) (matched bool, err error) {
 	change := func(req *web.Request) { req.Address.Path = sibling(req.Address.Path) }
 	if inAddress(ev) {
@@ -39,14 +37,13 @@ func (e *Engine) Control(ctx context.Context, target string, p *program.Program,
 	return matched, err
 }
 
-// Confirm sends the request of an event once more, on a new connection and without cookies, and
-// returns the new event when the same matcher holds again. A template whose requests build on each
-// other is run from its beginning.
+// Confirm repeats the request of an event on a new connection without cookies and returns the new event when the same
+// matcher holds. A template whose requests depend on each other runs from its beginning.
 func (e *Engine) Confirm(ctx context.Context, target string, p *program.Program, ev Event) (Event, bool, error) {
 	return e.repeat(ctx, target, p, ev, true, nil)
 }
 
-// repeat repeats the requests that led to an event, with a change, and looks for the same finding.
+// repeat repeats the requests of an event, changed, and looks for the same finding.
 func (e *Engine) repeat(
 	ctx context.Context, target string, p *program.Program, ev Event, fresh bool, change func(*web.Request),
 ) (Event, bool, error) {
@@ -88,7 +85,7 @@ func (e *Engine) repeat(
 	return Event{}, false, nil
 }
 
-// address is where the target answered when the event was made, or else answers now.
+// address is where the target answered when the event was made, or answers now.
 func (e *Engine) address(ctx context.Context, target string, p *program.Program, ev Event) (Target, rawurl.URL, error) {
 	if p.SelfContained {
 		return Target{}, rawurl.URL{}, nil
@@ -107,8 +104,8 @@ func (e *Engine) address(ctx context.Context, target string, p *program.Program,
 	return t, address, err
 }
 
-// origins are the requests of a plain program that can have made an event: the one it remembers;
-// for an event that was stored in between, those with the URL it names, or else all.
+// origins are the requests of a plain program that can have made an event: the one it remembers; for an event that
+// was stored in between, those with its URL, or else all.
 func origins(b *program.Bound, target rawurl.URL, ev Event) []origin {
 	if ev.origin != nil && ev.origin.bound == b {
 		return []origin{*ev.origin}
@@ -133,7 +130,7 @@ func origins(b *program.Bound, target rawurl.URL, ev Event) []origin {
 	return all
 }
 
-// sibling is a path next to another one that cannot exist.
+// sibling is a path beside another one that cannot exist.
 func sibling(p string) string {
 	if p == "" || p == "/" {
 		return "/" + randomWord()

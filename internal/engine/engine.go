@@ -1,14 +1,13 @@
-// Package engine runs compiled templates (programs) against targets and reports findings, and what
-// could not be tested.
+// Package engine runs compiled templates (programs) against targets and reports findings and what could not be
+// tested.
 //
-// An Engine holds connections and limits; any number of scans may run in it at the same time. For
-// each target, a scan first finds out where the target answers, then sends the planned requests
-// (equal requests of different templates once) and evaluates each response for all
-// templates that asked for it. Templates whose requests depend on earlier responses run as
-// sessions. Requests without a response are tried once more at the end, if their host has
-// recovered. Every target × template ends in a state (package coverage).
+// An Engine holds connections and limits; any number of scans may run in it at once. For each target a scan finds out
+// where it answers, sends the planned requests (equal requests of different templates once) and evaluates each
+// response for all templates that need it. Templates whose requests depend on earlier responses run as sessions.
+// Requests without a response are retried at the end if their host has recovered. Every target × template ends in a
+// state (package coverage).
 //
-// The engine dials only through Config.Dial: the caller enforces the scope there.
+// The engine dials only through Config.Dial, where the caller enforces the scope.
 package engine
 
 import (
@@ -22,14 +21,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 )
 
-// Header is one header line to send with every request.
+// Header is a header line to send with every request.
 type Header = web.Header
 
 // Config configures an engine. Zero fields get defaults.
 type Config struct {
-	// Dial opens every connection of the engine, and enforces the scope. An error that
-	// carries an *errs.Error of kind Forbidden means that the address is out of scope: the
-	// cells it concerns are Denied. Default: net.Dialer.
+	// Dial opens every connection and enforces the scope: an *errs.Error of kind Forbidden makes the cells concerned
+	// Denied. Default: net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	Timeout     time.Duration // for each of dial and TLS handshake; default 10 s; three times that for an exchange
@@ -44,18 +42,18 @@ type Config struct {
 	UserAgent   string        // default web.DefaultUserAgent
 	Headers     []Header      // sent with every request; they replace a template's own
 
-	// Patience are the pauses before each attempt to reach a host that stopped answering in
-	// the middle of a scan; after the last it is given up. Default 200 ms, 1 s and 3 s.
+	// Patience are the pauses before each attempt to reach a host that stopped answering during a scan; after the
+	// last, it is given up. Default 200 ms, 1 s and 3 s.
 	Patience []time.Duration
 
-	// Allow is called before every request and before a redirect is followed; nil allows all
-	// that Dial allows. A request that it refuses leaves its cells Denied.
+	// Allow is called before every request and every redirect that is followed; nil allows all. A refused request
+	// leaves its cells Denied.
 	Allow func(u *url.URL) bool
 }
 
 const defaultConcurrency = 50
 
-// Engine runs scans. It is safe for any number of goroutines.
+// Engine runs scans, any number at once.
 type Engine struct {
 	cfg    Config
 	client *web.Client
@@ -91,5 +89,5 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// Close closes idle connections. Scans that still run continue with new ones.
+// Close closes idle connections. Running scans continue with new ones.
 func (e *Engine) Close() { e.client.Close() }

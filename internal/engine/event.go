@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Event is one finding, in the format of the specification's VulnerabilityEvent. All texts are valid
-// UTF-8 without NUL; other bytes of a response are written \xNN.
+// Event is one finding in the format of the specification's VulnerabilityEvent. Texts are valid UTF-8 without NUL;
+// other bytes of a response are written \xNN.
 type Event struct {
 	CurlCommand      string                  `json:"curl-command,omitempty"`
 	ExtractedResults []string                `json:"extracted-results,omitempty"`
@@ -65,7 +65,7 @@ type IssueTracker struct {
 	URL string `json:"url"`
 }
 
-// origin is the request of a scan that made an event.
+// origin is the request that made an event.
 type origin struct {
 	bound        *program.Bound
 	block, entry int
@@ -112,18 +112,17 @@ func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Findin
 	return ev
 }
 
-// fingerprint is equal for events that say the same about the same place.
+// fingerprint is equal for events that report the same at the same place.
 func (ev *Event) fingerprint() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q %q %q", ev.Target, ev.TemplateID, ev.MatcherName, ev.ExtractorName, ev.MatchedAt, ev.ExtractedResults)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// dump is the beginning of a message as text.
+// dump is the beginning of a message.
 func dump(b []byte) string { return string(b[:min(len(b), maxDump)]) }
 
-// Clean makes a text safe to store and to send as JSON: bytes that are not UTF-8, and NUL, become
-// \xNN.
+// Clean writes bytes that are not UTF-8, and NUL, as \xNN.
 func Clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s

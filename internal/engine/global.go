@@ -11,20 +11,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// globalBlock is a block whose operators are evaluated on every response of the scan (template
-// language 2.1, global-matchers).
+// globalBlock is a block whose operators are evaluated on every response of the scan (template language 2.1,
+// global-matchers).
 type globalBlock struct {
 	program, block int
 	operators      *match.Operators
 }
 
-// globalHit identifies a finding that is reported once a target, however many responses show it.
+// globalHit identifies a finding that is reported once per target.
 type globalHit struct {
 	program, block    int
 	matcher, at, what string
 }
 
-// addGlobals adds the global blocks of a program, if the scan wants them.
+// addGlobals adds the global blocks of a program if the scan uses them.
 func (r *run) addGlobals(i int, b *program.Bound) {
 	if !r.scan.GlobalMatchers {
 		return

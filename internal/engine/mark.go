@@ -1,16 +1,13 @@
 package engine
 
-// Mark is a reason to doubt what was found on a target. Findings with marks are reported like all
-// others.
+// Mark is a reason to doubt findings on a target. They are reported nevertheless.
 type Mark string
 
 // The marks.
 const (
-	// AnswersAlike marks findings at paths of a target that answers with success to
-	// paths that cannot exist.
+	// AnswersAlike marks findings at paths of a target that answers missing paths with success.
 	AnswersAlike Mark = "answers_alike"
-	// MatchDensity marks findings on a target that so many different templates match that it
-	// may be a honeypot.
+	// MatchDensity marks findings on a target that matches so many templates that it may be a honeypot.
 	MatchDensity Mark = "match_density"
 )
 
@@ -25,8 +22,8 @@ func (m Mark) Words() string {
 	return string(m)
 }
 
-// denseMatches is how many templates of severity low or worse match on one target before it is in
-// doubt. Ordinary targets have a handful.
+// denseMatches is how many templates above severity info match on a target before it is in doubt. Ordinary targets
+// have a handful.
 const denseMatches = 15
 
 // marks are the reasons to doubt findings on the target, as far as they are known now. The caller holds mu.

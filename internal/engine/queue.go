@@ -8,8 +8,8 @@ import (
 // task is a piece of work on one target.
 type task = func(ctx context.Context)
 
-// taskQueue holds the tasks of one target. Tasks may be added while others run; next ends when
-// nothing is queued and nothing is running. The zero value is ready.
+// taskQueue holds the tasks of one target. Tasks may be added while others run; next ends when none is queued or
+// running. The zero value is ready.
 type taskQueue struct {
 	mu     sync.Mutex
 	cond   sync.Cond
@@ -36,7 +36,7 @@ func (q *taskQueue) changed() *sync.Cond {
 	return &q.cond
 }
 
-// next returns the next task, and waits for one if need be; done must follow.
+// next waits for the next task; done must follow.
 func (q *taskQueue) next() (t task, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -25,7 +25,7 @@ const (
 	Interrupted   = coverage.Interrupted
 )
 
-// Report is the result of a scan: for each target and template, how it ended.
+// Report is the result of a scan.
 type Report struct {
 	Started, Ended time.Time
 	Templates      []string // ids, in the order of Scan.Programs and Scan.Workflows
@@ -35,7 +35,7 @@ type Report struct {
 	Events         int
 }
 
-// TargetReport is what is known of one target after a scan.
+// TargetReport is what a scan found out about one target.
 type TargetReport struct {
 	Target  string `json:"target"`           // as it was given; "" for what is tested without a target
 	URL     string `json:"url"`              // where it answered; "" when it could not be reached or read
@@ -49,8 +49,7 @@ type TargetReport struct {
 	cells coverage.Cells
 }
 
-// Timing is what a template cost on all targets together. The response to a request that several
-// templates share counts for each of them.
+// Timing is what a template cost on all targets. A shared request counts for each of its templates.
 type Timing struct {
 	Template string
 	Requests int
@@ -91,7 +90,7 @@ type Progress struct {
 
 const progressEvery = 250 * time.Millisecond
 
-// reportProgress calls OnProgress now and then until stop is called, and once more then.
+// reportProgress calls OnProgress regularly until stop is called, and once more then.
 func (r *run) reportProgress() (stop func()) {
 	if r.scan.OnProgress == nil {
 		return func() {}
@@ -129,17 +128,16 @@ func (r *run) reportProgress() (stop func()) {
 	}
 }
 
-// Cell is the state of a template, by its index in Report.Templates, and the reason when there is
-// one.
+// Cell is the state of a template, by its index in Report.Templates, and its reason if any.
 func (t *TargetReport) Cell(template int) (State, string) {
 	end := t.cells.Cell(template)
 	return end.State, end.Reason
 }
 
-// Counts is the number of templates in each state that occurs on the target.
+// Counts is the number of templates in each state that occurs.
 func (t *TargetReport) Counts() map[State]int { return t.cells.Counts() }
 
-// In are the templates in a state on the target, in order, by their index in Report.Templates.
+// In are the templates in a state, as ascending indices in Report.Templates.
 func (t *TargetReport) In(state State) iter.Seq[int] { return t.cells.In(state) }
 
 // Cell is one target × template.
@@ -175,8 +173,7 @@ func (r *Report) Counts() map[State]int {
 	return counts
 }
 
-// Partial reports whether something was left untested: a cell failed, was skipped or denied, or came
-// after the end of the budget.
+// Partial reports whether a cell failed, was skipped or denied, or came after the end of the budget.
 func (r *Report) Partial() bool {
 	counts := r.Counts()
 	return counts[Skipped]+counts[Budget]+counts[Denied]+counts[Failed] > 0

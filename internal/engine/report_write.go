@@ -13,9 +13,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 )
 
-// WriteJSON writes the coverage of a scan as one JSON document: started, ended, requests, partial,
-// counts by state, targets, timings by template, and cells: one for each target × template, with
-// its state and the reason.
+// WriteJSON writes the coverage of a scan as one JSON document with counts, targets, timings by template, and a cell
+// for each target × template.
 func (r *Report) WriteJSON(to io.Writer) error {
 	type target struct {
 		*TargetReport
@@ -66,8 +65,7 @@ func (r *Report) WriteJSON(to io.Writer) error {
 // maxReasons bounds the reasons that WriteTable shows for one target.
 const maxReasons = 10
 
-// WriteTable writes the coverage as text: a line a target with its counts, below it what was not
-// tested and why.
+// WriteTable writes the coverage as text: a line per target with its counts, below it what was not tested and why.
 func (r *Report) WriteTable(to io.Writer) error {
 	t := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0) // it keeps its first error
 	for _, target := range r.Targets {
@@ -99,7 +97,7 @@ func (r *Report) WriteTable(to io.Writer) error {
 	return t.Flush()
 }
 
-// printable is a text without characters that control a terminal.
+// printable replaces characters that control a terminal.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {

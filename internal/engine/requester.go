@@ -33,7 +33,7 @@ type requester struct {
 	change func(req *web.Request) // changes the request that is repeated; nil for none
 }
 
-// tupleSlots are slots for as many payload tuples of one target as requests may be in flight.
+// tupleSlots are slots for as many payload tuples of a target as requests may be in flight.
 func (e *Engine) tupleSlots() chan struct{} { return make(chan struct{}, e.cfg.PerHost) }
 
 // input is what requests to the target are made from.
@@ -41,8 +41,8 @@ func (r *requester) input(ctx context.Context) program.Input {
 	return program.Input{Ctx: ctx, Target: r.address, Host: r.engine.host}
 }
 
-// follow follows the redirects of a first response as a program wants, with the cookies of a jar;
-// nil for a jar of the chain's own. A redirect out of scope is not followed.
+// follow follows redirects as a program wants, with the cookies of a jar (nil: of the chain alone), as far as the
+// scope goes.
 func (r *requester) follow(ctx context.Context, first *web.Exchange, how program.Follow, jar *web.Jar) ([]*web.Exchange, error) {
 	if how.Mode == web.NoRedirects || !redirects(first) {
 		return []*web.Exchange{first}, nil
@@ -91,7 +91,7 @@ func (r *requester) views(ctx context.Context, chain []*web.Exchange) []*match.R
 	return all
 }
 
-// about returns the operators of a program the names that describe the template itself.
+// about are the names that describe the template itself.
 func about(b *program.Bound) dsl.Lookup {
 	return func(name string) (any, bool) {
 		switch name {

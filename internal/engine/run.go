@@ -28,8 +28,8 @@ type Scan struct {
 	Targets  []string // as ParseTarget reads them; of equal ones the first counts
 	Programs []*program.Program
 
-	// Workflows run on every target, each as one more template: the findings of its steps are
-	// reported under their own ids, and its cell has the worst state of its steps.
+	// Workflows run on every target, each as one more template. The findings of their steps have the ids of the
+	// steps; the cell has the worst state of them.
 	Workflows []*workflow.Workflow
 
 	Vars  map[string]string   // variables for all templates; they replace a template's own
@@ -43,15 +43,15 @@ type Scan struct {
 
 	// Done is what an earlier run of the same scan has finished; see coverage.ReadCheckpoint.
 	Done *coverage.Checkpoint
-	// Checkpoint takes what coverage.ReadCheckpoint reads, a batch of lines a Write, while the
-	// scan runs; nil for none.
+	// Checkpoint receives what coverage.ReadCheckpoint reads while the scan runs, a batch of lines per Write; nil for
+	// none.
 	Checkpoint io.Writer
 
 	OnEvent    func(Event)    // called for each finding, one call at a time; may be nil
 	OnProgress func(Progress) // called now and then, one call at a time, and at the end; may be nil
 }
 
-// run is the state of one scan while it runs.
+// run is the state of a running scan.
 type run struct {
 	engine     *Engine
 	scan       Scan
@@ -78,9 +78,8 @@ type run struct {
 // counts are the figures of Progress while they change.
 type counts struct{ targetsDone, done, requests, matched, errors atomic.Int64 }
 
-// Run tests every target with every program. In the report every cell has a state: what could not
-// be tested is there with the reason. When ctx ends, Run stops at once, marks the rest Skipped
-// (Interrupted) and returns the report with a nil error. The error is an *errs.Error when there is
+// Run tests every target with every program and gives every cell a state. When ctx ends, Run stops at once, marks the
+// rest Skipped (Interrupted) and returns the report without an error. The error is an *errs.Error when there is
 // nothing to do; an error of Scan.Checkpoint comes with the report.
 func (e *Engine) Run(ctx context.Context, scan Scan) (*Report, error) {
 	r, err := e.newRun(scan)
@@ -139,8 +138,7 @@ func (r *run) add(b *program.Bound, vars program.Vars) {
 	}
 }
 
-// keyOf names a template so that a later run knows it again: by its id, its content and the
-// variables of the scan.
+// keyOf identifies a template for later runs: by id, content and variables of the scan.
 func keyOf(p *program.Program, vars program.Vars) string {
 	h := sha256.New()
 	fmt.Fprint(h, p.Digest)
@@ -153,7 +151,7 @@ func keyOf(p *program.Program, vars program.Vars) string {
 	return p.ID + " " + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// targetScans makes one targetScan for each distinct target, and one for what needs no target.
+// targetScans makes a targetScan for each distinct target, and one for self-contained programs.
 func (r *run) targetScans() []*targetScan {
 	seen := map[string]bool{}
 	var all []*targetScan

@@ -50,8 +50,8 @@ func (t *targetScan) session(ctx context.Context, i int, with *firstResponse) {
 	t.runSession(ctx, i, with, expected)
 }
 
-// runSession runs a session from which so many requests are expected that are not counted yet. A
-// session without a response that has reported nothing yet may be retried at the end.
+// runSession runs a session; requests is how many of its expected requests are not counted yet. A session without a
+// response that has reported nothing may be retried at the end.
 func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse, requests int) {
 	if ctx.Err() != nil {
 		return
@@ -101,8 +101,7 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 	}
 }
 
-// run runs the program: as its flow says, or block by block. A template that makes the
-// engine panic ends alone, as failed.
+// run runs the program as its flow says, or block by block. A template that makes the engine panic fails alone.
 func (s *session) run(ctx context.Context) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -168,7 +167,7 @@ func (s *session) note(end coverage.End) {
 	}
 }
 
-// take takes over the results of an entry.
+// take applies the result of an entry.
 func (s *session) take(r entryResult) {
 	s.history.Extract(r.extracted)
 	s.note(r.End)
@@ -183,8 +182,8 @@ func (s *session) take(r entryResult) {
 	}
 }
 
-// block sends all requests of a block, and reports whether one of them matched as a flow sees it. The
-// error is that of the context, or sender.ErrBudget.
+// block sends all requests of a block and reports whether one matched as a flow sees it. The error is that of the
+// context, or sender.ErrBudget.
 func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 	b := &s.bound.Blocks[j]
 	if b.NeedsTLS && s.address.Scheme != "https" && !s.bound.SelfContained {
@@ -220,7 +219,7 @@ func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 	return matched, nil
 }
 
-// entry sends the request of one entry, follows redirects, and evaluates the responses.
+// entry sends the request of one entry, follows redirects and evaluates the responses.
 func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) entryResult {
 	in := s.input(ctx)
 	in.Tuple, in.Carried = t, s.history.Carried(round)
@@ -239,7 +238,7 @@ func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) e
 	return s.evaluate(ctx, j, k, t, &req, chain)
 }
 
-// exchange sends a request, or takes the response that is there already, and follows redirects.
+// exchange sends a request, unless its response is there already, and follows redirects.
 func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) ([]*web.Exchange, error) {
 	var first *web.Exchange
 	var err error
@@ -268,8 +267,7 @@ func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) 
 	return chain, err
 }
 
-// evaluate evaluates the responses to a request: the last first, then the redirects before it,
-// backwards.
+// evaluate evaluates the responses to a request, the last first.
 func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Request, chain []*web.Exchange) entryResult {
 	b := &s.bound.Blocks[j]
 	got := entryResult{End: coverage.End{State: Tested}}
@@ -313,7 +311,7 @@ func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Reques
 	return got
 }
 
-// withoutBody are the fields of a response whose redirect was followed: it counts as having no body.
+// withoutBody are the fields of a response whose redirect was followed.
 func withoutBody(fields dsl.Lookup) dsl.Lookup {
 	return func(name string) (any, bool) {
 		switch name {

@@ -12,9 +12,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// fuzz sends the mutations that the rules of a block make of the target's request, one by one
-// (template language 2.10). A request that does not meet the block's pre-condition leaves the
-// program's state as it is.
+// fuzz sends the mutations that the rules of a block make of the target's request, one by one (template language
+// 2.10). A request that does not meet the pre-condition leaves the program's state as it is.
 func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
 	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}, tried: map[fuzz.Where]bool{}}
 	defer f.count()
@@ -71,7 +70,7 @@ func (f *fuzzing) make(ctx context.Context, tuple int) (program.Request, error) 
 	return f.bound.Request(f.block, 0, in)
 }
 
-// payloads renders the tuples. One that cannot be rendered is skipped.
+// payloads renders the tuples and skips those that cannot be rendered.
 func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 	for t := range f.program.Tuples() {
 		if ctx.Err() != nil {
@@ -133,8 +132,7 @@ func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) entryResult {
 	return got
 }
 
-// analyze runs the block's analyzer; operators see what it confirms as analyzer and
-// analyzer_details.
+// analyze runs the block's analyzer; operators see its result as analyzer and analyzer_details.
 func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exchange) error {
 	a := f.program.Fuzz.Analyzer()
 	if a == nil {

@@ -69,8 +69,8 @@ func combinations(b *program.Block) []combination {
 // maxTogether bounds the requests of a race or of a pipeline.
 const maxTogether = 1000
 
-// sendTogether sends requests at the same moment, or one behind the other on a few connections. The
-// error is that of the context, or sender.ErrBudget.
+// sendTogether sends requests at the same moment, or pipelined on a few connections. The error is that of the
+// context, or sender.ErrBudget.
 func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []program.Request) ([]web.Result, error) {
 	all := make([]web.Request, len(reqs))
 	for i := range reqs {
@@ -104,8 +104,7 @@ func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []pro
 	return results, ctx.Err()
 }
 
-// race sends requests at the same moment; where a block names a number of threads, so many at a
-// time, and the next when those are answered.
+// race sends requests at the same moment; with a number of threads, so many at a time.
 func (s *session) race(ctx context.Context, b *program.Block, all []web.Request) (results []web.Result) {
 	width := max(1, len(all))
 	if b.Together && b.Threads > 0 {
@@ -117,9 +116,9 @@ func (s *session) race(ctx context.Context, b *program.Block, all []web.Request)
 	return results
 }
 
-// parallel sends the requests of several payload tuples at the same time, and takes the results in
-// the order of the tuples. Each tuple has cookies of its own. On one target there are no more
-// tuples in progress than requests may be in flight. The budget is spent in the order of the tuples.
+// parallel sends the requests of several payload tuples at the same time, each with its own cookies; results are
+// applied and the budget is spent in the order of the tuples. The tuples in progress on a target are as few as its
+// requests in flight.
 func (s *session) parallel(ctx context.Context, j int) (matched bool, err error) {
 	b := &s.bound.Blocks[j]
 	width := b.Threads

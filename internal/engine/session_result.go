@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// entryResult is what came of an entry, or of all entries of a payload tuple.
+// entryResult is the result of an entry, or of all entries of a payload tuple.
 type entryResult struct {
 	coverage.End
 	flowMatched bool // a flow takes it for a match
@@ -27,9 +27,8 @@ type entryResult struct {
 	err         error           // of the context, or of the budget: the session is over
 }
 
-// notMade is the result of a request that could not be made. When it lacks a value that an earlier
-// response did not contain, the template was tested: there is nothing to be found here. A payload
-// without a value does not affect the others.
+// notMade is the result of a request that could not be made. If it lacks a value that an earlier response did not
+// contain, the template was tested. A payload without a value does not affect the others.
 func (s *session) notMade(err error) entryResult {
 	got := entryResult{End: notMade(err), over: true, notMade: true, fault: err}
 	if wrong := (*program.PayloadError)(nil); errors.As(err, &wrong) {
@@ -41,8 +40,8 @@ func (s *session) notMade(err error) entryResult {
 	return got
 }
 
-// notMade is the end of a cell whose request could not be made. One that needs a domain name says
-// nothing about a target that is an IP address.
+// notMade is the end of a cell whose request could not be made; one that needs a domain name does not apply to an IP
+// address.
 func notMade(err error) coverage.End {
 	if program.NamesDomain(placeholder(err)) {
 		return coverage.End{State: NotApplicable}
@@ -50,7 +49,7 @@ func notMade(err error) coverage.End {
 	return coverage.End{State: Skipped, Reason: err.Error()}
 }
 
-// placeholder is the name of the variable that has no value.
+// placeholder is the name of the variable without a value.
 func placeholder(err error) string {
 	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) {
 		return open.Name
@@ -61,7 +60,7 @@ func placeholder(err error) string {
 	return ""
 }
 
-// unanswered is the result of a request that had no response.
+// unanswered is the result of a request without a response.
 func unanswered(ctx context.Context, err error) entryResult {
 	if ctx.Err() != nil {
 		return entryResult{err: ctx.Err()}
@@ -73,7 +72,7 @@ func unanswered(ctx context.Context, err error) entryResult {
 	return got
 }
 
-// endOf is the end of a cell that the error of a request means.
+// endOf is the end of a cell whose request failed with an error.
 func endOf(err error) coverage.End {
 	if errors.Is(err, sender.ErrBudget) {
 		return coverage.End{State: Budget, Reason: err.Error()}

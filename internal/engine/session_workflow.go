@@ -17,8 +17,7 @@ type boundWorkflow struct {
 	bound map[*program.Program]*program.Bound
 }
 
-// addWorkflow adds a workflow with a placeholder among the programs: a session without requests of
-// its own, whose cell is the workflow's.
+// addWorkflow adds a workflow and, among the programs, a placeholder whose cell is the workflow's.
 func (r *run) addWorkflow(w *workflow.Workflow, vars program.Vars) {
 	b := &boundWorkflow{w, map[*program.Program]*program.Bound{}}
 	digests := []string{w.Digest}
@@ -58,8 +57,7 @@ func (s *session) steps(ctx context.Context) {
 	_ = s.workflow.Run(ctx, &workflow.Host{Run: run, Parallel: s.engine.cfg.PerHost}, nil)
 }
 
-// step is the session of one program of the workflow; values are what earlier steps
-// extracted.
+// step is the session of one program of the workflow; values are what earlier steps extracted.
 func (s *session) step(bound *program.Bound, values map[string]any) *session {
 	step := &session{
 		requester: s.requester, bound: bound, jar: s.jar, end: coverage.End{State: NotApplicable}, emit: s.emit, onReceive: s.onReceive,

@@ -24,8 +24,8 @@ type Target struct {
 	Schemes []string   // to try in this order; a single one when the target names it
 }
 
-// ParseTarget reads a target: an http or https URL, a host, host:port or an IP address (IPv6 with or
-// without brackets), with a path if need be. The error is an *errs.Error that names "target".
+// ParseTarget reads an http or https URL, host, host:port or IP address, with a path if need be. The error is an
+// *errs.Error that names "target".
 func ParseTarget(input string) (Target, error) {
 	t := Target{Input: strings.TrimSpace(input)}
 	refuse := func(why string) (Target, error) {
@@ -72,7 +72,7 @@ func ParseTarget(input string) (Target, error) {
 	return t, nil
 }
 
-// URL is the target's URL; for one without a scheme, with the first scheme to try.
+// URL is the target's URL, with the first scheme to try.
 func (t Target) URL() string { return t.Address.String() }
 
 // With is the address under another scheme.
@@ -82,8 +82,7 @@ func (t Target) With(scheme string) rawurl.URL {
 	return a
 }
 
-// splitAuthority splits host and port and brings the host into its ASCII form; why says what is
-// wrong.
+// splitAuthority splits host and port and makes the host ASCII; why is what is wrong.
 func splitAuthority(authority string) (host, port, why string) {
 	u, err := url.Parse("//" + authority)
 	if err != nil || u.Host == "" || u.Hostname() == "" {
@@ -118,8 +117,7 @@ func splitAuthority(authority string) (host, port, why string) {
 	return host, port, ""
 }
 
-// schemesFor is the order in which schemes are tried: the one that is named, else what the port
-// suggests.
+// schemesFor are the schemes to try in order: the one that is named, else what the port suggests.
 func schemesFor(named, port string) []string {
 	n, _ := strconv.Atoi(port)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// request sends one request of the plan and gives every entry that wants it the response.
+// request sends one request of the plan and gives the response to every entry that needs it.
 func (t *targetScan) request(ctx context.Context, n int) {
 	if ctx.Err() != nil {
 		return
@@ -36,7 +36,7 @@ func (t *targetScan) request(ctx context.Context, n int) {
 	}
 }
 
-// retry sends a request again that had no response, if the host has recovered.
+// retry sends a request without a response again if the host has recovered.
 func (t *targetScan) retry(ctx context.Context, n int, err error) {
 	if t.recovered() {
 		t.request(ctx, n)
@@ -45,13 +45,13 @@ func (t *targetScan) retry(ctx context.Context, n int, err error) {
 	}
 }
 
-// unanswered ends all entries of a request that had no response.
+// unanswered ends all entries of a request without a response.
 func (t *targetScan) unanswered(p *program.PlannedRequest, err error) {
 	t.startSessions(p, &firstResponse{nil, err})
 	t.deliver(p, result{End: endOf(err)})
 }
 
-// answered evaluates a response for all entries that want it.
+// answered evaluates a response for all entries that need it.
 func (t *targetScan) answered(ctx context.Context, p *program.PlannedRequest, first *web.Exchange) {
 	results := make([]result, len(p.Entries))
 	t.evaluate(ctx, p, first, results)
@@ -65,8 +65,7 @@ func (t *targetScan) answered(ctx context.Context, p *program.PlannedRequest, fi
 	t.deliver(p, results...)
 }
 
-// deliver records the results of the entries of a request and reports events. A single result is
-// that of all entries.
+// deliver records the results of a request's entries and reports events. A single result is that of all entries.
 func (t *targetScan) deliver(p *program.PlannedRequest, results ...result) {
 	type ended struct {
 		program int
@@ -103,8 +102,7 @@ func (t *targetScan) startSessions(p *program.PlannedRequest, with *firstRespons
 	}
 }
 
-// evaluate evaluates a first response, and the chains of redirects after it, for all entries of a
-// request.
+// evaluate evaluates a first response and its redirects for all entries of a request.
 func (t *targetScan) evaluate(ctx context.Context, p *program.PlannedRequest, first *web.Exchange, results []result) {
 	ev := evaluation{targetScan: t, ctx: ctx, request: p, results: results}
 	for i := range results {
@@ -141,8 +139,8 @@ func (t *targetScan) evaluate(ctx context.Context, p *program.PlannedRequest, fi
 	}
 }
 
-// prefix is the part of a chain, followed as how says, that a shorter way of following (less) would
-// get; nil when that one has to be followed by itself.
+// prefix is the part of a chain, followed as how says, that a shorter way of following (less) would get; nil when
+// less must be followed separately.
 func prefix(chain []*web.Exchange, how, less program.Follow) []*web.Exchange {
 	if chain == nil {
 		return nil
@@ -162,9 +160,8 @@ type evaluation struct {
 	results []result // by entry of the request
 }
 
-// all evaluates a chain of responses: the last first, then the redirects before it, backwards.
-// entries are indices in the request's list, nil for all of it. A template that makes the engine
-// panic fails alone: then each is evaluated by itself.
+// all evaluates a chain of responses, the last first, for some entries of the request (nil: all). After a panic each
+// is evaluated alone, so that only the template that caused it fails.
 func (ev *evaluation) all(chain []*web.Exchange, views []*match.Response, entries []int, group *match.Group) {
 	if entries == nil {
 		entries = make([]int, len(ev.request.Entries))
@@ -187,8 +184,8 @@ func (ev *evaluation) all(chain []*web.Exchange, views []*match.Response, entrie
 	}
 }
 
-// group evaluates a chain of responses for some entries, whose operators are those of group in the
-// same order; it returns the cause of a panic.
+// group evaluates a chain for entries whose operators are those of group, in the same order; it returns the cause of
+// a panic.
 func (ev *evaluation) group(chain []*web.Exchange, views []*match.Response, entries []int, group *match.Group) (cause any) {
 	defer func() { cause = recover() }()
 	vars := func(i int) dsl.Lookup {
@@ -233,8 +230,8 @@ func (t *targetScan) events(ctx context.Context, e program.EntryIndex, chain []*
 	return all
 }
 
-// wanted is false for entries after the match of a block that stops there, for blocks that do not
-// apply, and for programs that are not run.
+// wanted is false for entries after the match of a block that stops there, for blocks that do not apply and for
+// programs that do not run.
 func (t *targetScan) wanted(e program.EntryIndex) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

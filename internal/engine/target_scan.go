@@ -31,15 +31,15 @@ type targetScan struct {
 	global  map[globalHit]bool
 }
 
-// stopping is the progress of a block that stops at its first match: its entries are evaluated in
-// order, however their responses arrive.
+// stopping is the progress of a block that stops at its first match: its entries are evaluated in order, however
+// their responses arrive.
 type stopping struct {
 	next   int            // the next entry to evaluate; all before it did not match
 	over   bool           // an entry matched: later ones do not count
 	result map[int]result // of entries that were answered early
 }
 
-// result is what came of one planned entry.
+// result is the result of one planned entry.
 type result struct {
 	coverage.End
 	matched bool
@@ -75,7 +75,7 @@ func (t *targetScan) runs(i int) bool {
 	return t.run.programs[i].SelfContained == t.targetless() && t.run.notGlobal(i)
 }
 
-// do tests the target; afterwards every cell of it has its state.
+// do tests the target; afterwards every cell has its state.
 func (t *targetScan) do(ctx context.Context) {
 	r := t.run
 	t.left, t.report.cells = make([]int, len(r.programs)), coverage.NewCells(len(r.programs))
@@ -102,7 +102,7 @@ func (t *targetScan) do(ctx context.Context) {
 	t.report.cells.Seal()
 }
 
-// skipDone takes over the cells that an earlier run of the scan has finished.
+// skipDone takes over the cells that an earlier run has finished.
 func (t *targetScan) skipDone() {
 	for i, key := range t.run.keys {
 		if end, ok := t.run.scan.Done.Done(t.target.Input, key); ok {
@@ -125,8 +125,7 @@ func (t *targetScan) endAll(end coverage.End) {
 	}
 }
 
-// checkpoint writes that a program's cell has its final state. The caller holds mu, or no other
-// goroutine runs.
+// checkpoint writes the final state of a program's cell. The caller holds mu, or no other goroutine runs.
 func (t *targetScan) checkpoint(i int) {
 	if t.run.checkpoint != nil {
 		t.run.checkpoint.Cell(t.target.Input, i, t.report.cells.Cell(i))
@@ -144,8 +143,7 @@ func (t *targetScan) locate(ctx context.Context) error {
 	return nil
 }
 
-// test sends what the plan contains, and runs the sessions. What had no response is tried once
-// more at the end, if the host was in doubt in between and recovered.
+// test sends the plan's requests and runs the sessions; at the end it retries what had no response.
 func (t *targetScan) test(ctx context.Context) {
 	t.queued = make([]bool, len(t.plan.Requests))
 	t.stops = map[[2]int]*stopping{}
@@ -194,8 +192,7 @@ func (t *targetScan) work(ctx context.Context, start func()) {
 	workers.Wait()
 }
 
-// retryLater schedules a retry for the end of the scan of the target. It returns false when the
-// error is no reason for one, or when the end has come.
+// retryLater schedules a retry for the end; false when the error is no reason for one or the end has come.
 func (t *targetScan) retryLater(err error, retry task) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,11 +203,11 @@ func (t *targetScan) retryLater(err error, retry task) bool {
 	return true
 }
 
-// recovered reports whether the host of the target was in doubt and is there again.
+// recovered reports whether the host of the target was in doubt and answers again.
 func (t *targetScan) recovered() bool { return t.run.hostOf(t.address.HostPort()).Recovered() }
 
-// start queues all requests and sessions that need not wait for another response. Blocks that need
-// TLS are over at once on plain http.
+// start queues all requests and sessions that need no other response first. Blocks that need TLS end at once on plain
+// http.
 func (t *targetScan) start() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,8 +257,7 @@ func (t *targetScan) expect(i int, bound *program.Bound) {
 // idle reports whether a block has nothing to do on the target.
 func (t *targetScan) idle(b *program.Block) bool { return b.NeedsTLS && t.address.Scheme != "https" }
 
-// wantsNow reports whether a request is to be sent at once: some entry wants it that does not have to
-// wait for another response first. The caller holds mu.
+// wantsNow reports whether an entry needs a request without waiting for another response. The caller holds mu.
 func (t *targetScan) wantsNow(r *program.PlannedRequest) bool {
 	for _, e := range r.Starters {
 		if t.left[e.Program] > 0 {
@@ -284,8 +280,7 @@ func (t *targetScan) queue(n int) {
 	}
 }
 
-// take records the result of an entry and returns the events that are certain now. The caller
-// holds mu.
+// take records the result of an entry and returns the events that are certain now. The caller holds mu.
 func (t *targetScan) take(e program.EntryIndex, got result) []Event {
 	if t.left[e.Program] <= 0 || t.idle(t.block(e)) {
 		return nil
