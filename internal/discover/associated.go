@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,15 +22,14 @@ const (
 // AssociatedSources are all sources of associated domains, in alphabetical order.
 var AssociatedSources = []string{AcquisitionHistory, CertificateHistory, WhoisHistory}
 
-// Associated is a domain that belongs together with another one, and what says so.
+// Associated is a domain that belongs to the same owner as another, and the evidence.
 type Associated struct {
 	Domain   string   `json:"domain"`  // a registered domain: lower-case ASCII, no final dot
 	Sources  []string `json:"sources"` // of AssociatedSources, in their order
 	Evidence Evidence `json:"evidence"`
 }
 
-// Evidence is what was seen (specification, Evidence fields); a field that was not seen is
-// absent. Dates are YYYY-MM-DD.
+// Evidence is what was seen (specification, Evidence fields); what was not seen is absent. Dates are YYYY-MM-DD.
 type Evidence struct {
 	AcquiredCompany  string `json:"acquired_company,omitempty" doc:"The company that was taken over."`
 	AcquiredDate     string `json:"acquired_date,omitempty" doc:"When it was."`
@@ -59,34 +59,37 @@ type Evidence struct {
 	WhoisServer      string `json:"whois_server,omitempty" doc:"The server that answered about the registration."`
 }
 
-// Merge takes from o what e lacks; of two counts of names the larger stays.
+// texts are all texts of e.
+func (e *Evidence) texts() []*string {
+	return []*string{
+		&e.AcquiredCompany, &e.AcquiredDate, &e.AcquirerName, &e.ASName, &e.CertCommonName, &e.CertExpiryDate,
+		&e.CertIssuedDate, &e.CertIssuer, &e.CertOrgName, &e.CertSerial, &e.CrunchbaseURL, &e.ExpiryDate, &e.Location,
+		&e.OrgName, &e.Probe, &e.RegistrantOrg, &e.Registrar, &e.RegistrationDate, &e.SearchIdentifier, &e.Title,
+		&e.UpdateDate, &e.WhoisServer,
+	}
+}
+
+// Clean bounds the texts, which come from outside.
+func (e *Evidence) Clean() {
+	for _, text := range e.texts() {
+		*text = Clean(*text, maxDetail)
+	}
+}
+
+// Merge takes from o what e lacks, and the larger number of names.
 func (e *Evidence) Merge(o Evidence) {
-	for _, f := range []struct{ to, from *string }{
-		{&e.AcquiredCompany, &o.AcquiredCompany}, {&e.AcquiredDate, &o.AcquiredDate}, {&e.AcquirerName, &o.AcquirerName}, {&e.ASName, &o.ASName},
-		{&e.CertCommonName, &o.CertCommonName}, {&e.CertExpiryDate, &o.CertExpiryDate}, {&e.CertIssuedDate, &o.CertIssuedDate}, {&e.CertIssuer, &o.CertIssuer},
-		{&e.CertOrgName, &o.CertOrgName}, {&e.CertSerial, &o.CertSerial}, {&e.CrunchbaseURL, &o.CrunchbaseURL}, {&e.ExpiryDate, &o.ExpiryDate},
-		{&e.Location, &o.Location}, {&e.OrgName, &o.OrgName}, {&e.Probe, &o.Probe}, {&e.RegistrantOrg, &o.RegistrantOrg}, {&e.Registrar, &o.Registrar},
-		{&e.RegistrationDate, &o.RegistrationDate}, {&e.SearchIdentifier, &o.SearchIdentifier}, {&e.Title, &o.Title}, {&e.UpdateDate, &o.UpdateDate},
-		{&e.WhoisServer, &o.WhoisServer},
-	} {
-		if *f.to == "" {
-			*f.to = *f.from
-		}
+	from := o.texts()
+	for i, text := range e.texts() {
+		*text = cmp.Or(*text, *from[i])
 	}
-	if e.Active == nil {
-		e.Active = o.Active
-	}
-	if e.ASNumber == 0 {
-		e.ASNumber = o.ASNumber
-	}
-	if e.StatusCode == 0 {
-		e.StatusCode = o.StatusCode
-	}
+	e.Active = cmp.Or(e.Active, o.Active)
+	e.ASNumber = cmp.Or(e.ASNumber, o.ASNumber)
+	e.StatusCode = cmp.Or(e.StatusCode, o.StatusCode)
 	e.SubdomainCount = max(e.SubdomainCount, o.SubdomainCount)
 }
 
-// MergeAssociated makes one entry of those that name one domain, in the order of the
-// domains: all their sources, and of the evidence what comes first.
+// MergeAssociated joins entries of one domain, in the order of the domains: all sources, and of the evidence what comes
+// first.
 func MergeAssociated(lists ...[]Associated) []Associated {
 	out := []Associated{}
 	at := map[string]int{}
@@ -110,16 +113,15 @@ func MergeAssociated(lists ...[]Associated) []Associated {
 	return out
 }
 
-// maxDomain is the length of the longest name that fits a DNS question (RFC 1035, 2.3.4).
+// maxDomain is the length of the longest name in DNS (RFC 1035, 2.3.4).
 const maxDomain = 253
 
 // lookup folds a name as browsers do before they look it up (UTS 46).
 var lookup = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(true), idna.BidiRule())
 
-// ParseDomain reads a domain as people write it, also in other scripts and with a final
-// dot, and gives it in lower-case ASCII. ok is false for what is no domain that somebody
-// could have registered: an address, a single label, a public suffix such as co.uk,
-// anything with a label that DNS does not carry.
+// ParseDomain reads a domain as people write it, also in other scripts and with a final dot, and gives it in lower-case
+// ASCII. ok is false for what cannot be registered: an address, a single label, a public suffix such as co.uk, labels that
+// DNS does not allow.
 func ParseDomain(s string) (domain string, ok bool) {
 	if len(s) > 4*maxDomain || !utf8.ValidString(s) { // the bound below is on the ASCII form
 		return "", false
@@ -136,8 +138,7 @@ func ParseDomain(s string) (domain string, ok bool) {
 	return domain, ok
 }
 
-// isDomain reports whether s is labels of 1 to 63 letters, digits and inner hyphens, the
-// last of them no number.
+// isDomain reports whether s is labels of 1 to 63 letters, digits and inner hyphens, the last without a leading digit.
 func isDomain(s string) bool {
 	labels := strings.Split(s, ".")
 	for _, label := range labels {
@@ -154,19 +155,17 @@ func isDomain(s string) bool {
 	return last[0] < '0' || last[0] > '9'
 }
 
-// Registered is the domain that somebody registered of a name in lower-case ASCII: the
-// label in front of the public suffix, and the suffix (publicsuffix.org, with its private
-// part: each user of a platform such as github.io has a domain of their own there).
+// Registered is the registered domain of a name in lower-case ASCII: one label before the public suffix (publicsuffix.org,
+// with its private part: each user of a platform such as github.io has a domain there).
 func Registered(name string) (domain string, ok bool) {
 	domain, err := publicsuffix.EffectiveTLDPlusOne(name)
 	return domain, err == nil
 }
 
-// RegisteredOf reads a host name as the world writes it, such as *.example.com or
-// EXAMPLE.com., and gives the domain that was registered of it.
+// RegisteredOf is the registered domain of a host name such as *.example.com or EXAMPLE.com.
 func RegisteredOf(host string) (domain string, ok bool) {
 	host = strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(host)), "."), "*.")
-	// Underscores stand in names of hosts and not of domains.
+	// Names of hosts may have underscores, domains not.
 	domain, ok = Registered(host)
 	if !ok {
 		return "", false
@@ -179,18 +178,17 @@ func Under(host, domain string) bool {
 	return host == domain || strings.HasSuffix(host, "."+domain)
 }
 
-// AssociatedAnswer is what one place that was asked has said of a domain.
+// AssociatedAnswer is what one source has found.
 type AssociatedAnswer struct {
-	Source string       // the one of AssociatedSources that it feeds
-	Report SourceReport // its Source is the place, such as crtsh; Count is len(Found)
+	Source string       // of AssociatedSources
+	Report SourceReport // its Source is the one that was asked, such as crtsh
 	Found  []Associated
 }
 
-// ProofType is a way to show that a domain is one's own, by the name that the platform's
-// clients know.
+// ProofType is a way to prove the ownership of a domain, by the name that the platform's clients know.
 type ProofType string
 
-// The ways.
+// The ways to prove ownership.
 const (
 	ProofTXT  ProofType = "dns_text_record" // a TXT record vedette-verification=TOKEN
 	ProofMeta ProofType = "html_meta_tag"   // <meta name="vedette-verification" content="TOKEN"> in the home page's head

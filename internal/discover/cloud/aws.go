@@ -17,13 +17,13 @@ import (
 type aws struct {
 	*Client
 	keys sigv4.Keys
-	base string // where all services are; empty: at their public addresses
+	base string // of all services; "": their public addresses
 }
 
-// awsRegion is where services are that have no region, and where we ask for regions.
+// awsRegion has the services without regions, and the list of regions.
 const awsRegion = "us-east-1"
 
-// openAWS logs in: with the keys as they are, or with those of the role that they are to assume.
+// openAWS logs in: with the keys, or with those of the role to assume.
 func (c *Client) openAWS(ctx context.Context, a Account) (aws, error) {
 	s := aws{c, sigv4.Keys{ID: a["aws_access_key"], Secret: a["aws_secret_key"], Token: a["aws_session_token"]}, a.base("")}
 	role := a["assume_role_arn"]
@@ -47,7 +47,7 @@ func (c *Client) openAWS(ctx context.Context, a Account) (aws, error) {
 	return s, err
 }
 
-// call asks a service of a region, with a signature, and reads XML.
+// call sends a signed request to a service of a region, and reads XML.
 func (s aws) call(ctx context.Context, service, region, path string, query url.Values, out any) error {
 	host := service + "." + region + ".amazonaws.com"
 	if service == "route53" {
@@ -70,7 +70,7 @@ func (s aws) call(ctx context.Context, service, region, path string, query url.V
 	}, out)
 }
 
-// verifyAWS asks the Security Token Service who we are, which every identity may; a role is assumed before.
+// verifyAWS asks the Security Token Service who we are, which every identity may.
 func (c *Client) verifyAWS(ctx context.Context, a Account) (string, error) {
 	s, err := c.openAWS(ctx, a)
 	if err != nil {
@@ -83,8 +83,8 @@ func (c *Client) verifyAWS(ctx context.Context, a Account) (string, error) {
 	return "we are " + answer.Arn, err
 }
 
-// listAWS lists addresses and names of EC2's machines, reserved addresses, load balancers, and the names in the public zones of
-// Route 53, in all regions that are enabled.
+// listAWS lists the machines of EC2, reserved addresses and load balancers in all enabled regions, and the names in public
+// zones of Route 53.
 func (c *Client) listAWS(ctx context.Context, a Account, into *inventory) error {
 	s, err := c.openAWS(ctx, a)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Client) listAWS(ctx context.Context, a Account, into *inventory) error 
 	return s.zones(ctx, into)
 }
 
-// isRegion reports whether a text is spelled as regions are: it becomes part of a host name.
+// isRegion reports whether a text looks like a region: it becomes part of a host name.
 func isRegion(text string) bool {
 	strange := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
 	return text != "" && !strings.ContainsFunc(text, strange)
@@ -206,12 +206,7 @@ func (s aws) zones(ctx context.Context, into *inventory) error {
 	}); err != nil {
 		return err
 	}
-	for _, zone := range zones {
-		if err := s.records(ctx, zone, into); err != nil || into.full() {
-			return err
-		}
-	}
-	return nil
+	return into.eachZone(zones, func(zone string) error { return s.records(ctx, zone, into) })
 }
 
 func (s aws) records(ctx context.Context, zone string, into *inventory) error {

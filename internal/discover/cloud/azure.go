@@ -24,8 +24,8 @@ func (c *Client) openAzure(ctx context.Context, a Account) (azure, error) {
 	return azure{c, a.base("https://management.azure.com"), token}, err
 }
 
-// azureList reads all pages of a list of the resource manager. A link to the next page that leads elsewhere is not followed:
-// the token is for the resource manager only.
+// azureList reads all pages of a list of the resource manager. Links that lead elsewhere are not followed: the token is for
+// the resource manager only.
 func azureList[T any](ctx context.Context, z azure, path, version string, each func(T)) error {
 	at := z.base + path + "?api-version=" + version
 	return eachPage(func(int) (bool, error) {
@@ -51,7 +51,7 @@ func (c *Client) verifyAzure(ctx context.Context, a Account) (string, error) {
 	return fmt.Sprintf("the service principal may read %d subscriptions", len(n)), err
 }
 
-// subscriptions are those that the principal may see, or the one that is named.
+// subscriptions are the configured one, or those that the principal may see.
 func (z azure) subscriptions(ctx context.Context, a Account) (ids []string, err error) {
 	if id := a["subscription_id"]; id != "" {
 		at := z.base + "/subscriptions/" + url.PathEscape(id) + "?api-version=2022-12-01"
@@ -101,15 +101,12 @@ func (z azure) zones(ctx context.Context, network string, into *inventory) error
 	}); err != nil {
 		return err
 	}
-	for _, zone := range zones {
-		if err := azureList(ctx, z, zone+"/recordsets", "2018-05-01", func(r struct {
+	return into.eachZone(zones, func(zone string) error {
+		return azureList(ctx, z, zone+"/recordsets", "2018-05-01", func(r struct {
 			Type       string
 			Properties struct{ FQDN string }
 		}) {
 			into.record(path.Base(r.Type), r.Properties.FQDN)
-		}); err != nil || into.full() {
-			return err
-		}
-	}
-	return nil
+		})
+	})
 }

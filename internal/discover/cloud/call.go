@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -19,14 +18,14 @@ import (
 
 const (
 	timeout   = 15 * time.Second // of one call
-	maxTries  = 4                // of one call that the provider wants later
+	maxTries  = 4                // of one call
 	firstWait = time.Second
 	maxWait   = 30 * time.Second
 	maxPages  = 200
 	maxHosts  = 50_000 // of one account
 )
 
-// do sends a call with an HTTP client, and again a few times where the provider wants it later.
+// do sends a call with an HTTP client, and a few times again while the provider limits the rate.
 func (c *Client) do(ctx context.Context, client *http.Client, r apiclient.Request, out any) error {
 	for try := 1; ; try++ {
 		err := apiclient.Do(ctx, client, r, out)
@@ -34,9 +33,7 @@ func (c *Client) do(ctx context.Context, client *http.Client, r apiclient.Reques
 			return err
 		}
 		after, _ := apiclient.RetryAfter(err)
-		select {
-		case <-time.After(min(max(after, c.wait<<(try-1)), maxWait)):
-		case <-ctx.Done():
+		if discover.Pause(ctx, min(max(after, c.wait<<(try-1)), maxWait)) != nil {
 			return err
 		}
 	}
@@ -44,7 +41,8 @@ func (c *Client) do(ctx context.Context, client *http.Client, r apiclient.Reques
 
 // get reads a JSON document. The secrets are those that header holds.
 func (c *Client) get(ctx context.Context, service, at string, header http.Header, out any, secrets ...string) error {
-	return c.do(ctx, c.client, apiclient.Request{Service: service, Method: http.MethodGet, URL: at, Header: header, Secrets: secrets}, out)
+	r := apiclient.Request{Service: service, Method: http.MethodGet, URL: at, Header: header, Secrets: secrets}
+	return c.do(ctx, c.client, r, out)
 }
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
@@ -61,7 +59,7 @@ func (c *Client) grant(ctx context.Context, service, at string, form url.Values,
 	return answer.Token, err
 }
 
-// eachPage reads pages from the first on until there are no more.
+// eachPage reads pages, from 1, until there are no more.
 func eachPage(read func(page int) (more bool, err error)) error {
 	for page := 1; page <= maxPages; page++ {
 		if more, err := read(page); err != nil || !more {
@@ -71,26 +69,35 @@ func eachPage(read func(page int) (more bool, err error)) error {
 	return nil
 }
 
-// stateOf is how a provider behaved that gave an error.
+// eachZone reads the records of zones until the inventory is full.
+func (v *inventory) eachZone(zones []string, read func(zone string) error) error {
+	for _, zone := range zones {
+		if err := read(zone); err != nil || v.full() {
+			return err
+		}
+	}
+	return nil
+}
+
+// stateOf is the state that a provider's error means.
 func stateOf(err error) discover.SourceState {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok {
 		return discover.SourceFailed
 	}
 	code := func(codes ...string) bool { return slices.Contains(codes, e.Code) }
-	var network net.Error
 	switch {
-	case e.Status == 0 && errors.As(e.Cause, &network) && network.Timeout():
+	case e.Status == 0 && discover.IsTimeout(e.Cause):
 		return discover.SourceTimedOut
 	case e.Status == 0:
 		if refused, ok := errors.AsType[*errs.Error](e.Cause); ok && refused.Code == netguard.CodeBlocked {
-			return discover.SourceBlocked // this server may not dial the address
+			return discover.SourceBlocked // we may not dial the address
 		}
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable,
 		code("Throttling", "ThrottlingException", "RequestLimitExceeded", "RESOURCE_EXHAUSTED", "TooManyRequests", "rateLimitExceeded"):
 		return discover.SourceLimited
 	case code("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "OptInRequired", "PERMISSION_DENIED", "AuthorizationFailed"):
-		return discover.SourceBlocked // the key is good, and may not do this
+		return discover.SourceBlocked // the key is valid, and may not do this
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden,
 		code("invalid_client", "invalid_grant", "unauthorized_client", "AuthFailure", "InvalidClientTokenId", "SignatureDoesNotMatch",
 			"ExpiredToken", "UnrecognizedClientException"):
@@ -99,7 +106,7 @@ func stateOf(err error) discover.SourceState {
 	return discover.SourceFailed
 }
 
-// inventory is what was read of an account so far, and the first error.
+// inventory is what was read of an account, and the first error.
 type inventory struct {
 	hosts []string
 	known map[string]bool
@@ -128,21 +135,21 @@ func (v *inventory) address(text string) {
 	}
 }
 
-// public adds an address that can be reached from outside.
+// public adds an address unless it is private.
 func (v *inventory) public(text string) {
 	if a, err := netip.ParseAddr(text); err == nil && a.Unmap().IsGlobalUnicast() && !a.Unmap().IsPrivate() {
 		v.address(text)
 	}
 }
 
-// name adds a host name as zones spell it; a wildcard is no host.
+// name adds a host name, but no wildcard.
 func (v *inventory) name(text string) {
 	if text = strings.ToLower(strings.TrimSuffix(text, ".")); !strings.ContainsAny(text, `*\ /`) && len(text) < 254 {
 		v.add(text)
 	}
 }
 
-// record adds the name of a DNS record that says where a host is.
+// record adds the name of a DNS record that leads to a host.
 func (v *inventory) record(kind, name string) {
 	if kind == "A" || kind == "AAAA" || kind == "CNAME" {
 		v.name(name)

@@ -1,11 +1,12 @@
-// Package cloud reads the inventories of cloud accounts: the names and the public addresses that AWS, Google Cloud, Azure,
-// DigitalOcean, Cloudflare and Kubernetes clusters expose. A configuration is a list of accounts in the format of cloudlist's
-// provider file. Each provider has one call that shows that the credentials work and changes nothing, and one function that
-// lists what the account exposes, page by page. A part of an inventory that cannot be read does not keep the others from being
-// read; the report of the account carries the first error. Every dial goes through the guard, since base_url is a user's word.
+// Package cloud reads the inventories of cloud accounts: the names and public addresses that AWS, Google Cloud, Azure,
+// DigitalOcean, Cloudflare and Kubernetes clusters expose. A configuration is a list of accounts in the format of
+// cloudlist's provider file. Each provider has one harmless call that shows that the credentials work, and one function that
+// lists the account, page by page. What cannot be read does not keep the rest from being read; the report has the first
+// error. Every dial goes through the guard, since base_url comes from a user.
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 )
 
-// Source names cloud inventories among the sources of a discovered name.
+// Source names cloud inventories among the sources of a name.
 const Source = "cloud"
 
 const (
@@ -28,19 +29,18 @@ const (
 	accountBudget = 10 * time.Minute // for the inventory of one account
 )
 
-// Account is what a configuration says of one account at a provider: values by name.
+// Account are the settings of one account, by name.
 type Account map[string]string
 
 // provider is a cloud that can be asked.
 type provider struct {
-	needs [][]string // the ways to log in: the names that each needs
+	needs [][]string // the ways to log in: the settings that each needs
 	// verify asks who we are.
 	verify func(c *Client, ctx context.Context, a Account) (who string, err error)
 	// list adds what the account exposes to an inventory, also when it fails in the middle.
 	list func(c *Client, ctx context.Context, a Account, into *inventory) error
 }
 
-// providers are the clouds that a configuration can name.
 var providers = map[string]provider{
 	"aws":          {[][]string{{"aws_access_key", "aws_secret_key"}}, (*Client).verifyAWS, (*Client).listAWS},
 	"gcp":          {[][]string{{"gcp_service_account_key"}}, (*Client).verifyGoogle, (*Client).listGoogle},
@@ -53,8 +53,8 @@ var providers = map[string]provider{
 // aliases are further names of providers.
 var aliases = map[string]string{"do": "digitalocean", "k8s": "kubernetes", "google": "gcp"}
 
-// Parse reads a configuration: a list of accounts, each with a provider and what that needs, under the names of cloudlist's
-// provider file. base_url is where the provider's API is, if not at its public address.
+// Parse reads a configuration: a list of accounts, each with a provider and its settings under cloudlist's names. base_url
+// replaces the address of the provider's API.
 func Parse(text []byte) (accounts []Account, err error) {
 	value, err := yamltext.Value(text)
 	if err != nil {
@@ -91,9 +91,7 @@ func parseAccount(item any) (Account, error) {
 		a[name] = strings.Join(words, ",")
 	}
 	a["provider"] = strings.ToLower(a["provider"])
-	if name := aliases[a["provider"]]; name != "" {
-		a["provider"] = name
-	}
+	a["provider"] = cmp.Or(aliases[a["provider"]], a["provider"])
 	p, ok := providers[a["provider"]]
 	if !ok {
 		return nil, fmt.Errorf("%.40q is no provider: aws, gcp, azure, digitalocean, cloudflare, kubernetes are", a["provider"])
@@ -113,7 +111,7 @@ func parseAccount(item any) (Account, error) {
 	return nil, fmt.Errorf("%s needs %s", a["provider"], strings.Join(ways, ", or "))
 }
 
-// Providers are the names of the providers of accounts, each once, with commas.
+// Providers are the different providers of accounts, with commas.
 func Providers(accounts []Account) string {
 	var names []string
 	for _, a := range accounts {
@@ -123,25 +121,22 @@ func Providers(accounts []Account) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// base is where a provider's API is: its public address, or base_url.
+// base is the address of a provider's API.
 func (a Account) base(public string) string {
-	if at := a["base_url"]; at != "" {
-		return strings.TrimRight(at, "/")
-	}
-	return public
+	return strings.TrimRight(cmp.Or(a["base_url"], public), "/")
 }
 
 // Client asks providers.
 type Client struct {
 	guard  *netguard.Guard
 	client *http.Client
-	wait   time.Duration // before the second try of a call that the provider wants later
+	wait   time.Duration // before the second try of a call
 }
 
 // New makes a client whose dials go through a guard.
 func New(guard *netguard.Guard) *Client { return &Client{guard, guard.Client(timeout), firstWait} }
 
-// Verify asks the provider of every account of a configuration who we are.
+// Verify asks every account of a configuration who we are.
 func (c *Client) Verify(ctx context.Context, text []byte) (ok bool, message string) {
 	accounts, err := Parse(text)
 	if err != nil {
@@ -158,11 +153,12 @@ func (c *Client) Verify(ctx context.Context, text []byte) (ok bool, message stri
 	return true, strings.Join(lines, "; ") + "."
 }
 
-// Inventory lists what the accounts of a configuration expose. There is one report for each account.
+// Inventory lists what the accounts of a configuration expose, with one report for each account.
 func (c *Client) Inventory(ctx context.Context, configID string, text []byte) (names []discover.Name, reports []discover.SourceReport) {
 	accounts, err := Parse(text)
 	if err != nil {
-		return nil, []discover.SourceReport{{Source: Source, About: configID, State: discover.SourceFailed, Detail: err.Error()}}
+		failed := discover.SourceReport{Source: Source, About: configID, State: discover.SourceFailed, Detail: err.Error()}
+		return nil, []discover.SourceReport{failed}
 	}
 	for i, a := range accounts {
 		began := time.Now()
@@ -171,12 +167,13 @@ func (c *Client) Inventory(ctx context.Context, configID string, text []byte) (n
 		found.failed(providers[a["provider"]].list(c, within, a, &found))
 		cancel()
 		for _, host := range found.hosts {
-			names = append(names, discover.Name{Host: host, Sources: []discover.SourceRef{
-				{Source: Source, Metadata: map[string]string{"provider": a["provider"], "config_id": configID}},
-			}})
+			account := map[string]string{"provider": a["provider"], "config_id": configID}
+			source := []discover.SourceRef{{Source: Source, Metadata: account}}
+			names = append(names, discover.Name{Host: host, Sources: source})
 		}
 		r := discover.SourceReport{
-			Source: a["provider"], About: fmt.Sprintf("%s %d", configID, i+1), State: discover.SourceOK, Count: len(found.hosts), Took: time.Since(began),
+			Source: a["provider"], About: fmt.Sprintf("%s %d", configID, i+1), State: discover.SourceOK,
+			Count: len(found.hosts), Took: time.Since(began),
 		}
 		switch {
 		case found.err != nil:

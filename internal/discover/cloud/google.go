@@ -24,7 +24,7 @@ type google struct {
 	email, project, token string
 }
 
-// openGoogle logs in as a service account with a signed claim (RFC 7523), to read only.
+// openGoogle logs in as a service account with a signed claim (RFC 7523), for reading only.
 func (c *Client) openGoogle(ctx context.Context, a Account) (google, error) {
 	var key struct {
 		Email   string `json:"client_email"`
@@ -75,7 +75,7 @@ func (g google) call(ctx context.Context, service, path string, query url.Values
 	return g.get(ctx, "Google", at, bearer(g.token), out, g.token)
 }
 
-// googleList reads all pages of a list; next is the token of the page after one.
+// googleList reads all pages of a list; each returns the token of the next page.
 func googleList[T any](ctx context.Context, g google, service, path string, query url.Values, each func(T) (next string)) error {
 	return eachPage(func(int) (bool, error) {
 		var answer T
@@ -92,7 +92,7 @@ func (c *Client) verifyGoogle(ctx context.Context, a Account) (string, error) {
 		return "", err
 	}
 	projects, err := g.projects(ctx)
-	if err != nil && len(projects) > 0 { // a list of projects is not needed to read one's own
+	if err != nil && len(projects) > 0 { // the account may read its own without listing all
 		path := "/compute/v1/projects/" + url.PathEscape(g.project) + "/aggregated/instances"
 		err = g.call(ctx, "compute", path, url.Values{"maxResults": {"1"}}, nil)
 	}
@@ -205,8 +205,8 @@ func (g google) zones(ctx context.Context, project string, into *inventory) erro
 	}); err != nil {
 		return err
 	}
-	for _, zone := range zones {
-		if err := googleList(ctx, g, "dns", base+"/"+zone+"/rrsets", url.Values{}, func(page struct {
+	return into.eachZone(zones, func(zone string) error {
+		return googleList(ctx, g, "dns", base+"/"+zone+"/rrsets", url.Values{}, func(page struct {
 			Records []struct{ Name, Type string } `json:"rrsets"`
 			Next    string                        `json:"nextPageToken"`
 		}) string {
@@ -214,9 +214,6 @@ func (g google) zones(ctx context.Context, project string, into *inventory) erro
 				into.record(r.Type, r.Name)
 			}
 			return page.Next
-		}); err != nil || into.full() {
-			return err
-		}
-	}
-	return nil
+		})
+	})
 }

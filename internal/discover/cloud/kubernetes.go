@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 )
 
-// cluster is the one cluster that a kubeconfig uses, and an HTTP client that trusts it.
+// cluster is the cluster of a kubeconfig, with an HTTP client that trusts it.
 type cluster struct {
 	*Client
 	http          *http.Client
@@ -57,7 +57,7 @@ func (c *Client) openCluster(a Account) (k cluster, err error) {
 	return k, err
 }
 
-// trust makes the HTTP client trust the cluster's own authority.
+// trust makes the HTTP client trust the cluster's authority.
 func (k cluster) trust(authority string) error {
 	certificates, err := base64.StdEncoding.DecodeString(authority)
 	if err != nil {
@@ -74,7 +74,7 @@ func (k cluster) trust(authority string) error {
 	return nil
 }
 
-// entry is the named one of a list of a kubeconfig.
+// entry is an entry of a list of a kubeconfig, by name.
 func entry(m map[string]any, list, name, key string) map[string]any {
 	items, _ := m[list].([]any)
 	for _, item := range items {
@@ -93,7 +93,7 @@ func (k cluster) get(ctx context.Context, path string, out any) error {
 	}, out)
 }
 
-// verifyKubernetes asks for the cluster's version: a token that is wrong is refused even there.
+// verifyKubernetes asks for the cluster's version, which a wrong token does not get.
 func (c *Client) verifyKubernetes(ctx context.Context, a Account) (string, error) {
 	k, err := c.openCluster(a)
 	if err != nil {

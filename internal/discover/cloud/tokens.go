@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// doGet reads a document of DigitalOcean's API.
 func (c *Client) doGet(ctx context.Context, a Account, path string, out any) error {
 	token := a["digitalocean_token"]
 	return c.get(ctx, "DigitalOcean", a.base("https://api.digitalocean.com")+path, bearer(token), out, token)
@@ -48,7 +47,7 @@ func (c *Client) listDigitalOcean(ctx context.Context, a Account, into *inventor
 	})
 }
 
-// cloudflareGet reads a document of Cloudflare's API, with a token or with a user's key.
+// cloudflareGet uses a token or a user's key.
 func (c *Client) cloudflareGet(ctx context.Context, a Account, path string, out any) error {
 	header := bearer(a["api_token"])
 	if a["api_token"] == "" {
@@ -57,7 +56,7 @@ func (c *Client) cloudflareGet(ctx context.Context, a Account, path string, out 
 	return c.get(ctx, "Cloudflare", a.base("https://api.cloudflare.com")+"/client/v4"+path, header, out, a["api_token"], a["api_key"])
 }
 
-// verifyCloudflare asks whether the token is good or, for a key, for its user.
+// verifyCloudflare verifies the token or, for a key, asks for its user.
 func (c *Client) verifyCloudflare(ctx context.Context, a Account) (string, error) {
 	path := "/user/tokens/verify"
 	if a["api_token"] == "" {
@@ -77,7 +76,7 @@ func (c *Client) verifyCloudflare(ctx context.Context, a Account) (string, error
 	return "the credentials are good", nil
 }
 
-// listCloudflare lists the names in zones that have an address or a canonical name.
+// listCloudflare lists the names in zones that lead to hosts.
 func (c *Client) listCloudflare(ctx context.Context, a Account, into *inventory) error {
 	type item struct{ ID, Name, Type string }
 	pages := func(path string, each func(item)) error {
@@ -99,11 +98,8 @@ func (c *Client) listCloudflare(ctx context.Context, a Account, into *inventory)
 	if err := pages("/zones?per_page=50", func(zone item) { zones = append(zones, zone.ID) }); err != nil {
 		return err
 	}
-	for _, zone := range zones {
+	return into.eachZone(zones, func(zone string) error {
 		path := "/zones/" + url.PathEscape(zone) + "/dns_records?per_page=100"
-		if err := pages(path, func(r item) { into.record(r.Type, r.Name) }); err != nil {
-			return err
-		}
-	}
-	return nil
+		return pages(path, func(r item) { into.record(r.Type, r.Name) })
+	})
 }

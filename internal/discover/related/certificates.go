@@ -1,6 +1,7 @@
 package related
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// The rule of certificates: see the package's comment.
+// The rule of certificates is in the package's comment.
 const (
 	maxTogether    = 10  // domains that a certificate relates by itself
 	maxTogetherOrg = 100 // domains that it relates when it names an organization
@@ -20,7 +21,7 @@ const (
 const (
 	maxCertificates = 200_000 // of one answer
 	maxNames        = 10_000  // of one certificate
-	maxOpened       = 3       // certificates that are fetched from crt.sh to see their organization
+	maxOpened       = 3       // certificates that are fetched from crt.sh
 	maxPages        = 50      // of certspotter's answer
 	maxPEM          = 256 << 10
 )
@@ -35,12 +36,12 @@ type certificate struct {
 	notBefore, notAfter time.Time
 }
 
-// domains are the registered domains that it names, and how many names it has below each.
+// domains are the registered domains that it names, and the number of names below each.
 func (c certificate) domains() map[string]int {
 	out := map[string]int{}
 	counted := map[string]bool{}
 	for _, name := range slices.Concat([]string{c.commonName}, c.names) {
-		if strings.ContainsAny(name, "@/: ") { // an address, a URL or an organization stands there too
+		if strings.ContainsAny(name, "@/: ") { // it may be an address, a URL or an organization
 			continue
 		}
 		domain, ok := discover.RegisteredOf(name)
@@ -57,7 +58,7 @@ func (c certificate) domains() map[string]int {
 	return out
 }
 
-// ties says whether a certificate relates the domains it names, besides domain.
+// ties reports whether a certificate relates the domains it names.
 func (c certificate) ties(named map[string]int, domain string) bool {
 	for other := range named {
 		if other != domain && isProvider(other) {
@@ -67,7 +68,6 @@ func (c certificate) ties(named map[string]int, domain string) bool {
 	return len(named) <= maxTogether || len(named) <= maxTogetherOrg && isOwner(c.org)
 }
 
-// evidence is what a certificate says of a domain that it relates.
 func (c certificate) evidence(search string, subdomains int) discover.Evidence {
 	return discover.Evidence{
 		CertCommonName: c.commonName, CertIssuer: c.issuer, CertOrgName: c.org, CertSerial: c.serial, OrgName: c.org,
@@ -75,8 +75,8 @@ func (c certificate) evidence(search string, subdomains int) discover.Evidence {
 	}
 }
 
-// relate gathers the domains that certificates tie to a domain, or to each other when
-// they were searched for by org. The newest certificate that names a domain is its evidence.
+// relate gathers the domains that certificates tie to a domain, or to each other when they were searched for by org. The
+// newest certificate that names a domain is its evidence.
 func relate(certs []certificate, domain, org string) []discover.Associated {
 	type find struct {
 		newest certificate
@@ -101,19 +101,16 @@ func relate(certs []certificate, domain, org string) []discover.Associated {
 				f.newest = c
 			}
 			for _, name := range c.names {
-				if name = strings.ToLower(name); strings.HasSuffix(name, "."+other) && !strings.HasPrefix(name, "*.") && len(f.below) < maxNames {
+				name = strings.ToLower(name)
+				if strings.HasSuffix(name, "."+other) && !strings.HasPrefix(name, "*.") && len(f.below) < maxNames {
 					f.below[name] = true
 				}
 			}
 		}
 	}
-	search := domain
-	if org != "" {
-		search = org
-	}
 	var out []discover.Associated
 	for other, f := range finds {
-		out = append(out, discover.Associated{Domain: other, Evidence: f.newest.evidence(search, len(f.below))})
+		out = append(out, discover.Associated{Domain: other, Evidence: f.newest.evidence(cmp.Or(org, domain), len(f.below))})
 	}
 	return out
 }
@@ -125,8 +122,9 @@ func readDER(der []byte) (c certificate, ok bool) {
 		return c, false
 	}
 	c = certificate{
-		serial: fmt.Sprintf("%x", x.SerialNumber), commonName: line(x.Subject.CommonName), issuer: issuerName(x.Issuer.String()),
-		names: x.DNSNames[:min(len(x.DNSNames), maxNames)], notBefore: x.NotBefore, notAfter: x.NotAfter,
+		serial: fmt.Sprintf("%x", x.SerialNumber), commonName: line(x.Subject.CommonName),
+		issuer: issuerName(x.Issuer.String()),
+		names:  x.DNSNames[:min(len(x.DNSNames), maxNames)], notBefore: x.NotBefore, notAfter: x.NotAfter,
 	}
 	if len(x.Issuer.Organization) > 0 {
 		c.issuer = line(x.Issuer.Organization[0])
@@ -137,21 +135,20 @@ func readDER(der []byte) (c certificate, ok bool) {
 	return c, true
 }
 
-// learnFrom takes the organization from certificates that are tied to the domain.
-func (h *hunt) learnFrom(certs []certificate) {
+// learnFrom learns the organization from certificates that are tied to the domain.
+func (s *search) learnFrom(certs []certificate) {
 	for _, c := range certs {
 		if c.org == "" {
 			continue
 		}
 		named := c.domains()
-		if _, about := named[h.domain]; about && c.ties(named, h.domain) {
-			h.learn(c.org)
+		if _, about := named[s.domain]; about && c.ties(named, s.domain) {
+			s.learn(c.org)
 		}
 	}
 }
 
-// issuerName is the organization, or else the common name, of an issuer's distinguished
-// name: "C=US, O=Let's Encrypt, CN=R3" is Let's Encrypt.
+// issuerName is the organization, or else the common name, of a distinguished name such as "C=US, O=Let's Encrypt, CN=R3".
 func issuerName(dn string) string {
 	parts := map[string]string{}
 	key := ""

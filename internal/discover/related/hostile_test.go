@@ -155,13 +155,13 @@ func TestKeysAndRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := f.places[CRTSh]
+	p := f.endpoints[CRTSh]
 	p.base = w.base + "/crtsh"
 	_, err = p.crtsh(t.Context(), "acme.com")
-	if state, _ := judge(err, false); state != discover.SourceFailed && state != discover.SourceBlocked {
+	if state, _ := discover.StateOf(err, false); state != discover.SourceFailed && state != discover.SourceBlocked {
 		t.Errorf("loopback on the world's word: %v", err)
 	}
-	if _, err := (place{base: "whois.example:43", dialPublic: guard.Dial, dial: guard.Dial}).whois(t.Context(), "127.0.0.1:43", "acme.com"); !errors.As(err, new(*netguard.Denied)) {
+	if _, err := (endpoint{base: "whois.example:43", dialPublic: guard.Dial, dial: guard.Dial}).whois(t.Context(), "127.0.0.1:43", "acme.com"); !errors.As(err, new(*netguard.Denied)) {
 		t.Errorf("WHOIS at loopback on the world's word: %v", err)
 	}
 	for entry, ok := range map[string]bool{
@@ -216,7 +216,8 @@ func TestOrganizationOfCertificates(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	page := fmt.Sprintf(`[{"id":"1","dns_names":["acme.com","acme-works.de"],"cert":{"data":%q}}]`, base64.StdEncoding.EncodeToString(der))
-	certs, _, err := readCertSpotter(strings.NewReader(page))
+	var certs []certificate
+	err := eachOf(strings.NewReader(page), func(i issuance) { certs = append(certs, i.certificate()) })
 	if err != nil || len(certs) != 1 || certs[0].org != "Acme Works GmbH" || certs[0].serial != "abc" {
 		t.Errorf("%+v, %v", certs, err)
 	}
@@ -319,8 +320,7 @@ func TestWhoisReferrals(t *testing.T) {
 		return "% IANA\n\nrefer:        " + near + "\n\ndomain:       COM\n\ncreated:      1985-01-01\n"
 	})
 	f := w.finder(t)
-	h := &hunt{Finder: f, domain: "acme.com"}
-	r, err := h.askWhois(t.Context(), f.places[Whois], "acme.com")
+	r, err := f.endpoints[Whois].registration(t.Context(), "acme.com")
 	if err != nil || r == nil || r.org != "Acme" || r.registrar != "Big Registrar" || asked["root"] != 1 || asked["near"] != 1 {
 		t.Errorf("%+v, %v, asked %v", r, err, asked)
 	}
@@ -328,13 +328,12 @@ func TestWhoisReferrals(t *testing.T) {
 	n := 0
 	w.urls[Whois] = serveWhois(t, func(string) string { n++; return fmt.Sprintf("whois: 127.0.0.1:%d\n", 1+n) })
 	f = w.finder(t)
-	h.Finder = f
-	if r, err := h.askWhois(t.Context(), f.places[Whois], "acme.com"); r.known() || err == nil {
+	if r, err := f.endpoints[Whois].registration(t.Context(), "acme.com"); r.known() || err == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// The world names no port but 43.
 	for to, want := range map[string]string{"": "", "whois.a.com": "whois.a.com:43", "whois.a.com:43": "whois.a.com:43", "whois.a.com:6379": "", "127.0.0.1:43": "127.0.0.1:43"} {
-		if got := (place{base: "whois.iana.org:43"}).referral(to); got != want {
+		if got := (endpoint{base: "whois.iana.org:43"}).referral(to); got != want {
 			t.Errorf("%q leads to %q", to, got)
 		}
 	}

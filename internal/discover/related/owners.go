@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// providers are domains whose owners serve other people's sites: content networks, site
-// builders, hosts. A certificate or an address that they give says nothing about owners.
+// providers are domains whose owners serve other people's sites: content networks, site builders, hosts. Their certificates
+// and addresses say nothing about owners.
 var providers = strings.Fields(`
 	cloudflaressl.com cloudflare.net cloudflare.com cdn.cloudflare.net pages.dev workers.dev
 	fastly.net fastlylb.net fastlydns.net map.fastly.net incapdns.net incapsula.com imperva.com impervadns.net
@@ -43,14 +43,13 @@ var dnsHosts = strings.Fields(`
 	godaddy.com namecheap.com tucows.com enom.com networksolutions.com domainsbyproxy.com whoisguard.com withheldforprivacy.com contactprivacy.com privacyprotect.org
 	whoisprivacyservice.org anonymised.email identity-protect.org dataprivacyprotected.com`)
 
-// isShared reports whether a domain's name servers or mailboxes are for everybody; so are
-// those of the many networks of one host that are numbered, such as awsdns-12.com.
+// isShared reports whether a domain's name servers or mailboxes serve everybody; so do the numbered ones, such as
+// awsdns-12.com.
 func isShared(domain string) bool {
 	return isProvider(domain) || slices.Contains(dnsHosts, domain) || strings.HasPrefix(domain, "awsdns-") || strings.HasPrefix(domain, "nsone")
 }
 
-// veils are words in the place of an owner's name that say that it is not shown, or that
-// a service stands for somebody.
+// veils are words in place of an owner's name that say that it is hidden.
 var veils = strings.Fields(`
 	privacy redacted redact withheld whoisguard proxy undisclosed anonymous anonymised anonymized masked masking hidden obfuscated gdpr protected
 	whoisprivacy privacyguardian identity-protect`)
@@ -61,44 +60,34 @@ var veilPhrases = []string{
 	"non-public", "see privacyguardian", "super privacy", "the data in this", "information not",
 }
 
-// emptyWords are what stands where nothing stands.
+// emptyWords stand for no name.
 var emptyWords = strings.Fields("n/a na none null unknown - -- private personal individual person self organization organisation company owner registrant test")
 
-// isOwner reports whether a text names somebody who can own several domains: it is no
-// privacy service, no provider and no word for nothing.
+// isOwner reports whether a text names an organization that can own several domains: no privacy service, no provider and no
+// placeholder.
 func isOwner(org string) bool {
 	lower := strings.ToLower(line(org))
 	words := strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '/' })
 	if len(coreOrg(org)) < 3 || slices.Contains(emptyWords, lower) {
 		return false
 	}
-	for _, word := range words {
-		if slices.Contains(veils, word) {
-			return false
-		}
-	}
-	for _, phrase := range veilPhrases {
-		if strings.Contains(lower, phrase) {
-			return false
-		}
-	}
-	return !slices.Contains(serviceOrgs, coreOrg(org))
+	veiled := func(word string) bool { return slices.Contains(veils, word) }
+	phrase := func(phrase string) bool { return strings.Contains(lower, phrase) }
+	return !slices.ContainsFunc(words, veiled) && !slices.ContainsFunc(veilPhrases, phrase) &&
+		!slices.Contains(serviceOrgs, coreOrg(org))
 }
 
-// serviceOrgs are organizations that stand in other people's certificates and
-// registrations, as coreOrg gives them.
+// serviceOrgs are organizations in other people's certificates and registrations, as coreOrg gives them.
 var serviceOrgs = []string{
 	"cloudflare", "fastly", "incapsula", "imperva", "akamai technologies", "sucuri", "godaddycom", "godaddy", "namecheap", "tucows domains", "tucows", "enom", "network solutions",
 	"dynadot", "epik", "squarespace", "squarespace domains", "wix com", "wixcom", "shopify", "automattic", "let s encrypt", "lets encrypt", "digicert", "sectigo", "comodo ca",
 	"globalsign", "globalsign nv-sa", "entrust", "google trust services", "amazon registrar", "zerossl", "markmonitor", "csc corporate domains", "domain control validated",
 }
 
-// forms are words for the legal form of a company, which one register writes and another
-// does not.
+// forms are legal forms of companies, which one register writes and another does not.
 var forms = strings.Fields("inc incorporated llc ltd limited corp corporation co company gmbh ag kg se sa sas sarl srl spa bv nv ab as asa aps oy oyj plc llp lp pty pte kk kft zrt doo sro ltda the")
 
-// coreOrg is a company's name without its legal form, case and punctuation: what is
-// compared of two spellings.
+// coreOrg is a company's name for comparison: without legal form, case and punctuation.
 func coreOrg(org string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.NewReplacer(".", "", "'", "").Replace(org)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-'

@@ -35,8 +35,8 @@ func sites(t *testing.T, handlers map[string]http.Handler) *http.Client {
 	}
 }
 
-// names is a name server with TXT and A records.
-func names(t *testing.T, records map[string][]string) *net.Resolver {
+// nameServer is a name server with TXT and A records.
+func nameServer(t *testing.T, records map[string][]string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestProbe(t *testing.T) {
 			"big.com":   text("<title>" + strings.Repeat("long ", 1<<20)),
 			"error.com": http.NotFoundHandler(),
 		}),
-		Resolver: names(t, map[string][]string{
+		Resolver: nameServer(t, map[string][]string{
 			"A up.com.": {"192.0.2.7"}, "TXT 7.2.0.192.origin.asn.test.": {`"64500 64501 | 192.0.2.0/24 | ZZ | test | 2020-01-01"`},
 			"TXT as64500.asn.test.": {`"64500 | ZZ | test | 2020-01-01 | ACME-NET Acme, ZZ"`},
 		}),
@@ -136,7 +136,7 @@ func TestVerify(t *testing.T) {
 			"empty.com":     file("/vedette-verification.txt", ""),
 			"error.com":     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500); _, _ = io.WriteString(w, token) }),
 		}),
-		Resolver: names(t, map[string][]string{
+		Resolver: nameServer(t, map[string][]string{
 			"TXT txt.com.":   {`"v=spf1 -all"`, `"vedette-verification=` + token[:10] + `" "` + token[10:] + `"`},
 			"TXT wrong.com.": {`"vedette-verification=` + strings.ToLower(token) + `"`}, "TXT other.com.": {`"x"`}, "TXT down.com.": {"SERVFAIL"},
 		}),

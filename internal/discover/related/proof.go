@@ -16,28 +16,26 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ProofName names the proof that a domain is somebody's: in a TXT record and a file before
-// "=", in a page as the name of a meta tag.
+// ProofName names the proof of ownership: before "=" in a TXT record and a file, the name of a meta tag in a page.
 const ProofName = "vedette-verification"
 
-// The files that may hold a proof.
+// proofFiles may hold a proof.
 var proofFiles = []string{"/.well-known/" + ProofName + ".txt", "/" + ProofName + ".txt"}
 
 const (
 	proofTimeout = 15 * time.Second
 	maxHopsHome  = 3
-	maxRecords   = 200 // TXT records of a domain that are looked at
+	maxRecords   = 200 // TXT records of a domain that are read
 )
 
-// Verifier looks for a proof that a domain is somebody's. HTTP does not follow redirects.
+// Verifier looks for a proof that a user owns a domain. HTTP does not follow redirects.
 type Verifier struct {
 	HTTP     *http.Client
 	Resolver *net.Resolver
 }
 
-// Verify looks whether a domain shows a token, in the way that was chosen, and says in
-// words what it found. Only the domain itself is believed: a redirect is followed to
-// the same host or its www, and nowhere else.
+// Verify reports whether a domain shows a token in the chosen way, and what was found. Only the domain itself is believed:
+// a redirect is followed to the same host or its www, and nowhere else.
 func (v *Verifier) Verify(ctx context.Context, domain string, by discover.ProofType, token string) (ok bool, found string) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
@@ -57,7 +55,6 @@ func (v *Verifier) Verify(ctx context.Context, domain string, by discover.ProofT
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// txt looks at the TXT records of the domain.
 func (v *Verifier) txt(ctx context.Context, domain, token string) (ok bool, found string) {
 	texts, err := v.Resolver.LookupTXT(ctx, domain+".")
 	var missing *net.DNSError
@@ -85,7 +82,7 @@ func (v *Verifier) txt(ctx context.Context, domain, token string) (ok bool, foun
 	return false, fmt.Sprintf("None of the %d TXT records of the domain is %s.", len(texts), ProofName)
 }
 
-// web looks at pages of the domain, over TLS first.
+// web reads pages of the domain, over TLS first.
 func (v *Verifier) web(ctx context.Context, domain string, paths []string, what string, holds func(page []byte) bool) (ok bool, found string) {
 	answered := false
 	for _, scheme := range []string{"https://", "http://"} {
@@ -106,7 +103,7 @@ func (v *Verifier) web(ctx context.Context, domain string, paths []string, what 
 	return false, "The domain's web site answers, without the " + what + "."
 }
 
-// page gets a page, over redirects within the site.
+// page fetches a page, over redirects within the site.
 func (v *Verifier) page(ctx context.Context, domain, address string) ([]byte, error) {
 	for range maxHopsHome {
 		p, err := fetch(ctx, v.HTTP, address)
@@ -124,14 +121,13 @@ func (v *Verifier) page(ctx context.Context, domain, address string) ([]byte, er
 	return nil, errors.New("too many redirects")
 }
 
-// sameSite reports whether a redirect stays with the host that was asked, or its www.
+// sameSite reports whether a redirect leads to the same host, or its www.
 func sameSite(to *url.URL, domain string) bool {
 	host := strings.ToLower(to.Hostname())
 	return (to.Scheme == "https" || to.Scheme == "http") && to.Port() == "" && (host == domain || host == "www."+domain)
 }
 
-// hasMeta reports whether the head of a page has a meta tag with the token. What stands in
-// the body may be a visitor's words.
+// hasMeta reports whether the head of a page has a meta tag with the token. Visitors may have written the body.
 func hasMeta(page []byte, token string) bool {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	for {

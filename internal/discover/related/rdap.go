@@ -7,50 +7,48 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/openrdap/rdap"
 	"github.com/openrdap/rdap/bootstrap"
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// askRDAP asks the registry that knows a domain. nil without an error: it is not
-// registered, or its registry speaks no RDAP.
-func (h *hunt) askRDAP(ctx context.Context, p place, domain string) (*registration, error) {
-	servers, err := h.rdapServers(ctx, p, domain)
+// askRDAP asks the registry of a domain. nil without an error: it is not registered.
+func (s *search) askRDAP(ctx context.Context, e endpoint, domain string) (*registration, error) {
+	servers, err := s.rdapServers(ctx, e, domain)
 	if err != nil {
 		return nil, err
 	}
 	if len(servers) == 0 {
-		return nil, errSkipped("The domain's registry speaks no RDAP.")
+		return nil, failed(discover.SourceSkipped, "The domain's registry speaks no RDAP.")
 	}
-	if h.places[Bootstrap].own { // the servers are the operator's word too
-		p.client = h.places[Bootstrap].client
+	if s.endpoints[Bootstrap].own { // then the operator names the servers, too
+		e.client = s.endpoints[Bootstrap].client
 	}
-	var failed error
+	var failure error
 	for _, server := range servers {
-		r, err := p.rdap(ctx, server, domain)
+		r, err := e.rdap(ctx, server, domain)
 		if err == nil {
 			return r, nil
 		}
-		failed = err
+		failure = err
 	}
-	return nil, failed
+	return nil, failure
 }
 
 // rdapServers are the servers for a domain: the operator's, or those of the registry.
-func (h *hunt) rdapServers(ctx context.Context, p place, domain string) ([]*url.URL, error) {
-	if p.own {
-		base, err := url.Parse(p.base)
+func (s *search) rdapServers(ctx context.Context, e endpoint, domain string) ([]*url.URL, error) {
+	if e.own {
+		base, err := url.Parse(e.base)
 		return []*url.URL{base}, err
 	}
-	if h.places[Bootstrap].base == Off {
-		return nil, errSkipped("The registry of RDAP servers is switched off by the operator.")
+	if s.endpoints[Bootstrap].base == Off {
+		return nil, failed(discover.SourceSkipped, "The registry of RDAP servers is switched off by the operator.")
 	}
-	h.registry.Lock()
-	defer h.registry.Unlock()
+	s.registry.Lock()
+	defer s.registry.Unlock()
 	q := (&bootstrap.Question{RegistryType: bootstrap.DNS, Query: domain}).WithContext(ctx)
-	answer, err := h.bootstrap.Lookup(q)
+	answer, err := s.bootstrap.Lookup(q)
 	if err != nil {
 		return nil, err
 	}
@@ -58,38 +56,38 @@ func (h *hunt) rdapServers(ctx context.Context, p place, domain string) ([]*url.
 }
 
 // rdap asks one server.
-func (p place) rdap(ctx context.Context, server *url.URL, domain string) (*registration, error) {
-	c := rdap.Client{HTTP: p.client, UserAgent: userAgent}
+func (e endpoint) rdap(ctx context.Context, server *url.URL, domain string) (*registration, error) {
+	c := rdap.Client{HTTP: e.client, UserAgent: userAgent}
 	resp, err := c.Do((&rdap.Request{Type: rdap.DomainRequest, Query: domain, Server: server}).WithContext(ctx))
 	var refusal *rdap.ClientError
 	if errors.As(err, &refusal) && refusal.Type == rdap.ObjectDoesNotExist {
 		return nil, nil //nolint:nilnil // not registered is an answer
 	}
 	if err != nil {
-		return nil, p.rdapTrouble(resp, err)
+		return nil, e.rdapFailure(resp, err)
 	}
 	d, ok := resp.Object.(*rdap.Domain)
 	if !ok {
-		return nil, said(discover.SourceFailed, "It answered with something that is no domain.")
+		return nil, failed(discover.SourceFailed, "It answered with something that is no domain.")
 	}
 	return registrationOf(d, domain, server.Hostname()), nil
 }
 
-// rdapTrouble finds out why a server did not answer, behind the library's one word for it.
-func (p place) rdapTrouble(resp *rdap.Response, err error) error {
+// rdapFailure finds out why a server did not answer: the library has one error for all.
+func (e endpoint) rdapFailure(resp *rdap.Response, err error) error {
 	if resp == nil || len(resp.HTTP) == 0 {
 		return err
 	}
 	last := resp.HTTP[len(resp.HTTP)-1]
 	if last.Response != nil && last.Response.StatusCode != http.StatusOK {
-		if err := p.status(last.Response.StatusCode); err != nil {
+		if err := e.status(last.Response.StatusCode); err != nil {
 			return err
 		}
 	}
-	if last.Error != nil && (last.Response == nil || isTimeout(last.Error)) {
+	if last.Error != nil && (last.Response == nil || discover.IsTimeout(last.Error)) {
 		return last.Error
 	}
-	return said(discover.SourceFailed, "Its answer is not RDAP.")
+	return failed(discover.SourceFailed, "Its answer is not RDAP.")
 }
 
 // registrationOf reads an RDAP document.
@@ -104,10 +102,13 @@ func registrationOf(d *rdap.Domain, domain, server string) *registration {
 		}
 	}
 	for _, e := range d.Events {
-		for action, to := range map[string]*time.Time{"registration": &r.created, "expiration": &r.expires, "last changed": &r.updated} {
-			if strings.EqualFold(e.Action, action) {
-				*to = date(e.Date)
-			}
+		switch strings.ToLower(e.Action) {
+		case "registration":
+			r.created = date(e.Date)
+		case "expiration":
+			r.expires = date(e.Date)
+		case "last changed":
+			r.updated = date(e.Date)
 		}
 	}
 	r.people(d.Entities, 0)
@@ -144,8 +145,7 @@ func (r *registration) people(entities []rdap.Entity, depth int) {
 	}
 }
 
-// card reads the name, organization and kind of a vCard. An organization in parts is its
-// first part; what is redacted is empty.
+// card reads the name, organization and kind of a vCard; what is redacted is empty.
 func card(v *rdap.VCard) (name, org, kind string) {
 	if v == nil {
 		return "", "", ""

@@ -1,8 +1,10 @@
 package related
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +27,7 @@ type registration struct {
 	mail        []string // domains of the contacts' addresses
 }
 
-// known reports whether there is anything in it.
+// known reports whether anything is known.
 func (r *registration) known() bool {
 	return r != nil && (r.registrar != "" || r.org != "" || len(r.nameServers) > 0 || !r.created.IsZero())
 }
@@ -42,7 +44,6 @@ func (r *registration) evidence(search string) discover.Evidence {
 	return e
 }
 
-// The bounds of a comparison of registrations.
 const (
 	maxCandidates = 60
 	compareAtOnce = 4
@@ -51,36 +52,35 @@ const (
 // suffixes are those under which owners register their name once more.
 var suffixes = strings.Fields("com net org info biz io co app dev ai cloud de uk co.uk fr nl it es eu ch us ca com.au co.jp in com.br")
 
-// askRegistration asks for the domain's own registration: RDAP first, then WHOIS where
-// RDAP names no owner.
-func (h *hunt) askRegistration(ctx context.Context) {
-	r, answers := h.register(ctx, h.domain, func(r *registration) bool { return r.known() && r.org != "" })
-	h.own = r
+// askRegistration asks for the domain's own registration: by RDAP, and by WHOIS where RDAP names no owner.
+func (s *search) askRegistration(ctx context.Context) {
+	r, answers := s.register(ctx, s.domain, func(r *registration) bool { return r.known() && r.org != "" })
+	s.own = r
 	if r.known() {
-		h.learn(r.org)
+		s.learn(r.org)
 	}
 	for _, a := range answers {
-		h.publish(a)
+		s.publish(a)
 	}
 }
 
-// register asks for one registration, by WHOIS too unless what RDAP says is enough, and
-// reports for both. A registration that is known is an answer, also where nothing follows
-// from it.
-func (h *hunt) register(ctx context.Context, domain string, enough func(*registration) bool) (*registration, []discover.AssociatedAnswer) {
+// register asks for one registration, by WHOIS too unless RDAP's answer is enough, and reports both. A known registration is
+// an answer, also where nothing follows from it.
+func (s *search) register(ctx context.Context, domain string, enough func(*registration) bool) (*registration, []discover.AssociatedAnswer) {
 	var byRDAP, byWhois *registration
-	rdap := h.ask(ctx, RDAP, discover.WhoisHistory, func(ctx context.Context, p place) (_ []discover.Associated, err error) {
-		byRDAP, err = h.askRDAP(ctx, p, domain)
+	rdap := s.ask(ctx, RDAP, discover.WhoisHistory, func(ctx context.Context, e endpoint) (_ []discover.Associated, err error) {
+		byRDAP, err = s.askRDAP(ctx, e, domain)
 		return nil, err
 	})
 	if byRDAP.known() {
 		rdap.Report.State = discover.SourceOK
 	}
 	if enough(byRDAP) || rdap.Report.State == discover.SourceEmpty { // it is not registered at all
-		return byRDAP, []discover.AssociatedAnswer{rdap, h.answer(Whois, discover.WhoisHistory, nil, 0, errSkipped("RDAP has answered."))}
+		skipped := failed(discover.SourceSkipped, "RDAP has answered.")
+		return byRDAP, []discover.AssociatedAnswer{rdap, s.answer(Whois, discover.WhoisHistory, nil, 0, skipped)}
 	}
-	whois := h.ask(ctx, Whois, discover.WhoisHistory, func(ctx context.Context, p place) (_ []discover.Associated, err error) {
-		byWhois, err = h.askWhois(ctx, p, domain)
+	whois := s.ask(ctx, Whois, discover.WhoisHistory, func(ctx context.Context, e endpoint) (_ []discover.Associated, err error) {
+		byWhois, err = e.registration(ctx, domain)
 		return nil, err
 	})
 	answers := []discover.AssociatedAnswer{rdap, whois}
@@ -96,14 +96,10 @@ func (h *hunt) register(ctx context.Context, domain string, enough func(*registr
 
 // fill takes from o what r lacks.
 func (r *registration) fill(o *registration) {
-	for _, f := range []struct{ to, from *string }{{&r.registrar, &o.registrar}, {&r.org, &o.org}, {&r.server, &o.server}} {
-		if *f.to == "" {
-			*f.to = *f.from
-		}
-	}
-	for _, f := range []struct{ to, from *time.Time }{{&r.created, &o.created}, {&r.updated, &o.updated}, {&r.expires, &o.expires}} {
-		if f.to.IsZero() {
-			*f.to = *f.from
+	r.registrar, r.org, r.server = cmp.Or(r.registrar, o.registrar), cmp.Or(r.org, o.org), cmp.Or(r.server, o.server)
+	for _, f := range [][2]*time.Time{{&r.created, &o.created}, {&r.updated, &o.updated}, {&r.expires, &o.expires}} {
+		if f[0].IsZero() {
+			*f[0] = *f[1]
 		}
 	}
 	if len(r.nameServers) == 0 {
@@ -112,36 +108,31 @@ func (r *registration) fill(o *registration) {
 	r.mail = append(r.mail, o.mail...)
 }
 
-// candidates are the domains whose registration is compared: those that others have found,
-// those that the registration itself leads to, the same name under other suffixes.
-func (h *hunt) candidates() (out []string) {
+// candidates are the domains whose registration is compared: those that others found, those of the registration itself, and
+// the same name under other suffixes.
+func (s *search) candidates() (out []string) {
 	add := func(domain string) {
-		if domain != h.domain && domain != "" && len(out) < maxCandidates && !slices.Contains(out, domain) {
+		if domain != s.domain && domain != "" && len(out) < maxCandidates && !slices.Contains(out, domain) {
 			out = append(out, domain)
 		}
 	}
-	for _, host := range h.own.nameServers {
+	for _, host := range s.own.nameServers {
 		if domain, ok := discover.RegisteredOf(host); ok && !isShared(domain) {
 			add(domain)
 		}
 	}
-	for _, domain := range h.own.mail {
+	for _, domain := range s.own.mail {
 		if !isShared(domain) {
 			add(domain)
 		}
 	}
-	h.mu.Lock()
-	found := make([]string, 0, len(h.seen))
-	for domain := range h.seen {
-		found = append(found, domain)
-	}
-	h.mu.Unlock()
-	slices.Sort(found)
-	room := maxCandidates - len(suffixes)
-	for _, domain := range found[:min(len(found), room)] {
+	s.mu.Lock()
+	found := slices.Sorted(maps.Keys(s.seen))
+	s.mu.Unlock()
+	for _, domain := range found[:min(len(found), maxCandidates-len(suffixes))] {
 		add(domain)
 	}
-	label, _, _ := strings.Cut(h.domain, ".")
+	label, _, _ := strings.Cut(s.domain, ".")
 	for _, suffix := range suffixes {
 		if domain, ok := discover.ParseDomain(label + "." + suffix); ok {
 			add(domain)
@@ -150,7 +141,7 @@ func (h *hunt) candidates() (out []string) {
 	return out
 }
 
-// comparison is what comes of comparing registrations, by protocol.
+// comparison is the result of comparing registrations, by protocol.
 type comparison struct {
 	sync.Mutex
 	found  map[string][]discover.Associated
@@ -158,39 +149,38 @@ type comparison struct {
 	asked  map[string]bool
 }
 
-// compareRegistrations looks up the candidates, keeps those of the same owner, and tells
-// of RDAP and WHOIS again, with what each of them has shown.
-func (h *hunt) compareRegistrations(ctx context.Context) {
-	if !h.own.known() {
+// compareRegistrations looks up the candidates, keeps those of the same owner, and publishes RDAP's and WHOIS's answers again.
+func (s *search) compareRegistrations(ctx context.Context) {
+	if !s.own.known() {
 		return
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, h.c.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.c.Timeout)
 	defer cancel()
 	c := comparison{found: map[string][]discover.Associated{}, failed: map[string]error{}, asked: map[string]bool{}}
 	var group errgroup.Group
 	group.SetLimit(compareAtOnce)
-	for _, domain := range h.candidates() {
+	for _, domain := range s.candidates() {
 		group.Go(func() error {
-			r, answers := h.register(ctx, domain, (*registration).known)
-			c.add(h.own, r, domain, answers)
+			r, answers := s.register(ctx, domain, (*registration).known)
+			c.add(s.own, r, domain, answers)
 			return nil
 		})
 	}
-	_ = group.Wait() // they report for themselves
+	_ = group.Wait() // none has an error
 	for _, name := range []string{RDAP, Whois} {
 		if !c.asked[name] {
 			continue
 		}
-		a := h.answer(name, discover.WhoisHistory, c.found[name], time.Since(began), c.failed[name])
+		a := s.answer(name, discover.WhoisHistory, c.found[name], time.Since(began), c.failed[name])
 		if a.Report.State == discover.SourceEmpty {
 			a.Report.State = discover.SourceOK // it knows the domain; no other is related
 		}
-		h.publish(a)
+		s.publish(a)
 	}
 }
 
-// add notes what a candidate's registration shows.
+// add adds a candidate's registration.
 func (c *comparison) add(own, r *registration, domain string, answers []discover.AssociatedAnswer) {
 	c.Lock()
 	defer c.Unlock()
@@ -204,9 +194,9 @@ func (c *comparison) add(own, r *registration, domain string, answers []discover
 		case discover.SourceLimited, discover.SourceBlocked:
 			c.asked[name] = true
 			if c.failed[name] == nil {
-				c.failed[name] = said(a.Report.State, a.Report.Detail)
+				c.failed[name] = discover.SourceError{State: a.Report.State, Detail: a.Report.Detail}
 			}
-		default: // one registry that knows nothing or does not answer is no trouble of the source
+		default: // one registry that knows nothing or does not answer is no failure of the source
 		}
 	}
 	if search := own.relates(r); search != "" {
@@ -214,8 +204,7 @@ func (c *comparison) add(own, r *registration, domain string, answers []discover
 	}
 }
 
-// relates says by what a registration belongs to r's owner; empty: by nothing. See the
-// package's comment for the rule.
+// relates says by what a registration belongs to r's owner; "": by nothing. The package's comment has the rule.
 func (r *registration) relates(o *registration) string {
 	if !o.known() {
 		return ""
@@ -225,20 +214,21 @@ func (r *registration) relates(o *registration) string {
 		return r.org
 	case serves(r.domain, o.nameServers) != "":
 		return serves(r.domain, o.nameServers)
-	case serves(o.domain, r.nameServers) != "" && !isShared(o.domain):
+	case serves(o.domain, r.nameServers) != "":
 		return serves(o.domain, r.nameServers)
 	case isOwner(r.org) && isOwner(o.org): // two owners
 		return ""
 	}
 	mine, _, _ := strings.Cut(r.domain, ".")
 	theirs, _, _ := strings.Cut(o.domain, ".")
-	if mine == theirs && r.registrar != "" && strings.EqualFold(r.registrar, o.registrar) && len(r.nameServers) > 1 && sameSet(r.nameServers, o.nameServers) {
+	if mine == theirs && r.registrar != "" && strings.EqualFold(r.registrar, o.registrar) &&
+		len(r.nameServers) > 1 && sameSet(r.nameServers, o.nameServers) {
 		return fmt.Sprintf("%s, %s", r.registrar, strings.Join(r.nameServers, ", "))
 	}
 	return ""
 }
 
-// serves is the first of some name servers that lies under a domain; empty: none.
+// serves is the first name server that lies under a domain; "": none.
 func serves(domain string, nameServers []string) string {
 	if isShared(domain) {
 		return ""
@@ -252,19 +242,17 @@ func serves(domain string, nameServers []string) string {
 }
 
 func sameSet(a, b []string) bool {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(slices.Compact(a), slices.Compact(b))
+	sorted := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
+	return slices.Equal(sorted(a), sorted(b))
 }
 
-// hostName is a name server as it is compared.
+// hostName is the form in which name servers are compared.
 func hostName(s string) string {
 	host, _, _ := strings.Cut(strings.TrimSpace(s), " ") // an address may follow
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// mailDomain is the registered domain of an address; empty for what is none.
+// mailDomain is the registered domain of a mail address, or "".
 func mailDomain(address string) string {
 	_, host, ok := strings.Cut(address, "@")
 	domain, registered := discover.RegisteredOf(host)

@@ -1,28 +1,27 @@
-// Package related finds the domains that belong together with a domain: by certificates
-// that name both, by registrations of one owner, by companies that own one another. It
-// also looks whether a domain answers, and whether somebody has shown it to be theirs.
+// Package related finds the domains that belong together with a domain: by certificates that name both, by registrations
+// of one owner, by companies that own one another. It also checks whether a domain answers, and whether a user has
+// proved to own it.
 //
-// Whoever is asked may lie, stall, or be down: each answer is bounded in bytes and in
-// time, what arrived before an end is kept, and a report says how each place behaved.
+// Sources may lie, stall, or be down: each answer is bounded in bytes and in time, what came before a failure is kept,
+// and a report says how each source behaved.
 //
 // # What makes a domain related
 //
-// A certificate relates the domains it names when there are at most ten of them; with up
-// to a hundred, when it also names an organization that is not a provider's. One that
-// names a domain of a provider that serves others (a content network, a site builder)
-// relates nothing: its customers share a machine, not an owner. A certificate that names
-// the organization which registered the domain relates its domains by that name.
+// A certificate relates the domains it names when there are at most ten of them; with up to a hundred, when it also names
+// an organization that is not a provider's. One that names a domain of a provider that serves others (a content network,
+// a site builder) relates nothing: its customers share a machine, not an owner. A certificate that names the
+// organization which registered the domain relates its domains by that name.
 //
-// A registration relates a domain that was found elsewhere, or that has the same first
-// label under another suffix, or that serves its names or takes its mail, when both name
-// the same organization (a privacy service is none); or when one serves the names of the
-// other; or when first label, registrar and name servers are all the same.
+// A registration relates a domain that another source found, or that has the same first label under another suffix, or
+// that serves its names or takes its mail, when both name the same organization (a privacy service is none); or when one
+// serves the names of the other; or when first label, registrar and name servers are all the same.
 //
-// A company's official domain is related to those of its parent, its subsidiaries, what
-// it owns alone or by half, and who owns it so.
+// A company's official domain is related to those of its parent, its subsidiaries, what it owns alone or by half, and who
+// owns it so.
 package related
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,16 +29,15 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/openrdap/rdap/bootstrap"
+
 	"github.com/vedette-sec/vedette/internal/discover"
-	"golang.org/x/sync/errgroup"
 )
 
-// The places that can be asked, as reports name them.
+// The sources, as reports name them.
 const (
 	CRTSh       = "crtsh"       // crt.sh's JSON
 	CertSpotter = "certspotter" // certspotter's issuances, version 1
@@ -52,11 +50,10 @@ const (
 // Bootstrap names the registry of RDAP servers in Config.URLs.
 const Bootstrap = "rdap-bootstrap"
 
-// Off as a URL of Config.URLs says that a place is not to be asked.
+// Off as a URL of Config.URLs disables a source.
 const Off = "off"
 
-// defaults are where the places are, unless the operator names others. RDAP has no place
-// of its own: the registry tells which server knows a domain.
+// defaults are the URLs of the sources. RDAP has none of its own: the registry says which server knows a domain.
 var defaults = map[string]string{
 	CRTSh:       "https://crt.sh/",
 	CertSpotter: "https://api.certspotter.com/v1/issuances",
@@ -69,27 +66,26 @@ var defaults = map[string]string{
 
 // Config says where to ask, and through what.
 type Config struct {
-	// HTTP and Dial reach what the world names, and only the public internet: a guard's.
+	// HTTP and Dial reach what third parties name, only on the public internet: a guard's.
 	HTTP *http.Client
 	Dial dialer
 	// OwnHTTP and OwnDial reach what the operator names in URLs, wherever that is.
 	OwnHTTP *http.Client
 	OwnDial dialer
-	// URLs are the operator's places instead of the usual ones: URLs, for Whois host:port,
-	// or Off.
+	// URLs replace the default URLs of sources; for Whois it is host:port. Off disables a source.
 	URLs map[string]string
-	// Keys are API keys by place: Crunchbase's, CertSpotter's.
+	// Keys are the API keys of Crunchbase and CertSpotter.
 	Keys map[string]string
-	// Timeout bounds what is asked of one place; 45 s when 0.
+	// Timeout bounds the requests to one source; 45 s when 0.
 	Timeout time.Duration
 	// Backoff is the wait before a second try, doubled for the third; 1 s when 0.
 	Backoff time.Duration
 }
 
-// Finder asks the places. It is safe for use by many goroutines.
+// Finder searches for related domains. It is safe for use by many goroutines.
 type Finder struct {
 	c         Config
-	places    map[string]place
+	endpoints map[string]endpoint
 	registry  sync.Mutex // bootstrap.Client is not for several goroutines
 	bootstrap *bootstrap.Client
 }
@@ -97,18 +93,18 @@ type Finder struct {
 // dialer connects to host:port.
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// place is where a source is asked.
-type place struct {
+// endpoint is where a source is asked.
+type endpoint struct {
 	name       string
 	base       string
 	client     *http.Client
-	dial       dialer // to the place itself
-	dialPublic dialer // to where it leads
+	dial       dialer // to the base
+	dialPublic dialer // to servers that the source names
 	key        string
 	own        bool // the operator named it
 }
 
-// CheckURL says what is wrong with an operator's URL for a place; nil: nothing.
+// CheckURL checks an operator's URL for a source.
 func CheckURL(name, raw string) error {
 	if _, known := defaults[name]; !known {
 		return fmt.Errorf("there is no source %q", name)
@@ -129,7 +125,7 @@ func CheckURL(name, raw string) error {
 	return nil
 }
 
-// CheckKey says whether a place takes a key.
+// CheckKey checks that a source takes a key.
 func CheckKey(name string) error {
 	if name != Crunchbase && name != CertSpotter {
 		return fmt.Errorf("source %q takes no key", name)
@@ -137,152 +133,126 @@ func CheckKey(name string) error {
 	return nil
 }
 
-// New makes a finder. An error says which URL is malformed.
+// New makes a finder. The error says which URL is malformed.
 func New(c Config) (*Finder, error) {
-	if c.Timeout == 0 {
-		c.Timeout = 45 * time.Second
-	}
-	if c.Backoff == 0 {
-		c.Backoff = time.Second
-	}
-	f := &Finder{c: c, places: map[string]place{}}
+	c.Timeout, c.Backoff = cmp.Or(c.Timeout, 45*time.Second), cmp.Or(c.Backoff, time.Second)
+	f := &Finder{c: c, endpoints: map[string]endpoint{}}
 	for name, base := range defaults {
-		p := place{name: name, base: base, client: c.HTTP, dial: c.Dial, dialPublic: c.Dial, key: c.Keys[name]}
+		e := endpoint{name: name, base: base, client: c.HTTP, dial: c.Dial, dialPublic: c.Dial, key: c.Keys[name]}
 		if own, named := c.URLs[name]; named {
 			if err := CheckURL(name, own); err != nil {
 				return nil, err
 			}
-			p.base, p.client, p.dial, p.own = own, c.OwnHTTP, c.OwnDial, true
+			e.base, e.client, e.dial, e.own = own, c.OwnHTTP, c.OwnDial, true
 		}
-		p.client = f.polite(p)
-		f.places[name] = p
+		e.client = f.retrying(e)
+		f.endpoints[name] = e
 	}
-	base, err := url.Parse(f.places[Bootstrap].base)
+	base, err := url.Parse(f.endpoints[Bootstrap].base)
 	if err != nil {
 		return nil, err
 	}
-	f.bootstrap = &bootstrap.Client{HTTP: f.places[Bootstrap].client, BaseURL: base}
+	f.bootstrap = &bootstrap.Client{HTTP: f.endpoints[Bootstrap].client, BaseURL: base}
 	return f, nil
 }
 
-// hunt is one search for what belongs to a domain.
-type hunt struct {
+// search is one search for what belongs to a domain.
+type search struct {
 	*Finder
 	domain string // a registered domain
-	tell   func(discover.AssociatedAnswer)
+	emit   func(discover.AssociatedAnswer)
 	mu     sync.Mutex
 
 	own   *registration   // of the domain; nil: not known
-	orgs  []string        // names of the organization behind the domain, from certificates and the registration
-	seen  map[string]bool // related domains that were found so far
+	orgs  []string        // names of the organization behind the domain
+	seen  map[string]bool // related domains so far
 	crtsh []certificate   // that crt.sh listed for the domain
 }
 
-// Find asks all places about a registered domain and tells what each has said as it
-// comes: a place may be told of twice, the second time with all that it has said. tell is
-// called by one goroutine at a time, and not after Find has returned.
-func (f *Finder) Find(ctx context.Context, domain string, tell func(discover.AssociatedAnswer)) {
-	h := &hunt{Finder: f, domain: domain, tell: tell, seen: map[string]bool{}}
-	var first errgroup.Group
-	first.Go(func() error { h.askCRTSh(ctx); return nil })
-	first.Go(func() error { h.askCertSpotter(ctx); return nil })
-	first.Go(func() error { h.askWikidata(ctx); return nil })
-	first.Go(func() error { h.askCrunchbase(ctx); return nil })
-	// What was learnt of the owner leads to more.
-	h.askRegistration(ctx)
-	_ = first.Wait() // they report for themselves
-	var second errgroup.Group
-	second.Go(func() error { h.askCRTShForOrgs(ctx); return nil })
-	second.Go(func() error { h.compareRegistrations(ctx); return nil })
-	_ = second.Wait()
+// Find asks all sources about a registered domain and emits their answers as they come: a source may answer twice, the
+// second time with all that it has found. emit is called by one goroutine at a time, and not after Find has returned.
+func (f *Finder) Find(ctx context.Context, domain string, emit func(discover.AssociatedAnswer)) {
+	s := &search{Finder: f, domain: domain, emit: emit, seen: map[string]bool{}}
+	var first, second sync.WaitGroup
+	first.Go(func() { s.publish(s.ask(ctx, CRTSh, discover.CertificateHistory, s.askCRTSh)) })
+	first.Go(func() { s.publish(s.ask(ctx, CertSpotter, discover.CertificateHistory, s.askCertSpotter)) })
+	first.Go(func() { s.publish(s.ask(ctx, Wikidata, discover.AcquisitionHistory, s.askWikidata)) })
+	first.Go(func() { s.publish(s.ask(ctx, Crunchbase, discover.AcquisitionHistory, s.askCrunchbase)) })
+	s.askRegistration(ctx)
+	first.Wait()
+	// What is known of the owner now leads to more.
+	if len(s.orgs) > 0 && s.endpoints[CRTSh].base != Off {
+		second.Go(func() { s.publish(s.ask(ctx, CRTSh, discover.CertificateHistory, s.askCRTShForOrgs)) })
+	}
+	s.compareRegistrations(ctx)
+	second.Wait()
 }
 
-// ask runs what asks one place, in time, and makes its report. What was found before an
-// error counts.
-func (h *hunt) ask(ctx context.Context, name, source string, fn func(ctx context.Context, p place) ([]discover.Associated, error)) discover.AssociatedAnswer {
-	p := h.places[name]
-	if p.base == Off {
-		return h.answer(name, source, nil, 0, errSkipped("It is switched off by the operator."))
+// ask asks one source, in time, and makes its report. What was found before an error counts.
+func (s *search) ask(
+	ctx context.Context, name, kind string, fn func(ctx context.Context, e endpoint) ([]discover.Associated, error),
+) discover.AssociatedAnswer {
+	e := s.endpoints[name]
+	if e.base == Off {
+		return s.answer(name, kind, nil, 0, failed(discover.SourceSkipped, "It is switched off by the operator."))
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.c.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.c.Timeout)
 	defer cancel()
 	began := time.Now()
-	found, err := fn(ctx, p)
-	return h.answer(name, source, found, time.Since(began), err)
+	found, err := fn(ctx, e)
+	return s.answer(name, kind, found, time.Since(began), err)
 }
 
-// answer is an answer with its report; the domain itself and public suffixes are no finds.
-func (h *hunt) answer(name, source string, found []discover.Associated, took time.Duration, err error) discover.AssociatedAnswer {
-	found = slices.DeleteFunc(found, func(a discover.Associated) bool { return a.Domain == h.domain || a.Domain == "" })
+// answer makes an answer with its report, without the domain itself and public suffixes.
+func (s *search) answer(
+	name, kind string, found []discover.Associated, took time.Duration, err error,
+) discover.AssociatedAnswer {
+	found = slices.DeleteFunc(found, func(a discover.Associated) bool { return a.Domain == s.domain || a.Domain == "" })
 	for i := range found {
-		found[i].Sources = []string{source}
-		clean(&found[i].Evidence)
+		found[i].Sources = []string{kind}
+		found[i].Evidence.Clean()
 	}
 	found = discover.MergeAssociated(found)
 	if len(found) > maxFound {
 		found = found[:maxFound]
-		err = errors.Join(err, said(discover.SourceLimited, fmt.Sprintf("It named more than %d domains; the rest is left out.", maxFound)))
+		err = errors.Join(err, failed(discover.SourceLimited, "It named more than %d domains; the rest is left out.", maxFound))
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, a := range found {
-		h.seen[a.Domain] = true
+		s.seen[a.Domain] = true
 	}
-	state, detail := judge(err, len(found) > 0)
-	return discover.AssociatedAnswer{
-		Source: source, Found: found,
-		Report: discover.SourceReport{Source: name, About: h.domain, State: state, Count: len(found), Took: took, Detail: detail},
-	}
+	r := discover.SourceReport{Source: name, About: s.domain, Count: len(found), Took: took}
+	r.State, r.Detail = discover.StateOf(err, len(found) > 0)
+	return discover.AssociatedAnswer{Source: kind, Found: found, Report: r}
 }
 
-// publish tells of an answer.
-func (h *hunt) publish(a discover.AssociatedAnswer) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tell(a)
+// publish emits an answer.
+func (s *search) publish(a discover.AssociatedAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.emit(a)
 }
 
-// learn notes a name of the organization behind the domain.
-func (h *hunt) learn(orgs ...string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, org := range orgs {
-		if isOwner(org) && !slices.ContainsFunc(h.orgs, func(o string) bool { return sameOrg(o, org) }) && len(h.orgs) < maxOrgs {
-			h.orgs = append(h.orgs, org)
-		}
+// learn adds a name of the organization behind the domain.
+func (s *search) learn(org string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := func(o string) bool { return sameOrg(o, org) }
+	if isOwner(org) && len(s.orgs) < maxOrgs && !slices.ContainsFunc(s.orgs, known) {
+		s.orgs = append(s.orgs, org)
 	}
 }
 
 // The bounds of one search.
 const (
-	maxFound = 10_000 // domains that one place may name
+	maxFound = 10_000 // domains that one source may name
 	maxOrgs  = 3      // names of the owner that are searched for
 	maxText  = 300    // bytes of one piece of evidence
 )
 
-// clean bounds the texts of evidence, which come from outside.
-func clean(e *discover.Evidence) {
-	for _, s := range []*string{
-		&e.AcquiredCompany, &e.AcquirerName, &e.CertCommonName, &e.CertIssuer, &e.CertOrgName, &e.CertSerial, &e.CrunchbaseURL, &e.OrgName,
-		&e.RegistrantOrg, &e.Registrar, &e.SearchIdentifier, &e.WhoisServer,
-	} {
-		*s = line(*s)
-	}
-}
-
 // line is a text in one line of bounded length, without control characters.
-func line(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
-		return r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029'
-	}), " ")
-	for i := range s {
-		if i > maxText {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
+func line(s string) string { return discover.Clean(s, maxText) }
 
 // day is a date as evidence shows it; empty for the zero time.
 func day(t time.Time) string {

@@ -10,26 +10,24 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/whois"
 )
 
-// The bounds of WHOIS.
 const (
 	maxWhois = 256 << 10 // bytes of one answer
 	maxHops  = 5         // servers that are asked for one domain
 )
 
-// askWhois asks for a registration, from the root server on: each server may name a
-// nearer one. Of what several say, the nearest comes first. nil without an error: it is not
-// registered.
-func (h *hunt) askWhois(ctx context.Context, p place, domain string) (r *registration, err error) {
-	server := p.base
+// registration asks for a registration, from the root server on: each server may name a nearer one, whose answer counts
+// more. nil without an error: the domain is not registered.
+func (e endpoint) registration(ctx context.Context, domain string) (r *registration, err error) {
+	server := e.base
 	asked := map[string]bool{}
 	for range maxHops {
 		asked[server] = true
 		var text string
-		if text, err = p.whois(ctx, server, domain); err != nil {
+		if text, err = e.whois(ctx, server, domain); err != nil {
 			break
 		}
 		record := readWhois(text)
-		if err = record.trouble(); err != nil {
+		if err = record.refusal(); err != nil {
 			break
 		}
 		if near := record.registration(domain); near.known() {
@@ -39,7 +37,7 @@ func (h *hunt) askWhois(ctx context.Context, p place, domain string) (r *registr
 			}
 			r = near
 		}
-		next := p.referral(record.referral())
+		next := e.referral(record.referral())
 		if next == "" || asked[next] {
 			break
 		}
@@ -51,9 +49,8 @@ func (h *hunt) askWhois(ctx context.Context, p place, domain string) (r *registr
 	return nil, err
 }
 
-// referral is where a server that was named can be asked: at its usual port, or at any
-// when it is the operator's own. Empty: nowhere.
-func (p place) referral(to string) string {
+// referral is the address of a server that was named: at the default port, or at any when it is the operator's. "": none.
+func (e endpoint) referral(to string) string {
 	if to == "" {
 		return ""
 	}
@@ -61,19 +58,19 @@ func (p place) referral(to string) string {
 	if err != nil {
 		host, port = to, whois.Port
 	}
-	if port != whois.Port && !p.owns(host) {
+	if port != whois.Port && !e.owns(host) {
 		return ""
 	}
 	return net.JoinHostPort(host, port)
 }
 
-// owns reports whether a host is the one that the operator named.
-func (p place) owns(host string) bool {
-	own, _, _ := net.SplitHostPort(p.base)
-	return p.own && strings.EqualFold(own, host)
+// owns reports whether a host is the operator's.
+func (e endpoint) owns(host string) bool {
+	own, _, _ := net.SplitHostPort(e.base)
+	return e.own && strings.EqualFold(own, host)
 }
 
-// questions are how servers want to be asked that want more than a name.
+// question is the query for a domain: some servers want more than the name.
 func question(server, domain string) string {
 	host, _, _ := net.SplitHostPort(server)
 	switch {
@@ -92,16 +89,16 @@ func question(server, domain string) string {
 }
 
 // whois asks one server.
-func (p place) whois(ctx context.Context, server, domain string) (string, error) {
-	dial := p.dialPublic
-	if host, _, _ := net.SplitHostPort(server); server == p.base || p.owns(host) {
-		dial = p.dial
+func (e endpoint) whois(ctx context.Context, server, domain string) (string, error) {
+	dial := e.dialPublic
+	if host, _, _ := net.SplitHostPort(server); server == e.base || e.owns(host) {
+		dial = e.dial
 	}
 	text, err := whois.Ask(ctx, dial, server, question(server, domain), maxWhois)
 	switch {
 	case errors.Is(err, whois.ErrNothing):
-		err = said(discover.SourceFailed, "It answered nothing.")
-	case errors.Is(err, whois.ErrCut): // what matters stands at the beginning
+		err = failed(discover.SourceFailed, "It answered nothing.")
+	case errors.Is(err, whois.ErrCut): // the beginning is enough
 		err = nil
 	}
 	return text, err

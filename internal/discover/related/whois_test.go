@@ -41,7 +41,7 @@ func TestWhoisFormats(t *testing.T) {
 					t.Errorf("%s: %q, want %q", c.what, c.got, c.want)
 				}
 			}
-			if err := record.trouble(); err != nil {
+			if err := record.refusal(); err != nil {
 				t.Error(err)
 			}
 			if r.known() != (want.Registrar != "" || want.Servers != "") {
@@ -80,7 +80,7 @@ func FuzzWhois(f *testing.F) {
 	f.Add("a:b\n\tc\n[d]e\n::\n[\n]\n: :\nrefer: whois://x:1/y\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		record := readWhois(whois.Text([]byte(text)))
-		_ = record.trouble()
+		_ = record.refusal()
 		r := record.registration("acme.com")
 		if len(r.nameServers) > maxNameServers || len(r.mail) > maxNameServers || len(r.org) > maxText+10 {
 			t.Errorf("%d name servers, %d mail domains, %d bytes", len(r.nameServers), len(r.mail), len(r.org))
@@ -107,8 +107,10 @@ func FuzzCRTSh(f *testing.F) {
 				t.Errorf("%q is related", a.Domain)
 			}
 		}
-		_, _, _ = readCertSpotter(strings.NewReader(text))
-		_, _ = readBindings(strings.NewReader(text))
+		_ = eachOf(strings.NewReader(text), func(i issuance) { _ = i.certificate() })
+		var rows []binding
+		_ = decode(strings.NewReader(text), &rows)
+		_ = companiesOf(rows)
 	})
 }
 

@@ -8,15 +8,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// whoisRecord is a WHOIS answer as keys and values. There is no format: registries write
-// "Key: value", "key......: value", "[Key] value", and headings with values below them.
+// whoisRecord is a WHOIS answer as keys and values. There is no format: registries write "Key: value", "key......: value",
+// "[Key] value", and headings with values below them.
 type whoisRecord struct {
 	values map[string][]string // "key", and "heading/key"; lower case
-	blocks []map[string]string // of answers in paragraphs: its keys and first values
+	blocks []map[string]string // paragraphs: keys and first values
 	text   string              // lower case, for refusals
 }
 
-// The bounds of a record.
 const (
 	maxWhoisLines  = 5000
 	maxWhoisValues = 50
@@ -38,11 +37,11 @@ func readWhois(text string) whoisRecord {
 // whoisReader is a record that is being read.
 type whoisReader struct {
 	whoisRecord
-	heading string            // under which lines stand
+	heading string            // of the lines below
 	indent  int               // of the heading
 	colon   bool              // the heading has one: lines below it need not be indented
-	filled  bool              // something stands under the heading
-	last    string            // the key that an indented line goes on with
+	filled  bool              // there are lines below the heading
+	last    string            // the key that an indented line continues
 	depth   int               // of that key
 	block   map[string]string // the paragraph
 }
@@ -86,7 +85,7 @@ func (w *whoisReader) open(heading string, indent int, colon bool) {
 	w.heading, w.indent, w.colon, w.filled, w.last = heading, indent, colon, false, ""
 }
 
-// pair notes a key and its value, also under the heading.
+// pair adds a key and its value, also under the heading.
 func (w *whoisReader) pair(key, value string, depth int) {
 	if w.heading != "" && (depth > w.indent || headings[w.heading]) {
 		w.filled = true
@@ -103,8 +102,7 @@ func (w *whoisReader) pair(key, value string, depth int) {
 	}
 }
 
-// maxHeading is the length of the longest heading: what is longer is prose.
-const maxHeading = 40
+const maxHeading = 40 // bytes; what is longer is prose
 
 // headings open a part whose lines need not be indented.
 var headings = map[string]bool{"registrant": true, "registrar": true, "holder": true, "nameservers": true, "dates": true}
@@ -132,7 +130,7 @@ func whoisPair(l string) (key, value string, ok bool) {
 	return whoisKey(key), strings.TrimSpace(value), true
 }
 
-// whoisKey is a key as it is compared: lower case, single spaces, without leading dots.
+// whoisKey is the form in which keys are compared: lower case, single spaces, without leading dots.
 func whoisKey(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '\t' || r == '.' || r == '_' }), " ")
 }
@@ -149,7 +147,7 @@ func (w whoisRecord) first(keys ...string) string {
 	return ""
 }
 
-// The keys of what is read, the surest first. "heading/key" is a key below a heading.
+// The keys that are read, the surest first. "heading/key" is a key below a heading.
 var (
 	orgKeys = []string{
 		"registrant organization", "registrant organisation", "registrant/organization", "registrant/organisation", "registrant/org", "registrant/company",
@@ -207,8 +205,7 @@ func (w whoisRecord) registration(domain string) *registration {
 	return r
 }
 
-// holder is the organization that holds the domain. Where it is named by a handle, the
-// paragraph of that handle says who it is.
+// holder is the organization that holds the domain. A handle leads to the paragraph of that handle.
 func (w whoisRecord) holder() string {
 	handle := w.first("holder-c", "registrant-c", "registrant handle", "owner-c", "org-handle")
 	for _, block := range w.blocks {
@@ -224,11 +221,11 @@ func (w whoisRecord) holder() string {
 	return w.first(orgKeys...)
 }
 
-// referral is the server that a record names as nearer; empty: none.
+// referral is the nearer server that a record names, or "".
 func (w whoisRecord) referral() string {
 	server := w.first(referralKeys...)
-	for _, scheme := range []string{"whois://", "rwhois://", "http://", "https://"} {
-		server = strings.TrimPrefix(server, scheme)
+	if _, after, ok := strings.Cut(server, "://"); ok {
+		server = after
 	}
 	server, _, _ = strings.Cut(server, "/")
 	if !whoisHost.MatchString(server) {
@@ -237,14 +234,12 @@ func (w whoisRecord) referral() string {
 	return strings.ToLower(server)
 }
 
-// whoisHost is a host name or an address, with a port or without.
 var whoisHost = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.-]{0,252}(:[0-9]{1,5})?$`)
 
-// trouble is what a record says in the place of an answer; nil: it is an answer, or says
-// that there is nothing.
-func (w whoisRecord) trouble() error {
+// refusal is the error of a record that is no answer; nil: it is one, or says that there is nothing.
+func (w whoisRecord) refusal() error {
 	words := w.text
-	for _, end := range []string{">>>", "terms of use", "notice:"} { // which speak of limits too
+	for _, end := range []string{">>>", "terms of use", "notice:"} { // these speak of limits, too
 		words, _, _ = strings.Cut(words, end)
 	}
 	if len(words) > maxRefusal || w.first(registrarKeys...) != "" {
@@ -252,19 +247,18 @@ func (w whoisRecord) trouble() error {
 	}
 	for _, phrase := range []string{"quota exceeded", "limit exceeded", "exceeded the maximum", "too many requests", "query rate", "try again later", "rate limited", "exceeded your", "excessive querying"} {
 		if strings.Contains(words, phrase) {
-			return said(discover.SourceLimited, "It wants to be asked less.")
+			return failed(discover.SourceLimited, "It wants fewer requests.")
 		}
 	}
 	for _, phrase := range []string{"access denied", "blacklisted", "your ip", "not authorized", "permission denied"} {
 		if strings.Contains(words, phrase) {
-			return said(discover.SourceBlocked, "It refuses to answer.")
+			return failed(discover.SourceBlocked, "It refuses to answer.")
 		}
 	}
 	return nil
 }
 
-// maxRefusal is the length of the longest refusal: what is longer is an answer.
-const maxRefusal = 2000
+const maxRefusal = 2000 // bytes; what is longer is an answer
 
 // layouts are how registries write dates, those with a time first.
 var layouts = []string{

@@ -2,24 +2,23 @@ package related
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// maxBindings is how many rows of Wikidata's answer are read.
+// maxBindings is how many rows of an answer are read.
 const maxBindings = 5000
 
-// companies asks for a company by its official website (P856) and for those it belongs
-// together with: its subsidiaries (P355) and who says that it is their parent (P749) or
-// their owner (P127), its own parents and owners; with the websites of these, the share
-// that is owned (P1107), since when and until when (P580, P582), and their pages at
-// Crunchbase (P2088). down says that the other one belongs to the company.
+// companies asks for a company by its official website (P856) and for those around it: its subsidiaries (P355) and those that
+// name it as parent (P749) or owner (P127), its own parents and owners; with the websites of these, the share that is
+// owned (P1107), since when and until when (P580, P582), and their pages at Crunchbase (P2088). down says that the other
+// one belongs to the company.
 const companies = `SELECT ?company ?companyLabel ?other ?otherLabel ?website ?down ?share ?start ?end ?crunchbase ?kind WHERE {
   VALUES ?site { %s }
   ?company wdt:P856 ?site .
@@ -50,44 +49,30 @@ type binding map[string]struct {
 func (b binding) get(name string) string { return b[name].Value }
 
 // askWikidata asks for the companies around the domain's.
-func (h *hunt) askWikidata(ctx context.Context) {
-	h.publish(h.ask(ctx, Wikidata, discover.AcquisitionHistory, func(ctx context.Context, p place) ([]discover.Associated, error) {
-		var sites []string
-		for _, host := range []string{h.domain, "www." + h.domain} {
-			for _, scheme := range []string{"https", "http"} {
-				sites = append(sites, "<"+scheme+"://"+host+">", "<"+scheme+"://"+host+"/>")
-			}
+func (s *search) askWikidata(ctx context.Context, e endpoint) ([]discover.Associated, error) {
+	var sites []string
+	for _, host := range []string{s.domain, "www." + s.domain} {
+		for _, scheme := range []string{"https", "http"} {
+			sites = append(sites, "<"+scheme+"://"+host+">", "<"+scheme+"://"+host+"/>")
 		}
-		q := url.Values{"query": {fmt.Sprintf(companies, strings.Join(sites, " "), maxBindings)}, "format": {"json"}}
-		var rows []binding
-		err := p.get(ctx, withQuery(p.base, q), func(r io.Reader) (err error) {
-			rows, err = readBindings(r)
-			return err
-		})
-		return companiesOf(rows), err
-	}))
-}
-
-// readBindings reads a SPARQL answer.
-func readBindings(r io.Reader) ([]binding, error) {
+	}
+	q := url.Values{"query": {fmt.Sprintf(companies, strings.Join(sites, " "), maxBindings)}, "format": {"json"}}
 	var doc struct {
 		Results struct {
 			Bindings []binding `json:"bindings"`
 		} `json:"results"`
 	}
-	if err := json.NewDecoder(r).Decode(&doc); err != nil {
-		return nil, notJSON(err)
-	}
+	err := e.get(ctx, withQuery(e.base, q), func(r io.Reader) error { return decode(r, &doc) })
 	rows := doc.Results.Bindings
 	if len(rows) > maxBindings {
-		return rows[:maxBindings], said(discover.SourceLimited, fmt.Sprintf("It named more than %d companies; the rest is left out.", maxBindings))
+		rows = rows[:maxBindings]
+		err = failed(discover.SourceLimited, "It named more than %d companies; the rest is left out.", maxBindings)
 	}
-	return rows, nil
+	return companiesOf(rows), err
 }
 
-// companiesOf makes associated domains of rows. What has ended is no tie any more; of an
-// owner who holds less than half, or one of several whose shares nobody tells, it is not
-// known that the site is theirs.
+// companiesOf makes associated domains of rows. Ended ties do not count; nor does an owner who holds less than half, or one
+// of several without known shares.
 func companiesOf(rows []binding) (out []discover.Associated) {
 	owners := map[string]map[string]bool{} // what is owned → by whom
 	for _, b := range rows {
@@ -125,7 +110,7 @@ func companiesOf(rows []binding) (out []discover.Associated) {
 	return out
 }
 
-// owned is which of a row's two companies belongs to which.
+// owned tells the owned company of a row from the owner.
 func (b binding) owned() (owned, owner string) {
 	if b.get("down") == "false" {
 		return b.get("company"), b.get("other")
@@ -133,14 +118,13 @@ func (b binding) owned() (owned, owner string) {
 	return b.get("other"), b.get("company")
 }
 
-// item is the id of an item of Wikidata from its URL.
+// item is the id of an item from its URL.
 func item(u string) string { return u[strings.LastIndexByte(u, '/')+1:] }
 
-// platforms are sites where companies have a page that is not theirs.
+// platforms are sites where companies have pages that are not theirs.
 var platforms = strings.Fields("facebook.com linkedin.com twitter.com x.com instagram.com youtube.com github.com gitlab.com google.com apple.com archive.org wikipedia.org medium.com vk.com weibo.com")
 
-// siteDomain is the registered domain of a company's web site; a page on a platform is
-// none.
+// siteDomain is the registered domain of a company's web site; a page on a platform has none.
 func siteDomain(site string) (domain string, ok bool) {
 	if !strings.Contains(site, "://") {
 		site = "https://" + site
@@ -153,10 +137,8 @@ func siteDomain(site string) (domain string, ok bool) {
 	if !ok || isProvider(domain) {
 		return "", false
 	}
-	for _, p := range platforms {
-		if domain == p && strings.Trim(u.Path, "/") != "" {
-			return "", false
-		}
+	if slices.Contains(platforms, domain) && strings.Trim(u.Path, "/") != "" {
+		return "", false
 	}
 	return domain, true
 }

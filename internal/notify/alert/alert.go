@@ -1,5 +1,5 @@
-// Package alert tells people what became of scans and enumerations: in Slack, Discord,
-// Microsoft Teams, Telegram, by mail, and to any webhook.
+// Package alert sends alerts about scans and enumerations: to Slack, Discord, Microsoft Teams, Telegram, by mail, and to
+// any webhook.
 package alert
 
 import (
@@ -12,23 +12,22 @@ import (
 // Kind is what an alert is about.
 type Kind string
 
-// The five kinds.
+// The kinds.
 const (
 	Running    Kind = "running"        // a scan or an enumeration started
 	Finished   Kind = "finished"       // it came to its end
 	Failed     Kind = "failed_stopped" // it failed, or was stopped
 	NewVuln    Kind = "new_vuln"       // a rescan found what was not there before
 	NewAsset   Kind = "new_asset"      // a discovery found what was not there before
-	SourceDrop Kind = "source_drop"    // a source of a discovery told far less than it used to
+	SourceDrop Kind = "source_drop"    // a source of a discovery found far less than before
 )
 
 // Kinds are all kinds.
 var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset, SourceDrop}
 
-// Alert is what happened. Its JSON is what webhooks get; members that do not belong to
-// the kind are null.
+// Alert is what happened. Its JSON is the body for webhooks; members of other kinds are null.
 type Alert struct {
-	ID              string     `json:"-"` // the same when it is sent again; empty: a test
+	ID              string     `json:"-"` // the same when it is sent again; "": a test
 	Kind            Kind       `json:"type"`
 	Message         string     `json:"message"`
 	ScanName        string     `json:"scan_name,omitempty"`
@@ -48,7 +47,7 @@ type Start struct {
 	TotalRequests  int       `json:"total_requests,omitempty"`
 }
 
-// End is the end of a scan or an enumeration, with what it found.
+// End is the end of a scan or an enumeration, with its results.
 type End struct {
 	FinishedAt      time.Time      `json:"finished_at"`
 	ScanTime        string         `json:"scan_time,omitempty"` // such as 4500s
@@ -76,7 +75,7 @@ type Asset struct {
 	IP   []string `json:"ip"`
 }
 
-// Breakdown is an end that was not meant.
+// Breakdown is a failure or a stop.
 type Breakdown struct {
 	Timestamp time.Time `json:"timestamp"`
 	Progress  int       `json:"progress"` // 0 to 100
@@ -86,7 +85,7 @@ type Breakdown struct {
 // maxListed bounds the lists in an alert.
 const maxListed = 15
 
-// only gives an alert as a channel wants it: counts and lists without other severities.
+// only keeps the counts and lists of some severities; none: all.
 func (a Alert) only(severities []string) Alert {
 	if len(severities) == 0 || a.Finished == nil {
 		return a
@@ -114,8 +113,7 @@ func (a Alert) only(severities []string) Alert {
 	return a
 }
 
-// text is the alert in words, for people. What comes from targets is in it as it is:
-// each channel encodes it for itself.
+// text is the alert in words. It has text from targets as it is: each channel encodes it.
 func (a Alert) text() string {
 	var b strings.Builder
 	b.WriteString(a.Message)

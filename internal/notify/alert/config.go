@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -14,13 +15,13 @@ import (
 // maxChannels bounds the channels of one configuration.
 const maxChannels = 20
 
-// Channel is one place to tell.
+// Channel is one receiver of alerts.
 type Channel struct {
 	Provider string // slack, discord, teams, telegram, smtp or webhook
 	settings
 }
 
-// settings are what channels can be told; each provider wants some of them.
+// settings are those of all providers; each uses some of them.
 type settings struct {
 	ID         string            `yaml:"id"`
 	WebhookURL string            `yaml:"webhook_url"`
@@ -35,7 +36,7 @@ type settings struct {
 	Server     string            `yaml:"server"` // host:port of a mail server
 	From       string            `yaml:"from_address"`
 	To         []string          `yaml:"to"`
-	CC         []string          `yaml:"cc"` // the same as To, under its older name
+	CC         []string          `yaml:"cc"` // another name of To
 	Insecure   bool              `yaml:"disable_starttls"`
 	Events     []Kind            `yaml:"events"`   // none: all but running
 	Severities []string          `yaml:"severity"` // none: all
@@ -46,7 +47,7 @@ type Config struct {
 	Channels []Channel
 }
 
-// Provider is the name of the one provider, or of all, with commas.
+// Provider are the names of the providers, with commas.
 func (c Config) Provider() string {
 	var names []string
 	for _, channel := range c.Channels {
@@ -56,10 +57,10 @@ func (c Config) Provider() string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// defaultEvents are told when a configuration names none.
+// defaultEvents are sent when a configuration names none.
 var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset, SourceDrop}
 
-// Wants says whether a channel is to be told of such an alert.
+// Wants reports whether a channel gets alerts of a kind.
 func (c Channel) Wants(k Kind) bool {
 	if len(c.Events) == 0 {
 		return slices.Contains(defaultEvents, k)
@@ -67,15 +68,14 @@ func (c Channel) Wants(k Kind) bool {
 	return slices.Contains(c.Events, k)
 }
 
-// names are the words under which people write providers, and our word.
+// names are the spellings of providers, and our names.
 var names = map[string]string{
 	"slack": "slack", "discord": "discord", "telegram": "telegram", "teams": "teams", "msteams": "teams", "smtp": "smtp", "email": "smtp",
 	"webhook": "webhook", "custom": "webhook", "generic": "webhook",
 }
 
-// Parse reads an alerting configuration (YAML): a mapping of a provider to its settings
-// or to a list of them; keys may have the provider's name in front (slack_webhook_url).
-// events and severity beside the providers hold for all that do not say their own.
+// Parse reads an alerting configuration (YAML): a mapping of a provider to its settings or to a list of them; keys may begin
+// with the provider's name (slack_webhook_url). events and severity beside the providers are defaults for all.
 func Parse(text []byte) (Config, error) {
 	var top map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &top); err != nil {
@@ -83,12 +83,11 @@ func Parse(text []byte) (Config, error) {
 	}
 	var common settings
 	var out Config
-	for _, key := range []string{"events", "severity"} {
+	for key, into := range map[string]any{"events": &common.Events, "severity": &common.Severities} {
 		node, ok := top[key]
 		if !ok {
 			continue
 		}
-		into := map[string]any{"events": &common.Events, "severity": &common.Severities}[key]
 		if err := node.Load(into); err != nil {
 			return out, fmt.Errorf("%s is not a list of words", key)
 		}
@@ -130,7 +129,7 @@ func Parse(text []byte) (Config, error) {
 	return out, nil
 }
 
-// readChannel reads one channel's settings, whose keys may start with the provider.
+// readChannel reads one channel's settings, whose keys may begin with the provider.
 func readChannel(key, provider string, n *yaml.Node) (Channel, error) {
 	c := Channel{Provider: provider}
 	if n.Kind != yaml.MappingNode {
@@ -144,9 +143,7 @@ func readChannel(key, provider string, n *yaml.Node) (Channel, error) {
 		return c, errors.New("a setting is not of its type")
 	}
 	c.To = append(c.To, c.CC...)
-	if c.WebhookURL == "" {
-		c.WebhookURL = c.URL
-	}
+	c.WebhookURL = cmp.Or(c.WebhookURL, c.URL)
 	return c, nil
 }
 

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -36,27 +37,26 @@ func NewSender(guard *netguard.Guard) *Sender {
 	return &Sender{guard: guard, client: guard.Client(timeout), roots: &tls.Config{MinVersion: tls.VersionTLS12}}
 }
 
-// Send tells one channel. The error is a *apiclient.Error, which says whether to try again.
+// Send sends to one channel. The error is an *apiclient.Error, which says whether to try again.
 func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	a = a.only(c.Severities)
 	text := clip(a.text(), maxText)
 	post := func(service, url string, body any, secrets ...string) error {
-		return apiclient.Do(ctx, s.client, apiclient.Request{Service: service, URL: url, Body: body, Header: c.header(a.ID), Secrets: append(secrets, url)}, nil)
+		return apiclient.Do(ctx, s.client, apiclient.Request{
+			Service: service, URL: url, Body: body, Header: c.header(a.ID), Secrets: append(secrets, url),
+		}, nil)
 	}
 	switch c.Provider {
 	case "slack":
 		return post("Slack", c.WebhookURL, map[string]any{"text": escapeSlack(text)})
 	case "discord":
-		// Nobody is called by what a target said.
-		return post("Discord", c.WebhookURL, map[string]any{"content": clip(text, maxDiscordText), "allowed_mentions": map[string]any{"parse": []string{}}})
+		// Text from targets mentions no person.
+		mentions := map[string]any{"parse": []string{}}
+		return post("Discord", c.WebhookURL, map[string]any{"content": clip(text, maxDiscordText), "allowed_mentions": mentions})
 	case "teams":
 		return post("Teams", c.WebhookURL, teamsCard(text))
 	case "telegram":
-		api := c.APIURL
-		if api == "" {
-			api = telegramAPI
-		}
-		url := strings.TrimRight(api, "/") + "/bot" + c.APIKey + "/sendMessage"
+		url := strings.TrimRight(cmp.Or(c.APIURL, telegramAPI), "/") + "/bot" + c.APIKey + "/sendMessage"
 		return post("Telegram", url, map[string]any{"chat_id": c.ChatID, "text": text, "disable_web_page_preview": true}, c.APIKey)
 	case "smtp":
 		return s.mail(ctx, c, a, text)
@@ -64,8 +64,7 @@ func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	return post("The webhook", c.WebhookURL, a, c.Token, c.Password)
 }
 
-// header is what a webhook of a user's own wants besides the body. An alert that is sent
-// again has the same Idempotency-Key.
+// header is the header of a user's webhook. An alert that is sent again has the same Idempotency-Key.
 func (c Channel) header(id string) http.Header {
 	h := http.Header{}
 	if c.Provider != "webhook" {
@@ -87,24 +86,30 @@ func (c Channel) header(id string) http.Header {
 	return h
 }
 
-// escapeSlack encodes what Slack would take for markup, calls of people among it.
+// escapeSlack encodes what Slack would take for markup or mentions.
 func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }
 
-// teamsCard is an adaptive card with plain text, as Teams workflows take it.
+// teamsCard is an adaptive card with plain text, for Teams workflows.
 func teamsCard(text string) any {
 	var blocks []any
 	for line := range strings.Lines(text) {
-		// A TextBlock reads Markdown; a backslash takes its characters' meaning away.
-		plain := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", "&lt;").Replace(strings.TrimSpace(line))
+		plain := noMarkdown.Replace(strings.TrimSpace(line))
 		blocks = append(blocks, map[string]any{"type": "TextBlock", "text": plain, "wrap": true})
 	}
 	return map[string]any{"type": "message", "attachments": []any{map[string]any{
 		"contentType": "application/vnd.microsoft.card.adaptive",
-		"content":     map[string]any{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": blocks},
+		"content": map[string]any{
+			"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": blocks,
+		},
 	}}}
 }
+
+// noMarkdown escapes Markdown, which a TextBlock renders.
+var noMarkdown = strings.NewReplacer(
+	`\`, `\\`, "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", "&lt;",
+)
 
 // clip shortens a text to n characters.
 func clip(text string, n int) string {
@@ -114,25 +119,28 @@ func clip(text string, n int) string {
 	return text
 }
 
-// mail sends the alert as a plain text message (RFC 5322), with STARTTLS unless the
-// channel says otherwise; port 465 speaks TLS from the start.
+// mail sends the alert as a plain text message (RFC 5322), with STARTTLS unless the channel disables it; port 465 uses TLS
+// from the start.
 func (s *Sender) mail(ctx context.Context, c Channel, a Alert, text string) error {
-	fail := func(err error) error {
-		return &apiclient.Error{Service: "The mail server", Message: err.Error()}
-	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	if err := s.deliver(ctx, c, message(c, a, text)); err != nil {
+		return &apiclient.Error{Service: "The mail server", Message: err.Error()}
+	}
+	return nil
+}
+
+func (s *Sender) deliver(ctx context.Context, c Channel, message string) error {
 	host, port, err := net.SplitHostPort(c.Server)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	conn, err := s.guard.Dial(ctx, "tcp", c.Server)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	roots := s.roots.Clone()
 	roots.ServerName = host
 	if port == "465" {
@@ -140,25 +148,18 @@ func (s *Sender) mail(ctx context.Context, c Channel, a Alert, text string) erro
 	}
 	client, err := smtp.NewClient(conn, host)
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	if _, plain := conn.(*tls.Conn); !plain && !c.Insecure {
+	if port != "465" && !c.Insecure {
 		if err := client.StartTLS(roots); err != nil {
-			return fail(fmt.Errorf("STARTTLS: %w", err))
+			return fmt.Errorf("STARTTLS: %w", err)
 		}
 	}
 	if c.Username != "" {
 		if err := client.Auth(smtp.PlainAuth("", c.Username, c.Password, host)); err != nil {
-			return fail(err)
+			return err
 		}
 	}
-	if err := deliver(client, c, message(c, a, text)); err != nil {
-		return fail(err)
-	}
-	return nil
-}
-
-func deliver(client *smtp.Client, c Channel, message string) error {
 	if err := client.Mail(bare(c.From)); err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func deliver(client *smtp.Client, c Channel, message string) error {
 	return client.Quit()
 }
 
-// bare is an address without the name before it. Parse has checked it.
+// bare is an address without the name before it.
 func bare(address string) string {
 	if parsed, err := mail.ParseAddress(address); err == nil {
 		return parsed.Address
@@ -192,9 +193,11 @@ func bare(address string) string {
 func message(c Channel, a Alert, text string) string {
 	var b strings.Builder
 	subject, _, _ := strings.Cut(clip(a.Message, 120), "\n")
+	subject = strings.TrimSpace(strings.ReplaceAll(subject, "\r", " "))
 	for _, line := range [][2]string{
-		{"From", c.From}, {"To", strings.Join(c.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", strings.TrimSpace(strings.ReplaceAll(subject, "\r", " ")))},
-		{"Message-ID", messageID(c, a)}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"},
+		{"From", c.From}, {"To", strings.Join(c.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", subject)},
+		{"Message-ID", messageID(c, a)}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"},
+		{"Content-Transfer-Encoding", "quoted-printable"},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "%s: %s\r\n", line[0], line[1])
@@ -207,8 +210,7 @@ func message(c Channel, a Alert, text string) string {
 	return b.String()
 }
 
-// messageID is by what mailboxes know an alert that is sent again. The server makes one
-// for a test.
+// messageID identifies an alert that is sent again; "" lets the server make one, for a test.
 func messageID(c Channel, a Alert) string {
 	_, domain, _ := strings.Cut(bare(c.From), "@")
 	if a.ID == "" || domain == "" {
@@ -217,9 +219,8 @@ func messageID(c Channel, a Alert) string {
 	return "<" + a.ID + "@" + domain + ">"
 }
 
-// Verify sends a test message to every channel, which is the only way to know that a
-// webhook works, and says what came of it.
-func (s *Sender) Verify(ctx context.Context, text []byte) (ok bool, said string) {
+// Verify sends a test message to every channel: there is no other way to know that a webhook works.
+func (s *Sender) Verify(ctx context.Context, text []byte) (ok bool, message string) {
 	config, err := Parse(text)
 	if err != nil {
 		return false, err.Error()

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,22 +11,21 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Gate lists severities.
-type Gate struct {
+// Severities is an allow list or a deny list.
+type Severities struct {
 	Severity []string `yaml:"severity"`
 }
 
-// Tracker is where issues go: one provider with its settings, under the names that
-// reporting configurations of nuclei have.
+// Tracker is one provider with its settings, under the names of nuclei's reporting configuration.
 type Tracker struct {
 	Provider string `yaml:"-"` // github, gitlab, jira, linear or custom
 
 	BaseURL     string            `yaml:"base-url"`
-	URL         string            `yaml:"url"` // the same as BaseURL, as Jira and webhooks say it
+	URL         string            `yaml:"url"` // another name of BaseURL (Jira, webhooks)
 	Username    string            `yaml:"username"`
 	Owner       string            `yaml:"owner"`
 	Token       string            `yaml:"token"`
-	APIKey      string            `yaml:"api-key"` // the same as Token, as Linear says it
+	APIKey      string            `yaml:"api-key"` // another name of Token (Linear)
 	Project     string            `yaml:"project-name"`
 	ProjectID   string            `yaml:"project-id"`
 	Label       string            `yaml:"issue-label"`
@@ -38,14 +38,14 @@ type Tracker struct {
 	OpenStateID string            `yaml:"open-state-id"`
 	Fields      map[string]any    `yaml:"custom-fields"`
 	Headers     map[string]string `yaml:"headers"`
-	Allow       Gate              `yaml:"allow-list"`
-	Deny        Gate              `yaml:"deny-list"`
+	Allow       Severities        `yaml:"allow-list"`
+	Deny        Severities        `yaml:"deny-list"`
 }
 
 // Config is a team's reporting configuration.
 type Config struct{ Trackers []Tracker }
 
-// Provider is the name of the one provider, or of all, with commas.
+// Provider are the names of the providers, with commas.
 func (c Config) Provider() string {
 	var names []string
 	for _, t := range c.Trackers {
@@ -54,23 +54,22 @@ func (c Config) Provider() string {
 	return strings.Join(names, ",")
 }
 
-// providers are the trackers that can be named, with what each needs.
+// providers are the trackers, with what each needs.
 var providers = map[string][]string{
 	"github": {"owner", "project-name", "token"}, "gitlab": {"project-name", "token"}, "jira": {"url", "project-name", "token"},
 	"linear": {"api-key", "team-id"}, "custom": {"url"},
 }
 
-// Parse reads a reporting configuration (YAML): allow-list and deny-list beside the
-// providers hold for all that do not say their own. Other keys are for exporters of files,
-// which do not concern us.
+// Parse reads a reporting configuration (YAML): allow-list and deny-list beside the providers are defaults for all. Other
+// keys, for exporters of files, are ignored.
 func Parse(text []byte) (Config, error) {
 	var top map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &top); err != nil {
 		return Config{}, errors.New("it is not a mapping of trackers")
 	}
 	var common struct {
-		Allow Gate `yaml:"allow-list"`
-		Deny  Gate `yaml:"deny-list"`
+		Allow Severities `yaml:"allow-list"`
+		Deny  Severities `yaml:"deny-list"`
 	}
 	if err := yaml.Unmarshal(text, &common); err != nil {
 		return Config{}, errors.New("allow-list and deny-list have a list named severity")
@@ -99,25 +98,20 @@ func Parse(text []byte) (Config, error) {
 	return out, nil
 }
 
-// fold brings two names of one thing together.
+// fold joins settings with two names, and sets defaults.
 func (t *Tracker) fold() {
-	if t.BaseURL == "" {
-		t.BaseURL = t.URL
+	public := map[string]string{
+		"github": "https://api.github.com", "gitlab": "https://gitlab.com", "linear": "https://api.linear.app",
 	}
-	if t.Token == "" {
-		t.Token = t.APIKey
-	}
-	if t.Project == "" {
-		t.Project = t.ProjectID
-	}
-	if t.BaseURL == "" {
-		t.BaseURL = map[string]string{"github": "https://api.github.com", "gitlab": "https://gitlab.com", "linear": "https://api.linear.app"}[t.Provider]
-	}
-	t.BaseURL = strings.TrimRight(t.BaseURL, "/")
+	t.BaseURL = strings.TrimRight(cmp.Or(t.BaseURL, t.URL, public[t.Provider]), "/")
+	t.Token = cmp.Or(t.Token, t.APIKey)
+	t.Project = cmp.Or(t.Project, t.ProjectID)
 }
 
 func (t *Tracker) check(needs []string) error {
-	values := map[string]string{"owner": t.Owner, "project-name": t.Project, "token": t.Token, "api-key": t.Token, "url": t.BaseURL, "team-id": t.TeamID}
+	values := map[string]string{
+		"owner": t.Owner, "project-name": t.Project, "token": t.Token, "api-key": t.Token, "url": t.BaseURL, "team-id": t.TeamID,
+	}
 	for _, key := range needs {
 		if values[key] == "" {
 			return fmt.Errorf("%s is needed", key)

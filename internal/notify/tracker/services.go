@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -15,25 +16,44 @@ import (
 
 // labels are those of a finding's issue.
 func (t Tracker) labels(f Finding) []string {
-	labels := []string{"vedette"}
-	if t.Label != "" {
-		labels[0] = t.Label
-	}
+	labels := []string{cmp.Or(t.Label, "vedette")}
 	if t.SeverityTag {
 		labels = append(labels, "Severity: "+f.Severity)
 	}
 	return labels
 }
 
-// github speaks GitHub's REST API, version 2022-11-28.
-func (f *Filer) github(t Tracker) service {
-	call := func(ctx context.Context, method, path string, body, out any) error {
-		return f.do(ctx, apiclient.Request{
-			Service: "GitHub", Method: method, URL: t.BaseURL + path, Body: body, Secrets: []string{t.Token},
-			Header: http.Header{"Authorization": {"Bearer " + t.Token}, "X-Github-Api-Version": {"2022-11-28"}},
-		}, out)
+// rest is a REST API. user and project are paths; the user's name is the member name.
+type rest struct {
+	*Filer
+	service, base, token string
+	header               http.Header
+	user, name, project  string
+}
+
+func (r rest) call(ctx context.Context, method, path string, body, out any) error {
+	return r.do(ctx, apiclient.Request{
+		Service: r.service, Method: method, URL: r.base + path, Body: body, Header: r.header, Secrets: []string{r.token},
+	}, out)
+}
+
+// who asks for our name, and for the project, which must be there.
+func (r rest) who(ctx context.Context) (string, error) {
+	var user map[string]any
+	if err := r.call(ctx, http.MethodGet, r.user, nil, &user); err != nil {
+		return "", err
 	}
+	name, _ := user[r.name].(string)
+	return name, r.call(ctx, http.MethodGet, r.project, nil, nil)
+}
+
+// github uses GitHub's REST API, version 2022-11-28.
+func (f *Filer) github(t Tracker) service {
 	repo := "/repos/" + url.PathEscape(t.Owner) + "/" + url.PathEscape(t.Project)
+	api := rest{
+		f, "GitHub", t.BaseURL, t.Token,
+		http.Header{"Authorization": {"Bearer " + t.Token}, "X-Github-Api-Version": {"2022-11-28"}}, "/user", "login", repo,
+	}
 	type issue struct {
 		Number int    `json:"number"`
 		URL    string `json:"html_url"`
@@ -41,205 +61,177 @@ func (f *Filer) github(t Tracker) service {
 	}
 	of := func(i issue) Issue { return Issue{strconv.Itoa(i.Number), i.URL} }
 	return service{
-		find: func(ctx context.Context, mark string) (Issue, bool, error) {
+		find: func(ctx context.Context, mark string) (Issue, error) {
 			// The search knows all issues but lags behind; the newest are in the list.
 			var found struct{ Items []issue }
 			query := url.QueryEscape(fmt.Sprintf(`repo:%s/%s is:issue in:body "%s"`, t.Owner, t.Project, mark))
-			if err := call(ctx, http.MethodGet, "/search/issues?q="+query, nil, &found); err != nil {
-				return Issue{}, false, err
+			if err := api.call(ctx, http.MethodGet, "/search/issues?q="+query, nil, &found); err != nil {
+				return Issue{}, err
 			}
 			var newest []issue
-			if err := call(ctx, http.MethodGet, repo+"/issues?state=all&per_page=100&labels="+url.QueryEscape(t.labels(Finding{})[0]), nil, &newest); err != nil {
-				return Issue{}, false, err
-			}
+			label := url.QueryEscape(t.labels(Finding{})[0])
+			err := api.call(ctx, http.MethodGet, repo+"/issues?state=all&per_page=100&labels="+label, nil, &newest)
 			for _, i := range append(found.Items, newest...) {
-				if strings.Contains(i.Body, mark) {
-					return of(i), true, nil
+				if err == nil && strings.Contains(i.Body, mark) {
+					return of(i), nil
 				}
 			}
-			return Issue{}, false, nil
+			return Issue{}, err
 		},
 		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
 			var made issue
-			err := call(ctx, http.MethodPost, repo+"/issues", map[string]any{"title": title(finding), "body": text, "labels": t.labels(finding)}, &made)
+			body := map[string]any{"title": title(finding), "body": text, "labels": t.labels(finding)}
+			err := api.call(ctx, http.MethodPost, repo+"/issues", body, &made)
 			return of(made), err
 		},
 		comment: func(ctx context.Context, i Issue, text string) error {
-			return call(ctx, http.MethodPost, repo+"/issues/"+url.PathEscape(i.ID)+"/comments", map[string]any{"body": text}, nil)
+			path := repo + "/issues/" + url.PathEscape(i.ID) + "/comments"
+			return api.call(ctx, http.MethodPost, path, map[string]any{"body": text}, nil)
 		},
-		who: func(ctx context.Context) (string, error) {
-			var user struct{ Login string }
-			if err := call(ctx, http.MethodGet, "/user", nil, &user); err != nil {
-				return "", err
-			}
-			return user.Login, call(ctx, http.MethodGet, repo, nil, nil)
-		},
+		who: api.who,
 	}
 }
 
-// gitlab speaks GitLab's REST API, version 4.
+// gitlab uses GitLab's REST API, version 4.
 func (f *Filer) gitlab(t Tracker) service {
-	call := func(ctx context.Context, method, path string, body, out any) error {
-		return f.do(ctx, apiclient.Request{
-			Service: "GitLab", Method: method, URL: t.BaseURL + "/api/v4" + path, Body: body, Secrets: []string{t.Token},
-			Header: http.Header{"Private-Token": {t.Token}},
-		}, out)
-	}
 	project := "/projects/" + url.PathEscape(t.Project)
+	api := rest{
+		f, "GitLab", t.BaseURL + "/api/v4", t.Token, http.Header{"Private-Token": {t.Token}}, "/user", "username", project,
+	}
 	type issue struct {
 		IID int    `json:"iid"`
 		URL string `json:"web_url"`
 	}
 	of := func(i issue) Issue { return Issue{strconv.Itoa(i.IID), i.URL} }
 	return service{
-		find: func(ctx context.Context, mark string) (Issue, bool, error) {
+		find: func(ctx context.Context, mark string) (Issue, error) {
 			var found []issue
-			err := call(ctx, http.MethodGet, project+"/issues?in=description&search="+url.QueryEscape(mark), nil, &found)
+			err := api.call(ctx, http.MethodGet, project+"/issues?in=description&search="+url.QueryEscape(mark), nil, &found)
 			if err != nil || len(found) == 0 {
-				return Issue{}, false, err
+				return Issue{}, err
 			}
-			return of(found[0]), true, nil
+			return of(found[0]), nil
 		},
 		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
 			var made issue
-			err := call(ctx, http.MethodPost, project+"/issues", map[string]any{"title": title(finding), "description": text, "labels": strings.Join(t.labels(finding), ",")}, &made)
+			labels := strings.Join(t.labels(finding), ",")
+			body := map[string]any{"title": title(finding), "description": text, "labels": labels}
+			err := api.call(ctx, http.MethodPost, project+"/issues", body, &made)
 			return of(made), err
 		},
 		comment: func(ctx context.Context, i Issue, text string) error {
-			return call(ctx, http.MethodPost, project+"/issues/"+url.PathEscape(i.ID)+"/notes", map[string]any{"body": text}, nil)
+			path := project + "/issues/" + url.PathEscape(i.ID) + "/notes"
+			return api.call(ctx, http.MethodPost, path, map[string]any{"body": text}, nil)
 		},
-		who: func(ctx context.Context) (string, error) {
-			var user struct{ Username string }
-			if err := call(ctx, http.MethodGet, "/user", nil, &user); err != nil {
-				return "", err
-			}
-			return user.Username, call(ctx, http.MethodGet, project, nil, nil)
-		},
+		who: api.who,
 	}
 }
 
-// jira speaks Jira's REST API, version 2, whose texts are plain.
+// jira uses Jira's REST API, version 2, whose texts are plain.
 func (f *Filer) jira(t Tracker) service {
-	login := t.Email
-	if login == "" {
-		login = t.AccountID
-	}
-	authorization := "Bearer " + t.Token // a personal access token of a server of one's own
-	if login != "" {
+	authorization := "Bearer " + t.Token // a personal access token of a self-hosted server
+	if login := cmp.Or(t.Email, t.AccountID); login != "" {
 		authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(login+":"+t.Token))
 	}
-	call := func(ctx context.Context, method, path string, body, out any) error {
-		return f.do(ctx, apiclient.Request{
-			Service: "Jira", Method: method, URL: t.BaseURL + "/rest/api/2" + path, Body: body, Secrets: []string{t.Token},
-			Header: http.Header{"Authorization": {authorization}},
-		}, out)
+	api := rest{
+		f, "Jira", t.BaseURL + "/rest/api/2", t.Token, http.Header{"Authorization": {authorization}},
+		"/myself", "displayName", "/project/" + url.PathEscape(t.Project),
 	}
-	of := func(key string) Issue { return Issue{key, t.BaseURL + "/browse/" + key} }
+	type issue struct {
+		Key string `json:"key"`
+	}
+	of := func(i issue) Issue { return Issue{i.Key, t.BaseURL + "/browse/" + i.Key} }
 	return service{
-		find: func(ctx context.Context, mark string) (Issue, bool, error) {
-			closed := t.Closed
-			if closed == "" {
-				closed = "Done"
-			}
-			var found struct {
-				Issues []struct {
-					Key string `json:"key"`
-				} `json:"issues"`
-			}
+		find: func(ctx context.Context, mark string) (Issue, error) {
+			var found struct{ Issues []issue }
+			closed := cmp.Or(t.Closed, "Done")
 			jql := fmt.Sprintf(`project = %q AND text ~ %q AND status != %q`, t.Project, `"`+mark+`"`, closed)
-			err := call(ctx, http.MethodPost, "/search", map[string]any{"jql": jql, "maxResults": 1, "fields": []string{"key"}}, &found)
+			body := map[string]any{"jql": jql, "maxResults": 1, "fields": []string{"key"}}
+			err := api.call(ctx, http.MethodPost, "/search", body, &found)
 			if err != nil || len(found.Issues) == 0 {
-				return Issue{}, false, err
+				return Issue{}, err
 			}
-			return of(found.Issues[0].Key), true, nil
+			return of(found.Issues[0]), nil
 		},
 		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
-			kind := t.IssueType
-			if kind == "" {
-				kind = "Task"
-			}
+			text = strings.ReplaceAll(text, "{noformat}", "{ noformat}")
 			fields := map[string]any{
-				"project": map[string]any{"key": t.Project}, "issuetype": map[string]any{"name": kind},
-				"summary": title(finding), "description": "{noformat}\n" + strings.ReplaceAll(text, "{noformat}", "{ noformat}") + "{noformat}",
+				"project": map[string]any{"key": t.Project}, "issuetype": map[string]any{"name": cmp.Or(t.IssueType, "Task")},
+				"summary": title(finding), "description": "{noformat}\n" + text + "{noformat}",
 			}
 			if t.SeverityTag {
 				fields["labels"] = []string{"vedette", "severity-" + finding.Severity}
 			}
 			maps.Copy(fields, t.Fields)
-			var made struct {
-				Key string `json:"key"`
-			}
-			err := call(ctx, http.MethodPost, "/issue", map[string]any{"fields": fields}, &made)
-			return of(made.Key), err
+			var made issue
+			err := api.call(ctx, http.MethodPost, "/issue", map[string]any{"fields": fields}, &made)
+			return of(made), err
 		},
 		comment: func(ctx context.Context, i Issue, text string) error {
-			return call(ctx, http.MethodPost, "/issue/"+url.PathEscape(i.ID)+"/comment", map[string]any{"body": text}, nil)
+			path := "/issue/" + url.PathEscape(i.ID) + "/comment"
+			return api.call(ctx, http.MethodPost, path, map[string]any{"body": text}, nil)
 		},
-		who: func(ctx context.Context) (string, error) {
-			var user struct {
-				Name string `json:"displayName"`
-			}
-			if err := call(ctx, http.MethodGet, "/myself", nil, &user); err != nil {
-				return "", err
-			}
-			return user.Name, call(ctx, http.MethodGet, "/project/"+url.PathEscape(t.Project), nil, nil)
-		},
+		who: api.who,
 	}
 }
 
-// linear speaks Linear's GraphQL API.
+// The queries to Linear's GraphQL API.
+const (
+	linearFind = `query($team: ID!, $mark: String!) { issues(first: 1, filter: ` +
+		`{team: {id: {eq: $team}}, description: {contains: $mark}}) { nodes { id url } } }`
+	linearOpen    = `mutation($input: IssueCreateInput!) { issueCreate(input: $input) { success issue { id url } } }`
+	linearComment = `mutation($input: CommentCreateInput!) { commentCreate(input: $input) { success } }`
+	linearWho     = `query($team: String!) { viewer { name } team(id: $team) { id } }`
+)
+
+// linear uses Linear's GraphQL API.
 func (f *Filer) linear(t Tracker) service {
 	call := func(ctx context.Context, query string, variables map[string]any, out any) error {
-		var answer struct {
+		answer := struct {
 			Data   any
 			Errors []struct{ Message string }
-		}
-		answer.Data = out
+		}{Data: out}
 		err := f.do(ctx, apiclient.Request{
-			Service: "Linear", URL: t.BaseURL + "/graphql", Secrets: []string{t.Token}, Header: http.Header{"Authorization": {t.Token}},
-			Body: map[string]any{"query": query, "variables": variables},
+			Service: "Linear", URL: t.BaseURL + "/graphql", Secrets: []string{t.Token},
+			Header: http.Header{"Authorization": {t.Token}}, Body: map[string]any{"query": query, "variables": variables},
 		}, &answer)
 		if err == nil && len(answer.Errors) > 0 {
 			err = &apiclient.Error{Service: "Linear", Status: http.StatusBadRequest, Message: answer.Errors[0].Message}
 		}
 		return err
 	}
-	type issue struct{ ID, URL string }
 	return service{
-		find: func(ctx context.Context, mark string) (Issue, bool, error) {
-			var found struct {
-				Issues struct{ Nodes []issue }
-			}
-			err := call(ctx, `query($team: ID!, $mark: String!) { issues(first: 1, filter: {team: {id: {eq: $team}}, description: {contains: $mark}}) { nodes { id url } } }`,
-				map[string]any{"team": t.TeamID, "mark": mark}, &found)
+		find: func(ctx context.Context, mark string) (Issue, error) {
+			var found struct{ Issues struct{ Nodes []Issue } }
+			err := call(ctx, linearFind, map[string]any{"team": t.TeamID, "mark": mark}, &found)
 			if err != nil || len(found.Issues.Nodes) == 0 {
-				return Issue{}, false, err
+				return Issue{}, err
 			}
-			return Issue(found.Issues.Nodes[0]), true, nil
+			return found.Issues.Nodes[0], nil
 		},
 		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
 			input := map[string]any{"teamId": t.TeamID, "title": title(finding), "description": text}
 			if t.OpenStateID != "" {
 				input["stateId"] = t.OpenStateID
 			}
-			var made struct{ IssueCreate struct{ Issue issue } }
-			err := call(ctx, `mutation($input: IssueCreateInput!) { issueCreate(input: $input) { success issue { id url } } }`, map[string]any{"input": input}, &made)
-			return Issue(made.IssueCreate.Issue), err
+			var made struct{ IssueCreate struct{ Issue Issue } }
+			err := call(ctx, linearOpen, map[string]any{"input": input}, &made)
+			return made.IssueCreate.Issue, err
 		},
 		comment: func(ctx context.Context, i Issue, text string) error {
-			return call(ctx, `mutation($input: CommentCreateInput!) { commentCreate(input: $input) { success } }`,
-				map[string]any{"input": map[string]any{"issueId": i.ID, "body": text}}, new(any))
+			input := map[string]any{"issueId": i.ID, "body": text}
+			return call(ctx, linearComment, map[string]any{"input": input}, new(any))
 		},
 		who: func(ctx context.Context) (string, error) {
 			var user struct{ Viewer struct{ Name string } }
-			err := call(ctx, `query($team: String!) { viewer { name } team(id: $team) { id } }`, map[string]any{"team": t.TeamID}, &user)
+			err := call(ctx, linearWho, map[string]any{"team": t.TeamID}, &user)
 			return user.Viewer.Name, err
 		},
 	}
 }
 
-// custom posts to a webhook of the user's own: {action, mark, issue, title, text,
-// finding}; the answer may name the issue as {id, url}.
+// custom posts to a user's webhook: {action, mark, issue, title, text, severity}; the answer may name the issue as
+// {id, url}.
 func (f *Filer) custom(t Tracker) service {
 	call := func(ctx context.Context, body map[string]any, out any) error {
 		header := http.Header{}
@@ -249,17 +241,19 @@ func (f *Filer) custom(t Tracker) service {
 		if t.Token != "" {
 			header.Set("Authorization", "Bearer "+t.Token)
 		}
-		return f.do(ctx, apiclient.Request{Service: "The webhook", URL: t.BaseURL, Body: body, Header: header, Secrets: []string{t.Token, t.BaseURL}}, out)
+		secrets := []string{t.Token, t.BaseURL}
+		return f.do(ctx, apiclient.Request{Service: "The webhook", URL: t.BaseURL, Body: body, Header: header, Secrets: secrets}, out)
 	}
 	return service{
-		find: func(ctx context.Context, mark string) (Issue, bool, error) {
-			var found Issue
-			err := call(ctx, map[string]any{"action": "find", "mark": mark}, &found)
-			return found, found.ID != "", err
+		find: func(ctx context.Context, mark string) (found Issue, err error) {
+			err = call(ctx, map[string]any{"action": "find", "mark": mark}, &found)
+			return found, err
 		},
-		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
-			var made Issue
-			err := call(ctx, map[string]any{"action": "open", "mark": mark(finding.Hash), "title": title(finding), "text": text, "severity": finding.Severity}, &made)
+		open: func(ctx context.Context, f Finding, text string) (made Issue, err error) {
+			body := map[string]any{
+				"action": "open", "mark": mark(f.Hash), "title": title(f), "text": text, "severity": f.Severity,
+			}
+			err = call(ctx, body, &made)
 			return made, err
 		},
 		comment: func(ctx context.Context, i Issue, text string) error {

@@ -1,5 +1,5 @@
-// Package tracker files findings as issues: on GitHub, GitLab, Jira, Linear, or with any
-// webhook. A finding that has an issue already gets no second one.
+// Package tracker files findings as issues: on GitHub, GitLab, Jira, Linear, or with any webhook. A finding that has an
+// issue gets no second one.
 package tracker
 
 import (
@@ -22,9 +22,9 @@ type Issue struct {
 	URL string
 }
 
-// Finding is what is to be filed. Its texts may come from targets.
+// Finding is what to file. Its texts may come from targets.
 type Finding struct {
-	Hash        string // the same for the same thing at the same place: what an issue is known by
+	Hash        string // identifies the finding, and so its issue
 	Title       string
 	Severity    string
 	Description string
@@ -43,10 +43,9 @@ type Filer struct{ client *http.Client }
 // New makes a filer.
 func New(guard *netguard.Guard) *Filer { return &Filer{guard.Client(timeout)} }
 
-// service is one tracker at work: find an issue by a finding's mark, open one, say in it
-// that the finding was seen again, and ask who we are.
+// service is one tracker: find an issue by a finding's mark, open one, comment on it, and ask who we are.
 type service struct {
-	find    func(ctx context.Context, mark string) (Issue, bool, error)
+	find    func(ctx context.Context, mark string) (Issue, error) // without an ID: there is none
 	open    func(ctx context.Context, f Finding, text string) (Issue, error)
 	comment func(ctx context.Context, issue Issue, text string) error
 	who     func(ctx context.Context) (string, error)
@@ -66,23 +65,16 @@ func (f *Filer) service(t Tracker) service {
 	return f.custom(t)
 }
 
-// File makes an issue of a finding, or finds the one that it has: then it adds a comment
-// when again is set (the finding was seen once more). known is the issue that is on
-// record for it, if any. Errors are *apiclient.Error.
-func (f *Filer) File(ctx context.Context, t Tracker, finding Finding, known *Issue, again bool) (Issue, error) {
+// File makes an issue of a finding, or finds the one that it has, and comments on it when again is set (the finding was
+// seen once more). known is the recorded issue, if any. Errors are *apiclient.Error.
+func (f *Filer) File(ctx context.Context, t Tracker, finding Finding, known *Issue, again bool) (issue Issue, err error) {
 	s := f.service(t)
-	var issue Issue
-	found := known != nil
-	if found {
+	if known != nil {
 		issue = *known
-	} else {
-		// What was opened just before a crash is on no record of ours.
-		var err error
-		if issue, found, err = s.find(ctx, mark(finding.Hash)); err != nil {
-			return Issue{}, err
-		}
+	} else if issue, err = s.find(ctx, mark(finding.Hash)); err != nil { // one opened just before a crash is not recorded
+		return Issue{}, err
 	}
-	if !found {
+	if known == nil && issue.ID == "" {
 		return s.open(ctx, finding, t.text(finding))
 	}
 	if again {
@@ -91,8 +83,8 @@ func (f *Filer) File(ctx context.Context, t Tracker, finding Finding, known *Iss
 	return issue, nil
 }
 
-// Verify asks each tracker who we are there, which changes nothing.
-func (f *Filer) Verify(ctx context.Context, text []byte) (ok bool, said string) {
+// Verify asks each tracker who we are, which changes nothing.
+func (f *Filer) Verify(ctx context.Context, text []byte) (ok bool, message string) {
 	config, err := Parse(text)
 	if err != nil {
 		return false, err.Error()
@@ -108,18 +100,15 @@ func (f *Filer) Verify(ctx context.Context, text []byte) (ok bool, said string) 
 	return true, strings.Join(lines, "; ") + "."
 }
 
-// Wants says whether findings of a severity are filed in this tracker.
+// Wants reports whether findings of a severity are filed in this tracker.
 func (t Tracker) Wants(severity string) bool {
-	if len(t.Allow.Severity) > 0 && !slices.Contains(t.Allow.Severity, severity) {
-		return false
-	}
-	return !slices.Contains(t.Deny.Severity, severity)
+	allowed := len(t.Allow.Severity) == 0 || slices.Contains(t.Allow.Severity, severity)
+	return allowed && !slices.Contains(t.Deny.Severity, severity)
 }
 
-// mark is the line by which an issue is found again.
+// mark is the line by which an issue is found.
 func mark(hash string) string { return "vedette-finding-" + hash }
 
-// title is one line, as trackers want it.
 func title(f Finding) string {
 	line := strings.Join(strings.Fields(f.Title+" ["+f.Severity+"] "+f.MatchedAt), " ")
 	if runes := []rune(line); len(runes) > 200 {
@@ -133,8 +122,7 @@ const (
 	maxText     = 30000 // bytes of its text; Jira takes 32,767 characters
 )
 
-// text is the issue in Markdown. What comes from a target stands in code, where nothing
-// means anything.
+// text is the issue in Markdown. What comes from a target is in code spans and blocks, where no markup counts.
 func (t Tracker) text(f Finding) string {
 	var b strings.Builder
 	row := func(name, value string) {
@@ -165,17 +153,17 @@ func (t Tracker) text(f Finding) string {
 	return text + mark(f.Hash) + "\n"
 }
 
-// code puts one line into a code span that its back-quotes cannot end.
+// code makes a code span that back-quotes in the text cannot end.
 func code(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {
 		return ""
 	}
-	fence := strings.Repeat("`", longest(text)+1)
-	return fence + " " + text + " " + fence
+	quotes := strings.Repeat("`", longest(text)+1)
+	return quotes + " " + text + " " + quotes
 }
 
-// block puts text into a fence that its back-quotes cannot end.
+// block makes a code block that back-quotes in the text cannot end.
 func block(text string) string {
 	if text == "" {
 		return ""
@@ -189,25 +177,19 @@ func block(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	fence := strings.Repeat("`", max(3, longest(text)+1))
-	return fence + "\n" + text + "\n" + fence
+	quotes := strings.Repeat("`", max(3, longest(text)+1))
+	return quotes + "\n" + text + "\n" + quotes
 }
 
-// longest is the longest run of back-quotes in a text.
-func longest(text string) int {
-	most, run := 0, 0
-	for _, c := range text {
-		if c == '`' {
-			run++
-			most = max(most, run)
-		} else {
-			run = 0
-		}
+// longest is the length of the longest run of back-quotes.
+func longest(text string) (most int) {
+	for _, run := range strings.FieldsFunc(text, func(c rune) bool { return c != '`' }) {
+		most = max(most, len(run))
 	}
 	return most
 }
 
-// plain takes the calls out of a template's words: nobody is notified by them.
+// plain disables mentions, so that no person is notified.
 func plain(text string) string { return strings.ReplaceAll(text, "@", "@\u200b") }
 
 func (f *Filer) do(ctx context.Context, r apiclient.Request, out any) error {
