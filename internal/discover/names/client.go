@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/miekg/dns"
@@ -22,6 +23,8 @@ type client struct {
 	tcp   chan struct{}
 	ended sync.WaitGroup // the readers of sockets and the clock
 	stop  context.CancelFunc
+
+	questions atomic.Int64
 }
 
 // tick is the precision of timeouts.
@@ -49,7 +52,7 @@ func newClient(ctx context.Context, cfg Config) (*client, error) {
 		}
 		c.pool.servers = append(c.pool.servers, s)
 		for _, one := range s.sockets {
-			c.ended.Go(func() { one.listen(&s.garbage) })
+			c.ended.Go(func() { one.listen() })
 		}
 	}
 	if len(c.pool.servers) == 0 {
@@ -165,7 +168,7 @@ func (q *question) try(ctx context.Context) (done bool) {
 	t.query, t.question = pack(q.host, q.kind, q.edns)
 	t.call = &call{question: t.query[headerSize:t.question], try: q.next, until: t.begun.Add(wait), reply: q.replies}
 	socket := s.sockets[int(s.turn.Add(1))%len(s.sockets)]
-	s.queries.Add(1)
+	q.questions.Add(1)
 	var err error
 	if t.id, err = socket.send(t.query, t.call); err == nil {
 		t.socket = socket
@@ -186,7 +189,6 @@ func (q *question) wait(ctx context.Context) (done, good bool) {
 			done = q.take(ctx, &q.tries[d.try], d.msg)
 			good = done || q.failure == nil && q.best.rcode != dns.RcodeRefused
 		} else {
-			q.tries[d.try].server.timeouts.Add(1)
 			good = false
 		}
 		if done || d.try == q.next {
@@ -199,7 +201,6 @@ func (q *question) wait(ctx context.Context) (done, good bool) {
 // take reads an answer and reports whether it is a good one.
 func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
 	t.answered = true
-	t.server.answers.Add(1)
 	t.server.timed(time.Since(t.begun))
 	truncated := msg[2]&2 != 0
 	if truncated {
@@ -210,7 +211,6 @@ func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
 	a, err := read(msg, q.host, t.question-headerSize, q.kind)
 	switch {
 	case err != nil:
-		t.server.garbage.Add(1)
 		if q.failure != nil {
 			q.failure = err
 		}
@@ -225,7 +225,6 @@ func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
 		q.best, q.failure = a, nil
 		return true
 	default:
-		t.server.refused.Add(1)
 		q.edns = q.edns && a.rcode != dns.RcodeFormatError && a.rcode != dns.RcodeNotImplemented
 		q.best, q.failure = a, nil
 	}
@@ -250,15 +249,4 @@ func (c *client) overTCP(ctx context.Context, s *server, query []byte, question 
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	deadline, _ := ctx.Deadline()
 	return askTCP(conn, query, question, deadline)
-}
-
-// report is how the resolvers behaved.
-func (c *client) report() (list []Resolver) {
-	for _, s := range c.pool.servers {
-		list = append(list, Resolver{
-			Address: s.address, Queries: s.queries.Load(), Answers: s.answers.Load(), Timeouts: s.timeouts.Load(),
-			Refused: s.refused.Load(), Garbage: s.garbage.Load(),
-		})
-	}
-	return list
 }

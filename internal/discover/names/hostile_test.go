@@ -89,12 +89,9 @@ func TestHostileAnswers(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			addr := packets(t, func(q []byte) [][]byte { return [][]byte{c.answer(q)} })
-			got, report := resolve(t, names.Config{Resolvers: []string{addr}, Timeout: time.Second, Retries: 1}, "a.bc.test")
+			got, _ := resolve(t, names.Config{Resolvers: []string{addr}, Timeout: time.Second, Retries: 1}, "a.bc.test")
 			if n := got["a.bc.test"]; n.RCode != c.rcode || len(n.IP) > 0 {
 				t.Errorf("%+v, want %s", n, c.rcode)
-			}
-			if what != "nothing" && c.rcode == "timeout" && report.Resolvers[0].Garbage == 0 {
-				t.Errorf("it is not counted: %+v", report.Resolvers[0])
 			}
 		})
 	}
@@ -159,7 +156,8 @@ func TestResolversThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
-	silent := packets(t, func([]byte) [][]byte { return nil })
+	var unanswered atomic.Int64
+	silent := packets(t, func([]byte) [][]byte { unanswered.Add(1); return nil })
 	refuses := packets(t, func(q []byte) [][]byte { r := response(q, 0); r[3] |= 5; return [][]byte{r} })
 	cfg.Resolvers = []string{gone.LocalAddr().String(), silent, refuses, s.Addr}
 	cfg.Retries = 5
@@ -170,11 +168,11 @@ func TestResolversThatFail(t *testing.T) {
 	got, report := resolve(t, cfg, hosts...)
 	for _, host := range hosts {
 		if n := got[host]; n.RCode != "NOERROR" || len(n.IP) == 0 {
-			t.Fatalf("%+v; resolvers: %+v", n, report.Resolvers)
+			t.Fatalf("%+v", n)
 		}
 	}
-	if r := report.Resolvers; len(r) != 4 || r[1].Answers != 0 || r[1].Timeouts == 0 || r[2].Refused == 0 || r[1].Queries > r[3].Queries/5 {
-		t.Errorf("the silent one is asked too often, or not told of: %+v", r)
+	if n := unanswered.Load(); n == 0 || n > s.Asked()/5 {
+		t.Errorf("%d of %d questions go to a resolver that is silent", n, report.Questions)
 	}
 }
 

@@ -71,17 +71,7 @@ type Report struct {
 	Malformed int                     // names whose answers could not be read
 	Wildcards []string                // *.zone for each zone that answers for every name, at most 1,000
 	Sources   []discover.SourceReport // of Find: one for each source and each way of guessing
-	Resolvers []Resolver
-}
-
-// Resolver is how a name server behaved.
-type Resolver struct {
-	Address  string
-	Queries  int64
-	Answers  int64
-	Timeouts int64
-	Refused  int64 // SERVFAIL, REFUSED and other answers after which we ask again
-	Garbage  int64 // packets that answer no question of ours
+	Questions int64                   // that were sent
 }
 
 // Values of Name.RCode for names without an answer.

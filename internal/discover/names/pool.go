@@ -24,8 +24,7 @@ type server struct {
 	sockets []*socket
 	turn    atomic.Uint32
 
-	queries, answers, timeouts, refused, garbage atomic.Int64
-	usual, spread                                atomic.Int64 // of the time to an answer, smoothed
+	usual, spread atomic.Int64 // of the time to an answer, smoothed
 
 	// The pool's, under its lock.
 	used, limit int

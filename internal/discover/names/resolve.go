@@ -57,7 +57,7 @@ func newResolver(ctx context.Context, cfg Config) (*resolver, error) {
 func (r *resolver) done() Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.Resolvers = r.client.report()
+	r.report.Questions = r.questions.Load()
 	r.report.Wildcards = slices.Clone(r.wild.seen)
 	slices.Sort(r.report.Wildcards)
 	return r.report

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -49,7 +48,7 @@ type delivery struct {
 }
 
 // listen delivers answers until the socket is closed.
-func (s *socket) listen(garbage *atomic.Int64) {
+func (s *socket) listen() {
 	buffer := make([]byte, maxUDP)
 	for failures := 0; failures < maxErrors; {
 		n, err := s.conn.Read(buffer)
@@ -62,24 +61,22 @@ func (s *socket) listen(garbage *atomic.Int64) {
 			continue
 		}
 		failures = 0
-		if !s.deliver(buffer[:n]) {
-			garbage.Add(1)
-		}
+		s.deliver(buffer[:n])
 	}
 	s.fail(true)
 }
 
-// deliver gives msg to the call that it answers, and reports whether there is one.
-func (s *socket) deliver(msg []byte) bool {
+// deliver gives msg to the call that it answers, if there is one.
+func (s *socket) deliver(msg []byte) {
 	if len(msg) < headerSize {
-		return false
+		return
 	}
 	id := binary.BigEndian.Uint16(msg)
 	s.mu.Lock()
 	c := s.waiting[id]
 	if c == nil || !answers(msg, c.question) {
 		s.mu.Unlock()
-		return false
+		return
 	}
 	delete(s.waiting, id)
 	s.mu.Unlock()
@@ -88,7 +85,6 @@ func (s *socket) deliver(msg []byte) bool {
 		kept[2] |= 2 // truncated, perhaps
 	}
 	c.reply <- delivery{c.try, kept}
-	return true
 }
 
 // fail ends all calls; for ever, when the socket will not be read any more.

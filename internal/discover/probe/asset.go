@@ -272,7 +272,7 @@ func (c *camera) open(ctx context.Context, r *run) (*shot.Browser, error) {
 		if c.err = r.Cameras.take(ctx); c.err != nil {
 			return
 		}
-		if c.browser, c.err = shot.Start(ctx, r.Chromium, r.dialTCP); c.err != nil {
+		if c.browser, c.err = shot.Start(ctx, "", r.dialTCP); c.err != nil {
 			r.Cameras.free()
 		}
 	})

@@ -35,8 +35,6 @@ type Config struct {
 	UDP bool
 	// Pace bounds the connections of the port scan; nil does not.
 	Pace *discover.Pace
-	// Workers is how many ports are probed at once; 0 is 64.
-	Workers int
 	// Timeout bounds one exchange with a service; 0 is ten seconds.
 	Timeout time.Duration
 	// Stay records redirects of web servers, and does not follow them.
@@ -48,8 +46,6 @@ type Config struct {
 	Roots *x509.CertPool
 	// Fingerprints names technologies. Share one among batches; nil makes one for this batch.
 	Fingerprints *Fingerprints
-	// Chromium is the browser of screenshots; "" looks for one in PATH.
-	Chromium string
 	// Cameras bound the browsers that run at once. Share them among batches; nil: no bound.
 	Cameras *Cameras
 }

@@ -21,6 +21,7 @@ import (
 const (
 	webPorts = "80,443,8443" // tried when no port scan is wanted
 	maxNotes = 100           // of a batch
+	workers  = 64            // ports that are probed at once
 )
 
 // run is one batch.
@@ -54,7 +55,6 @@ func newRun(cfg Config, emit func(discover.Asset)) (*run, error) {
 	if !r.wants(discover.PortScan) {
 		spec = webPorts
 	}
-	r.Workers = cmp.Or(r.Workers, 64)
 	r.Timeout = cmp.Or(r.Timeout, 10*time.Second)
 	if r.Fingerprints == nil {
 		r.Fingerprints = &Fingerprints{}
@@ -84,7 +84,7 @@ func (r *run) probe(ctx context.Context, names []discover.Name) error {
 	}
 	jobs := make(chan job)
 	var group sync.WaitGroup
-	for range r.Workers {
+	for range workers {
 		group.Go(func() {
 			for j := range jobs {
 				r.work(ctx, j)

@@ -17,27 +17,30 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Server answers for a zone over UDP and TCP, and also as a resolver would: it follows
-// CNAMEs in the zone, and knows of the world outside only that its names do not exist.
+// Server answers for a zone over UDP and TCP, and like a resolver: it follows CNAMEs in the zone, and names outside do not
+// exist.
 type Server struct {
 	Addr string // host:port, of both
 
 	zone  *Zone
 	udp   *net.UDPConn
-	other *net.UDPConn // where lies come from
+	other *net.UDPConn // that sends forged answers
 	tcp   net.Listener
 	ended sync.WaitGroup
 	asked atomic.Int64
 
 	mu    sync.Mutex
-	cache map[string][]byte // answers, by all of a query but its id
+	cache map[string][]byte // answers, by the query without its id
 	late  map[*time.Timer]bool
 	shut  bool
 }
 
-const mostCached = 20_000
+const (
+	mostCached = 20_000
+	slowness   = 100 * time.Millisecond
+)
 
-// Start serves a zone on a port of loopback until the test ends.
+// Start serves a zone on loopback until the test ends.
 func Start(t testing.TB, z *Zone) *Server {
 	t.Helper()
 	s, err := Listen("127.0.0.1:0", z)
@@ -65,7 +68,7 @@ func Listen(address string, z *Zone) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, tcp.Close())
 	}
-	_ = s.udp.SetReadBuffer(4 << 20) // as much of it as the system allows
+	_ = s.udp.SetReadBuffer(4 << 20) // as the system allows
 	for range 2 {
 		s.ended.Go(s.packets)
 	}
@@ -87,7 +90,7 @@ func (s *Server) Close() {
 	s.ended.Wait()
 }
 
-// Asked is how many questions have come.
+// Asked is the number of questions.
 func (s *Server) Asked() int64 { return s.asked.Load() }
 
 func (s *Server) packets() {
@@ -107,9 +110,9 @@ func (s *Server) packets() {
 
 // packet answers one packet.
 func (s *Server) packet(query []byte, from netip.AddrPort) {
-	if hear := s.zone.OnQuestion; hear != nil {
+	if report := s.zone.OnQuestion; report != nil {
 		if name, _, err := dns.UnpackDomainName(query, 12); err == nil {
-			hear(strings.ToLower(strings.TrimSuffix(name, ".")))
+			report(strings.ToLower(strings.TrimSuffix(name, ".")))
 		}
 	}
 	s.mu.Lock()
@@ -157,19 +160,15 @@ func (s *Server) packet(query []byte, from netip.AddrPort) {
 	}
 }
 
-// later does something after the zone's Slow, unless the server has been closed.
+// later does something after slowness, unless the server was closed.
 func (s *Server) later(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shut {
 		return
 	}
-	after := s.zone.Slow
-	if after == 0 {
-		after = 100 * time.Millisecond
-	}
 	var timer *time.Timer
-	timer = time.AfterFunc(after, func() {
+	timer = time.AfterFunc(slowness, func() {
 		s.mu.Lock()
 		delete(s.late, timer)
 		s.mu.Unlock()
@@ -178,8 +177,7 @@ func (s *Server) later(do func()) {
 	s.late[timer] = true
 }
 
-// garbage is what stands behind the header of an answer that cannot be read: the question,
-// and then a name that points at itself.
+// garbage follows the header of an unreadable answer: the question, and a name that points at itself.
 func garbage(msg []byte) []byte {
 	end := 12
 	for msg[end] != 0 {
@@ -190,8 +188,7 @@ func garbage(msg []byte) []byte {
 	return append(msg[12:end:end], 0xc0, byte(end), 0, 1, 0, 1)
 }
 
-// lies are answers with a false address: one that fits but for where it comes from, others
-// under another id and to another question.
+// lies are answers with a false address: one that is right but for its sender, others with another id and question.
 func lies(question *dns.Msg) (right []byte, wrong [][]byte) {
 	lie := new(dns.Msg)
 	lie.SetReply(question)
@@ -260,7 +257,7 @@ func (s *Server) reply(question *dns.Msg, name string, cut bool) []byte {
 	return packed
 }
 
-// fill adds the records of a name, following CNAMEs as a resolver does.
+// fill adds the records of a name, following CNAMEs.
 func (s *Server) fill(m *dns.Msg, name string, kind uint16) {
 	for range 12 {
 		n, exists := s.zone.find(name)

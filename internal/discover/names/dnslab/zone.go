@@ -1,5 +1,5 @@
-// Package dnslab is a name server for tests, with a zone in which everything that is hard
-// about finding names happens, and the truth about each of them.
+// Package dnslab is a name server for tests, with a zone that has every difficulty of finding names, and the truth about
+// each name.
 package dnslab
 
 import (
@@ -8,27 +8,26 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 )
 
-// How a name behaves that is not simply answered for.
+// manner is how the server answers for a name.
 type manner int
 
 const (
 	plainly   manner = iota
-	slowly           // after Zone.Slow
+	slowly           // after slowness
 	cutOff           // over UDP with the TC bit and nothing in it
 	silently         // never
 	brokenly         // SERVFAIL, also for all names below
-	garbled          // bytes that are no DNS, under the right id and question
+	garbled          // bytes that are no DNS, after the right id and question
 	amongLies        // after answers with a wrong id, a wrong question, and from a wrong port
 	split            // the CNAME alone, without what it leads to
 )
 
-// node is a name with something under it.
+// node is a name with records.
 type node struct {
 	addrs  []netip.Addr
-	pool   netip.Prefix // a /24 or smaller: an address at random, a new one each time
+	pool   netip.Prefix // a /24 or smaller: a random address each time
 	alias  string
 	texts  map[string][]string // other records by type, as in a zone file
 	manner manner
@@ -38,49 +37,46 @@ type node struct {
 const (
 	ByWords   = "words"   // its label is a common one
 	ByPermute = "permute" // it is close to one that is found by words
-	BySource  = "source"  // somebody has to name it
+	BySource  = "source"  // only a source can name it
 )
 
-// Truth is what is to be found out about one name.
+// Truth is what there is to find out about one name.
 type Truth struct {
 	RCode    string       // as discover.Name has it
 	IP       []netip.Addr // sorted; nil for a name that has none
 	CNAME    []string     // the chain, in order
 	Dangling bool
-	Loop     bool // the chain leads back into itself; only its first name is sure
+	Loop     bool // the chain leads back into itself; only its first name is certain
 	By       string
 }
 
 // Zone is a zone and the truth about it. Names are in lower case, without a final dot.
 type Zone struct {
 	Domain string
-	Slow   time.Duration // until a slow name is answered; 100 ms when it is 0
-	// OnQuestion, when set before the server starts, hears which name is asked about, before
-	// it is answered. Over UDP only two questions are heard at a time.
+	// OnQuestion, when set before the server starts, gets the name of each question over UDP before it is answered, by two
+	// goroutines.
 	OnQuestion func(name string)
 	Names      map[string]Truth
-	// Wildcards are the parents (without "*.") below which every name is answered.
-	Wildcards []string
+	Wildcards  []string // parents (without "*.") below which every name is answered
 
 	nodes map[string]*node
 	inner map[string]bool // names that have a name below
 }
 
-// words are labels that stand on everybody's list.
+// words are labels of every word list.
 var words = []string{
 	"www", "mail", "api", "dev", "staging", "test", "vpn", "admin", "portal", "blog", "shop", "cdn", "static", "img",
 	"app", "m", "beta", "demo", "docs", "support", "status", "git", "ci", "grafana", "db", "smtp", "imap", "ns1", "ns2",
 	"ftp", "files", "login", "auth", "sso", "internal", "intranet", "news", "forum", "wiki", "monitor",
 }
 
-// permuted are names that are near words, and on nobody's list.
+// permuted are names near words, and on no list.
 var permuted = []string{
 	"api-dev", "dev-api", "api-staging", "api2", "api02", "mail-test", "vpn3", "app-v2", "portal-internal",
 	"staging-api2", "cdn-beta", "shop-admin", "git-demo", "www.dev", "api.staging", "admin.test",
 }
 
-// Generate makes a zone of n names (1,000 at least) under domain: the same one each time.
-// Its addresses are loopback's.
+// Generate makes the same zone of n names (1,000 at least) under domain each time, with addresses of loopback.
 func Generate(domain string, n int) *Zone {
 	z := &Zone{Domain: domain, Names: map[string]Truth{}, nodes: map[string]*node{}, inner: map[string]bool{}}
 	z.apex()
@@ -109,16 +105,11 @@ func (z *Zone) apex() {
 	z.add("", &node{addrs: []netip.Addr{v4(0, 1)}, texts: map[string][]string{
 		"SOA": {"ns1." + z.Domain + ". hostmaster." + z.Domain + ". 7 3600 600 86400 60"},
 		"NS":  {"ns1." + z.Domain + ".", "ns2." + z.Domain + "."},
-		"MX":  {"10 mail." + z.Domain + "."},
-		"TXT": {`"v=spf1 -all"`, `"a" "b"`},
-		"CAA": {`0 issue "ca.example"`},
 	}})
 	z.Names[z.Domain] = Truth{RCode: "NOERROR", IP: []netip.Addr{v4(0, 1)}, By: BySource}
-	z.add("_sip._tcp", &node{texts: map[string][]string{"SRV": {"1 2 5060 www." + z.Domain + "."}}})
-	z.Names["_sip._tcp."+z.Domain] = Truth{RCode: "NOERROR", By: BySource}
 }
 
-// origins adds the zones that tell who announces an address. They are no hosts.
+// origins adds zones of autonomous systems, as names.Origin asks for them. They are no hosts.
 func (z *Zone) origins() {
 	for name, text := range map[string]string{
 		"*.127.origin.asn":  `"64500 | 127.0.0.0/8 | ZZ | lab | 2026-01-01"`,
@@ -146,14 +137,12 @@ func (z *Zone) wildcards() {
 	z.Names["deep.wild."+z.Domain] = Truth{RCode: "NOERROR", By: BySource} // a wildcard stands below
 }
 
-// Outside is the address of names that are not in the zone, to which external and edge
-// lead: edge to a delivery network's.
+// Outside is the address of the targets outside the zone of external and edge; edge leads to a delivery network.
 var Outside = v4(200, 1)
 
 var outside = map[string]string{"external": "www.outside.example", "edge": "d1.cloudfront.net"}
 
-// aliases adds CNAMEs: chains, loops, those that are left dangling, and those that the
-// server does not follow.
+// aliases adds CNAMEs: chains, loops, dangling ones, and those that the server does not follow.
 func (z *Zone) aliases() {
 	target := "www"
 	for i := range 10 { // chain9 takes ten steps
@@ -187,7 +176,7 @@ func (z *Zone) aliases() {
 	}
 }
 
-// manners adds names that are answered in their own way.
+// manners adds names that are answered in other manners.
 func (z *Zone) manners() {
 	z.add("broken", &node{manner: brokenly})
 	z.Names["broken."+z.Domain] = Truth{RCode: "SERVFAIL", By: BySource}
@@ -234,8 +223,7 @@ func (z *Zone) truth(name string) Truth {
 	}
 }
 
-// Asked is every name of the zone, and as many that are not there: some plainly missing,
-// some made up by wildcards.
+// Asked is every name of the zone, and as many that do not exist: missing, or answered by wildcards.
 func (z *Zone) Asked() []string {
 	list := slices.Sorted(maps.Keys(z.Names))
 	for i := range list {
@@ -257,7 +245,7 @@ func (z *Zone) host(name, by string, how manner, addrs ...netip.Addr) {
 	z.Names[name+"."+z.Domain] = Truth{RCode: "NOERROR", IP: addrs, By: by}
 }
 
-// pointer gives an address its name. Only IPv4 has a reverse zone here.
+// pointer adds the PTR record of an IPv4 address.
 func (z *Zone) pointer(a netip.Addr, name string) {
 	if a.Is4() {
 		z.nodes[arpa(a)] = &node{texts: map[string][]string{"PTR": {name + "." + z.Domain + "."}}}
@@ -284,10 +272,10 @@ func arpa(a netip.Addr) string {
 	return fmt.Sprintf("%d.%d.%d.%d.in-addr.arpa", b[15], b[14], b[13], b[12])
 }
 
-// Inner reports whether a name is there because others are below it.
+// Inner reports whether a name exists because others are below it.
 func (z *Zone) Inner(name string) bool { return z.inner[name] }
 
-// add puts a node into the zone; "" is the zone's top.
+// add adds a node; "" is the zone's top.
 func (z *Zone) add(name string, n *node) {
 	full := strings.TrimPrefix(name+"."+z.Domain, ".")
 	z.nodes[full] = n
@@ -297,8 +285,8 @@ func (z *Zone) add(name string, n *node) {
 	}
 }
 
-// find is the node that answers for a name: its own, or the wildcard's of the nearest
-// name above that is there (RFC 4592). exists says that there is an answer, if an empty one.
+// find is the node that answers for a name: its own, or the wildcard of the nearest existing name above (RFC 4592). exists
+// says that there is an answer, even an empty one.
 func (z *Zone) find(name string) (n *node, exists bool) {
 	if n = z.nodes[name]; n != nil || z.inner[name] {
 		return n, true
@@ -316,8 +304,8 @@ func (z *Zone) find(name string) (n *node, exists bool) {
 	return nil, false
 }
 
-// File is the zone as a file for other name servers, as RFC 1035 has it, without the names
-// that are not answered plainly. Of a wildcard with many addresses it has the first.
+// File is the zone as a zone file (RFC 1035), without the names that are not answered plainly. A wildcard has the first of
+// many addresses.
 func (z *Zone) File() string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(z.nodes)) {
@@ -326,8 +314,8 @@ func (z *Zone) File() string {
 			continue
 		}
 		record := func(kind, data string) { fmt.Fprintf(&out, "%s. 60 IN %s %s\n", name, kind, data) }
-		for _, kind := range slices.Sorted(maps.Keys(n.texts)) {
-			for _, text := range n.texts[kind] {
+		for kind, texts := range n.texts {
+			for _, text := range texts {
 				record(kind, text)
 			}
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-const leastFlying = 128 // connections under way where there are hardly any open files
+const leastFlying = 128 // connections in flight, however low the limit of open files
 
 var (
 	errNoSockets = errors.New("the system has no more sockets for a port scan")
 	errRefused   = errors.New("the guard refused the dial")
 )
 
-// dialling connects through a dial function, a goroutine for each connection.
+// dialling connects through Dial, with a goroutine for each connection.
 type dialling struct {
 	cfg    Config
 	ctx    context.Context
@@ -57,7 +57,7 @@ func (d *dialling) start(slot int, h *host, port uint16) outcome {
 			_ = conn.Close()
 		}
 		if err != nil && ctx.Err() != nil && d.ctx.Err() == nil {
-			return // it was abandoned, or will be in this moment
+			return // it is abandoned
 		}
 		select {
 		case d.ends <- end{slot, round, ending(err)}:
@@ -86,7 +86,7 @@ func (d *dialling) wait(most time.Duration, ended func(slot int, o outcome)) {
 	}
 }
 
-// take passes an end on, unless its slot was given to another connection since.
+// take reports an end, unless its slot has another connection now.
 func (d *dialling) take(e end, ended func(slot int, o outcome)) {
 	if d.round[e.slot] == e.round {
 		ended(e.slot, e.outcome)
@@ -94,7 +94,7 @@ func (d *dialling) take(e end, ended func(slot int, o outcome)) {
 }
 
 func (d *dialling) abandon(slot int) {
-	d.round[slot]++ // what it still says is not heard
+	d.round[slot]++ // its end does not count any more
 	d.cancel[slot]()
 }
 
@@ -103,14 +103,14 @@ func (d *dialling) close() {
 	d.group.Wait()
 }
 
-// ending reads how a connection ended from its error.
+// ending is the outcome that an error means.
 func ending(err error) outcome {
-	var no *netguard.Denied
+	if _, no := errors.AsType[*netguard.Denied](err); no {
+		return denied
+	}
 	switch {
 	case err == nil:
 		return opened
-	case errors.As(err, &no):
-		return denied
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
 		return refused
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EAFNOSUPPORT), errors.Is(err, syscall.EINVAL):

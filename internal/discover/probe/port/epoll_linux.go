@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// spared are the open files that a scan leaves to the rest of the process.
+// spared are open files that a scan leaves to the rest of the process.
 const spared = 256
 
-// descriptors is how many connections the limit of open files leaves room for: half of
-// what is not spared, since scans and probes run beside each other.
+// descriptors is how many connections the limit of open files allows: half of the rest, since scans and probes run beside
+// each other.
 func descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -23,8 +23,7 @@ func descriptors() int {
 	return max((int(min(limit.Cur, 1<<20))-spared)/2, leastFlying)
 }
 
-// newConnector makes direct connections when the guard decides beforehand, and dials
-// otherwise.
+// newConnector connects directly when the guard decides beforehand, and dials otherwise.
 func newConnector(ctx context.Context, cfg Config, most int) (connector, error) {
 	if cfg.Admit == nil {
 		return newDialling(ctx, cfg), nil
@@ -36,8 +35,8 @@ func newConnector(ctx context.Context, cfg Config, most int) (connector, error) 
 	return &sockets{epoll: fd, events: make([]syscall.EpollEvent, min(most, 1024))}, nil
 }
 
-// sockets connects with sockets of its own, without a goroutine for each: the kernel's
-// share of a connection is then most of its cost. A socket that was refused is used again.
+// sockets connects with its own sockets, without goroutines: most of the cost is then the kernel's. A refused socket is used
+// again.
 type sockets struct {
 	epoll  int
 	fds    []int    // by slot, plus one; 0 is none
@@ -55,14 +54,13 @@ func (s *sockets) start(slot int, h *host, port uint16) outcome {
 	to := address(h.Addr, port)
 	err = syscall.Connect(fd, to)
 	if errors.Is(err, syscall.EINPROGRESS) {
-		// Asked once more, the kernel says what has come of it: on loopback and where the
-		// host is near the answer is here already.
+		// A second call gives the outcome: on loopback and for near hosts it is known already.
 		err = syscall.Connect(fd, to)
 	}
 	if !errors.Is(err, syscall.EALREADY) {
 		return s.finish(fd, family(h.Addr), err)
 	}
-	event := syscall.EpollEvent{Events: syscall.EPOLLOUT, Fd: int32(slot)} // what it says is the slot, not the file
+	event := syscall.EpollEvent{Events: syscall.EPOLLOUT, Fd: int32(slot)} // Fd carries the slot
 	if err := syscall.EpollCtl(s.epoll, syscall.EPOLL_CTL_ADD, fd, &event); err != nil {
 		_ = syscall.Close(fd)
 		return exhausted
@@ -82,7 +80,6 @@ func family(a netip.Addr) int {
 	return 0
 }
 
-// socket gives one that is not connected.
 func (s *sockets) socket(family int) (int, error) {
 	if spare := s.spare[family]; len(spare) > 0 {
 		s.spare[family] = spare[:len(spare)-1]
@@ -100,7 +97,7 @@ func address(a netip.Addr, port uint16) syscall.Sockaddr {
 	return &syscall.SockaddrInet4{Port: int(port), Addr: a.As4()}
 }
 
-// finish says how the connection of a socket ended, and puts the socket away.
+// finish gives the outcome of a socket, and closes or keeps the socket.
 func (s *sockets) finish(fd, family int, err error) outcome {
 	o := ending(err)
 	switch {
@@ -114,8 +111,7 @@ func (s *sockets) finish(fd, family int, err error) outcome {
 	return o
 }
 
-// hangUp closes a socket: of an open port by a reset, so that no thousands of sockets wait
-// for stragglers.
+// hangUp closes a socket; that of an open port by a reset, so that thousands of sockets do not linger.
 func hangUp(fd int, o outcome) {
 	if o == opened {
 		_ = syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
@@ -123,8 +119,7 @@ func hangUp(fd int, o outcome) {
 	_ = syscall.Close(fd)
 }
 
-// self reports whether a socket is connected to itself, as happens on loopback when the
-// port that is asked happens to be the socket's own: nobody listens there.
+// self reports whether a socket is connected to itself, as happens on loopback when the tried port is the socket's own.
 func self(fd int) bool {
 	here, err := syscall.Getsockname(fd)
 	there, err2 := syscall.Getpeername(fd)
@@ -147,7 +142,7 @@ func (s *sockets) wait(d time.Duration, ended func(slot int, o outcome)) {
 	for {
 		n, err := syscall.EpollWait(s.epoll, s.events, ms)
 		if err != nil {
-			return // interrupted by a signal: the loop comes back
+			return // interrupted by a signal
 		}
 		for _, e := range s.events[:n] {
 			slot := int(e.Fd)

@@ -2,25 +2,24 @@ package port
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 )
 
 // The bounds of one host.
 const (
 	firstWindow  = 64   // of a host that answers
-	silentWindow = 128  // of a host that has not answered: it is told from a dead one quickly
+	silentWindow = 128  // of a host that has not answered: is it dead?
 	leastWindow  = 8    // after losses
 	sampled      = 128  // so many second tries without one answer end the second tries
-	maxCounts    = 50.0 // connections that one answer may stand for
+	maxCounts    = 50.0 // connections that one answer may count for
 )
 
-// host is what the scan knows of one target.
+// host is the state of one target.
 type host struct {
 	Result
 	Target
 
-	network  *roundTrip    // of its neighbours
+	network  *roundTrip    // of its network
 	patience time.Duration // the least to wait for an answer
 	ports    []uint16      // not tried yet
 	again    []uint16      // to be tried a second time
@@ -33,11 +32,11 @@ type host struct {
 	lost     int // second tries that were answered: the first was lost
 	lastLoss time.Time
 	started  time.Time
-	queued   bool // it is in the scan's queue of hosts with work
+	queued   bool // it is in the scan's queue
 	over     bool
 }
 
-// timeout is how long the host's next answer is waited for.
+// timeout is how long to wait for the host's next answer.
 func (h *host) timeout() time.Duration {
 	if h.trip.known {
 		return h.trip.timeout(h.patience)
@@ -59,12 +58,11 @@ func (h *host) work() bool {
 	return !h.over && (h.fresh() || h.Alive && len(h.again) > 0)
 }
 
-// fresh reports whether there is a port that was never tried, and that may be: of a host
-// that has answered all, of others as many as they are worth.
+// fresh reports whether there is a port to try for the first time: all of a host that has answered, of others up to the
+// budget.
 func (h *host) fresh() bool { return len(h.ports) > 0 && (h.Alive || h.Tried < h.budget) }
 
-// next takes the next port, and tells whether it is a second try. First tries come first:
-// what was lost in a moment of congestion is asked again when it has passed.
+// next takes the next port. First tries come before second ones, so that a congestion may pass.
 func (h *host) next() (port uint16, second bool) {
 	if h.fresh() {
 		port, h.ports = h.ports[0], h.ports[1:]
@@ -75,8 +73,7 @@ func (h *host) next() (port uint16, second bool) {
 	return port, true
 }
 
-// answered takes in that something answered. It reports whether an answer before this one
-// was lost, for which the whole scan should slow down.
+// answered handles an answer. It reports whether one before it was lost, for which the whole scan should slow down.
 func (h *host) answered(took time.Duration, second bool, now time.Time) (loss bool) {
 	h.Alive = true
 	h.answers++
@@ -87,7 +84,6 @@ func (h *host) answered(took time.Duration, second bool, now time.Time) (loss bo
 		return false
 	}
 	h.lost++
-	h.Silent--
 	if now.Sub(h.lastLoss) < h.timeout() {
 		return false // the losses of one moment count once
 	}
@@ -96,11 +92,10 @@ func (h *host) answered(took time.Duration, second bool, now time.Time) (loss bo
 	return true
 }
 
-// silent takes in that nothing answered. Ports are remembered for a second try also while
-// the host seems dead: should it answer later, the earlier ones were perhaps lost.
+// silent handles a missing answer. The port is kept for a second try also while the host seems dead: if it answers later,
+// earlier answers were perhaps lost.
 func (h *host) silent(port uint16, second bool) {
 	if !second {
-		h.Silent++
 		h.again = append(h.again, port)
 		return
 	}
@@ -117,7 +112,6 @@ func (h *host) stop(note string) {
 	}
 }
 
-// open takes in an open port.
 func (h *host) open(port uint16) {
 	h.Open = append(h.Open, port)
 	if len(h.Open) > maxOpen {
@@ -125,14 +119,13 @@ func (h *host) open(port uint16) {
 	}
 }
 
-// deny takes in a refusal of the guard.
 func (h *host) deny(err error) {
 	if h.Denied++; h.Why == "" {
 		h.Why = err.Error()
 	}
 }
 
-// putBack makes a port the next to be tried, as if it had not been.
+// putBack undoes next.
 func (h *host) putBack(port uint16, second bool) {
 	if second {
 		h.again = append(h.again, port)
@@ -142,13 +135,7 @@ func (h *host) putBack(port uint16, second bool) {
 	h.ports = append([]uint16{port}, h.ports...)
 }
 
-// result is what was learned, when the scan is over.
-func (h *host) result() Result {
-	slices.Sort(h.Open)
-	return h.Result
-}
-
-// neighbourhood is the network whose hosts are assumed to be about as far away.
+// neighbourhood is the network whose hosts are assumed to be equally far away.
 func neighbourhood(a netip.Addr) netip.Prefix {
 	bits := 24
 	if a.Is6() {

@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// descriptors is how many connections may be under way where limits are not asked for.
+// descriptors is how many connections may be in flight.
 func descriptors() int { return leastFlying }
 
 // newConnector dials; when the guard decides beforehand, it decides once more in the

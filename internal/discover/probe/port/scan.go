@@ -1,10 +1,8 @@
-// Package port finds the open TCP and UDP ports of hosts by connecting to them.
+// Package port finds the open TCP ports of hosts by connecting to them.
 //
-// One loop holds all connections that are under way. What it learns sets its pace: the
-// time that a host's answers take bounds how long the next is waited for, answers widen
-// the window of connections in flight and losses narrow it, and a host on which nothing
-// answers is left after the ports that would most likely have. No connection is made
-// before the guard has decided on its very address and port.
+// One loop holds all connections in flight and adapts to the answers: the time that a host's answers take bounds the wait
+// for the next, answers widen the window of connections and losses narrow it, and a silent host is given up after its
+// likeliest ports. No connection is made before the guard has decided on its very address and port.
 package port
 
 import (
@@ -20,7 +18,7 @@ import (
 
 // Target is an address to be scanned.
 type Target struct {
-	Name     string // the host name on whose word the address is dialled; "" when it was named itself
+	Name     string // the host name that led to the address; "": the address itself was named
 	Addr     netip.Addr
 	Except   []uint16 // ports of the list that are not tried
 	Thorough bool     // try up to a thousand ports before the host counts as dead, not sixteen
@@ -28,27 +26,20 @@ type Target struct {
 
 // Config is how to scan. Dial or Admit must be set.
 type Config struct {
-	// Admit decides on each address and port before its packet; an error refuses it. When
-	// set, connections are made directly, which is much the fastest. When nil, each goes
-	// through Dial.
+	// Admit decides on each address and port before its packet; an error refuses it. When set, connections are made
+	// directly, which is much the fastest; when nil, each goes through Dial.
 	Admit func(name string, to netip.AddrPort) error
 	// Dial connects to host:port, where host is the target's name, or its address.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Pace bounds the connections over all hosts; nil is as fast as answers come.
+	// Pace bounds the connections over all hosts; nil does not.
 	Pace *discover.Pace
-	// Flying is the most connections under way; 0 is what the process's limit of open
-	// files allows, at most 8192.
-	Flying int
-	// HostTime is the most time for one host; 0 is 15 minutes.
-	HostTime time.Duration
 }
 
-// Result is what the scan learned of a target.
+// Result is that of one target.
 type Result struct {
 	Open   []uint16 // ascending
 	Alive  bool     // something answered, if only to refuse
 	Tried  int      // ports that were tried
-	Silent int      // of those, ports from which no answer came
 	Denied int      // ports that the guard refused
 	Why    string   // of the first refusal
 	Note   string   // why not all ports were tried; "" when they were
@@ -56,18 +47,18 @@ type Result struct {
 
 // The bounds of a scan.
 const (
-	maxFlying   = 8192
+	maxFlying   = 8192 // connections in flight, if the limit of open files allows
 	startFlying = 4096
-	maxDialling = 256  // with a goroutine for each
-	probeDead   = 16   // ports of a host that never answers
-	probeQuiet  = 1000 // the same, of a thorough target
-	maxOpen     = 1024 // open ports of one host: what has more accepts everything
-	hostTime    = 15 * time.Minute
-	idle        = 100 * time.Millisecond // the longest the loop sleeps without a look at ctx
-	burst       = 64                     // connections between two looks at the answers
+	maxDialling = 256                    // with a goroutine for each
+	probeDead   = 16                     // ports of a host that never answers
+	probeQuiet  = 1000                   // the same, of a thorough target
+	maxOpen     = 1024                   // open ports of one host: one with more accepts everything
+	hostTime    = 15 * time.Minute       // for one host
+	idle        = 100 * time.Millisecond // the longest sleep of the loop between checks of ctx
+	burst       = 64                     // connections between two reads of answers
 	strained    = 10 * time.Millisecond  // the pause when the system has no more sockets
 	maxStrain   = 500                    // such pauses in a row end the scan
-	lateness    = 20 * time.Millisecond  // of the loop, from which on it counts
+	lateness    = 20 * time.Millisecond  // of the loop that counts
 )
 
 // outcome is how a connection ended.
@@ -77,17 +68,17 @@ const (
 	pending     outcome = iota // it has not
 	opened                     // accepted
 	refused                    // by a reset: the host is there
-	unreachable                // so says a router, a firewall or the neighbour's silence
+	unreachable                // by a router, a firewall, or ARP without answer
 	unroutable                 // there is no way from here
-	exhausted                  // of our own means: try again
-	denied                     // by the guard, from behind a dial
+	exhausted                  // we have no sockets: try again
+	denied                     // by the guard, within Dial
 )
 
 // connector makes connections without waiting for them.
 type connector interface {
-	// start begins a connection as number slot. Unless pending, that is its end.
+	// start begins a connection with the number slot. Unless pending, that is its outcome.
 	start(slot int, h *host, port uint16) outcome
-	// wait tells of connections that ended, after at most d.
+	// wait reports connections that ended, after at most d.
 	wait(d time.Duration, ended func(slot int, o outcome))
 	// abandon gives up a connection that is pending.
 	abandon(slot int)
@@ -95,14 +86,14 @@ type connector interface {
 	close()
 }
 
-// flight is a connection under way.
+// flight is a connection in progress.
 type flight struct {
 	host    *host
 	port    uint16
 	second  bool
 	pending bool
 	sent    time.Time
-	round   int // how often the slot was used; tells a new flight from an old deadline
+	round   int // how often the slot was used: an old deadline has another
 }
 
 // scan is one run.
@@ -116,25 +107,18 @@ type scan struct {
 	due     deadlines
 	flying  int
 	window  window
-	strain  int           // times in a row that the system had no socket for us
-	lag     time.Duration // that the loop itself was late, over all: nobody's answer is late for it
+	strain  int           // times in a row without a socket
+	lag     time.Duration // the total delay of the loop itself, added to deadlines
 	now     time.Time
 }
 
-// Scan tries the ports of each target in their order, and returns what it learned of each target.
-// The error is that of ctx, or of a system without sockets; the results say what was
-// known by then.
+// Scan tries the ports of each target in their order. The error is that of ctx, or of a system without sockets; the
+// results say what was known by then.
 func Scan(ctx context.Context, cfg Config, targets []Target, ports []uint16) ([]Result, error) {
 	s := &scan{Config: cfg, now: time.Now()}
 	most := min(descriptors(), maxFlying)
 	if cfg.Admit == nil {
 		most = min(most, maxDialling)
-	}
-	if cfg.Flying > 0 {
-		most = min(most, cfg.Flying)
-	}
-	if s.HostTime <= 0 {
-		s.HostTime = hostTime
 	}
 	var err error
 	if s.conns, err = newConnector(ctx, cfg, most); err != nil {
@@ -149,12 +133,13 @@ func Scan(ctx context.Context, cfg Config, targets []Target, ports []uint16) ([]
 		if !h.over && !h.Alive && len(h.ports) > 0 {
 			h.Note = "nothing answered on its likeliest ports; the others were not tried"
 		}
-		results[i] = h.result()
+		slices.Sort(h.Open)
+		results[i] = h.Result
 	}
 	return results, err
 }
 
-// admit makes the hosts, each with the ports that the guard lets it be asked on.
+// admit makes the hosts, with the ports to try.
 func (s *scan) admit(targets []Target, ports []uint16, most int) []*host {
 	hosts := make([]*host, len(targets))
 	networks := map[netip.Prefix]*roundTrip{}
@@ -181,7 +166,7 @@ func (s *scan) admit(targets []Target, ports []uint16, most int) []*host {
 	return hosts
 }
 
-// offer puts a host into the queue when it has work and room, and is not in it.
+// offer queues a host that has work and room.
 func (s *scan) offer(h *host) {
 	if !h.queued && h.room() {
 		h.queued = true
@@ -189,12 +174,12 @@ func (s *scan) offer(h *host) {
 	}
 }
 
-// run is the loop. It ends when no host has work and no connection is under way.
+// run is the loop. It ends when no host has work and no connection is in flight.
 func (s *scan) run(ctx context.Context) error {
 	for {
 		s.now = time.Now()
 		for range burst {
-			if len(s.queue) == 0 || s.flying >= int(s.window.size) || s.early() > 0 {
+			if len(s.queue) == 0 || s.flying >= int(s.window.size) || s.Pace.Early(s.now) > 0 {
 				break
 			}
 			s.launch()
@@ -218,9 +203,6 @@ func (s *scan) run(ctx context.Context) error {
 	}
 }
 
-// early is how long the next connection must wait for the pace's sake.
-func (s *scan) early() time.Duration { return s.Pace.Early(s.now) }
-
 // pause is how long the loop may sleep: not at all when it could send.
 func (s *scan) pause() time.Duration {
 	d := idle
@@ -228,7 +210,7 @@ func (s *scan) pause() time.Duration {
 		d = min(d, time.Until(s.due[0].at.Add(s.lag)))
 	}
 	if len(s.queue) > 0 && s.flying < int(s.window.size) {
-		d = min(d, s.early())
+		d = min(d, s.Pace.Early(s.now))
 	}
 	if s.strain > 0 {
 		d = max(d, strained)
@@ -240,7 +222,7 @@ func (s *scan) pause() time.Duration {
 func (s *scan) launch() {
 	h := s.queue[0]
 	s.queue, h.queued = s.queue[1:], false
-	if s.ripe(h); !h.work() {
+	if s.checkTime(h); !h.work() {
 		return
 	}
 	port, second := h.next()
@@ -268,17 +250,16 @@ func (s *scan) launch() {
 	s.offer(h)
 }
 
-// ripe starts the host's clock, and ends the host when its time is over.
-func (s *scan) ripe(h *host) {
+// checkTime starts the host's clock, and ends the host when its time is over.
+func (s *scan) checkTime(h *host) {
 	switch {
 	case h.started.IsZero():
 		h.started = s.now
-	case s.now.Sub(h.started) > s.HostTime:
+	case s.now.Sub(h.started) > hostTime:
 		h.stop("its time was over before all ports were tried")
 	}
 }
 
-// slot finds a number for a flight.
 func (s *scan) slot() int {
 	if n := len(s.free); n > 0 {
 		slot := s.free[n-1]
@@ -289,7 +270,7 @@ func (s *scan) slot() int {
 	return len(s.flights) - 1
 }
 
-// ended takes in the end of a flight.
+// ended handles the end of a flight.
 func (s *scan) ended(slot int, o outcome) {
 	f := s.flights[slot]
 	if !f.pending {
@@ -312,10 +293,7 @@ func (s *scan) ended(slot int, o outcome) {
 		if h.answered(now.Sub(f.sent), f.second, now) {
 			s.window.lose(firstWindow)
 		}
-	case unreachable: // a firewall that says so, or an address that nobody holds
-		if !f.second {
-			h.Silent++
-		}
+	case unreachable: // there is nothing to learn
 	case unroutable:
 		h.stop("there is no route to it")
 	case exhausted:
@@ -331,7 +309,7 @@ func (s *scan) ended(slot int, o outcome) {
 	s.offer(h)
 }
 
-// expire gives up the flights whose time is over.
+// expire gives up flights whose time is over.
 func (s *scan) expire() {
 	now := time.Now().Add(-s.lag)
 	for len(s.due) > 0 && !s.due[0].at.After(now) {
@@ -343,7 +321,7 @@ func (s *scan) expire() {
 	}
 }
 
-// deadline is when a flight is given up, on a clock that stood while the loop was late.
+// deadline is when a flight is given up, on a clock without the delays of the loop.
 type deadline struct {
 	at          time.Time
 	slot, round int
@@ -356,10 +334,10 @@ func (d deadlines) Len() int           { return len(d) }
 func (d deadlines) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
 func (d deadlines) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
 
-// Push adds a deadline, for container/heap.
+// Push implements heap.Interface.
 func (d *deadlines) Push(x any) { *d = append(*d, x.(deadline)) } //nolint:forcetypeassert // only expire's own
 
-// Pop takes the last, for container/heap.
+// Pop implements heap.Interface.
 func (d *deadlines) Pop() any {
 	last := (*d)[len(*d)-1]
 	*d = (*d)[:len(*d)-1]

@@ -7,13 +7,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// maxSpec bounds the text of a list; all ports one by one are shorter.
-const maxSpec = 512 << 10
+const maxSpec = 512 << 10 // bytes of a list; all ports one by one are shorter
 
-// Parse reads a list of ports: numbers, ranges and the names top-100, top-1000 and full,
-// in any mixture, parted by commas ("80,443,8000-8100", "top-100,31337"). It gives every
-// port once, the likeliest open first and the others ascending. An error is an
-// *errs.Error of the field ports that names the item at fault.
+// Parse reads a list of ports: numbers, ranges and the names top-100, top-1000 and full, with commas ("80,443,8000-8100",
+// "top-100,31337"). It gives every port once, the likeliest first and the others ascending. The error is an *errs.Error of
+// the field ports that names the wrong item.
 func Parse(spec string) ([]uint16, error) {
 	if len(spec) > maxSpec {
 		return nil, errs.Field("ports", "The list of ports is longer than %d bytes.", maxSpec)
@@ -49,7 +47,7 @@ func Parse(spec string) ([]uint16, error) {
 
 const full = "1-65535"
 
-// expand gives the list behind a name, or the item itself.
+// expand is the list of a name, or the item itself.
 func expand(item string) string {
 	switch strings.ToLower(item) {
 	case "top-100":

@@ -2,11 +2,11 @@ package port
 
 import "time"
 
-// The bounds of how long an answer is waited for.
+// How long an answer is waited for.
 const (
-	shortest  = 100 * time.Millisecond
-	dialled   = 500 * time.Millisecond  // with a goroutine for each dial, which may have to wait for its turn
-	neighbour = 300 * time.Millisecond  // the least for a host known only by its neighbours
+	shortest  = 100 * time.Millisecond  // the least
+	dialled   = 500 * time.Millisecond  // the least through Dial, whose goroutines wait for the scheduler
+	neighbour = 300 * time.Millisecond  // the least for a host of which only the network is known
 	longest   = 1200 * time.Millisecond // past the kernel's own second SYN
 	unknown   = time.Second             // before anything has answered
 )
@@ -26,7 +26,6 @@ func (r *roundTrip) observe(took time.Duration) {
 	r.mean += (took - r.mean) / 8
 }
 
-// timeout is how long the next answer is waited for, and at least least.
 func (r *roundTrip) timeout(least time.Duration) time.Duration {
 	if !r.known {
 		return unknown
@@ -34,14 +33,13 @@ func (r *roundTrip) timeout(least time.Duration) time.Duration {
 	return min(max(r.mean+4*r.deviation, least), longest)
 }
 
-// window is how many connections may be under way at once. It grows with answers, doubling
-// in each round up to its threshold and by a little beyond, and is halved by a loss.
+// window is how many connections may be in flight. It grows with answers, doubling in each round up to its threshold and
+// slowly beyond, and is halved by a loss.
 type window struct {
 	size, threshold, most float64
 }
 
-// grow tells of an answer that stands for so many connections: where few ports answer at
-// all, one answer must count for the silent ones around it.
+// grow counts an answer for several connections: where few ports answer, it must count for the silent ones around it.
 func (w *window) grow(stands float64) {
 	if w.size < w.threshold {
 		w.size += stands
@@ -51,7 +49,6 @@ func (w *window) grow(stands float64) {
 	w.size = min(w.size, w.most)
 }
 
-// lose tells that an answer was lost on its way.
 func (w *window) lose(least float64) {
 	w.size = max(w.size/2, least)
 	w.threshold = w.size

@@ -1,13 +1,10 @@
 package port
 
-// first are the ports most worth a try, the likeliest before the others: with them it is
-// learned whether anything is at an address.
+// first are the ports that are open most often, the likeliest first: they show whether a host is there.
 const first = "80,443,22,8080,8443,25,53,3389,21,445,3306,5432,23,110,143,993,8000,8888,587,6379," +
 	"139,995,465,111,5900,9200,27017,1433,8081,3000"
 
-// The TCP ports that are most often found open, a hundred and a thousand of them: the
-// numbers that port scanners have agreed on, so that a scan of ours covers what a user's
-// earlier scans covered.
+// The hundred and the thousand TCP ports that are open most often, as other port scanners have them.
 const (
 	top100 = "7,9,13,21-23,25-26,37,53,79-81,88,106,110-111,113,119,135,139,143-144,179,199,389,427,443-445,465,513-515," +
 		"543-544,548,554,587,631,646,873,990,993,995,1025-1029,1110,1433,1720,1723,1755,1900,2000-2001,2049,2121," +
