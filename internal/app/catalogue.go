@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
@@ -57,6 +58,9 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 // openCatalog opens the catalogue and imports the starter templates.
 func openCatalog(ctx context.Context, d *db.DB, guard *netguard.Guard, logger *slog.Logger) (*catalog.Catalog, error) {
 	all := catalog.New(d, catalog.Config{Guard: guard})
+	if err := all.Backfill(ctx); err != nil {
+		return nil, fmt.Errorf("filling the list of templates: %w", err)
+	}
 	report, err := all.ImportStarter(ctx)
 	if err == nil && !report.Unchanged {
 		logger.InfoContext(ctx, "starter templates", "total", report.Total, "new", report.New, "updated", report.Updated, "removed", report.Removed)

@@ -2,17 +2,16 @@
 // binary, the public and the early set that an operator imports, the templates of each
 // team, and what teams share of theirs.
 //
-// A set is imported as a whole, in one transaction. Lists and searches come from an index
-// in memory, so that both databases give the same answers; the index holds what the
-// database holds at its revision and is made anew when that has changed.
+// A set is imported as a whole, in one transaction. Lists and searches read the table
+// template_search, which has a narrow row for each template, with its words and the values
+// of its facets as text: a few ten thousand rows are read through faster than an inverted index
+// of all their words could be written.
 package catalog
 
 import (
 	"context"
-	"maps"
 	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -77,16 +76,6 @@ type Catalog struct {
 	Config
 	db       *db.DB
 	compiled templates.Cache
-
-	mu      sync.Mutex
-	indexes map[string]*kept // by team; "" is that of the sets
-}
-
-// kept is an index and when it was last used.
-type kept struct {
-	sync.Mutex
-	index *index
-	used  time.Time // guarded by Catalog.mu
 }
 
 // New makes the service.
@@ -94,69 +83,21 @@ func New(d *db.DB, c Config) *Catalog {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Catalog{Config: c, db: d, indexes: map[string]*kept{}}
+	return &Catalog{Config: c, db: d}
 }
 
-// idleAfter is after how long without use an index is dropped.
-const idleAfter = time.Hour
-
-// current gives the index of a team's templates, or with "" of the sets, as of what was
-// committed before the call.
-func (c *Catalog) current(ctx context.Context, teamID string) (*index, error) {
-	scopes := sets
-	if teamID != "" {
-		scopes = []string{teamID}
+// setsOf are the sets of a plan with or without early templates.
+func setsOf(early bool) []string {
+	if early {
+		return []string{StarterSet, PublicSet, EarlySet}
 	}
-	revs, err := c.revisions(ctx, scopes)
-	if err != nil {
-		return nil, err
-	}
-	k := c.keep(teamID)
-	k.Lock()
-	defer k.Unlock()
-	if k.index != nil && maps.Equal(k.index.revs, revs) {
-		return k.index, nil
-	}
-	made, err := c.load(ctx, scopes, revs)
-	if err == nil {
-		k.index = made
-	}
-	return made, err
+	return []string{StarterSet, PublicSet}
 }
 
-func (c *Catalog) keep(teamID string) *kept {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.Now()
-	maps.DeleteFunc(c.indexes, func(_ string, k *kept) bool { return now.Sub(k.used) > idleAfter })
-	k := c.indexes[teamID]
-	if k == nil {
-		k = &kept{}
-		c.indexes[teamID] = k
-	}
-	k.used = now
-	return k
-}
-
-func (c *Catalog) revisions(ctx context.Context, scopes []string) (map[string]int64, error) {
-	var w db.Where
-	db.In(&w, "scope", scopes)
-	rows, err := c.db.Query(ctx, `SELECT scope, rev FROM template_scope`+w.String(), w.Args...)
-	revs := map[string]int64{}
-	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
-		var scope string
-		var rev int64
-		err := r.Scan(&scope, &rev)
-		revs[scope] = rev
-		return struct{}{}, err
-	})
-	return revs, err
-}
-
-// hold locks a scope until the end of the transaction and gives it the next revision.
+// hold locks a scope until the end of the transaction.
 func (c *Catalog) hold(ctx context.Context, tx *db.Tx, scope string) error {
-	_, err := tx.Exec(ctx, `INSERT INTO template_scope (scope, rev, updated_at) VALUES (?, 1, ?)
-		ON CONFLICT (scope) DO UPDATE SET rev = template_scope.rev + 1, updated_at = excluded.updated_at`, scope, db.At(c.Now()))
+	_, err := tx.Exec(ctx, `INSERT INTO template_scope (scope, updated_at) VALUES (?, ?)
+		ON CONFLICT (scope) DO UPDATE SET updated_at = excluded.updated_at`, scope, db.At(c.Now()))
 	return err
 }
 

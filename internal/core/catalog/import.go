@@ -237,9 +237,6 @@ func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row
 		return err
 	}
 	first := len(old) == 0
-	if _, err := tx.Exec(ctx, `UPDATE template SET is_new = FALSE WHERE scope = ? AND is_new`, set); err != nil {
-		return err
-	}
 	var changed []row
 	var removed []string
 	for i := range rows {
@@ -260,7 +257,7 @@ func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row
 			one.ReleaseTag, one.CreatedAt = was.ReleaseTag, was.CreatedAt
 		}
 		one.IsNew = one.IsNew || additions[one.Path]
-		if !ok || one.UpdatedAt.Equal(now) || one.IsNew {
+		if !ok || one.UpdatedAt.Equal(now) || one.IsNew || was.IsNew {
 			changed = append(changed, *one)
 			if ok {
 				removed = append(removed, one.ID) // and inserted again below
@@ -283,11 +280,12 @@ func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row
 // known are the templates that a set has, by id, as far as replace compares them.
 func known(ctx context.Context, tx *db.Tx, set string) (map[string]Template, error) {
 	out := map[string]Template{}
-	rows, err := tx.Query(ctx, `SELECT id, path, digest, release_tag, created_at, updated_at FROM template WHERE scope = ?`, set)
+	rows, err := tx.Query(ctx, `SELECT id, path, digest, release_tag, is_new, created_at, updated_at
+		FROM template WHERE scope = ?`, set)
 	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
 		var t Template
 		var created, updated db.Time
-		err := r.Scan(&t.ID, &t.Path, &t.Digest, &t.ReleaseTag, &created, &updated)
+		err := r.Scan(&t.ID, &t.Path, &t.Digest, &t.ReleaseTag, &t.IsNew, &created, &updated)
 		t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
 		out[t.ID] = t
 		return struct{}{}, err
@@ -296,14 +294,20 @@ func known(ctx context.Context, tx *db.Tx, set string) (map[string]Template, err
 }
 
 func insert(ctx context.Context, tx *db.Tx, rows []row) error {
-	values := make([][]any, len(rows))
+	values, searches := make([][]any, len(rows)), make([][]any, len(rows))
 	for i, r := range rows {
 		values[i] = []any{
 			r.Scope, r.ID, r.WrittenID, r.userID, db.Clean(r.Path), db.Clean(r.Info.Name), r.Type, db.Doc(r.Info), r.Prompt, r.Digest, r.ReleaseTag, r.IsNew,
 			r.requests, db.Doc(r.files), db.At(r.CreatedAt), db.At(r.UpdatedAt), r.Raw,
 		}
+		searches[i] = searchRow(r)
 	}
-	return tx.Insert(ctx, `template (scope, id, written_id, user_id, path, name, type, info, prompt, digest, release_tag, is_new, requests, files, created_at, updated_at, raw)`, values)
+	err := tx.Insert(ctx, `template (scope, id, written_id, user_id, path, name, type, info, prompt, digest, release_tag,
+		is_new, requests, files, created_at, updated_at, raw)`, values)
+	if err != nil {
+		return err
+	}
+	return tx.Insert(ctx, searchTable, searches)
 }
 
 // replaceFiles makes the files of a set those that its templates name.

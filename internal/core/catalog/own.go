@@ -90,7 +90,10 @@ func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate
 		t.Scope, t.ID, t.CreatedAt, t.UpdatedAt = teamID, old.ID, old.CreatedAt, old.UpdatedAt
 		_, err = tx.Exec(ctx, `UPDATE template SET written_id = ?, name = ?, type = ?, info = ?, digest = ?, requests = ?, raw = ? WHERE scope = ? AND id = ?`,
 			t.WrittenID, db.Clean(t.Info.Name), t.Type, db.Doc(t.Info), t.Digest, requests, t.Raw, t.Scope, t.ID)
-		return err
+		if err != nil {
+			return err
+		}
+		return index(ctx, tx, row{Template: t, requests: requests})
 	})
 	return t, err
 }
@@ -137,14 +140,7 @@ func (c *Catalog) Own(ctx context.Context, w page.Window, raw bool) ([]Template,
 	if err != nil {
 		return nil, 0, err
 	}
-	total := 0
-	if err := c.db.QueryRow(ctx, `SELECT count(*) FROM template WHERE scope = ?`, caller.TeamID).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	limit, args := db.Limit(w)
-	rows, err := c.db.Query(ctx, selected(raw)+` WHERE t.scope = ? ORDER BY t.id DESC`+limit, append([]any{caller.TeamID}, args...)...)
-	found, err := db.Collect(rows, err, func(r db.Row) (Template, error) { return scanned(r, raw) })
-	return found, total, err
+	return c.list(ctx, inScopes(caller.TeamID), "e.id DESC", w, raw)
 }
 
 // OwnByID is a template of the caller's team. NotFound when it has none such.
@@ -183,7 +179,10 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 		if err == nil && n == 0 {
 			err = missing()
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return index(ctx, tx, row{Template: t, requests: requests})
 	})
 }
 

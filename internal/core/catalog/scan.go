@@ -1,11 +1,13 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -37,20 +39,32 @@ func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]Known, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Known
-	for _, scope := range slices.Compact([]string{"", teamID}) {
-		x, err := c.current(ctx, scope)
+	where := inScopes(append(setsOf(early), teamID)...)
+	return c.known(ctx, where, "CASE e.scope WHEN ? THEN 1 ELSE 0 END, "+c.byID(), teamID)
+}
+
+// known reads what scans need to know of the templates that a condition picks.
+func (c *Catalog) known(ctx context.Context, where db.Where, order string, args ...any) (out []Known, err error) {
+	text := `SELECT e.scope, e.id, e.written_id, e.name, e.path, e.type, e.requests, e.facets FROM template_search e` +
+		where.String() + ` ORDER BY ` + order
+	for r, err := range c.db.Rows(ctx, text, append(where.Args, args...)...) {
+		var k Known
+		var scope, facets string
+		if err == nil {
+			err = r.Scan(&scope, &k.ID, &k.WrittenID, &k.Name, &k.Path, &k.Type, &k.Requests, &facets)
+		}
 		if err != nil {
 			return nil, err
 		}
-		out = slices.Grow(out, len(x.entries))
-		for i := range x.entries {
-			e := &x.entries[i]
-			if e.scope == EarlySet && !early {
-				continue
+		k.Named = scope != PublicSet && scope != StarterSet
+		for line := range strings.SplitSeq(facets, "\n") {
+			if tag, ok := strings.CutPrefix(line, "tags="); ok {
+				k.Tags = append(k.Tags, tag)
+			} else if severity, ok := strings.CutPrefix(line, "severity="); ok {
+				k.Severity = severity
 			}
-			out = append(out, Known{e.id, e.writtenID, e.name, e.path, e.tags, e.severity, e.typ, e.requests, e.scope != PublicSet && e.scope != StarterSet})
 		}
+		out = append(out, k)
 	}
 	return out, nil
 }
@@ -71,8 +85,14 @@ func (c *Catalog) SharedForScan(ctx context.Context, teamID, id string) (Known, 
 	if err != nil {
 		return Known{}, err
 	}
-	k := Known{ID: id, WrittenID: t.WrittenID, Name: t.Info.Name, Path: t.Path, Tags: t.Info.Tags, Severity: string(t.Info.Severity), Type: t.Type, Named: true}
-	return k, c.db.QueryRow(ctx, `SELECT requests FROM template WHERE scope = ? AND id = ?`, t.Scope, t.ID).Scan(&k.Requests)
+	var where db.Where
+	where.And("e.scope = ? AND e.id = ?", t.Scope, t.ID)
+	found, err := c.known(ctx, where, "e.id")
+	if err != nil || len(found) == 0 {
+		return Known{}, cmp.Or(err, missing())
+	}
+	found[0].ID = id
+	return found[0], nil
 }
 
 func (c *Catalog) sharedWithTeam(ctx context.Context, teamID, id string) (Template, error) {
@@ -134,46 +154,41 @@ func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	public, err := c.current(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	own, err := c.current(ctx, teamID)
-	if err != nil {
-		return nil, err
-	}
-	type location struct{ scope, id string }
-	asked := map[location][]string{} // → the names under which it was asked for
-	byScope := map[string][]string{}
-	for _, name := range ids {
-		var at location
-		if n, ok := public.byID[name]; ok && (early || public.entries[n].scope != EarlySet) {
-			at = location{public.entries[n].scope, public.entries[n].id}
-		} else if n, ok := own.byID[name]; ok {
-			at = location{teamID, own.entries[n].id}
-		} else {
-			t, err := c.sharedWithTeam(ctx, teamID, name)
-			if errs.Is(err, errs.NotFound) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			at = location{t.Scope, t.ID}
+	out := make(map[string]Text, len(ids))
+	for part := range slices.Chunk(ids, 500) {
+		var w, own db.Where
+		db.In(&w, "t.scope", append(setsOf(early), teamID))
+		db.In(&w, "t.written_id", part) // of a set, that is the id
+		w.And(notReplaced("t"))
+		own.And("t.scope = ?", teamID)
+		db.In(&own, "t.id", part)
+		or := strings.Replace(own.String(), " WHERE ", " OR ", 1)
+		found, err := c.texts(ctx, w.String()+or, append(w.Args, own.Args...)...)
+		if err != nil {
+			return nil, err
 		}
-		if asked[at] == nil {
-			byScope[at.scope] = append(byScope[at.scope], at.id)
+		// By an id a set's template is meant, else a team's own, else the oldest of its own that
+		// has it in its text.
+		byName := map[string]Text{}
+		for _, t := range found {
+			byName[t.writtenID] = t.Text
 		}
-		asked[at] = append(asked[at], name)
-	}
-	out := map[string]Text{}
-	for scope, ids := range byScope {
-		for part := range slices.Chunk(ids, 500) {
-			if err := c.texts(ctx, scope, part, func(id string, t Text) {
-				for _, name := range asked[location{scope, id}] {
-					out[name] = t
-				}
-			}); err != nil {
+		for _, t := range found {
+			byName[t.id] = t.Text
+		}
+		for _, t := range found {
+			if t.scope != teamID {
+				byName[t.id] = t.Text
+			}
+		}
+		for _, id := range part {
+			t, ok := byName[id]
+			if !ok {
+				t, err = c.sharedText(ctx, teamID, id)
+			}
+			if err == nil {
+				out[id] = t
+			} else if !errs.Is(err, errs.NotFound) {
 				return nil, err
 			}
 		}
@@ -181,37 +196,67 @@ func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[s
 	return out, nil
 }
 
-// texts reads templates of a scope with the files that they name.
-func (c *Catalog) texts(ctx context.Context, scope string, ids []string, give func(id string, t Text)) error {
-	type read struct {
-		Text
-		id    string
-		names map[string]string
+func (c *Catalog) sharedText(ctx context.Context, teamID, id string) (Text, error) {
+	t, err := c.sharedWithTeam(ctx, teamID, id)
+	if err != nil {
+		return Text{}, err
 	}
-	var w db.Where
-	w.And("scope = ?", scope)
-	db.In(&w, "id", ids)
-	rows, err := c.db.Query(ctx, `SELECT id, path, digest, files, raw FROM template`+w.String(), w.Args...)
-	found, err := db.Collect(rows, err, func(r db.Row) (one read, err error) {
+	found, err := c.texts(ctx, " WHERE t.scope = ? AND t.id = ?", t.Scope, t.ID)
+	if err != nil || len(found) == 0 {
+		return Text{}, cmp.Or(err, missing())
+	}
+	return found[0].Text, nil
+}
+
+// stored is a template as texts reads it.
+type stored struct {
+	Text
+	scope, id, writtenID string
+	names                map[string]string // of files → their paths in the set
+}
+
+// texts reads templates, the newest first, with the files that they name.
+func (c *Catalog) texts(ctx context.Context, where string, args ...any) ([]stored, error) {
+	rows, err := c.db.Query(ctx, `SELECT t.scope, t.id, t.written_id, t.path, t.digest, t.files, t.raw FROM template t`+
+		where+` ORDER BY t.id DESC`, args...)
+	var scopes, paths []string
+	found, err := db.Collect(rows, err, func(r db.Row) (one stored, err error) {
 		var names db.JSON[map[string]string]
-		err = r.Scan(&one.id, &one.Path, &one.Digest, &names, &one.Data)
+		err = r.Scan(&one.scope, &one.id, &one.writtenID, &one.Path, &one.Digest, &names, &one.Data)
 		one.names = names.V
+		for _, path := range one.names {
+			scopes, paths = append(scopes, one.scope), append(paths, path)
+		}
 		return one, err
 	})
-	if err != nil {
-		return err
+	if err != nil || len(paths) == 0 {
+		return found, err
 	}
-	for _, one := range found {
+	type location struct{ scope, path string }
+	files := map[location][]byte{}
+	var w db.Where
+	db.In(&w, "scope", unique(scopes))
+	db.In(&w, "path", unique(paths))
+	rows, err = c.db.Query(ctx, `SELECT scope, path, text FROM template_file`+w.String(), w.Args...)
+	_, err = db.Collect(rows, err, func(r db.Row) (at location, err error) {
+		var text []byte
+		err = r.Scan(&at.scope, &at.path, &text)
+		files[at] = text
+		return at, err
+	})
+	for i := range found {
+		one := &found[i]
 		one.files = make(map[string][]byte, len(one.names))
 		for _, name := range slices.Sorted(maps.Keys(one.names)) {
-			var text []byte
-			if err := c.db.QueryRow(ctx, `SELECT text FROM template_file WHERE scope = ? AND path = ?`, scope, one.names[name]).Scan(&text); err != nil {
-				return err
+			text, ok := files[location{one.scope, one.names[name]}]
+			if !ok {
+				return nil, fmt.Errorf("%s: its file %s was replaced meanwhile", one.Path, name)
 			}
 			one.files[name] = text
 			one.Digest += fmt.Sprintf(" %x", sha256.Sum256(text))
 		}
-		give(one.id, one.Text)
 	}
-	return nil
+	return found, err
 }
+
+func unique(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }

@@ -3,18 +3,13 @@ package catalog
 import (
 	"context"
 	"html"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
-
-// rank orders severities, unknown first and critical last.
-func rank(severity string) int { return syntax.Severity(severity).Rank() }
 
 // Search says what to look for.
 type Search struct {
@@ -36,44 +31,34 @@ type Found struct {
 	Facets     map[string]Facet
 }
 
-// Search finds templates. The answer is the same on both databases: they only keep the
-// templates, and an index in memory finds them.
-func (c *Catalog) Search(ctx context.Context, s Search) (Found, error) {
+// Search finds templates: by sorts, then the best first, then by id.
+func (c *Catalog) Search(ctx context.Context, s Search) (out Found, err error) {
 	caller, err := account.From(ctx)
 	if err != nil {
-		return Found{}, err
+		return out, err
 	}
 	terms, err := parse(s.Query)
 	if err != nil {
-		return Found{}, err
+		return out, err
 	}
-	var hits []hit
+	var scopes []string
 	if s.Public {
-		x, err := c.current(ctx, "")
-		if err != nil {
-			return Found{}, err
-		}
-		hits = x.find(terms)
-		if !hasEarly(caller.Plan) {
-			hits = slices.DeleteFunc(hits, func(h hit) bool { return h.scope == EarlySet })
-		}
+		scopes = setsOf(hasEarly(caller.Plan))
 	}
 	if s.Private {
-		x, err := c.current(ctx, caller.TeamID)
-		if err != nil {
-			return Found{}, err
-		}
-		hits = append(hits, x.find(terms)...)
+		scopes = append(scopes, caller.TeamID)
 	}
-	out := Found{Total: len(hits), Facets: count(hits, s.FacetSize)}
-	order(hits, s.Sorts)
-	from := min(s.Window.Offset, len(hits))
-	var window []*entry
-	for _, h := range hits[from:min(len(hits), from+s.Window.Limit)] {
-		window = append(window, h.entry)
+	where := inScopes(scopes...)
+	for _, t := range terms {
+		t.where(&where, c.db.Speaks())
 	}
-	if out.Templates, err = c.fetch(ctx, window, s.Raw); err != nil {
-		return Found{}, err
+	if out.Total, out.Facets, err = c.count(ctx, where, s.FacetSize); err != nil {
+		return out, err
+	}
+	fit, args := score(terms, c.db.Speaks())
+	order := c.sorted(s.Sorts, "("+fit+") DESC, "+c.byID())
+	if out.Templates, err = c.page(ctx, where, order, args, s.Window, s.Raw); err != nil {
+		return out, err
 	}
 	if s.Highlight {
 		for _, t := range out.Templates {

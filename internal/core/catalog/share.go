@@ -1,8 +1,8 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -296,37 +296,29 @@ func (c *Catalog) Shares(ctx context.Context, sorts []page.Sort, w page.Window, 
 	if err != nil {
 		return nil, 0, err
 	}
-	x, err := c.current(ctx, caller.TeamID)
+	const link = `SELECT h.id FROM template_share h WHERE h.team_id = e.scope AND h.template_id = e.id`
+	where := inScopes(caller.TeamID)
+	where.And(`EXISTS (`+link+` AND (h.expires_at IS NULL OR h.expires_at > ?))`, db.At(c.Now()))
+	templates, total, err := c.list(ctx, where, c.sorted(sorts, `(`+link+`) DESC`), w, raw)
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := c.db.Query(ctx, `SELECT `+shareColumns+` FROM template_share h WHERE h.team_id = ? AND (h.expires_at IS NULL OR h.expires_at > ?)`, caller.TeamID, db.At(c.Now()))
-	all, err := db.Collect(rows, err, func(r db.Row) (s Share, err error) {
+	out := make([]SharedTemplate, len(templates))
+	at := make(map[string]int, len(templates))
+	for i, t := range templates {
+		out[i].Template = t
+		at[t.ID] = i
+	}
+	var of db.Where
+	of.And("h.team_id = ?", caller.TeamID)
+	db.In(&of, "h.template_id", slices.Collect(maps.Keys(at)))
+	rows, err := c.db.Query(ctx, `SELECT `+shareColumns+` FROM template_share h`+of.String(), of.Args...)
+	_, err = db.Collect(rows, err, func(r db.Row) (s Share, err error) {
 		into, done := s.into()
 		err = r.Scan(into...)
 		done()
+		out[at[s.TemplateID]].Share = s
 		return s, err
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	all = slices.DeleteFunc(all, func(s Share) bool { _, ok := x.byID[s.TemplateID]; return !ok })
-	entryOf := func(s Share) *entry { return &x.entries[x.byID[s.TemplateID]] }
-	slices.SortFunc(all, func(a, b Share) int {
-		return cmp.Or(compareAll(sorts, entryOf(a), entryOf(b)), strings.Compare(b.ID, a.ID))
-	})
-	total := len(all)
-	from := min(w.Offset, total)
-	all = all[from:min(total, from+w.Limit)]
-	entries := make([]*entry, len(all))
-	for i, s := range all {
-		entries[i] = entryOf(s)
-	}
-	templates, err := c.fetch(ctx, entries, raw)
-	out := make([]SharedTemplate, 0, len(templates))
-	for _, t := range templates {
-		n := slices.IndexFunc(all, func(s Share) bool { return s.TemplateID == t.ID })
-		out = append(out, SharedTemplate{all[n], t})
-	}
 	return out, total, err
 }

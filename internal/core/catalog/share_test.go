@@ -248,7 +248,7 @@ func TestSharesAreListed(t *testing.T) {
 		if got := listed(nil, page.Window{Limit: 10}); !slices.Equal(got, []string{"c", "A", "b"}) {
 			t.Errorf("the newest first: %v", got)
 		}
-		if got := listed([]page.Sort{{Column: "id"}}, page.Window{Limit: 2, Offset: 1}); !slices.Equal(got, []string{"b", "c"}) {
+		if got := listed([]page.Sort{{Column: catalog.Sortable["id"]}}, page.Window{Limit: 2, Offset: 1}); !slices.Equal(got, []string{"b", "c"}) {
 			t.Errorf("a window by id: %v", got)
 		}
 		if _, total, err := s.Shares(s.eve, nil, page.Window{Limit: 10}, false); err != nil || total != 0 {

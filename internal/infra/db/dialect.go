@@ -12,16 +12,18 @@ type Dialect struct {
 	jsonType  string // the column type of a JSON document
 	bytesType string // the column type of raw bytes
 	like      string // case-insensitive LIKE
+	find      string // function that finds a text in another
 	forUpdate string // suffix of a SELECT whose rows are updated in the same Tx
 	prepares  bool   // frequent statements are prepared, because the driver would parse them each time
 }
 
 var (
 	postgres = Dialect{
-		Name: "postgres", dollar: true, jsonType: "JSONB", bytesType: "BYTEA", like: "ILIKE", forUpdate: " FOR UPDATE",
+		Name: "postgres", dollar: true, jsonType: "JSONB", bytesType: "BYTEA", like: "ILIKE", find: "strpos",
+		forUpdate: " FOR UPDATE",
 	}
 	// TEXT, because JSONB would have numeric affinity: the document 123 would come back as a number.
-	sqliteDialect = Dialect{Name: "sqlite3", jsonType: "TEXT", bytesType: "BLOB", like: "LIKE", prepares: true}
+	sqliteDialect = Dialect{Name: "sqlite3", jsonType: "TEXT", bytesType: "BLOB", like: "LIKE", find: "instr", prepares: true}
 )
 
 // ForUpdate is the suffix that locks the rows of a SELECT until the end of the transaction; empty where a
@@ -33,6 +35,9 @@ func (d Dialect) Contains(column, text string) (cond string, arg any) {
 	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 	return column + " " + d.like + ` ? ESCAPE '\'`, "%" + escape.Replace(Clean(text)) + "%"
 }
+
+// Find is the place of a text, the one argument, in a column, counted from 1; 0: it is not there.
+func (d Dialect) Find(column string) string { return d.find + "(" + column + ", ?)" }
 
 // Bytewise is a text column to order by its bytes, as SQLite does, whatever the locale of PostgreSQL.
 func (d Dialect) Bytewise(column string) string {

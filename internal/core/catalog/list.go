@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+)
+
+// Public is a window of the public templates, by id, and how many there are.
+func (c *Catalog) Public(ctx context.Context, w page.Window, raw bool) ([]Template, int, error) {
+	if _, err := account.From(ctx); err != nil {
+		return nil, 0, err
+	}
+	return c.list(ctx, inScopes(StarterSet, PublicSet), c.byID(), w, raw)
+}
+
+// Early is a window of the early templates, by id, and how many there are. Forbidden for
+// a team whose plan has none.
+func (c *Catalog) Early(ctx context.Context, w page.Window, raw bool) ([]Template, int, error) {
+	if err := mayEarly(ctx); err != nil {
+		return nil, 0, err
+	}
+	return c.list(ctx, inScopes(EarlySet), c.byID(), w, raw)
+}
+
+func mayEarly(ctx context.Context) error {
+	caller, err := account.From(ctx)
+	if err == nil && !hasEarly(caller.Plan) {
+		err = errs.New(errs.Forbidden, "plan_without_early_templates", "The plan of the team has no early templates.")
+	}
+	return err
+}
+
+// PublicByID is one public template with its text. NotFound when there is none such.
+func (c *Catalog) PublicByID(ctx context.Context, id string) (Template, error) {
+	if _, err := account.From(ctx); err != nil {
+		return Template{}, err
+	}
+	return c.one(ctx, c.db, "t.scope IN ('starter', 'public') AND t.id = ? AND "+notReplaced("t"), db.Clean(id))
+}
+
+// EarlyByID is one early template with its text. NotFound when there is none such,
+// Forbidden for a team whose plan has none.
+func (c *Catalog) EarlyByID(ctx context.Context, id string) (Template, error) {
+	if err := mayEarly(ctx); err != nil {
+		return Template{}, err
+	}
+	return c.one(ctx, c.db, "t.scope = 'early' AND t.id = ? AND "+notReplaced("t"), db.Clean(id))
+}
+
+// one reads the template that a condition picks, with its text.
+func (c *Catalog) one(ctx context.Context, q db.Querier, cond string, args ...any) (Template, error) {
+	t, err := scanned(q.QueryRow(ctx, selected(true)+` WHERE `+cond, args...), true)
+	if db.IsNoRows(err) {
+		err = missing()
+	}
+	return t, err
+}
+
+// notReplaced is the condition that no later set has a template of the same id.
+func notReplaced(table string) string {
+	return `(` + table + `.scope = 'public' OR NOT EXISTS (SELECT 1 FROM template o
+		WHERE o.scope IN ('public', CASE ` + table + `.scope WHEN 'starter' THEN 'early' ELSE 'public' END) AND o.id = ` + table + `.id))`
+}
+
+// inScopes picks the rows of template_search, under the name e, of some scopes.
+func inScopes(scopes ...string) (w db.Where) {
+	db.In(&w, "e.scope", scopes)
+	w.And(notReplaced("e"))
+	return w
+}
+
+// list is a window of what a condition picks, in an order, and how many there are.
+func (c *Catalog) list(
+	ctx context.Context, where db.Where, order string, w page.Window, raw bool,
+) (found []Template, total int, err error) {
+	row := c.db.QueryRow(ctx, `SELECT count(*) FROM template_search e`+where.String(), where.Args...)
+	if err := row.Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	found, err = c.page(ctx, where, order, nil, w, raw)
+	return found, total, err
+}
+
+// page reads a window of what a condition picks, in an order.
+func (c *Catalog) page(
+	ctx context.Context, where db.Where, order string, orderArgs []any, w page.Window, raw bool,
+) ([]Template, error) {
+	limit, args := db.Limit(w)
+	rows, err := c.db.Query(ctx, selected(raw)+` JOIN (
+		SELECT e.scope, e.id, row_number() OVER (ORDER BY `+order+`) AS place
+		FROM template_search e`+where.String()+` ORDER BY place`+limit+`) p
+		ON p.scope = t.scope AND p.id = t.id ORDER BY p.place`, slices.Concat(orderArgs, where.Args, args)...)
+	return db.Collect(rows, err, func(r db.Row) (Template, error) { return scanned(r, raw) })
+}
+
+// Sortable are the fields of an order, as page.Sorts wants them, with the columns of template_search.
+var Sortable = map[string]string{
+	"id": "e.written_id", "template_id": "e.id", "name": "e.lower_name", "severity": rank, "type": "e.type", "dir": "e.dir",
+	"uri": "e.path", "vendor": "e.vendor", "product": "e.product", "created_at": created, "updated_at": updated,
+}
+
+// The columns of Sortable that are numbers.
+const rank, created, updated = "e.severity_rank", "e.created_at", "e.updated_at"
+
+// byID is the order by id.
+func (c *Catalog) byID() string {
+	return c.db.Speaks().Bytewise("e.written_id") + ", " + c.db.Speaks().Bytewise("e.id")
+}
+
+// sorted are the columns of sorts, and then what decides between equal rows.
+func (c *Catalog) sorted(sorts []page.Sort, tie string) string {
+	sorts = slices.Clone(sorts)
+	for i, s := range sorts {
+		if s.Column != rank && s.Column != created && s.Column != updated {
+			sorts[i].Column = c.db.Speaks().Bytewise(s.Column)
+		}
+	}
+	return strings.TrimPrefix(db.OrderBy(sorts, tie), " ORDER BY ")
+}
