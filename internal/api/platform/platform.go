@@ -37,10 +37,10 @@ const version = "1.0.0"
 
 // Error is the surface's full error body (specification, Errors).
 type Error struct {
-	Message string `json:"message" doc:"What went wrong, in words."`
+	Message string `json:"message" doc:"Error message."`
 	Kind    string `json:"kind" doc:"The class of the error, such as invalid or not_found."`
-	Code    string `json:"code" doc:"What went wrong, for programs; stable."`
-	Error   string `json:"error" doc:"What went wrong, in words."`
+	Code    string `json:"code" doc:"Stable error code."`
+	Error   string `json:"error" doc:"Error message."`
 	ErrorID string `json:"error_id" doc:"The id of this request in the server's log."`
 	Param   string `json:"param" doc:"The field or parameter at fault; empty when there is none."`
 	Status  int    `json:"status" doc:"The HTTP status."`

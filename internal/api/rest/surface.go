@@ -9,7 +9,6 @@ package rest
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -76,19 +75,6 @@ var setUpHuma = sync.OnceFunc(func() {
 	}
 })
 
-// jsonFormat lets a body that is an io.WriterTo write itself: encoding/json would read
-// what a Marshaler has written again, byte by byte.
-var jsonFormat = huma.Format{
-	Marshal: func(w io.Writer, v any) error {
-		if written, ok := v.(io.WriterTo); ok {
-			_, err := written.WriteTo(w)
-			return err
-		}
-		return huma.DefaultJSONFormat.Marshal(w, v)
-	},
-	Unmarshal: huma.DefaultJSONFormat.Unmarshal,
-}
-
 // New makes a surface without operations.
 func New(s Surface, c Config) *API {
 	setUpHuma()
@@ -109,7 +95,6 @@ func New(s Surface, c Config) *API {
 	config.Info.Description = s.About
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil // no $schema in bodies
-	config.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	config.AllowAdditionalPropertiesByDefault = true
 	config.Components.Schemas = huma.NewMapRegistry(schemaPrefix, s.schemaName)
 	config.Components.SecuritySchemes = securitySchemes()

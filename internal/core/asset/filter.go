@@ -16,30 +16,30 @@ import (
 // it means: AssetFilters of the platform's clients. An empty field says nothing; of the
 // words of a field, parted by commas, one must hold; every field must hold.
 type Filters struct {
-	IsTech         *bool    `json:"is_tech,omitempty" doc:"Whether technologies are known of it."`
+	IsTech         *bool    `json:"is_tech,omitempty" doc:"Whether technologies are known."`
 	IsFavicon      *bool    `json:"is_favicon,omitempty" doc:"Whether it has a favicon."`
 	IsScreenshot   *bool    `json:"is_screenshot,omitempty" doc:"Whether it has a screenshot."`
-	IsNew          *bool    `json:"is_new,omitempty" doc:"Whether the latest run of its enumeration saw it first."`
-	IsInternal     *bool    `json:"is_internal,omitempty" doc:"Whether its address is not of the public internet."`
-	OnlyDNS        *bool    `json:"only_dns,omitempty" doc:"true: only names, which are no addresses."`
-	OnlyIP         *bool    `json:"only_ip,omitempty" doc:"true: only assets whose host is an address."`
-	Search         string   `json:"search,omitempty" maxLength:"200" doc:"A part of the host, the title, an address, a technology or a label."`
-	Labels         string   `json:"labels,omitempty" doc:"Labels, separated by commas."`
-	Host           string   `json:"host,omitempty" doc:"Hosts, separated by commas; a * stands for anything."`
-	Port           string   `json:"port,omitempty" doc:"Ports, separated by commas."`
-	StatusCode     string   `json:"status_code,omitempty" doc:"HTTP statuses, separated by commas."`
-	ContentLength  string   `json:"content_length,omitempty" doc:"Lengths of bodies in bytes, separated by commas."`
-	Title          string   `json:"title,omitempty" doc:"Parts of titles, separated by commas."`
-	Domain         []string `json:"domain,omitempty" maxItems:"1000" doc:"Domains: hosts at and below them."`
-	CNAME          string   `json:"cname,omitempty" doc:"Canonical names, separated by commas; a * stands for anything."`
-	Technologies   string   `json:"technologies,omitempty" doc:"Technologies, separated by commas, with their version or without."`
-	IP             string   `json:"ip,omitempty" doc:"Addresses and networks in CIDR notation, separated by commas."`
-	Favicon        string   `json:"favicon,omitempty" doc:"Hashes of favicons, separated by commas."`
-	Time           string   `json:"time,omitempty" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Seen first in this time."`
-	StartDate      string   `json:"start_date,omitempty" doc:"Seen first on this day or later, as 2006-01-02, or at this time, as RFC 3339 has it."`
-	EndDate        string   `json:"end_date,omitempty" doc:"Seen first on this day or before; of a time, before it."`
-	CustomFilter   string   `json:"custom_filter,omitempty" maxLength:"2000" doc:"Conditions in words, such as: status_code >= 400 && !(host ~ \"test\")."`
-	NotSeenForDays int      `json:"not_seen_for_days,omitempty" minimum:"1" maximum:"36500" doc:"Not seen for so many days, although a run of its enumeration looked at everything since."`
+	IsNew          *bool    `json:"is_new,omitempty" doc:"Whether the latest run saw it first."`
+	IsInternal     *bool    `json:"is_internal,omitempty" doc:"Whether its address is internal."`
+	OnlyDNS        *bool    `json:"only_dns,omitempty" doc:"true: only hosts that are names."`
+	OnlyIP         *bool    `json:"only_ip,omitempty" doc:"true: only hosts that are addresses."`
+	Search         string   `json:"search,omitempty" maxLength:"200" doc:"Part of the host, title, an address, technology or label."`
+	Labels         string   `json:"labels,omitempty" doc:"Labels, comma-separated."`
+	Host           string   `json:"host,omitempty" doc:"Hosts, comma-separated; * is a wildcard."`
+	Port           string   `json:"port,omitempty" doc:"Ports, comma-separated."`
+	StatusCode     string   `json:"status_code,omitempty" doc:"HTTP statuses, comma-separated."`
+	ContentLength  string   `json:"content_length,omitempty" doc:"Body lengths in bytes, comma-separated."`
+	Title          string   `json:"title,omitempty" doc:"Parts of titles, comma-separated."`
+	Domain         []string `json:"domain,omitempty" maxItems:"1000" doc:"Domains, with their subdomains."`
+	CNAME          string   `json:"cname,omitempty" doc:"Canonical names, comma-separated; * is a wildcard."`
+	Technologies   string   `json:"technologies,omitempty" doc:"Technologies, comma-separated, with or without version."`
+	IP             string   `json:"ip,omitempty" doc:"Addresses and CIDR networks, comma-separated."`
+	Favicon        string   `json:"favicon,omitempty" doc:"Favicon hashes, comma-separated."`
+	Time           string   `json:"time,omitempty" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"First seen in this time."`
+	StartDate      string   `json:"start_date,omitempty" doc:"First seen on or after this day (2006-01-02) or time (RFC 3339)."`
+	EndDate        string   `json:"end_date,omitempty" doc:"First seen on this day or earlier, or before this time."`
+	CustomFilter   string   `json:"custom_filter,omitempty" maxLength:"2000" doc:"Condition, such as: status_code >= 400 && !(host ~ \"test\")."`
+	NotSeenForDays int      `json:"not_seen_for_days,omitempty" minimum:"1" maximum:"36500" doc:"Not seen for this many days, although a run of its enumeration covered everything since."`
 	EnumerationIDs []string `json:"enumeration_ids,omitempty" maxItems:"1000" doc:"Of these enumerations."`
 
 	// A word that is not known must not come to mean all assets.

@@ -72,8 +72,8 @@ func (s area) assets() {
 	rest.Handle(s.API, wire.Op("diff-enumeration", "GET "+enumerations+"/{enumerate_id}/diff", assetTag, "What changed of an enumeration between two moments", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
-			From string `query:"from" required:"true" doc:"A day, as 2006-01-02, or a time, as RFC 3339 has it."`
-			To   string `query:"to" doc:"The same, later; of a day, its end. Without it, now."`
+			From string `query:"from" required:"true" doc:"Day (2006-01-02) or time (RFC 3339)."`
+			To   string `query:"to" doc:"Day (its end) or time; default now."`
 		}) (*AssetDiff, error) {
 			if _, err := s.Assets.Of(ctx, in.ID); err != nil {
 				return nil, err
@@ -113,40 +113,40 @@ func (s area) assets() {
 
 // ContentFilters pick assets.
 type ContentFilters struct {
-	IsTech        wire.Maybe `query:"is_tech" doc:"Whether technologies are known of it."`
+	IsTech        wire.Maybe `query:"is_tech" doc:"Whether technologies are known."`
 	IsFavicon     wire.Maybe `query:"is_favicon" doc:"Whether it has a favicon."`
 	IsScreenshot  wire.Maybe `query:"is_screenshot" doc:"Whether it has a screenshot."`
-	IsNew         wire.Maybe `query:"is_new" doc:"Whether the latest run of its enumeration saw it first."`
-	IsInternal    wire.Maybe `query:"is_internal" doc:"Whether its address is not of the public internet."`
-	OnlyDNS       wire.Maybe `query:"only_dns" doc:"true: only names, which are no addresses."`
-	OnlyIP        wire.Maybe `query:"only_ip" doc:"true: only assets whose host is an address."`
-	Search        string     `query:"search" maxLength:"200" doc:"A part of the host, the title, an address, a technology or a label."`
-	Labels        string     `query:"labels" doc:"Labels, separated by commas."`
-	Host          string     `query:"host" doc:"Hosts, separated by commas; a * stands for anything."`
-	Port          string     `query:"port" doc:"Ports, separated by commas; 0: hosts by themselves."`
-	StatusCode    string     `query:"status_code" doc:"HTTP statuses, separated by commas."`
-	Title         string     `query:"title" doc:"Parts of titles, separated by commas."`
-	ContentLength string     `query:"content_length" doc:"Lengths of bodies in bytes, separated by commas."`
-	CNAME         string     `query:"cname" doc:"Canonical names, separated by commas; a * stands for anything."`
-	Domain        string     `query:"domain" doc:"Domains, separated by commas: hosts at and below them."`
-	Technologies  string     `query:"technologies" doc:"Technologies, separated by commas, with their version or without."`
-	IP            string     `query:"ip" doc:"Addresses, and networks in CIDR notation, separated by commas."`
-	Favicon       string     `query:"favicon" doc:"Hashes of favicons, separated by commas."`
-	Time          string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Seen first in this time."`
-	StartDate     string     `query:"start_date" doc:"Seen first on this day or later, as 2006-01-02, or at this time, as RFC 3339 has it."`
-	EndDate       string     `query:"end_date" doc:"Seen first on this day or before; of a time, before it."`
-	CustomFilter  string     `query:"custom_filter" maxLength:"6000" doc:"Conditions, such as: status_code >= 400 && !(host ~ \"test\")."`
-	NotSeen       int        `query:"not_seen_for_days" minimum:"1" maximum:"36500" doc:"Not seen for so many days, although a run of its enumeration has looked at everything since."`
+	IsNew         wire.Maybe `query:"is_new" doc:"Whether the latest run saw it first."`
+	IsInternal    wire.Maybe `query:"is_internal" doc:"Whether its address is internal."`
+	OnlyDNS       wire.Maybe `query:"only_dns" doc:"true: only hosts that are names."`
+	OnlyIP        wire.Maybe `query:"only_ip" doc:"true: only hosts that are addresses."`
+	Search        string     `query:"search" maxLength:"200" doc:"Part of the host, title, an address, technology or label."`
+	Labels        string     `query:"labels" doc:"Labels, comma-separated."`
+	Host          string     `query:"host" doc:"Hosts, comma-separated; * is a wildcard."`
+	Port          string     `query:"port" doc:"Ports, comma-separated; 0: hosts without a port."`
+	StatusCode    string     `query:"status_code" doc:"HTTP statuses, comma-separated."`
+	Title         string     `query:"title" doc:"Parts of titles, comma-separated."`
+	ContentLength string     `query:"content_length" doc:"Body lengths in bytes, comma-separated."`
+	CNAME         string     `query:"cname" doc:"Canonical names, comma-separated; * is a wildcard."`
+	Domain        string     `query:"domain" doc:"Domains, comma-separated, with their subdomains."`
+	Technologies  string     `query:"technologies" doc:"Technologies, comma-separated, with or without version."`
+	IP            string     `query:"ip" doc:"Addresses and CIDR networks, comma-separated."`
+	Favicon       string     `query:"favicon" doc:"Favicon hashes, comma-separated."`
+	Time          string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"First seen in this time."`
+	StartDate     string     `query:"start_date" doc:"First seen on or after this day (2006-01-02) or time (RFC 3339)."`
+	EndDate       string     `query:"end_date" doc:"First seen on this day or earlier, or before this time."`
+	CustomFilter  string     `query:"custom_filter" maxLength:"6000" doc:"Condition, such as: status_code >= 400 && !(host ~ \"test\")."`
+	NotSeen       int        `query:"not_seen_for_days" minimum:"1" maximum:"36500" doc:"Not seen for this many days, although a run of its enumeration covered everything since."`
 }
 
 // ContentQuery is what a list of assets may be asked for.
 type ContentQuery struct {
 	ContentFilters
-	AsOf     string `query:"as_of" doc:"The list as it was at this time, as RFC 3339 has it, or at the end of this day; without it, as it is."`
+	AsOf     string `query:"as_of" doc:"The list as of this time (RFC 3339) or the end of this day; default now."`
 	SortAsc  string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, last_seen, host, name, port, status_code, content_length, title, webserver, domain_name, ip, cname, technologies, favicon, labels, is_new, type, enumeration_id."`
-	SortDesc string `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
-	Before   int64  `query:"before" minimum:"0" doc:"Only what had arrived when a page said this number: before or next of its answer. 0: all."`
-	Limit    int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Items to return at most."`
+	SortDesc string `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
+	Before   int64  `query:"before" minimum:"0" doc:"Only items older than this: the before or next of an earlier page. 0: all."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of items."`
 	Offset   int    `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
 }
 
@@ -186,28 +186,17 @@ type ContentList struct {
 	wire.Listing
 	TotalIsEstimate bool `json:"total_is_estimate,omitempty" doc:"There are more items than the total says: it is counted up to a bound."`
 
-	Before int64    `json:"before" doc:"Given as before with the pages that follow, it keeps what arrives meanwhile from shifting them."`
-	Next   int64    `json:"next,omitempty" doc:"For a list without an order: given as before, with the offset 0, it asks for what follows this page; absent at the end."`
+	Before int64    `json:"before" doc:"Sent as before with later pages, it hides newer items, so that pages do not shift."`
+	Next   int64    `json:"next,omitempty" doc:"For an unsorted list: the value of before, with offset 0, for the next page; absent on the last one."`
 	Data   Contents `json:"data" doc:"The page."`
 }
 
-// Contents are assets as lists show them, each an EnumerationContent that is written
-// already.
-type Contents [][]byte
+// Contents are encoded EnumerationContents.
+type Contents []json.RawMessage
 
 // Schema implements huma.SchemaProvider.
 func (Contents) Schema(r huma.Registry) *huma.Schema {
 	return huma.SchemaFromType(r, reflect.TypeFor[[]document.EnumerationContent]())
-}
-
-// WriteTo writes the page as JSON, its assets as they are; see io.WriterTo.
-func (l ContentList) WriteTo(w io.Writer) (int64, error) {
-	head := l
-	head.Data = nil // written behind the rest
-	return wire.WritePage(w, struct {
-		ContentList
-		Data *struct{} `json:"data,omitempty"`
-	}{ContentList: head}, l.Data)
 }
 
 // contents is a page of an enumeration or a group, or with an empty id of all.
@@ -251,7 +240,7 @@ type MisconfigurationList struct {
 }
 
 func (s area) misconfigurations(ctx context.Context, in *struct {
-	Search string `query:"search" maxLength:"200" doc:"A part of the host."`
+	Search string `query:"search" maxLength:"200" doc:"Part of the host."`
 	Type   string `query:"finding_type" enum:"dangling_dns,origin_exposure" doc:"Only these."`
 	wire.Window
 }) (*MisconfigurationList, error) {
@@ -270,21 +259,21 @@ type AssetChangelogList struct {
 type AssetChangelog struct {
 	document.EnumerationContent
 	ChangeEvent []AssetChange `json:"change_event" doc:"What changed."`
-	ChangedAt   time.Time     `json:"changed_at" doc:"When it changed."`
+	ChangedAt   time.Time     `json:"changed_at" doc:"Time of the change."`
 	EventType   string        `json:"event_type" enum:"changed,not_seen,seen_again,labels_changed" doc:"The kind of change."`
-	Actor       string        `json:"actor,omitempty" doc:"Who changed it; absent where the service saw or did it."`
+	Actor       string        `json:"actor,omitempty" doc:"Email of the user; absent for the service."`
 }
 
 // AssetChange is a field that changed.
 type AssetChange struct {
 	Name string `json:"name" doc:"The field."`
-	From any    `json:"from" doc:"What it was; null: it was not there."`
-	To   any    `json:"to" doc:"What it is since."`
+	From any    `json:"from" doc:"Old value; null: none."`
+	To   any    `json:"to" doc:"New value."`
 }
 
 func (s area) assetChangelogs(ctx context.Context, in *struct {
 	AssetPath
-	Types    string `query:"event_type" doc:"Kinds of change, separated by commas: changed, not_seen, seen_again, labels_changed."`
+	Types    string `query:"event_type" doc:"Kinds of change, comma-separated: changed, not_seen, seen_again, labels_changed."`
 	Time     string `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"Changed in this time."`
 	SortAsc  string `query:"sort_asc" enum:"created_at" doc:"created_at: the oldest first."`
 	SortDesc string `query:"sort_desc" enum:"created_at" doc:"created_at: the newest first, as without it."`

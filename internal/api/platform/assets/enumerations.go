@@ -30,30 +30,28 @@ func (s area) enumerations() {
 	const path, one = "/v1/asset/enumerate", enumerationPath
 	rest.Handle(s.API, wire.Op("list-enumerations", "GET "+path, enumerationTag, "Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
 	rest.Handle(s.API, wire.Op("create-enumeration", "POST "+path, enumerationTag, "Make an enumeration, and launch it"), s.createEnumeration)
-	rest.Handle(s.API, wire.Op("delete-enumerations", "DELETE "+path, enumerationTag, "Delete enumerations with their assets; those at work are stopped", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) (*wire.Message, error) {
-			return wire.Said("The enumerations are deleted."), s.Enumerations.Delete(ctx, in.Body.IDs, "asset_ids")
+	wire.Act(s.API, wire.Op("delete-enumerations", "DELETE "+path, enumerationTag, "Delete enumerations with their assets; those at work are stopped", 404, 413, 415), "The enumerations are deleted.",
+		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) error {
+			return s.Enumerations.Delete(ctx, in.Body.IDs, "asset_ids")
 		})
 	rest.Handle(s.API, wire.Op("get-enumeration", "GET "+one, enumerationTag, "One enumeration or group", 404),
 		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerateOne, error) {
 			found, err := s.Enumerations.FindListed(ctx, in.ID)
 			return &EnumerateOne{"The enumeration.", enumerateDataOf(found, time.Now())}, err
 		})
-	rest.Handle(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Give an enumeration another name", 404),
+	wire.Act(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Give an enumeration another name", 404), "The enumeration is renamed.",
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			Body EnumerationName
-		}) (*wire.Message, error) {
-			return wire.Said("The enumeration is renamed."), s.Enumerations.Rename(ctx, in.ID, in.Body.Name)
+		}) error {
+			return s.Enumerations.Rename(ctx, in.ID, in.Body.Name)
 		})
-	rest.Handle(s.API, wire.Op("delete-enumeration", "DELETE "+one, enumerationTag, "Delete an enumeration with its assets; at work, it is stopped", 404),
-		func(ctx context.Context, in *wire.EnumerationPath) (*wire.Message, error) {
-			return wire.Said("The enumeration is deleted."), s.Enumerations.Delete(ctx, []string{in.ID}, "enumerate_id")
+	wire.Act(s.API, wire.Op("delete-enumeration", "DELETE "+one, enumerationTag, "Delete an enumeration with its assets; at work, it is stopped", 404), "The enumeration is deleted.",
+		func(ctx context.Context, in *wire.EnumerationPath) error {
+			return s.Enumerations.Delete(ctx, []string{in.ID}, "enumerate_id")
 		})
-	rest.Handle(s.API, wire.Op("stop-enumeration", "POST "+one+"/stop", enumerationTag, "Stop an enumeration that is at work; what it found is kept", 404, 409),
-		func(ctx context.Context, in *wire.EnumerationPath) (*wire.Message, error) {
-			return wire.Said("The enumeration is stopped."), s.Enumerations.Stop(ctx, in.ID)
-		})
+	wire.Act(s.API, wire.Op("stop-enumeration", "POST "+one+"/stop", enumerationTag, "Stop an enumeration that is at work; what it found is kept", 404, 409), "The enumeration is stopped.",
+		func(ctx context.Context, in *wire.EnumerationPath) error { return s.Enumerations.Stop(ctx, in.ID) })
 	rest.Handle(s.API, wire.Op("rescan-enumeration", "POST "+one+"/rescan", enumerationTag, "Run an enumeration again", 404, 409),
 		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerateMade, error) {
 			again, err := s.Enumerations.Rescan(ctx, in.ID)
@@ -65,16 +63,16 @@ func (s area) enumerations() {
 }
 
 func (s area) listEnumerations(ctx context.Context, in *struct {
-	Search    string     `query:"search" maxLength:"200" doc:"A part of the name, or an id."`
+	Search    string     `query:"search" maxLength:"200" doc:"Part of the name, or an id."`
 	Types     string     `query:"enum_type" maxLength:"200" doc:"Only of these types, separated by commas: discovery, cloud, group."`
 	Statuses  string     `query:"status" maxLength:"200" doc:"Only those in these states, separated by commas."`
 	SortAsc   string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, id, enumeration_type, new_assets, rescan_count, enumeration_time_elapsed."`
-	SortDesc  string     `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
-	Time      string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"Made in this time."`
-	StartDate string     `query:"start_date" format:"date" doc:"Made on this day or later."`
-	EndDate   string     `query:"end_date" format:"date" doc:"Made on this day or before."`
-	Internal  wire.Maybe `query:"is_internal" doc:"Whether all it looks at are addresses that are not of the public internet."`
-	Custom    string     `query:"custom_filter" maxLength:"6000" doc:"Only those with an asset for which these conditions hold, such as: tls = expired."`
+	SortDesc  string     `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
+	Time      string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"Created in this time."`
+	StartDate string     `query:"start_date" format:"date" doc:"Created on this day or later."`
+	EndDate   string     `query:"end_date" format:"date" doc:"Created on this day or earlier."`
+	Internal  wire.Maybe `query:"is_internal" doc:"Whether all inputs are internal addresses."`
+	Custom    string     `query:"custom_filter" maxLength:"6000" doc:"Only those with an asset that meets this condition, such as: tls = expired."`
 	wire.Window
 }) (*EnumerationList, error) {
 	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, enumeration.Sortable)
@@ -186,7 +184,7 @@ func (s area) enumerationConfigs() {
 	rest.Handle(s.API, wire.Op("update-enumeration-config", "PATCH "+path, enumerationTag, "Change what an enumeration does when it is launched next", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
-			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are added to or replaced."`
+			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are extended or replaced."`
 			Body EnumerationConfig
 		}) (*wire.Message, error) {
 			b := in.Body
@@ -198,7 +196,7 @@ func (s area) enumerationConfigs() {
 				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: enumeration.Steps(b.Steps), Ports: ports, FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
 				SubfinderConfigIDs: b.SubfinderConfigIDs, Exclusions: b.Exclusions, AutomaticScans: b.AutomaticScans,
 			}, in.Type == "replace")
-			return wire.Said("The configuration is changed."), portsNamed(err, portsIn)
+			return wire.Messagef("The configuration is changed."), portsNamed(err, portsIn)
 		})
 }
 
@@ -228,12 +226,12 @@ func (s area) enumerationSchedules() {
 	rest.Handle(s.API, wire.Op("set-enumeration-schedule", "POST "+path, enumerationTag, "Give an enumeration a schedule, in place of any it has", 404),
 		func(ctx context.Context, in *struct{ Body EnumerationScheduleRequest }) (*wire.Message, error) {
 			set, err := s.Enumerations.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.EnumerationID, Rule: in.Body.Rule()})
-			return wire.Said("The enumeration is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
+			return wire.Messagef("The enumeration is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	rest.Handle(s.API, wire.Op("delete-enumeration-schedule", "DELETE "+path, enumerationTag, "Take its schedule from an enumeration", 404),
+	wire.Act(s.API, wire.Op("delete-enumeration-schedule", "DELETE "+path, enumerationTag, "Take its schedule from an enumeration", 404), "The schedule is deleted.",
 		func(ctx context.Context, in *struct {
 			ID string `query:"enumeration_id" required:"true" doc:"The enumeration."`
-		}) (*wire.Message, error) {
-			return wire.Said("The schedule is deleted."), s.Enumerations.Schedules().Drop(ctx, in.ID)
+		}) error {
+			return s.Enumerations.Schedules().Drop(ctx, in.ID)
 		})
 }

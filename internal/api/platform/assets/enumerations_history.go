@@ -13,7 +13,7 @@ import (
 // RunQuery picks a run of an enumeration.
 type RunQuery struct {
 	wire.EnumerationPath
-	Run int64 `query:"run" minimum:"0" doc:"The number of the run, from 1; without it, or 0, the last."`
+	Run int64 `query:"run" minimum:"0" doc:"Run number, from 1; default the last."`
 	wire.Window
 }
 

@@ -17,20 +17,20 @@ type AssetLabels struct {
 
 // BulkLabels are labels for many assets.
 type BulkLabels struct {
-	Filters AssetFilters `json:"filters" doc:"Which assets; one that says nothing means all."`
+	Filters AssetFilters `json:"filters" doc:"Filters; empty: all assets."`
 	Labels  []string     `json:"labels" maxItems:"100" doc:"The labels."`
 }
 
 // AssetCount says how many assets something was done to.
 type AssetCount struct {
-	Message    string `json:"message" doc:"What was done, in words."`
-	AssetCount int    `json:"asset_count" doc:"How many assets are meant."`
-	Async      bool   `json:"async" doc:"It is being done in the background."`
+	Message    string `json:"message" doc:"Summary."`
+	AssetCount int    `json:"asset_count" doc:"Number of matching assets."`
+	Async      bool   `json:"async" doc:"Whether it continues in the background."`
 }
 
 // LabelMode says what new labels do to the old ones.
 type LabelMode struct {
-	Type string `query:"update_type" enum:"append,replace,delete" default:"append" doc:"append adds what is not there, replace sets, delete takes off."`
+	Type string `query:"update_type" enum:"append,replace,delete" default:"append" doc:"append adds, replace sets, delete removes."`
 }
 
 // GroupPath names a group.
@@ -40,14 +40,14 @@ type GroupPath struct {
 
 // GroupRequest is a filter that is to be saved.
 type GroupRequest struct {
-	Filters AssetFilters `json:"filters" doc:"Which assets."`
-	Name    string       `json:"name,omitempty" maxLength:"200" doc:"What it is called."`
+	Filters AssetFilters `json:"filters" doc:"Filters."`
+	Name    string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
 }
 
 // GroupPatch changes a group.
 type GroupPatch struct {
-	Filters AssetFilters `json:"filters,omitzero" doc:"Which assets."`
-	Name    string       `json:"name,omitempty" maxLength:"200" doc:"What it is called; empty: as before."`
+	Filters AssetFilters `json:"filters,omitzero" doc:"Filters."`
+	Name    string       `json:"name,omitempty" maxLength:"200" doc:"New name; empty keeps the old one."`
 }
 
 func (s area) assetLabels() {
@@ -65,7 +65,7 @@ func (s area) assetLabels() {
 			return &AssetCount{words, n, later}, err
 		})
 	set := func(ctx context.Context, id int64, mode label.Mode, labels []string) (*wire.Message, error) {
-		return wire.Said("The labels are changed."), s.Assets.SetLabels(ctx, id, mode, labels)
+		return wire.Messagef("The labels are changed."), s.Assets.SetLabels(ctx, id, mode, labels)
 	}
 	rest.Handle(s.API, wire.Op("add-asset-labels", "POST "+one, assetTag, "Add labels to an asset", 404),
 		func(ctx context.Context, in *struct {
@@ -92,16 +92,14 @@ func (s area) assetLabels() {
 			id, err := s.Enumerations.CreateGroup(ctx, in.Body.Name, asset.Filters(in.Body.Filters))
 			return wire.Created(id, "The group is made."), err
 		})
-	rest.Handle(s.API, wire.Op("update-group", "PATCH "+groups+"/{group_id}", assetTag, "Change the filter or the name of a group", 404),
+	wire.Act(s.API, wire.Op("update-group", "PATCH "+groups+"/{group_id}", assetTag, "Change the filter or the name of a group", 404), "The group is changed.",
 		func(ctx context.Context, in *struct {
 			GroupPath
 			wire.UpdateMode
 			Body GroupPatch
-		}) (*wire.Message, error) {
-			return wire.Said("The group is changed."), s.Enumerations.UpdateGroup(ctx, in.ID, in.Body.Name, asset.Filters(in.Body.Filters), in.Type == "replace")
+		}) error {
+			return s.Enumerations.UpdateGroup(ctx, in.ID, in.Body.Name, asset.Filters(in.Body.Filters), in.Type == "replace")
 		})
-	rest.Handle(s.API, wire.Op("delete-group", "DELETE "+groups+"/{group_id}", assetTag, "Delete a group; the assets stay", 404),
-		func(ctx context.Context, in *GroupPath) (*wire.Message, error) {
-			return wire.Said("The group is deleted."), s.Enumerations.DeleteGroup(ctx, in.ID)
-		})
+	wire.Act(s.API, wire.Op("delete-group", "DELETE "+groups+"/{group_id}", assetTag, "Delete a group; the assets stay", 404), "The group is deleted.",
+		func(ctx context.Context, in *GroupPath) error { return s.Enumerations.DeleteGroup(ctx, in.ID) })
 }

@@ -21,17 +21,17 @@ type PolicyPath struct {
 // AssetPolicy is a rule about assets.
 type AssetPolicy struct {
 	ID             string         `json:"id" doc:"The policy's id."`
-	Name           string         `json:"name" doc:"What it is called."`
-	Type           string         `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"What it does."`
-	Filters        AssetFilters   `json:"policies" doc:"Which assets it is about."`
-	AlertConfigs   []string       `json:"alerting_config_ids" doc:"Where it alerts."`
-	Labels         []string       `json:"labels" doc:"The labels that it sets or removes."`
-	EnumerationIDs []string       `json:"enumeration_ids" doc:"It is about these enumerations only; none: about all."`
-	Metadata       map[string]any `json:"metadata" doc:"Nothing."`
-	CreatedAt      time.Time      `json:"created_at" doc:"When it was made."`
-	UpdatedAt      time.Time      `json:"updated_at" doc:"When it was changed."`
-	LastExecutedAt *time.Time     `json:"last_executed_at,omitempty" doc:"When it did something last."`
-	Existing       bool           `json:"apply_to_existing" doc:"It is also about what was there when it was made."`
+	Name           string         `json:"name" doc:"Name."`
+	Type           string         `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"Action."`
+	Filters        AssetFilters   `json:"policies" doc:"Filters."`
+	AlertConfigs   []string       `json:"alerting_config_ids" doc:"Alerting configurations."`
+	Labels         []string       `json:"labels" doc:"Labels to set or remove."`
+	EnumerationIDs []string       `json:"enumeration_ids" doc:"Only assets of these enumerations; empty: of all."`
+	Metadata       map[string]any `json:"metadata" doc:"Always empty."`
+	CreatedAt      time.Time      `json:"created_at" doc:"Creation time."`
+	UpdatedAt      time.Time      `json:"updated_at" doc:"Last change."`
+	LastExecutedAt *time.Time     `json:"last_executed_at,omitempty" doc:"Last time it did something."`
+	Existing       bool           `json:"apply_to_existing" doc:"Whether it also applies to assets older than the policy."`
 }
 
 func policyOf(p policy.Policy) AssetPolicy {
@@ -47,37 +47,37 @@ func policyOf(p policy.Policy) AssetPolicy {
 
 // PolicyRequest is a policy that is to be made.
 type PolicyRequest struct {
-	Filters        AssetFilters `json:"policies" doc:"Which assets it is about: it acts whenever one comes to be so."`
-	Name           string       `json:"name,omitempty" maxLength:"200" doc:"What it is called."`
-	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"What it does; alert without it."`
-	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Where it alerts; alert needs one."`
-	Labels         []string     `json:"labels,omitempty" doc:"The labels that it sets or removes; set_label and remove_label need one."`
-	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"It is about these enumerations only."`
-	Existing       bool         `json:"apply_to_existing,omitempty" doc:"Do it with what is there, too."`
+	Filters        AssetFilters `json:"policies" doc:"Filters: it acts when an asset comes to match."`
+	Name           string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
+	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"Action; default alert."`
+	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Alerting configurations; required for alert."`
+	Labels         []string     `json:"labels,omitempty" doc:"Labels to set or remove; required for set_label and remove_label."`
+	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"Only assets of these enumerations."`
+	Existing       bool         `json:"apply_to_existing,omitempty" doc:"Apply it to existing assets too."`
 }
 
 // PolicyPatch changes a policy.
 type PolicyPatch struct {
-	Filters        AssetFilters `json:"policies,omitzero" doc:"Which assets it is about."`
-	Name           string       `json:"name,omitempty" maxLength:"200" doc:"What it is called."`
-	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"What it does."`
-	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Where it alerts."`
-	Labels         []string     `json:"labels,omitempty" doc:"The labels that it sets or removes."`
-	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"It is about these enumerations only."`
-	Existing       *bool        `json:"apply_to_existing,omitempty" doc:"Do it with what is there, too."`
+	Filters        AssetFilters `json:"policies,omitzero" doc:"Filters."`
+	Name           string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
+	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"Action."`
+	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Alerting configurations."`
+	Labels         []string     `json:"labels,omitempty" doc:"Labels to set or remove."`
+	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"Only assets of these enumerations."`
+	Existing       *bool        `json:"apply_to_existing,omitempty" doc:"Apply it to existing assets too."`
 }
 
 // PolicyList is a page of policies.
 type PolicyList struct {
 	Policies []AssetPolicy `json:"policies" doc:"The page, newest first."`
-	Total    int           `json:"total" doc:"How many there are."`
-	Message  string        `json:"message" doc:"What this is, in words."`
+	Total    int           `json:"total" doc:"Total."`
+	Message  string        `json:"message" doc:"Summary."`
 }
 
 // PolicyAnswer is one policy.
 type PolicyAnswer struct {
 	Data    AssetPolicy `json:"data" doc:"The policy."`
-	Message string      `json:"message" doc:"What this is, in words."`
+	Message string      `json:"message" doc:"Summary."`
 }
 
 func (s area) assetPolicies() {
@@ -116,45 +116,43 @@ func (s area) assetPolicies() {
 			}, b.Existing, in.Type == "replace")
 			return wire.Created(in.ID, "The policy is changed."), err
 		})
-	rest.Handle(s.API, wire.Op("delete-policy", "DELETE "+one, tag, "Delete a policy", 404),
-		func(ctx context.Context, in *PolicyPath) (*wire.Message, error) {
-			return wire.Said("The policy is deleted."), s.Policies.Delete(ctx, in.ID)
-		})
+	wire.Act(s.API, wire.Op("delete-policy", "DELETE "+one, tag, "Delete a policy", 404), "The policy is deleted.",
+		func(ctx context.Context, in *PolicyPath) error { return s.Policies.Delete(ctx, in.ID) })
 	rest.Handle(s.API, wire.Op("list-policy-events", "GET "+one+"/events", tag, "What a policy did, newest first", 404), s.policyEvents)
 }
 
 // PolicySuggestions are policies that could be made.
 type PolicySuggestions struct {
-	Suggestions []PolicySuggestion `json:"suggestions" doc:"The most pressing first."`
-	Total       int                `json:"total" doc:"How many there are."`
-	Message     string             `json:"message" doc:"What this is, in words."`
+	Suggestions []PolicySuggestion `json:"suggestions" doc:"Most severe first."`
+	Total       int                `json:"total" doc:"Total."`
+	Message     string             `json:"message" doc:"Summary."`
 }
 
 // PolicySuggestion is a policy that could be made of a pattern.
 type PolicySuggestion struct {
-	ID         string                        `json:"id" doc:"Of the pattern: the same tomorrow."`
+	ID         string                        `json:"id" doc:"Id of the pattern."`
 	Category   string                        `json:"category" doc:"The kind of pattern, such as ip_concentration or repeated_title."`
-	Title      string                        `json:"title" doc:"What it is, in a line."`
+	Title      string                        `json:"title" doc:"Title."`
 	Reason     string                        `json:"reason" doc:"Why."`
 	Severity   string                        `json:"severity" doc:"high, medium, low or info."`
 	Policy     SuggestedPolicy               `json:"suggested_policy" doc:"The policy."`
-	Affected   int                           `json:"affected_count" doc:"How many assets it is about."`
-	Percentage float64                       `json:"affected_percentage" doc:"Of all that was looked at."`
+	Affected   int                           `json:"affected_count" doc:"Number of matching assets."`
+	Percentage float64                       `json:"affected_percentage" doc:"Percentage of the assets examined."`
 	Sample     []document.EnumerationContent `json:"sample_assets" doc:"Some of them."`
 }
 
 // SuggestedPolicy is what create-policy takes.
 type SuggestedPolicy struct {
-	Name    string       `json:"name" doc:"What it would be called."`
-	Type    string       `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"What it would do."`
-	Filters AssetFilters `json:"policies" doc:"Which assets."`
+	Name    string       `json:"name" doc:"Name."`
+	Type    string       `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"Action."`
+	Filters AssetFilters `json:"policies" doc:"Filters."`
 	Labels  []string     `json:"labels" doc:"The labels."`
 }
 
 func (s area) suggestions(ctx context.Context, in *struct {
-	Enumeration string  `query:"enumeration_id" doc:"Look at this enumeration or group only."`
-	Limit       int     `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Suggestions to return at most."`
-	Threshold   float64 `query:"threshold" minimum:"0" maximum:"100" default:"5" doc:"What percentage of the assets must follow a pattern."`
+	Enumeration string  `query:"enumeration_id" doc:"Only this enumeration or group."`
+	Limit       int     `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Maximum number of suggestions."`
+	Threshold   float64 `query:"threshold" minimum:"0" maximum:"100" default:"5" doc:"Minimum percentage of assets with a pattern."`
 }) (*PolicySuggestions, error) {
 	found, total, err := s.Policies.Suggest(ctx, in.Enumeration, in.Threshold, in.Limit)
 	out := PolicySuggestions{make([]PolicySuggestion, len(found)), total, "Suggestions."}
@@ -172,10 +170,10 @@ func (s area) suggestions(ctx context.Context, in *struct {
 // PolicyEventsAnswer is what a policy did.
 type PolicyEventsAnswer struct {
 	Data    PolicyEventList `json:"data" doc:"The events."`
-	Total   int             `json:"total" doc:"How many there are."`
-	Limit   int             `json:"limit" doc:"How many were asked for."`
-	Offset  int             `json:"offset" doc:"How many were skipped."`
-	Message string          `json:"message" doc:"What this is, in words."`
+	Total   int             `json:"total" doc:"Total."`
+	Limit   int             `json:"limit" doc:"The limit."`
+	Offset  int             `json:"offset" doc:"The offset."`
+	Message string          `json:"message" doc:"Summary."`
 }
 
 // PolicyEventList is a page of events.
@@ -186,25 +184,25 @@ type PolicyEventList struct {
 // ActivityEvent is something that the service did.
 type ActivityEvent struct {
 	ID             string         `json:"id" doc:"The event's id."`
-	EventType      string         `json:"event_type" enum:"asset_policy_applied,asset_policy_alert_sent" doc:"What was done."`
-	SubjectType    string         `json:"subject_type" enum:"asset_policy" doc:"What it is about."`
+	EventType      string         `json:"event_type" enum:"asset_policy_applied,asset_policy_alert_sent" doc:"Kind of event."`
+	SubjectType    string         `json:"subject_type" enum:"asset_policy" doc:"Subject."`
 	SubjectID      string         `json:"subject_id" doc:"The policy's id."`
 	SubjectName    string         `json:"subject_name" doc:"The policy's name."`
-	Status         string         `json:"status" enum:"succeeded,failed,pending" doc:"What came of it."`
+	Status         string         `json:"status" enum:"succeeded,failed,pending" doc:"State."`
 	ErrorMessage   string         `json:"error_message,omitempty" doc:"Why it failed."`
-	Channel        string         `json:"channel,omitempty" doc:"Not told here: the alert log of the team has it, with subject_id of the policy."`
-	Destination    string         `json:"destination,omitempty" doc:"Not told."`
-	AlertConfigID  string         `json:"alert_config_id,omitempty" doc:"Where the alert went."`
+	Channel        string         `json:"channel,omitempty" doc:"Always empty; see the team's alert log."`
+	Destination    string         `json:"destination,omitempty" doc:"Always empty."`
+	AlertConfigID  string         `json:"alert_config_id,omitempty" doc:"Alerting configuration."`
 	AssetPolicyID  string         `json:"asset_policy_id" doc:"The policy's id."`
-	CreatedAt      time.Time      `json:"created_at" doc:"When it began."`
-	UpdatedAt      time.Time      `json:"updated_at" doc:"When it last changed."`
-	Seen           bool           `json:"seen" doc:"Nobody is asked."`
+	CreatedAt      time.Time      `json:"created_at" doc:"Start time."`
+	UpdatedAt      time.Time      `json:"updated_at" doc:"Last change."`
+	Seen           bool           `json:"seen" doc:"Always false."`
 	MessagePayload map[string]any `json:"message_payload" doc:"affected_count, enumeration_id, run, and some of the assets."`
 }
 
 func (s area) policyEvents(ctx context.Context, in *struct {
 	PolicyPath
-	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Events to return at most."`
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Maximum number of events."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
 }) (*PolicyEventsAnswer, error) {
 	found, total, err := s.Policies.Events(ctx, in.ID, page.Window{Offset: in.Offset, Limit: in.Limit})

@@ -16,21 +16,21 @@ type AssetFilters asset.Filters
 
 // AssetDiff is what is different between two moments of an enumeration.
 type AssetDiff struct {
-	Message      string                    `json:"message" doc:"What this is, in words."`
-	From         time.Time                 `json:"from" doc:"The earlier moment."`
-	To           time.Time                 `json:"to" doc:"The later moment."`
-	Assets       DiffPart[DiffPlace]       `json:"assets" doc:"Assets that came, and that are not there any more."`
-	Ports        DiffPart[DiffPlace]       `json:"ports" doc:"Ports that opened and closed at hosts that are there at both moments."`
-	Technologies DiffPart[DiffTechnology]  `json:"technologies" doc:"Of assets that are there at both moments."`
-	Certificates DiffPart[DiffCertificate] `json:"certificates" doc:"Of assets that are there at both moments."`
+	Message      string                    `json:"message" doc:"Summary."`
+	From         time.Time                 `json:"from" doc:"First time."`
+	To           time.Time                 `json:"to" doc:"Second time."`
+	Assets       DiffPart[DiffPlace]       `json:"assets" doc:"Assets."`
+	Ports        DiffPart[DiffPlace]       `json:"ports" doc:"Ports of hosts that exist at both times."`
+	Technologies DiffPart[DiffTechnology]  `json:"technologies" doc:"Of assets that exist at both times."`
+	Certificates DiffPart[DiffCertificate] `json:"certificates" doc:"Of assets that exist at both times."`
 }
 
 // DiffPart is what was added and removed.
 type DiffPart[T any] struct {
-	AddedCount   int `json:"added_count" doc:"How many were added."`
-	RemovedCount int `json:"removed_count" doc:"How many were removed."`
-	Added        []T `json:"added" doc:"The first 1000 that were added, by host and port."`
-	Removed      []T `json:"removed" doc:"The first 1000 that were removed, by host and port."`
+	AddedCount   int `json:"added_count" doc:"Number added."`
+	RemovedCount int `json:"removed_count" doc:"Number removed."`
+	Added        []T `json:"added" doc:"At most 1000, by host and port."`
+	Removed      []T `json:"removed" doc:"At most 1000, by host and port."`
 }
 
 // DiffPlace names an asset.
@@ -44,7 +44,7 @@ type DiffPlace struct {
 // DiffTechnology is a technology of an asset.
 type DiffTechnology struct {
 	DiffPlace
-	Technology string `json:"technology" doc:"The technology, with its version where it is known."`
+	Technology string `json:"technology" doc:"Technology, with its version if known."`
 }
 
 // DiffCertificate is a certificate of an asset.
@@ -69,15 +69,15 @@ func diffPart[F, T any](d report.Delta[F], as func(F) T) DiffPart[T] {
 
 // AssetMisconfiguration is something wrong with an asset.
 type AssetMisconfiguration struct {
-	ID            string    `json:"id" doc:"The asset's id and the type."`
-	EnumerationID string    `json:"enumeration_id" doc:"The enumeration that saw it."`
-	FindingType   string    `json:"finding_type" enum:"dangling_dns,origin_exposure" doc:"What is wrong."`
-	Host          string    `json:"host" doc:"Where."`
-	Severity      string    `json:"severity" enum:"critical,high,medium,low,info,unknown" doc:"How bad it is."`
-	Status        string    `json:"status" enum:"open" doc:"open: what is not there any more is not listed."`
-	Event         any       `json:"event" doc:"What was seen: host, ip, cname and detail."`
-	CreatedAt     time.Time `json:"created_at" doc:"When the asset was seen first."`
-	UpdatedAt     time.Time `json:"updated_at" doc:"When the asset became as it is."`
+	ID            string    `json:"id" doc:"Asset id and type."`
+	EnumerationID string    `json:"enumeration_id" doc:"Enumeration id."`
+	FindingType   string    `json:"finding_type" enum:"dangling_dns,origin_exposure" doc:"Type."`
+	Host          string    `json:"host" doc:"Host."`
+	Severity      string    `json:"severity" enum:"critical,high,medium,low,info,unknown" doc:"Severity."`
+	Status        string    `json:"status" enum:"open" doc:"Always open."`
+	Event         any       `json:"event" doc:"host, ip, cname and detail."`
+	CreatedAt     time.Time `json:"created_at" doc:"First seen."`
+	UpdatedAt     time.Time `json:"updated_at" doc:"Time of the asset's last change."`
 }
 
 func misconfigurationOf(m report.Misconfiguration) AssetMisconfiguration {

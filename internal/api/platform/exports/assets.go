@@ -20,10 +20,10 @@ import (
 // host or host:port a line, for the programs that read lines.
 type AssetExportQuery struct {
 	assets.ContentFilters
-	SortAsc  string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas, as in lists."`
-	SortDesc string `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	SortAsc  string `query:"sort_asc" doc:"Ascending sort fields, comma-separated, as in lists."`
+	SortDesc string `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
 	Format   string `query:"format" enum:"raw,json,csv,jsonl" default:"raw" doc:"raw: a host or host:port a line; json: an array; jsonl: an object a line; csv: a table."`
-	Async    bool   `query:"async" doc:"Make the file in the background: the answer is 201 with its id."`
+	Async    bool   `query:"async" doc:"Make the file in the background; the answer is 201 with its id."`
 }
 
 // NamesQuery says which names are wanted in a file, and how.

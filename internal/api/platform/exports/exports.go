@@ -48,7 +48,7 @@ const exportTag = "Exports"
 // ExportQuery says how findings are wanted.
 type ExportQuery struct {
 	Format string `query:"type" enum:"json,csv,pdf,sarif" default:"json" doc:"The kind of file."`
-	Async  bool   `query:"async" doc:"Make the file in the background: the answer is 201 with its id."`
+	Async  bool   `query:"async" doc:"Make the file in the background; the answer is 201 with its id."`
 }
 
 // ExportPath names an export.
@@ -84,10 +84,8 @@ func (s area) exports() {
 			e, err := s.Exports.Find(ctx, in.ID)
 			return new(exportOf(e)), err
 		})
-	rest.Handle(s.API, wire.Op("delete-export", "DELETE "+one, exportTag, "Delete an export; one that is being made ends", 404),
-		func(ctx context.Context, in *ExportPath) (*wire.Message, error) {
-			return wire.Said("The export is deleted."), s.Exports.Delete(ctx, in.ID)
-		})
+	wire.Act(s.API, wire.Op("delete-export", "DELETE "+one, exportTag, "Delete an export; one that is being made ends", 404), "The export is deleted.",
+		func(ctx context.Context, in *ExportPath) error { return s.Exports.Delete(ctx, in.ID) })
 	down := wire.Op("download-export", "GET "+one+"/download", exportTag, "The file of a finished export", 404, 409)
 	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF, export.Lines, export.Raw)}
 	rest.Register(s.API, down, s.downloadExport)

@@ -66,7 +66,7 @@ func (s area) findings() {
 				f.Statuses = append(f.Statuses, finding.Status(status))
 			}
 			n, err := s.Findings.Delete(ctx, f)
-			return wire.Said("%d findings are deleted.", n), err
+			return wire.Messagef("%d findings are deleted.", n), err
 		})
 	rest.Handle(s.API, wire.Op("label-vulnerabilities", "PATCH /v1/scans/vulns/labels", vulnTag, "Label findings", 404),
 		func(ctx context.Context, in *struct{ Body VulnLabels }) (*wire.Message, error) {
@@ -75,7 +75,7 @@ func (s area) findings() {
 				mode = finding.ReplaceLabels
 			}
 			n, err := s.Findings.SetLabels(ctx, finding.Filter{IDs: in.Body.IDs}, mode, in.Body.Labels)
-			return wire.Said("The labels of %d findings are changed.", n), err
+			return wire.Messagef("The labels of %d findings are changed.", n), err
 		})
 	rest.Handle(s.API, wire.Op("list-changelogs", "GET /v1/scans/vuln/changelogs", vulnTag, "What changed of your team's findings, newest first"),
 		func(ctx context.Context, in *ChangelogQuery) (*ChangelogList, error) {
@@ -104,7 +104,7 @@ func (s area) findings() {
 
 // RetestAnswer says that a finding will be looked at again.
 type RetestAnswer struct {
-	Message string            `json:"message" doc:"What was done, in words."`
+	Message string            `json:"message" doc:"Summary."`
 	Results ScanVulnerability `json:"results" doc:"The finding as it is now."`
 }
 
@@ -133,23 +133,23 @@ func retestWords(r finding.Retest) string {
 // ResultQuery is what a list of findings may be asked for.
 type ResultQuery struct {
 	Severity   string     `query:"severity" doc:"Severities, separated by commas: critical, high, medium, low, info, unknown. Without it all but info."`
-	Search     string     `query:"search" maxLength:"200" doc:"A part of the host, or of the template's id or name."`
-	Host       string     `query:"host" doc:"Hosts, separated by commas."`
-	Domain     string     `query:"domain" doc:"Domains, separated by commas: hosts at and below them."`
-	Port       string     `query:"port" doc:"Ports, separated by commas."`
-	Templates  string     `query:"templates" doc:"Ids of templates, separated by commas."`
-	Time       string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Found first in this time."`
-	Status     string     `query:"vuln_status" doc:"Decisions, separated by commas."`
+	Search     string     `query:"search" maxLength:"200" doc:"Part of the host, template id or template name."`
+	Host       string     `query:"host" doc:"Hosts, comma-separated."`
+	Domain     string     `query:"domain" doc:"Domains, comma-separated, with their subdomains."`
+	Port       string     `query:"port" doc:"Ports, comma-separated."`
+	Templates  string     `query:"templates" doc:"Template ids, comma-separated."`
+	Time       string     `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"First found in this time."`
+	Status     string     `query:"vuln_status" doc:"Statuses, comma-separated."`
 	Tags       string     `query:"tags" doc:"Tags, separated by commas."`
-	Labels     string     `query:"labels" doc:"Labels, separated by commas."`
+	Labels     string     `query:"labels" doc:"Labels, comma-separated."`
 	Category   string     `query:"category" doc:"Protocols and folders of templates, separated by commas."`
 	ScanIDs    string     `query:"scan_ids" doc:"Scans, separated by commas."`
 	Ticket     wire.Maybe `query:"is_ticket" doc:"Whether an issue tracker knows it."`
 	Regression wire.Maybe `query:"is_regression" doc:"Whether it was fixed and came back."`
-	Internal   wire.Maybe `query:"is_internal" doc:"Whether its address is not of the public internet."`
+	Internal   wire.Maybe `query:"is_internal" doc:"Whether its address is internal."`
 	SortAsc    string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, severity, vuln_status, host, port, template_id."`
-	SortDesc   string     `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
-	Before     int64      `query:"before" minimum:"0" doc:"Only what had arrived when a page said this number: before or next of its answer. 0: all."`
+	SortDesc   string     `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
+	Before     int64      `query:"before" minimum:"0" doc:"Only items older than this: the before or next of an earlier page. 0: all."`
 	wire.Window
 }
 
@@ -191,12 +191,12 @@ type ResultList struct {
 	Stats           ResultStats           `json:"stats" doc:"Counts."`
 	Filters         map[string]string     `json:"filters" doc:"The filters that were applied."`
 	Before          int64                 `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
-	Next            int64                 `json:"next,omitempty" doc:"Of a list that is not sorted: sent as before, without an offset, it asks for what follows this page, whatever arrived or was deleted meanwhile. Absent when nothing follows."`
+	Next            int64                 `json:"next,omitempty" doc:"For an unsorted list: the value of before, with offset 0, for the next page; absent on the last one."`
 }
 
 // ResultStats counts findings.
 type ResultStats struct {
-	Total int `json:"total" doc:"How many there are in all."`
+	Total int `json:"total" doc:"Items in all."`
 }
 
 func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, error) {
@@ -242,10 +242,10 @@ func (q ResultQuery) applied() map[string]string {
 // VulnFilter names findings by what they are, where no ids are given.
 type VulnFilter struct {
 	ScanID   string   `json:"scan_id,omitempty" doc:"Those of this scan."`
-	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Those of these severities."`
-	Host     []string `json:"host,omitempty" doc:"Those at these hosts."`
-	Template []string `json:"template,omitempty" doc:"Those of these templates."`
-	Search   string   `json:"search,omitempty" maxLength:"200" doc:"Those with this in the host, or in the template's id or name."`
+	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Severities."`
+	Host     []string `json:"host,omitempty" doc:"Hosts."`
+	Template []string `json:"template,omitempty" doc:"Template ids."`
+	Search   string   `json:"search,omitempty" maxLength:"200" doc:"Part of the host, template id or template name."`
 }
 
 func (v VulnFilter) filter(ids []string) finding.Filter {
@@ -266,7 +266,7 @@ type VulnPatch struct {
 // VulnDeletion names findings to delete.
 type VulnDeletion struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"The findings; without it, those that the other fields pick."`
-	Statuses []string `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Those with these decisions."`
+	Statuses []string `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Triage statuses."`
 	VulnFilter
 }
 
@@ -279,7 +279,7 @@ type VulnLabels struct {
 
 func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*wire.Message, error) {
 	n, err := s.Findings.SetStatus(ctx, in.Body.filter(in.Body.IDs), finding.Status(in.Body.Status))
-	return wire.Said("The status of %d findings is changed.", n), err
+	return wire.Messagef("The status of %d findings is changed.", n), err
 }
 
 // assetAt is what the inventory of the caller's team knows of a host and port; nil: nothing.

@@ -29,18 +29,18 @@ type ChangelogList struct {
 // VulnerabilityChangelog is a change with the finding as it is now.
 type VulnerabilityChangelog struct {
 	Vulnerability
-	Event       VulnerabilityEvent `json:"event" doc:"What was seen, without request and response."`
+	Event       VulnerabilityEvent `json:"event" doc:"The event, without request and response."`
 	ResultType  string             `json:"result_type" doc:"matched."`
 	ChangeEvent []ChangeEvent      `json:"change_event" doc:"What changed."`
-	ChangedAt   time.Time          `json:"changed_at" doc:"When it changed."`
+	ChangedAt   time.Time          `json:"changed_at" doc:"Time of the change."`
 	EventType   string             `json:"event_type" doc:"The kind of change."`
 }
 
 // ChangeEvent is a field that changed.
 type ChangeEvent struct {
 	Name string `json:"name" doc:"The field."`
-	From string `json:"from" doc:"What it was."`
-	To   string `json:"to" doc:"What it is since."`
+	From string `json:"from" doc:"Old value."`
+	To   string `json:"to" doc:"New value."`
 }
 
 func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*ChangelogList, error) {
@@ -67,19 +67,19 @@ func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*Cha
 
 // VulnerabilityTimeline is all that happened to a finding.
 type VulnerabilityTimeline struct {
-	FirstDetectedAt time.Time       `json:"first_detected_at" doc:"When it was found first."`
-	LastSeenAt      time.Time       `json:"last_seen_at" doc:"When it was seen last."`
-	CurrentStatus   string          `json:"current_status" doc:"What people decided about it."`
-	Events          []TimelineEvent `json:"events" doc:"What happened, the oldest first."`
+	FirstDetectedAt time.Time       `json:"first_detected_at" doc:"First detection."`
+	LastSeenAt      time.Time       `json:"last_seen_at" doc:"Last seen."`
+	CurrentStatus   string          `json:"current_status" doc:"Triage status."`
+	Events          []TimelineEvent `json:"events" doc:"Events, oldest first."`
 }
 
 // TimelineEvent is one thing that happened to a finding.
 type TimelineEvent struct {
-	Timestamp   time.Time `json:"timestamp" doc:"When."`
-	EventType   string    `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,template_updated" doc:"What happened."`
-	OldValue    string    `json:"old_value,omitempty" doc:"What it was."`
-	NewValue    string    `json:"new_value,omitempty" doc:"What it is since."`
-	Description string    `json:"description,omitempty" doc:"In words."`
+	Timestamp   time.Time `json:"timestamp" doc:"Time."`
+	EventType   string    `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,template_updated" doc:"Kind of event."`
+	OldValue    string    `json:"old_value,omitempty" doc:"Old value."`
+	NewValue    string    `json:"new_value,omitempty" doc:"New value."`
+	Description string    `json:"description,omitempty" doc:"Description."`
 }
 
 func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*VulnerabilityTimeline, error) {
@@ -100,19 +100,19 @@ func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*VulnerabilityTi
 
 // VulnerabilityHistory is the looks at what one hash names.
 type VulnerabilityHistory struct {
-	Count   int        `json:"history_count" doc:"How many there are here."`
-	History []VulnLook `json:"history" doc:"The looks, the newest first."`
+	Count   int        `json:"history_count" doc:"Number of entries."`
+	History []VulnLook `json:"history" doc:"Observations, newest first."`
 }
 
 // VulnLook is one look at what a hash names.
 type VulnLook struct {
-	Severity   string    `json:"severity" doc:"How bad it is."`
-	Target     string    `json:"target" doc:"What was tested."`
+	Severity   string    `json:"severity" doc:"Severity."`
+	Target     string    `json:"target" doc:"Target."`
 	TemplateID string    `json:"template_id" doc:"The template's id."`
 	Matched    bool      `json:"matched" doc:"Whether it was there."`
-	Timestamp  time.Time `json:"timestamp" doc:"When."`
+	Timestamp  time.Time `json:"timestamp" doc:"Time."`
 	VulnHash   string    `json:"vuln_hash" doc:"The hash."`
-	Event      string    `json:"event" doc:"Where it was found."`
+	Event      string    `json:"event" doc:"Location."`
 }
 
 // maxHashes is how many hashes one call may name.
@@ -120,7 +120,7 @@ const maxHashes = 100
 
 func (s area) vulnHistory(ctx context.Context, in *struct {
 	Hashes []string `query:"vuln_hash,explode" doc:"A hash; may be repeated, up to 100 times."`
-	Limit  int      `query:"history_limit" minimum:"1" maximum:"1000" default:"5" doc:"Looks of each hash."`
+	Limit  int      `query:"history_limit" minimum:"1" maximum:"1000" default:"5" doc:"Observations of each hash."`
 }) (*map[string]VulnerabilityHistory, error) {
 	if len(in.Hashes) > maxHashes {
 		return nil, errs.Field("vuln_hash", "vuln_hash may be given at most %d times.", maxHashes)

@@ -13,13 +13,13 @@ import (
 
 // SeverityMapping is a severity of a team's own.
 type SeverityMapping struct {
-	ID               int64     `json:"id" doc:"Its number in your team."`
+	ID               int64     `json:"id" doc:"Number within the team."`
 	TemplateID       string    `json:"template_id" doc:"The template it is about."`
-	OriginalSeverity string    `json:"original_severity" doc:"The template's own, as far as it is known."`
-	CustomSeverity   string    `json:"custom_severity" doc:"What its findings have in your team."`
+	OriginalSeverity string    `json:"original_severity" doc:"The template's severity, if known."`
+	CustomSeverity   string    `json:"custom_severity" doc:"The severity in your team."`
 	VulnID           string    `json:"vuln_id,omitempty" doc:"The one vulnerability it is about; absent: all of the template."`
-	CreatedAt        time.Time `json:"created_at" doc:"When it was made."`
-	UpdatedAt        time.Time `json:"updated_at" doc:"When it last changed."`
+	CreatedAt        time.Time `json:"created_at" doc:"Creation time."`
+	UpdatedAt        time.Time `json:"updated_at" doc:"Last change."`
 }
 
 // SeverityMappings are those of a team.
@@ -40,8 +40,8 @@ func (r SeverityRequest) override() finding.Override {
 
 // SeverityMade is the answer about a new mapping.
 type SeverityMade struct {
-	ID      int64  `json:"id" doc:"Its number in your team."`
-	Message string `json:"message" doc:"What was done, in words."`
+	ID      int64  `json:"id" doc:"Number within the team."`
+	Message string `json:"message" doc:"Summary."`
 }
 
 // SeverityDeletion names mappings to delete.
@@ -70,9 +70,9 @@ func (s area) severities() {
 		id, err := s.Findings.Override(ctx, o)
 		return &SeverityMade{id, "The severity mapping is made."}, err
 	})
-	rest.Handle(s.API, wire.Op("delete-severity-mappings", "DELETE "+path, tag, "Delete severity mappings; findings get their template's severity back", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body SeverityDeletion }) (*wire.Message, error) {
-			return wire.Said("The severity mappings are deleted."), s.Findings.DeleteOverrides(ctx, in.Body.IDs)
+	wire.Act(s.API, wire.Op("delete-severity-mappings", "DELETE "+path, tag, "Delete severity mappings; findings get their template's severity back", 404, 413, 415), "The severity mappings are deleted.",
+		func(ctx context.Context, in *struct{ Body SeverityDeletion }) error {
+			return s.Findings.DeleteOverrides(ctx, in.Body.IDs)
 		})
 	rest.Handle(s.API, wire.Op("update-severity-mapping", "PATCH /v1/scans/config/{mapping_id}/severity", tag, "Change a severity mapping", 404, 409),
 		func(ctx context.Context, in *struct {
@@ -83,7 +83,7 @@ func (s area) severities() {
 			if err != nil {
 				return nil, err
 			}
-			return wire.Said("The severity mapping is changed."), s.Findings.ChangeOverride(ctx, in.ID, o)
+			return wire.Messagef("The severity mapping is changed."), s.Findings.ChangeOverride(ctx, in.ID, o)
 		})
 }
 

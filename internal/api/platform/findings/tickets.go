@@ -14,16 +14,16 @@ import (
 // TicketRequest is an issue that was filed by hand.
 type TicketRequest struct {
 	ID  string `json:"custom_reporting_id,omitempty" maxLength:"200" doc:"The id of an issue that you filed yourself, instead of reporting_config_id."`
-	URL string `json:"custom_reporting_url,omitempty" maxLength:"2000" doc:"Where that issue is."`
+	URL string `json:"custom_reporting_url,omitempty" maxLength:"2000" doc:"URL of that issue."`
 }
 
 // TicketAnswer is the issue of a finding.
 type TicketAnswer struct {
-	OK         bool   `json:"ok" doc:"It was done."`
+	OK         bool   `json:"ok" doc:"Always true."`
 	VulnID     string `json:"vuln_id" doc:"The finding's id."`
-	ConfigID   string `json:"reporting_config_id" doc:"The configuration that says where the issue is; empty for one that you filed yourself."`
+	ConfigID   string `json:"reporting_config_id" doc:"Reporting configuration; empty for an issue that you filed yourself."`
 	ConfigName string `json:"reporting_config_name" doc:"Its name."`
-	URL        string `json:"ticket_url" doc:"Where the issue is."`
+	URL        string `json:"ticket_url" doc:"URL of the issue."`
 	TicketID   string `json:"ticket_id" doc:"The issue's id there."`
 	Tracker    string `json:"tracker_name" enum:"github,gitlab,jira,linear,custom" doc:"The tracker."`
 }
@@ -31,7 +31,7 @@ type TicketAnswer struct {
 // TicketPath names a finding and where its issue goes.
 type TicketPath struct {
 	wire.VulnPath
-	ConfigID string `query:"reporting_config_id" maxLength:"100" doc:"The configuration that says where the issue goes."`
+	ConfigID string `query:"reporting_config_id" maxLength:"100" doc:"Reporting configuration."`
 }
 
 func (s area) tickets() {

@@ -18,7 +18,7 @@ type VulnerabilityEvent struct {
 	Host             string                          `json:"host,omitempty" doc:"The host that was tested."`
 	Info             VulnerabilityInfo               `json:"info" doc:"What the template says of itself."`
 	IP               string                          `json:"ip,omitempty" doc:"The address that answered."`
-	MatchedAt        string                          `json:"matched-at,omitempty" doc:"Where it was found: a URL, or host and port."`
+	MatchedAt        string                          `json:"matched-at,omitempty" doc:"Location: a URL, or host and port."`
 	MatchedLine      []int                           `json:"matched-line,omitempty" doc:"The lines that matched."`
 	MatcherName      string                          `json:"matcher-name,omitempty" doc:"The name of the matcher that matched."`
 	MatcherStatus    bool                            `json:"matcher-status" doc:"Whether it matched."`
@@ -37,19 +37,19 @@ type VulnerabilityEvent struct {
 // VulnerabilityTracker is an issue in a tracker.
 type VulnerabilityTracker struct {
 	ID  string `json:"id" doc:"The issue's id there."`
-	URL string `json:"url" doc:"Where the issue is."`
+	URL string `json:"url" doc:"URL of the issue."`
 }
 
 // VulnerabilityInfo is what a template says of itself.
 type VulnerabilityInfo struct {
-	Name           string                       `json:"name" doc:"What it is, in a line."`
+	Name           string                       `json:"name" doc:"Title."`
 	Author         []string                     `json:"author" doc:"Who wrote the template."`
 	Tags           []string                     `json:"tags" doc:"Its tags."`
 	Description    string                       `json:"description,omitempty" doc:"What was found, and why it matters."`
 	Impact         string                       `json:"impact,omitempty" doc:"What can come of it."`
 	Remediation    string                       `json:"remediation,omitempty" doc:"What to do about it."`
 	Severity       string                       `json:"severity" doc:"One of critical, high, medium, low, info, unknown."`
-	Reference      []string                     `json:"reference,omitempty" doc:"Where more is written."`
+	Reference      []string                     `json:"reference,omitempty" doc:"Link."`
 	Classification *VulnerabilityClassification `json:"classification,omitempty" doc:"Its place in public catalogues."`
 	Metadata       map[string]any               `json:"metadata,omitempty" doc:"What else the template says."`
 }
@@ -70,9 +70,9 @@ type Vulnerability struct {
 	ID              string    `json:"id,omitempty" doc:"The same as vuln_id."`
 	VulnID          string    `json:"vuln_id" doc:"The finding's id."`
 	VulnHash        string    `json:"vuln_hash,omitempty" doc:"Of what was found where: the same in every scan."`
-	VulnStatus      string    `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What people decided about it."`
+	VulnStatus      string    `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Triage status."`
 	ScanID          string    `json:"scan_id" doc:"The scan that found it."`
-	Target          string    `json:"target" doc:"What was tested."`
+	Target          string    `json:"target" doc:"Target."`
 	TemplateID      string    `json:"template_id" doc:"The template's id."`
 	TemplatePath    string    `json:"template_path,omitempty" doc:"Where the template lies."`
 	TemplateURL     string    `json:"template_url,omitempty" doc:"Where the template can be read."`
@@ -81,26 +81,26 @@ type Vulnerability struct {
 	Port            int       `json:"port,omitempty" doc:"The port; absent when there is none."`
 	Labels          []string  `json:"labels" doc:"Its labels."`
 	IsRegression    bool      `json:"is_regression" doc:"It was fixed, and came back."`
-	IsInternal      bool      `json:"is_internal" doc:"Its address is not of the public internet."`
+	IsInternal      bool      `json:"is_internal" doc:"Whether its address is internal."`
 	Remediation     string    `json:"remediation,omitempty" doc:"What to do about it."`
 	Description     string    `json:"description,omitempty" doc:"What was found, and why it matters."`
 	Impact          string    `json:"impact,omitempty" doc:"What can come of it."`
-	Reference       []string  `json:"reference,omitempty" doc:"Where more is written."`
-	CreatedAt       time.Time `json:"created_at" doc:"When it was found first."`
-	UpdatedAt       time.Time `json:"updated_at" doc:"When it last changed."`
+	Reference       []string  `json:"reference,omitempty" doc:"Link."`
+	CreatedAt       time.Time `json:"created_at" doc:"First detection."`
+	UpdatedAt       time.Time `json:"updated_at" doc:"Last change."`
 }
 
 // ScanVulnerability is one finding (specification, Scan vulnerability).
 type ScanVulnerability struct {
 	Vulnerability
 	Event         VulnerabilityEvent           `json:"event" doc:"What was seen."`
-	AssetMetadata *document.EnumerationContent `json:"asset_metadata,omitempty" doc:"What the inventory knows of the host and port; of a single finding only."`
+	AssetMetadata *document.EnumerationContent `json:"asset_metadata,omitempty" doc:"The asset at the host and port; not in lists."`
 }
 
 // VulnerabilityResult is a finding in a list.
 type VulnerabilityResult struct {
 	Vulnerability
-	Event      []VulnerabilityEvent `json:"event" doc:"What was seen, without request and response."`
+	Event      []VulnerabilityEvent `json:"event" doc:"The event, without request and response."`
 	ResultType string               `json:"result_type" doc:"matched."`
 }
 

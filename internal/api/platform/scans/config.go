@@ -24,28 +24,25 @@ func byURL(names []string) (plain, urls []string) {
 
 // ScanConfig is what a scan was asked to do.
 type ScanConfig struct {
-	Targets         []string        `json:"targets" doc:"As they were given."`
-	AssetLists      []string        `json:"assets_lists" doc:"Lists of assets."`
+	Targets         []string        `json:"targets" doc:"Targets of the request."`
+	AssetLists      []string        `json:"assets_lists" doc:"Always empty."`
 	PublicTemplates []string        `json:"public_templates" doc:"Templates, folders and tags."`
 	EarlyTemplates  []string        `json:"early_templates" doc:"Early templates."`
 	TemplateURLs    []string        `json:"template_urls" doc:"Templates by URL."`
 	TemplateIDs     []string        `json:"template_ids" doc:"Private templates."`
-	ScanConfigs     []ScanConfigRef `json:"scan_config_ids" doc:"Configurations of the engine, and template sets."`
-	ReportConfigs   []ScanConfigRef `json:"report_config_ids" doc:"Configurations for issue trackers."`
-	AlertConfigs    []ScanConfigRef `json:"alerting_config_ids" doc:"Configurations for alerts."`
-	Exclusions      []string        `json:"exclusions" doc:"What is left out; one that begins with + allows."`
-	Recommended     bool            `json:"recommended" doc:"Whether the recommended set was asked for."`
-	All             bool            `json:"all" doc:"Whether all templates were asked for."`
-	AgentID         string          `json:"agent_id,omitempty" doc:"As in the request."`
-	AgentTags       []string        `json:"agent_tags" doc:"As in the request."`
-	AgentNetworks   []string        `json:"agent_networks" doc:"As in the request."`
-	AgentBehavior   string          `json:"agent_behavior,omitempty" doc:"As in the request: distribute or mirror."`
+	ScanConfigs     []ScanConfigRef `json:"scan_config_ids" doc:"Engine configurations and template sets."`
+	ReportConfigs   []ScanConfigRef `json:"report_config_ids" doc:"Reporting configurations."`
+	AlertConfigs    []ScanConfigRef `json:"alerting_config_ids" doc:"Alerting configurations."`
+	Exclusions      []string        `json:"exclusions" doc:"Exclusions; with +, allowed targets."`
+	Recommended     bool            `json:"recommended" doc:"Whether it uses the recommended set."`
+	All             bool            `json:"all" doc:"Whether it uses all templates."`
+	wire.Agent
 }
 
 // ScanConfigRef names a configuration.
 type ScanConfigRef struct {
 	ID   string `json:"id" doc:"The configuration's id."`
-	Type string `json:"config_type" doc:"What it is about."`
+	Type string `json:"config_type" doc:"Subject."`
 }
 
 func refs(ids []string, kind string) []ScanConfigRef {
@@ -61,13 +58,13 @@ type ScanConfigPatch struct {
 	Targets         []string `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs."`
 	Templates       []string `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder or tag."`
 	EarlyTemplates  []string `json:"early_templates,omitempty" maxItems:"10000" doc:"Early templates."`
-	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100" doc:"Configurations of the engine, and template sets."`
-	ReportConfigIDs []string `json:"report_config_ids,omitempty" maxItems:"100" doc:"Configurations for issue trackers."`
-	AlertConfigIDs  []string `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Configurations for alerts."`
-	AgentID         *string  `json:"agent_id,omitempty" maxLength:"200" doc:"Kept and shown."`
-	AgentTags       []string `json:"agent_tags,omitempty" maxItems:"100" doc:"Kept and shown."`
-	AgentNetworks   []string `json:"agent_networks,omitempty" maxItems:"100" doc:"Kept and shown."`
-	AgentBehavior   *string  `json:"agent_behavior,omitempty" enum:"distribute,mirror" doc:"Kept and shown."`
+	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100" doc:"Engine configurations and template sets."`
+	ReportConfigIDs []string `json:"report_config_ids,omitempty" maxItems:"100" doc:"Reporting configurations."`
+	AlertConfigIDs  []string `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Alerting configurations."`
+	AgentID         *string  `json:"agent_id,omitempty" maxLength:"200" doc:"Stored and shown; has no effect."`
+	AgentTags       []string `json:"agent_tags,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
+	AgentNetworks   []string `json:"agent_networks,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
+	AgentBehavior   *string  `json:"agent_behavior,omitempty" enum:"distribute,mirror" doc:"Stored and shown; has no effect."`
 }
 
 func (s area) scanConfigs() {
@@ -79,8 +76,7 @@ func (s area) scanConfigs() {
 			out := ScanConfig{
 				Targets: wire.OrEmpty(c.Targets), AssetLists: []string{}, PublicTemplates: wire.OrEmpty(c.Templates), EarlyTemplates: wire.OrEmpty(c.EarlyTemplates), TemplateURLs: wire.OrEmpty(c.TemplateURLs),
 				TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"), ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
-				Exclusions: wire.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All, AgentID: c.AgentID, AgentTags: wire.OrEmpty(c.AgentTags),
-				AgentNetworks: wire.OrEmpty(c.AgentNetworks), AgentBehavior: c.AgentBehavior,
+				Exclusions: wire.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All, Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 			}
 			for _, in := range c.Inline {
 				out.TemplateIDs = append(out.TemplateIDs, in.Name)
@@ -90,7 +86,7 @@ func (s area) scanConfigs() {
 	rest.Handle(s.API, wire.Op("update-scan-config", "PATCH "+path, scanTag, "Change what a scan does when it is launched next", 404),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
-			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are added to or replaced."`
+			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are extended or replaced."`
 			Body ScanConfigPatch
 		}) (*wire.OK, error) {
 			b := in.Body
@@ -105,7 +101,7 @@ func (s area) scanConfigs() {
 // ImportAnswer says what became of an upload.
 type ImportAnswer struct {
 	ID      string `json:"id" doc:"The scan's id."`
-	Message string `json:"message" doc:"What was done, in words."`
+	Message string `json:"message" doc:"Summary."`
 }
 
 func (s area) imports() {
@@ -131,5 +127,5 @@ func (s area) imports() {
 }
 
 func importWords(got scan.Imported) string {
-	return wire.Said("%d findings are stored; %d were known.", got.Stored, got.Known).Message
+	return wire.Messagef("%d findings are stored; %d were known.", got.Stored, got.Known).Message
 }

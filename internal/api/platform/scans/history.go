@@ -24,24 +24,24 @@ type ScanHistory struct {
 	wire.Listing
 	Data     []ScanRun `json:"data" doc:"The page."`
 	Requests int       `json:"total_completed_request" doc:"Requests that all the runs sent."`
-	Runs     int       `json:"total_scan_run" doc:"How many runs there are."`
-	Scans    int       `json:"total_unique_scan_run" doc:"How many scans they are of."`
+	Runs     int       `json:"total_scan_run" doc:"Runs."`
+	Scans    int       `json:"total_unique_scan_run" doc:"Scans that they are of."`
 }
 
 // ScanRun is one launch of a scan.
 type ScanRun struct {
 	ScanID       string         `json:"scan_id" doc:"The scan."`
 	Name         string         `json:"name" doc:"Its name."`
-	Status       string         `json:"status" doc:"How the run ended, or how far it is."`
-	Time         string         `json:"time" doc:"When it was launched."`
-	ScanTime     string         `json:"scan_time" doc:"How long it took, such as 1m3s."`
+	Status       string         `json:"status" doc:"State."`
+	Time         string         `json:"time" doc:"Launch time."`
+	ScanTime     string         `json:"scan_time" doc:"Duration, such as 1m3s."`
 	Completed    int            `json:"completed_request" doc:"Requests that it sent."`
-	Requests     int            `json:"total_request" doc:"Requests that were planned, or sent when those are more: redirects and second tries are not planned."`
+	Requests     int            `json:"total_request" doc:"Planned requests, or sent ones if more: redirects and retries are not planned."`
 	Targets      int            `json:"total_target" doc:"Targets."`
 	Templates    int            `json:"total_templates" doc:"Templates."`
-	Results      int            `json:"total_result" doc:"Findings that the scan had at its end."`
-	Severity     map[string]int `json:"severity" doc:"The same, by severity."`
-	ErrorDetails string         `json:"error_details,omitempty" doc:"Why it failed, or what of it could not be run."`
+	Results      int            `json:"total_result" doc:"Findings of the scan at its end."`
+	Severity     map[string]int `json:"severity" doc:"Findings by severity."`
+	ErrorDetails string         `json:"error_details,omitempty" doc:"Why it failed, or what could not run."`
 }
 
 func (s area) scanHistory() {
@@ -153,10 +153,10 @@ func runOf(rescans int64) int64 {
 type LogQuery struct {
 	wire.ScanPath
 	Rescans  int64      `query:"rescan_count" minimum:"0" doc:"How often the scan had been launched again; without it, or 0, the last run."`
-	Host     string     `query:"host" maxLength:"200" doc:"A part of the target."`
+	Host     string     `query:"host" maxLength:"200" doc:"Part of the target."`
 	Template string     `query:"template" maxLength:"200" doc:"The template's id."`
 	Matched  wire.Maybe `query:"matched" doc:"Whether something was found."`
-	Search   string     `query:"search" maxLength:"200" doc:"A part of the target, the template's id or the error."`
+	Search   string     `query:"search" maxLength:"200" doc:"Part of the target, template id or error."`
 	Severity string     `query:"severity" enum:"error,info,all_logs" default:"all_logs" doc:"error: only what went wrong; info: only what did not."`
 }
 
@@ -199,7 +199,7 @@ func lineOf(l scan.LogLine) LogLine {
 func (s area) scanLog(ctx context.Context, in *struct {
 	LogQuery
 	Token string `query:"next_page_token" maxLength:"20" doc:"next_page_token of the page before."`
-	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Lines to return at most."`
+	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of lines."`
 }) (*ScanLog, error) {
 	skip := 0
 	if in.Token != "" {

@@ -69,12 +69,12 @@ func (s area) scans() {
 		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
 			return &ScansDone{"The scan is deleted.", true}, s.Scans.Delete(ctx, []string{in.ID})
 		})
-	rest.Handle(s.API, wire.Op("rename-scan", "PATCH "+one, scanTag, "Give a scan another name", 404),
+	wire.Act(s.API, wire.Op("rename-scan", "PATCH "+one, scanTag, "Give a scan another name", 404), "The scan is renamed.",
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			Body ScanName
-		}) (*wire.Message, error) {
-			return wire.Said("The scan is renamed."), s.Scans.Rename(ctx, in.ID, in.Body.Name)
+		}) error {
+			return s.Scans.Rename(ctx, in.ID, in.Body.Name)
 		})
 	rest.Handle(s.API, wire.Op("stop-scan", "POST "+one+"/stop", scanTag, "Stop a scan that is at work; what it found is kept", 404, 409),
 		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
@@ -95,11 +95,11 @@ func (s area) scans() {
 }
 
 func (s area) listScans(ctx context.Context, in *struct {
-	Search   string     `query:"search" maxLength:"200" doc:"A part of the name, or an id."`
+	Search   string     `query:"search" maxLength:"200" doc:"Part of the name, or an id."`
 	Status   string     `query:"status" enum:"failed,finished,queued,running,starting,uploaded,scheduled,stopped" doc:"Only those in this state."`
-	Internal wire.Maybe `query:"is_internal" doc:"Whether all targets are addresses that are not of the public internet."`
+	Internal wire.Maybe `query:"is_internal" doc:"Whether all targets are internal addresses."`
 	SortAsc  string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, progress, total_target, total_template, total_scan, total_result, rescan_count, scan_time_elapsed, scan_id."`
-	SortDesc string     `query:"sort_desc" doc:"Fields to sort by, descending; after those of sort_asc."`
+	SortDesc string     `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
 	wire.Window
 }) (*ScanList, error) {
 	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, scan.Sortable)
@@ -164,8 +164,8 @@ func scanIPs(ctx context.Context, _ *struct{}) (*ScanIPs, error) {
 
 // ScanStats counts scans.
 type ScanStats struct {
-	Scans    ScanCounts     `json:"scan_stats" doc:"How many there are."`
-	Statuses map[string]int `json:"scan_status" doc:"How many there are, by state."`
+	Scans    ScanCounts     `json:"scan_stats" doc:"Total."`
+	Statuses map[string]int `json:"scan_status" doc:"Scans by state."`
 }
 
 // ScanCounts is how many scans there are.

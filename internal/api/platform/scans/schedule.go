@@ -22,13 +22,13 @@ func (s area) schedules() {
 	rest.Handle(s.API, wire.Op("set-scan-schedule", "POST "+path, scanTag, "Give a scan a schedule, in place of any it has", 404, 409),
 		func(ctx context.Context, in *struct{ Body ScheduleRequest }) (*wire.Message, error) {
 			set, err := s.Scans.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.ScanID, Rule: in.Body.Rule()})
-			return wire.Said("The scan is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
+			return wire.Messagef("The scan is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	rest.Handle(s.API, wire.Op("delete-scan-schedule", "DELETE "+path, scanTag, "Take its schedule from a scan", 404),
+	wire.Act(s.API, wire.Op("delete-scan-schedule", "DELETE "+path, scanTag, "Take its schedule from a scan", 404), "The schedule is deleted.",
 		func(ctx context.Context, in *struct {
 			ID string `query:"scan_id" required:"true" doc:"The scan."`
-		}) (*wire.Message, error) {
-			return wire.Said("The schedule is deleted."), s.Scans.Schedules().Drop(ctx, in.ID)
+		}) error {
+			return s.Scans.Schedules().Drop(ctx, in.ID)
 		})
 }
 
@@ -40,19 +40,19 @@ type ExclusionList struct {
 // Exclusion is a rule that leaves something out of scans.
 type Exclusion struct {
 	ID            int64     `json:"id" doc:"The rule's id."`
-	Value         string    `json:"value" doc:"What is left out."`
-	Type          string    `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"What the value is."`
-	ScanID        string    `json:"scan_id,omitempty" doc:"The one scan it holds for; all without it."`
-	EnumerationID string    `json:"enumeration_id,omitempty" doc:"The one enumeration it holds for; all without it."`
-	CreatedAt     time.Time `json:"created_at" doc:"When it was made."`
-	UpdatedAt     time.Time `json:"updated_at" doc:"The same: rules do not change."`
+	Value         string    `json:"value" doc:"The excluded value."`
+	Type          string    `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"Kind of value."`
+	ScanID        string    `json:"scan_id,omitempty" doc:"Only for this scan; absent: for all."`
+	EnumerationID string    `json:"enumeration_id,omitempty" doc:"Only for this enumeration; absent: for all."`
+	CreatedAt     time.Time `json:"created_at" doc:"Creation time."`
+	UpdatedAt     time.Time `json:"updated_at" doc:"As created_at: rules do not change."`
 }
 
 // ExclusionRequest is rules to be added.
 type ExclusionRequest struct {
 	Values         []string `json:"values" minItems:"1" maxItems:"1000" doc:"Hosts with *, addresses and ranges; or ids of templates."`
-	Type           string   `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"What the values are."`
-	ScanIDs        []string `json:"scan_ids,omitempty" maxItems:"100" doc:"Only for these scans."`
+	Type           string   `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"Kind of values."`
+	ScanIDs        []string `json:"scan_ids,omitempty" maxItems:"100" doc:"Scan ids."`
 	EnumerationIDs []string `json:"enumeration_ids,omitempty" maxItems:"100" doc:"Only for these enumerations."`
 }
 
@@ -85,10 +85,10 @@ func (s area) exclusions() {
 					return nil, err
 				}
 			}
-			return wire.Said("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
+			return wire.Messagef("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
 		})
-	rest.Handle(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) (*wire.Message, error) {
-			return wire.Said("The exclusions are deleted."), s.Exclusions.Delete(ctx, in.Body.IDs)
+	wire.Act(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415), "The exclusions are deleted.",
+		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) error {
+			return s.Exclusions.Delete(ctx, in.Body.IDs)
 		})
 }

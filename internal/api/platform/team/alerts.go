@@ -16,21 +16,21 @@ import (
 // same name.
 type AlertEvent struct {
 	ID             string          `json:"id" doc:"The alert's id: webhooks get it as Idempotency-Key, mail has it in its Message-ID."`
-	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"What was told."`
-	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy" doc:"What it is about."`
+	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Content."`
+	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy" doc:"Subject."`
 	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration or the policy."`
 	SubjectName    string          `json:"subject_name" doc:"The name of the scan or the enumeration, as it was then; empty for a policy, which the message names."`
 	Run            int64           `json:"run" doc:"Which run of it, from 1."`
 	Status         string          `json:"status" enum:"succeeded,failed,pending" doc:"succeeded: the channel took it. failed: it was given up. pending: it is sent, or will be tried again."`
-	ErrorMessage   string          `json:"error_message,omitempty" doc:"Why it failed, or why the last attempt did."`
-	Attempts       int             `json:"attempts" doc:"How often it was sent."`
+	ErrorMessage   string          `json:"error_message,omitempty" doc:"Why it, or the last attempt, failed."`
+	Attempts       int             `json:"attempts" doc:"Attempts."`
 	MaybeTwice     bool            `json:"maybe_twice" doc:"The server was killed while it was being sent, so that it was sent again: it may have arrived before."`
 	Channel        string          `json:"channel" doc:"The kind of channel, such as slack, webhook or smtp."`
 	ChannelNumber  int             `json:"channel_number" doc:"Its place among the channels of the configuration, from 1."`
 	ConfigID       string          `json:"alert_config_id" doc:"The alerting configuration."`
 	ConfigName     string          `json:"alert_config_name" doc:"Its name now; empty when it is gone."`
 	AssetPolicyID  string          `json:"asset_policy_id,omitempty" doc:"The policy's id, where it is about one."`
-	CreatedAt      time.Time       `json:"created_at" doc:"When there was something to tell."`
+	CreatedAt      time.Time       `json:"created_at" doc:"Creation time."`
 	UpdatedAt      time.Time       `json:"updated_at" doc:"When it was sent or given up, or was tried last."`
 	MessagePayload json.RawMessage `json:"message_payload" doc:"What was told: what a webhook gets, before the channel's severities are applied."`
 }
@@ -83,17 +83,17 @@ type AlertQuery struct {
 	Subject string `query:"subject_id" maxLength:"100" doc:"Only those about this scan, enumeration or policy."`
 	Status  string `query:"status" enum:"succeeded,failed,pending" doc:"Only those of which this came."`
 	wire.HistoryRange
-	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Events to return at most."`
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Maximum number of events."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
 }
 
 // AlertEvents is a page of the alert log.
 type AlertEvents struct {
 	Data    AlertEventList `json:"data" doc:"The events."`
-	Total   int            `json:"total" doc:"How many there are."`
-	Limit   int            `json:"limit" doc:"How many were asked for."`
-	Offset  int            `json:"offset" doc:"How many were skipped."`
-	Message string         `json:"message" doc:"What this is, in words."`
+	Total   int            `json:"total" doc:"Total."`
+	Limit   int            `json:"limit" doc:"The limit."`
+	Offset  int            `json:"offset" doc:"The offset."`
+	Message string         `json:"message" doc:"Summary."`
 }
 
 // AlertEventList is a page of alerts.

@@ -15,9 +15,9 @@ import (
 type AuditEntry struct {
 	ID        string    `json:"id" doc:"The id of the request, as in X-Request-Id."`
 	CreatedAt time.Time `json:"created_at" doc:"When it was answered."`
-	Email     string    `json:"email" doc:"Whose request it was."`
+	Email     string    `json:"email" doc:"The user's address."`
 	Action    string    `json:"action" doc:"The operation's id, such as create-config."`
-	ObjectID  string    `json:"object_id" doc:"The id of what it was about; empty for none, or several."`
+	ObjectID  string    `json:"object_id" doc:"Id of the object; empty for none or several."`
 	Status    int       `json:"status" doc:"The HTTP status of the answer."`
 	Method    string    `json:"method" doc:"The HTTP method."`
 	Path      string    `json:"path" doc:"The path, without the query."`
@@ -27,13 +27,13 @@ type AuditEntry struct {
 
 // AuditList is a page of the audit log.
 type AuditList struct {
-	Message string       `json:"message" doc:"What this is, in words."`
+	Message string       `json:"message" doc:"Summary."`
 	Data    []AuditEntry `json:"data" doc:"The page."`
 }
 
 // AuditWindow is the part of the audit log that was asked for.
 type AuditWindow struct {
-	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"100" doc:"Items to return at most."`
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"100" doc:"Maximum number of items."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" default:"0" doc:"Items to skip."`
 }
 

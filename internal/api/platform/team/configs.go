@@ -14,12 +14,12 @@ import (
 type ScanConfiguration struct {
 	ID        string    `json:"id" doc:"The configuration's id."`
 	Config    string    `json:"config" doc:"The text, YAML in base64 or plain, as it was sent; secrets are masked."`
-	Type      string    `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"What it is about."`
+	Type      string    `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Subject."`
 	Name      string    `json:"name" doc:"Its name."`
 	ReadOnly  bool      `json:"read_only" doc:"You cannot change it."`
-	Global    bool      `json:"global" doc:"Applied to every scan that does not opt out."`
+	Global    bool      `json:"global" doc:"Whether it is global."`
 	Provider  string    `json:"provider_name,omitempty" doc:"Such as github or slack, where the type has providers."`
-	CreatedAt time.Time `json:"created_at" doc:"When it was made."`
+	CreatedAt time.Time `json:"created_at" doc:"Creation time."`
 	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed."`
 }
 
@@ -33,22 +33,22 @@ func configOf(c setting.Config) ScanConfiguration {
 // ConfigRequest is a configuration to be made.
 type ConfigRequest struct {
 	Config string `json:"config" doc:"YAML, plain or in base64."`
-	Type   string `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"What it is about."`
+	Type   string `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Subject."`
 	Name   string `json:"name" maxLength:"200" doc:"Its name."`
-	Global bool   `json:"global,omitempty" doc:"Apply it to every scan that does not opt out."`
+	Global bool   `json:"global,omitempty" doc:"Whether it is global."`
 }
 
 // ConfigPatch is what may be changed of a configuration.
 type ConfigPatch struct {
 	Config *string `json:"config,omitempty" doc:"YAML, plain or in base64. A masked secret stays what it was."`
-	Global *bool   `json:"global,omitempty" doc:"Whether it applies to every scan that does not opt out."`
+	Global *bool   `json:"global,omitempty" doc:"Whether it is global."`
 	Name   *string `json:"name,omitempty" maxLength:"200" doc:"Its name."`
 }
 
 // ConfigAnswer says what was done to a configuration.
 type ConfigAnswer struct {
 	ID      string `json:"id" doc:"The configuration's id."`
-	Message string `json:"message" doc:"What was done, in words."`
+	Message string `json:"message" doc:"Summary."`
 }
 
 // VerifyRequest is a configuration to be tried.
@@ -60,8 +60,8 @@ type VerifyRequest struct {
 // VerifyAnswer says what came of a try. Two generations of clients read it: ok is the
 // specification's name, is_verified the older one of the same fact.
 type VerifyAnswer struct {
-	OK         bool   `json:"ok" doc:"It worked."`
-	IsVerified bool   `json:"is_verified" doc:"It worked."`
+	OK         bool   `json:"ok" doc:"Always true."`
+	IsVerified bool   `json:"is_verified" doc:"Always true."`
 	Response   string `json:"response" doc:"What came of it, in words."`
 }
 
@@ -93,10 +93,8 @@ func (s area) configs() {
 			c, err := s.Settings.Update(ctx, in.ID, setting.Update{Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
 			return &ConfigAnswer{c.ID, "The configuration is changed."}, err
 		})
-	rest.Handle(s.API, wire.Op("delete-config", "DELETE "+one, tag, "Delete a configuration", 403, 404),
-		func(ctx context.Context, in *ConfigPath) (*wire.Message, error) {
-			return wire.Said("The configuration is deleted."), s.Settings.Delete(ctx, in.ID)
-		})
+	wire.Act(s.API, wire.Op("delete-config", "DELETE "+one, tag, "Delete a configuration", 403, 404), "The configuration is deleted.",
+		func(ctx context.Context, in *ConfigPath) error { return s.Settings.Delete(ctx, in.ID) })
 	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag, "Try a configuration's credentials with one call that changes nothing", 403),
 		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*VerifyAnswer, error) {
 			ok, said, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)

@@ -45,10 +45,8 @@ func (s area) domains() {
 			d, err := s.Domains.VerifyNow(ctx, in.ID)
 			return new(domainOf(d)), err
 		})
-	rest.Handle(s.API, wire.Op("delete-domain", "DELETE "+one, domainTag, "Give up a domain", 404),
-		func(ctx context.Context, in *DomainPath) (*wire.Message, error) {
-			return wire.Said("The domain is deleted."), s.Domains.Delete(ctx, in.ID)
-		})
+	wire.Act(s.API, wire.Op("delete-domain", "DELETE "+one, domainTag, "Give up a domain", 404), "The domain is deleted.",
+		func(ctx context.Context, in *DomainPath) error { return s.Domains.Delete(ctx, in.ID) })
 }
 
 func (s area) addDomain(ctx context.Context, in *struct{ Body NewDomain }) (*DomainItem, error) {

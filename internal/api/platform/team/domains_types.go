@@ -26,7 +26,7 @@ type DomainItem struct {
 	LastResult   string     `json:"last_result,omitempty" doc:"What was found then, in words."`
 	LastAttempt  *time.Time `json:"last_attempt_at,omitempty" doc:"When it was looked for last."`
 	NextAttempt  *time.Time `json:"next_attempt_at,omitempty" doc:"When it is looked for next by itself; absent: only when you ask."`
-	VerifiedAt   *time.Time `json:"verified_at,omitempty" doc:"When it was found first."`
+	VerifiedAt   *time.Time `json:"verified_at,omitempty" doc:"First detection."`
 	CreatedAt    time.Time  `json:"created_at" doc:"When the domain was added."`
 }
 
@@ -78,9 +78,9 @@ type SourceHealth struct {
 	Source    string     `json:"source" doc:"The place: crtsh, certspotter, rdap, whois, wikidata or crunchbase."`
 	History   string     `json:"history" doc:"The source that it feeds, such as certificate_history."`
 	Domain    string     `json:"domain" doc:"The domain that it was asked about."`
-	State     string     `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped" doc:"How it went."`
+	State     string     `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped" doc:"State."`
 	Count     int        `json:"count" doc:"Domains that it named then."`
-	Detail    string     `json:"detail,omitempty" doc:"What went wrong, in words."`
+	Detail    string     `json:"detail,omitempty" doc:"Error message."`
 	CheckedAt time.Time  `json:"checked_at" doc:"When it was asked."`
 	FoundAt   *time.Time `json:"found_at,omitempty" doc:"When it answered last: how old is what is shown of it."`
 }
@@ -116,7 +116,7 @@ type DomainSources struct {
 // DomainSource is how a place behaved, beside what it usually does.
 type DomainSource struct {
 	SourceHealth
-	TookMS int64        `json:"took_ms" doc:"How long it took, in milliseconds."`
+	TookMS int64        `json:"took_ms" doc:"Duration in milliseconds."`
 	Usual  *int         `json:"usual_count,omitempty" doc:"The median of the runs before; absent while there are too few."`
 	Alert  *SourceAlert `json:"alert,omitempty" doc:"Present while the place names less than half of what it usually does."`
 }

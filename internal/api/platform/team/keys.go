@@ -43,8 +43,6 @@ func (s area) keys() {
 			key, err := s.Accounts.RotateKey(ctx)
 			return &keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}, err
 		})
-	rest.Handle(s.API, wire.Op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it is void at once", 404),
-		func(ctx context.Context, _ *struct{}) (*wire.Message, error) {
-			return wire.Said("The API key is deleted."), s.Accounts.DeleteKey(ctx)
-		})
+	wire.Act(s.API, wire.Op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it is void at once", 404), "The API key is deleted.",
+		func(ctx context.Context, _ *struct{}) error { return s.Accounts.DeleteKey(ctx) })
 }

@@ -51,18 +51,18 @@ const (
 
 // TeamAnswer is the caller's teams.
 type TeamAnswer struct {
-	Message    string     `json:"message" doc:"What this is, in words."`
+	Message    string     `json:"message" doc:"Summary."`
 	Name       string     `json:"name" doc:"The name of the team you act in."`
 	Workspaces []TeamItem `json:"workspaces" doc:"Your teams, the default one first."`
 }
 
 // TeamItem is one of the caller's teams.
 type TeamItem struct {
-	ID          string    `json:"id" doc:"Its id, for X-Team-Id."`
+	ID          string    `json:"id" doc:"Team id, for X-Team-Id."`
 	Name        string    `json:"name" doc:"Its name."`
-	CreatedAt   time.Time `json:"created_at" doc:"When it was made."`
-	MemberCount int       `json:"member_count" doc:"How many are in it."`
-	OwnerEmail  string    `json:"owner_email" doc:"The address of its owner."`
+	CreatedAt   time.Time `json:"created_at" doc:"Creation time."`
+	MemberCount int       `json:"member_count" doc:"Number of members."`
+	OwnerEmail  string    `json:"owner_email" doc:"Owner's address."`
 }
 
 // TeamName is a team to be made, or a new name for one.
@@ -72,14 +72,14 @@ type TeamName struct {
 
 // TeamMade is a team just made.
 type TeamMade struct {
-	Message string `json:"message" doc:"What was done, in words."`
+	Message string `json:"message" doc:"Summary."`
 	ID      string `json:"team_id" doc:"The team's id, for X-Team-Id."`
 }
 
 // TeamRenamed is a team with a new name.
 type TeamRenamed struct {
 	Name    string `json:"name" doc:"The team's name."`
-	Message string `json:"message" doc:"What was done, in words."`
+	Message string `json:"message" doc:"Summary."`
 }
 
 // TeamDeletion names a team to delete.
@@ -135,7 +135,7 @@ type TeamMember struct {
 
 // MemberList is who is in a team.
 type MemberList struct {
-	Message string       `json:"message" doc:"What this is, in words."`
+	Message string       `json:"message" doc:"Summary."`
 	Max     int          `json:"max_team_members" doc:"How many the plan allows, with those invited."`
 	Members []TeamMember `json:"members" doc:"Those in the team, and then those invited."`
 }
@@ -143,13 +143,13 @@ type MemberList struct {
 // MemberInvitation invites somebody.
 type MemberInvitation struct {
 	Email string `json:"email" maxLength:"254" doc:"Their address."`
-	Role  string `json:"role,omitempty" enum:"ADMIN,MEMBER,VIEWER,GUEST" default:"MEMBER" doc:"What they may do."`
+	Role  string `json:"role,omitempty" enum:"ADMIN,MEMBER,VIEWER,GUEST" default:"MEMBER" doc:"Role."`
 }
 
 // MemberRole gives somebody another role.
 type MemberRole struct {
 	Email string `json:"email" maxLength:"254" doc:"Their address."`
-	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do from now on."`
+	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"New role."`
 }
 
 // MemberName names a member.
@@ -165,18 +165,18 @@ func (s area) members() {
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*wire.Message, error) {
 		pending, err := s.Accounts.AddMember(ctx, in.Body.Email, roleOf(in.Body.Role))
 		if pending {
-			return wire.Said("%s is invited, and in the team as soon as they have an account.", in.Body.Email), err
+			return wire.Messagef("%s is invited, and in the team as soon as they have an account.", in.Body.Email), err
 		}
-		return wire.Said("%s is in the team.", in.Body.Email), err
+		return wire.Messagef("%s is in the team.", in.Body.Email), err
 	})
 	rest.Handle(s.API, wire.Op("set-member-role", "PATCH "+path, teamTag, "Give a member another role (team admins only)", 404),
 		func(ctx context.Context, in *struct{ Body MemberRole }) (*wire.Message, error) {
-			return wire.Said("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email, roleOf(in.Body.Role))
+			return wire.Messagef("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email, roleOf(in.Body.Role))
 		})
 	remove := wire.Op("remove-member", "DELETE "+path, teamTag, "Remove a member (team admins only), or leave", 404, 413, 415)
 	remove.Description = "They have no access from then on; what they made stays. The owner cannot be removed, nor the last admin."
 	rest.Handle(s.API, remove, func(ctx context.Context, in *struct{ Body MemberName }) (*wire.Message, error) {
-		return wire.Said("%s is not in the team any more.", in.Body.Email), s.Accounts.RemoveMember(ctx, in.Body.Email)
+		return wire.Messagef("%s is not in the team any more.", in.Body.Email), s.Accounts.RemoveMember(ctx, in.Body.Email)
 	})
 	s.defaultMembers()
 }
@@ -200,12 +200,12 @@ func (s area) listMembers(ctx context.Context, _ *struct{}) (*MemberList, error)
 // DefaultMember is somebody who joins each team that is made from this one.
 type DefaultMember struct {
 	Email string `json:"email" maxLength:"254" doc:"Their address."`
-	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do there."`
+	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"Role."`
 }
 
 // DefaultMemberList is who joins each team that is made from this one.
 type DefaultMemberList struct {
-	Message string          `json:"message" doc:"What this is, in words."`
+	Message string          `json:"message" doc:"Summary."`
 	Members []DefaultMember `json:"members" doc:"The list, in its order."`
 }
 
@@ -216,7 +216,7 @@ type DefaultMembers struct {
 
 // DefaultMemberRemoval names who is to leave the list.
 type DefaultMemberRemoval struct {
-	Email string `json:"email,omitempty" maxLength:"254" doc:"Their address; without it, all leave."`
+	Email string `json:"email,omitempty" maxLength:"254" doc:"Their address; default: all."`
 }
 
 func (s area) defaultMembers() {
@@ -236,10 +236,10 @@ func (s area) defaultMembers() {
 			for i, m := range in.Body.Members {
 				members[i] = account.DefaultMember{Email: m.Email, Role: roleOf(m.Role)}
 			}
-			return wire.Said("The default members are set. Teams that are there stay as they are."), s.Accounts.SetDefaultMembers(ctx, members)
+			return wire.Messagef("The default members are set. Teams that are there stay as they are."), s.Accounts.SetDefaultMembers(ctx, members)
 		})
-	rest.Handle(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag, "Take one or all off that list (team admins only)", 404, 413, 415),
-		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) (*wire.Message, error) {
-			return wire.Said("The list is changed."), s.Accounts.RemoveDefaultMember(ctx, in.Body.Email)
+	wire.Act(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag, "Take one or all off that list (team admins only)", 404, 413, 415), "The list is changed.",
+		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) error {
+			return s.Accounts.RemoveDefaultMember(ctx, in.Body.Email)
 		})
 }

@@ -13,14 +13,14 @@ import (
 // UserProfile says who the caller is, and in which teams. Scanners ask for it before they
 // keep a key.
 type UserProfile struct {
-	Message      string          `json:"message" doc:"What this is, in words."`
+	Message      string          `json:"message" doc:"Summary."`
 	Email        string          `json:"email" doc:"Your address."`
 	Name         string          `json:"name" doc:"What to call you: the part of your address before the @."`
 	Role         string          `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What you are in the team you act in."`
 	Plan         string          `json:"plan" doc:"The plan of the team you act in, such as ENT."`
 	PersonalPlan string          `json:"personal_account_plan" doc:"The plan of your default team."`
 	TeamName     string          `json:"team_name" doc:"The team you act in."`
-	TeamOwner    string          `json:"team_owner_name" doc:"The address of its owner."`
+	TeamOwner    string          `json:"team_owner_name" doc:"Owner's address."`
 	IsTeamOwner  bool            `json:"is_team_owner" doc:"The team is yours."`
 	ReadOnly     bool            `json:"is_read_only" doc:"You can change nothing in this team."`
 	CloudScans   bool            `json:"cloud_scans" doc:"Scans run on the server. Always."`
@@ -38,10 +38,10 @@ type UserFeatures struct {
 // UserWorkspace is one of the caller's teams.
 type UserWorkspace struct {
 	Name        string `json:"name" doc:"Its name."`
-	TeamID      string `json:"team_id" doc:"Its id, for X-Team-Id."`
+	TeamID      string `json:"team_id" doc:"Team id, for X-Team-Id."`
 	Active      bool   `json:"active" doc:"You act in it in this request."`
 	Plan        string `json:"plan" doc:"Its plan."`
-	MemberCount int    `json:"member_count" doc:"How many are in it."`
+	MemberCount int    `json:"member_count" doc:"Number of members."`
 	Role        string `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What you are in it."`
 	Default     bool   `json:"default" doc:"You act in it when you name none."`
 }

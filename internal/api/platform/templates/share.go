@@ -103,7 +103,7 @@ func (s area) shares() {
 		})
 	rest.Handle(s.API, wire.Op("unshare-template", "DELETE "+one, templateTag, "End the link of a template; it does not come back", 404),
 		func(ctx context.Context, in *TemplatePath) (*wire.Message, error) {
-			return wire.Said("The template is not shared any more."), s.Catalog.Unshare(ctx, in.ID)
+			return wire.Messagef("The template is not shared any more."), s.Catalog.Unshare(ctx, in.ID)
 		})
 }
 

@@ -1,41 +1,10 @@
 package wire
 
 import (
-	"bufio"
-	"encoding/json"
 	"io"
 	"net/http"
 	"time"
 )
-
-// WritePage writes a page whose rows are written already: head is an object of what it has
-// besides them.
-func WritePage[T ~[]byte](w io.Writer, head any, rows []T) (int64, error) {
-	rest, err := json.Marshal(head)
-	if err != nil {
-		return 0, err
-	}
-	size := int64(0)
-	out := bufio.NewWriterSize(w, pageBuffer)
-	put := func(part []byte) {
-		n, _ := out.Write(part) // an error stays until Flush
-		size += int64(n)
-	}
-	put(rest[:len(rest)-1])
-	put([]byte(`,"data":[`))
-	for i, r := range rows {
-		if i > 0 {
-			put([]byte{','})
-		}
-		put(r)
-	}
-	put([]byte("]}\n"))
-	return size, out.Flush()
-}
-
-// pageBuffer is what of a page is put together before it is sent, in bytes: a page as a
-// whole, a thousand times a second, is more garbage than all else that a list makes.
-const pageBuffer = 32 << 10
 
 const (
 	slowClient = time.Minute // that one chunk may take

@@ -9,9 +9,9 @@ import (
 
 // HistoryRange is the time that a history is asked for.
 type HistoryRange struct {
-	StartDate string `query:"start_date" format:"date" doc:"From this day on."`
-	EndDate   string `query:"end_date" format:"date" doc:"Up to this day, with it."`
-	Range     string `query:"time_range" enum:"current_month,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"A range by name."`
+	StartDate string `query:"start_date" format:"date" doc:"First day."`
+	EndDate   string `query:"end_date" format:"date" doc:"Last day."`
+	Range     string `query:"time_range" enum:"current_month,last_month,last_3_months,last_6_months,last_12_months,all_time" default:"all_time" doc:"Named range."`
 }
 
 // Times is the range as instants: from since on, before until; zero is open.
@@ -46,14 +46,14 @@ func (h HistoryRange) Times(now time.Time) (since, until time.Time, err error) {
 
 // Times says when a schedule launches.
 type Times struct {
-	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"How often."`
-	LastRun   string `json:"schedule_last_run" doc:"When it launched last; empty: never."`
-	NextRun   string `json:"schedule_next_run" doc:"When it launches next."`
-	StartTime string `json:"start_time,omitempty" doc:"The time of day, in its zone."`
-	Hours     int    `json:"hourly_frequency,omitempty" doc:"Hours between launches of an hourly one."`
-	Weekdays  []int  `json:"custom_weekdays" doc:"The days of the week; 0 is Sunday."`
-	Cron      string `json:"cron,omitempty" doc:"Minute, hour, day, month, weekday, of a custom one."`
-	TimeZone  string `json:"time_zone,omitempty" doc:"The zone's name in the IANA database; UTC without it."`
+	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"Frequency."`
+	LastRun   string `json:"schedule_last_run" doc:"Last launch; empty: never."`
+	NextRun   string `json:"schedule_next_run" doc:"Next launch."`
+	StartTime string `json:"start_time,omitempty" doc:"Time of day in its zone."`
+	Hours     int    `json:"hourly_frequency,omitempty" doc:"Hours between hourly runs."`
+	Weekdays  []int  `json:"custom_weekdays" doc:"Days of the week; 0 is Sunday."`
+	Cron      string `json:"cron,omitempty" doc:"Custom frequency: minute, hour, day, month, weekday."`
+	TimeZone  string `json:"time_zone,omitempty" doc:"IANA time zone; default UTC."`
 }
 
 // TimesOf is a schedule as answers show it.
@@ -72,12 +72,12 @@ func TimesOf(s schedule.Schedule) Times {
 
 // TimesRequest says when a schedule is to launch.
 type TimesRequest struct {
-	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"How often."`
-	StartTime string `json:"start_time,omitempty" maxLength:"9" doc:"HH:MM or HH:MM:SS, in the zone, or HH:MM:SSZ in UTC; the time of the call without it."`
-	Hours     int    `json:"hourly_frequency,omitempty" minimum:"1" maximum:"24" doc:"Hours between launches, for hourly."`
-	Weekdays  []int  `json:"custom_weekdays,omitempty" maxItems:"7" doc:"Days of the week, 0 is Sunday; for custom, and the first for weekly."`
-	Cron      string `json:"cron,omitempty" maxLength:"100" doc:"For custom: minute, hour, day, month, weekday."`
-	TimeZone  string `json:"time_zone,omitempty" maxLength:"60" doc:"A zone of the IANA database, such as Europe/Berlin; UTC without it."`
+	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"Frequency."`
+	StartTime string `json:"start_time,omitempty" maxLength:"9" doc:"HH:MM or HH:MM:SS in the zone, or HH:MM:SSZ; default: now."`
+	Hours     int    `json:"hourly_frequency,omitempty" minimum:"1" maximum:"24" doc:"Hours between hourly runs."`
+	Weekdays  []int  `json:"custom_weekdays,omitempty" maxItems:"7" doc:"Days, 0 is Sunday; for custom, and the first for weekly."`
+	Cron      string `json:"cron,omitempty" maxLength:"100" doc:"Custom frequency: minute, hour, day, month, weekday."`
+	TimeZone  string `json:"time_zone,omitempty" maxLength:"60" doc:"IANA time zone, such as Europe/Berlin; default UTC."`
 }
 
 // Rule is the rule that a request describes.

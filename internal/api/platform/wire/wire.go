@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -26,7 +27,7 @@ func Op(id, route, tag, summary string, statuses ...int) rest.Op {
 
 // Window is the part of a list that was asked for.
 type Window struct {
-	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Items to return at most."`
+	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Maximum number of items."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
 }
 
@@ -35,7 +36,7 @@ func (w Window) Page() page.Window { return page.Window{Offset: w.Offset, Limit:
 
 // Message is an answer that is only a sentence.
 type Message struct {
-	Message string `json:"message" doc:"What was done, in words."`
+	Message string `json:"message" doc:"Summary."`
 }
 
 // Done is the answer that something was done, without words.
@@ -44,16 +45,16 @@ func Done() *OK { return &OK{true} }
 // Created is the answer of an operation that made something.
 func Created(id, words string) *Made { return &Made{id, words} }
 
-// Said is an answer that is only a sentence.
-func Said(format string, args ...any) *Message { return &Message{fmt.Sprintf(format, args...)} }
+// Messagef is an answer with a message.
+func Messagef(format string, args ...any) *Message { return &Message{fmt.Sprintf(format, args...)} }
 
 // Listing is what every list of this surface says of itself.
 type Listing struct {
-	CurrentPage  int    `json:"current_page" doc:"The number of this page, from 1."`
-	ResultCount  int    `json:"result_count" doc:"How many this page has."`
-	TotalResults int    `json:"total_results" doc:"How many there are in all."`
-	TotalPages   int    `json:"total_pages" doc:"How many pages there are."`
-	Message      string `json:"message" doc:"What this is, in words."`
+	CurrentPage  int    `json:"current_page" doc:"Page number, from 1."`
+	ResultCount  int    `json:"result_count" doc:"Items on this page."`
+	TotalResults int    `json:"total_results" doc:"Items in all."`
+	TotalPages   int    `json:"total_pages" doc:"Pages in all."`
+	Message      string `json:"message" doc:"Summary."`
 }
 
 // ListOf describes the page of a list: its place, its size and the total.
@@ -128,17 +129,17 @@ func OneOf[T ~string](param, text string, known []T) (out []T, err error) {
 // Made is the id of what was made.
 type Made struct {
 	ID      string `json:"id" doc:"The id."`
-	Message string `json:"message" doc:"What was done, in words."`
+	Message string `json:"message" doc:"Summary."`
 }
 
 // OK says that something was done.
 type OK struct {
-	OK bool `json:"ok" doc:"It was done."`
+	OK bool `json:"ok" doc:"Always true."`
 }
 
 // UpdateMode says what an update does with what is there.
 type UpdateMode struct {
-	Type string `query:"update_type" enum:"append,replace" default:"append" doc:"append changes what is given and adds to lists; replace sets everything."`
+	Type string `query:"update_type" enum:"append,replace" default:"append" doc:"append changes the given fields and extends lists; replace sets everything."`
 }
 
 // ScanPath names a scan.
@@ -163,4 +164,9 @@ func Each[F, T any](values []F, f func(F) T) []T {
 		out[i] = f(v)
 	}
 	return out
+}
+
+// Act adds an operation that answers with a fixed message.
+func Act[I any](api *rest.API, op rest.Op, message string, act func(context.Context, *I) error) {
+	rest.Handle(api, op, func(ctx context.Context, in *I) (*Message, error) { return &Message{message}, act(ctx, in) })
 }

@@ -60,16 +60,6 @@ func TestWordsOfAList(t *testing.T) {
 	}
 }
 
-func TestPageHasItsHeadAndItsRows(t *testing.T) {
-	var out strings.Builder
-	head := Listing{CurrentPage: 1, ResultCount: 2, TotalResults: 2, TotalPages: 1, Message: "Things."}
-	n, err := WritePage(&out, head, [][]byte{[]byte(`{"a":1}`), []byte(`{"a":2}`)})
-	want := `{"current_page":1,"result_count":2,"total_results":2,"total_pages":1,"message":"Things.","data":[{"a":1},{"a":2}]}` + "\n"
-	if err != nil || out.String() != want || n != int64(len(want)) {
-		t.Errorf("%d %s, %v", n, out.String(), err)
-	}
-}
-
 // limited takes some writes and then fails.
 type limited struct {
 	*httptest.ResponseRecorder

@@ -13,75 +13,75 @@ import (
 
 // EnumerationContent is one asset (specification, EnumerationContent).
 type EnumerationContent struct {
-	EnumerationID     string                     `json:"enumeration_id" doc:"The enumeration that found it."`
-	EnumerationName   string                     `json:"enumeration_name,omitempty" doc:"The name of that enumeration."`
+	EnumerationID     string                     `json:"enumeration_id" doc:"Enumeration id."`
+	EnumerationName   string                     `json:"enumeration_name,omitempty" doc:"Enumeration name."`
 	Name              string                     `json:"name" doc:"Host, or host and port."`
-	CreatedAt         time.Time                  `json:"created_at" doc:"When it was seen first."`
-	UpdatedAt         time.Time                  `json:"updated_at" doc:"When it became as it is."`
+	CreatedAt         time.Time                  `json:"created_at" doc:"First seen."`
+	UpdatedAt         time.Time                  `json:"updated_at" doc:"Time of its last change."`
 	ID                int64                      `json:"id" doc:"The asset's id."`
 	Labels            []string                   `json:"labels" doc:"Its labels."`
-	CNAME             []string                   `json:"cname" doc:"The chain of its canonical names."`
+	CNAME             []string                   `json:"cname" doc:"Its chain of canonical names."`
 	Host              string                     `json:"host" doc:"A name or an address."`
-	Port              int                        `json:"port,omitempty" doc:"The open port; absent where the host by itself was seen."`
+	Port              int                        `json:"port,omitempty" doc:"Open port; absent for the host itself."`
 	IP                []string                   `json:"ip" doc:"Its addresses."`
 	StatusCode        int                        `json:"status_code,omitempty" doc:"The HTTP status that it answers with."`
-	ContentLength     int64                      `json:"content_length,omitempty" doc:"The length of its answer's body in bytes."`
-	Vulnerabilities   int64                      `json:"vulnerabilities,omitempty" doc:"How many findings there are at this host and port; only of a single asset."`
-	Title             string                     `json:"title,omitempty" doc:"The title of its page."`
-	Technologies      []string                   `json:"technologies" doc:"What it runs, with versions where they are known."`
-	Webserver         string                     `json:"webserver,omitempty" doc:"What its server calls itself."`
+	ContentLength     int64                      `json:"content_length,omitempty" doc:"Length of the response body in bytes."`
+	Vulnerabilities   int64                      `json:"vulnerabilities,omitempty" doc:"Findings at this host and port; not in lists."`
+	Title             string                     `json:"title,omitempty" doc:"Title of its page."`
+	Technologies      []string                   `json:"technologies" doc:"Its technologies, with versions if known."`
+	Webserver         string                     `json:"webserver,omitempty" doc:"Server header."`
 	Method            string                     `json:"method,omitempty" doc:"The HTTP method that was used."`
-	IsNew             bool                       `json:"is_new" doc:"The latest run of its enumeration saw it first."`
-	Type              string                     `json:"type" enum:"host,port,http" doc:"What it is: a host by itself, an open port, or one that speaks HTTP."`
-	AssetHash         string                     `json:"asset_hash,omitempty" doc:"Of host, port and protocol: the same in every enumeration."`
-	TechnologyDetails map[string]AssetTechnology `json:"technology_details,omitempty" doc:"What is known of its technologies, by name."`
-	ScreenshotPath    string                     `json:"screenshot_path,omitempty" doc:"Where its picture is, on this server."`
-	Favicon           string                     `json:"favicon,omitempty" doc:"The hash of its favicon: MurmurHash3 of its base64, as a number."`
-	FaviconBody       string                     `json:"favicon_body,omitempty" doc:"Not kept; where the favicon was is in extended_metadata."`
-	CDNName           string                     `json:"cdn_name,omitempty" doc:"The content delivery network in front of it."`
-	ChainStatusCodes  []string                   `json:"chain_status_codes,omitempty" doc:"The statuses of the redirects that were followed, in order."`
+	IsNew             bool                       `json:"is_new" doc:"Whether the latest run saw it first."`
+	Type              string                     `json:"type" enum:"host,port,http" doc:"host: without a port; http: a port with HTTP."`
+	AssetHash         string                     `json:"asset_hash,omitempty" doc:"Hash of host, port and protocol: the same in every enumeration."`
+	TechnologyDetails map[string]AssetTechnology `json:"technology_details,omitempty" doc:"Details of its technologies, by name."`
+	ScreenshotPath    string                     `json:"screenshot_path,omitempty" doc:"Path of its screenshot on this server."`
+	Favicon           string                     `json:"favicon,omitempty" doc:"MurmurHash3 of the favicon's base64, as a number."`
+	FaviconBody       string                     `json:"favicon_body,omitempty" doc:"Always empty; extended_metadata has favicon_url."`
+	CDNName           string                     `json:"cdn_name,omitempty" doc:"Its content delivery network."`
+	ChainStatusCodes  []string                   `json:"chain_status_codes,omitempty" doc:"Statuses of the followed redirects, in order."`
 	DomainName        string                     `json:"domain_name,omitempty" doc:"Its registered domain."`
-	RedirectLocation  string                     `json:"redirect_location,omitempty" doc:"Where it redirects to."`
-	ASN               *AssetASN                  `json:"asn,omitempty" doc:"The network that announces its address."`
-	TLSSerialNumber   string                     `json:"tls_serial_number,omitempty" doc:"The serial number of its certificate."`
-	TLSSubjectOrg     string                     `json:"tls_subject_org,omitempty" doc:"The organisation that the certificate names."`
-	TLSIssuerOrg      string                     `json:"tls_issuer_org,omitempty" doc:"The organisation that issued the certificate."`
-	TLSExpired        *bool                      `json:"tls_expired,omitempty" doc:"The certificate has expired."`
-	TLSNotBefore      *time.Time                 `json:"tls_not_before,omitempty" doc:"From when the certificate is good."`
-	TLSSelfSigned     *bool                      `json:"tls_self_signed,omitempty" doc:"The certificate signs itself."`
-	TLSMismatched     *bool                      `json:"tls_mismatched,omitempty" doc:"The certificate is of another name."`
-	TLSRevoked        *bool                      `json:"tls_revoked,omitempty" doc:"The certificate was revoked."`
-	TLSUntrusted      *bool                      `json:"tls_untrusted,omitempty" doc:"No known authority vouches for the certificate."`
-	TLSSubjectCN      string                     `json:"tls_subject_cn,omitempty" doc:"The common name of the certificate."`
-	TLSSubjectAN      []string                   `json:"tls_subject_an,omitempty" doc:"The other names of the certificate."`
-	TLSNotAfter       *time.Time                 `json:"tls_not_after,omitempty" doc:"Until when the certificate is good."`
-	Body              string                     `json:"body,omitempty" doc:"The beginning of its answer's body; not in lists."`
-	ExtendedMetadata  map[string]any             `json:"extended_metadata" doc:"What else was seen: protocol, service, version, DNS records, headers, WAF, TLS version and cipher, endpoints; when it was seen last, and whether it is missing."`
-	SourceType        string                     `json:"source_type,omitempty" doc:"What the enumeration looks at, as discovery or cloud."`
-	Source            []AssetSource              `json:"source" doc:"Who named it."`
-	IsInternal        bool                       `json:"is_internal" doc:"Its address is not of the public internet."`
+	RedirectLocation  string                     `json:"redirect_location,omitempty" doc:"Target of its redirect."`
+	ASN               *AssetASN                  `json:"asn,omitempty" doc:"The AS of its address."`
+	TLSSerialNumber   string                     `json:"tls_serial_number,omitempty" doc:"Serial number of the certificate."`
+	TLSSubjectOrg     string                     `json:"tls_subject_org,omitempty" doc:"Organisation of the certificate's subject."`
+	TLSIssuerOrg      string                     `json:"tls_issuer_org,omitempty" doc:"Organisation of the certificate's issuer."`
+	TLSExpired        *bool                      `json:"tls_expired,omitempty" doc:"Whether the certificate has expired."`
+	TLSNotBefore      *time.Time                 `json:"tls_not_before,omitempty" doc:"Start of the certificate's validity."`
+	TLSSelfSigned     *bool                      `json:"tls_self_signed,omitempty" doc:"Whether the certificate is self-signed."`
+	TLSMismatched     *bool                      `json:"tls_mismatched,omitempty" doc:"Whether the certificate is for another name."`
+	TLSRevoked        *bool                      `json:"tls_revoked,omitempty" doc:"Whether the certificate was revoked."`
+	TLSUntrusted      *bool                      `json:"tls_untrusted,omitempty" doc:"Whether no known authority signed the certificate."`
+	TLSSubjectCN      string                     `json:"tls_subject_cn,omitempty" doc:"Subject common name of the certificate."`
+	TLSSubjectAN      []string                   `json:"tls_subject_an,omitempty" doc:"Subject alternative names of the certificate."`
+	TLSNotAfter       *time.Time                 `json:"tls_not_after,omitempty" doc:"End of the certificate's validity."`
+	Body              string                     `json:"body,omitempty" doc:"Beginning of the response body; not in lists."`
+	ExtendedMetadata  map[string]any             `json:"extended_metadata" doc:"Protocol, service, version, DNS records, headers, WAF, TLS version and cipher, endpoints, last_seen and is_missing."`
+	SourceType        string                     `json:"source_type,omitempty" doc:"Type of the enumeration, such as discovery."`
+	Source            []AssetSource              `json:"source" doc:"Its sources."`
+	IsInternal        bool                       `json:"is_internal" doc:"Whether its address is internal."`
 }
 
 // AssetTechnology is what is known of a technology.
 type AssetTechnology struct {
-	Description string   `json:"description,omitempty" doc:"What it is."`
-	Website     string   `json:"website,omitempty" doc:"Where more is written."`
-	Icon        string   `json:"icon,omitempty" doc:"The name of its icon."`
-	Categories  []string `json:"categories,omitempty" doc:"What kind of thing it is."`
+	Description string   `json:"description,omitempty" doc:"Description."`
+	Website     string   `json:"website,omitempty" doc:"Link."`
+	Icon        string   `json:"icon,omitempty" doc:"Icon name."`
+	Categories  []string `json:"categories,omitempty" doc:"Categories."`
 }
 
 // AssetASN is the network that announces an address.
 type AssetASN struct {
 	Country string   `json:"as_country" doc:"Its country."`
 	Name    string   `json:"as_name" doc:"Its name."`
-	Number  string   `json:"as_number" doc:"Its number, as AS64496."`
-	Range   []string `json:"as_range" doc:"The networks it announces."`
+	Number  string   `json:"as_number" doc:"AS number, such as AS64496."`
+	Range   []string `json:"as_range" doc:"Its networks."`
 }
 
 // AssetSource says who named an asset.
 type AssetSource struct {
-	Source   string            `json:"source" doc:"The source, as crtsh."`
-	Metadata map[string]string `json:"metadata" doc:"What it said."`
+	Source   string            `json:"source" doc:"Source, such as crtsh."`
+	Metadata map[string]string `json:"metadata" doc:"Details from the source."`
 }
 
 // Of is an asset as clients know it. whole: with what lists leave out.

@@ -1,0 +1,22 @@
+package wire
+
+// Agent are the agents that a scan or an enumeration asks for. They have no effect.
+type Agent struct {
+	AgentID       string   `json:"agent_id,omitempty" doc:"From the request."`
+	AgentTags     []string `json:"agent_tags" doc:"From the request."`
+	AgentNetworks []string `json:"agent_networks" doc:"From the request."`
+	AgentBehavior string   `json:"agent_behavior,omitempty" doc:"distribute or mirror."`
+}
+
+// AgentOf never has null for a list.
+func AgentOf(id string, tags, networks []string, behavior string) Agent {
+	return Agent{id, OrEmpty(tags), OrEmpty(networks), behavior}
+}
+
+// AgentRequest asks for agents.
+type AgentRequest struct {
+	AgentID       string   `json:"agent_id,omitempty" maxLength:"200" doc:"Stored and shown; has no effect."`
+	AgentTags     []string `json:"agent_tags,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
+	AgentNetworks []string `json:"agent_networks,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
+	AgentBehavior string   `json:"agent_behavior,omitempty" enum:"distribute,mirror" doc:"Stored and shown; has no effect."`
+}
