@@ -1,27 +1,33 @@
-// Package audit keeps who did what in a team: one entry for each request that asked for a
-// change, whatever came of it. Entries are written before the answer leaves, are never
-// changed, and hold neither bodies nor secrets.
+// Package audit records who did what in a team: one entry for each request that asked for a change, whatever
+// its result. Entries are written before the response is sent, are never changed, and contain neither bodies
+// nor secrets.
 package audit
 
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Source is how a caller proved who they are.
+// Source is how a caller authenticated.
 type Source string
 
-// The sources. Unknown is what nothing else fits; no entry of ours has it.
+// The sources. No entry of ours has Unknown.
 const (
 	API      Source = "api"      // an API key
-	Platform Source = "platform" // a bearer token, as people have who signed in
+	Platform Source = "platform" // a bearer token of a person
 	Unknown  Source = "unknown"
 )
 
@@ -32,7 +38,7 @@ type Entry struct {
 	UserID    string
 	Email     string // as it was then
 	Action    string // the operation's id, such as create-config
-	Object    string // the id of what it was about; empty: none, or several
+	Object    string // the id of the changed object; empty: none, or several
 	Method    string
 	Path      string // without the query
 	Status    int    // of the answer
@@ -41,25 +47,24 @@ type Entry struct {
 	CreatedAt time.Time
 }
 
-// Log writes, finds and sweeps audit entries.
+// Log is the service of audit entries.
 type Log struct {
 	db     *db.DB
 	keep   time.Duration // 0: for ever
 	now    func() time.Time
 	logger *slog.Logger
 
-	writing sync.Mutex // held by who writes a batch
+	writing sync.Mutex // held while a batch is written
 	mu      sync.Mutex
-	next    *batch // gathers entries while one is written; nil: none do
+	next    *batch // collects entries meanwhile; may be nil
 }
 
-// New makes the log. Entries older than keep are removed; 0 keeps them for ever. now is
-// the clock.
+// New makes the log. Entries older than keep are removed; 0 keeps them for ever.
 func New(d *db.DB, keep time.Duration, now func() time.Time, logger *slog.Logger) *Log {
 	return &Log{db: d, keep: keep, now: now, logger: logger}
 }
 
-// Filter picks entries; what is empty picks all.
+// Filter picks entries; an empty field picks all.
 type Filter struct {
 	Email  string // whose; any case
 	Action string
@@ -68,19 +73,12 @@ type Filter struct {
 	Until  time.Time // before then
 }
 
-// Find are the entries of the caller's team that the filter picks, newest first. A guest
-// may not see them.
+// Find are the entries of the caller's team that the filter picks, newest first. A guest may not see them.
 func (l *Log) Find(ctx context.Context, f Filter, window page.Window) ([]Entry, error) {
 	var w db.Where
-	if f.Email != "" {
-		w.And("email = ?", strings.ToLower(f.Email))
-	}
-	if f.Action != "" {
-		w.And("action = ?", f.Action)
-	}
-	if f.Source != "" {
-		w.And("source = ?", f.Source)
-	}
+	db.Equal(&w, "email", strings.ToLower(f.Email))
+	db.Equal(&w, "action", f.Action)
+	db.Equal(&w, "source", f.Source)
 	if !f.Since.IsZero() {
 		w.And("created_at >= ?", db.At(f.Since))
 	}
@@ -97,13 +95,140 @@ func (l *Log) find(ctx context.Context, w db.Where, window page.Window) ([]Entry
 		return nil, err
 	}
 	w.And("team_id = ?", c.TeamID)
-	limit, args := db.Limit(window)
-	rows, err := l.db.Query(ctx, `SELECT id, team_id, user_id, email, action, object_id, method, path, status, ip, source, created_at
-		FROM audit_entry`+w.String()+` ORDER BY created_at DESC, id DESC`+limit, append(w.Args, args...)...)
-	return db.Collect(rows, err, func(r db.Row) (e Entry, err error) {
-		var at db.Time
-		err = r.Scan(&e.ID, &e.TeamID, &e.UserID, &e.Email, &e.Action, &e.Object, &e.Method, &e.Path, &e.Status, &e.IP, &e.Source, &at)
-		e.CreatedAt = at.Time
+	scan := func(r db.Row) (e Entry, err error) {
+		err = r.Scan(&e.ID, &e.TeamID, &e.UserID, &e.Email, &e.Action, &e.Object, &e.Method, &e.Path, &e.Status, &e.IP,
+			&e.Source, db.Into(&e.CreatedAt))
 		return e, err
+	}
+	return db.Select(ctx, l.db, scan, `SELECT `+columns+` FROM audit_entry`+w.String()+
+		` ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`, append(w.Args, window.Limit, window.Offset)...)
+}
+
+const columns = `id, team_id, user_id, email, action, object_id, method, path, status, ip, source, created_at`
+
+const maxQuery = 200 // characters
+
+// Search are the entries of the caller's team that one word picks, newest first. The word may be a status, a source,
+// an IP address, an e-mail address, an HTTP method or a path; anything else is searched in the path, in the
+// operation's id and in the object's id. It fails with Invalid for an empty word and for one of more than 200
+// characters.
+func (l *Log) Search(ctx context.Context, q string, window page.Window) ([]Entry, error) {
+	q = strings.TrimSpace(q)
+	if n := len([]rune(q)); n == 0 || n > maxQuery {
+		return nil, errs.Field("q", "q must have 1 to %d characters.", maxQuery)
+	}
+	return l.find(ctx, conditions(q, l.db.Dialect), window)
+}
+
+// pathAndName is one text, because searching two costs twice as much.
+const pathAndName = "path || '\n' || action"
+
+// conditions are the conditions for a searched word.
+func conditions(q string, d db.Dialect) (w db.Where) {
+	contains := func(column string) { w.And(d.Contains(column, q)) }
+	addr, notAddr := netip.ParseAddr(q)
+	status, notNumber := strconv.Atoi(q)
+	switch {
+	case notNumber == nil && len(q) == 3 && status >= 100 && status <= 599:
+		w.And("status = ?", status)
+	case slices.Contains([]Source{API, Platform, Unknown}, Source(strings.ToLower(q))):
+		w.And("source = ?", strings.ToLower(q))
+	case notAddr == nil:
+		w.And("ip = ?", addr.Unmap().WithZone("").String())
+	case strings.Contains(q, "@"):
+		contains("email")
+	case slices.Contains(methods, strings.ToUpper(q)):
+		w.And("method = ?", strings.ToUpper(q))
+	case strings.Contains(q, "/"):
+		contains(pathAndName)
+	default:
+		contains(pathAndName + " || '\n' || object_id")
+	}
+	return w
+}
+
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions, http.MethodConnect, http.MethodTrace,
+}
+
+// batch are the entries of concurrent requests, which the first of them writes in one transaction.
+type batch struct {
+	entries []Entry
+	written chan struct{} // closed when they are on disk, or err says why not
+	err     error
+}
+
+// Add stores an entry with the present time. When it returns nil, the entry is on disk.
+func (l *Log) Add(ctx context.Context, e Entry) error {
+	e.CreatedAt = l.now()
+	l.mu.Lock()
+	first := l.next == nil
+	if first {
+		l.next = &batch{written: make(chan struct{})}
+	}
+	b := l.next
+	b.entries = append(b.entries, e)
+	l.mu.Unlock()
+	if !first {
+		<-b.written
+		return b.err
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	l.next = nil // later entries go into the next one
+	l.mu.Unlock()
+	defer close(b.written)
+	b.err = l.write(ctx, b.entries)
+	return b.err
+}
+
+func (l *Log) write(ctx context.Context, entries []Entry) error {
+	return l.db.Tx(ctx, func(tx *db.Tx) error {
+		for _, e := range entries {
+			_, err := tx.Exec(ctx, `INSERT INTO audit_entry (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				e.ID, e.TeamID, e.UserID, e.Email, e.Action, clip(e.Object), e.Method, clip(e.Path), e.Status, canonical(e.IP),
+				e.Source, db.At(e.CreatedAt))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// canonical is an address in the form in which it is searched.
+func canonical(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return clip(ip)
+	}
+	return addr.Unmap().WithZone("").String()
+}
+
+const maxText = 1024 // bytes of a text of a request
+
+func clip(s string) string { return db.Clean(s[:min(len(s), maxText)]) }
+
+const sweepBatch = 1000 // entries that one transaction removes, so that it delays no other
+
+// Keep calls Sweep every hour until ctx ends. Several nodes may do it at once.
+func (l *Log) Keep(ctx context.Context) {
+	queue.Every(ctx, time.Hour, l.logger, "removing old entries of the audit log", l.Sweep)
+}
+
+// Sweep removes old entries.
+func (l *Log) Sweep(ctx context.Context) error {
+	if l.keep == 0 {
+		return nil
+	}
+	before := db.At(l.now().Add(-l.keep))
+	for {
+		n, err := l.db.Exec(ctx, `DELETE FROM audit_entry WHERE id IN
+			(SELECT id FROM audit_entry WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, sweepBatch)
+		if err != nil || n < sweepBatch {
+			return err
+		}
+	}
 }

@@ -13,39 +13,38 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// PlanLimit is how many associated domains a query brings on any plan but the
-// enterprise's (specification, Limits).
+// PlanLimit is how many associated domains a query returns on any plan but the enterprise's (specification,
+// Limits).
 const PlanLimit = 10
 
-// Sorts are the orders of associated domains, all ascending. What is not known comes last.
+// Sorts are the orders of associated domains, all ascending. Unknown values come last.
 var Sorts = []string{"active", "domain", "source", "subdomain_count", "update_date"}
 
 // Query asks for associated domains.
 type Query struct {
 	Domain  string   // empty: all verified domains of the caller's team
 	Sources []string // of discover.AssociatedSources; none: all
-	Active  *bool    // only those that answer, or that do not
+	Active  *bool    // only those that answer, or do not
 	Sort    string   // one of Sorts; empty: domain
 	Limit   int      // of a page; 0: all
-	Page    int      // from 1; means something with Limit only
+	Page    int      // from 1; needs Limit
 }
 
 // Result is an answer to a Query.
 type Result struct {
-	Domain  string // that was asked about; all of them, with commas between
+	Domain  string // the queried ones, with commas between
 	Found   []discover.Associated
-	Sources []string       // that could be used, of those that were asked for
-	Counts  map[string]int // of the domains that the query brings on all its pages, by source
-	Total   int            // of these domains
-	Capped  bool           // the plan brings no more
+	Sources []string       // of the queried ones, those that have answered
+	Counts  map[string]int // domains on all pages, by source
+	Total   int            // domains on all pages
+	Capped  bool           // the plan allows no more
 	Running bool           // a search is under way: there may be more
 	Health  []Health
 }
 
-// Associated gives what is known of a domain. The first question about one waits a little
-// for the places that are asked then, and gives what has come; later ones are answered at
-// once, and begin a new search when the answers are old. It never fails because a place
-// does.
+// Associated returns the domains that are associated with a domain. The first query about a domain waits a little
+// for its search, and returns what was found until then. Later ones are answered at once, and start a new search
+// when the answers are old. A failing source is not an error.
 func (ds *Domains) Associated(ctx context.Context, q Query) (Result, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -78,13 +77,15 @@ func (ds *Domains) Associated(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	return r, ds.gather(ctx, c, q, answers, &r)
+	err = ds.gather(ctx, c, q, answers, &r)
+	return r, err
 }
 
 func (q Query) check() error {
 	for _, source := range q.Sources {
 		if !slices.Contains(discover.AssociatedSources, source) {
-			return errs.Field("source", "source %.40q is not known: it must be of %s.", source, strings.Join(discover.AssociatedSources, ", "))
+			return errs.Field("source", "source %.40q is not known: it must be of %s.",
+				source, strings.Join(discover.AssociatedSources, ", "))
 		}
 	}
 	if q.Sort != "" && !slices.Contains(Sorts, q.Sort) {
@@ -99,12 +100,11 @@ func (q Query) check() error {
 	return nil
 }
 
-// pollEvery is how often a question that waits looks whether its search has ended: the
-// search may run in another process.
+// pollEvery is how often a waiting query checks whether its search, perhaps of another process, has ended.
 const pollEvery = 50 * time.Millisecond
 
-// await begins the searches that are due, and waits for those that are the first of their
-// domain. running reports that one has not ended.
+// await starts the searches that are due, and waits for those that are the first of their domain. running reports
+// that one has not ended.
 func (ds *Domains) await(ctx context.Context, teamID string, domains []string) (running bool, err error) {
 	var first []string
 	for _, domain := range domains {
@@ -148,26 +148,22 @@ func (ds *Domains) await(ctx context.Context, teamID string, domains []string) (
 	return running, nil
 }
 
-// answer is what a place has said, as it is kept.
+// answer is the stored answer of a source.
 type answer struct {
 	Health
 	found []discover.Associated
 }
 
-// answers are all answers about some domains.
 func (ds *Domains) answers(ctx context.Context, teamID string, domains []string) ([]answer, error) {
 	var where db.Where
 	where.And("team_id = ?", teamID)
 	db.In(&where, "domain", domains)
-	rows, err := ds.db.Query(ctx, `SELECT domain, place, source, state, count, detail, took_us, checked_at, found_at, found FROM domain_answer`+where.String()+` ORDER BY domain, place`, where.Args...)
-	return db.Collect(rows, err, func(r db.Row) (a answer, err error) {
-		var took int64
-		var checked, found db.Time
-		var list db.JSON[[]discover.Associated]
-		err = r.Scan(&a.Domain, &a.Place, &a.Source, &a.State, &a.Count, &a.Detail, &took, &checked, &found, &list)
-		a.Took, a.CheckedAt, a.FoundAt, a.found = time.Duration(took)*time.Microsecond, checked.Time, found.Time, list.V
+	scan := func(r db.Row) (a answer, err error) {
+		err = a.scan(r, db.Into(&a.found))
 		return a, err
-	})
+	}
+	return db.Select(ctx, ds.db, scan, `SELECT domain, place, source, state, count, detail, took_us, checked_at, found_at,
+		found FROM domain_answer`+where.String()+` ORDER BY domain, place`, where.Args...)
 }
 
 // gather makes the result of answers.
@@ -203,7 +199,9 @@ func (ds *Domains) gather(ctx context.Context, c account.Caller, q Query, answer
 		all[i].Evidence.Merge(seen[all[i].Domain])
 	}
 	if q.Active != nil {
-		all = slices.DeleteFunc(all, func(a discover.Associated) bool { return a.Evidence.Active == nil || *a.Evidence.Active != *q.Active })
+		all = slices.DeleteFunc(all, func(a discover.Associated) bool {
+			return a.Evidence.Active == nil || *a.Evidence.Active != *q.Active
+		})
 	}
 	order(all, q.Sort)
 	if c.Plan != account.Enterprise && len(all) > PlanLimit {
@@ -222,7 +220,6 @@ func (ds *Domains) gather(ctx context.Context, c account.Caller, q Query, answer
 	return nil
 }
 
-// page is the part of a list that is asked for.
 func (q Query) page(all []discover.Associated) []discover.Associated {
 	if q.Limit == 0 {
 		return all
@@ -237,7 +234,6 @@ func (q Query) page(all []discover.Associated) []discover.Associated {
 
 // order sorts a list that is in the order of domains.
 func order(all []discover.Associated, by string) {
-	// known first, then the smaller
 	compare := map[string]func(a, b discover.Associated) int{
 		"active": func(a, b discover.Associated) int { return activity(a) - activity(b) },
 		"source": func(a, b discover.Associated) int { return slices.Compare(a.Sources, b.Sources) },
@@ -257,7 +253,7 @@ func order(all []discover.Associated, by string) {
 	}
 }
 
-// activity is a domain's place in the order by active: no, yes, not known.
+// activity is a domain's rank in the order by active: no, yes, unknown.
 func activity(a discover.Associated) int {
 	switch {
 	case a.Evidence.Active == nil:

@@ -1,13 +1,13 @@
-// Package domain keeps the domains that a team has shown to be its own, and what is
-// associated with domains (specification, Associated domain response): searches in the
-// background, their answers with their age, how each place that was asked behaved.
+// Package domain keeps the domains that a team has proved to own, and the domains that are associated with
+// them (specification, Associated domain response): background searches, their answers with their age, and the
+// health of each source.
 //
-// A domain is shown to be a team's by a token in a TXT record, in a meta tag of its home
-// page or in a file (reference, platform API 4.8). The proof is looked for again and again:
+// A team proves its ownership by a token in a TXT record, in a meta tag of the home page or in a file
+// (reference, platform API 4.8). The proof is checked again and again:
 //
 //	pending  → verified (the proof is there), failed (it was not, for seven days), deleted
-//	verified → expired (it is gone, three looks in a row, a day apart), deleted
-//	failed, expired → verified (when somebody asks to look again and it is there), deleted
+//	verified → expired (it was missing in three checks, a day apart), deleted
+//	failed, expired → verified (it is there at a check that somebody asked for), deleted
 package domain
 
 import (
@@ -27,10 +27,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Status is how far the proof of a domain is.
+// Status is the state of a domain.
 type Status string
 
-// The states of a domain.
+// The states.
 const (
 	Pending  Status = "pending"
 	Verified Status = "verified"
@@ -42,7 +42,7 @@ const (
 // Statuses are all states.
 var Statuses = []Status{Pending, Verified, Expired, Failed, Deleted}
 
-// Domain is one that a team says is its own.
+// Domain is a domain that a team claims to own.
 type Domain struct {
 	ID            string
 	Name          string // lower-case ASCII
@@ -50,11 +50,11 @@ type Domain struct {
 	Token         string // that proves it
 	Status        Status
 	Attempts      int
-	Note          string // what the last look found, in words
+	Note          string // what the last check found, in words
 	CreatedAt     time.Time
-	LastAttemptAt time.Time // zero: nobody has looked
+	LastAttemptAt time.Time // zero: never
 	VerifiedAt    time.Time // zero: not yet
-	NextLookAt    time.Time // zero: nobody looks by itself
+	NextLookAt    time.Time // zero: only on request
 
 	misses int
 }
@@ -64,23 +64,23 @@ const (
 	tokenLength = 32   // of 62 letters: 190 bits
 	maxNote     = 300
 
-	patience    = 7 * 24 * time.Hour // with a domain whose proof never came
-	lookEvery   = 24 * time.Hour     // at a verified one
+	pendingFor  = 7 * 24 * time.Hour // until an unproved domain has failed
+	checkEvery  = 24 * time.Hour     // of a verified one
 	maxMisses   = 3
-	firstLook   = 10 * time.Minute
-	longestWait = 6 * time.Hour // between looks at a pending one
+	firstCheck  = 10 * time.Minute
+	longestWait = 6 * time.Hour // between checks of a pending one
 )
 
-// Config is what the service needs of others.
+// Config configures Domains.
 type Config struct {
-	// Verify looks whether a domain shows a token, and says what it found.
+	// Verify checks whether a domain shows a token, and describes what it found.
 	Verify func(ctx context.Context, domain string, by discover.ProofType, token string) (ok bool, found string)
 	Logger *slog.Logger
 	Now    func() time.Time // time.Now when nil
-	Wait   time.Duration    // how long the first question about a domain waits for answers; 5 s when 0
+	Wait   time.Duration    // how long the first query about a domain waits for answers; 5 s when 0
 }
 
-// Domains keeps the domains of teams, proves who owns them, and finds associated domains.
+// Domains is the service of domains.
 type Domains struct {
 	Config
 	db    *db.DB
@@ -92,9 +92,7 @@ func New(d *db.DB, q *queue.Queue, c Config) *Domains {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Wait == 0 {
-		c.Wait = 5 * time.Second
-	}
+	c.Wait = cmp.Or(c.Wait, 5*time.Second)
 	return &Domains{Config: c, db: d, queue: q}
 }
 
@@ -102,12 +100,12 @@ func New(d *db.DB, q *queue.Queue, c Config) *Domains {
 type (
 	// ProofType is a way to prove that one owns a domain.
 	ProofType = discover.ProofType
-	// Evidence is what speaks for an association.
+	// Evidence is the evidence of an association.
 	Evidence = discover.Evidence
 )
 
-// Add notes that the caller's team says a domain is its own, to be proved by a TXT record
-// when by is empty. Conflict when it has said so.
+// Add adds a domain of the caller's team, to be proved by a TXT record when by is empty. Conflict when the
+// team has it already.
 func (ds *Domains) Add(ctx context.Context, name string, by ProofType) (Domain, error) {
 	by = cmp.Or(by, discover.ProofTXT)
 	c, err := account.Writer(ctx)
@@ -122,17 +120,19 @@ func (ds *Domains) Add(ctx context.Context, name string, by ProofType) (Domain, 
 	}
 	now := db.At(ds.Now())
 	d := Domain{
-		ID: ids.New(), Name: name, Type: by, Token: ids.Random(tokenLength), Status: Pending, CreatedAt: now.Time, NextLookAt: db.At(now.Add(firstLook)).Time,
+		ID: ids.New(), Name: name, Type: by, Token: ids.Random(tokenLength), Status: Pending, CreatedAt: now.Time,
+		NextLookAt: now.Add(firstCheck),
 	}
 	return d, ds.db.Tx(ctx, func(tx *db.Tx) error {
-		var kept int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM domain WHERE team_id = ? AND status <> ?`, c.TeamID, Deleted).Scan(&kept); err != nil {
+		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM domain WHERE team_id = ? AND status <> ?`, c.TeamID, Deleted)
+		if err != nil {
 			return err
 		}
 		if kept >= maxDomains {
 			return errs.New(errs.Forbidden, "too_many_domains", "A team can keep %d domains.", maxDomains)
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO domain (id, team_id, domain, type, token, status, created_at, updated_at, next_look_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err = tx.Exec(ctx, `INSERT INTO domain (id, team_id, domain, type, token, status, created_at, updated_at,
+			next_look_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			d.ID, c.TeamID, d.Name, d.Type, d.Token, d.Status, now, now, db.At(d.NextLookAt))
 		if db.IsDuplicate(err) {
 			return errs.New(errs.Conflict, "domain_exists", "The team has this domain already.").At("domain")
@@ -141,7 +141,6 @@ func (ds *Domains) Add(ctx context.Context, name string, by ProofType) (Domain, 
 	})
 }
 
-// parse reads a domain that a caller names.
 func parse(name string) (string, error) {
 	domain, ok := discover.ParseDomain(name)
 	if !ok {
@@ -150,17 +149,16 @@ func parse(name string) (string, error) {
 	return domain, nil
 }
 
-const columns = `SELECT id, domain, type, token, status, attempts, misses, note, created_at, last_attempt_at, verified_at, next_look_at FROM domain`
+const domainQuery = `SELECT id, domain, type, token, status, attempts, misses, note, created_at, last_attempt_at,
+	verified_at, next_look_at FROM domain`
 
-func row(r db.Row) (d Domain, err error) {
-	var created, last, verified, next db.Time
-	err = r.Scan(&d.ID, &d.Name, &d.Type, &d.Token, &d.Status, &d.Attempts, &d.misses, &d.Note, &created, &last, &verified, &next)
-	d.CreatedAt, d.LastAttemptAt, d.VerifiedAt, d.NextLookAt = created.Time, last.Time, verified.Time, next.Time
+func scan(r db.Row) (d Domain, err error) {
+	err = r.Scan(&d.ID, &d.Name, &d.Type, &d.Token, &d.Status, &d.Attempts, &d.misses, &d.Note, db.Into(&d.CreatedAt),
+		db.Into(&d.LastAttemptAt), db.Into(&d.VerifiedAt), db.Into(&d.NextLookAt))
 	return d, err
 }
 
-// FindAll lists the domains of the caller's team by name; those in one state, or with an
-// empty one all that are not deleted.
+// FindAll lists the domains of the caller's team in a state, or (status empty) all that are not deleted, by name.
 func (ds *Domains) FindAll(ctx context.Context, status Status, w page.Window) (found []Domain, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -170,20 +168,18 @@ func (ds *Domains) FindAll(ctx context.Context, status Status, w page.Window) (f
 	where.And("team_id = ?", c.TeamID)
 	if status == "" {
 		where.And("status <> ?", Deleted)
-	} else {
-		where.And("status = ?", status)
 	}
-	if err := ds.db.QueryRow(ctx, `SELECT count(*) FROM domain`+where.String(), where.Args...).Scan(&total); err != nil {
+	db.Equal(&where, "status", status)
+	total, err = db.Value[int](ctx, ds.db, `SELECT count(*) FROM domain`+where.String(), where.Args...)
+	if err != nil {
 		return nil, 0, err
 	}
-	limit, args := db.Limit(w)
-	rows, err := ds.db.Query(ctx, columns+where.String()+` ORDER BY domain, id`+limit, append(where.Args, args...)...)
-	found, err = db.Collect(rows, err, row)
+	found, err = db.Select(ctx, ds.db, scan, domainQuery+where.String()+` ORDER BY domain, id LIMIT ? OFFSET ?`,
+		append(where.Args, w.Limit, w.Offset)...)
 	return found, total, err
 }
 
-// Find is one domain of the caller's team. NotFound when it has none such, and when it is
-// deleted.
+// Find is a domain of the caller's team. A deleted one is NotFound.
 func (ds *Domains) Find(ctx context.Context, id string) (Domain, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -193,30 +189,21 @@ func (ds *Domains) Find(ctx context.Context, id string) (Domain, error) {
 }
 
 func find(ctx context.Context, q db.Querier, teamID, id string) (Domain, error) {
-	d, err := row(q.QueryRow(ctx, columns+` WHERE id = ? AND team_id = ? AND status <> ?`, db.Clean(id), teamID, Deleted))
-	if db.IsNoRows(err) {
-		err = errs.Missing("domain")
-	}
-	return d, err
+	d, err := scan(q.QueryRow(ctx, domainQuery+` WHERE id = ? AND team_id = ? AND status <> ?`, db.Clean(id), teamID, Deleted))
+	return d, db.OrMissing(err, "domain")
 }
 
-// Delete gives up a domain of the caller's team; what was noted of it is kept as deleted.
-// NotFound when the team has none such.
+// Delete marks a domain of the caller's team as deleted.
 func (ds *Domains) Delete(ctx context.Context, id string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return err
 	}
-	n, err := ds.db.Exec(ctx, `UPDATE domain SET status = ?, next_look_at = NULL, updated_at = ? WHERE id = ? AND team_id = ? AND status <> ?`,
-		Deleted, db.At(ds.Now()), db.Clean(id), c.TeamID, Deleted)
-	if err == nil && n == 0 {
-		err = errs.Missing("domain")
-	}
-	return err
+	return db.ExecOr(ctx, ds.db, errs.Missing("domain"), `UPDATE domain SET status = ?, next_look_at = NULL, updated_at = ?
+		WHERE id = ? AND team_id = ? AND status <> ?`, Deleted, db.At(ds.Now()), db.Clean(id), c.TeamID, Deleted)
 }
 
-// VerifyNow looks whether the proof of a domain of the caller's team is there, and gives
-// the domain as it is then.
+// VerifyNow checks the proof of a domain of the caller's team, and returns the changed domain.
 func (ds *Domains) VerifyNow(ctx context.Context, id string) (Domain, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -231,7 +218,7 @@ func (ds *Domains) VerifyNow(ctx context.Context, id string) (Domain, error) {
 	return find(ctx, ds.db, c.TeamID, id)
 }
 
-// VerifyArgs is the job that looks for the proof of a domain.
+// VerifyArgs is the job that checks the proof of a domain.
 type VerifyArgs struct {
 	TeamID string `json:"team_id"`
 	ID     string `json:"domain_id"`
@@ -240,8 +227,8 @@ type VerifyArgs struct {
 // Kind implements queue.Args.
 func (VerifyArgs) Kind() string { return "domain.verify" }
 
-// Look looks for the proof of a domain and notes what was found. A domain that is gone is
-// no error; of two that look at once, the first is noted.
+// Look checks the proof of a domain and stores the result, for a deleted domain nothing. Of two concurrent
+// checks, the first is stored.
 func (ds *Domains) Look(ctx context.Context, a VerifyArgs) error {
 	d, err := find(ctx, ds.db, a.TeamID, a.ID)
 	if errs.Is(err, errs.NotFound) {
@@ -256,16 +243,15 @@ func (ds *Domains) Look(ctx context.Context, a VerifyArgs) error {
 	}
 	before := d.Attempts
 	d.after(ok, ds.Now())
-	if len(found) > maxNote {
-		found = found[:maxNote]
-	}
-	_, err = ds.db.Exec(ctx, `UPDATE domain SET status = ?, attempts = ?, misses = ?, note = ?, updated_at = ?, last_attempt_at = ?, verified_at = ?, next_look_at = ?
-		WHERE id = ? AND team_id = ? AND status <> ? AND attempts = ?`,
-		d.Status, d.Attempts, d.misses, db.Clean(found), db.At(d.LastAttemptAt), db.At(d.LastAttemptAt), db.At(d.VerifiedAt), db.At(d.NextLookAt), d.ID, a.TeamID, Deleted, before)
+	note, at := db.Clean(found[:min(len(found), maxNote)]), db.At(d.LastAttemptAt)
+	_, err = ds.db.Exec(ctx, `UPDATE domain SET status = ?, attempts = ?, misses = ?, note = ?, updated_at = ?,
+		last_attempt_at = ?, verified_at = ?, next_look_at = ?
+		WHERE id = ? AND team_id = ? AND status <> ? AND attempts = ?`, d.Status, d.Attempts, d.misses, note, at, at,
+		db.At(d.VerifiedAt), db.At(d.NextLookAt), d.ID, a.TeamID, Deleted, before)
 	return err
 }
 
-// after is what becomes of a domain after a look.
+// after changes a domain after a check.
 func (d *Domain) after(ok bool, now time.Time) {
 	d.Attempts++
 	d.LastAttemptAt = now
@@ -274,26 +260,27 @@ func (d *Domain) after(ok bool, now time.Time) {
 		if d.Status != Verified {
 			d.VerifiedAt = now
 		}
-		d.Status, d.misses, d.NextLookAt = Verified, 0, now.Add(lookEvery)
+		d.Status, d.misses, d.NextLookAt = Verified, 0, now.Add(checkEvery)
 	case d.Status == Verified && d.misses+1 < maxMisses:
-		d.misses, d.NextLookAt = d.misses+1, now.Add(lookEvery)
+		d.misses, d.NextLookAt = d.misses+1, now.Add(checkEvery)
 	case d.Status == Verified:
 		d.Status, d.misses, d.NextLookAt = Expired, 0, time.Time{}
-	case d.Status == Pending && now.Sub(d.CreatedAt) < patience:
-		d.NextLookAt = now.Add(min(longestWait, firstLook<<min(d.Attempts, 10)))
+	case d.Status == Pending && now.Sub(d.CreatedAt) < pendingFor:
+		d.NextLookAt = now.Add(min(longestWait, firstCheck<<min(d.Attempts, 10)))
 	case d.Status == Pending:
 		d.Status, d.NextLookAt = Failed, time.Time{}
 	}
 }
 
-// Instructions says what to do to prove the domain.
+// Instructions describes how to prove the domain.
 func (d Domain) Instructions() string {
 	const name = "vedette-verification"
 	switch d.Type {
 	case discover.ProofMeta:
-		return "Put <meta name=\"" + name + "\" content=\"" + d.Token + "\"> into the head of the home page of " + d.Name + "."
+		return `Put <meta name="` + name + `" content="` + d.Token + `"> into the head of the home page of ` + d.Name + "."
 	case discover.ProofFile:
-		return "Put a file with the line " + d.Token + " at https://" + d.Name + "/.well-known/" + name + ".txt, or at /" + name + ".txt."
+		return "Put a file with the line " + d.Token + " at https://" + d.Name + "/.well-known/" + name + ".txt, or at /" +
+			name + ".txt."
 	default:
 		return "Add the TXT record " + name + "=" + d.Token + " to " + d.Name + "."
 	}
@@ -301,12 +288,12 @@ func (d Domain) Instructions() string {
 
 // verified are the verified domains of a team.
 func (ds *Domains) verified(ctx context.Context, teamID string) ([]string, error) {
-	rows, err := ds.db.Query(ctx, `SELECT domain FROM domain WHERE team_id = ? AND status = ? ORDER BY domain`, teamID, Verified)
-	return db.Collect(rows, err, func(r db.Row) (name string, err error) { return name, r.Scan(&name) })
+	return db.Values[string](ctx, ds.db,
+		`SELECT domain FROM domain WHERE team_id = ? AND status = ? ORDER BY domain`, teamID, Verified)
 }
 
-// registered is the domain under which answers about a name are kept.
+// registered is the domain under which answers about a name are stored.
 func registered(name string) string {
-	domain, _ := discover.Registered(name) // parse has seen to it
+	domain, _ := discover.Registered(name) // parse has checked it
 	return strings.ToLower(domain)
 }

@@ -89,7 +89,7 @@ func TestProofs(t *testing.T) {
 				if missed++; missed == maxMisses {
 					want = Expired
 				}
-			case before == Pending && now.Sub(start) >= patience:
+			case before == Pending && now.Sub(start) >= pendingFor:
 				want = Failed
 			}
 			if d.Status != want {
@@ -141,7 +141,7 @@ func TestDomainsOfATeam(t *testing.T) {
 		// The proof goes away: the sweep makes the looks.
 		y.shown.Store(false)
 		for range maxMisses {
-			y.clock = y.clock.Add(lookEvery + time.Minute)
+			y.clock = y.clock.Add(checkEvery + time.Minute)
 			if err := y.Sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -5,33 +5,21 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 const (
-	sweepEvery = time.Minute
-	// retryLook is when a look is due again whose job came to nothing.
-	retryLook  = time.Hour
+	retryCheck = time.Hour // when a check is due again whose job failed
 	sweepBatch = 500
 )
 
-// Keep looks for the proofs that are due, refreshes answers that are asked for, and removes
-// those that nobody asks for any more, until ctx ends. It runs on every node that works.
+// Keep queues the checks of proofs that are due, refreshes answers that are queried, and removes old ones, until
+// ctx ends. It runs on every worker node.
 func (ds *Domains) Keep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if err := ds.Sweep(ctx); err != nil && ctx.Err() == nil {
-			ds.Logger.ErrorContext(ctx, "keeping domains", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	queue.Every(ctx, time.Minute, ds.Logger, "keeping domains", ds.Sweep)
 }
 
-// Sweep makes the jobs that are due, once: of several nodes that see one, the first makes it.
+// Sweep inserts the jobs that are due. Of several nodes that see one, the first inserts it.
 func (ds *Domains) Sweep(ctx context.Context) error {
 	if err := ds.sweepLooks(ctx); err != nil {
 		return err
@@ -47,21 +35,23 @@ func (ds *Domains) Sweep(ctx context.Context) error {
 	return err
 }
 
-// sweepLooks makes the jobs that look for proofs.
+// sweepLooks inserts the jobs that check proofs.
 func (ds *Domains) sweepLooks(ctx context.Context) error {
 	now := ds.Now()
 	type due struct {
 		VerifyArgs
 		at db.Time
 	}
-	rows, err := ds.db.Query(ctx, `SELECT id, team_id, next_look_at FROM domain WHERE next_look_at <= ? ORDER BY next_look_at LIMIT ?`, db.At(now), sweepBatch)
-	looks, err := db.Collect(rows, err, func(r db.Row) (d due, err error) { return d, r.Scan(&d.ID, &d.TeamID, &d.at) })
+	scan := func(r db.Row) (d due, err error) { return d, r.Scan(&d.ID, &d.TeamID, &d.at) }
+	checks, err := db.Select(ctx, ds.db, scan, `SELECT id, team_id, next_look_at FROM domain WHERE next_look_at <= ?
+		ORDER BY next_look_at LIMIT ?`, db.At(now), sweepBatch)
 	if err != nil {
 		return err
 	}
-	for _, d := range looks {
+	for _, d := range checks {
 		if err := ds.db.Tx(ctx, func(tx *db.Tx) error {
-			n, err := tx.Exec(ctx, `UPDATE domain SET next_look_at = ? WHERE id = ? AND next_look_at = ?`, db.At(now.Add(retryLook)), d.ID, d.at)
+			n, err := tx.Exec(ctx, `UPDATE domain SET next_look_at = ? WHERE id = ? AND next_look_at = ?`,
+				db.At(now.Add(retryCheck)), d.ID, d.at)
 			if err != nil || n == 0 {
 				return err
 			}
@@ -74,12 +64,13 @@ func (ds *Domains) sweepLooks(ctx context.Context) error {
 	return nil
 }
 
-// sweepSearches begins again the searches whose answers are old and were asked for lately.
+// sweepSearches starts the searches again whose answers are old and were queried lately.
 func (ds *Domains) sweepSearches(ctx context.Context) error {
 	now := ds.Now()
-	rows, err := ds.db.Query(ctx, `SELECT team_id, domain FROM domain_search WHERE finished_at <= ? AND asked_at >= ? ORDER BY finished_at LIMIT ?`,
+	scan := func(r db.Row) (a SearchArgs, err error) { return a, r.Scan(&a.TeamID, &a.Domain) }
+	due, err := db.Select(ctx, ds.db, scan, `SELECT team_id, domain FROM domain_search
+		WHERE finished_at <= ? AND asked_at >= ? ORDER BY finished_at LIMIT ?`,
 		db.At(now.Add(-freshFor)), db.At(now.Add(-wantedFor)), sweepBatch)
-	due, err := db.Collect(rows, err, func(r db.Row) (a SearchArgs, err error) { return a, r.Scan(&a.TeamID, &a.Domain) })
 	if err != nil {
 		return err
 	}

@@ -14,25 +14,21 @@ import (
 type SearchArgs struct {
 	TeamID string `json:"team_id"`
 	Domain string `json:"domain"` // registered
-	Run    int64  `json:"run"`    // a search that was begun again refuses what an earlier run brings
+	Run    int64  `json:"run"`    // results of an earlier run are refused
 }
 
 // Kind implements queue.Args.
 func (SearchArgs) Kind() string { return "domain.search" }
 
 const (
-	// freshFor is how old answers may be before a question about them begins a new search.
-	freshFor = 24 * time.Hour
-	// keptFor is how long answers are kept after somebody asked for them last.
-	keptFor = 90 * 24 * time.Hour
-	// wantedFor is how long after a question the answers are refreshed by themselves.
-	wantedFor = 7 * 24 * time.Hour
-	// noteEvery is how exactly it is noted when somebody asked last.
-	noteEvery = time.Hour
-	maxProbes = 2000 // web sites that one search looks at
+	freshFor  = 24 * time.Hour      // how old answers may be before a query starts a new search
+	keptFor   = 90 * 24 * time.Hour // how long answers are stored after the last query
+	wantedFor = 7 * 24 * time.Hour  // how long after the last query the answers are refreshed
+	noteEvery = time.Hour           // the precision of the time of the last query
+	maxProbes = 2000                // web sites of one search
 )
 
-// search is one search as it stands.
+// search is the state of a search.
 type search struct {
 	run      int64
 	started  time.Time
@@ -40,8 +36,8 @@ type search struct {
 	finished time.Time // zero: under way
 }
 
-// begin sees to it that there is a search for a domain whose answers are fresh, or will be.
-// first reports that it has just begun and is the first: it is worth waiting for.
+// begin starts a search for a domain whose answers are not fresh. first reports that the domain's first search has
+// just started: it is worth waiting for.
 func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool, err error) {
 	now := ds.Now()
 	s, err := ds.find(ctx, ds.db, teamID, domain, "")
@@ -53,14 +49,16 @@ func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool
 		return ds.isFirst(s, now), nil
 	}
 	err = ds.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `INSERT INTO domain_search (team_id, domain, run, started_at, asked_at, finished_at) VALUES (?, ?, 0, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		if _, err := tx.Exec(ctx, `INSERT INTO domain_search (team_id, domain, run, started_at, asked_at, finished_at)
+			VALUES (?, ?, 0, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			teamID, domain, db.At(now), db.At(now), db.At(time.Unix(1, 0))); err != nil {
 			return err
 		}
 		if s, err = ds.find(ctx, tx, teamID, domain, tx.Speaks().ForUpdate()); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE domain_search SET asked_at = ? WHERE team_id = ? AND domain = ?`, db.At(now), teamID, domain); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE domain_search SET asked_at = ? WHERE team_id = ? AND domain = ?`,
+			db.At(now), teamID, domain); err != nil {
 			return err
 		}
 		return ds.again(ctx, tx, teamID, domain, s, now)
@@ -68,20 +66,19 @@ func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool
 	return s.run == 0 || ds.isFirst(s, now), err
 }
 
-// isFirst reports whether a search is the first of its domain, and has not had the time yet
-// that a question waits for it.
+// isFirst reports whether a search is the first of its domain, and a query should still wait for it.
 func (ds *Domains) isFirst(s search, now time.Time) bool {
 	return s.run == 1 && s.finished.IsZero() && now.Sub(s.started) < ds.Wait
 }
 
 func (ds *Domains) find(ctx context.Context, q db.Querier, teamID, domain, lock string) (s search, err error) {
-	var started, asked, finished db.Time
-	err = q.QueryRow(ctx, `SELECT run, started_at, asked_at, finished_at FROM domain_search WHERE team_id = ? AND domain = ?`+lock, teamID, domain).Scan(&s.run, &started, &asked, &finished)
-	s.started, s.asked, s.finished = started.Time, asked.Time, finished.Time
+	err = q.QueryRow(ctx, `SELECT run, started_at, asked_at, finished_at FROM domain_search
+		WHERE team_id = ? AND domain = ?`+lock, teamID, domain).
+		Scan(&s.run, db.Into(&s.started), db.Into(&s.asked), db.Into(&s.finished))
 	return s, err
 }
 
-// again begins the next run of a search that has ended and whose answers are old.
+// again starts the next run of a search that has ended and whose answers are old.
 func (ds *Domains) again(ctx context.Context, tx *db.Tx, teamID, domain string, s search, now time.Time) error {
 	if s.finished.IsZero() || now.Sub(s.finished) < freshFor {
 		return nil
@@ -91,18 +88,18 @@ func (ds *Domains) again(ctx context.Context, tx *db.Tx, teamID, domain string, 
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `UPDATE domain_search SET run = ?, job_id = ?, started_at = ?, finished_at = NULL WHERE team_id = ? AND domain = ?`, a.Run, job, db.At(now), teamID, domain)
+	_, err = tx.Exec(ctx, `UPDATE domain_search SET run = ?, job_id = ?, started_at = ?, finished_at = NULL
+		WHERE team_id = ? AND domain = ?`, a.Run, job, db.At(now), teamID, domain)
 	return err
 }
 
-// Save keeps what a place has said while its search goes on: beside what it said before,
-// which stays until Settle.
+// Save stores an answer of a place during a search, together with its earlier answer, which stays until Settle.
 func (ds *Domains) Save(ctx context.Context, a SearchArgs, answer discover.AssociatedAnswer) error {
 	return ds.during(ctx, nil, a, func(tx *db.Tx) error { return ds.keep(ctx, tx, a, answer, false) })
 }
 
-// Settle keeps the last answers of a search: of places that did answer, in the place of
-// what they said before. It opens and closes the alerts about them.
+// Settle stores the last answers of a search, in place of the earlier ones of places that did answer. It opens
+// and closes the alerts about them.
 func (ds *Domains) Settle(ctx context.Context, a SearchArgs, answers map[string]discover.AssociatedAnswer) error {
 	return ds.during(ctx, nil, a, func(tx *db.Tx) error {
 		for _, place := range slices.Sorted(maps.Keys(answers)) {
@@ -125,8 +122,7 @@ func (ds *Domains) Finish(ctx context.Context, tx *db.Tx, a SearchArgs) error {
 	})
 }
 
-// during runs fn in a transaction while a run is the newest of its search; otherwise it
-// does nothing.
+// during runs fn in a transaction if the run is the newest of its search.
 func (ds *Domains) during(ctx context.Context, tx *db.Tx, a SearchArgs, fn func(tx *db.Tx) error) error {
 	if tx == nil {
 		return ds.db.Tx(ctx, func(tx *db.Tx) error { return ds.during(ctx, tx, a, fn) })
@@ -141,45 +137,47 @@ func (ds *Domains) during(ctx context.Context, tx *db.Tx, a SearchArgs, fn func(
 	return fn(tx)
 }
 
-// answered reports whether a place said what it knows, all of it.
+// answered reports whether a place returned all it knows.
 func answered(s discover.SourceState) bool {
 	return s == discover.SourceOK || s == discover.SourceEmpty
 }
 
-// keep writes an answer. What a place said before stays beside it, unless this is the last
-// word of a place that did answer.
+// keep writes an answer, together with the place's earlier one, unless it is the last answer of a place that
+// did answer.
 func (ds *Domains) keep(ctx context.Context, tx *db.Tx, a SearchArgs, answer discover.AssociatedAnswer, last bool) error {
 	now := db.At(ds.Now())
 	found, at := answer.Found, now
 	if !last || !answered(answer.Report.State) {
-		var before db.JSON[[]discover.Associated]
+		var before []discover.Associated
 		var beforeAt db.Time
-		err := tx.QueryRow(ctx, `SELECT found, found_at FROM domain_answer WHERE team_id = ? AND domain = ? AND place = ?`, a.TeamID, a.Domain, answer.Report.Source).Scan(&before, &beforeAt)
+		err := tx.QueryRow(ctx, `SELECT found, found_at FROM domain_answer WHERE team_id = ? AND domain = ? AND place = ?`,
+			a.TeamID, a.Domain, answer.Report.Source).Scan(db.Into(&before), &beforeAt)
 		if err != nil && !db.IsNoRows(err) {
 			return err
 		}
 		if !answered(answer.Report.State) && len(found) == 0 {
 			at = beforeAt
 		}
-		found = discover.MergeAssociated(found, before.V)
+		found = discover.MergeAssociated(found, before)
 	}
 	r := answer.Report
-	_, err := tx.Exec(ctx, `INSERT INTO domain_answer (team_id, domain, place, source, state, count, detail, took_us, checked_at, found, found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (team_id, domain, place) DO UPDATE SET state = excluded.state, count = excluded.count, detail = excluded.detail, took_us = excluded.took_us,
-		checked_at = excluded.checked_at, found = excluded.found, found_at = excluded.found_at`,
-		a.TeamID, a.Domain, r.Source, answer.Source, r.State, r.Count, db.Clean(r.Detail), r.Took.Microseconds(), now, db.Doc(discover.MergeAssociated(found)), at)
+	_, err := tx.Exec(ctx, `INSERT INTO domain_answer (team_id, domain, place, source, state, count, detail, took_us,
+		checked_at, found, found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (team_id, domain, place) DO UPDATE SET state = excluded.state, count = excluded.count,
+		detail = excluded.detail, took_us = excluded.took_us, checked_at = excluded.checked_at, found = excluded.found,
+		found_at = excluded.found_at`, a.TeamID, a.Domain, r.Source, answer.Source, r.State, r.Count, db.Clean(r.Detail),
+		r.Took.Microseconds(), now, db.Doc(discover.MergeAssociated(found)), at)
 	return err
 }
 
-// ToProbe are the domains that a search has found and whose web sites nobody has looked at
-// lately.
+// ToProbe are the domains that a search has found and whose web sites were not probed lately.
 func (ds *Domains) ToProbe(ctx context.Context, a SearchArgs) ([]string, error) {
 	answers, err := ds.answers(ctx, a.TeamID, []string{a.Domain})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := ds.db.Query(ctx, `SELECT domain FROM domain_probe WHERE team_id = ? AND checked_at > ?`, a.TeamID, db.At(ds.Now().Add(-freshFor)))
-	fresh, err := db.Collect(rows, err, func(r db.Row) (name string, err error) { return name, r.Scan(&name) })
+	fresh, err := db.Values[string](ctx, ds.db, `SELECT domain FROM domain_probe WHERE team_id = ? AND checked_at > ?`,
+		a.TeamID, db.At(ds.Now().Add(-freshFor)))
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +197,11 @@ func (ds *Domains) ToProbe(ctx context.Context, a SearchArgs) ([]string, error) 
 	return out, nil
 }
 
-// SaveProbe keeps what was seen of a domain's web site.
+// SaveProbe stores what was seen of a domain's web site.
 func (ds *Domains) SaveProbe(ctx context.Context, a SearchArgs, domain string, seen discover.Evidence) error {
 	_, err := ds.db.Exec(ctx, `INSERT INTO domain_probe (team_id, domain, seen, checked_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (team_id, domain) DO UPDATE SET seen = excluded.seen, checked_at = excluded.checked_at`, a.TeamID, domain, db.Doc(seen), db.At(ds.Now()))
+		ON CONFLICT (team_id, domain) DO UPDATE SET seen = excluded.seen, checked_at = excluded.checked_at`,
+		a.TeamID, domain, db.Doc(seen), db.At(ds.Now()))
 	return err
 }
 
@@ -213,13 +212,14 @@ func (ds *Domains) probes(ctx context.Context, teamID string, domains []string) 
 		var where db.Where
 		where.And("team_id = ?", teamID)
 		db.In(&where, "domain", part)
-		rows, err := ds.db.Query(ctx, `SELECT domain, seen FROM domain_probe`+where.String(), where.Args...)
-		if _, err := db.Collect(rows, err, func(r db.Row) (name string, err error) {
-			var seen db.JSON[discover.Evidence]
-			err = r.Scan(&name, &seen)
-			out[name] = seen.V
+		scan := func(r db.Row) (name string, err error) {
+			var seen discover.Evidence
+			err = r.Scan(&name, db.Into(&seen))
+			out[name] = seen
 			return name, err
-		}); err != nil {
+		}
+		_, err := db.Select(ctx, ds.db, scan, `SELECT domain, seen FROM domain_probe`+where.String(), where.Args...)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -1,11 +1,11 @@
-// Package file keeps the files that people give their tasks to read: each is its owner's
-// alone, bounded in size, and never anything but bytes.
+// Package file keeps the files that users upload for their tasks: each is visible to its owner only, limited
+// in size, and never anything but bytes.
 package file
 
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
+
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,9 +21,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// The bounds of a user's files in a team.
+// The limits of a user's files in a team.
 const (
 	MaxSize  = 32 << 20 // bytes of one
 	maxTotal = 1 << 30  // bytes of all
@@ -32,12 +33,12 @@ const (
 	maxName  = 255 // bytes of each part of a key
 )
 
-// File is what is known of a file (agent API, Files).
+// File describes a file (agent API, Files).
 type File struct {
 	Key          string // directory and name, as its owner chose them: specs/api.yaml
 	BaseName     string
 	Ext          string // in lower case, without the dot; empty: none
-	MIME         string // what its beginning looks like
+	MIME         string // guessed from its beginning
 	Size         int64  // bytes
 	ETag         string // SHA-256 of its content, in hexadecimal
 	ProjectID    string // empty: none
@@ -47,7 +48,7 @@ type File struct {
 	digest string // of its blob
 }
 
-// NewFile is a file to be kept, with its content.
+// NewFile is a file to store.
 type NewFile struct {
 	Key       string
 	ProjectID string
@@ -55,7 +56,7 @@ type NewFile struct {
 	Content   io.Reader
 }
 
-// Files keeps the files that users upload for their tasks.
+// Files is the service of files.
 type Files struct {
 	db    *db.DB
 	blobs *blob.Store
@@ -65,9 +66,8 @@ type Files struct {
 // New makes the service. The blob store is its own.
 func New(d *db.DB, blobs *blob.Store) *Files { return &Files{db: d, blobs: blobs, now: time.Now} }
 
-// Create keeps a new file of the caller's: when it returns without an error the bytes
-// are on disk. Invalid names the field at fault; a key that is there is a Conflict, and
-// more than a file or all files may hold is TooLarge.
+// Create stores a new file of the caller's: when it returns without an error the bytes are on disk. Invalid
+// names the field; an existing key is a Conflict, and a file, or all files together, can be TooLarge.
 func (fs *Files) Create(ctx context.Context, n NewFile) (File, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -81,12 +81,12 @@ func (fs *Files) Create(ctx context.Context, n NewFile) (File, error) {
 		return File{}, err
 	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := room(ctx, tx, c, f.Size, 0, 1); err != nil {
+		if err := checkTotal(ctx, tx, c, f.Size, 1); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO file (team_id, user_id, key, base_name, ext, mime, size, etag, digest, project_id, chat_id, modified_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			c.TeamID, c.UserID, f.Key, f.BaseName, f.Ext, f.MIME, f.Size, f.ETag, f.digest, f.ProjectID, f.ChatID, db.At(f.LastModified))
+		_, err := tx.Exec(ctx, `INSERT INTO file (team_id, user_id, key, base_name, ext, mime, size, etag, digest, project_id,
+			chat_id, modified_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, c.TeamID, c.UserID, f.Key, f.BaseName, f.Ext,
+			f.MIME, f.Size, f.ETag, f.digest, f.ProjectID, f.ChatID, db.At(f.LastModified))
 		return err
 	})
 	if db.IsDuplicate(err) {
@@ -116,15 +116,13 @@ func (fs *Files) Replace(ctx context.Context, key string, content io.Reader) (Fi
 		if old, err = fs.find(ctx, tx, c, key); err != nil {
 			return err
 		}
-		if err := room(ctx, tx, c, f.Size, old.Size, 0); err != nil {
+		if err := checkTotal(ctx, tx, c, f.Size-old.Size, 0); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `UPDATE file SET mime = ?, size = ?, etag = ?, digest = ?, modified_at = ? WHERE team_id = ? AND user_id = ? AND key = ? AND digest = ?`,
+		changed := errs.New(errs.Conflict, "file_changed", "The file was changed by somebody else at the same time.").At("key")
+		return db.ExecOr(ctx, tx, changed, `UPDATE file SET mime = ?, size = ?, etag = ?, digest = ?, modified_at = ?
+			WHERE team_id = ? AND user_id = ? AND key = ? AND digest = ?`,
 			f.MIME, f.Size, f.ETag, f.digest, db.At(f.LastModified), c.TeamID, c.UserID, key, old.digest)
-		if err == nil && n == 0 {
-			err = errs.New(errs.Conflict, "file_changed", "The file was changed by somebody else at the same time.").At("key")
-		}
-		return err
 	})
 	if err != nil {
 		return File{}, errors.Join(err, fs.drop(f.digest))
@@ -133,54 +131,48 @@ func (fs *Files) Replace(ctx context.Context, key string, content io.Reader) (Fi
 	return f, fs.drop(old.digest)
 }
 
-// Delete forgets a file of the caller's.
+// Delete deletes a file of the caller's.
 func (fs *Files) Delete(ctx context.Context, key string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return err
 	}
 	var digest string
-	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		return tx.QueryRow(ctx, `DELETE FROM file WHERE team_id = ? AND user_id = ? AND key = ? RETURNING digest`, c.TeamID, c.UserID, db.Clean(key)).Scan(&digest)
-	})
-	if db.IsNoRows(err) {
-		return errs.Missing("file")
-	}
-	if err != nil {
+	err = fs.db.Tx(ctx, func(tx *db.Tx) (err error) {
+		digest, err = db.Value[string](ctx, tx, `DELETE FROM file WHERE team_id = ? AND user_id = ? AND key = ?
+			RETURNING digest`, c.TeamID, c.UserID, db.Clean(key))
 		return err
+	})
+	if err != nil {
+		return db.OrMissing(err, "file")
 	}
 	return fs.drop(digest)
 }
 
-// room refuses what would be too much for a user.
-func room(ctx context.Context, tx *db.Tx, c account.Caller, size, instead int64, more int) error {
+// checkTotal refuses a change that adds too many bytes or files to those of a user.
+func checkTotal(ctx context.Context, tx *db.Tx, c account.Caller, size int64, files int) error {
 	var total int64
 	var count int
-	if err := tx.QueryRow(ctx, `SELECT coalesce(sum(size), 0), count(*) FROM file WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&total, &count); err != nil {
-		return err
+	err := tx.QueryRow(ctx, `SELECT coalesce(sum(size), 0), count(*) FROM file WHERE team_id = ? AND user_id = ?`,
+		c.TeamID, c.UserID).Scan(&total, &count)
+	if err == nil && (count+files > maxFiles || total+size > maxTotal) {
+		err = errs.New(errs.TooLarge, "files_full",
+			"All files of a user may be %d, and have %d bytes together; delete some first.", maxFiles, maxTotal)
 	}
-	if count+more > maxFiles || total-instead+size > maxTotal {
-		return errs.New(errs.TooLarge, "files_full", "All files of a user may be %d, and have %d bytes together; delete some first.", maxFiles, maxTotal)
-	}
-	return nil
+	return err
 }
 
-// take puts a file's content on disk. Each file has a blob of its own, which begins with
-// a salt: equal files of two people are two blobs, and can be deleted one by one.
+// take stores a file's content. Each file has its own blob, which begins with a salt, so that equal files of two
+// people can be deleted one by one.
 func (fs *Files) take(ctx context.Context, n NewFile) (File, error) {
-	f := File{Key: n.Key, BaseName: path.Base(n.Key), Ext: extOf(n.Key), ProjectID: n.ProjectID, ChatID: n.ChatID, LastModified: db.At(fs.now()).Time}
 	sum, head := sha256.New(), &beginning{}
 	content := io.TeeReader(&bounded{r: n.Content, left: MaxSize}, io.MultiWriter(sum, head))
-	var salt [saltSize]byte
-	if _, err := rand.Read(salt[:]); err != nil {
-		return File{}, err
-	}
-	digest, size, err := fs.blobs.Put(ctx, io.MultiReader(bytes.NewReader(salt[:]), content))
-	if err != nil {
-		return File{}, err
-	}
-	f.Size, f.digest, f.ETag, f.MIME = size-saltSize, digest.String(), hex.EncodeToString(sum.Sum(nil)), http.DetectContentType(head.text)
-	return f, nil
+	digest, size, err := fs.blobs.Put(ctx, io.MultiReader(bytes.NewReader(ids.Secret(saltSize)), content))
+	return File{
+		Key: n.Key, BaseName: path.Base(n.Key), Ext: extOf(n.Key), MIME: http.DetectContentType(head.text),
+		Size: size - saltSize, ETag: hex.EncodeToString(sum.Sum(nil)), ProjectID: n.ProjectID, ChatID: n.ChatID,
+		LastModified: db.At(fs.now()).Time, digest: digest.String(),
+	}, err
 }
 
 const saltSize = 16
@@ -194,7 +186,7 @@ func (fs *Files) drop(digest string) error {
 	return fs.blobs.Delete(d)
 }
 
-// bounded ends with TooLarge where there is more than may be.
+// bounded fails with TooLarge after left bytes.
 type bounded struct {
 	r    io.Reader
 	left int64
@@ -208,7 +200,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// beginning keeps as much as a content's type is known by.
+// beginning keeps what http.DetectContentType reads.
 type beginning struct{ text []byte }
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -224,8 +216,7 @@ func extOf(key string) string {
 	return ext
 }
 
-// checkKey refuses what is no key: parts between slashes, each a name that any file
-// system takes and that shows all there is of it.
+// checkKey checks a key: names between slashes that any file system accepts and without invisible characters.
 func checkKey(field, key string) error {
 	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
 		return errs.Field(field, "%s must have 1 to %d bytes of UTF-8.", field, maxKey)
@@ -233,9 +224,11 @@ func checkKey(field, key string) error {
 	for part := range strings.SplitSeq(key, "/") {
 		switch {
 		case part == "" || part == "." || part == ".." || len(part) > maxName:
-			return errs.Field(field, "%s must be names between slashes, none of them empty, . or .., and none with more than %d bytes.", field, maxName)
+			return errs.Field(field,
+				"%s must be names between slashes, none of them empty, . or .., and none with more than %d bytes.", field, maxName)
 		case strings.TrimSpace(part) != part || strings.ContainsFunc(part, unfit):
-			return errs.Field(field, "%s must not have control characters, invisible ones, backslashes, quotation marks or blanks at the ends of a name.", field)
+			return errs.Field(field, "%s must not have control characters, invisible ones, backslashes, quotation marks"+
+				" or blanks at the ends of a name.", field)
 		}
 	}
 	return nil

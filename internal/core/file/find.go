@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Filter picks files of a list (agent API, GET /files).
+// Filter picks files (agent API, GET /files).
 type Filter struct {
 	Directory string   // those in it and below
 	Search    string   // in the key, whatever the case of ASCII letters
@@ -28,7 +28,7 @@ type Filter struct {
 	Limit     int
 }
 
-// Sorts are what a list may be in the order of.
+// Sorts are the orders of a list.
 var Sorts = []string{"last_modified", "base_name", "size", "key"}
 
 // Page is a page of files.
@@ -45,7 +45,7 @@ func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
 		return p, err
 	}
 	w := f.where(fs.db, c)
-	if err := fs.db.QueryRow(ctx, `SELECT count(*) FROM file`+w.String(), w.Args...).Scan(&p.Total); err != nil {
+	if p.Total, err = db.Value[int](ctx, fs.db, `SELECT count(*) FROM file`+w.String(), w.Args...); err != nil {
 		return p, err
 	}
 	column, order, than := "modified_at", "ASC", ">"
@@ -65,8 +65,9 @@ func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
 		}
 		w.And("("+column+", key) "+than+" (?, ?)", value, key)
 	}
-	rows, err := fs.db.Query(ctx, `SELECT `+columns+` FROM file`+w.String()+` ORDER BY `+column+" "+order+`, key `+order+` LIMIT ?`, append(w.Args, f.Limit+1)...)
-	if p.Files, err = db.Collect(rows, err, scan); err != nil {
+	p.Files, err = db.Select(ctx, fs.db, scan,
+		query+w.String()+` ORDER BY `+column+" "+order+`, key `+order+` LIMIT ?`, append(w.Args, f.Limit+1)...)
+	if err != nil {
 		return p, err
 	}
 	if len(p.Files) > f.Limit {
@@ -93,16 +94,12 @@ func (f Filter) where(d *db.DB, c account.Caller) *db.Where {
 	if len(f.Exts) > 0 {
 		db.In(&w, "ext", f.Exts)
 	}
-	if f.ProjectID != "" {
-		w.And("project_id = ?", f.ProjectID)
-	}
-	if f.ChatID != "" {
-		w.And("chat_id = ?", f.ChatID)
-	}
+	db.Equal(&w, "project_id", f.ProjectID)
+	db.Equal(&w, "chat_id", f.ChatID)
 	return &w
 }
 
-// cursorOf is a file's place in an order: the value it is ordered by, and its key.
+// cursorOf is a file's position in an order: the value it is ordered by, and its key.
 func cursorOf(f File, column string) string {
 	value := f.Key
 	switch column {
@@ -133,7 +130,7 @@ func readCursor(cursor, column string) (value any, key string, err error) {
 	return n, db.Clean(key), nil
 }
 
-// Open opens a file of the caller's; who gets it closes it.
+// Open opens a file of the caller's. Close it after use.
 func (fs *Files) Open(ctx context.Context, key string) (File, io.ReadCloser, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -155,7 +152,7 @@ func (fs *Files) Check(ctx context.Context, field string, keys []string) error {
 	}
 	for _, key := range keys {
 		if _, err := fs.find(ctx, fs.db, c, key); errs.Is(err, errs.NotFound) {
-			return errs.Field(field, "%s: you have no file with the key %q.", field, clip(key))
+			return errs.Field(field, "%s: you have no file with the key %q.", field, errs.Clip(key, 100))
 		} else if err != nil {
 			return err
 		}
@@ -163,8 +160,7 @@ func (fs *Files) Check(ctx context.Context, field string, keys []string) error {
 	return nil
 }
 
-// ForTask gives those of a user's files that a task names; missing are the keys that are
-// no longer there.
+// ForTask are the files of a user with these keys; missing are the keys without a file.
 func (fs *Files) ForTask(ctx context.Context, teamID, userID string, keys []string) (found []File, missing []string, err error) {
 	for _, key := range keys {
 		f, err := fs.find(ctx, fs.db, account.Caller{TeamID: teamID, UserID: userID}, key)
@@ -180,7 +176,7 @@ func (fs *Files) ForTask(ctx context.Context, teamID, userID string, keys []stri
 	return found, missing, nil
 }
 
-// Read gives up to n bytes of a file from offset on.
+// Read reads up to n bytes of a file from offset on.
 func (fs *Files) Read(f File, offset int64, n int) ([]byte, error) {
 	content, err := fs.content(f)
 	if err != nil {
@@ -193,7 +189,7 @@ func (fs *Files) Read(f File, offset int64, n int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(content, int64(n)))
 }
 
-// content opens a file's blob behind its salt.
+// content opens a file's blob after its salt.
 func (fs *Files) content(f File) (io.ReadSeekCloser, error) {
 	d, err := blob.ParseDigest(f.digest)
 	if err != nil {
@@ -211,25 +207,14 @@ func (fs *Files) content(f File) (io.ReadSeekCloser, error) {
 }
 
 func (fs *Files) find(ctx context.Context, q db.Querier, c account.Caller, key string) (File, error) {
-	f, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM file WHERE team_id = ? AND user_id = ? AND key = ?`, c.TeamID, c.UserID, db.Clean(key)))
-	if db.IsNoRows(err) {
-		return File{}, errs.Missing("file")
-	}
-	return f, err
+	f, err := scan(q.QueryRow(ctx, query+` WHERE team_id = ? AND user_id = ? AND key = ?`, c.TeamID, c.UserID, db.Clean(key)))
+	return f, db.OrMissing(err, "file")
 }
 
-const columns = `key, base_name, ext, mime, size, etag, digest, project_id, chat_id, modified_at`
+const query = `SELECT key, base_name, ext, mime, size, etag, digest, project_id, chat_id, modified_at FROM file`
 
 func scan(r db.Row) (f File, err error) {
-	var modified db.Time
-	err = r.Scan(&f.Key, &f.BaseName, &f.Ext, &f.MIME, &f.Size, &f.ETag, &f.digest, &f.ProjectID, &f.ChatID, &modified)
-	f.LastModified = modified.Time
+	err = r.Scan(&f.Key, &f.BaseName, &f.Ext, &f.MIME, &f.Size, &f.ETag, &f.digest, &f.ProjectID, &f.ChatID,
+		db.Into(&f.LastModified))
 	return f, err
-}
-
-func clip(s string) string {
-	if len(s) > 100 {
-		return strings.ToValidUTF8(s[:100], "") + "…"
-	}
-	return s
 }

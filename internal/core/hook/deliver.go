@@ -17,19 +17,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// maxAnswer is how many bytes of an answer's body are read, and thrown away.
-const maxAnswer = 64 << 10
+const maxAnswer = 64 << 10 // bytes that are read of the response's body
 
 const interrupted = "the delivery was interrupted"
 
-// stored is a delivery as Deliver needs it.
 type stored struct {
 	Delivery
 	state   State
 	started time.Time
 }
 
-// outcome is how a delivery ended.
+// outcome is the result of a delivery.
 type outcome struct {
 	state  State
 	status int
@@ -37,14 +35,12 @@ type outcome struct {
 	took   time.Duration
 }
 
-// Deliver sends a delivery: at most one POST, however often and by however many workers
-// it is called. It waits at most 15 seconds for the receiver, and records what came of
-// it; an error means only that the database did not do its part, or that there is no
-// such delivery.
+// Deliver sends a delivery: at most one POST, even if it is called often and by several workers. It waits at
+// most 15 seconds for the receiver, and stores the result; an error is only about the database, or that there
+// is no such delivery.
 //
-// A delivery that was started by a worker which did not live to record the outcome is
-// recorded as failed. So that a worker which does live is not taken for dead, Deliver
-// waits until its time is up (20 seconds after its start).
+// A delivery whose worker died is stored as failed, 20 seconds after its start, when a live worker would have
+// stored the result.
 func (h *Hooks) Deliver(ctx context.Context, id string) error {
 	d, err := h.load(ctx, id)
 	if err != nil {
@@ -73,21 +69,15 @@ func (h *Hooks) Deliver(ctx context.Context, id string) error {
 	}
 }
 
-// load reads a delivery.
 func (h *Hooks) load(ctx context.Context, id string) (stored, error) {
 	var d stored
-	var started db.Time
-	err := h.db.QueryRow(ctx, `SELECT team_id, subject, event, url, body, state, started_at FROM hook_delivery WHERE id = ?`, id).
-		Scan(&d.TeamID, &d.Subject, &d.Event, &d.URL, &d.Body, &d.state, &started)
-	if db.IsNoRows(err) {
-		return d, errs.Missing("delivery")
-	}
-	d.started = started.Time
-	return d, err
+	err := h.db.QueryRow(ctx, `SELECT team_id, subject, event, url, body, state, started_at FROM hook_delivery WHERE id = ?`,
+		id).Scan(&d.TeamID, &d.Subject, &d.Event, &d.URL, &d.Body, &d.state, db.Into(&d.started))
+	return d, db.OrMissing(err, "delivery")
 }
 
-// move changes a delivery's state and sets further columns, on disk when it returns. It
-// reports whether this call did it: false means that the state was no longer from.
+// move changes a delivery's state and sets further columns. It returns false when the state was no longer
+// from.
 func (h *Hooks) move(ctx context.Context, id string, from, to State, set string, args ...any) (bool, error) {
 	if !from.To(to) {
 		return false, fmt.Errorf("hook: a delivery does not go from %s to %s", from, to)
@@ -97,7 +87,7 @@ func (h *Hooks) move(ctx context.Context, id string, from, to State, set string,
 	return n == 1, err
 }
 
-// record writes down how a delivery ended, also while the process is shutting down.
+// record stores the result of a delivery, also while the process is shutting down.
 func (h *Hooks) record(ctx context.Context, id string, d Delivery, o outcome) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -133,13 +123,13 @@ func (h *Hooks) exchange(ctx context.Context, d Delivery) outcome {
 	req.Header.Set("User-Agent", "vedette-webhook")
 	req.Header.Set("X-Service-Event", d.Event)
 	req.Header.Set("X-Service-Completion-Delivery", "webhook")
-	req.Close = true // a connection of its own: nothing of it is ever sent again
+	req.Close = true // on a connection of its own nothing is sent twice
 	res, err := h.client.Do(req)
 	if err != nil {
 		return failure(err)
 	}
 	defer res.Body.Close()
-	// Reading a little lets the receiver end in peace. Its answer is the status alone.
+	// Some receivers fail when their response is not read.
 	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
 	o := outcome{state: Failed, status: res.StatusCode}
 	switch res.StatusCode / 100 {
@@ -153,27 +143,27 @@ func (h *Hooks) exchange(ctx context.Context, d Delivery) outcome {
 	return o
 }
 
-// failure puts an error of the exchange into words that hold neither the URL nor an
-// address that a name resolved to.
+// failure describes an error of the exchange, without the URL and the addresses of a name.
 func failure(err error) outcome {
 	var denied *netguard.Denied
 	var refused *errs.Error
 	var lookup *net.DNSError
 	var untrusted *tls.CertificateVerificationError
 	var timeout net.Error
+	o := outcome{state: Failed, words: "the exchange with the receiver failed"}
 	switch {
 	case errors.As(err, &denied):
-		return outcome{state: Blocked, words: "the address is not allowed: " + denied.Why}
+		o = outcome{state: Blocked, words: "the address is not allowed: " + denied.Why}
 	case errors.As(err, &refused):
-		return outcome{state: Blocked, words: refused.Message}
+		o = outcome{state: Blocked, words: refused.Message}
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return outcome{state: Failed, words: "the receiver did not answer in time"}
+		o.words = "the receiver did not answer in time"
 	case errors.As(err, &lookup):
-		return outcome{state: Failed, words: "the host name could not be looked up"}
+		o.words = "the host name could not be looked up"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return outcome{state: Failed, words: "the connection was refused"}
+		o.words = "the connection was refused"
 	case errors.As(err, &untrusted):
-		return outcome{state: Failed, words: "the certificate is not trusted"}
+		o.words = "the certificate is not trusted"
 	}
-	return outcome{state: Failed, words: "the exchange with the receiver failed"}
+	return o
 }

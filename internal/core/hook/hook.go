@@ -1,9 +1,8 @@
-// Package hook delivers events to the webhooks of teams: one POST of frozen bytes, best
-// effort, on record. It knows what to send and where to, and not what it is about.
+// Package hook delivers events to the webhooks of teams: one POST of a frozen body, best effort, with a log.
+// It does not know what the events are about.
 //
-// A delivery is marked as started, on disk, before the first packet leaves, so that no
-// crash and no second worker makes it two. What became of it is in the delivery log and
-// is never an error of what the event is about.
+// A delivery is marked as started, on disk, before the first packet is sent, so that neither a crash nor a
+// second worker sends it twice. Its result is in the delivery log and never an error of the event's subject.
 package hook
 
 import (
@@ -24,23 +23,23 @@ import (
 const TaskCompleted = "task.completed"
 
 const (
-	timeout = 15 * time.Second // of a delivery, from the look-up of the host to the last byte read
-	grace   = 5 * time.Second  // on top, for a worker to write down what became of it
+	timeout = 15 * time.Second // of a delivery, from the lookup of the host to the last byte read
+	grace   = 5 * time.Second  // more, for a worker to store the result
 )
 
-// State is where a delivery stands.
+// State is the state of a delivery.
 type State string
 
 // The states of a delivery.
 const (
 	Pending   State = "pending"   // stored, not yet sent
-	Sending   State = "sending"   // started: it is being sent, or was when the process died
+	Sending   State = "sending"   // being sent, or was when the process died
 	Delivered State = "delivered" // answered with 2xx
 	Failed    State = "failed"    // answered otherwise, not at all, or interrupted
-	Blocked   State = "blocked"   // refused before a packet left
+	Blocked   State = "blocked"   // refused before a packet was sent
 )
 
-// moves are the allowed changes of state. There is no way back: a delivery is sent once.
+// moves are the allowed changes of state. A delivery is sent only once.
 var moves = map[State][]State{
 	Pending: {Sending},
 	Sending: {Delivered, Failed, Blocked},
@@ -52,16 +51,16 @@ func (s State) Final() bool { return len(moves[s]) == 0 }
 // To reports whether a delivery may go from s to next.
 func (s State) To(next State) bool { return slices.Contains(moves[s], next) }
 
-// Delivery is what is to be sent.
+// Delivery is a request to be sent.
 type Delivery struct {
 	TeamID  string
-	Subject string // what the event is about, such as a task's id; opaque here
+	Subject string // such as a task's id
 	Event   string // such as TaskCompleted
-	URL     string // where to; may hold the receiver's secret
-	Body    []byte // JSON, sent exactly as it is
+	URL     string // may contain the receiver's secret
+	Body    []byte // JSON, sent as it is
 }
 
-// Entry is one line of the delivery log.
+// Entry is an entry of the delivery log.
 type Entry struct {
 	ID         string
 	Subject    string
@@ -70,7 +69,7 @@ type Entry struct {
 	State      State
 	Attempts   int    // 0 or 1
 	StatusCode int    // of the answer; 0 without one
-	Error      string // plain words; empty unless failed or blocked
+	Error      string // for people; empty unless failed or blocked
 	CreatedAt  time.Time
 	StartedAt  *time.Time    // nil until it starts
 	FinishedAt *time.Time    // nil until it ends
@@ -92,7 +91,7 @@ type Hooks struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	timeout time.Duration
-	lease   time.Duration // after its start, while a delivery may still be in a live worker's hands
+	lease   time.Duration // after its start, while a live worker may still send it
 }
 
 // New makes the service. Every dial goes through guard.
@@ -100,8 +99,7 @@ func New(d *db.DB, guard *netguard.Guard, logger *slog.Logger) *Hooks {
 	return &Hooks{db: d, client: guard.Client(timeout), logger: logger, now: time.Now, timeout: timeout, lease: timeout + grace}
 }
 
-// New stores a delivery in the caller's transaction and gives its id. Nothing is sent
-// until Deliver is called with it.
+// New stores a delivery in the caller's transaction and returns its id, for Deliver.
 func (h *Hooks) New(ctx context.Context, tx *db.Tx, d Delivery) (id string, err error) {
 	id = ids.New()
 	_, err = tx.Exec(ctx, `INSERT INTO hook_delivery (id, team_id, subject, event, url, body, state, created_at)
@@ -110,31 +108,25 @@ func (h *Hooks) New(ctx context.Context, tx *db.Tx, d Delivery) (id string, err 
 	return id, err
 }
 
-const columns = `id, subject, event, url, state, attempts, status_code, error, created_at, started_at, finished_at, duration_ms`
-
-// Find is a window of a team's delivery log, newest first, and the log's length.
+// Find is a page of a team's delivery log, newest first, and the log's length.
 func (h *Hooks) Find(ctx context.Context, teamID string, w page.Window) (entries []Entry, total int, err error) {
-	err = h.db.QueryRow(ctx, `SELECT COUNT(*) FROM hook_delivery WHERE team_id = ?`, teamID).Scan(&total)
+	total, err = db.Value[int](ctx, h.db, `SELECT COUNT(*) FROM hook_delivery WHERE team_id = ?`, teamID)
 	if err != nil {
 		return nil, 0, err
 	}
-	limit, args := db.Limit(w)
-	rows, err := h.db.Query(ctx, `SELECT `+columns+` FROM hook_delivery WHERE team_id = ? ORDER BY id DESC`+limit,
-		append([]any{teamID}, args...)...)
-	entries, err = db.Collect(rows, err, scanEntry)
+	entries, err = db.Select(ctx, h.db, scanEntry, `SELECT id, subject, event, url, state, attempts, status_code, error,
+		created_at, started_at, finished_at, duration_ms FROM hook_delivery WHERE team_id = ? ORDER BY id DESC
+		LIMIT ? OFFSET ?`, teamID, w.Limit, w.Offset)
 	return entries, total, err
 }
 
 func scanEntry(row db.Row) (Entry, error) {
 	var e Entry
 	var target string
-	var created, started, finished db.Time
 	var ms int64
 	err := row.Scan(&e.ID, &e.Subject, &e.Event, &target, &e.State, &e.Attempts, &e.StatusCode, &e.Error,
-		&created, &started, &finished, &ms)
-	e.Receiver = receiver(target)
-	e.CreatedAt, e.StartedAt, e.FinishedAt = created.Time, started.Ptr(), finished.Ptr()
-	e.Duration = time.Duration(ms) * time.Millisecond
+		db.Into(&e.CreatedAt), db.Into(&e.StartedAt), db.Into(&e.FinishedAt), &ms)
+	e.Receiver, e.Duration = receiver(target), time.Duration(ms)*time.Millisecond
 	return e, err
 }
 

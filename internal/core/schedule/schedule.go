@@ -1,26 +1,31 @@
+// Package schedule launches scans and enumerations again and again.
 package schedule
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // zones, where the machine has none
 
+	"github.com/robfig/cron/v3"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // Schedule launches a scan or an enumeration again and again.
 type Schedule struct {
-	Subject string // the id of what is launched
+	Subject string // the id of the scan or enumeration
 	Rule
 	LastRun time.Time // zero: never
 	NextRun time.Time
 }
 
-// Book keeps the schedules of one noun, in the table NOUN_schedule of its service.
+// Book has the schedules of one noun, in the table NOUN_schedule of its service.
 type Book struct {
 	DB     *db.DB
 	Noun   string // a constant, as "scan"
@@ -29,8 +34,8 @@ type Book struct {
 
 	// Check refuses a caller who may not launch the subject.
 	Check func(ctx context.Context, id string) error
-	// Launch launches a subject in the transaction that moves its schedule on. A Conflict
-	// says that it still runs: this launch is left out.
+	// Launch launches a subject in the transaction that sets the next time. A Conflict means that it still runs:
+	// this launch is skipped.
 	Launch func(ctx context.Context, tx *db.Tx, id string) error
 }
 
@@ -51,40 +56,40 @@ func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
 		return s, err
 	}
 	return s, b.DB.Tx(ctx, func(tx *db.Tx) error {
-		n, err := b.change(ctx, tx, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
+		return b.changeOr(ctx, tx, b.Noun, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
 			hourly_frequency, weekdays, cron, time_zone, set_at, next_run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (NOUN_id) DO UPDATE SET user_id = excluded.user_id, frequency = excluded.frequency,
 			start_time = excluded.start_time, hourly_frequency = excluded.hourly_frequency, weekdays = excluded.weekdays,
 			cron = excluded.cron, time_zone = excluded.time_zone, set_at = excluded.set_at, next_run = excluded.next_run`,
 			s.Subject, c.TeamID, c.UserID, s.Frequency, s.StartTime, s.Hours,
 			db.Doc(s.Weekdays), s.Cron, s.TimeZone, db.At(s.SetAt), db.At(s.NextRun))
-		if err == nil && n == 0 {
-			err = errs.Missing(b.Noun)
-		}
-		return err
 	})
 }
 
-// Drop takes its schedule from a subject of the caller's team; 404 when it has none.
+// Drop deletes the schedule of a subject of the caller's team.
 func (b Book) Drop(ctx context.Context, subject string) error {
 	if err := b.Check(ctx, subject); err != nil {
 		return err
 	}
 	return b.DB.Tx(ctx, func(tx *db.Tx) error {
-		n, err := b.change(ctx, tx, subject, `DELETE FROM NOUN_schedule WHERE NOUN_id = ?`, subject)
-		if err == nil && n == 0 {
-			err = errs.Missing("schedule")
-		}
-		return err
+		return b.changeOr(ctx, tx, "schedule", subject, `DELETE FROM NOUN_schedule WHERE NOUN_id = ?`, subject)
 	})
 }
 
-// change changes the schedule of a subject by a statement, and returns the rows it touched: 0
-// when the subject was deleted. It locks the subject first, as a deletion does: transactions
-// that lock in different orders could wait for each other.
+// changeOr is change, and errs.Missing(what) when no row was affected.
+func (b Book) changeOr(ctx context.Context, tx *db.Tx, what, id, statement string, args ...any) error {
+	n, err := b.change(ctx, tx, id, statement, args...)
+	if err == nil && n == 0 {
+		err = errs.Missing(what)
+	}
+	return err
+}
+
+// change changes the schedule of a subject by a statement, and returns the number of affected rows: 0 when the
+// subject was deleted. It locks the subject first, as a deletion does: transactions that lock in different orders
+// could wait for each other.
 func (b Book) change(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
-	var locked string
-	err := tx.QueryRow(ctx, b.sql(`SELECT id FROM NOUN WHERE id = ?`)+tx.Speaks().ForUpdate(), id).Scan(&locked)
+	_, err := db.Value[string](ctx, tx, b.sql(`SELECT id FROM NOUN WHERE id = ?`)+tx.Speaks().ForUpdate(), id)
 	if db.IsNoRows(err) {
 		return 0, nil
 	}
@@ -95,18 +100,16 @@ func (b Book) change(ctx context.Context, tx *db.Tx, id, statement string, args 
 }
 
 func (b Book) find(ctx context.Context, rest string, args ...any) ([]Schedule, error) {
-	rows, err := b.DB.Query(ctx, b.sql(`SELECT NOUN_id, frequency, start_time, hourly_frequency, weekdays, cron, time_zone,
-		set_at, last_run, next_run FROM NOUN_schedule`+rest), args...)
-	return db.Collect(rows, err, func(r db.Row) (s Schedule, err error) {
-		var days db.JSON[[]int]
-		var set, last, next db.Time
-		err = r.Scan(&s.Subject, &s.Frequency, &s.StartTime, &s.Hours, &days, &s.Cron, &s.TimeZone, &set, &last, &next)
-		s.Weekdays, s.SetAt, s.LastRun, s.NextRun = days.V, set.Time, last.Time, next.Time
+	scan := func(r db.Row) (s Schedule, err error) {
+		err = r.Scan(&s.Subject, &s.Frequency, &s.StartTime, &s.Hours, db.Into(&s.Weekdays), &s.Cron, &s.TimeZone,
+			db.Into(&s.SetAt), db.Into(&s.LastRun), db.Into(&s.NextRun))
 		return s, err
-	})
+	}
+	return db.Select(ctx, b.DB, scan, b.sql(`SELECT NOUN_id, frequency, start_time, hourly_frequency, weekdays, cron,
+		time_zone, set_at, last_run, next_run FROM NOUN_schedule`+rest), args...)
 }
 
-// FindAll lists the schedules of the caller's team, the next to come first, at most 1000.
+// FindAll lists the schedules of the caller's team, the next one first, at most 1000.
 func (b Book) FindAll(ctx context.Context) ([]Schedule, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -127,28 +130,13 @@ func (b Book) Of(ctx context.Context, subjects []string) (map[string]Schedule, e
 	return out, err
 }
 
-// sweepEvery is how late a scheduled launch may be.
-const sweepEvery = 5 * time.Second
-
-// Keep launches what comes due until ctx ends. It runs on every node that works.
+// Keep calls Sweep until ctx ends. It runs on every worker node.
 func (b Book) Keep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if err := b.Sweep(ctx); err != nil && ctx.Err() == nil {
-			b.Logger.ErrorContext(ctx, "launching what is scheduled", "noun", b.Noun, "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	queue.Every(ctx, 5*time.Second, b.Logger.With("noun", b.Noun), "launching what is scheduled", b.Sweep)
 }
 
-// Sweep launches every subject whose schedule is due, once: of several nodes that see it,
-// the one that moves the schedule on launches. Launches that were missed are made up for
-// by one; a subject that still runs is left out this time.
+// Sweep launches every subject whose schedule is due. Of several nodes that see it, the one that sets the next time
+// launches it. Several missed launches become one; a subject that still runs is skipped.
 func (b Book) Sweep(ctx context.Context) error {
 	now := b.Now()
 	due, err := b.find(ctx, ` WHERE next_run <= ? ORDER BY next_run LIMIT 1000`, db.At(now))
@@ -168,7 +156,7 @@ func (b Book) Sweep(ctx context.Context) error {
 			}
 			err = b.Launch(ctx, tx, s.Subject)
 			if errs.Is(err, errs.Conflict) {
-				b.Logger.WarnContext(ctx, "a scheduled launch is left out: the last run has not ended", "id", s.Subject)
+				b.Logger.WarnContext(ctx, "a scheduled launch is skipped: the last run has not ended", "id", s.Subject)
 				return nil
 			}
 			return err
@@ -178,4 +166,137 @@ func (b Book) Sweep(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Frequency is how often a schedule comes due.
+type Frequency string
+
+// The frequencies.
+const (
+	Hourly  Frequency = "hourly"  // every so many hours
+	Daily   Frequency = "daily"   // at the start time
+	Weekly  Frequency = "weekly"  // on a given weekday, or that on which it was set
+	Monthly Frequency = "monthly" // on the day of the month on which it was set, at most the 28th
+	Custom  Frequency = "custom"  // on weekdays, or by a cron line
+)
+
+// Rule says when a schedule comes due.
+type Rule struct {
+	Frequency Frequency
+	StartTime string // HH:MM or HH:MM:SS, in the zone, or HH:MM:SSZ in UTC; empty: when it was set
+	Hours     int    // between hourly launches, 1 to 24
+	Weekdays  []int  // 0 is Sunday
+	Cron      string // minute, hour, day, month, weekday
+	TimeZone  string // of the IANA database; empty: UTC
+	SetAt     time.Time
+}
+
+// Next is the first time after a moment at which the rule comes due. An error is the caller's and names the
+// invalid field.
+func (r Rule) Next(after time.Time) (time.Time, error) {
+	times, err := r.times()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return times.Next(after).UTC(), nil
+}
+
+// clock is a time of day. RFC 3339 allows a Z, where no other zone is given.
+func clock(text string, zone *time.Location) (start time.Time, err error) {
+	if utc, ok := strings.CutSuffix(text, "Z"); ok && zone == time.UTC {
+		text = utc
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if start, err = time.Parse(layout, text); err == nil {
+			return start, nil
+		}
+	}
+	return start, errs.Field("start_time", "start_time must be HH:MM or HH:MM:SS; with a Z at its end no other time_zone may be named.")
+}
+
+func (r Rule) times() (cron.Schedule, error) {
+	zone, err := time.LoadLocation(r.TimeZone)
+	if err != nil || r.TimeZone == "Local" {
+		return nil, errs.Field("time_zone", "time_zone %.60q is not known.", r.TimeZone)
+	}
+	set := r.SetAt.In(zone)
+	start := set
+	if r.StartTime != "" {
+		if start, err = clock(r.StartTime, zone); err != nil {
+			return nil, err
+		}
+	}
+	for _, day := range r.Weekdays {
+		if day < 0 || day > 6 {
+			return nil, errs.Field("custom_weekdays", "custom_weekdays must be 0 (Sunday) to 6.")
+		}
+	}
+	at := fmt.Sprintf("%d %d %d ", start.Second(), start.Minute(), start.Hour())
+	switch r.Frequency {
+	case Hourly:
+		if r.Hours < 1 || r.Hours > 24 {
+			return nil, errs.Field("hourly_frequency", "hourly_frequency must be 1 to 24.")
+		}
+		first := time.Date(set.Year(), set.Month(), set.Day(), start.Hour(), start.Minute(), start.Second(), 0, zone)
+		return every{first, int64(r.Hours) * int64(time.Hour)}, nil
+	case Daily:
+		return parse(zone, at+"* * *")
+	case Weekly:
+		day := int(set.Weekday())
+		if len(r.Weekdays) > 0 {
+			day = r.Weekdays[0]
+		}
+		return parse(zone, at+"* * "+strconv.Itoa(day))
+	case Monthly:
+		return parse(zone, at+strconv.Itoa(min(28, set.Day()))+" * *")
+	case Custom:
+		if r.Cron != "" {
+			return parse(zone, "0 "+r.Cron)
+		}
+		if len(r.Weekdays) == 0 {
+			return nil, errs.Field("custom_weekdays", "custom_weekdays or cron is required for a custom schedule.")
+		}
+		var days []string
+		for _, day := range r.Weekdays {
+			days = append(days, strconv.Itoa(day))
+		}
+		return parse(zone, at+"* * "+strings.Join(days, ","))
+	}
+	return nil, errs.Field("scan_frequency", "scan_frequency %.20q is not known.", r.Frequency)
+}
+
+const maxCron = 120
+
+func parse(zone *time.Location, line string) (cron.Schedule, error) {
+	bad := errs.Field("cron", "cron must be five fields: minute, hour, day, month, weekday.")
+	if len(line) > maxCron || len(strings.Fields(line)) != 6 || strings.ContainsAny(line, "=@") {
+		return nil, bad
+	}
+	parser := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+	spec, err := parser.Parse(line)
+	if err != nil {
+		return nil, bad
+	}
+	if s, ok := spec.(*cron.SpecSchedule); ok {
+		s.Location = zone
+	}
+	if spec.Next(time.Unix(0, 0)).IsZero() {
+		return nil, errs.Field("cron", "cron never comes due.")
+	}
+	return spec, nil
+}
+
+// every is a fixed time apart, from a first time on.
+type every struct {
+	first time.Time
+	apart int64 // nanoseconds
+}
+
+// Next implements cron.Schedule.
+func (e every) Next(after time.Time) time.Time {
+	if after.Before(e.first) {
+		return e.first
+	}
+	times := int64(after.Sub(e.first))/e.apart + 1
+	return e.first.Add(time.Duration(times * e.apart))
 }

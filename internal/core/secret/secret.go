@@ -1,5 +1,5 @@
-// Package secret keeps what agents need and must not see: values by name, sealed at rest,
-// shown masked, and given only to a run whose task names them.
+// Package secret keeps values that agents need but must not see: by name, sealed at rest, shown masked, and
+// given only to a run whose task names them.
 package secret
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
-// The bounds of a secret (agent API, Secrets), and how many a user may have in a team.
+// The limits of secrets (agent API, Secrets).
 const (
 	maxName  = 128    // bytes
 	maxValue = 10_000 // characters
-	maxKept  = 1000
+	maxKept  = 1000   // of a user in a team
 )
 
-// Secret is what its owner is shown of one.
+// Secret is what its owner sees of it.
 type Secret struct {
 	ID               string    `json:"id"`
 	Name             string    `json:"name"`
@@ -35,7 +35,7 @@ type Secret struct {
 	UpdatedAt        time.Time `json:"updated_at"`
 }
 
-// NewSecret is a secret to be kept.
+// NewSecret describes a secret to store.
 type NewSecret struct {
 	Name             string
 	Value            string
@@ -44,7 +44,7 @@ type NewSecret struct {
 	ProjectID        string // empty: none
 }
 
-// Secrets keeps the secrets of users, sealed, and fills them in for tasks.
+// Secrets is the service of users' secrets.
 type Secrets struct {
 	db  *db.DB
 	box *seal.Box
@@ -54,8 +54,8 @@ type Secrets struct {
 // New makes the service.
 func New(d *db.DB, box *seal.Box) *Secrets { return &Secrets{db: d, box: box, now: time.Now} }
 
-// Create seals and stores a secret of the caller's. Invalid names the field at fault; a
-// name that the caller has already is a Conflict.
+// Create seals and stores a secret of the caller's. Invalid names the field; a name that the caller has
+// already is a Conflict.
 func (s *Secrets) Create(ctx context.Context, n NewSecret) (Secret, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -66,24 +66,24 @@ func (s *Secrets) Create(ctx context.Context, n NewSecret) (Secret, error) {
 	}
 	now := db.At(s.now())
 	made := Secret{
-		ID: ids.New(), Name: n.Name, MaskedValue: Mask(n.Value), DefaultAvailable: n.DefaultAvailable, CreatedByAgent: n.CreatedByAgent,
-		ProjectID: n.ProjectID, CreatedAt: now.Time, UpdatedAt: now.Time,
+		ID: ids.New(), Name: n.Name, MaskedValue: Mask(n.Value), DefaultAvailable: n.DefaultAvailable,
+		CreatedByAgent: n.CreatedByAgent, ProjectID: n.ProjectID, CreatedAt: now.Time, UpdatedAt: now.Time,
 	}
-	sealed, err := s.box.Seal([]byte(n.Value), place(made.ID))
+	sealed, err := s.box.Seal([]byte(n.Value), sealContext(made.ID))
 	if err != nil {
 		return Secret{}, err
 	}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
-		var kept int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM secret WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
+		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM secret WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		if err != nil {
 			return err
 		}
 		if kept >= maxKept {
 			return errs.New(errs.Conflict, "too_many_secrets", "There are %d secrets; delete one first.", kept)
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO secret (id, team_id, user_id, project_id, name, sealed, masked, default_available, created_by_agent, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			made.ID, c.TeamID, c.UserID, made.ProjectID, made.Name, sealed, made.MaskedValue, made.DefaultAvailable, made.CreatedByAgent, now, now)
+		_, err = tx.Exec(ctx, `INSERT INTO secret (id, team_id, user_id, project_id, name, sealed, masked, default_available,
+			created_by_agent, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, made.ID, c.TeamID, c.UserID,
+			made.ProjectID, made.Name, sealed, made.MaskedValue, made.DefaultAvailable, made.CreatedByAgent, now, now)
 		return err
 	})
 	if db.IsDuplicate(err) {
@@ -94,7 +94,8 @@ func (s *Secrets) Create(ctx context.Context, n NewSecret) (Secret, error) {
 
 func (n NewSecret) check() error {
 	if len(n.Name) > maxName || !regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`).MatchString(n.Name) {
-		return errs.Field("name", "name must be capitals, digits and underscores, begin with a letter, and have at most %d characters.", maxName)
+		return errs.Field("name",
+			"name must be capitals, digits and underscores, begin with a letter, and have at most %d characters.", maxName)
 	}
 	if n.Value == "" || len([]rune(n.Value)) > maxValue {
 		return errs.Field("value", "value must have 1 to %d characters.", maxValue)
@@ -102,11 +103,10 @@ func (n NewSecret) check() error {
 	return nil
 }
 
-// place binds what is sealed to its row.
-func place(id string) string { return "secret/" + id }
+// sealContext binds a sealed value to its row.
+func sealContext(id string) string { return "secret/" + id }
 
-// Mask shows the first three and the last four characters of what is long enough that
-// they give little away.
+// Mask shows the first three and the last four characters of a long value.
 func Mask(value string) string {
 	const bullets, least = "••••••••", 16
 	r := []rune(value)
@@ -117,34 +117,29 @@ func Mask(value string) string {
 	return clean(r[:3]) + bullets + clean(r[len(r)-4:])
 }
 
-// FindAll lists the caller's secrets by name: those of a project, or those of none.
+// FindAll lists the caller's secrets of a project, or of none, by name.
 func (s *Secrets) FindAll(ctx context.Context, projectID string) ([]Secret, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.db.Query(ctx, `SELECT `+columns+` FROM secret WHERE team_id = ? AND user_id = ? AND project_id = ? ORDER BY name, id`, c.TeamID, c.UserID, projectID)
-	return db.Collect(rows, err, scan)
+	return db.Select(ctx, s.db, scan, query+` WHERE team_id = ? AND user_id = ? AND project_id = ? ORDER BY name, id`,
+		c.TeamID, c.UserID, projectID)
 }
 
-// Update says whether every task may use a secret of the caller's; nil leaves it.
+// Update sets whether every task may use a secret of the caller's; nil leaves it as it is.
 func (s *Secrets) Update(ctx context.Context, id string, defaultAvailable *bool) (found Secret, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Secret{}, err
 	}
-	if !ids.IsUUID(id) {
-		return Secret{}, errs.Missing("secret")
-	}
-	n, err := s.db.Exec(ctx, `UPDATE secret SET default_available = coalesce(?, default_available), updated_at = ? WHERE id = ? AND team_id = ? AND user_id = ?`,
-		defaultAvailable, db.At(s.now()), id, c.TeamID, c.UserID)
+	err = db.ExecOr(ctx, s.db, errs.Missing("secret"), `UPDATE secret SET
+		default_available = coalesce(?, default_available), updated_at = ? WHERE id = ? AND team_id = ? AND user_id = ?`,
+		defaultAvailable, db.At(s.now()), db.Clean(id), c.TeamID, c.UserID)
 	if err != nil {
 		return Secret{}, err
 	}
-	if n == 0 {
-		return Secret{}, errs.Missing("secret")
-	}
-	return scan(s.db.QueryRow(ctx, `SELECT `+columns+` FROM secret WHERE id = ?`, id))
+	return scan(s.db.QueryRow(ctx, query+` WHERE id = ?`, id))
 }
 
 // Delete forgets a secret of the caller's.
@@ -153,39 +148,30 @@ func (s *Secrets) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !ids.IsUUID(id) {
-		return errs.Missing("secret")
-	}
-	n, err := s.db.Exec(ctx, `DELETE FROM secret WHERE id = ? AND team_id = ? AND user_id = ?`, id, c.TeamID, c.UserID)
-	if err == nil && n == 0 {
-		err = errs.Missing("secret")
-	}
-	return err
+	return db.ExecOr(ctx, s.db, errs.Missing("secret"), `DELETE FROM secret WHERE id = ? AND team_id = ? AND user_id = ?`,
+		db.Clean(id), c.TeamID, c.UserID)
 }
 
-// ForTask gives the values that a user's task may use, by name: those it names, of its
-// project before those of none, and those that every task may use. missing are the names
-// that the user has no secret of.
+// ForTask are the values that a user's task may use, by name: those it names, of its project before those of none,
+// and those that every task may use. missing are the names without a secret.
 func (s *Secrets) ForTask(ctx context.Context, teamID, userID, projectID string, names []string) (values map[string]string, missing []string, err error) {
 	type row struct {
-		id, project, name string
-		sealed            []byte
-		always            bool
+		id, name string
+		sealed   []byte
+		always   bool
 	}
-	rows, err := s.db.Query(ctx, `SELECT id, project_id, name, sealed, default_available FROM secret
+	scan := func(r db.Row) (x row, err error) { return x, r.Scan(&x.id, &x.name, &x.sealed, &x.always) }
+	all, err := db.Select(ctx, s.db, scan, `SELECT id, name, sealed, default_available FROM secret
 		WHERE team_id = ? AND user_id = ? AND project_id IN ('', ?) ORDER BY project_id, name`, teamID, userID, projectID)
-	all, err := db.Collect(rows, err, func(r db.Row) (x row, err error) {
-		return x, r.Scan(&x.id, &x.project, &x.name, &x.sealed, &x.always)
-	})
 	if err != nil {
 		return nil, nil, err
 	}
 	values = map[string]string{}
-	for _, x := range all { // those of the project come last, and win
+	for _, x := range all { // those of the project come last, and replace the others
 		if !x.always && !slices.Contains(names, x.name) {
 			continue
 		}
-		plain, err := s.box.Open(x.sealed, place(x.id))
+		plain, err := s.box.Open(x.sealed, sealContext(x.id))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -199,11 +185,10 @@ func (s *Secrets) ForTask(ctx context.Context, teamID, userID, projectID string,
 	return values, missing, nil
 }
 
-const columns = `id, name, masked, default_available, created_by_agent, project_id, created_at, updated_at`
+const query = `SELECT id, name, masked, default_available, created_by_agent, project_id, created_at, updated_at FROM secret`
 
 func scan(r db.Row) (x Secret, err error) {
-	var created, updated db.Time
-	err = r.Scan(&x.ID, &x.Name, &x.MaskedValue, &x.DefaultAvailable, &x.CreatedByAgent, &x.ProjectID, &created, &updated)
-	x.CreatedAt, x.UpdatedAt = created.Time, updated.Time
+	err = r.Scan(&x.ID, &x.Name, &x.MaskedValue, &x.DefaultAvailable, &x.CreatedByAgent, &x.ProjectID,
+		db.Into(&x.CreatedAt), db.Into(&x.UpdatedAt))
 	return x, err
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/notify/tracker"
 )
 
-// kind is what a type of configuration means.
+// kind has the functions of a type of configuration.
 type kind struct {
-	// check refuses a text that means nothing, and names the provider where there is one, such as github.
+	// check refuses an invalid text, and returns the provider, if there is one, such as github.
 	check func(text []byte) (provider string, err error)
-	// verify tries the text with calls that change nothing, and says what came of it. Nil: there is nothing to try.
+	// verify tries the text with calls that change nothing, and describes the result. Nil: nothing to try.
 	verify func(ctx context.Context, text []byte) (ok bool, message string)
 }
 
-// kindsOf are the kinds of all types. Every dial of a verification goes through the guard.
+// kindsOf are the kinds of all types. The guard checks every dial of a verification.
 func kindsOf(guard *netguard.Guard) map[Type]kind {
 	return map[Type]kind{
 		Scan: {

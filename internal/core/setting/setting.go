@@ -1,9 +1,9 @@
-// Package setting keeps the configurations of a team: how it scans, where it reports and
-// alerts, what it may read from clouds and sources (specification, Scan configuration).
+// Package setting keeps the configurations of a team: how it scans, where it reports and alerts, what it may
+// read from clouds and sources (specification, Scan configuration).
 //
-// A configuration is a YAML text of one of six types. The package that uses a type reads it: kinds.go says which. A text is
-// checked when it comes in, sealed at rest, and shown with its secrets masked; a client that sends the masked text back keeps
-// the secrets.
+// A configuration is a YAML text of one of six types, which the package that uses the type parses (kinds.go).
+// A text is checked when it is stored, sealed at rest, and shown with its secrets masked; a client that sends
+// the masked text back keeps the secrets.
 package setting
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
-// Type is what a configuration is about.
+// Type is the purpose of a configuration.
 type Type string
 
 // The six types of the specification.
@@ -43,7 +43,7 @@ const (
 	maxKept = 1000    // configurations of a team
 )
 
-// Config is one configuration, as its team sees it.
+// Config is a configuration as its team sees it.
 type Config struct {
 	ID        string
 	Type      Type
@@ -56,7 +56,7 @@ type Config struct {
 	UpdatedAt time.Time
 }
 
-// NewConfig is a configuration to be made. Text is YAML, plain or in base64.
+// NewConfig describes a configuration to create. Text is YAML, plain or in base64.
 type NewConfig struct {
 	Type   Type
 	Name   string
@@ -64,21 +64,20 @@ type NewConfig struct {
 	Global bool
 }
 
-// Update is what to change; nil leaves a field as it is. A masked secret in Text stays
-// what it was.
+// Update changes a configuration; nil leaves a field as it is, and a masked secret in Text stays.
 type Update struct {
 	Name   *string
 	Text   *string
 	Global *bool
 }
 
-// Filter chooses configurations; zero fields choose all.
+// Filter picks configurations; an empty field picks all.
 type Filter struct {
-	Type   string // one of Types, or any other word, which no configuration has
+	Type   string // not necessarily one of Types
 	Search string // a part of the name
 }
 
-// Applied is a configuration in clear, for work that is done with it.
+// Applied is a configuration with its secrets, for internal use.
 type Applied struct {
 	ID       string
 	Type     Type
@@ -87,7 +86,7 @@ type Applied struct {
 	Text     []byte
 }
 
-// Settings stores the configurations of teams, checks and tries them.
+// Settings is the service of configurations.
 type Settings struct {
 	db    *db.DB
 	box   *seal.Box
@@ -100,29 +99,23 @@ func New(d *db.DB, box *seal.Box, guard *netguard.Guard) *Settings {
 	return &Settings{db: d, box: box, kinds: kindsOf(guard), now: time.Now}
 }
 
-// notFound is the refusal of an id that the caller's team does not have.
-func notFound() error {
-	return errs.New(errs.NotFound, "config_not_found", "There is no such configuration.")
-}
+var errNotFound = errs.New(errs.NotFound, "config_not_found", "There is no such configuration.")
 
-// Create checks and stores a configuration. Invalid names the field at fault.
+// Create checks and stores a configuration. Invalid names the field.
 func (s *Settings) Create(ctx context.Context, n NewConfig) (Config, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Config{}, err
 	}
-	if !slices.Contains(Types, n.Type) {
-		return Config{}, errs.Field("config_type", "config_type must be one of %s.", strings.Join(typeNames(), ", "))
+	if err := checkType(n.Type); err != nil {
+		return Config{}, err
 	}
 	if err := checkName(n.Name); err != nil {
 		return Config{}, err
 	}
-	doc, err := read(n.Text)
+	doc, err := readUnmasked(n.Text)
 	if err != nil {
 		return Config{}, err
-	}
-	if doc.hasMask() {
-		return Config{}, errs.Field("config", "config has %s where a secret should be.", Mask)
 	}
 	provider, err := s.check(n.Type, doc)
 	if err != nil {
@@ -138,25 +131,29 @@ func (s *Settings) Create(ctx context.Context, n NewConfig) (Config, error) {
 		return Config{}, err
 	}
 	return out, s.db.Tx(ctx, func(tx *db.Tx) error {
-		var kept int
-		if err := tx.QueryRow(ctx, `SELECT COUNT(*) FROM setting WHERE team_id = ?`, c.TeamID).Scan(&kept); err != nil {
+		kept, err := db.Value[int](ctx, tx, `SELECT COUNT(*) FROM setting WHERE team_id = ?`, c.TeamID)
+		if err != nil {
 			return err
 		}
 		if kept >= maxKept {
 			return errs.New(errs.Forbidden, "too_many_configs", "A team can keep %d configurations.", maxKept)
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO setting (id, team_id, type, name, provider, sealed, encoded, global, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err = tx.Exec(ctx, `INSERT INTO setting (id, team_id, type, name, provider, sealed, encoded, global, created_at,
+			updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			out.ID, c.TeamID, out.Type, out.Name, provider, sealed, doc.encoded, out.Global, now, now)
 		return err
 	})
 }
 
-func typeNames() (out []string) {
-	for _, t := range Types {
-		out = append(out, string(t))
+func checkType(t Type) error {
+	if slices.Contains(Types, t) {
+		return nil
 	}
-	return out
+	names := make([]string, len(Types))
+	for i, t := range Types {
+		names[i] = string(t)
+	}
+	return errs.Field("config_type", "config_type must be one of %s.", strings.Join(names, ", "))
 }
 
 func checkName(name string) error {
@@ -176,9 +173,9 @@ func (s *Settings) check(t Type, doc document) (provider string, err error) {
 	return provider, nil
 }
 
-const columns = `id, type, name, provider, sealed, encoded, global, created_at, updated_at`
+const query = `SELECT id, type, name, provider, sealed, encoded, global, created_at, updated_at FROM setting`
 
-// Find is one page of the team's configurations, oldest first.
+// Find is a page of the team's configurations, oldest first.
 func (s *Settings) Find(ctx context.Context, f Filter, w page.Window) ([]Config, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -192,15 +189,15 @@ func (s *Settings) Find(ctx context.Context, f Filter, w page.Window) ([]Config,
 	if f.Search != "" {
 		where.And(s.db.Speaks().Contains("name", f.Search))
 	}
-	limit, args := db.Limit(w)
-	rows, err := s.db.Query(ctx, `SELECT `+columns+` FROM setting`+where.String()+` ORDER BY id`+limit, append(where.Args, args...)...)
-	return db.Collect(rows, err, func(row db.Row) (Config, error) {
+	scan := func(row db.Row) (Config, error) {
 		config, _, err := s.scan(row, c)
 		return config, err
-	})
+	}
+	return db.Select(ctx, s.db, scan, query+where.String()+` ORDER BY id LIMIT ? OFFSET ?`,
+		append(where.Args, w.Limit, w.Offset)...)
 }
 
-// Names are the names of the team's configurations with these ids; one that was deleted has none.
+// Names are the names of the team's configurations with these ids, if they exist.
 func (s *Settings) Names(ctx context.Context, ids []string) (map[string]string, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -209,8 +206,8 @@ func (s *Settings) Names(ctx context.Context, ids []string) (map[string]string, 
 	var where db.Where
 	where.And("team_id = ?", c.TeamID)
 	db.In(&where, "id", ids)
-	rows, err := s.db.Query(ctx, `SELECT id, name FROM setting`+where.String(), where.Args...)
-	pairs, err := db.Collect(rows, err, func(row db.Row) (pair [2]string, err error) { return pair, row.Scan(&pair[0], &pair[1]) })
+	scan := func(row db.Row) (pair [2]string, err error) { return pair, row.Scan(&pair[0], &pair[1]) }
+	pairs, err := db.Select(ctx, s.db, scan, `SELECT id, name FROM setting`+where.String(), where.Args...)
 	names := make(map[string]string, len(pairs))
 	for _, pair := range pairs {
 		names[pair[0]] = pair[1]
@@ -218,7 +215,7 @@ func (s *Settings) Names(ctx context.Context, ids []string) (map[string]string, 
 	return names, err
 }
 
-// ByID is one configuration of the team. NotFound when it has none such.
+// ByID is a configuration of the team.
 func (s *Settings) ByID(ctx context.Context, id string) (Config, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -228,10 +225,13 @@ func (s *Settings) ByID(ctx context.Context, id string) (Config, error) {
 	return config, err
 }
 
-func (s *Settings) byID(ctx context.Context, q db.Querier, c account.Caller, id, lock string) (Config, document, error) {
-	config, doc, err := s.scan(q.QueryRow(ctx, `SELECT `+columns+` FROM setting WHERE id = ? AND team_id = ?`+lock, db.Clean(id), c.TeamID), c)
+func (s *Settings) byID(
+	ctx context.Context, q db.Querier, c account.Caller, id, lock string,
+) (Config, document, error) {
+	row := q.QueryRow(ctx, query+` WHERE id = ? AND team_id = ?`+lock, db.Clean(id), c.TeamID)
+	config, doc, err := s.scan(row, c)
 	if db.IsNoRows(err) {
-		err = notFound()
+		err = errNotFound
 	}
 	return config, doc, err
 }
@@ -239,8 +239,9 @@ func (s *Settings) byID(ctx context.Context, q db.Querier, c account.Caller, id,
 func (s *Settings) scan(row db.Row, c account.Caller) (config Config, doc document, err error) {
 	var sealed []byte
 	var encoded bool
-	var created, updated db.Time
-	if err = row.Scan(&config.ID, &config.Type, &config.Name, &config.Provider, &sealed, &encoded, &config.Global, &created, &updated); err != nil {
+	err = row.Scan(&config.ID, &config.Type, &config.Name, &config.Provider, &sealed, &encoded, &config.Global,
+		db.Into(&config.CreatedAt), db.Into(&config.UpdatedAt))
+	if err != nil {
 		return config, doc, err
 	}
 	text, err := s.box.Open(sealed, config.ID)
@@ -251,13 +252,11 @@ func (s *Settings) scan(row db.Row, c account.Caller) (config Config, doc docume
 		return config, doc, err
 	}
 	doc.encoded = encoded
-	config.Text, config.CreatedAt, config.UpdatedAt = doc.masked(config.Type), created.Time, updated.Time
-	config.ReadOnly = c.Role.ReadsOnly()
+	config.Text, config.ReadOnly = doc.masked(config.Type), c.Role.ReadsOnly()
 	return config, doc, nil
 }
 
-// Update changes a configuration. NotFound when the team has none such, Invalid for
-// what Create would refuse.
+// Update changes a configuration. Invalid for what Create would refuse.
 func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -292,14 +291,14 @@ func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, er
 		now := db.At(s.now())
 		config.Text, config.UpdatedAt = doc.masked(config.Type), now.Time
 		out = config
-		_, err = tx.Exec(ctx, `UPDATE setting SET name = ?, provider = ?, sealed = ?, encoded = ?, global = ?, updated_at = ? WHERE id = ?`,
-			config.Name, config.Provider, sealed, doc.encoded, config.Global, now, config.ID)
+		_, err = tx.Exec(ctx, `UPDATE setting SET name = ?, provider = ?, sealed = ?, encoded = ?, global = ?, updated_at = ?
+			WHERE id = ?`, config.Name, config.Provider, sealed, doc.encoded, config.Global, now, config.ID)
 		return err
 	})
 	return out, err
 }
 
-// replace reads the text that takes old's place.
+// replace reads the text that replaces old.
 func (s *Settings) replace(t Type, old document, text string, config *Config) (document, error) {
 	doc, err := read(text)
 	if err != nil {
@@ -309,40 +308,35 @@ func (s *Settings) replace(t Type, old document, text string, config *Config) (d
 		return doc, err
 	}
 	if doc.hasMask() {
-		return doc, errs.Field("config", "config has %s where no secret was kept for it; a secret is to be said again when the address it goes to changes.", Mask)
+		return doc, errs.Field("config", "config has %s where no secret was kept for it;"+
+			" a secret is to be said again when the address it goes to changes.", Mask)
 	}
 	config.Provider, err = s.check(t, doc)
 	return doc, err
 }
 
-// Delete removes a configuration. NotFound when the team has none such.
+// Delete removes a configuration.
 func (s *Settings) Delete(ctx context.Context, id string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return err
 	}
-	n, err := s.db.Exec(ctx, `DELETE FROM setting WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
-	if err == nil && n == 0 {
-		err = notFound()
-	}
-	return err
+	return db.ExecOr(ctx, s.db, errNotFound, `DELETE FROM setting WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 }
 
-// Verify tries a text of a type, and says in words what came of it. That it does not work is no error; a text that means
-// nothing is Invalid.
+// Verify tries a text of a type, and describes the result. An invalid text is an error, one that does not work is not.
 func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, message string, err error) {
 	if _, err := account.Writer(ctx); err != nil {
 		return false, "", err
 	}
-	if t != "" && !slices.Contains(Types, t) {
-		return false, "", errs.Field("config_type", "config_type must be one of %s.", strings.Join(typeNames(), ", "))
+	if t != "" {
+		if err := checkType(t); err != nil {
+			return false, "", err
+		}
 	}
-	doc, err := read(text)
+	doc, err := readUnmasked(text)
 	if err != nil {
 		return false, "", err
-	}
-	if doc.hasMask() {
-		return false, "", errs.Field("config", "config has %s where a secret should be.", Mask)
 	}
 	if t == "" {
 		t = s.guess(doc)
@@ -358,8 +352,7 @@ func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, me
 	return ok, message, nil
 }
 
-// guess finds the type that a text was meant as, for a request that does not name one:
-// the first that can be tried and takes it, else a scan's.
+// guess is the first type that can be tried and accepts a text, else a scan's, for a request without a type.
 func (s *Settings) guess(doc document) Type {
 	for _, t := range Types {
 		if s.kinds[t].verify == nil {
@@ -372,16 +365,19 @@ func (s *Settings) guess(doc document) Type {
 	return Scan
 }
 
-// Apply gives the team's configurations of a type in clear, for work that is done for it: those of ids and, when global is set,
-// those that apply to everything. An id that the team does not have, or of another type, is Invalid with param; where param is
-// empty, it is passed over. q is a transaction to read in; nil: none.
-func (s *Settings) Apply(ctx context.Context, q db.Querier, teamID string, t Type, ids []string, global bool, param string) ([]Applied, error) {
+// Apply returns the team's configurations of a type with their secrets: those of ids and, when global is set,
+// those that apply to everything. An id that the team does not have, or of another type, is Invalid with
+// param; without param it is skipped. q is a transaction to read in; nil: none.
+func (s *Settings) Apply(
+	ctx context.Context, q db.Querier, teamID string, t Type, ids []string, global bool, param string,
+) ([]Applied, error) {
 	return s.ApplyAny(ctx, q, teamID, []Type{t}, ids, global, param)
 }
 
-// ApplyAny is Apply where ids may be of several types. Those that apply to everything are
-// of the first.
-func (s *Settings) ApplyAny(ctx context.Context, q db.Querier, teamID string, types []Type, ids []string, global bool, param string) ([]Applied, error) {
+// ApplyAny is Apply for ids of several types. Those that apply to everything are of the first.
+func (s *Settings) ApplyAny(
+	ctx context.Context, q db.Querier, teamID string, types []Type, ids []string, global bool, param string,
+) ([]Applied, error) {
 	if len(ids) == 0 && !global {
 		return nil, nil
 	}
@@ -391,12 +387,11 @@ func (s *Settings) ApplyAny(ctx context.Context, q db.Querier, teamID string, ty
 	var w db.Where
 	w.And("team_id = ?", teamID)
 	db.In(&w, "type", types)
-	rows, err := q.Query(ctx, `SELECT id, type, name, provider, sealed, global FROM setting`+w.String()+` ORDER BY id`, w.Args...)
 	missing := map[string]bool{}
 	for _, id := range ids {
 		missing[id] = true
 	}
-	out, err := db.Collect(rows, err, func(row db.Row) (Applied, error) {
+	scan := func(row db.Row) (Applied, error) {
 		var a Applied
 		var sealed []byte
 		var everywhere bool
@@ -407,7 +402,9 @@ func (s *Settings) ApplyAny(ctx context.Context, q db.Querier, teamID string, ty
 		delete(missing, a.ID)
 		a.Text, err = s.box.Open(sealed, a.ID)
 		return a, err
-	})
+	}
+	out, err := db.Select(ctx, q, scan, `SELECT id, type, name, provider, sealed, global FROM setting`+w.String()+
+		` ORDER BY id`, w.Args...)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type document struct {
 	encoded bool // it came in base64, and is shown so
 }
 
-// read takes a text as it was sent: YAML, plain or in base64.
+// read parses a text as it was sent: YAML, plain or in base64.
 func read(sent string) (document, error) {
 	switch {
 	case strings.TrimSpace(sent) == "":
@@ -41,8 +41,17 @@ func read(sent string) (document, error) {
 	return doc, err
 }
 
-// decode takes the base64 off, where there is some. A plain text is rarely base64 by
-// accident: a mapping has colons, a list hyphens and blanks.
+// readUnmasked is read for a text that must have no masks.
+func readUnmasked(sent string) (document, error) {
+	doc, err := read(sent)
+	if err == nil && doc.hasMask() {
+		err = errs.Field("config", "config has %s where a secret should be.", Mask)
+	}
+	return doc, err
+}
+
+// decode decodes a text in base64. Plain YAML is rarely base64 by accident: a mapping has colons, a list hyphens and
+// blanks.
 func decode(sent string) (text []byte, encoded bool) {
 	packed := strings.NewReplacer("\n", "", "\r", "", "=", "").Replace(strings.TrimSpace(sent))
 	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -66,8 +75,8 @@ func parse(text []byte) (document, error) {
 	return document{text: text, root: top.Content[0]}, nil
 }
 
-// masked is the text of a configuration of a type as it may be shown. All that those of
-// subfinder have are names of sources and their keys.
+// masked is the text with its secrets masked. Configurations of subfinder contain only names of sources and
+// their keys.
 func (d document) masked(t Type) string {
 	text := d.text
 	if root, changed := hide(d.root, t == Subfinder); changed {
@@ -89,7 +98,7 @@ func render(root *yaml.Node) []byte {
 	return b.Bytes()
 }
 
-// hide gives a copy of the tree without secrets, and whether it had any.
+// hide returns a copy of the tree without secrets, and whether it had any.
 func hide(n *yaml.Node, secret bool) (*yaml.Node, bool) {
 	out := *n
 	out.Content = slices.Clone(n.Content)
@@ -144,25 +153,29 @@ func hasPassword(value string) bool {
 	return has
 }
 
-// secretWords are parts of names whose values are not shown.
+// secretWords are parts of the names of secret values.
 var secretWords = []string{
 	"token", "secret", "password", "passwd", "apikey", "accesskey", "privatekey", "credential", "webhook", "kubeconfig",
 	"serviceaccount", "connectionstring", "authorization", "cookie", "passphrase", "sessionid", "sas",
 }
 
-// isSecret says whether the value of a key of this name is to be hidden.
+// isSecret reports whether the value of a key is secret.
 func isSecret(key string) bool {
 	flat := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(key))
 	if flat == "key" || strings.HasSuffix(flat, "key") || flat == "keys" {
 		return true
 	}
-	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(flat, word) })
+	return containsAny(flat, secretWords)
+}
+
+func containsAny(text string, words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // hasMask reports whether the text has a mask anywhere.
 func (d document) hasMask() bool { return bytes.Contains(d.text, []byte(Mask)) }
 
-// keeping puts the old secrets where the new text has masks.
+// keeping puts the old secrets in place of the masks.
 func (d document) keeping(old document) (document, error) {
 	if !d.hasMask() {
 		return d, nil
@@ -173,8 +186,8 @@ func (d document) keeping(old document) (document, error) {
 	return out, err
 }
 
-// restore fills the masks of a tree from the places of the old one: values by their
-// keys, items of lists by their id, name or provider, else by their position.
+// restore fills the masks of a tree from the old one: values by their keys, items of lists by their id, name
+// or provider, else by their position.
 func restore(n, old *yaml.Node) {
 	if old == nil || n.Kind != old.Kind {
 		return
@@ -186,7 +199,7 @@ func restore(n, old *yaml.Node) {
 		}
 	case yaml.MappingNode:
 		if moved(n, old) {
-			return // whoever may change an address must not learn the secret that goes there
+			return // changing an address must not send the secret to it
 		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			restore(n.Content[i+1], field(old, n.Content[i].Value))
@@ -198,14 +211,14 @@ func restore(n, old *yaml.Node) {
 	}
 }
 
-// addressWords are parts of the names of values that say where secrets go.
+// addressWords are parts of the names of values that decide where secrets are sent.
 var addressWords = []string{"url", "host", "server", "endpoint", "address", "port", "domain"}
 
-// moved says whether an address in a mapping is another than before.
+// moved reports whether an address in a mapping has changed.
 func moved(n, old *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := strings.ToLower(n.Content[i].Value), n.Content[i+1]
-		if value.Value == Mask || !slices.ContainsFunc(addressWords, func(word string) bool { return strings.Contains(key, word) }) {
+		value := n.Content[i+1]
+		if value.Value == Mask || !containsAny(strings.ToLower(n.Content[i].Value), addressWords) {
 			continue
 		}
 		if before := field(old, n.Content[i].Value); before == nil || before.Value != value.Value {
@@ -215,7 +228,7 @@ func moved(n, old *yaml.Node) bool {
 	return false
 }
 
-// field is the value of a key of a mapping; nil when it has none.
+// field is the value of a key of a mapping, or nil.
 func field(n *yaml.Node, key string) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -228,7 +241,7 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// same finds the old item that item was.
+// same finds the old version of an item.
 func same(item *yaml.Node, at int, old []*yaml.Node) *yaml.Node {
 	for _, key := range []string{"id", "name", "provider"} {
 		mine := field(item, key)
