@@ -35,7 +35,7 @@ func (w worker) handleDomains(q *queue.Queue) {
 		},
 	})
 	queue.Handle(q, queue.Handler[domain.VerifyArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[domain.VerifyArgs]) error {
-		return w.Related.Domains.Look(ctx, job.Args)
+		return w.Related.Domains.Check(ctx, job.Args)
 	}})
 }
 

@@ -71,8 +71,8 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verific
 // verify reproduces an issue from its evidence and stores the result. A stored result stays.
 func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, error) {
 	switch {
-	case issue.Judged.Result != "":
-		return issue.Judged, nil
+	case issue.Checked.Result != "":
+		return issue.Checked, nil
 	case issue.Verification == task.Verified:
 		last := issue.Evidence[len(issue.Evidence)-1]
 		return loop.Verification{Result: loop.Confirmed, Confirmed: last.Confirmed, Tried: last.Tried}, nil
@@ -91,7 +91,7 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 		}
 	}
 	j.Requests = int(k.scope.Total() - before)
-	issue.Judged = j
+	issue.Checked = j
 	if j.Result == loop.Confirmed {
 		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: confirmation})
 	}

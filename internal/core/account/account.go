@@ -1,5 +1,5 @@
 // Package account identifies callers: users, their teams, roles and plans, passwords, bearer tokens and API
-// keys. Every other service takes the Caller from the context and reads and writes only in the Caller's team.
+// keys. Every other service takes the Caller from the context and works only in the Caller's team.
 package account
 
 import (
@@ -62,8 +62,8 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// From is the caller in the context. Without one it fails with Unauthenticated, so that an API that forgets
-// authentication refuses the call.
+// From is the caller in the context. Without one it fails with Unauthenticated, so that an API cannot forget
+// authentication.
 func From(ctx context.Context) (Caller, error) {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	if !ok {
@@ -72,31 +72,29 @@ func From(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
-// Insider is From for information about the team itself, which guests may not see.
-func Insider(ctx context.Context) (Caller, error) {
+func fromUnless(ctx context.Context, refused func(Role) bool, code, message string) (Caller, error) {
 	c, err := From(ctx)
-	if err == nil && c.Role == Guest {
-		err = errs.New(errs.Forbidden, "guest_sees_less", "A guest does not see who is in the team, or what they did.")
+	if err == nil && refused(c.Role) {
+		err = errs.New(errs.Forbidden, code, "%s", message)
 	}
 	return c, err
+}
+
+// Insider is From for information about the team itself, which guests may not see.
+func Insider(ctx context.Context) (Caller, error) {
+	return fromUnless(ctx, func(r Role) bool { return r == Guest }, "guest_sees_less",
+		"A guest does not see who is in the team, or what they did.")
 }
 
 // Writer is From for changes, which viewers and guests may not make.
 func Writer(ctx context.Context) (Caller, error) {
-	c, err := From(ctx)
-	if err == nil && c.Role.ReadsOnly() {
-		err = errs.New(errs.Forbidden, "viewer_is_read_only", "A viewer of the team can read and not change.")
-	}
-	return c, err
+	return fromUnless(ctx, Role.ReadsOnly, "viewer_is_read_only", "A viewer of the team can read and not change.")
 }
 
 // TeamAdmin is From for actions that only an admin of the team may take.
 func TeamAdmin(ctx context.Context) (Caller, error) {
-	c, err := From(ctx)
-	if err == nil && c.Role != Admin {
-		err = errs.New(errs.Forbidden, "team_admin_required", "Only an admin of the team can do this.")
-	}
-	return c, err
+	return fromUnless(ctx, func(r Role) bool { return r != Admin }, "team_admin_required",
+		"Only an admin of the team can do this.")
 }
 
 // Config is the operator's configuration of accounts.

@@ -28,8 +28,8 @@ var (
 	errKeyExists = errs.New(errs.Conflict, "api_key_exists", "You have an API key; rotate it to get a new value.")
 )
 
-// CreateKey creates the caller's key. It fails with Conflict when there is one, and with Forbidden (code
-// user_spending_cap_reached) when the caller's cap is used up.
+// CreateKey creates the caller's key. It fails with Conflict when there is one, and with Forbidden when the
+// caller's cap is used up.
 func (a *Accounts) CreateKey(ctx context.Context) (NewKey, error) {
 	c, err := From(ctx)
 	if err != nil {
@@ -50,8 +50,7 @@ func (a *Accounts) CreateKey(ctx context.Context) (NewKey, error) {
 	return k, nil
 }
 
-// RotateKey gives the caller's key a new value; when this returns, no node accepts the old one. It fails with
-// NotFound when there is no key.
+// RotateKey gives the caller's key a new value; when this returns, no node accepts the old one.
 func (a *Accounts) RotateKey(ctx context.Context) (NewKey, error) {
 	c, err := From(ctx)
 	if err != nil {
@@ -94,7 +93,7 @@ func (a *Accounts) DeleteKey(ctx context.Context) error {
 // lastUsedEvery is the precision of last_used_at, because not every call may write.
 const lastUsedEvery = time.Minute
 
-// ByKey is the caller of an API key, which is found by its hash: the value itself is never compared.
+// ByKey is the caller of an API key. The key is found by its hash, and never compared.
 func (a *Accounts) ByKey(ctx context.Context, key string) (Caller, error) {
 	bad := errs.New(errs.Unauthenticated, "invalid_api_key", "The API key is not valid.")
 	if !ids.IsKey(key) {

@@ -19,8 +19,7 @@ import (
 // MasterRegion is the only region whose deployment answers the master lookup.
 const MasterRegion = "us"
 
-// RegionLookupPath is where a deployment answers another region about its own users. It is our own: the
-// specified master lookup exists only in the US.
+// RegionLookupPath is where a deployment answers another region about its own users.
 const RegionLookupPath = "/api/internal/user/lookup"
 
 // InternalKeyHeader carries the service key of the internal endpoints.
@@ -71,8 +70,8 @@ func (a *Accounts) IsMaster() error {
 	return nil
 }
 
-// MasterLookup finds a user in this region, or else in the others, all asked at once. It fails with NotFound
-// outside the US, and with Unavailable when the user was not found and a region did not answer in time.
+// MasterLookup finds a user in this region, or else in the others at once. It fails with NotFound outside the
+// US, and with Unavailable when the user was not found and a region did not answer.
 func (a *Accounts) MasterLookup(ctx context.Context, email string) (LookupResult, error) {
 	if err := a.IsMaster(); err != nil {
 		return LookupResult{}, err

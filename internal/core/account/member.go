@@ -61,8 +61,8 @@ func (a *Accounts) FindMembers(ctx context.Context) ([]TeamMember, error) {
 	return append(members, invited...), err
 }
 
-// AddMember adds a person to the caller's team, or invites them (pending) when they have no account. Only admins
-// may. It fails with Invalid for a member of the team, and when the plan allows no more.
+// AddMember adds a person to the caller's team, or invites them (pending) when they have no account. Only
+// admins may.
 func (a *Accounts) AddMember(ctx context.Context, email string, role Role) (pending bool, err error) {
 	if email, err = checkMember(email, role); err != nil {
 		return false, err
@@ -110,8 +110,8 @@ func checkSize(ctx context.Context, tx *db.Tx, c Caller) error {
 	return err
 }
 
-// acceptInvitations adds a new user to the teams that invited them, later than to their first team, which stays
-// their default.
+// acceptInvitations adds a new user to the teams that invited them. Their own team stays the first, which is
+// the default.
 func acceptInvitations(ctx context.Context, tx *db.Tx, u User) error {
 	if _, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, invited_at, created_at)
 		SELECT team_id, ?, role, created_at, ? FROM invitation WHERE email = ? AND team_id <> ?`,
@@ -122,8 +122,8 @@ func acceptInvitations(ctx context.Context, tx *db.Tx, u User) error {
 	return err
 }
 
-// SetRole changes the role of a member or invited person of the caller's team. Only admins may. It fails with
-// Forbidden for the owner and for the last admin, and with NotFound for anybody else.
+// SetRole changes the role of a member or invited person. Only admins may. It fails with Forbidden for the
+// owner and the last admin.
 func (a *Accounts) SetRole(ctx context.Context, email string, role Role) error {
 	email, err := checkMember(email, role)
 	if err != nil {
@@ -149,9 +149,8 @@ func (a *Accounts) SetRole(ctx context.Context, email string, role Role) error {
 	})
 }
 
-// RemoveMember removes a person from the caller's team, or withdraws their invitation; from then on no node
-// lets them in. Admins may, and everybody may leave. What they created stays. It fails as SetRole does, and
-// with Forbidden for a caller who would have no team left.
+// RemoveMember removes a member or withdraws an invitation, on every node at once. Admins may, and everybody
+// may leave. It fails as SetRole does, and for a caller who would have no team left.
 func (a *Accounts) RemoveMember(ctx context.Context, email string) error {
 	email, err := ParseEmail(email)
 	if err != nil {
@@ -216,10 +215,11 @@ func lockTeam(ctx context.Context, tx *db.Tx, teamID string) error {
 	return db.OrMissing(err, "team")
 }
 
-// person is a member of a team, or invited (pending).
 type person struct {
-	userID         string
-	owner, pending bool
+	userID string
+	owner  bool
+	// pending is set for an invited person, who has no userID.
+	pending bool
 }
 
 func findMember(ctx context.Context, tx *db.Tx, teamID, email string) (p person, err error) {
@@ -236,13 +236,12 @@ func findMember(ctx context.Context, tx *db.Tx, teamID, email string) (p person,
 	return p, err
 }
 
-// count counts the rows of a table for which a condition holds.
 func count(ctx context.Context, q db.Querier, rows string, args ...any) (int, error) {
 	return db.Value[int](ctx, q, `SELECT count(*) FROM `+rows, args...)
 }
 
-// checkAdmins fails when a team has no admin any more. If its owner is none, its first admin becomes the owner: a
-// team that was made for a plain member has had them as owner.
+// checkAdmins fails when a team has no admin. A team whose owner is not an admin gets its first admin as
+// owner.
 func checkAdmins(ctx context.Context, tx *db.Tx, teamID string) error {
 	n, err := count(ctx, tx, `member WHERE team_id = ? AND role = ?`, teamID, Admin)
 	if err != nil {
@@ -266,11 +265,74 @@ func checkOtherTeam(ctx context.Context, tx *db.Tx, c Caller) error {
 	return err
 }
 
-// checkMember checks the address and role of a member, and returns the address in lower case.
 func checkMember(email string, role Role) (string, error) {
 	email, err := ParseEmail(email)
 	if err == nil && !slices.Contains(Roles(), role) {
 		err = errs.Field("role", "role must be ADMIN, MEMBER, VIEWER or GUEST.")
 	}
 	return email, err
+}
+
+// OwnerTitle is the title of an admin who owns the team. It is no role: it gives no further rights.
+const OwnerTitle = "owner"
+
+// FindUsers are all users, by address, once for each of their teams, or those of a team given by name or id.
+// It checks no Caller: the operator's command line uses it.
+func (a *Accounts) FindUsers(ctx context.Context, team string) ([]User, error) {
+	var w db.Where
+	if team != "" {
+		w.And("(t.name = ? OR t.id = ?)", team, team)
+	}
+	scan := func(r db.Row) (u User, err error) {
+		err = r.Scan(&u.ID, &u.Email, &u.TeamID, &u.Team, &u.Role, db.Into(&u.CreatedAt))
+		return u, err
+	}
+	return db.Select(ctx, a.db, scan, `SELECT u.id, u.email, t.id, t.name, m.role, m.created_at
+		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id`+
+		w.String()+` ORDER BY u.email, m.created_at, t.id`, w.Args...)
+}
+
+// AssignRole gives a user another role, or the owner's title, in a team given by name or id; empty: their only
+// team. Like FindUsers it checks no Caller. It fails with Forbidden for the last admin.
+func (a *Accounts) AssignRole(ctx context.Context, email, team, role string) (User, error) {
+	owner := role == OwnerTitle
+	if owner {
+		role = string(Admin)
+	}
+	if !slices.Contains(Roles(), Role(role)) {
+		return User{}, errs.Field("role", "role must be owner, admin, member, viewer or guest.")
+	}
+	email, err := ParseEmail(email)
+	if err != nil {
+		return User{}, err
+	}
+	all, err := a.FindUsers(ctx, team)
+	if err != nil {
+		return User{}, err
+	}
+	of := slices.DeleteFunc(all, func(u User) bool { return u.Email != email })
+	switch {
+	case len(of) == 0:
+		return User{}, errs.Missing("member")
+	case len(of) > 1:
+		return User{}, errs.Field("team",
+			"%s is in %d teams: name the team, by its id where names are alike.", email, len(of))
+	}
+	u := of[0]
+	u.Role = Role(role)
+	return u, a.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := lockTeam(ctx, tx, u.TeamID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE member SET role = ? WHERE team_id = ? AND user_id = ?`, u.Role, u.TeamID, u.ID)
+		if err != nil {
+			return err
+		}
+		if owner {
+			if _, err := tx.Exec(ctx, `UPDATE team SET owner_id = ? WHERE id = ?`, u.ID, u.TeamID); err != nil {
+				return err
+			}
+		}
+		return checkAdmins(ctx, tx, u.TeamID)
+	})
 }

@@ -88,8 +88,7 @@ func (a *Accounts) WebhookURL(ctx context.Context, q db.Querier, teamID string) 
 	return db.Value[string](ctx, q, `SELECT webhook_url FROM team WHERE id = ?`, teamID)
 }
 
-// SetCap sets a member's spending cap in US cents, or removes it with nil. Only an admin of the team may. A cap of
-// 0 blocks.
+// SetCap sets a member's spending cap in US cents, or removes it with nil. Only admins may. A cap of 0 blocks.
 func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) error {
 	c, err := TeamAdmin(ctx)
 	if err != nil {
@@ -102,8 +101,7 @@ func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) error
 		WHERE email = ? AND id IN (SELECT user_id FROM member WHERE team_id = ?)`, cents, email, c.TeamID)
 }
 
-// SpendingCap is what a member may spend in a team, in US cents: their own cap, or else the team's default; nil:
-// there is none.
+// SpendingCap is a member's cap in US cents: their own, or else the team's default; nil: none.
 func (a *Accounts) SpendingCap(ctx context.Context, q db.Querier, teamID, userID string) (cents *int64, err error) {
 	return db.Value[*int64](ctx, q, `SELECT coalesce(u.spending_cap_cents, t.default_spending_cap_cents)
 		FROM user_account u, team t WHERE u.id = ? AND t.id = ?`, userID, teamID)
@@ -115,9 +113,8 @@ func (a *Accounts) Spent(ctx context.Context, tx *db.Tx, userID string, cents in
 	return err
 }
 
-// SetDefaultCap sets the spending cap, in US cents, of the members of the caller's team without one of their
-// own, or removes it with nil. Only an admin of the team may. A cap of 0 blocks. With all set, the members'
-// own caps are removed.
+// SetDefaultCap sets the spending cap, in US cents, of members without their own, or removes it with nil. Only
+// admins may. A cap of 0 blocks. With all set, the members' own caps are removed.
 func (a *Accounts) SetDefaultCap(ctx context.Context, cents *int64, all bool) error {
 	return a.manage(ctx, func(tx *db.Tx, c Caller) error {
 		_, err := tx.Exec(ctx, `UPDATE team SET default_spending_cap_cents = ?, updated_at = ? WHERE id = ?`,

@@ -96,7 +96,6 @@ func insertMember(ctx context.Context, tx *db.Tx, teamID, userID string, role Ro
 	return err
 }
 
-// createTeam creates a team with its first member.
 func createTeam(ctx context.Context, tx *db.Tx, t Team, ownerID string, role Role) error {
 	now := db.At(t.CreatedAt)
 	_, err := tx.Exec(ctx, `INSERT INTO team (id, name, plan, owner_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
@@ -113,8 +112,8 @@ func (a *Accounts) HasUsers(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// callerQuery reads a Caller and when their API key was last used; a condition for the user follows. The team is
-// the requested one (?), or the one joined first.
+// callerQuery reads a Caller and when their API key was last used. A condition for the user follows. The team
+// is the requested one, or the one joined first.
 const callerQuery = `SELECT u.id, u.email, u.system_admin, m.team_id, m.role, t.plan, k.last_used_at
 	FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id
 	LEFT JOIN api_key k ON k.user_id = u.id
@@ -126,8 +125,8 @@ func (a *Accounts) caller(ctx context.Context, teamID, cond string, arg any) (c 
 	return c, keyUsed, err
 }
 
-// InTeam is the caller in the team that X-Team-Id names. It fails with Forbidden when the caller is not in it,
-// whether it exists or not.
+// InTeam is the caller in the team that X-Team-Id names. A team that they are not in is Forbidden, whether it
+// exists or not.
 func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller, error) {
 	if teamID == c.TeamID {
 		return c, nil

@@ -47,8 +47,7 @@ func (a *Accounts) FindWorkspaces(ctx context.Context) ([]Workspace, error) {
 	return found, err
 }
 
-// CreateTeam creates a team that the caller owns, with the plan and the default members of the team that they act
-// in. The name has 1 to 128 characters.
+// CreateTeam creates a team that the caller owns, with the plan and the default members of their present one.
 func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err error) {
 	c, err := From(ctx)
 	if err != nil {
@@ -86,7 +85,7 @@ func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err 
 }
 
 // DeleteTeam deletes a team with everything in it. Only its owner may, when it has no other members and they
-// have another team. It fails with Forbidden for a team that the caller is not in, whether it exists or not.
+// have another team. A team that the caller is not in is Forbidden, whether it exists or not.
 func (a *Accounts) DeleteTeam(ctx context.Context, teamID string) error {
 	c, err := From(ctx)
 	if err != nil {
@@ -142,8 +141,7 @@ func findDefaults(ctx context.Context, q db.Querier, teamID string) ([]DefaultMe
 }
 
 // SetDefaultMembers replaces the default members of the caller's team; of several with one address the first
-// stays. Existing teams do not change. Only admins may. It fails with Invalid for a bad address or role, and for
-// more than fit into a new team besides its owner.
+// stays. Only admins may. It fails with Invalid for more than fit into a new team.
 func (a *Accounts) SetDefaultMembers(ctx context.Context, members []DefaultMember) error {
 	var kept []DefaultMember
 	seen := map[string]bool{}
@@ -175,8 +173,7 @@ func (a *Accounts) SetDefaultMembers(ctx context.Context, members []DefaultMembe
 	})
 }
 
-// RemoveDefaultMember removes one of the default members of the caller's team, or with an empty address all.
-// Only admins may. It fails with NotFound when the address is not among them.
+// RemoveDefaultMember removes one of the default members, or (address empty) all. Only admins may.
 func (a *Accounts) RemoveDefaultMember(ctx context.Context, email string) (err error) {
 	if email == "" {
 		return a.SetDefaultMembers(ctx, nil)

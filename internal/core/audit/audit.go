@@ -88,7 +88,6 @@ func (l *Log) Find(ctx context.Context, f Filter, window page.Window) ([]Entry, 
 	return l.find(ctx, w, window)
 }
 
-// find are the entries of the caller's team for which w holds.
 func (l *Log) find(ctx context.Context, w db.Where, window page.Window) ([]Entry, error) {
 	c, err := account.Insider(ctx)
 	if err != nil {
@@ -108,10 +107,9 @@ const columns = `id, team_id, user_id, email, action, object_id, method, path, s
 
 const maxQuery = 200 // characters
 
-// Search are the entries of the caller's team that one word picks, newest first. The word may be a status, a source,
-// an IP address, an e-mail address, an HTTP method or a path; anything else is searched in the path, in the
-// operation's id and in the object's id. It fails with Invalid for an empty word and for one of more than 200
-// characters.
+// Search are the entries of the caller's team that one word picks, newest first. The word may be a status, a
+// source, an IP address, an e-mail address, an HTTP method or a path; anything else is searched in paths,
+// operations and objects.
 func (l *Log) Search(ctx context.Context, q string, window page.Window) ([]Entry, error) {
 	q = strings.TrimSpace(q)
 	if n := len([]rune(q)); n == 0 || n > maxQuery {
@@ -123,7 +121,6 @@ func (l *Log) Search(ctx context.Context, q string, window page.Window) ([]Entry
 // pathAndName is one text, because searching two costs twice as much.
 const pathAndName = "path || '\n' || action"
 
-// conditions are the conditions for a searched word.
 func conditions(q string, d db.Dialect) (w db.Where) {
 	contains := func(column string) { w.And(d.Contains(column, q)) }
 	addr, notAddr := netip.ParseAddr(q)
@@ -198,7 +195,6 @@ func (l *Log) write(ctx context.Context, entries []Entry) error {
 	})
 }
 
-// canonical is an address in the form in which it is searched.
 func canonical(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
@@ -215,6 +211,9 @@ const sweepBatch = 1000 // entries that one transaction removes, so that it dela
 
 // Keep calls Sweep every hour until ctx ends. Several nodes may do it at once.
 func (l *Log) Keep(ctx context.Context) {
+	if l.keep == 0 {
+		return
+	}
 	queue.Every(ctx, time.Hour, l.logger, "removing old entries of the audit log", l.Sweep)
 }
 

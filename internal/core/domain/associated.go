@@ -42,9 +42,9 @@ type Result struct {
 	Health  []Health
 }
 
-// Associated returns the domains that are associated with a domain. The first query about a domain waits a little
-// for its search, and returns what was found until then. Later ones are answered at once, and start a new search
-// when the answers are old. A failing source is not an error.
+// Associated returns the domains that are associated with a domain. The first query about it waits a little
+// for its search. Later ones are answered at once, and start a new search when the answers are old. A failing
+// source is not an error.
 func (ds *Domains) Associated(ctx context.Context, q Query) (Result, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -103,8 +103,7 @@ func (q Query) check() error {
 // pollEvery is how often a waiting query checks whether its search, perhaps of another process, has ended.
 const pollEvery = 50 * time.Millisecond
 
-// await starts the searches that are due, and waits for those that are the first of their domain. running reports
-// that one has not ended.
+// await starts the searches that are due, and waits for first ones. running reports that one has not ended.
 func (ds *Domains) await(ctx context.Context, teamID string, domains []string) (running bool, err error) {
 	var first []string
 	for _, domain := range domains {
@@ -148,7 +147,6 @@ func (ds *Domains) await(ctx context.Context, teamID string, domains []string) (
 	return running, nil
 }
 
-// answer is the stored answer of a source.
 type answer struct {
 	Health
 	found []discover.Associated
@@ -166,7 +164,6 @@ func (ds *Domains) answers(ctx context.Context, teamID string, domains []string)
 		found FROM domain_answer`+where.String()+` ORDER BY domain, place`, where.Args...)
 }
 
-// gather makes the result of answers.
 func (ds *Domains) gather(ctx context.Context, c account.Caller, q Query, answers []answer, r *Result) error {
 	var lists [][]discover.Associated
 	used := map[string]bool{}

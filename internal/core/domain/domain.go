@@ -212,7 +212,7 @@ func (ds *Domains) VerifyNow(ctx context.Context, id string) (Domain, error) {
 	if _, err := find(ctx, ds.db, c.TeamID, id); err != nil {
 		return Domain{}, err
 	}
-	if err := ds.Look(ctx, VerifyArgs{c.TeamID, id}); err != nil {
+	if err := ds.Check(ctx, VerifyArgs{c.TeamID, id}); err != nil {
 		return Domain{}, err
 	}
 	return find(ctx, ds.db, c.TeamID, id)
@@ -227,9 +227,9 @@ type VerifyArgs struct {
 // Kind implements queue.Args.
 func (VerifyArgs) Kind() string { return "domain.verify" }
 
-// Look checks the proof of a domain and stores the result, for a deleted domain nothing. Of two concurrent
+// Check checks the proof of a domain and stores the result, for a deleted domain nothing. Of two concurrent
 // checks, the first is stored.
-func (ds *Domains) Look(ctx context.Context, a VerifyArgs) error {
+func (ds *Domains) Check(ctx context.Context, a VerifyArgs) error {
 	d, err := find(ctx, ds.db, a.TeamID, a.ID)
 	if errs.Is(err, errs.NotFound) {
 		return nil
@@ -251,7 +251,6 @@ func (ds *Domains) Look(ctx context.Context, a VerifyArgs) error {
 	return err
 }
 
-// after changes a domain after a check.
 func (d *Domain) after(ok bool, now time.Time) {
 	d.Attempts++
 	d.LastAttemptAt = now
@@ -286,7 +285,6 @@ func (d Domain) Instructions() string {
 	}
 }
 
-// verified are the verified domains of a team.
 func (ds *Domains) verified(ctx context.Context, teamID string) ([]string, error) {
 	return db.Values[string](ctx, ds.db,
 		`SELECT domain FROM domain WHERE team_id = ? AND status = ? ORDER BY domain`, teamID, Verified)

@@ -148,7 +148,7 @@ func TestDomainsOfATeam(t *testing.T) {
 			if n := waiting(t, y, VerifyArgs{}.Kind()); n == 0 {
 				t.Fatal("no look was due")
 			}
-			if err := y.Look(t.Context(), VerifyArgs{y.team, made.ID}); err != nil {
+			if err := y.Check(t.Context(), VerifyArgs{y.team, made.ID}); err != nil {
 				t.Fatal(err)
 			}
 		}

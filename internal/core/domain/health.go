@@ -48,7 +48,7 @@ type Alert struct {
 // An alert is opened by a run whose count is below half of the median of the last ten answered runs, if there are
 // at least three of them and the median is at least three. The first run that is not below closes it.
 const (
-	lookBack    = 10
+	medianOf    = 10
 	fewestRuns  = 3
 	leastMedian = 3
 )
@@ -57,7 +57,7 @@ const (
 func usual(ctx context.Context, q db.Querier, a SearchArgs, place string) (int, error) {
 	counts, err := db.Values[int](ctx, q, `SELECT count FROM domain_answer_run WHERE team_id = ? AND domain = ?
 		AND place = ? AND run < ? AND state IN (?, ?) ORDER BY run DESC LIMIT ?`,
-		a.TeamID, a.Domain, place, a.Run, discover.SourceOK, discover.SourceEmpty, lookBack)
+		a.TeamID, a.Domain, place, a.Run, discover.SourceOK, discover.SourceEmpty, medianOf)
 	if err != nil || len(counts) < fewestRuns {
 		return -1, err
 	}
@@ -80,7 +80,7 @@ func (ds *Domains) watch(ctx context.Context, tx *db.Tx, a SearchArgs, r discove
 	const place = ` WHERE team_id = ? AND domain = ? AND place = ?`
 	// Runs that no median needs any more are deleted.
 	if _, err := tx.Exec(ctx, `DELETE FROM domain_answer_run`+place+` AND run < ?`,
-		a.TeamID, a.Domain, r.Source, a.Run-10*lookBack); err != nil {
+		a.TeamID, a.Domain, r.Source, a.Run-10*medianOf); err != nil {
 		return err
 	}
 	median, err := usual(ctx, tx, a, r.Source)
@@ -104,7 +104,7 @@ func (ds *Domains) watch(ctx context.Context, tx *db.Tx, a SearchArgs, r discove
 	return err
 }
 
-// Sources is the health of each place for each domain that the caller's team has asked about, or for one of them;
+// Sources is the health of each place for the domains that the caller's team has asked about, or one of them;
 // the latest first, at most a thousand.
 func (ds *Domains) Sources(ctx context.Context, name string) ([]Health, error) {
 	c, err := account.From(ctx)

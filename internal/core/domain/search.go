@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // SearchArgs is the job that searches for what is associated with a domain.
@@ -28,7 +29,6 @@ const (
 	maxProbes = 2000                // web sites of one search
 )
 
-// search is the state of a search.
 type search struct {
 	run      int64
 	started  time.Time
@@ -36,8 +36,7 @@ type search struct {
 	finished time.Time // zero: under way
 }
 
-// begin starts a search for a domain whose answers are not fresh. first reports that the domain's first search has
-// just started: it is worth waiting for.
+// begin starts a search for a domain whose answers are not fresh. first: wait for it.
 func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool, err error) {
 	now := ds.Now()
 	s, err := ds.find(ctx, ds.db, teamID, domain, "")
@@ -98,8 +97,8 @@ func (ds *Domains) Save(ctx context.Context, a SearchArgs, answer discover.Assoc
 	return ds.during(ctx, nil, a, func(tx *db.Tx) error { return ds.keep(ctx, tx, a, answer, false) })
 }
 
-// Settle stores the last answers of a search, in place of the earlier ones of places that did answer. It opens
-// and closes the alerts about them.
+// Settle stores the last answers of a search, and opens and closes the alerts about them. A complete answer
+// replaces the earlier one.
 func (ds *Domains) Settle(ctx context.Context, a SearchArgs, answers map[string]discover.AssociatedAnswer) error {
 	return ds.during(ctx, nil, a, func(tx *db.Tx) error {
 		for _, place := range slices.Sorted(maps.Keys(answers)) {
@@ -137,13 +136,11 @@ func (ds *Domains) during(ctx context.Context, tx *db.Tx, a SearchArgs, fn func(
 	return fn(tx)
 }
 
-// answered reports whether a place returned all it knows.
 func answered(s discover.SourceState) bool {
 	return s == discover.SourceOK || s == discover.SourceEmpty
 }
 
-// keep writes an answer, together with the place's earlier one, unless it is the last answer of a place that
-// did answer.
+// keep writes an answer, together with the place's earlier one unless this is its last and complete one.
 func (ds *Domains) keep(ctx context.Context, tx *db.Tx, a SearchArgs, answer discover.AssociatedAnswer, last bool) error {
 	now := db.At(ds.Now())
 	found, at := answer.Found, now
@@ -205,7 +202,6 @@ func (ds *Domains) SaveProbe(ctx context.Context, a SearchArgs, domain string, s
 	return err
 }
 
-// probes are what was seen of domains' web sites.
 func (ds *Domains) probes(ctx context.Context, teamID string, domains []string) (map[string]discover.Evidence, error) {
 	out := map[string]discover.Evidence{}
 	for part := range slices.Chunk(domains, 500) {
@@ -224,4 +220,85 @@ func (ds *Domains) probes(ctx context.Context, teamID string, domains []string) 
 		}
 	}
 	return out, nil
+}
+
+const (
+	retryCheck = time.Hour // when a check is due again whose job failed
+	sweepBatch = 500
+)
+
+// Keep checks proofs, refreshes queried answers and removes old ones until ctx ends. It runs on every worker
+// node.
+func (ds *Domains) Keep(ctx context.Context) {
+	queue.Every(ctx, time.Minute, ds.Logger, "keeping domains", ds.Sweep)
+}
+
+// Sweep inserts the jobs that are due. Of several nodes that see one, the first inserts it.
+func (ds *Domains) Sweep(ctx context.Context) error {
+	if err := ds.sweepLooks(ctx); err != nil {
+		return err
+	}
+	if err := ds.sweepSearches(ctx); err != nil {
+		return err
+	}
+	old := db.At(ds.Now().Add(-keptFor))
+	if _, err := ds.db.Exec(ctx, `DELETE FROM domain_search WHERE asked_at < ?`, old); err != nil {
+		return err
+	}
+	_, err := ds.db.Exec(ctx, `DELETE FROM domain_probe WHERE checked_at < ?`, old)
+	return err
+}
+
+func (ds *Domains) sweepLooks(ctx context.Context) error {
+	now := ds.Now()
+	type due struct {
+		VerifyArgs
+		at db.Time
+	}
+	scan := func(r db.Row) (d due, err error) { return d, r.Scan(&d.ID, &d.TeamID, &d.at) }
+	checks, err := db.Select(ctx, ds.db, scan, `SELECT id, team_id, next_look_at FROM domain WHERE next_look_at <= ?
+		ORDER BY next_look_at LIMIT ?`, db.At(now), sweepBatch)
+	if err != nil {
+		return err
+	}
+	for _, d := range checks {
+		if err := ds.db.Tx(ctx, func(tx *db.Tx) error {
+			n, err := tx.Exec(ctx, `UPDATE domain SET next_look_at = ? WHERE id = ? AND next_look_at = ?`,
+				db.At(now.Add(retryCheck)), d.ID, d.at)
+			if err != nil || n == 0 {
+				return err
+			}
+			_, err = ds.queue.Insert(ctx, tx, d.VerifyArgs)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (ds *Domains) sweepSearches(ctx context.Context) error {
+	now := ds.Now()
+	scan := func(r db.Row) (a SearchArgs, err error) { return a, r.Scan(&a.TeamID, &a.Domain) }
+	due, err := db.Select(ctx, ds.db, scan, `SELECT team_id, domain FROM domain_search
+		WHERE finished_at <= ? AND asked_at >= ? ORDER BY finished_at LIMIT ?`,
+		db.At(now.Add(-freshFor)), db.At(now.Add(-wantedFor)), sweepBatch)
+	if err != nil {
+		return err
+	}
+	for _, a := range due {
+		if err := ds.db.Tx(ctx, func(tx *db.Tx) error {
+			s, err := ds.find(ctx, tx, a.TeamID, a.Domain, tx.Speaks().ForUpdate())
+			if db.IsNoRows(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return ds.again(ctx, tx, a.TeamID, a.Domain, s, now)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -107,10 +107,10 @@ func change[T comparable](list *[]T, by []T, replace bool) {
 }
 
 // Schedules are the schedules of enumerations.
-func (es *Enumerations) Schedules() schedule.Book {
+func (es *Enumerations) Schedules() schedule.Schedules {
 	check := func(ctx context.Context, id string) error {
 		_, err := es.own(ctx, id)
 		return err
 	}
-	return schedule.Book{DB: es.db, Noun: "enumeration", Check: check, Launch: es.launch, Logger: es.logger, Now: es.now}
+	return schedule.Schedules{DB: es.db, Noun: "enumeration", Check: check, Launch: es.launch, Logger: es.logger, Now: es.now}
 }

@@ -177,7 +177,6 @@ func (fs *Files) take(ctx context.Context, n NewFile) (File, error) {
 
 const saltSize = 16
 
-// drop deletes a blob.
 func (fs *Files) drop(digest string) error {
 	d, err := blob.ParseDigest(digest)
 	if err != nil {
@@ -186,7 +185,6 @@ func (fs *Files) drop(digest string) error {
 	return fs.blobs.Delete(d)
 }
 
-// bounded fails with TooLarge after left bytes.
 type bounded struct {
 	r    io.Reader
 	left int64

@@ -189,7 +189,6 @@ func (fs *Files) Read(f File, offset int64, n int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(content, int64(n)))
 }
 
-// content opens a file's blob after its salt.
 func (fs *Files) content(f File) (io.ReadSeekCloser, error) {
 	d, err := blob.ParseDigest(f.digest)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // Schedules are the schedules of scans.
-func (ss *Scans) Schedules() schedule.Book {
-	return schedule.Book{
+func (ss *Scans) Schedules() schedule.Schedules {
+	return schedule.Schedules{
 		DB: ss.db, Noun: "scan", Check: ss.schedulable, Launch: ss.launch, Logger: ss.logger, Now: ss.now,
 	}
 }

@@ -25,8 +25,8 @@ type Schedule struct {
 	NextRun time.Time
 }
 
-// Book has the schedules of one noun, in the table NOUN_schedule of its service.
-type Book struct {
+// Schedules has the schedules of one noun, in the table NOUN_schedule of its service.
+type Schedules struct {
 	DB     *db.DB
 	Noun   string // a constant, as "scan"
 	Logger *slog.Logger
@@ -39,24 +39,23 @@ type Book struct {
 	Launch func(ctx context.Context, tx *db.Tx, id string) error
 }
 
-// sql puts the name of the noun into a statement.
-func (b Book) sql(text string) string { return strings.ReplaceAll(text, "NOUN", b.Noun) }
+func (ss Schedules) sql(text string) string { return strings.ReplaceAll(text, "NOUN", ss.Noun) }
 
 // Set gives a subject of the caller's team a schedule, in place of any it has.
-func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
-	if err := b.Check(ctx, s.Subject); err != nil {
+func (ss Schedules) Set(ctx context.Context, s Schedule) (Schedule, error) {
+	if err := ss.Check(ctx, s.Subject); err != nil {
 		return s, err
 	}
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.SetAt = b.Now().UTC()
+	s.SetAt = ss.Now().UTC()
 	if s.NextRun, err = s.Next(s.SetAt); err != nil {
 		return s, err
 	}
-	return s, b.DB.Tx(ctx, func(tx *db.Tx) error {
-		return b.changeOr(ctx, tx, b.Noun, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
+	return s, ss.DB.Tx(ctx, func(tx *db.Tx) error {
+		return ss.changeOr(ctx, tx, ss.Noun, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
 			hourly_frequency, weekdays, cron, time_zone, set_at, next_run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (NOUN_id) DO UPDATE SET user_id = excluded.user_id, frequency = excluded.frequency,
 			start_time = excluded.start_time, hourly_frequency = excluded.hourly_frequency, weekdays = excluded.weekdays,
@@ -67,62 +66,61 @@ func (b Book) Set(ctx context.Context, s Schedule) (Schedule, error) {
 }
 
 // Drop deletes the schedule of a subject of the caller's team.
-func (b Book) Drop(ctx context.Context, subject string) error {
-	if err := b.Check(ctx, subject); err != nil {
+func (ss Schedules) Drop(ctx context.Context, subject string) error {
+	if err := ss.Check(ctx, subject); err != nil {
 		return err
 	}
-	return b.DB.Tx(ctx, func(tx *db.Tx) error {
-		return b.changeOr(ctx, tx, "schedule", subject, `DELETE FROM NOUN_schedule WHERE NOUN_id = ?`, subject)
+	return ss.DB.Tx(ctx, func(tx *db.Tx) error {
+		return ss.changeOr(ctx, tx, "schedule", subject, `DELETE FROM NOUN_schedule WHERE NOUN_id = ?`, subject)
 	})
 }
 
 // changeOr is change, and errs.Missing(what) when no row was affected.
-func (b Book) changeOr(ctx context.Context, tx *db.Tx, what, id, statement string, args ...any) error {
-	n, err := b.change(ctx, tx, id, statement, args...)
+func (ss Schedules) changeOr(ctx context.Context, tx *db.Tx, what, id, statement string, args ...any) error {
+	n, err := ss.change(ctx, tx, id, statement, args...)
 	if err == nil && n == 0 {
 		err = errs.Missing(what)
 	}
 	return err
 }
 
-// change changes the schedule of a subject by a statement, and returns the number of affected rows: 0 when the
-// subject was deleted. It locks the subject first, as a deletion does: transactions that lock in different orders
-// could wait for each other.
-func (b Book) change(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
-	_, err := db.Value[string](ctx, tx, b.sql(`SELECT id FROM NOUN WHERE id = ?`)+tx.Speaks().ForUpdate(), id)
+// change changes the schedule of a subject, and returns the number of affected rows: 0 when the subject was
+// deleted. It locks the subject first, as a deletion does, to avoid deadlocks.
+func (ss Schedules) change(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
+	_, err := db.Value[string](ctx, tx, ss.sql(`SELECT id FROM NOUN WHERE id = ?`)+tx.Speaks().ForUpdate(), id)
 	if db.IsNoRows(err) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return tx.Exec(ctx, b.sql(statement), args...)
+	return tx.Exec(ctx, ss.sql(statement), args...)
 }
 
-func (b Book) find(ctx context.Context, rest string, args ...any) ([]Schedule, error) {
+func (ss Schedules) find(ctx context.Context, rest string, args ...any) ([]Schedule, error) {
 	scan := func(r db.Row) (s Schedule, err error) {
 		err = r.Scan(&s.Subject, &s.Frequency, &s.StartTime, &s.Hours, db.Into(&s.Weekdays), &s.Cron, &s.TimeZone,
 			db.Into(&s.SetAt), db.Into(&s.LastRun), db.Into(&s.NextRun))
 		return s, err
 	}
-	return db.Select(ctx, b.DB, scan, b.sql(`SELECT NOUN_id, frequency, start_time, hourly_frequency, weekdays, cron,
+	return db.Select(ctx, ss.DB, scan, ss.sql(`SELECT NOUN_id, frequency, start_time, hourly_frequency, weekdays, cron,
 		time_zone, set_at, last_run, next_run FROM NOUN_schedule`+rest), args...)
 }
 
 // FindAll lists the schedules of the caller's team, the next one first, at most 1000.
-func (b Book) FindAll(ctx context.Context) ([]Schedule, error) {
+func (ss Schedules) FindAll(ctx context.Context) ([]Schedule, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return b.find(ctx, ` WHERE team_id = ? ORDER BY next_run, NOUN_id LIMIT 1000`, c.TeamID)
+	return ss.find(ctx, ` WHERE team_id = ? ORDER BY next_run, NOUN_id LIMIT 1000`, c.TeamID)
 }
 
 // Of are the schedules of some subjects, by subject.
-func (b Book) Of(ctx context.Context, subjects []string) (map[string]Schedule, error) {
+func (ss Schedules) Of(ctx context.Context, subjects []string) (map[string]Schedule, error) {
 	var w db.Where
 	db.In(&w, "NOUN_id", subjects)
-	found, err := b.find(ctx, w.String(), w.Args...)
+	found, err := ss.find(ctx, w.String(), w.Args...)
 	out := map[string]Schedule{}
 	for _, s := range found {
 		out[s.Subject] = s
@@ -131,15 +129,15 @@ func (b Book) Of(ctx context.Context, subjects []string) (map[string]Schedule, e
 }
 
 // Keep calls Sweep until ctx ends. It runs on every worker node.
-func (b Book) Keep(ctx context.Context) {
-	queue.Every(ctx, 5*time.Second, b.Logger.With("noun", b.Noun), "launching what is scheduled", b.Sweep)
+func (ss Schedules) Keep(ctx context.Context) {
+	queue.Every(ctx, 5*time.Second, ss.Logger.With("noun", ss.Noun), "launching what is scheduled", ss.Sweep)
 }
 
-// Sweep launches every subject whose schedule is due. Of several nodes that see it, the one that sets the next time
+// Sweep launches every subject whose schedule is due. Of several nodes, the one that sets the next time
 // launches it. Several missed launches become one; a subject that still runs is skipped.
-func (b Book) Sweep(ctx context.Context) error {
-	now := b.Now()
-	due, err := b.find(ctx, ` WHERE next_run <= ? ORDER BY next_run LIMIT 1000`, db.At(now))
+func (ss Schedules) Sweep(ctx context.Context) error {
+	now := ss.Now()
+	due, err := ss.find(ctx, ` WHERE next_run <= ? ORDER BY next_run LIMIT 1000`, db.At(now))
 	if err != nil {
 		return err
 	}
@@ -148,15 +146,15 @@ func (b Book) Sweep(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("schedule of %s: %w", s.Subject, err)
 		}
-		err = b.DB.Tx(ctx, func(tx *db.Tx) error {
-			n, err := b.change(ctx, tx, s.Subject, `UPDATE NOUN_schedule SET last_run = ?, next_run = ?
+		err = ss.DB.Tx(ctx, func(tx *db.Tx) error {
+			n, err := ss.change(ctx, tx, s.Subject, `UPDATE NOUN_schedule SET last_run = ?, next_run = ?
 				WHERE NOUN_id = ? AND next_run = ?`, db.At(now), db.At(next), s.Subject, db.At(s.NextRun))
 			if err != nil || n == 0 {
 				return err
 			}
-			err = b.Launch(ctx, tx, s.Subject)
+			err = ss.Launch(ctx, tx, s.Subject)
 			if errs.Is(err, errs.Conflict) {
-				b.Logger.WarnContext(ctx, "a scheduled launch is skipped: the last run has not ended", "id", s.Subject)
+				ss.Logger.WarnContext(ctx, "a scheduled launch is skipped: the last run has not ended", "id", s.Subject)
 				return nil
 			}
 			return err
@@ -286,7 +284,6 @@ func parse(zone *time.Location, line string) (cron.Schedule, error) {
 	return spec, nil
 }
 
-// every is a fixed time apart, from a first time on.
 type every struct {
 	first time.Time
 	apart int64 // nanoseconds

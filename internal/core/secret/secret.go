@@ -152,8 +152,8 @@ func (s *Secrets) Delete(ctx context.Context, id string) error {
 		db.Clean(id), c.TeamID, c.UserID)
 }
 
-// ForTask are the values that a user's task may use, by name: those it names, of its project before those of none,
-// and those that every task may use. missing are the names without a secret.
+// ForTask are the values that a user's task may use, by name: those it names, and those that every task may
+// use. A project's own win. missing are the names without a secret.
 func (s *Secrets) ForTask(ctx context.Context, teamID, userID, projectID string, names []string) (values map[string]string, missing []string, err error) {
 	type row struct {
 		id, name string

@@ -3,6 +3,7 @@ package setting
 import (
 	"context"
 
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/discover/cloud"
 	"github.com/vedette-sec/vedette/internal/discover/names"
 	"github.com/vedette-sec/vedette/internal/engine/options"
@@ -11,7 +12,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/notify/tracker"
 )
 
-// kind has the functions of a type of configuration.
 type kind struct {
 	// check refuses an invalid text, and returns the provider, if there is one, such as github.
 	check func(text []byte) (provider string, err error)
@@ -56,4 +56,45 @@ func kindsOf(guard *netguard.Guard) map[Type]kind {
 			verify: cloud.New(guard).Verify,
 		},
 	}
+}
+
+// Verify tries a text of a type, and describes the result. An invalid text is an error, one that does not work is not.
+func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, message string, err error) {
+	if _, err := account.Writer(ctx); err != nil {
+		return false, "", err
+	}
+	if t != "" {
+		if err := checkType(t); err != nil {
+			return false, "", err
+		}
+	}
+	doc, err := readUnmasked(text)
+	if err != nil {
+		return false, "", err
+	}
+	if t == "" {
+		t = s.guess(doc)
+	}
+	if _, err := s.check(t, doc); err != nil {
+		return false, "", err
+	}
+	verify := s.kinds[t].verify
+	if verify == nil {
+		return true, "The configuration is well formed; it has no credentials to try.", nil
+	}
+	ok, message = verify(ctx, doc.text)
+	return ok, message, nil
+}
+
+// guess is the first type that can be tried and accepts a text, else a scan's, for a request without a type.
+func (s *Settings) guess(doc document) Type {
+	for _, t := range Types {
+		if s.kinds[t].verify == nil {
+			continue
+		}
+		if _, err := s.kinds[t].check(doc.text); err == nil {
+			return t
+		}
+	}
+	return Scan
 }

@@ -1,9 +1,9 @@
-// Package setting keeps the configurations of a team: how it scans, where it reports and alerts, what it may
-// read from clouds and sources (specification, Scan configuration).
+// Package setting keeps the configurations of a team: how it scans, where it reports and alerts, which clouds
+// and sources it reads (specification, Scan configuration).
 //
-// A configuration is a YAML text of one of six types, which the package that uses the type parses (kinds.go).
-// A text is checked when it is stored, sealed at rest, and shown with its secrets masked; a client that sends
-// the masked text back keeps the secrets.
+// A configuration is a YAML text of one of six types, parsed by the package that uses the type (kinds.go). It
+// is sealed at rest and shown with its secrets masked; a client that sends the masked text back keeps the
+// secrets.
 package setting
 
 import (
@@ -298,7 +298,6 @@ func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, er
 	return out, err
 }
 
-// replace reads the text that replaces old.
 func (s *Settings) replace(t Type, old document, text string, config *Config) (document, error) {
 	doc, err := read(text)
 	if err != nil {
@@ -324,50 +323,9 @@ func (s *Settings) Delete(ctx context.Context, id string) error {
 	return db.ExecOr(ctx, s.db, errNotFound, `DELETE FROM setting WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 }
 
-// Verify tries a text of a type, and describes the result. An invalid text is an error, one that does not work is not.
-func (s *Settings) Verify(ctx context.Context, t Type, text string) (ok bool, message string, err error) {
-	if _, err := account.Writer(ctx); err != nil {
-		return false, "", err
-	}
-	if t != "" {
-		if err := checkType(t); err != nil {
-			return false, "", err
-		}
-	}
-	doc, err := readUnmasked(text)
-	if err != nil {
-		return false, "", err
-	}
-	if t == "" {
-		t = s.guess(doc)
-	}
-	if _, err := s.check(t, doc); err != nil {
-		return false, "", err
-	}
-	verify := s.kinds[t].verify
-	if verify == nil {
-		return true, "The configuration is well formed; it has no credentials to try.", nil
-	}
-	ok, message = verify(ctx, doc.text)
-	return ok, message, nil
-}
-
-// guess is the first type that can be tried and accepts a text, else a scan's, for a request without a type.
-func (s *Settings) guess(doc document) Type {
-	for _, t := range Types {
-		if s.kinds[t].verify == nil {
-			continue
-		}
-		if _, err := s.kinds[t].check(doc.text); err == nil {
-			return t
-		}
-	}
-	return Scan
-}
-
 // Apply returns the team's configurations of a type with their secrets: those of ids and, when global is set,
-// those that apply to everything. An id that the team does not have, or of another type, is Invalid with
-// param; without param it is skipped. q is a transaction to read in; nil: none.
+// those that apply to everything. An unknown id is Invalid with param, or (param empty) skipped. q is a
+// transaction to read in; nil: none.
 func (s *Settings) Apply(
 	ctx context.Context, q db.Querier, teamID string, t Type, ids []string, global bool, param string,
 ) ([]Applied, error) {

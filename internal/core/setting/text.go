@@ -17,7 +17,6 @@ import (
 // Mask is shown in the place of a secret.
 const Mask = "********"
 
-// document is the text of a configuration.
 type document struct {
 	text    []byte
 	root    *yaml.Node
@@ -153,13 +152,11 @@ func hasPassword(value string) bool {
 	return has
 }
 
-// secretWords are parts of the names of secret values.
 var secretWords = []string{
 	"token", "secret", "password", "passwd", "apikey", "accesskey", "privatekey", "credential", "webhook", "kubeconfig",
 	"serviceaccount", "connectionstring", "authorization", "cookie", "passphrase", "sessionid", "sas",
 }
 
-// isSecret reports whether the value of a key is secret.
 func isSecret(key string) bool {
 	flat := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(key))
 	if flat == "key" || strings.HasSuffix(flat, "key") || flat == "keys" {
@@ -172,7 +169,6 @@ func containsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// hasMask reports whether the text has a mask anywhere.
 func (d document) hasMask() bool { return bytes.Contains(d.text, []byte(Mask)) }
 
 // keeping puts the old secrets in place of the masks.
@@ -228,7 +224,6 @@ func moved(n, old *yaml.Node) bool {
 	return false
 }
 
-// field is the value of a key of a mapping, or nil.
 func field(n *yaml.Node, key string) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return nil

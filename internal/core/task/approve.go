@@ -22,9 +22,8 @@ type Decision struct {
 	CallID   string          // the key of the question
 }
 
-// Approve stores a decision and queues the suspended stream again. Of several calls at once one succeeds. A stream
-// with several questions is suspended again for the others. Approve fails with Conflict when nothing waits, and
-// with NotFound when no question is the one that is meant.
+// Approve stores a decision and queues the suspended stream again. Of several calls at once one succeeds. It
+// fails with Conflict when nothing waits, and with NotFound when no question is meant.
 func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, error) {
 	t, err := ts.findToWrite(ctx, id)
 	if err != nil {
@@ -86,4 +85,37 @@ func (d Decision) choose(pending []loop.Waiting) (loop.Waiting, bool) {
 		}
 	}
 	return loop.Waiting{}, false
+}
+
+// Ask returns a person's reply to a question of the built-in planner, or suspends the stream until Approve.
+func (r *Run) Ask(ctx context.Context, key string, ask loop.Ask) (reply loop.Reply, answered bool, err error) {
+	entries, err := r.planned(ctx, "key = ?", key)
+	if err != nil {
+		return reply, false, err
+	}
+	asked := false
+	for _, e := range entries {
+		switch e.Kind {
+		case loop.Answer:
+			err := json.Unmarshal(e.Body, &reply)
+			return reply, err == nil, err
+		case loop.Question:
+			asked = true
+		}
+	}
+	if !asked { // a run that was killed after it asked does not ask twice
+		body, err := json.Marshal(ask)
+		if err != nil {
+			return reply, false, err
+		}
+		entry := loop.Entry{Turn: r.Task.Index, Branch: planner, Kind: loop.Question, Key: key, Body: body}
+		if _, err := r.Append(ctx, entry); err != nil {
+			return reply, false, err
+		}
+	}
+	pending, err := json.Marshal([]loop.Waiting{{Turn: r.Task.Index, Branch: planner, Key: key, Ask: ask}})
+	if err != nil {
+		return reply, false, err
+	}
+	return reply, false, r.Suspend(ctx, pending)
 }

@@ -3,13 +3,16 @@ package task
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // NewTask is a request for a task. The API has checked the options.
@@ -23,9 +26,8 @@ type NewTask struct {
 // MaxInstruction is the longest instruction, in bytes.
 const MaxInstruction = 64 << 10
 
-// Create writes a task, or a further stream of a task of the caller's that has ended, and, in the same
-// transaction, the job that will run it. It fails with Conflict if the id is another user's, or its task has not
-// ended.
+// Create writes a task, or a further stream of a task of the caller's that has ended, with the job that will
+// run it. It fails with Conflict if the id is another user's, or its task has not ended.
 func (ts *Tasks) Create(ctx context.Context, n NewTask) (made Task, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -77,7 +79,6 @@ func (ts *Tasks) ownLast(ctx context.Context, tx *db.Tx, c account.Caller, id st
 	return ts.byID(ctx, tx, id)
 }
 
-// insert writes a new task with its first stream.
 func (ts *Tasks) insert(ctx context.Context, tx *db.Tx, c account.Caller, n NewTask) error {
 	title, stream := db.Clean(headline(n.Instruction, 80)), ids.New()
 	_, err := tx.Exec(ctx, `INSERT INTO task (id, team_id, user_id, title, visibility, completion_delivery, stream_id,
@@ -89,8 +90,7 @@ func (ts *Tasks) insert(ctx context.Context, tx *db.Tx, c account.Caller, n NewT
 	return ts.insertStream(ctx, tx, n, stream, 0)
 }
 
-// proceed adds a stream to a task that has ended. The delivery and visibility of the request now hold for the
-// task.
+// proceed adds a stream to a task that has ended. The request's delivery and visibility now hold for the task.
 func (ts *Tasks) proceed(ctx context.Context, tx *db.Tx, last Task, n NewTask) error {
 	if !last.Status.Final() {
 		return errs.New(errs.Conflict, "task_exists",
@@ -105,7 +105,6 @@ func (ts *Tasks) proceed(ctx context.Context, tx *db.Tx, last Task, n NewTask) e
 	return ts.insertStream(ctx, tx, n, stream, last.Index+1)
 }
 
-// insertStream writes a stream, its job and its first event.
 func (ts *Tasks) insertStream(ctx context.Context, tx *db.Tx, n NewTask, stream string, index int) error {
 	job, err := ts.queue.Insert(ctx, tx, RunArgs{n.ID, stream})
 	if err != nil {
@@ -121,8 +120,8 @@ func (ts *Tasks) insertStream(ctx context.Context, tx *db.Tx, n NewTask, stream 
 	return ts.emit(ctx, tx, stream, EventStatus, StatusData{Status: Queued})
 }
 
-// Abort stops a task. One that has not begun, or waits for a person, ends at once; a running one ends within
-// seconds, when its worker has stored its findings. A task that has ended stays as it is.
+// Abort stops a task: at once if it has not begun or waits for a person, else within seconds, when its worker
+// has stored its findings.
 func (ts *Tasks) Abort(ctx context.Context, id string) (Task, error) {
 	t, err := ts.findToWrite(ctx, id)
 	if err != nil || t.Status.Final() {
@@ -149,4 +148,67 @@ func (ts *Tasks) Abort(ctx context.Context, id string) (Task, error) {
 		return Task{}, err
 	}
 	return ts.Find(ctx, id)
+}
+
+// Intrusiveness is how far the tools of a task may go without asking.
+type Intrusiveness string
+
+// The degrees. Passive tools send nothing to a target. Safe ones read from targets; changes there need a person's
+// approval, unless the task is intrusive.
+const (
+	Passive   Intrusiveness = "passive"
+	Safe      Intrusiveness = "safe"
+	Intrusive Intrusiveness = "intrusive"
+)
+
+// Scope restricts what a task may reach, besides its instruction. The dialer of every tool enforces it.
+type Scope struct {
+	Hosts         []string      `json:"hosts,omitempty" maxItems:"1000" doc:"Names, *.names, addresses and ranges, each with a port where it has one. With any, they are all that may be reached; without, what the instruction names is."`
+	Exclude       []string      `json:"exclude,omitempty" maxItems:"1000" doc:"Names, addresses, ranges and URLs that are left alone."`
+	Ports         []int         `json:"ports,omitempty" maxItems:"1000" doc:"With any, no other port is reached."`
+	Paths         []string      `json:"paths,omitempty" maxItems:"1000" doc:"With any, what is asked for over HTTP lies under one of them."`
+	Methods       []string      `json:"methods,omitempty" maxItems:"20" doc:"With any, no other method is used over HTTP."`
+	Intrusiveness Intrusiveness `json:"intrusiveness,omitempty" enum:"passive,safe,intrusive" doc:"passive: nothing is sent to targets. safe, which is the default: what changes something needs an approval. intrusive: it needs none."`
+	ExpiresAt     *time.Time    `json:"expires_at,omitempty" doc:"Nothing is sent to targets after this."`
+}
+
+const (
+	maxScopeText   = 2048 // bytes of one of its texts
+	maxScopeMethod = 32
+)
+
+// check refuses a scope that cannot be enforced, and names the wrong field.
+func (s Scope) check(now time.Time) error {
+	for _, text := range s.Hosts {
+		if _, err := netguard.ParseTarget(text); err != nil {
+			return errs.Field("scope.hosts", "scope.hosts: %s", errs.From(err).Message)
+		}
+	}
+	for _, text := range s.Exclude {
+		if strings.TrimSpace(text) == "" || len(text) > maxScopeText {
+			return errs.Field("scope.exclude", "scope.exclude must hold names, addresses, ranges or URLs.")
+		}
+	}
+	for _, port := range s.Ports {
+		if port < 1 || port > 65535 {
+			return errs.Field("scope.ports", "scope.ports must be between 1 and 65535.")
+		}
+	}
+	for _, path := range s.Paths {
+		if !strings.HasPrefix(path, "/") || len(path) > maxScopeText {
+			return errs.Field("scope.paths", "scope.paths must begin with a slash.")
+		}
+	}
+	for _, method := range s.Methods {
+		if method == "" || len(method) > maxScopeMethod || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
+			return errs.Field("scope.methods", "scope.methods must be methods in capitals, such as GET.")
+		}
+	}
+	if !slices.Contains([]Intrusiveness{"", Passive, Safe, Intrusive}, s.Intrusiveness) {
+		return errs.Field("scope.intrusiveness", "scope.intrusiveness must be passive, safe or intrusive.")
+	}
+	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
+		return errs.Field("scope.expires_at", "scope.expires_at lies in the past.")
+	}
+	return nil
 }

@@ -68,12 +68,11 @@ type Issue struct {
 
 	Event engine.Event `json:"-"` // the first one
 	Proof *Proof       `json:"-"` // how to reproduce it; nil: by TemplateID
-	// Judged is the result of the verification, which Confirm and Doubt store; zero: none, or by an earlier release.
-	Judged loop.Verification `json:"-"`
+	// Checked is the result of the verification, which Confirm and Doubt store; zero: none, or by an earlier release.
+	Checked loop.Verification `json:"-"`
 }
 
-// Proof is how a finding can be reproduced by itself: a template's text, or a request with what its response must
-// and must not contain.
+// Proof is how a finding can be reproduced: a template's text, or a request with conditions for its response.
 type Proof struct {
 	Template string            `json:"template,omitempty"`
 	Method   string            `json:"method,omitempty"`
@@ -138,8 +137,7 @@ func hash(e engine.Event) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Found stores a match at once, before it is verified, and returns its id. Known in this task, it is not
-// stored again.
+// Found stores a match before it is verified, and returns its id.
 func (r *Run) Found(ctx context.Context, target string, e engine.Event) (id string, err error) {
 	title := e.Info.Name
 	if e.MatcherName != "" {
@@ -151,7 +149,7 @@ func (r *Run) Found(ctx context.Context, target string, e engine.Event) (id stri
 	})
 }
 
-// Propose stores a possible finding, not verified yet, and returns its id. Events with the same hash are
+// Propose stores a possible finding before it is verified, and returns its id. Events with the same hash are
 // stored once.
 func (r *Run) Propose(ctx context.Context, i Issue) (id string, err error) {
 	now := db.At(r.tasks.now())
@@ -215,7 +213,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, judged = ?, updated_at = ?
-			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Judged), now, i.ID, Pending)
+			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Checked), now, i.ID, Pending)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -228,7 +226,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 func (r *Run) Doubt(ctx context.Context, i Issue, why string) error {
 	return r.exec(ctx, `UPDATE issue SET verification = ?, note = ?, judged = ?, updated_at = ?
 		WHERE id = ? AND verification = ?`,
-		Unverified, db.Clean(why), db.Doc(i.Judged), db.At(r.tasks.now()), i.ID, Pending)
+		Unverified, db.Clean(why), db.Doc(i.Checked), db.At(r.tasks.now()), i.ID, Pending)
 }
 
 // IssueFilter picks issues.
@@ -241,7 +239,7 @@ type IssueFilter struct {
 	Limit      int
 }
 
-// FindIssues lists issues of the caller's team, newest first, and how many the filter picks on all pages.
+// FindIssues lists issues of the caller's team, newest first, and their number on all pages.
 func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -304,8 +302,7 @@ func (ts *Tasks) UpdateIssue(ctx context.Context, id string, up IssueUpdate) (Is
 	return ts.FindIssue(ctx, id)
 }
 
-// reported lists the verified issues of a task, the worst first, without those that a person called false or
-// duplicate.
+// reported lists the verified issues of a task, the worst first, without false positives and duplicates.
 func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]Issue, error) {
 	found, err := ts.issues(ctx, q, "task_id = ? AND verification = ? AND status NOT IN (?, ?)",
 		taskID, Verified, FalsePositive, Duplicate)
@@ -334,6 +331,6 @@ func (ts *Tasks) issue(ctx context.Context, q db.Querier, cond string, args ...a
 func scanIssue(r db.Row) (i Issue, err error) {
 	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation,
 		&i.TemplateID, &i.Target, &i.MatchedAt, db.Into(&i.Evidence), db.Into(&i.Event), db.Into(&i.Proof),
-		db.Into(&i.Judged), db.Into(&i.Retest), &i.Note, db.Into(&i.CreatedAt), db.Into(&i.UpdatedAt))
+		db.Into(&i.Checked), db.Into(&i.Retest), &i.Note, db.Into(&i.CreatedAt), db.Into(&i.UpdatedAt))
 	return i, err
 }

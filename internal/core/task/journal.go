@@ -95,7 +95,6 @@ func (r *Run) end(ctx context.Context, done agent.Done) error {
 	})
 }
 
-// step writes an entry about a step, and its event.
 func (r *Run) step(ctx context.Context, kind loop.EntryKind, seq int, body any, event string, data StepData) error {
 	text, err := json.Marshal(body)
 	if err != nil {

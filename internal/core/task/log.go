@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// LogEvent is one action in a task's log: a step of the journal with its end, if it has one (agent API,
+// LogEvent is an action of the agent: an entry of the journal with its end, if it has one (agent API,
 // agent-audit-log).
 type LogEvent struct {
 	ID            string         `json:"id"`
@@ -72,8 +72,7 @@ var endOf = map[loop.EntryKind]loop.EntryKind{
 	loop.BranchStart: loop.BranchEnd, loop.Verified: "", loop.Note: "",
 }
 
-// FindLog lists what the agent did in a task that the caller may see, in order. more reports whether there are
-// further events.
+// FindLog lists what the agent did in a task, in order. more reports whether there are further events.
 func (ts *Tasks) FindLog(ctx context.Context, id string, f LogFilter) (events []LogEvent, more bool, err error) {
 	t, err := ts.Find(ctx, id)
 	if err != nil {
@@ -114,13 +113,12 @@ type pairKey struct {
 	end    loop.EntryKind
 }
 
-// logOf joins the entries of a journal into events.
 func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 	open := map[pairKey]int{}
 	var out []LogEvent
 	for _, e := range entries {
 		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // of verifying
-			out[i].judged(e)
+			out[i].verified(e)
 			continue
 		}
 		end, begins := endOf[e.Kind]
@@ -187,7 +185,7 @@ func (d *LogEvent) begin(e loop.Entry) {
 		}
 	case loop.Verified:
 		d.Action = "review"
-		d.judged(e)
+		d.verified(e)
 	case loop.Note:
 		remark := read[loop.Remark](e)
 		d.Action, d.OutputSummary = remark.Code, clip(remark.Text, summaryLength)
@@ -226,7 +224,7 @@ func (d *LogEvent) end(e loop.Entry) LogStatus {
 	return LogCompleted
 }
 
-func (d *LogEvent) judged(e loop.Entry) {
+func (d *LogEvent) verified(e loop.Entry) {
 	j := read[loop.Verification](e)
 	d.OutputSummary = j.Result
 	d.Metadata["confirmed"], d.Metadata["tried"] = j.Confirmed, j.Tried
@@ -247,7 +245,6 @@ func (d *LogEvent) endCall(e loop.Entry) LogStatus {
 	return statusOfCall(string(returned.Status))
 }
 
-// statusOfCall is the log's status for that of a call.
 func statusOfCall(s string) LogStatus {
 	if slices.Contains(LogStatuses, LogStatus(s)) {
 		return LogStatus(s)
@@ -268,7 +265,6 @@ func (d *LogEvent) output(summary, preview string) {
 
 func clip(s string, most int) string { return db.Clean(errs.Clip(s, most)) }
 
-// targetOf is the target of a call, by the usual names of arguments.
 func targetOf(args json.RawMessage) string {
 	var named struct {
 		URL, Target, Host, Name string

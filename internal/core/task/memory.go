@@ -95,8 +95,8 @@ func (m Memory) check(others int) error {
 	return nil
 }
 
-// FindMemory is the memory of a task that the caller may see, or, with an empty taskID, the caller's own. One that
-// was never written is empty, with a zero time.
+// FindMemory is the memory of a task, or (taskID empty) the caller's own. One that was never written has a
+// zero time.
 func (ts *Tasks) FindMemory(ctx context.Context, taskID string) (Memory, time.Time, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -130,8 +130,7 @@ func (ts *Tasks) memory(ctx context.Context, q db.Querier, k memoryKey) (m Memor
 	return m.normal(), at, err
 }
 
-// ChangeMemory replaces a memory by the result of fn: of a task the caller may see, or, with an empty taskID, the
-// caller's own. Invalid when it is too large.
+// ChangeMemory replaces a memory, of a task or (taskID empty) the caller's own, by the result of fn.
 func (ts *Tasks) ChangeMemory(ctx context.Context, taskID string, fn func(Memory) Memory) (Memory, time.Time, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -217,8 +216,8 @@ func (r *Run) Note(ctx context.Context, todo Todo) error {
 	})
 }
 
-// MemoryText is the memory of the task and, unless it is isolated, of its owner, in words for a model: a person's
-// facts are marked as such, all else is data.
+// MemoryText is the memory of the task and, unless it is isolated, of its owner, for a model: facts of people
+// are marked, all else is data.
 func (r *Run) MemoryText(ctx context.Context) (string, error) {
 	ofTask, _, err := r.tasks.memory(ctx, r.tasks.db, memoryKey{team: r.Task.TeamID, task: r.Task.ID})
 	if err != nil {

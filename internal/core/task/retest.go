@@ -39,8 +39,7 @@ type RetestArgs struct {
 // Kind implements queue.Args.
 func (RetestArgs) Kind() string { return "task.retest" }
 
-// AskRetest queues a retest of an issue of the caller's team, by the template that reproduces it, unless one
-// is queued. An issue without such a template is a Conflict.
+// AskRetest queues a retest of an issue, unless one is queued. An issue without a template is a Conflict.
 func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -91,9 +90,8 @@ func (ts *Tasks) ForRetest(ctx context.Context, a RetestArgs) (i Issue, t Task, 
 // Same reports whether an event is the finding of the issue.
 func (i Issue) Same(e engine.Event) bool { return hash(e) == hash(i.Event) }
 
-// EndRetest stores the result of a retest, in the caller's transaction or (tx nil) in one of its own: an issue
-// that did not match is now fixed, and a fixed one that matched is open again. A retest that has ended stays
-// as it is.
+// EndRetest stores the result of a retest, in the caller's transaction or (tx nil) in one of its own. An issue
+// that did not match is now fixed, and a fixed one that matched is open again.
 func (ts *Tasks) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, state RetestState, note string) error {
 	if tx == nil {
 		return ts.db.Tx(ctx, func(tx *db.Tx) error { return ts.EndRetest(ctx, tx, a, state, note) })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -13,15 +14,13 @@ import (
 // ErrLate refuses writes of a worker whose run of the task is no longer the current one.
 var ErrLate = run.ErrLate
 
-// Run is a worker's hold on a stream of a task. Each start has a higher number, and writes with an older one are
-// refused.
+// Run is a worker's hold on a stream. Each start has a higher number; writes with an older one are refused.
 type Run struct {
 	Task   Task // with the stream that is run
 	tasks  *Tasks
 	number int64
 }
 
-// life is the life of streams.
 func (ts *Tasks) life() run.Life[Status] {
 	return run.Life[Status]{Table: "task_stream", Moves: moves, Now: ts.now}
 }
@@ -68,7 +67,6 @@ func (r *Run) write(ctx context.Context, fn func(tx *db.Tx) error) error {
 	})
 }
 
-// exec is write of one statement.
 func (r *Run) exec(ctx context.Context, query string, args ...any) error {
 	return r.write(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, query, args...)
@@ -99,7 +97,7 @@ func (r *Run) addEvent(ctx context.Context, kind string, data any) error {
 // Streams are the streams of the task up to this one, in order.
 func (r *Run) Streams(ctx context.Context) ([]Stream, error) { return r.tasks.streams(ctx, r.Task.ID) }
 
-// Suspend releases the stream until Approve has stored an answer to what it waits for: a list of loop.Waiting.
+// Suspend releases the stream until Approve has stored an answer to one of pending, a list of loop.Waiting.
 func (r *Run) Suspend(ctx context.Context, pending json.RawMessage) error {
 	ts, stream := r.tasks, r.Task.StreamID
 	return ts.db.Tx(ctx, func(tx *db.Tx) error {
@@ -123,8 +121,8 @@ func (r *Run) Finish(ctx context.Context, o Outcome) error {
 	})
 }
 
-// GiveUp ends a stream that the queue will not run again, in the transaction that ends its job. It does nothing
-// when the stream has ended, or waits for a person.
+// GiveUp ends a stream that the queue will not run again, in the transaction that ends its job, unless it
+// waits for a person.
 func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, job RunArgs, why string) error {
 	stream, number, status, err := newest(ctx, tx, job)
 	if err == nil && status != Suspended {
@@ -149,8 +147,7 @@ func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, stream string, number in
 	return ts.emit(ctx, tx, stream, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
 }
 
-// deliver stores the artifact of a task that was created with one, and for webhook delivery inserts the job that
-// sends it, if the team has a webhook URL.
+// deliver stores the artifact of a task, if one was requested, and queues its delivery to the team's webhook.
 func (ts *Tasks) deliver(ctx context.Context, tx *db.Tx, t Task) error {
 	if t.Delivery == NoDelivery {
 		return nil
@@ -183,4 +180,64 @@ func (ts *Tasks) deliver(ctx context.Context, tx *db.Tx, t Task) error {
 	}
 	_, err = ts.queue.Insert(ctx, tx, hook.DeliverArgs{DeliveryID: delivery})
 	return err
+}
+
+// StopTarget is what a person wants to end within a task.
+type StopTarget string
+
+// The targets.
+const (
+	StopTool     StopTarget = "tool"     // one call of a tool
+	StopSubagent StopTarget = "subagent" // one sub-agent, with all that it does
+)
+
+// Stop makes a running task end a tool call or a sub-agent within about a second. found is false when the id
+// is wrong or its work has ended.
+func (ts *Tasks) Stop(ctx context.Context, id string, target StopTarget, callID string) (t Task, found bool, err error) {
+	if t, err = ts.findToWrite(ctx, id); err != nil || t.Status != Running {
+		return t, false, err
+	}
+	controlID, err := ts.underWay(ctx, t, target, callID)
+	if err != nil || controlID == "" {
+		return t, false, err
+	}
+	_, err = ts.db.Exec(ctx, `INSERT INTO task_stop (task_id, target, call_id, created_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, t.ID, target, controlID, db.At(ts.now()))
+	return t, true, err
+}
+
+// underWay finds a call or a sub-agent that has not ended in the journal, and returns its id for loop.Control.
+func (ts *Tasks) underWay(ctx context.Context, t Task, target StopTarget, callID string) (controlID string, err error) {
+	begins, ends := loop.ToolCall, loop.ToolResult
+	if target == StopSubagent {
+		begins, ends = loop.BranchStart, loop.BranchEnd
+	}
+	open, err := ts.entries(ctx, `task_id = ? AND stream_id = ? AND kind = ? AND NOT EXISTS
+		(SELECT 1 FROM task_entry e WHERE e.task_id = task_entry.task_id AND e.turn = task_entry.turn
+		AND e.key = task_entry.key AND e.branch = task_entry.branch AND e.kind = ?)`, t.ID, t.StreamID, begins, ends)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range open {
+		var begun struct {
+			ID     string `json:"id"`      // of a sub-agent
+			CallID string `json:"call_id"` // the model's own id of a call
+		}
+		if err := json.Unmarshal(e.Body, &begun); err != nil {
+			return "", err
+		}
+		switch callID {
+		case begun.ID:
+			return begun.ID, nil
+		case e.Key, begun.CallID:
+			return e.Key, nil
+		}
+	}
+	return "", nil
+}
+
+// Stops are the ids of all calls and sub-agents of the task that people stopped.
+func (r *Run) Stops(ctx context.Context) ([]string, error) {
+	return db.Values[string](ctx, r.tasks.db,
+		`SELECT call_id FROM task_stop WHERE task_id = ? ORDER BY created_at`, r.Task.ID)
 }

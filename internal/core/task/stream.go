@@ -80,9 +80,8 @@ const (
 	eventBatch = 500
 )
 
-// Follow yields the events of a stream after a sequence number, then live ones until the last, or until ctx ends.
-// The stream is one of a task that the caller may see; an empty streamID is the task's newest. A nil event is a
-// sign of life: nothing has happened for a while.
+// Follow yields the events of a stream (empty: the task's newest) after a sequence number, then live ones
+// until the last, or until ctx ends. A nil event is a sign of life.
 func (ts *Tasks) Follow(ctx context.Context, id, streamID string, after int64) (iter.Seq2[*Event, error], error) {
 	t, err := ts.Find(ctx, id)
 	if err != nil {
@@ -133,8 +132,7 @@ func (ts *Tasks) follow(ctx context.Context, streamID string, after int64, yield
 	}
 }
 
-// ended reports whether no event will follow the sequence number: the stream has ended, or its task was
-// deleted.
+// ended reports whether no further event will come: the stream has ended, or its task was deleted.
 func (ts *Tasks) ended(ctx context.Context, streamID string, after int64) bool {
 	var status Status
 	var last int64

@@ -207,7 +207,6 @@ func xmlComplaint(text []byte) (code, message string) {
 	}
 }
 
-// line makes a text one printable line of bounded length.
 func line(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) })
 	return errs.Clip(strings.Join(words, " "), maxMessage)

@@ -6,6 +6,7 @@ package blob
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +54,6 @@ func (s *Store) removeAbandoned() error {
 	return err
 }
 
-// remove deletes a file, unless it does not exist.
 func remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -62,8 +62,8 @@ func remove(path string) error {
 }
 
 // Put stores the content of r and returns its digest and its size in bytes. When it returns without an error
-// the bytes are on disk; after an error or a crash nothing of them is visible. A full disk is errs.Unavailable
-// with the code storage_full; errors of r and of ctx are wrapped. The caller limits the size of r.
+// the bytes are on disk; otherwise nothing is visible. A full disk is errs.Unavailable with the code
+// storage_full. The caller limits the size of r.
 func (s *Store) Put(ctx context.Context, r io.Reader) (Digest, int64, error) {
 	d, size, err := s.put(ctx, r)
 	switch {
@@ -159,7 +159,6 @@ func (s *Store) path(d Digest) string {
 	return filepath.Join(s.dir, name[:2], name)
 }
 
-// syncDir syncs the names in a directory to disk.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -180,4 +179,89 @@ func (r *reader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.r.Read(p)
+}
+
+// Digest is the SHA-256 of a blob. As bytes, it cannot name any other file.
+type Digest [sha256.Size]byte
+
+// String is the digest in 64 lower-case hexadecimal characters.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// ParseDigest parses the result of String; anything else is errs.Invalid for the parameter digest.
+func ParseDigest(text string) (Digest, error) {
+	var d Digest
+	if len(text) == hex.EncodedLen(len(d)) {
+		if _, err := hex.Decode(d[:], []byte(text)); err == nil && d.String() == text {
+			return d, nil
+		}
+	}
+	return Digest{}, errs.Field("digest", "A digest is 64 lower-case hexadecimal characters.")
+}
+
+// Sweep deletes the blobs that were last stored before a time and are not named, and returns their number.
+// Concurrently, blobs may be stored again, and other sweeps may run. named reports whether a row names a blob,
+// from its Put, or the time before, until the row is deleted.
+func (s *Store) Sweep(
+	ctx context.Context, before time.Time, named func(ctx context.Context, d Digest) (bool, error),
+) (deleted int, err error) {
+	shards, err := os.ReadDir(s.dir)
+	if err != nil {
+		return 0, fmt.Errorf("sweeping the blob store: %w", err)
+	}
+	for _, shard := range shards {
+		if !shard.IsDir() || len(shard.Name()) != 2 {
+			continue
+		}
+		blobs, err := os.ReadDir(filepath.Join(s.dir, shard.Name()))
+		if err != nil {
+			return deleted, fmt.Errorf("sweeping the blob store: %w", err)
+		}
+		for _, entry := range blobs {
+			if err := ctx.Err(); err != nil {
+				return deleted, err
+			}
+			d, err := ParseDigest(entry.Name())
+			info, gone := entry.Info()
+			if err != nil || gone != nil || !info.ModTime().Before(before) {
+				continue // not a blob, deleted since, or too new
+			}
+			swept, err := s.sweep(ctx, d, before, named)
+			if err != nil {
+				return deleted, err
+			}
+			if swept {
+				deleted++
+			}
+		}
+	}
+	return deleted, nil
+}
+
+// sweep deletes a blob that is not named. It moves the file aside and then asks named again, so that it does
+// not delete a file that was stored meanwhile.
+func (s *Store) sweep(
+	ctx context.Context, d Digest, before time.Time, named func(ctx context.Context, d Digest) (bool, error),
+) (bool, error) {
+	if is, err := named(ctx, d); err != nil || is {
+		return false, err
+	}
+	aside := filepath.Join(s.incoming(), d.String())
+	switch err := os.Rename(s.path(d), aside); {
+	case errors.Is(err, fs.ErrNotExist): // another sweep took it
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("sweeping blob %s: %w", d, err)
+	}
+	is, err := named(ctx, d)
+	info, gone := os.Stat(aside)
+	if errors.Is(gone, fs.ErrNotExist) { // another sweep took it
+		return false, err
+	}
+	if err != nil || is || gone != nil || !info.ModTime().Before(before) {
+		return false, errors.Join(err, s.publish(aside, d))
+	}
+	if err := remove(aside); err != nil {
+		return false, fmt.Errorf("sweeping blob %s: %w", d, err)
+	}
+	return true, nil
 }

@@ -31,13 +31,14 @@ type Config struct {
 	Dir string // data directory for the default SQLite file vedette.db
 }
 
-// DB is the open database.
+// DB is the open database. Its Exec runs outside any transaction. On SQLite, Query and QueryRow use a read-only
+// connection: a statement that writes and returns rows needs a Tx.
 type DB struct {
-	Dialect Dialect
-	URL     string // the PostgreSQL URL; empty on SQLite
-	file    string // the SQLite file; empty on PostgreSQL
-	write   *sql.DB
-	read    *sql.DB
+	statements
+	URL   string // the PostgreSQL URL; empty on SQLite
+	file  string // the SQLite file; empty on PostgreSQL
+	write *sql.DB
+	read  *sql.DB
 
 	preparing sync.Mutex
 	prepared  map[string]*sql.Stmt // statements of QueryOften by their text; guarded by preparing
@@ -58,8 +59,8 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
-// setUp connects and migrates. On SQLite a lock file lets one process at a time do it, because not every step
-// of creating the database waits for SQLite's own locks.
+// setUp connects and migrates. Not every step of creating a SQLite database waits for SQLite's own locks, so a
+// lock file lets one process at a time do it.
 func (d *DB) setUp(ctx context.Context) error {
 	if d.file != "" {
 		unlock, err := lockFile(d.file + ".lock")
@@ -97,7 +98,7 @@ func open(c Config) (*DB, error) {
 		pool.SetMaxOpenConns(most)
 		pool.SetMaxIdleConns(most) // with fewer, connections are opened and closed all the time under load
 		pool.SetConnMaxIdleTime(5 * time.Minute)
-		return &DB{Dialect: postgres, URL: c.URL, write: pool, read: pool}, nil
+		return newDB(&DB{URL: c.URL, write: pool, read: pool}, postgres), nil
 	case c.URL == "", strings.HasPrefix(c.URL, "sqlite:"):
 		path := strings.TrimPrefix(strings.TrimPrefix(c.URL, "sqlite:"), "//")
 		if path == "" {
@@ -137,7 +138,12 @@ func openSQLite(path string) (*DB, error) {
 	}
 	read.SetMaxOpenConns(sqliteReaders)
 	read.SetMaxIdleConns(sqliteReaders)
-	return &DB{Dialect: sqliteDialect, write: write, read: read, file: path}, nil
+	return newDB(&DB{write: write, read: read, file: path}, sqliteDialect), nil
+}
+
+func newDB(d *DB, dialect Dialect) *DB {
+	d.statements = statements{dialect, d.read, d.write}
+	return d
 }
 
 // Close closes all connections.
@@ -163,24 +169,38 @@ type Querier interface {
 	Speaks() Dialect
 }
 
-// Exec runs a statement outside any transaction and returns the number of affected rows.
-func (d *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return affected(d.write.ExecContext(ctx, d.Dialect.rebind(query), args...))
+// statements implements Querier.
+type statements struct {
+	Dialect Dialect
+	reader  interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	}
+	writer interface {
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	}
 }
 
-// Query reads. On SQLite the connection is read-only: a statement that writes and returns rows needs a Tx.
-func (d *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return d.read.QueryContext(ctx, d.Dialect.rebind(query), args...)
+// Exec runs a statement and returns the number of affected rows.
+func (s *statements) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return affected(s.writer.ExecContext(ctx, s.Dialect.rebind(query), args...))
 }
 
-// QueryRow reads one row; see Query.
-func (d *DB) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	return d.read.QueryRowContext(ctx, d.Dialect.rebind(query), args...)
+// Query reads rows.
+func (s *statements) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return s.reader.QueryContext(ctx, s.Dialect.rebind(query), args...)
 }
 
-// QueryOften is QueryRow for constant statements that run with every request and read few rows. SQLite's
-// driver parses a statement each time and starts a goroutine to watch ctx, so there the statement stays
-// prepared and does not end with ctx.
+// QueryRow reads one row.
+func (s *statements) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return s.reader.QueryRowContext(ctx, s.Dialect.rebind(query), args...)
+}
+
+// Speaks is the dialect of the database.
+func (s *statements) Speaks() Dialect { return s.Dialect }
+
+// QueryOften is QueryRow for constant statements that run with every request and read few rows. On SQLite the
+// statement stays prepared and does not end with ctx: parsing it and watching ctx cost much.
 func (d *DB) QueryOften(ctx context.Context, query string, args ...any) *sql.Row {
 	if !d.Dialect.prepares || ctx.Err() != nil {
 		return d.QueryRow(ctx, query, args...)
@@ -208,34 +228,13 @@ func (d *DB) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	return statement, err
 }
 
-// Speaks is the dialect of the database.
-func (d *DB) Speaks() Dialect { return d.Dialect }
-
 // Tx is a transaction on one connection. Libraries that write in the same transaction use Conn.
 type Tx struct {
-	SQL     *sql.Tx
-	Conn    *sql.Conn
-	dialect Dialect
-	after   []func()
+	statements
+	SQL   *sql.Tx
+	Conn  *sql.Conn
+	after []func()
 }
-
-// Exec runs a statement in the transaction and returns the number of affected rows.
-func (t *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return affected(t.SQL.ExecContext(ctx, t.dialect.rebind(query), args...))
-}
-
-// Query reads in the transaction.
-func (t *Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return t.SQL.QueryContext(ctx, t.dialect.rebind(query), args...)
-}
-
-// QueryRow reads one row in the transaction.
-func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	return t.SQL.QueryRowContext(ctx, t.dialect.rebind(query), args...)
-}
-
-// Speaks is the dialect of the database.
-func (t *Tx) Speaks() Dialect { return t.dialect }
 
 // AfterCommit runs fn after a successful commit.
 func (t *Tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
@@ -252,7 +251,7 @@ func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	if err != nil {
 		return err
 	}
-	tx := &Tx{SQL: stx, Conn: conn, dialect: d.Dialect}
+	tx := &Tx{statements: statements{d.Dialect, stx, stx}, SQL: stx, Conn: conn}
 	defer stx.Rollback() // does nothing after a commit; undoes everything after a panic
 	if err := fn(tx); err != nil {
 		return err

@@ -100,8 +100,8 @@ func scanJSON(src, dest any) error {
 	}
 }
 
-// Into scans a column into dest: a Time into a *time.Time or, NULL being nil, a **time.Time, and a JSON
-// document into anything else. NULL leaves dest as it is.
+// Into scans a column into dest: a Time into a *time.Time or (nil for NULL) a **time.Time, and a JSON document
+// into anything else. NULL leaves that as it is.
 func Into(dest any) sql.Scanner { return into{dest} }
 
 type into struct{ dest any }

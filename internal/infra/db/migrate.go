@@ -76,7 +76,6 @@ func lockFile(path string) (unlock func() error, err error) {
 	return f.Close, nil // closing the file releases the lock
 }
 
-// dialectFS reads migrations with the dialect's column types.
 type dialectFS struct {
 	fs.FS
 	dialect Dialect

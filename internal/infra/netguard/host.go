@@ -1,18 +1,21 @@
 package netguard
 
 import (
+	"net"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"golang.org/x/net/idna"
 )
 
 const maxName = 253 // bytes of a name in a DNS question
 
-// names normalises a host name as browsers and net/http do before a lookup: full-width digits and dots become
-// ASCII, letters lower case, other scripts punycode. Underscores and double hyphens stay: existing names have them.
+// names normalises host names as browsers do: full-width digits and dots become ASCII, letters lower case,
+// other scripts punycode. Underscores and double hyphens stay, because real names have them.
 var names = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
 // host is an address, or a name in the form in which it is looked up and compared.
@@ -23,8 +26,7 @@ type host struct {
 }
 
 // parseHost reads a host without brackets. It knows every spelling of an IPv4 address that a C library knows
-// (0x7f.1, 2130706433, 0177.0.0.1), and accepts no name that a C library might read as an address. ok is false
-// for what is neither.
+// (0x7f.1, 2130706433, 0177.0.0.1), and accepts no name that one might read as an address.
 func parseHost(s string) (h host, ok bool) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return host{addr: a, usual: true}, true
@@ -101,10 +103,94 @@ func parseNumber(s string) (uint64, bool) {
 	return n, err == nil
 }
 
-// isNumber reports whether s is digits, or 0x and hexadecimal digits, of any length.
 func isNumber(s string) bool {
 	if hex, ok := strings.CutPrefix(s, "0x"); ok {
 		return strings.Trim(hex, "0123456789abcdef") == ""
 	}
 	return strings.Trim(s, "0123456789") == ""
+}
+
+const maxURL = 2048 // bytes
+
+// CheckURL reads a URL that a user configures, and refuses early, with a message for the user, what Dial would
+// refuse later. It returns the URL with its host as it is looked up. An error is an *errs.Error without a
+// Param: the caller sets it with At. It asks no name server.
+func (g *Guard) CheckURL(raw string) (*url.URL, error) {
+	if len(raw) > maxURL {
+		return nil, badURL("The URL is longer than %d bytes.", maxURL)
+	}
+	if !utf8.ValidString(raw) {
+		return nil, badURL("The URL is not valid UTF-8.")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, badURL("This is not a URL.").Because(err)
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, badURL("The URL must start with http:// or https://.")
+	case u.User != nil:
+		return nil, badURL("The URL must not carry a user name or password.")
+	case u.Hostname() == "":
+		return nil, badURL("The URL names no host.")
+	}
+	port := u.Port()
+	if _, ok := parsePort(port); !ok && (port != "" || strings.HasSuffix(u.Host, ":")) {
+		return nil, badURL("The port must be between 1 and 65535.")
+	}
+	h, ok := parseHost(u.Hostname())
+	if !ok {
+		return nil, badURL("%q is neither a host name nor an IP address.", errs.Clip(u.Hostname(), 64))
+	}
+	if err := g.checkHost(h); err != nil {
+		return nil, err
+	}
+	u.Host = h.String()
+	if port != "" {
+		u.Host = net.JoinHostPort(strings.Trim(u.Host, "[]"), port)
+	}
+	return u, nil
+}
+
+// checkHost refuses a host to which no dial can be allowed, and a literal that not every resolver reads alike.
+func (g *Guard) checkHost(h host) error {
+	switch {
+	case h.name == "localhost", strings.HasSuffix(h.name, ".localhost"): // RFC 6761
+		if g.refuses(netip.IPv6Loopback()) != "" && g.refuses(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != "" {
+			return blockedURL("localhost is not allowed here")
+		}
+	case h.name == "metadata.google.internal":
+		return blockedURL("%s is a cloud metadata address", h.name)
+	case h.name != "":
+	case h.addr.Zone() != "":
+		return badURL("An address in a URL must not carry a zone.")
+	default:
+		if why := g.refuses(h.addr); why != "" {
+			return blockedURL("%s is not allowed here: %s", plain(h.addr), why)
+		}
+		if !h.usual {
+			return badURL("Write the address as %s.", h.addr)
+		}
+	}
+	return nil
+}
+
+// String is the host as it is written in a URL.
+func (h host) String() string {
+	switch {
+	case h.name != "":
+		return h.name
+	case h.addr.Is4():
+		return h.addr.String()
+	default:
+		return "[" + h.addr.String() + "]"
+	}
+}
+
+func badURL(format string, args ...any) *errs.Error {
+	return errs.New(errs.Invalid, "invalid_url", format, args...)
+}
+
+func blockedURL(format string, args ...any) *errs.Error {
+	return errs.New(errs.Invalid, CodeBlocked, format+".", args...)
 }

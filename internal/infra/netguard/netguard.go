@@ -1,20 +1,25 @@
 // Package netguard decides where this program may dial.
 //
-// A Guard makes the dials that users configure (webhooks, template URLs, trackers, identity providers): it
-// reaches the public internet, and of private networks only what the operator listed. A Scope makes the dials
-// of a scan: it reaches what the request named and nothing else, but never a cloud's metadata address or a
-// network that the operator denied.
+// A Guard makes the dials that users configure (webhooks, template URLs, trackers, identity providers): to the
+// public internet, and to what the operator allowed. A Scope makes the dials of a scan: to what the request
+// named, but never to a cloud's metadata address or a network that the operator denied.
 //
-// Both decide on the address that is about to be dialled, in the dialer's control hook, after the socket is
-// created and before it is connected: name servers, spellings of addresses and redirects cannot change
-// anything after the decision. What they do not understand they refuse.
+// Both check the address in the dialer's control hook, between creating and connecting the socket, so that no
+// name server, spelling of an address or redirect can change it afterwards. What they do not understand they
+// refuse.
 package netguard
 
 import (
+	"context"
+	"crypto/tls"
 	"net"
+	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -45,7 +50,7 @@ func denied(code, addr, why string) *Denied {
 	return &Denied{Addr: errs.Clip(addr, 300), Why: why, code: code}
 }
 
-// ParsePrefix reads an operator's range: a CIDR, or a single address, which becomes a /32 or /128. Bits behind
+// ParsePrefix reads a range of the operator: a CIDR, or an address, which becomes a /32 or /128. Bits behind
 // the mask are dropped, and IPv4 inside IPv6 becomes IPv4.
 func ParsePrefix(s string) (netip.Prefix, error) {
 	s = strings.TrimSpace(s)
@@ -77,7 +82,6 @@ func dialled(address string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(plain(ap.Addr()), ap.Port()), true
 }
 
-// splitPort reads host:port with a numeric port from 1.
 func splitPort(addr string) (host string, port uint16, ok bool) {
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -92,3 +96,103 @@ func parsePort(s string) (uint16, bool) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return uint16(n), err == nil && n > 0
 }
+
+// The bounds of a dial and of an answer.
+const (
+	dialTimeout    = 10 * time.Second // resolve and connect
+	maxHeaderBytes = 64 << 10         // of a response
+)
+
+// Guard makes dials that users configure. The zero value is ready to use. Do not change it after its first
+// use.
+type Guard struct {
+	// Allow lists special networks that the operator opens, in the form of ParsePrefix. A cloud's metadata
+	// address is open only when it is listed by itself (/32 or /128).
+	Allow    []netip.Prefix
+	Resolver *net.Resolver // nil is the system's
+}
+
+// Check returns a *Denied if the guard would not dial a.
+func (g *Guard) Check(a netip.Addr) error {
+	if why := g.refuses(a); why != "" {
+		return denied(CodeBlocked, a.String(), why)
+	}
+	return nil
+}
+
+// refuses is the reason why a may not be dialled, or "".
+func (g *Guard) refuses(a netip.Addr) string {
+	a = plain(a)
+	switch {
+	case !a.IsValid():
+		return "it is not an IP address"
+	case isMetadata(a):
+		if slices.Contains(g.Allow, single(a)) {
+			return ""
+		}
+		return "it is a cloud metadata address"
+	case within(g.Allow, a):
+		return ""
+	}
+	if why := find(special, a); why != "" {
+		return "it is " + why
+	}
+	return ""
+}
+
+func (g *Guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	to, _ := dialled(address) // anything else is refused for not being an address
+	if why := g.refuses(to.Addr()); why != "" {
+		return denied(CodeBlocked, address, why)
+	}
+	return nil
+}
+
+// Dial connects to addr (host:port) over TCP, in at most ten seconds with the lookup. Each address of the host
+// is checked; a refusal is a *Denied.
+func (g *Guard) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		// The hook cannot tell an address from a unix socket of that name.
+		return nil, denied(CodeBlocked, addr, "only TCP is dialled")
+	}
+	d := net.Dialer{Timeout: dialTimeout, Resolver: g.Resolver, ControlContext: g.control}
+	return d.DialContext(ctx, network, addr)
+}
+
+// Client is an HTTP client that dials through the guard. It checks URLs with CheckURL, verifies certificates,
+// uses no proxy, returns redirects as the response, and limits headers to 64 KiB. timeout (above zero) is for
+// a whole exchange, with lookup and body. The caller limits bodies. Keep the client: it pools connections.
+func (g *Guard) Client(timeout time.Duration) *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &checked{guard: g, next: &http.Transport{
+			Proxy:                  nil,
+			DialContext:            g.Dial,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    dialTimeout,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			DisableCompression:     true, // a small body must not expand into a large one
+			MaxIdleConns:           16,
+			IdleConnTimeout:        30 * time.Second,
+		}},
+	}
+}
+
+type checked struct {
+	guard *Guard
+	next  *http.Transport
+}
+
+func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := c.guard.CheckURL(r.URL.String()); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	return c.next.RoundTrip(r)
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach the pool.
+func (c *checked) CloseIdleConnections() { c.next.CloseIdleConnections() }

@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// span is a range of addresses with the reason why it must not be dialled.
 type span struct {
 	prefix netip.Prefix
 	why    string
@@ -56,8 +55,7 @@ var special = []span{
 	{prefix("8000::/1"), "outside the IPv6 addresses in public use"},
 }
 
-// metadata lists the addresses at which clouds hand out credentials from inside a machine. Some
-// (168.63.129.16) lie in public space.
+// metadata lists the addresses at which clouds hand out credentials. Some (168.63.129.16) are in public space.
 var metadata = addresses(
 	"169.254.169.254", // AWS, Azure, Google, OpenStack, Oracle, DigitalOcean, …
 	"169.254.170.2",   // AWS ECS task credentials
@@ -75,8 +73,8 @@ var metadata = addresses(
 	"fe80::a9fe:a9fe", // OpenStack
 )
 
-// neverTargets are the ranges that no scan may reach even when it names them: they are not one machine
-// (multicast, broadcast), or they reach this machine even where the operator has denied 127.0.0.0/8.
+// neverTargets are ranges that no scan may reach: not one machine (multicast, broadcast), or this machine even
+// where the operator has denied 127.0.0.0/8.
 var neverTargets = []span{
 	{prefix("0.0.0.0/8"), "the unspecified network"},
 	{prefix("224.0.0.0/4"), "multicast"},
@@ -104,8 +102,8 @@ func addresses(texts ...string) map[netip.Addr]bool {
 	return set
 }
 
-// plain is the form in which addresses are checked: IPv4 inside ::ffff:0:0/96 becomes IPv4, and a zone is
-// dropped, because a prefix contains no address that has one.
+// plain is the form in which addresses are checked: IPv4 inside ::ffff:0:0/96 becomes IPv4, and a zone, which
+// no prefix contains, is dropped.
 func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
 
 // find is the reason of the first span that holds a, or "".
@@ -118,8 +116,7 @@ func find(spans []span, a netip.Addr) string {
 	return ""
 }
 
-// carried lists a and every IPv4 address that a may carry to a gateway that translates: a rule about an IPv4
-// address also holds for its IPv6 forms.
+// carried lists a and every IPv4 address that a may carry to a translating gateway.
 func carried(a netip.Addr) []netip.Addr {
 	out := []netip.Addr{a}
 	if a.Is4() {
@@ -146,7 +143,6 @@ func isMetadata(a netip.Addr) bool {
 	return slices.ContainsFunc(carried(a), func(c netip.Addr) bool { return metadata[c] })
 }
 
-// within reports whether one of the prefixes holds a.
 func within(prefixes []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }

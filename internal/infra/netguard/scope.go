@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -28,20 +30,20 @@ type Limits struct {
 // Scope is what one scan or task may dial: its targets, less what is never a target. It is safe for concurrent
 // use.
 //
-// A host that is named exactly may resolve to a private address or to loopback: the user means the machine
-// behind the name. A host that is only covered by a wildcard may resolve to public addresses and to those that a
-// target names: its owner must not lead a scan into the scanner's own network. Cloud metadata addresses,
-// multicast, the unspecified address and the operator's denied networks are refused even when a target names them.
+// A host that is named exactly may resolve to a private address: the user means that machine. A host that only
+// a wildcard covers may resolve to public addresses and to those that a target names: its owner must not lead
+// a scan into the scanner's own network. Cloud metadata addresses, multicast, the unspecified address and the
+// operator's denied networks are always refused.
 //
-// A name is looked up once, so that a name server cannot move a target while it is being scanned. A name that is
-// out of scope is not looked up at all.
+// A name is looked up once, so that a name server cannot move a target during a scan. Names out of scope are
+// not looked up.
 type Scope struct {
 	limits Limits
 	index  index
 	pins   pins
 }
 
-// NewScope is the scope of these targets; with none, everything is refused. An error is an *errs.Error that
+// NewScope is the scope of these targets; without any, everything is refused. An error is an *errs.Error that
 // names the malformed target or range.
 func NewScope(targets []Target, limits Limits) (*Scope, error) {
 	s := &Scope{limits: limits}
@@ -65,9 +67,8 @@ func NewScope(targets []Target, limits Limits) (*Scope, error) {
 	return s, nil
 }
 
-// Dial connects to addr (host:port, the port a number) over TCP or UDP. A refusal is a *Denied, and no packet
-// was sent to the refused address. A name's addresses are tried in the resolver's order until one answers,
-// without those that are refused.
+// Dial connects to addr (host:port, the port a number) over TCP or UDP. A refusal is a *Denied. A name's
+// allowed addresses are tried in the resolver's order.
 func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Timeout)
 	defer cancel()
@@ -128,9 +129,8 @@ func (s *Scope) dialOne(
 	return d.DialContext(ctx, network, to.String())
 }
 
-// AllowsURL reports whether a request to u, such as a redirect's next hop, may be dialled as far as that is
-// known without a lookup: http, https, ws or wss; a host and port in scope. Dial still checks the address.
-// OnDenied is not called.
+// AllowsURL reports whether a request to u (http, https, ws or wss) may be dialled, as far as that is known
+// without a lookup. OnDenied is not called.
 func (s *Scope) AllowsURL(u *url.URL) bool {
 	port := defaultPorts[u.Scheme]
 	if port == "" {
@@ -142,9 +142,8 @@ func (s *Scope) AllowsURL(u *url.URL) bool {
 
 var defaultPorts = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443"}
 
-// Admit checks a connection that the caller makes itself, to an address that it knows name to have: nil, or a
-// *Denied. name is "" where the address itself was named. It is for callers that make very many connections,
-// such as a port scan; call it for each address and port before the packet is sent. OnDenied is not called.
+// Admit checks a connection that the caller makes itself, such as a port scan's, to an address of name (""
+// where the address itself was named): nil, or a *Denied. OnDenied is not called.
 func (s *Scope) Admit(name string, to netip.AddrPort) error {
 	may := nowhere
 	dialled := plain(to.Addr()).String()
@@ -163,8 +162,7 @@ func (s *Scope) Admit(name string, to netip.AddrPort) error {
 	return denied(CodeOutOfScope, to.String(), why)
 }
 
-// admit decides what can be decided about host:port without a lookup: which addresses it may lead to, and why
-// it is refused ("" when it is not).
+// admit checks host:port without a lookup: where it may lead, and why it is refused ("" when it is not).
 func (s *Scope) admit(addr string) (h host, port uint16, may reach, why string) {
 	text, port, ok := splitPort(addr)
 	if !ok {
@@ -239,4 +237,72 @@ func (s *Scope) report(addr, why string) *Denied {
 		s.limits.OnDenied(*d)
 	}
 	return d
+}
+
+// The bounds of what a name server can make us keep.
+const (
+	maxPins  = 1 << 16 // names; further ones are looked up at each dial
+	maxAddrs = 16      // addresses of one name
+)
+
+// pins keeps the first answer for each name.
+type pins struct {
+	resolver *net.Resolver
+	timeout  time.Duration
+
+	mu    sync.Mutex
+	names map[string]*pin
+}
+
+// pin is one lookup, finished when done is closed.
+type pin struct {
+	done  chan struct{}
+	addrs []netip.Addr
+	err   error
+}
+
+// lookup returns the addresses of name, at least one. Concurrent dials share one query, which goes on when its
+// caller leaves. A failure is not kept.
+func (p *pins) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	p.mu.Lock()
+	entry, ok := p.names[name]
+	if !ok {
+		entry = &pin{done: make(chan struct{})}
+		if p.names == nil {
+			p.names = map[string]*pin{}
+		}
+		if len(p.names) < maxPins {
+			p.names[name] = entry
+		}
+		go p.ask(context.WithoutCancel(ctx), name, entry)
+	}
+	p.mu.Unlock()
+	select {
+	case <-entry.done:
+		return entry.addrs, entry.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pins) ask(ctx context.Context, name string, entry *pin) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	question := name
+	if strings.Contains(name, ".") { // with a dot at the end, no search list makes it another name
+		question += "."
+	}
+	addrs, err := p.resolver.LookupNetIP(ctx, "ip", question)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no address", Name: name, IsNotFound: true}
+	}
+	entry.addrs, entry.err = addrs[:min(len(addrs), maxAddrs)], err
+	if err != nil {
+		p.mu.Lock()
+		if p.names[name] == entry {
+			delete(p.names, name)
+		}
+		p.mu.Unlock()
+	}
+	close(entry.done)
 }

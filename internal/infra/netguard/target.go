@@ -18,8 +18,8 @@ type Target struct {
 }
 
 // ParseTarget reads a target: example.com, *.example.com, example.com:8443, 192.0.2.7, [2001:db8::1]:443,
-// 192.0.2.0/24, or a URL, of which the host and the port count. Without a port, every port is meant. IPv4
-// addresses may have any spelling of inet_aton(3). An error is an *errs.Error without a Param.
+// 192.0.2.0/24, or a URL, of which host and port count. IPv4 addresses may have any spelling of inet_aton(3).
+// An error is an *errs.Error without a Param.
 func ParseTarget(text string) (Target, error) {
 	s := strings.TrimSpace(text)
 	if len(s) > maxURL {
@@ -63,7 +63,6 @@ func ParseTarget(text string) (Target, error) {
 	return t, nil
 }
 
-// single is the range that holds a alone.
 func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(plain(a), plain(a).BitLen()) }
 
 // reach is where a name may lead.
@@ -166,7 +165,6 @@ func (x *index) addr(a netip.Addr, port uint16) bool {
 	return false
 }
 
-// family is 0 for IPv4 and 1 for IPv6.
 func family(a netip.Addr) int {
 	if a.Is4() {
 		return 0

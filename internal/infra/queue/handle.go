@@ -24,9 +24,8 @@ type Job[T Args] struct {
 	token   int64
 }
 
-// Held returns nil when this run still has the job, and keeps it until tx ends; otherwise ErrLeaseLost.
-// Checked in the transaction that writes a job's effects, it keeps a run that was taken for dead from
-// overwriting its successor's work.
+// Held locks this run's lease until tx ends, or returns ErrLeaseLost. It keeps a run that was taken for dead
+// from overwriting its successor's work.
 func (j Job[T]) Held(ctx context.Context, tx *db.Tx) error {
 	return held(ctx, tx, j.ID, j.token)
 }
@@ -52,8 +51,7 @@ type Handler[T Args] struct {
 	Backoff func(attempt int) time.Duration
 }
 
-// Handle registers the handler of T's kind, before Start. It panics for a second handler of a kind and for a
-// malformed kind.
+// Handle registers the handler of T's kind, before Start. It panics for a second one and for a malformed kind.
 func Handle[T Args](q *Queue, h Handler[T]) {
 	var zero T
 	w := &worker{q: q, timeout: h.Timeout, maxAttempts: cmp.Or(h.MaxAttempts, 5), backoff: h.Backoff}
@@ -108,7 +106,6 @@ func backoff(attempt int) time.Duration {
 	return wait + rand.N(wait/10) // so that jobs that failed together are not retried together
 }
 
-// rawArgs are encoded arguments.
 type rawArgs struct {
 	kind string
 	doc  json.RawMessage
@@ -118,7 +115,6 @@ func (a rawArgs) Kind() string                    { return a.kind }
 func (a rawArgs) MarshalJSON() ([]byte, error)    { return a.doc, nil }
 func (a *rawArgs) UnmarshalJSON(doc []byte) error { a.doc = doc; return nil }
 
-// worker is a Handler as River sees it.
 type worker struct {
 	river.WorkerDefaults[rawArgs]
 	q           *Queue
@@ -173,8 +169,8 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	}
 }
 
-// attempt calls the handler, unless the job has no attempts left. If the job was cancelled before a process
-// that had its lease died, the handler gets an ended context, to clean up after the earlier run.
+// attempt calls the handler, unless the job has no attempts left. A job that was cancelled when its process
+// died gets an ended context, to clean up.
 func (w *worker) attempt(r *run, row *rivertype.JobRow) (err error) {
 	if r.cancelled {
 		r.cancel(ErrCancelled)

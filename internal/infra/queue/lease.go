@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -60,8 +62,8 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 	return jobs, nil
 }
 
-// withoutOwn puts back the jobs that an older run, which lost its lease, still occupies on this node: River
-// knows a job on a node only by its id.
+// withoutOwn puts back the jobs that an older run still occupies on this node: River knows a job on a node
+// only by its id.
 func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) ([]*rivertype.JobRow, error) {
 	free := jobs[:0]
 	for _, job := range jobs {
@@ -78,7 +80,6 @@ func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.Job
 	return free, nil
 }
 
-// take leases jobs to this node and returns the new tokens by job.
 func (q *Queue) take(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) (map[int64]int64, error) {
 	row := "(?, ?, 1, " + q.sql.now + ")"
 	var args []any
@@ -96,7 +97,6 @@ type lease struct {
 	cancelled    bool
 }
 
-// tokens runs a query for jobs with their tokens.
 func tokens(ctx context.Context, tx *db.Tx, query string, args []any) (map[int64]int64, error) {
 	scan := func(row db.Row) (l lease, err error) { return l, row.Scan(&l.jobID, &l.token) }
 	leases, err := db.Select(ctx, tx, scan, query, args...)
@@ -258,4 +258,117 @@ func pick[T any](all []T, at []int) (out []T) {
 		out = append(out, all[i])
 	}
 	return out
+}
+
+// loop sends heartbeats and takes over the jobs of silent nodes until ctx ends. Heartbeats come first: a node
+// that was suspended keeps its jobs unless another one has taken them.
+func (q *Queue) loop(ctx context.Context) {
+	defer close(q.loopDone)
+	tick := time.NewTicker(q.config.Heartbeat)
+	defer tick.Stop()
+	reapEvery := max(1, int(q.config.Lease/3/q.config.Heartbeat))
+	for n := 0; ; n++ {
+		if err := q.heartbeat(ctx); err != nil && ctx.Err() == nil {
+			// Nothing is lost yet: no other node reaches the database either.
+			q.log.Warn("could not prolong the leases of this node's jobs", "error", err)
+		} else if n%reapEvery == 0 {
+			if err := q.reap(ctx); err != nil && ctx.Err() == nil {
+				q.log.Warn("could not look for jobs of silent nodes", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// heartbeat prolongs the leases of this node's runs, and ends the runs that were cancelled or lost their
+// lease.
+func (q *Queue) heartbeat(ctx context.Context) error {
+	runs := q.live()
+	if len(runs) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var w db.Where
+	w.And("node = ?", q.node)
+	db.In(&w, "job_id", slices.Collect(maps.Keys(runs)))
+	var leases []lease
+	err := q.db.Tx(ctx, func(tx *db.Tx) (err error) {
+		scan := func(row db.Row) (l lease, err error) { return l, row.Scan(&l.jobID, &l.token, &l.cancelled) }
+		leases, err = db.Select(ctx, tx, scan, `SELECT job_id, token, EXISTS (SELECT 1 FROM river_job
+			WHERE id = job_id AND metadata->>'cancel_attempted_at' IS NOT NULL)
+			FROM queue_lease`+w.String()+` ORDER BY job_id`+tx.Speaks().ForUpdate(), w.Args...)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE queue_lease SET beat_at = `+q.sql.now+w.String(), w.Args...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range leases {
+		if r := runs[l.jobID]; r.token == l.token {
+			delete(runs, l.jobID)
+			if l.cancelled {
+				r.cancel(ErrCancelled)
+			}
+		}
+	}
+	for id, r := range runs {
+		if q.runOf(id) == r { // else it was settled during the query
+			r.cancel(ErrLeaseLost)
+		}
+	}
+	return nil
+}
+
+func (q *Queue) live() map[int64]*run {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	runs := maps.Clone(q.runs)
+	maps.DeleteFunc(runs, func(_ int64, r *run) bool { return r.dropped.Load() })
+	return runs
+}
+
+// reap gives the jobs of silent nodes back to the queue. The attempt counts, because a job that kills its
+// process must not run for ever; worker.attempt gives it up after the last one.
+func (q *Queue) reap(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var stale db.Where
+	stale.And("node <> '' AND beat_at < "+q.sql.now+" - ?", q.config.Lease.Microseconds())
+	// Outside a transaction, so that an idle node does not take the write lock.
+	found, err := db.Value[bool](ctx, q.db, `SELECT EXISTS (SELECT 1 FROM queue_lease`+stale.String()+`)`, stale.Args...)
+	if err != nil || !found {
+		return err
+	}
+	var jobIDs []int64
+	err = q.db.Tx(ctx, func(tx *db.Tx) (err error) {
+		jobIDs, err = db.Values[int64](ctx, tx, `SELECT job_id FROM queue_lease`+stale.String()+
+			` ORDER BY job_id`+tx.Speaks().ForUpdate(), stale.Args...)
+		if err != nil || len(jobIDs) == 0 {
+			return err
+		}
+		var leases, jobs db.Where
+		db.In(&leases, "job_id", jobIDs)
+		db.In(&jobs, "id", jobIDs)
+		_, err = tx.Exec(ctx, `UPDATE queue_lease SET node = '', token = token + 1`+leases.String(), leases.Args...)
+		if err != nil {
+			return err
+		}
+		jobs.And("state = 'running'")
+		_, err = tx.Exec(ctx, `UPDATE river_job SET state = 'available'`+jobs.String(), jobs.Args...)
+		return err
+	})
+	if err != nil || len(jobIDs) == 0 {
+		return err
+	}
+	q.log.Warn("took over jobs whose node went silent", "jobs", len(jobIDs))
+	q.wake()
+	return nil
 }

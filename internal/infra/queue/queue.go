@@ -1,9 +1,9 @@
 // Package queue runs background jobs: Insert in the caller's transaction, Handle, Start, Stop, Cancel. River
 // stores, claims, retries and expires them, on SQLite and on PostgreSQL; its types stay in this package.
 //
-// River has no lease on a running job; it is added here. The node that runs a job sends heartbeats. A job whose
-// node went silent is given to another one, and the result of the old run is refused by a token that only
-// grows. With each heartbeat the node learns which of its jobs were cancelled.
+// This package adds leases. The node that runs a job sends heartbeats; a silent node's job is given to another
+// one, and the old run's result is refused by a token that only grows. With each heartbeat a node learns which
+// of its jobs were cancelled.
 //
 // A job runs at least once. For effects exactly once, check Job.Held in the transaction that writes them.
 package queue
@@ -98,8 +98,8 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Queue, error) {
 	return q, nil
 }
 
-// Insert adds a job in the caller's transaction; once that is committed, a free worker starts it at once. It
-// returns the job's id for Cancel.
+// Insert adds a job in the caller's transaction and returns its id for Cancel. After the commit a free worker
+// starts it at once.
 func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, err error) {
 	value, err := db.Doc(args).Value() // without NUL, which PostgreSQL refuses
 	doc, ok := value.(string)
@@ -119,10 +119,9 @@ func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, 
 }
 
 // Cancel cancels a job, in the caller's transaction or (tx nil) in one of its own. A waiting job never runs.
-// The context of a running one ends with cause ErrCancelled: at once on this node, within a heartbeat on
-// another. The job is then completed if its handler returns nil, and cancelled otherwise. If its process died,
-// it runs again with its context ended, to clean up after the first run. Cancelling a job that has ended or
-// does not exist does nothing.
+// The context of a running one ends with ErrCancelled, on another node within a heartbeat; the job is then
+// completed if its handler returns nil. If its process died, it runs again with its context ended, to clean
+// up. A job that has ended or does not exist stays as it is.
 func (q *Queue) Cancel(ctx context.Context, tx *db.Tx, jobID int64) error {
 	if tx == nil {
 		return q.db.Tx(ctx, func(tx *db.Tx) error { return q.Cancel(ctx, tx, jobID) })
@@ -143,8 +142,7 @@ func (q *Queue) Cancel(ctx context.Context, tx *db.Tx, jobID int64) error {
 	return nil
 }
 
-// Start begins to run jobs, until Stop; the end of ctx does not stop running jobs. Without Workers it does
-// nothing.
+// Start runs jobs until Stop, even if ctx ends. Without Workers it does nothing.
 func (q *Queue) Start(ctx context.Context) error {
 	if q.config.Workers == 0 {
 		return nil
@@ -170,10 +168,9 @@ func (q *Queue) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop accepts no more jobs and waits for the running ones. When ctx ends first, their contexts end with cause
+// Stop accepts no more jobs and waits for the running ones. When ctx ends first, their contexts end with
 // ErrStopping and the jobs go back to the queue, the attempt not counted. It returns an error when a handler
-// ignores that too; another node gets its job once the lease runs out. A stopped queue cannot be started
-// again; after a nil error it has no goroutines and does not use the database any more.
+// ignores that too. A stopped queue cannot be started again.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.awake.Store(false)
 	if q.stopLoop == nil {
@@ -213,8 +210,7 @@ func (q *Queue) running() int {
 	return len(q.runs)
 }
 
-// Every calls fn at once and then at each interval, until ctx ends. An error is logged, with doing as what was
-// being done.
+// Every calls fn at once and then at each interval, until ctx ends. It logs errors, with what was being done.
 func Every(ctx context.Context, interval time.Duration, log *slog.Logger, doing string, fn func(context.Context) error) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -228,4 +224,29 @@ func Every(ctx context.Context, interval time.Duration, log *slog.Logger, doing 
 			return
 		}
 	}
+}
+
+// KindStats counts the jobs of one kind that have not ended.
+type KindStats struct {
+	Kind    string
+	Waiting int           // due or not, retries included
+	Running int           // on any node
+	Late    time.Duration // how long the oldest due job has waited for a worker; 0 when none waits
+}
+
+// Stats counts the jobs of all nodes that have not ended, by kind. Kinds without any are absent.
+func (q *Queue) Stats(ctx context.Context) ([]KindStats, error) {
+	scan := func(row db.Row) (s KindStats, err error) {
+		var late float64
+		err = row.Scan(&s.Kind, &s.Waiting, &s.Running, &late)
+		s.Late = time.Duration(late * float64(time.Second))
+		return s, err
+	}
+	return db.Select(ctx, q.db, scan, `SELECT kind,
+		sum(CASE WHEN state = 'running' THEN 0 ELSE n END), sum(CASE WHEN state = 'running' THEN n ELSE 0 END),
+		max(CASE WHEN state = 'available' AND late > 0 THEN late ELSE 0 END)
+		FROM (SELECT kind, state, count(*) AS n, CAST(`+q.sql.late+` AS DOUBLE PRECISION) AS late
+			FROM river_job WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
+			GROUP BY kind, state) AS counted
+		GROUP BY kind ORDER BY kind`)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -33,7 +34,6 @@ type backend interface {
 	StopAndCancel(ctx context.Context) error
 }
 
-// dialect is SQL that the two databases spell differently.
 type dialect struct {
 	now  string // the database's clock, in microseconds
 	late string // seconds since the oldest scheduled_at of a group
@@ -63,7 +63,7 @@ func openSQLite(ctx context.Context, q *Queue) error {
 }
 
 // polling makes River poll on SQLite, where its listener would read a table 20 times a second. The Queue wakes
-// the workers of its own process; other processes find the job at their next poll.
+// the workers of its own process.
 type polling struct{ riverdriver.Driver[*sql.Tx] }
 
 func (polling) SupportsListener() bool     { return false }
@@ -119,7 +119,6 @@ func migratePostgres(
 	})
 }
 
-// engine is River over transactions of type TTx.
 type engine[TTx any] struct {
 	*river.Client[TTx]
 	driver riverdriver.Driver[TTx]
@@ -252,3 +251,44 @@ func (h quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h quietHandler) WithGroup(name string) slog.Handler {
 	return quietHandler{h.Handler.WithGroup(name)}
 }
+
+// lendPgx gives fn the connection of tx as a pgx transaction.
+func lendPgx(tx *db.Tx, fn func(pgx.Tx) error) error {
+	return tx.Conn.Raw(func(conn any) error {
+		return fn(&pgxTx{pgxConn: conn.(*stdlib.Conn).Conn()}) //nolint:forcetypeassert // the driver of infra/db
+	})
+}
+
+type pgxConn = pgx.Conn
+
+// pgxTx is a transaction that database/sql has begun, as a pgx.Tx. Its Begin makes a savepoint; it cannot end
+// the transaction itself.
+type pgxTx struct {
+	*pgxConn
+	depth  int // savepoints around this one; 0: the transaction itself
+	closed bool
+}
+
+func (t *pgxTx) Begin(ctx context.Context) (pgx.Tx, error) {
+	inner := &pgxTx{pgxConn: t.pgxConn, depth: t.depth + 1}
+	_, err := t.Exec(ctx, fmt.Sprintf("SAVEPOINT queue_%d", inner.depth))
+	return inner, err
+}
+
+func (t *pgxTx) Commit(ctx context.Context) error   { return t.end(ctx, "RELEASE SAVEPOINT") }
+func (t *pgxTx) Rollback(ctx context.Context) error { return t.end(ctx, "ROLLBACK TO SAVEPOINT") }
+
+func (t *pgxTx) end(ctx context.Context, verb string) error {
+	if t.depth == 0 {
+		return fmt.Errorf("queue: %s of a transaction that is only lent", verb)
+	}
+	if t.closed {
+		return pgx.ErrTxClosed
+	}
+	t.closed = true
+	_, err := t.Exec(ctx, fmt.Sprintf("%s queue_%d", verb, t.depth))
+	return err
+}
+
+func (t *pgxTx) Conn() *pgx.Conn                { return t.pgxConn }
+func (t *pgxTx) LargeObjects() pgx.LargeObjects { return pgx.LargeObjects{} }

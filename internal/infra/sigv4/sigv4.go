@@ -59,7 +59,6 @@ func (k Keys) Sign(r Request, at time.Time) (added [][2]string) {
 		"AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%x", k.ID, scope, names, signature)})
 }
 
-// canonical is the form of a request that is signed, and the names of the headers in it.
 func (r Request) canonical() (text, names string) {
 	values := map[string][]string{"host": {r.Host}}
 	for _, h := range r.Headers {

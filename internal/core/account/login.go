@@ -2,8 +2,14 @@ package account
 
 import (
 	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"golang.org/x/crypto/argon2"
 )
 
 // The claims of our own bearer tokens (RFC 9068). Others are refused.
@@ -100,7 +107,6 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	return c, err
 }
 
-// subject is the user id in one of our own tokens, fully checked.
 func (a *Accounts) subject(_ context.Context, token string) (string, error) {
 	var claims jwt.RegisteredClaims
 	parsed, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.signing, nil },
@@ -124,7 +130,6 @@ func unverifiedIssuer(token string) string {
 	return claims.Issuer
 }
 
-// oidcIssuer verifies tokens of an OpenID provider by its published keys.
 type oidcIssuer struct {
 	url, audience string
 	algorithms    []string
@@ -176,4 +181,97 @@ func (o *oidcIssuer) discover(ctx context.Context) (*oidc.IDTokenVerifier, error
 		o.verifier = provider.Verifier(&oidc.Config{ClientID: o.audience, SupportedSigningAlgs: o.algorithms, Now: o.now})
 	}
 	return o.verifier, nil
+}
+
+// The cost of a password hash: OWASP's argon2id profile of 19 MiB, two passes.
+const (
+	argonMemory  = 19 * 1024 // KiB
+	argonTime    = 2
+	argonThreads = 1
+	argonKey     = 32
+	argonSalt    = 16
+	hashesAtOnce = 2 // limits the memory and processors that logins use
+	minPassword  = 10
+	maxPassword  = 1024
+)
+
+func (a *Accounts) hashPassword(ctx context.Context, password string) (string, error) {
+	if len(password) < minPassword || len(password) > maxPassword {
+		return "", errs.Field("password", "password must have %d to %d bytes.", minPassword, maxPassword)
+	}
+	salt := ids.Secret(argonSalt)
+	key, err := a.argon(ctx, password, salt, argonTime, argonMemory, argonThreads)
+	if err != nil {
+		return "", err
+	}
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
+		b64.EncodeToString(salt), b64.EncodeToString(key)), nil
+}
+
+// passwordMatches compares a password with a PHC string. An empty or unknown hash takes the same time, so that
+// the time reveals nothing.
+func (a *Accounts) passwordMatches(ctx context.Context, password, phc string) (bool, error) {
+	if len(password) > maxPassword {
+		password = ""
+	}
+	var version, memory, passes, threads int
+	salt, want := make([]byte, argonSalt), []byte(nil)
+	parts := strings.Split(phc, "$")
+	if len(parts) == 6 && parts[1] == "argon2id" {
+		_, err1 := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &passes, &threads)
+		s, err2 := base64.RawStdEncoding.DecodeString(parts[4])
+		k, err3 := base64.RawStdEncoding.DecodeString(parts[5])
+		bounded := passes >= 1 && passes <= 16 && memory >= 8 && memory <= 1<<20 && threads >= 1 && threads <= 16
+		if err1 == nil && err2 == nil && err3 == nil && version == argon2.Version && len(k) == argonKey && bounded {
+			salt, want = s, k
+		}
+	}
+	if want == nil {
+		memory, passes, threads = argonMemory, argonTime, argonThreads
+	}
+	got, err := a.argon(ctx, password, salt, passes, memory, threads)
+	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
+}
+
+func (a *Accounts) argon(ctx context.Context, password string, salt []byte, passes, memory, threads int) ([]byte, error) {
+	select {
+	case a.hashing <- struct{}{}:
+		defer func() { <-a.hashing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return argon2.IDKey([]byte(password), salt, uint32(passes), uint32(memory), uint8(threads), argonKey), nil
+}
+
+// Challenge checks the Turnstile token of a login or a key creation, if configured. It fails closed, with
+// Forbidden and the site key for the client.
+func (a *Accounts) Challenge(ctx context.Context, token, remoteIP string) error {
+	if a.TurnstileSiteKey == "" || a.TurnstileSecret == "" {
+		return nil
+	}
+	refuse := func(code, message string) *errs.Error {
+		return errs.New(errs.Forbidden, code, "%s", message).With("turnstile_site_key", a.TurnstileSiteKey)
+	}
+	if token == "" {
+		return refuse("turnstile_required", "Solve the challenge and send its token.")
+	}
+	form := url.Values{"secret": {a.TurnstileSecret}, "response": {token}, "remoteip": {remoteIP}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.TurnstileVerifyURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := a.HTTP.Do(req)
+	if err != nil {
+		return refuse("turnstile_unavailable", "The challenge could not be checked; try again.").Because(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Success bool `json:"success"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&answer); err != nil || !answer.Success {
+		return refuse("turnstile_failed", "The challenge token is not valid.").Because(err)
+	}
+	return nil
 }
