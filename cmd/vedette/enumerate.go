@@ -88,7 +88,7 @@ func (f *enumerateFlags) define(cmd *cobra.Command) {
 
 func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 	if !slices.Contains([]string{"jsonl", "json", "text"}, f.output) {
-		return cli.Usage(errors.New("--output must be jsonl, json or text"))
+		return cli.Usagef("--output must be jsonl, json or text")
 	}
 	listed, err := cli.ReadLists(f.lists, cmd.InOrStdin())
 	if err != nil {
@@ -130,11 +130,11 @@ func enumerationExit(ctx context.Context, r pipeline.Report, err error) error {
 	case err != nil:
 		return err
 	case r.Names == 0 && r.Denials > 0:
-		return cli.Silent{Code: cli.ExitOutOfScope}
+		return cli.Silent(cli.ExitOutOfScope)
 	case slices.ContainsFunc(r.Sources, func(s discover.SourceReport) bool {
 		return s.State != discover.SourceOK && s.State != discover.SourceEmpty && s.State != discover.SourceSkipped
 	}):
-		return cli.Silent{Code: cli.ExitPartial}
+		return cli.Silent(cli.ExitPartial)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 	for _, name := range f.steps {
 		step := discover.Step(strings.TrimSpace(name))
 		if !slices.Contains(discover.Steps, step) {
-			return in, c, cli.Usage(fmt.Errorf("--steps: %.40q is not known", name))
+			return in, c, cli.Usagef("--steps: %.40q is not known", name)
 		}
 		c.Steps = append(c.Steps, step)
 	}
@@ -197,7 +197,7 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 	c.Deny = append(denied, excluded.Networks...)
 	if f.words != "" {
 		if c.Words, err = cli.ReadLines(f.words); err != nil {
-			return in, c, cli.Usage(fmt.Errorf("--wordlist: %w", err))
+			return in, c, cli.Usagef("--wordlist: %w", err)
 		}
 	}
 	if f.keys != "" {
@@ -206,7 +206,7 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 			c.Keys, err = names.ParseKeys(text)
 		}
 		if err != nil {
-			return in, c, cli.Usage(fmt.Errorf("--source-keys: %w", err))
+			return in, c, cli.Usagef("--source-keys: %w", err)
 		}
 	}
 	if !f.noSources {
@@ -221,7 +221,7 @@ func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipel
 	for _, text := range args {
 		t, err := netguard.ParseTarget(text)
 		if err != nil {
-			return cli.Usage(fmt.Errorf("%q is not a domain, an address, a network or a URL", cli.Printable(text)))
+			return cli.Usagef("%q is not a domain, an address, a network or a URL", cli.Printable(text))
 		}
 		ports := t.Ports
 		t.Ports = nil
@@ -243,7 +243,7 @@ func (f *enumerateFlags) readTargets(args []string, in *pipeline.Input, c *pipel
 		c.Covers = append(c.Covers, t)
 	}
 	if len(in.Domains)+len(in.Hosts)+len(in.Ranges) == 0 {
-		return cli.Usage(errors.New("there is no target: name a domain, an address, a network or a URL"))
+		return cli.Usagef("there is no target: name a domain, an address, a network or a URL")
 	}
 	return nil
 }

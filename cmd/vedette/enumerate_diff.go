@@ -45,7 +45,7 @@ technologies, certificates. Like diff, it exits with 0 when nothing changed; wit
 			return err
 		}
 		if *fail && len(changes) > 0 {
-			return cli.Silent{Code: cli.ExitFindings}
+			return cli.Silent(cli.ExitFindings)
 		}
 		return nil
 	}

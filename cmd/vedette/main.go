@@ -99,7 +99,7 @@ func wrapArgs(c *cobra.Command) {
 
 func exitCode(ctx context.Context, err error) int {
 	if silent, ok := errors.AsType[cli.Silent](err); ok {
-		return silent.Code
+		return int(silent)
 	}
 	if e, ok := errors.AsType[cli.Exit](err); ok {
 		return e.Code

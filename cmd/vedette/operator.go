@@ -93,7 +93,7 @@ func newDoctor() *cobra.Command {
 		_, _, err := templates.Starter()
 		check("the starter catalogue compiles", err)
 		if failed {
-			return cli.Silent{Code: cli.ExitError}
+			return cli.Silent(cli.ExitError)
 		}
 		return nil
 	})

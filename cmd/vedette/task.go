@@ -69,20 +69,20 @@ type issue struct {
 // exit is the exit code of a task.
 func (d detail) exit(failOn string) error {
 	if d.Task.Status != "completed" {
-		return cli.Silent{Code: cli.ExitError}
+		return cli.Silent(cli.ExitError)
 	}
 	for _, i := range d.Issues {
 		if failOn != "" && cli.SeverityRank(i.Severity) <= cli.SeverityRank(failOn) {
-			return cli.Silent{Code: cli.ExitFindings}
+			return cli.Silent(cli.ExitFindings)
 		}
 	}
 	switch {
 	case d.budget:
-		return cli.Silent{Code: cli.ExitBudget}
+		return cli.Silent(cli.ExitBudget)
 	case len(d.reach.refused) > 0 && len(d.reach.refused) >= d.reach.targets:
-		return cli.Silent{Code: cli.ExitOutOfScope}
+		return cli.Silent(cli.ExitOutOfScope)
 	case len(d.reach.refused) > 0:
-		return cli.Silent{Code: cli.ExitPartial}
+		return cli.Silent(cli.ExitPartial)
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ func TestVerdictOfRefusedTargets(t *testing.T) {
 			d.reach.observe(e)
 		}
 		code := 0
-		if s := (cli.Silent{}); errors.As(d.exit(""), &s) {
-			code = s.Code
+		if s, ok := errors.AsType[cli.Silent](d.exit("")); ok {
+			code = int(s)
 		}
 		if code != c.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, c.want)

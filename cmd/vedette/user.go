@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -111,7 +110,7 @@ func readPassword(in io.Reader) (string, error) {
 	}
 	password := strings.TrimRight(line, "\r\n")
 	if password == "" {
-		return "", cli.Usage(errors.New("--password-stdin: there is no password on standard input"))
+		return "", cli.Usagef("--password-stdin: there is no password on standard input")
 	}
 	return password, nil
 }

@@ -34,14 +34,14 @@ func newBackoffice() http.Handler {
 	mux.HandleFunc("GET /{$}", view("Sales", `<h1>Sales</h1><p><a href="/login">Log in</a></p><p><a href="/report?month=2026-10">October</a></p>`))
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "JSESSIONID=5A8E21C0D3F94B7E; Path=/; SameSite=Lax")
-		page(w, http.StatusOK, "Log in", "<h1>Log in</h1>"+loginForm)
+		page(w, "Log in", "<h1>Log in</h1>"+loginForm)
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("user") == "admin" && r.FormValue("password") == "admin" {
-			page(w, http.StatusOK, "Sales", "<h1>Welcome, admin</h1>")
+			page(w, "Sales", "<h1>Welcome, admin</h1>")
 			return
 		}
-		page(w, http.StatusUnauthorized, "Log in", "<h1>That was not right</h1>"+loginForm)
+		errorPage(w, http.StatusUnauthorized, "Log in", "<h1>That was not right</h1>"+loginForm)
 	})
 	mux.HandleFunc("GET /admin/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) })
 	mux.HandleFunc("GET /admin/export.csv", text("text/csv", "id,name,mail\n1,Made-up Mia,mia@customers.example\n"))
@@ -49,7 +49,7 @@ func newBackoffice() http.Handler {
 	mux.HandleFunc("GET /robots.txt", text("text/plain", "User-agent: *\nDisallow: /admin/\n"))
 	mux.HandleFunc("GET /actuator", func(w http.ResponseWriter, r *http.Request) {
 		base := "http://" + html.EscapeString(r.Host) + "/actuator"
-		answer(w, http.StatusOK, "application/vnd.spring-boot.actuator.v3+json", `{"_links":{"self":{"href":"`+base+`","templated":false},"env":{"href":"`+base+`/env","templated":false},"heapdump":{"href":"`+base+`/heapdump","templated":false}}}`)
+		send(w, "application/vnd.spring-boot.actuator.v3+json", `{"_links":{"self":{"href":"`+base+`","templated":false},"env":{"href":"`+base+`/env","templated":false},"heapdump":{"href":"`+base+`/heapdump","templated":false}}}`)
 	})
 	mux.HandleFunc("GET /actuator/env", text("application/vnd.spring-boot.actuator.v3+json", `{"activeProfiles":["prod"],"propertySources":[{"name":"systemEnvironment","properties":{"DB_PASSWORD":{"value":"******"}}}]}`))
 	return guarded(mux)
@@ -65,5 +65,5 @@ func report(w http.ResponseWriter, r *http.Request) {
 `, month))
 		return
 	}
-	page(w, http.StatusOK, "Report", "<h1>Report for "+html.EscapeString(month)+"</h1><p>12 orders.</p>")
+	page(w, "Report", "<h1>Report for "+html.EscapeString(month)+"</h1><p>12 orders.</p>")
 }

@@ -49,61 +49,61 @@ func newClean() http.Handler {
 <a href="/greet?name=you">Greeting</a> <a href="/quote?text=hello">Quote</a> <a href="/login">Log in</a> <a href="/api/echo?q=hello">API</a> <a href="/plain?q=hello">Text</a> <a href="/issue?id=3">Issue 3</a> <a href="/fragile?n=3">Three</a> <a href="/logout">Log out</a></nav>
 <form action="/search"><input name="q" value="harbour"></form>`))
 	mux.HandleFunc("GET /blog/", func(w http.ResponseWriter, r *http.Request) {
-		page(w, http.StatusOK, "SQL injection explained", "<h1>SQL injection explained</h1><p>You asked for "+html.EscapeString(r.URL.String())+".</p><pre>"+html.EscapeString(quoted)+"</pre>")
+		page(w, "SQL injection explained", "<h1>SQL injection explained</h1><p>You asked for "+html.EscapeString(r.URL.String())+".</p><pre>"+html.EscapeString(quoted)+"</pre>")
 	})
 	mux.HandleFunc("GET /search", func(w http.ResponseWriter, r *http.Request) {
 		q := html.EscapeString(r.FormValue("q"))
-		page(w, http.StatusOK, "Search", `<h1>Results for “`+q+`”</h1><input name="q" value="`+q+`"><script type="application/json">{"q": `+scriptString(r.FormValue("q"))+"}</script><p>SQL logic error? See our article.</p>")
+		page(w, "Search", `<h1>Results for “`+q+`”</h1><input name="q" value="`+q+`"><script type="application/json">{"q": `+scriptString(r.FormValue("q"))+"}</script><p>SQL logic error? See our article.</p>")
 	})
 	mux.HandleFunc("GET /quote", func(w http.ResponseWriter, r *http.Request) {
-		page(w, http.StatusOK, "Quote", "<!-- "+html.EscapeString(r.FormValue("text"))+" --><textarea>"+html.EscapeString(r.FormValue("text"))+"</textarea>")
+		page(w, "Quote", "<!-- "+html.EscapeString(r.FormValue("text"))+" --><textarea>"+html.EscapeString(r.FormValue("text"))+"</textarea>")
 	})
 	mux.HandleFunc("GET /greet", func(w http.ResponseWriter, r *http.Request) {
-		page(w, http.StatusOK, "Hello", "<h1>Hello, "+html.EscapeString(r.FormValue("name"))+"</h1><p>1234 times 4321 is 5332114, and 7 times 7 is 49.</p>")
+		page(w, "Hello", "<h1>Hello, "+html.EscapeString(r.FormValue("name"))+"</h1><p>1234 times 4321 is 5332114, and 7 times 7 is 49.</p>")
 	})
 	mux.HandleFunc("GET /api/echo", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusOK, "application/json", `{"q":"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(r.FormValue("q"))+`"}`)
+		send(w, "application/json", `{"q":"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(r.FormValue("q"))+`"}`)
 	})
 	mux.HandleFunc("GET /plain", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusOK, "text/plain; charset=utf-8", r.FormValue("q")+"\n")
+		send(w, "text/plain; charset=utf-8", r.FormValue("q")+"\n")
 	})
 	mux.HandleFunc("GET /issue", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.FormValue("id"))
 		if err != nil || n < 1 || n > 9 {
-			page(w, http.StatusNotFound, "Not found", "<h1>There is no such issue</h1>")
+			errorPage(w, http.StatusNotFound, "Not found", "<h1>There is no such issue</h1>")
 			return
 		}
-		page(w, http.StatusOK, "Issue", "<h1>Issue "+strconv.Itoa(n)+"</h1>")
+		page(w, "Issue", "<h1>Issue "+strconv.Itoa(n)+"</h1>")
 	})
 	mux.HandleFunc("GET /fragile", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := strconv.Atoi(r.FormValue("n")); err != nil {
-			page(w, http.StatusInternalServerError, "Something went wrong", "<h1>Something went wrong</h1><p>Please tell us the number 5f2c. A syntax error near your keyboard?</p>")
+			errorPage(w, http.StatusInternalServerError, "Something went wrong", "<h1>Something went wrong</h1><p>Please tell us the number 5f2c. A syntax error near your keyboard?</p>")
 			return
 		}
-		page(w, http.StatusOK, "Number", "<h1>Thank you</h1>")
+		page(w, "Number", "<h1>Thank you</h1>")
 	})
 	mux.HandleFunc("GET /download", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("file") != "poster.txt" {
-			page(w, http.StatusNotFound, "Not found", "<h1>"+html.EscapeString(r.FormValue("file"))+" is not there</h1><p>NAME=Some Linux is not here, either.</p>")
+			errorPage(w, http.StatusNotFound, "Not found", "<h1>"+html.EscapeString(r.FormValue("file"))+" is not there</h1><p>NAME=Some Linux is not here, either.</p>")
 			return
 		}
-		answer(w, http.StatusOK, "text/plain; charset=utf-8", "A poster.\n")
+		send(w, "text/plain; charset=utf-8", "A poster.\n")
 	})
 	mux.HandleFunc("GET /go", cleanRedirect)
 	mux.HandleFunc("GET /preview", func(w http.ResponseWriter, r *http.Request) {
 		address := r.FormValue("url")
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Host != "partner.example" {
-			page(w, http.StatusBadRequest, "Not allowed", "<h1>We do not fetch "+html.EscapeString(address)+"</h1><p>Only partner.example. A connection refused by us was never made.</p>")
+			errorPage(w, http.StatusBadRequest, "Not allowed", "<h1>We do not fetch "+html.EscapeString(address)+"</h1><p>Only partner.example. A connection refused by us was never made.</p>")
 			return
 		}
-		page(w, http.StatusOK, "Preview", "<h1>A preview</h1>")
+		page(w, "Preview", "<h1>A preview</h1>")
 	})
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "__Host-session=9b1f0c7e2a5d4836; Path=/; Secure; HttpOnly; SameSite=Strict")
-		page(w, http.StatusOK, "Admin login", "<h1>Admin login</h1>"+loginForm)
+		page(w, "Admin login", "<h1>Admin login</h1>"+loginForm)
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, _ *http.Request) {
-		page(w, http.StatusUnauthorized, "Admin login", "<h1>That was not right</h1>"+loginForm)
+		errorPage(w, http.StatusUnauthorized, "Admin login", "<h1>That was not right</h1>"+loginForm)
 	})
 	mux.HandleFunc("GET /files/{$}", view("Index of our articles", `<h1>Index of our articles</h1><ul><li><a href="/blog/one">one</a></li><li><a href="/blog/two">two</a></li></ul>`))
 	mux.HandleFunc("GET /robots.txt", text("text/plain", "User-agent: *\nDisallow: /search\n"))

@@ -38,14 +38,14 @@ func newCMS() http.Handler {
 		if forwarded := r.Header.Get("X-Forwarded-Host"); forwarded != "" {
 			host = forwarded
 		}
-		answer(w, http.StatusOK, "text/html; charset=utf-8", `<!doctype html><html lang="en"><head><title>The Tide</title><meta name="generator" content="Quill CMS 2.3.1">
+		send(w, "text/html; charset=utf-8", `<!doctype html><html lang="en"><head><title>The Tide</title><meta name="generator" content="Quill CMS 2.3.1">
 <link rel="canonical" href="http://`+html.EscapeString(host)+`/"></head><body><h1>The Tide</h1>
 <p><a href="/article?id=7">How harbours work</a> <a href="/out?to=https://example.com/">Our friends</a> <a href="/uploads/">Pictures</a></p></body></html>`)
 	})
 	mux.HandleFunc("GET /article", func(w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		page(w, http.StatusOK, "How harbours work", "<h1>How harbours work</h1><ul><li>"+strings.Join(comments, "</li><li>")+`</li></ul><form method="post" action="/article"><textarea name="comment"></textarea><button>Say it</button></form>`)
+		page(w, "How harbours work", "<h1>How harbours work</h1><ul><li>"+strings.Join(comments, "</li><li>")+`</li></ul><form method="post" action="/article"><textarea name="comment"></textarea><button>Say it</button></form>`)
 	})
 	mux.HandleFunc("POST /article", func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()

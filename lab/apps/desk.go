@@ -35,28 +35,28 @@ func newDesk() http.Handler {
 	mux.HandleFunc("GET /{$}", view("Help desk", `<h1>Help desk</h1><p><a href="/tickets?status=open">Open tickets</a> <a href="/board?tab=new">Board</a> <a href="/help/first-steps">First steps</a> <a href="/settings">Settings</a> <a href="/login">Log in</a></p>`))
 	mux.HandleFunc("GET /tickets", func(w http.ResponseWriter, r *http.Request) {
 		status := strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(r.FormValue("status"))
-		page(w, http.StatusOK, "Tickets", `<h1>Tickets</h1><form action="/tickets"><input name="status" value="`+status+`"></form><p>None.</p>`)
+		page(w, "Tickets", `<h1>Tickets</h1><form action="/tickets"><input name="status" value="`+status+`"></form><p>None.</p>`)
 	})
 	mux.HandleFunc("GET /board", func(w http.ResponseWriter, r *http.Request) {
 		tab := strings.NewReplacer("<", `\u003c`, "\n", " ", "\r", " ").Replace(r.FormValue("tab"))
-		page(w, http.StatusOK, "Board", `<h1>Board</h1><script>var tab = "`+tab+`"; document.title = "Board";</script>`)
+		page(w, "Board", `<h1>Board</h1><script>var tab = "`+tab+`"; document.title = "Board";</script>`)
 	})
 	mux.HandleFunc("GET /help/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/help/first-steps" {
-			page(w, http.StatusOK, "First steps", "<h1>First steps</h1><p>Write a ticket.</p>")
+			page(w, "First steps", "<h1>First steps</h1><p>Write a ticket.</p>")
 			return
 		}
-		page(w, http.StatusNotFound, "Not found", "<h1>Nothing about "+strings.TrimPrefix(r.URL.Path, "/help/")+"</h1>")
+		errorPage(w, http.StatusNotFound, "Not found", "<h1>Nothing about "+strings.TrimPrefix(r.URL.Path, "/help/")+"</h1>")
 	})
 	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		w.Header().Set("Set-Cookie", "session=9b1f0c7e2a5d4836; Path=/")
-		page(w, http.StatusOK, "Settings", `<h1>Settings</h1><p>Mail: `+html.EscapeString(mail)+`</p><form method="post" action="/settings"><input name="mail"><button>Change</button></form>`)
+		page(w, "Settings", `<h1>Settings</h1><p>Mail: `+html.EscapeString(mail)+`</p><form method="post" action="/settings"><input name="mail"><button>Change</button></form>`)
 	})
 	mux.HandleFunc("POST /settings", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie("session"); err != nil {
-			page(w, http.StatusForbidden, "Settings", "<h1>Log in first</h1>")
+			errorPage(w, http.StatusForbidden, "Settings", "<h1>Log in first</h1>")
 			return
 		}
 		mu.Lock()

@@ -45,10 +45,10 @@ func newFiles() http.Handler {
 	mux.HandleFunc("GET /download", func(w http.ResponseWriter, r *http.Request) {
 		body, ok := tree[path.Join("/srv/share", r.FormValue("file"))]
 		if !ok {
-			page(w, http.StatusNotFound, "Not found", "<h1>There is no such file</h1>")
+			errorPage(w, http.StatusNotFound, "Not found", "<h1>There is no such file</h1>")
 			return
 		}
-		answer(w, http.StatusOK, "application/octet-stream", body)
+		send(w, "application/octet-stream", body)
 	})
 	mux.HandleFunc("GET /pub/{$}", text("text/html; charset=utf-8", "<pre>\n<a href=\"old/\">old/</a>\n<a href=\"readme.txt\">readme.txt</a>\n</pre>\n"))
 	mux.HandleFunc("GET /pub/old/{$}", text("text/html; charset=utf-8", "<pre>\n<a href=\"id_ed25519\">id_ed25519</a>\n</pre>\n"))
@@ -59,7 +59,7 @@ func newFiles() http.Handler {
 	mux.HandleFunc("POST /upload", func(w http.ResponseWriter, r *http.Request) {
 		file, head, err := r.FormFile("file")
 		if err != nil || head.Size > 1<<16 {
-			page(w, http.StatusBadRequest, "Upload", "<h1>No file, or too large</h1>")
+			errorPage(w, http.StatusBadRequest, "Upload", "<h1>No file, or too large</h1>")
 			return
 		}
 		defer file.Close()
@@ -71,7 +71,7 @@ func newFiles() http.Handler {
 		if len(uploads) < 100 {
 			uploads[name] = string(body[:n])
 		}
-		page(w, http.StatusCreated, "Upload", `<p><a href="`+html.EscapeString(name)+`">It is here</a></p>`)
+		errorPage(w, http.StatusCreated, "Upload", `<p><a href="`+html.EscapeString(name)+`">It is here</a></p>`)
 	})
 	mux.HandleFunc("GET /uploads/", func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -85,7 +85,7 @@ func newFiles() http.Handler {
 		if strings.HasSuffix(r.URL.Path, ".html") {
 			mediaType = "text/html; charset=utf-8"
 		}
-		answer(w, http.StatusOK, mediaType, body)
+		send(w, mediaType, body)
 	})
 	return guarded(mux)
 }

@@ -38,19 +38,19 @@ func newForecast() http.Handler {
 	mux.HandleFunc("GET /days", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.FormValue("n"))
 		if err != nil {
-			page(w, http.StatusInternalServerError, "ValueError", `<h1>ValueError</h1><pre>Traceback (most recent call last):
+			errorPage(w, http.StatusInternalServerError, "ValueError", `<h1>ValueError</h1><pre>Traceback (most recent call last):
   File "/srv/forecast/app.py", line 31, in days
     n = int(request.args["n"])
 ValueError: invalid literal for int() with base 10: `+html.EscapeString(strconv.Quote(r.FormValue("n")))+`</pre>`)
 			return
 		}
-		page(w, http.StatusOK, "Forecast", fmt.Sprintf("<h1>%d days of rain</h1>", n))
+		page(w, "Forecast", fmt.Sprintf("<h1>%d days of rain</h1>", n))
 	})
 	mux.HandleFunc("GET /greet", func(w http.ResponseWriter, r *http.Request) {
-		page(w, http.StatusOK, "Hello", "<h1>Hello, "+render(html.EscapeString(r.FormValue("name")))+"</h1>")
+		page(w, "Hello", "<h1>Hello, "+render(html.EscapeString(r.FormValue("name")))+"</h1>")
 	})
 	mux.HandleFunc("GET /station", func(w http.ResponseWriter, r *http.Request) {
-		page(w, http.StatusOK, "Station", "<pre>"+html.EscapeString(shell("probe "+r.FormValue("host")))+"</pre>")
+		page(w, "Station", "<pre>"+html.EscapeString(shell("probe "+r.FormValue("host")))+"</pre>")
 	})
 	mux.HandleFunc("GET /console", view("Console // Werkzeug Debugger", `<h1>Interactive Console</h1><script>var CONSOLE_MODE = true, EVALEX = true, EVALEX_TRUSTED = false;</script>`))
 	mux.HandleFunc("GET /graphql", func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ ValueError: invalid literal for int() with base 10: `+html.EscapeString(strconv.
 			answer(w, http.StatusBadRequest, "application/json", `{"errors":[{"message":"Must provide query string."}]}`)
 			return
 		}
-		answer(w, http.StatusOK, "application/json", `{"data":{"__schema":{"queryType":{"name":"Query"}}}}`)
+		send(w, "application/json", `{"data":{"__schema":{"queryType":{"name":"Query"}}}}`)
 	})
 	return mux
 }

@@ -78,7 +78,7 @@ func newImages() http.Handler {
 			answer(w, http.StatusBadGateway, "text/plain; charset=utf-8", "cannot fetch: "+err.Error()+"\n")
 			return
 		}
-		answer(w, http.StatusOK, "application/octet-stream", got)
+		send(w, "application/octet-stream", got)
 	})
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := fetch(r, client, r.FormValue("callback")); err == nil { // the error is not shown to the client
@@ -93,7 +93,7 @@ func newImages() http.Handler {
 			http.Error(w, "no such picture", http.StatusNotFound)
 			return
 		}
-		answer(w, http.StatusOK, "application/octet-stream", body)
+		send(w, "application/octet-stream", body)
 	})
 	mux.HandleFunc("GET /go", func(w http.ResponseWriter, r *http.Request) {
 		next := r.FormValue("next")
@@ -104,7 +104,7 @@ func newImages() http.Handler {
 		w.WriteHeader(http.StatusSeeOther)
 	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, "text/plain; version=0.0.4", fmt.Sprintf("# HELP callbacks_answered_total Callbacks that were answered.\n# TYPE callbacks_answered_total counter\ncallbacks_answered_total %d\n", answered.Load()))
+		send(w, "text/plain; version=0.0.4", fmt.Sprintf("# HELP callbacks_answered_total Callbacks that were answered.\n# TYPE callbacks_answered_total counter\ncallbacks_answered_total %d\n", answered.Load()))
 	})
 	mux.HandleFunc("GET /debug/pprof/", text("text/html; charset=utf-8", "<html>\n<head>\n<title>/debug/pprof/</title>\n</head>\n<body>\n/debug/pprof/\n<p>Types of profiles available:</p>\n<a href='goroutine?debug=1'>goroutine</a>\n<br><a href=\"goroutine?debug=2\">full goroutine stack dump</a>\n</body>\n</html>\n"))
 	return guarded(mux)

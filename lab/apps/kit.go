@@ -14,20 +14,25 @@ func answer(w http.ResponseWriter, status int, mediaType, body string) {
 	_, _ = io.WriteString(w, body) //nolint:gosec // an intended weakness of many applications; the client may have disconnected
 }
 
+// send sends a response with status 200.
+func send(w http.ResponseWriter, mediaType, body string) { answer(w, http.StatusOK, mediaType, body) }
+
 // page sends an HTML page; body is HTML.
-func page(w http.ResponseWriter, status int, title, body string) {
+func page(w http.ResponseWriter, title, body string) { errorPage(w, http.StatusOK, title, body) }
+
+func errorPage(w http.ResponseWriter, status int, title, body string) {
 	answer(w, status, "text/html; charset=utf-8", fmt.Sprintf(
 		"<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>%s</title></head>\n<body>\n%s\n</body>\n</html>\n", html.EscapeString(title), body))
 }
 
 // text is a handler with a constant response.
 func text(mediaType, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, mediaType, body) }
+	return func(w http.ResponseWriter, _ *http.Request) { send(w, mediaType, body) }
 }
 
 // view is a handler with a constant page.
 func view(title, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { page(w, http.StatusOK, title, body) }
+	return func(w http.ResponseWriter, _ *http.Request) { page(w, title, body) }
 }
 
 // guarded adds security headers to every response.

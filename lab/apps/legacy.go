@@ -29,19 +29,19 @@ func newLegacy() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "ASP.NET_SessionId=k3vw0mzqj1xh5c2a; path=/; HttpOnly; SameSite=Lax")
-		page(w, http.StatusOK, "Intranet", `<h1>Intranet</h1><p><a href="/payslip.aspx?staff=17">Your payslip</a></p>`)
+		page(w, "Intranet", `<h1>Intranet</h1><p><a href="/payslip.aspx?staff=17">Your payslip</a></p>`)
 	})
 	mux.HandleFunc("GET /payslip.aspx", func(w http.ResponseWriter, r *http.Request) {
 		staff := map[string]string{"17": "Made-up Mia: 2,000", "18": "Made-up Max: 2,100"}[r.FormValue("staff")]
 		if staff == "" {
-			page(w, http.StatusNotFound, "Not found", "<h1>There is no such payslip</h1>")
+			errorPage(w, http.StatusNotFound, "Not found", "<h1>There is no such payslip</h1>")
 			return
 		}
-		page(w, http.StatusOK, "Payslip", "<h1>"+html.EscapeString(staff)+"</h1>")
+		page(w, "Payslip", "<h1>"+html.EscapeString(staff)+"</h1>")
 	})
 	mux.HandleFunc("GET /elmah.axd", view("Error log for / on LEGACY-1", `<h1>Error Log for / on LEGACY-1</h1><p>12 errors. Powered by <a href="https://elmah.example/">ELMAH</a>, version 1.2.</p>`))
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		page(w, http.StatusNotFound, "The resource cannot be found.", `<h1>Server Error in '/' Application.<hr></h1><h2>The resource cannot be found.</h2><b>Requested URL: </b>`+html.EscapeString(r.URL.Path)+
+		errorPage(w, http.StatusNotFound, "The resource cannot be found.", `<h1>Server Error in '/' Application.<hr></h1><h2>The resource cannot be found.</h2><b>Requested URL: </b>`+html.EscapeString(r.URL.Path)+
 			`<hr><b>Version Information:</b>&nbsp;Microsoft .NET Framework Version:4.0.30319; ASP.NET Version:4.7.3282.0`)
 	})
 	return guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

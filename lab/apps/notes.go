@@ -57,8 +57,8 @@ func newNotes() http.Handler {
 	mux.HandleFunc("GET /{$}", view("Notes", `<h1>Notes</h1><p>An API for notes. <a href="/api/status">Status</a>, <a href="/openapi.json">description</a>.</p>`))
 	mux.HandleFunc("GET /openapi.json", text("application/json", `{"openapi":"3.0.3","info":{"title":"Notes","version":"1.0"},"paths":{"/api/register":{"post":{}},"/api/login":{"post":{}},"/api/me":{"get":{}},"/api/notes/{id}":{"get":{}}}}`))
 	mux.HandleFunc("GET /api/status", text("application/json", `{"status":"ok"}`))
-	mux.HandleFunc("POST /api/login", b.login)
-	mux.HandleFunc("POST /api/register", b.register)
+	mux.HandleFunc("POST /api/login", b.withCredentials(b.login))
+	mux.HandleFunc("POST /api/register", b.withCredentials(b.register))
 	mux.HandleFunc("GET /api/me", b.withUser(func(w http.ResponseWriter, _ *http.Request, name string) {
 		reply(w, http.StatusOK, map[string]string{"name": name, "role": b.users[name].role})
 	}))
@@ -91,21 +91,21 @@ func reply(w http.ResponseWriter, status int, doc any) {
 // credentials is the body of login and register.
 type credentials struct{ User, Password, Role string }
 
-func readCredentials(w http.ResponseWriter, r *http.Request) (c credentials, ok bool) {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&c); err != nil {
-		reply(w, http.StatusBadRequest, map[string]string{"error": "not JSON"})
-		return c, false
+// withCredentials reads them and locks the board.
+func (b *board) withCredentials(next func(http.ResponseWriter, credentials)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var c credentials
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&c); err != nil {
+			reply(w, http.StatusBadRequest, map[string]string{"error": "not JSON"})
+			return
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		next(w, c)
 	}
-	return c, true
 }
 
-func (b *board) login(w http.ResponseWriter, r *http.Request) {
-	c, ok := readCredentials(w, r)
-	if !ok {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *board) login(w http.ResponseWriter, c credentials) {
 	u, known := b.users[c.User]
 	switch {
 	case !known:
@@ -120,13 +120,7 @@ func (b *board) login(w http.ResponseWriter, r *http.Request) {
 // maxUsers limits the memory of the API.
 const maxUsers = 1000
 
-func (b *board) register(w http.ResponseWriter, r *http.Request) {
-	c, ok := readCredentials(w, r)
-	if !ok {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *board) register(w http.ResponseWriter, c credentials) {
 	if _, taken := b.users[c.User]; taken || c.User == "" || len(b.users) > maxUsers {
 		reply(w, http.StatusConflict, map[string]string{"error": "not available"})
 		return

@@ -59,6 +59,6 @@ func newOps() http.Handler {
 func registry(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
-		answer(w, http.StatusOK, "application/json", body)
+		send(w, "application/json", body)
 	}
 }

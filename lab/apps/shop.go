@@ -70,7 +70,7 @@ func (s store) search(w http.ResponseWriter, r *http.Request) {
 	q := r.FormValue("q")
 	rows, err := s.db.QueryContext(r.Context(), "SELECT id, name FROM products WHERE name LIKE '%"+q+"%' ORDER BY id LIMIT 20") //nolint:gosec // this is the weakness
 	if err != nil {
-		page(w, http.StatusInternalServerError, "Error", "<h1>Something went wrong</h1><pre>"+html.EscapeString(err.Error())+"</pre>")
+		errorPage(w, http.StatusInternalServerError, "Error", "<h1>Something went wrong</h1><pre>"+html.EscapeString(err.Error())+"</pre>")
 		return
 	}
 	defer rows.Close()
@@ -85,7 +85,7 @@ func (s store) search(w http.ResponseWriter, r *http.Request) {
 	if rows.Err() != nil {
 		list.WriteString("<li>The list is not complete.</li>")
 	}
-	page(w, http.StatusOK, "Search", "<h1>Results for "+q+"</h1><ul>"+list.String()+"</ul>")
+	page(w, "Search", "<h1>Results for "+q+"</h1><ul>"+list.String()+"</ul>")
 }
 
 // item answers database errors like missing items, so that the injection is blind.
@@ -94,17 +94,17 @@ func (s store) item(w http.ResponseWriter, r *http.Request) {
 	var price float64
 	err := s.db.QueryRowContext(r.Context(), "SELECT name, price FROM products WHERE id = "+r.FormValue("id")).Scan(&name, &price) //nolint:gosec // this is the weakness
 	if err != nil {
-		page(w, http.StatusNotFound, "Not found", "<h1>We do not have that</h1>")
+		errorPage(w, http.StatusNotFound, "Not found", "<h1>We do not have that</h1>")
 		return
 	}
-	page(w, http.StatusOK, name, fmt.Sprintf("<h1>%s</h1><p>%.2f</p>", html.EscapeString(name), price))
+	page(w, name, fmt.Sprintf("<h1>%s</h1><p>%.2f</p>", html.EscapeString(name), price))
 }
 
 func order(w http.ResponseWriter, r *http.Request) {
 	price, err := strconv.ParseFloat(r.FormValue("price"), 64)
 	if err != nil {
-		page(w, http.StatusBadRequest, "Cart", "<h1>There is no price</h1>")
+		errorPage(w, http.StatusBadRequest, "Cart", "<h1>There is no price</h1>")
 		return
 	}
-	page(w, http.StatusOK, "Cart", fmt.Sprintf("<h1>Thank you</h1><p>You pay %.2f.</p>", price))
+	page(w, "Cart", fmt.Sprintf("<h1>Thank you</h1><p>You pay %.2f.</p>", price))
 }

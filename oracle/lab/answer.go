@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Answer is the answer to one request of a template. Placeholders in its texts are replaced when it is
-// sent.
+// Answer is the answer to one request of a template. Placeholders in its texts are replaced when it is sent.
 type Answer struct {
 	Status  int // 0: not said
 	Headers []pair
@@ -155,8 +154,7 @@ func (a *Answer) body() string {
 	return text
 }
 
-// document is the JSON document with the pieces as further members or, where that is impossible, after
-// it.
+// document is the JSON document with the pieces as further members or, where that is impossible, after it.
 func (a *Answer) document() string {
 	text, err := json.Marshal(a.JSON)
 	if err != nil {

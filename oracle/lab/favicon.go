@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// favicon makes a body whose mmh3(base64_py(body)) is the decimal text hash. The last
-// four-byte block of MurmurHash3 can be computed backwards; the search is for a start
-// that makes this block base64, one in 256.
+// favicon makes a body whose mmh3(base64_py(body)) is the decimal text hash. The last four-byte block of MurmurHash3
+// can be computed backwards; the search is for a start that makes this block base64, one in 256.
 func favicon(hash string) ([]byte, bool) {
 	signed, err := strconv.ParseInt(strings.TrimSpace(hash), 10, 64)
 	if err != nil || signed < -1<<31 || signed >= 1<<32 {
@@ -45,8 +44,7 @@ func scramble(k uint32) uint32   { return bits.RotateLeft32(k*c1, 15) * c2 }
 func unscramble(k uint32) uint32 { return bits.RotateLeft32(k*inverse(c2), -15) * inverse(c1) }
 func round(h, k uint32) uint32   { return bits.RotateLeft32(h^scramble(k), 13)*5 + 0xe6546b64 }
 
-// unmixed is the state after the full blocks, of a text of this length with this tail
-// whose hash is known.
+// unmixed is the state after the full blocks, of a text of this length with this tail whose hash is known.
 func unmixed(hash uint32, length int, tail byte) uint32 {
 	hash ^= hash >> 16
 	hash *= inverse(0xc2b2ae35)

@@ -10,9 +10,8 @@ import (
 // maxRepeat limits counted repetitions.
 const maxRepeat = 2000
 
-// matching generates a text that pattern matches, or "" and false. The variant selects other branches
-// of alternations and repetitions. When group is above 0 and value is not empty,
-// the group's text is value.
+// matching generates a text that pattern matches, or "" and false. The variant selects other branches of alternations
+// and repetitions. When group is above 0 and value is not empty, the group's text is value.
 func matching(pattern string, variant, group int, value string) (string, bool) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {

@@ -41,10 +41,13 @@ func (e Exit) Unwrap() error { return e.Err }
 // Usage marks an error as wrong usage.
 func Usage(err error) error { return Exit{ExitUsage, err} }
 
-// Silent is an exit code whose reason has been printed.
-type Silent struct{ Code int }
+// Usagef is Usage of fmt.Errorf.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-func (s Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
+// Silent is an exit code whose reason has been printed.
+type Silent int
+
+func (s Silent) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
 
 // Plain is the message of an error, with its cause if there is one.
 func Plain(err error) string {

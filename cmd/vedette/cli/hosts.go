@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -41,7 +40,7 @@ func NewExclusion(texts []string) (*Exclusion, error) {
 		if strings.ContainsAny(text, `*+?^$[]()|\`) {
 			pattern, err := regexp.Compile("(?i)" + text)
 			if err != nil {
-				return x, Usage(fmt.Errorf("--exclude-hosts %q: %w", text, err))
+				return x, Usagef("--exclude-hosts %q: %w", text, err)
 			}
 			x.patterns = append(x.patterns, pattern)
 		}
@@ -96,7 +95,7 @@ func ReadLists(names []string, in io.Reader) (all []string, err error) {
 			lines, err = ReadLines(name)
 		}
 		if err != nil {
-			return nil, Usage(fmt.Errorf("--list %s: %w", name, err))
+			return nil, Usagef("--list %s: %w", name, err)
 		}
 		all = append(all, lines...)
 	}
@@ -109,7 +108,7 @@ func ParseDenied(texts []string) ([]netip.Prefix, error) {
 	for _, text := range texts {
 		p, err := netguard.ParsePrefix(text)
 		if err != nil {
-			return nil, Usage(fmt.Errorf("--deny-targets %q: %w", text, err))
+			return nil, Usagef("--deny-targets %q: %w", text, err)
 		}
 		all = append(all, p)
 	}
@@ -120,7 +119,7 @@ func ParseDenied(texts []string) ([]netip.Prefix, error) {
 func TakeAddresses(p netip.Prefix, left *int) error {
 	bits := p.Addr().BitLen() - p.Bits()
 	if bits > 20 || 1<<bits > *left {
-		return Usage(fmt.Errorf("%s: the networks have more than %d addresses together", p, MaxAddresses))
+		return Usagef("%s: the networks have more than %d addresses together", p, MaxAddresses)
 	}
 	*left -= 1 << bits
 	return nil

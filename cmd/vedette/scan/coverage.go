@@ -37,11 +37,11 @@ func writeCoverage(name string, r *engine.Report) error {
 func openCheckpoint(name string) (*os.File, *coverage.Checkpoint, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, nil, cli.Usage(fmt.Errorf("--resume: %w", err))
+		return nil, nil, cli.Usagef("--resume: %w", err)
 	}
 	ledger, err := coverage.ReadCheckpoint(file)
 	if err != nil {
-		return nil, nil, errors.Join(cli.Usage(fmt.Errorf("--resume %s: %w", name, err)), file.Close())
+		return nil, nil, errors.Join(cli.Usagef("--resume %s: %w", name, err), file.Close())
 	}
 	return file, ledger, nil
 }

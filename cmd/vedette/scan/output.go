@@ -45,7 +45,7 @@ func newSink(out io.Writer, f *scanFlags) (*sink, error) {
 		}
 		var err error
 		if s.file, err = os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|how, 0o600); err != nil {
-			return nil, cli.Usage(fmt.Errorf("--output: %w", err))
+			return nil, cli.Usagef("--output: %w", err)
 		}
 	}
 	return s, nil

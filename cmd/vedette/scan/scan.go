@@ -185,13 +185,13 @@ func (f *scanFlags) exit(ctx context.Context, r *engine.Report, s *sink, partial
 	}
 	switch {
 	case total > 0 && counts[engine.Denied] == total:
-		return cli.Silent{Code: cli.ExitOutOfScope}
+		return cli.Silent(cli.ExitOutOfScope)
 	case f.fail != "" && s.worst <= cli.SeverityRank(f.fail):
-		return cli.Silent{Code: cli.ExitFindings}
+		return cli.Silent(cli.ExitFindings)
 	case counts[engine.Budget] > 0:
-		return cli.Silent{Code: cli.ExitBudget}
+		return cli.Silent(cli.ExitBudget)
 	case partial || r.Partial():
-		return cli.Silent{Code: cli.ExitPartial}
+		return cli.Silent(cli.ExitPartial)
 	}
 	return nil
 }
@@ -202,13 +202,13 @@ func (f *scanFlags) readHeaders() (headers []engine.Header, err error) {
 		lines := []string{text}
 		if !strings.Contains(text, ":") && cli.IsFile(text) {
 			if lines, err = cli.ReadLines(text); err != nil {
-				return nil, cli.Usage(fmt.Errorf("--header %s: %w", text, err))
+				return nil, cli.Usagef("--header %s: %w", text, err)
 			}
 		}
 		for _, line := range lines {
 			name, value, ok := strings.Cut(line, ":")
 			if !ok || strings.TrimSpace(name) == "" || strings.ContainsAny(line, "\r\n\x00") {
-				return nil, cli.Usage(fmt.Errorf("--header %q: write 'Name: value'", line))
+				return nil, cli.Usagef("--header %q: write 'Name: value'", line)
 			}
 			headers = append(headers, engine.Header{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
 		}
@@ -222,7 +222,7 @@ func (f *scanFlags) readVars() (values map[string]string, lists map[string][]str
 	for _, text := range f.vars {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, nil, cli.Usage(fmt.Errorf("--var %q: write name=value", text))
+			return nil, nil, cli.Usagef("--var %q: write name=value", text)
 		}
 		values[name] = value
 		delete(lists, name)
@@ -231,7 +231,7 @@ func (f *scanFlags) readVars() (values map[string]string, lists map[string][]str
 		}
 		data, err := os.ReadFile(value)
 		if err != nil {
-			return nil, nil, cli.Usage(fmt.Errorf("--var %s: %w", name, err))
+			return nil, nil, cli.Usagef("--var %s: %w", name, err)
 		}
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
@@ -37,7 +36,7 @@ func (f *scanFlags) readTargets(in io.Reader) (*scanTargets, error) {
 	}
 	a.named = append(a.named, listed...)
 	if len(a.named) == 0 && !f.load.Allow.SelfContained {
-		return nil, cli.Usage(errors.New("there is no target: use --target or --list"))
+		return nil, cli.Usagef("there is no target: use --target or --list")
 	}
 	if a.excluded, err = cli.NewExclusion(f.exclude); err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func (f *scanFlags) readTargets(in io.Reader) (*scanTargets, error) {
 		}
 	}
 	if len(a.named) > 0 && len(a.targets) == 0 {
-		return nil, cli.Usage(errors.New("--exclude-hosts leaves no target"))
+		return nil, cli.Usagef("--exclude-hosts leaves no target")
 	}
 	return a, nil
 }
@@ -74,7 +73,7 @@ func isPiped(in io.Reader) bool {
 // still allowed.
 func expandNetwork(text string, left *int) ([]string, error) {
 	if number, isAS := strings.CutPrefix(strings.ToUpper(text), "AS"); isAS && strings.Trim(number, "0123456789") == "" && number != "" {
-		return nil, cli.Usage(fmt.Errorf("%s: networks are not looked up by their AS number; give them as CIDR", text))
+		return nil, cli.Usagef("%s: networks are not looked up by their AS number; give them as CIDR", text)
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -116,7 +115,7 @@ func (f *scanFlags) newScope(named []string) (*netguard.Scope, error) {
 		target, err := netguard.ParseTarget(text)
 		if err != nil {
 			if e, ok := errors.AsType[*errs.Error](err); ok {
-				return nil, cli.Usage(fmt.Errorf("%q: %s", cli.Printable(text), e.Message))
+				return nil, cli.Usagef("%q: %s", cli.Printable(text), e.Message)
 			}
 			return nil, cli.Usage(err)
 		}

@@ -21,7 +21,7 @@ const maxProblems = 10
 func (f *scanFlags) choose(ctx context.Context, stderr io.Writer) (*templates.Selection, error) {
 	s, err := f.selectTemplates(ctx)
 	if param := paramOf(err); param != "" {
-		err = cli.Usage(fmt.Errorf("--%s: %s", param, cli.Plain(err)))
+		err = cli.Usagef("--%s: %s", param, cli.Plain(err))
 	}
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (f *scanFlags) choose(ctx context.Context, stderr io.Writer) (*templates.Se
 	printSelection(stderr, s)
 	if len(s.Programs)+len(s.Workflows) == 0 {
 		cannot := len(s.Refused) + len(s.Unsupported)
-		return nil, cli.Usage(fmt.Errorf("there is no template to run: %d cannot run, %d were not asked for", cannot, len(s.Skipped)))
+		return nil, cli.Usagef("there is no template to run: %d cannot run, %d were not asked for", cannot, len(s.Skipped))
 	}
 	return s, nil
 }

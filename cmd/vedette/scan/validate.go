@@ -69,7 +69,7 @@ func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bo
 		fmt.Fprintln(out)
 	}
 	if err == nil && bad > 0 {
-		return cli.Silent{Code: cli.ExitError}
+		return cli.Silent(cli.ExitError)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -103,6 +104,9 @@ type query struct{ expr *xpath.Expr }
 
 func compileQuery(source string) (query, error) {
 	e, err := xpath.Compile(source)
+	if err != nil {
+		err = fmt.Errorf("%q: %w", source, err)
+	}
 	return query{e}, err
 }
 
@@ -159,7 +163,7 @@ type filter struct{ code func() *gojq.Code }
 func compileFilter(source string) (filter, error) {
 	parsed, err := gojq.Parse(source)
 	if err != nil {
-		return filter{}, err
+		return filter{}, fmt.Errorf("%q: %w", source, err)
 	}
 	return filter{sync.OnceValue(func() *gojq.Code {
 		code, err := gojq.Compile(parsed)

@@ -37,34 +37,21 @@ func (c *compiler) extractor(s syntax.Extractor) (extractor, error) {
 		name: s.Name, part: c.names.refOf(s.Part), internal: s.Internal, fold: s.CaseInsensitive,
 		group: s.Group, attribute: s.Attribute,
 	}
-	fault := func(key, format string, args ...any) (extractor, error) {
-		return x, syntax.Fault(c.file, s.Line, 0, "extractors."+key, format, args...)
-	}
+	var err error
 	switch s.Type {
 	case "regex":
-		for _, source := range s.Regex {
-			p, err := textsearch.Compile(source)
-			if err != nil {
-				return fault("regex", "%v", err)
-			}
-			// A pattern without the wanted group has no values.
-			if p.Groups() >= s.Group && s.Group >= 0 {
-				x.patterns = append(x.patterns, p)
-			}
-		}
+		x.patterns, err = compileAll(s.Regex, textsearch.Compile)
+		// A pattern without the wanted group has no values.
+		x.patterns = slices.DeleteFunc(x.patterns, func(p *textsearch.Pattern) bool {
+			return p.Groups() < s.Group || s.Group < 0
+		})
 	case "kval":
 		for _, key := range s.KVal {
 			x.keys = append(x.keys, strings.ToLower(key))
 			x.written = append(x.written, key)
 		}
 	case "json":
-		for _, source := range s.JSON {
-			f, err := compileFilter(source)
-			if err != nil {
-				return fault("json", "%q: %v", source, err)
-			}
-			x.filters = append(x.filters, f)
-		}
+		x.filters, err = compileAll(s.JSON, compileFilter)
 	case "xpath":
 		for _, source := range s.XPath {
 			if q, err := compileQuery(source); err == nil { // an invalid one finds nothing
@@ -72,17 +59,14 @@ func (c *compiler) extractor(s syntax.Extractor) (extractor, error) {
 			}
 		}
 	case "dsl":
-		for _, source := range s.DSL {
-			e, err := dsl.Compile(source)
-			if err != nil {
-				return fault("dsl", "%v", err)
-			}
-			x.exprs = append(x.exprs, e)
-		}
+		x.exprs, err = compileAll(s.DSL, dsl.Compile)
 	default:
-		return fault("type", "%q is no type of extractor", s.Type)
+		return x, syntax.Fault(c.file, s.Line, 0, "extractors.type", "%q is no type of extractor", s.Type)
 	}
-	return x, nil
+	if err != nil {
+		err = syntax.Fault(c.file, s.Line, 0, "extractors."+s.Type, "%v", err)
+	}
+	return x, err
 }
 
 // values are the extracted values, each once, in the order of the response.

@@ -3,6 +3,7 @@ package match
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -81,9 +82,7 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 		kind: kinds[s.Type], part: c.names.refOf(s.Part), name: s.Name, order: order,
 		and: s.Condition == "and", negative: s.Negative,
 	}
-	fault := func(key, format string, args ...any) (matcher, error) {
-		return m, syntax.Fault(c.file, s.Line, 0, "matchers."+key, format, args...)
-	}
+	var err error
 	switch s.Type {
 	case "status":
 		m.numbers = s.Status
@@ -95,42 +94,39 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 		}
 	case "binary":
 		for _, text := range s.Binary {
-			data, err := hex.DecodeString(strings.TrimSpace(text))
-			if err != nil {
-				return fault("binary", "%q is not hexadecimal", text)
+			data, wrong := hex.DecodeString(strings.TrimSpace(text))
+			if wrong != nil {
+				err = fmt.Errorf("%q is not hexadecimal", text)
 			}
 			m.words = append(m.words, constant(string(data), false))
 		}
 	case "regex":
 		m.and = m.and || s.MatchAll // all patterns must match, as with and
-		for _, source := range s.Regex {
-			p, err := textsearch.Compile(source)
-			if err != nil {
-				return fault("regex", "%v", err)
-			}
-			m.patterns = append(m.patterns, p)
-		}
+		m.patterns, err = compileAll(s.Regex, textsearch.Compile)
 	case "dsl":
-		for _, source := range s.DSL {
-			e, err := dsl.Compile(source)
-			if err != nil {
-				return fault("dsl", "%v", err)
-			}
-			m.exprs = append(m.exprs, e)
-		}
+		m.exprs, err = compileAll(s.DSL, dsl.Compile)
 	case "xpath":
-		for _, source := range s.XPath {
-			q, err := compileQuery(source)
-			if err != nil {
-				return fault("xpath", "%q: %v", source, err)
-			}
-			m.queries = append(m.queries, q)
-		}
+		m.queries, err = compileAll(s.XPath, compileQuery)
 	default:
-		return fault("type", "%q is no type of matcher", s.Type)
+		return m, syntax.Fault(c.file, s.Line, 0, "matchers.type", "%q is no type of matcher", s.Type)
+	}
+	if err != nil {
+		return m, syntax.Fault(c.file, s.Line, 0, "matchers."+s.Type, "%v", err)
 	}
 	m.cost = m.price()
 	return m, nil
+}
+
+// compileAll compiles sources up to the first error.
+func compileAll[T any](sources []string, compile func(string) (T, error)) (all []T, err error) {
+	for _, source := range sources {
+		one, err := compile(source)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 func newWord(text, encoding string, fold bool) word {

@@ -53,37 +53,29 @@ type site struct {
 
 // agreement is the command that compares findings, template by template.
 type agreement struct {
-	root     string
+	common   // without vedette, nuclei runs alone; without nuclei, only in this process
 	engine   *original.Engine
-	vedette  string // path of the binary; empty: nuclei alone
-	nuclei   string // path of the binary; empty: only in this process
 	parallel int
 }
 
 func agree(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	folder := flags.String("templates", "", "folder of templates")
 	only := flags.String("only", "", "only templates whose path contains one of these, separated by commas")
 	report := flags.String("report", "oracle-report.json", "file to write all results to")
-	vedette := flags.String("vedette", "", "our binary; without it nuclei runs alone")
-	binary := flags.String("nuclei", "", "nuclei's binary; disagreements are put before it too")
 	parallel := flags.Int("parallel", 4, "templates at once")
 	threshold := flags.Float64("threshold", 99.5, "percentage of templates that must agree on every site")
-	if err := flags.Parse(args); err != nil {
+	a := &agreement{}
+	if err := a.parse(flags, args); err != nil {
 		return err
 	}
-	root, err := filepath.Abs(*folder)
+	engine, err := original.New(ctx, a.root)
 	if err != nil {
 		return err
 	}
-	engine, err := original.New(ctx, root)
+	a.engine, a.parallel = engine, *parallel
+	paths, err := find(a.root, strings.Split(*only, ","))
 	if err != nil {
 		return err
 	}
-	paths, err := find(root, strings.Split(*only, ","))
-	if err != nil {
-		return err
-	}
-	a := &agreement{root: root, engine: engine, vedette: *vedette, nuclei: *binary, parallel: *parallel}
 	trials := a.all(ctx, paths)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -20,9 +20,6 @@ import (
 	"github.com/vedette-sec/vedette/oracle/original"
 )
 
-// programs are the paths of the compared binaries.
-type programs struct{ vedette, nuclei, ffuf string }
-
 // row is one measured run.
 type row struct {
 	name     string
@@ -39,31 +36,22 @@ type row struct {
 func (r row) rate() float64 { return float64(r.requests) / r.cpu.Seconds() }
 
 func bench(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	var p programs
-	flags.StringVar(&p.vedette, "vedette", "vedette", "our binary")
-	flags.StringVar(&p.nuclei, "nuclei", "nuclei", "nuclei's binary")
-	flags.StringVar(&p.ffuf, "ffuf", "ffuf", "ffuf's binary")
-	folder := flags.String("templates", "", "folder of templates")
+	b := &benchmark{}
+	flags.StringVar(&b.ffuf, "ffuf", "ffuf", "ffuf's binary")
 	repeat := flags.Int("repeat", 20, "runs of vedette on eight hosts")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	root, err := filepath.Abs(*folder)
+	err := b.parse(flags, args)
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "oracle-bench-")
-	if err != nil {
+	if b.scratch, err = os.MkdirTemp("", "oracle-bench-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
-	server, err := startNginx(ctx)
-	if err != nil {
+	defer os.RemoveAll(b.scratch)
+	if b.server, err = startNginx(ctx); err != nil {
 		return err
 	}
-	defer server.stop()
-	b := &benchmark{programs: p, server: server, scratch: scratch}
-	if err := b.choose(ctx, root); err != nil {
+	defer b.server.stop()
+	if err := b.choose(ctx, b.root); err != nil {
 		return err
 	}
 	if err := b.scanners(ctx); err != nil {
@@ -76,13 +64,13 @@ func bench(ctx context.Context, flags *flag.FlagSet, args []string) error {
 }
 
 type benchmark struct {
-	programs
+	common
+	ffuf    string
 	server  *nginx
 	scratch string
 }
 
-// unwanted are tags of templates that send very many requests or do harm; nuclei's ignore file
-// excludes them too.
+// unwanted are tags of templates that send very many requests or do harm; nuclei's ignore file excludes them too.
 var unwanted = []string{"dos", "fuzz", "bruteforce", "local"}
 
 // choose copies the HTTP templates that both programs load.
@@ -240,8 +228,7 @@ func (b *benchmark) scanners(ctx context.Context) error {
 	return nil
 }
 
-// repeated runs vedette many times on eight hosts; every run must find eight times the findings of one
-// host.
+// repeated runs vedette many times on eight hosts; every run must find eight times the findings of one host.
 func (b *benchmark) repeated(ctx context.Context, times int) error {
 	one, err := b.ours(ctx, "vedette", 1)
 	if err != nil {

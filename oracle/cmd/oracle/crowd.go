@@ -16,18 +16,13 @@ import (
 // crowd compares the two commands, each with all templates at once on one server, where
 // requests are shared between templates.
 func crowd(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	folder := flags.String("templates", "", "folder of templates")
-	vedette := flags.String("vedette", "vedette", "our binary")
-	nuclei := flags.String("nuclei", "nuclei", "nuclei's binary")
 	rounds := flags.Int("rounds", 3, "runs with other answers")
 	threshold := flags.Float64("threshold", 99.5, "percentage of templates that must agree in every round")
-	if err := flags.Parse(args); err != nil {
+	var c common
+	if err := c.parse(flags, args); err != nil {
 		return err
 	}
-	root, err := filepath.Abs(*folder)
-	if err != nil {
-		return err
-	}
+	root := c.root
 	paths, err := find(root, []string{""})
 	if err != nil {
 		return err
@@ -61,7 +56,7 @@ func crowd(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		return err
 	}
 	for round := range *rounds {
-		if err := oneRound(ctx, lab.NewCrowd(templates, round), round, scratch, *vedette, *nuclei, byID); err != nil {
+		if err := oneRound(ctx, lab.NewCrowd(templates, round), round, scratch, c.vedette, c.nuclei, byID); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,21 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 )
+
+// common are the flags of all commands.
+type common struct{ root, vedette, nuclei string } // folder of templates, binaries
+
+func (c *common) parse(flags *flag.FlagSet, args []string) (err error) {
+	flags.StringVar(&c.root, "templates", "", "folder of templates")
+	flags.StringVar(&c.vedette, "vedette", "", "our binary")
+	flags.StringVar(&c.nuclei, "nuclei", "", "nuclei's binary")
+	if err = flags.Parse(args); err == nil {
+		c.root, err = filepath.Abs(c.root)
+	}
+	return err
+}
 
 func main() {
 	log.SetFlags(0)

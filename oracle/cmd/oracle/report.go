@@ -89,8 +89,7 @@ func cause(text string, theirs, ours event.Set, trouble string) string {
 	return "other findings"
 }
 
-// printReport prints the result and returns the percentage of templates on which the two agree
-// for every site.
+// printReport prints the result and returns the percentage of templates on which the two agree for every site.
 func printReport(w io.Writer, trials []*trial, both bool) float64 {
 	refused := map[string]int{}
 	fired, sites, agreed := map[lab.Kind]int{}, map[lab.Kind]int{}, map[lab.Kind]int{}

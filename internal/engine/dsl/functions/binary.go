@@ -31,8 +31,8 @@ func binaryFunctions() []Function {
 		unpacker("inflate", func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }),
 		{Name: "gzip_mtime", Min: 1, Max: 1, Expensive: true, Run: gzipTime},
 		{Name: "zip", Min: 2, Max: -1, Expensive: true, Run: zipFiles},
-		{Name: "unpack", Min: 2, Max: 2, Run: unpack},
-		{Name: "xor", Min: 2, Max: -1, Run: xor},
+		function("unpack", 2, 2, unpack),
+		function("xor", 2, -1, xor),
 	}
 }
 

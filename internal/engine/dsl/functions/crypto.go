@@ -14,7 +14,7 @@ import (
 
 func cryptoFunctions() []Function {
 	return []Function{
-		{Name: "aes_cbc", Min: 3, Max: 3, Run: aesCBC},
+		function("aes_cbc", 3, 3, aesCBC),
 		{Name: "aes_gcm", Min: 2, Max: 2, Impure: true, Run: aesGCM},
 		{Name: "rsa_encrypt", Min: 2, Max: 2, Impure: true, Expensive: true, Run: rsaEncrypt},
 		{Name: "generate_jwt", Min: 2, Max: 4, Impure: true, Expensive: true, Run: generateJWT},

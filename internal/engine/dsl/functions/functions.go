@@ -27,6 +27,10 @@ type Function struct {
 	Refused   string // if set, why expressions with it are not compiled
 }
 
+func function(name string, least, most int, run func(*Env, []any) (any, error)) Function {
+	return Function{Name: name, Min: least, Max: most, Run: run}
+}
+
 // Env is the environment of functions. It belongs to one goroutine. Keep one for all evaluations of a response: it
 // caches the last long text in lower case.
 type Env struct {

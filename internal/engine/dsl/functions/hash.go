@@ -24,7 +24,7 @@ func hashFunctions() []Function {
 			// Unlike others, this function formats its argument with %v.
 			return strconv.Itoa(int(int32(murmur3([]byte(fmt.Sprint(args[0])))))), nil
 		}},
-		{Name: "hmac", Min: 3, Max: 3, Run: keyedHash},
+		function("hmac", 3, 3, keyedHash),
 	}
 }
 

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// entityNames are the names of HTML's entities, one for each character (or pair of
-// characters) that has any, one a line: a shorter before a longer, one that begins with
-// a small letter before others, then by the alphabet.
+// entityNames are the names of HTML's entities, one for each character (or pair of characters) that has any, one a
+// line: a shorter before a longer, one that begins with a small letter before others, then by the alphabet.
 //
 //go:embed entities.txt
 var entityNames string

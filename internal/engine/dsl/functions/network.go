@@ -16,7 +16,7 @@ func networkFunctions() []Function {
 		{Name: "resolve", Min: 1, Max: 2, Impure: true, Waits: true, Run: unavailable},
 		{Name: "jarm", Min: 1, Max: 1, Impure: true, Waits: true, Run: jarmOf},
 		{Name: "public_ip", Min: 0, Max: 0, Impure: true, Waits: true, Run: unavailable},
-		{Name: "getNetworkPort", Min: 2, Max: 2, Run: networkPort},
+		function("getNetworkPort", 2, 2, networkPort),
 		{Name: "wappalyzer", Min: 2, Max: 2, Impure: true, Expensive: true, Run: technologies},
 		{Name: "print_debug", Min: 1, Max: -1, Impure: true, Run: func(*Env, []any) (any, error) { return true, nil }},
 	}

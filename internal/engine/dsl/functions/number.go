@@ -18,9 +18,9 @@ var (
 
 func numberFunctions() []Function {
 	return []Function{
-		{Name: "to_string", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) { return String(args[0]), nil }},
-		{Name: "to_number", Min: 1, Max: 1, Run: toNumber},
-		{Name: "to_bool", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) { return truth(args[0]), nil }},
+		function("to_string", 1, 1, func(_ *Env, args []any) (any, error) { return String(args[0]), nil }),
+		function("to_number", 1, 1, toNumber),
+		function("to_bool", 1, 1, func(_ *Env, args []any) (any, error) { return truth(args[0]), nil }),
 		{Name: "dec_to_hex", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
 			n, err := wholeNumber(args[0])
 			if err != nil {
@@ -31,7 +31,7 @@ func numberFunctions() []Function {
 		toDecimal("hex_to_dec", "0x", 16),
 		toDecimal("oct_to_dec", "0o", 8),
 		toDecimal("bin_to_dec", "0b", 2),
-		{Name: "ip_format", Min: 2, Max: 2, Run: ipFormat},
+		function("ip_format", 2, 2, ipFormat),
 	}
 }
 

@@ -53,11 +53,11 @@ func testFunctions() []Function {
 		anyOf("line_starts_with", 2, onLines(strings.HasPrefix)),
 		anyOf("line_ends_with", 2, onLines(strings.HasSuffix)),
 		anyOf("equals_any", 2, func(s, other string) bool { return s == other }),
-		{Name: "regex", Min: 2, Max: 2, Run: regex(true)},
-		{Name: "regex_any", Min: 2, Max: -1, Run: regex(true)},
-		{Name: "regex_all", Min: 2, Max: -1, Run: regex(false)},
-		{Name: "compare_versions", Min: 2, Max: -1, Run: compareVersions},
-		{Name: "len", Min: 1, Max: 1, Run: length},
+		function("regex", 2, 2, regex(true)),
+		function("regex_any", 2, -1, regex(true)),
+		function("regex_all", 2, -1, regex(false)),
+		function("compare_versions", 2, -1, compareVersions),
+		function("len", 1, 1, length),
 		{Name: "count", Min: 2, Max: -1, Run: func(_ *Env, args []any) (any, error) {
 			return strings.Count(String(args[0]), String(args[1])), nil // an int, as the language has it
 		}},
