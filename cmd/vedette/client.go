@@ -56,7 +56,6 @@ func (c client) request(ctx context.Context, method, path, accept string, body a
 	return resp, nil
 }
 
-// refusal converts an error response into an errs.Error.
 func refusal(resp *http.Response) error {
 	var body struct{ Code, Message, ErrorID string }
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&body); err != nil || body.Message == "" {
@@ -65,7 +64,6 @@ func refusal(resp *http.Response) error {
 	return errs.New(errs.KindOfStatus(resp.StatusCode), body.Code, "%s", body.Message)
 }
 
-// call sends a request and decodes the JSON response into out.
 func (c client) call(ctx context.Context, method, path string, body, out any) error {
 	resp, err := c.request(ctx, method, path, "application/json", body)
 	if err != nil {
@@ -75,7 +73,6 @@ func (c client) call(ctx context.Context, method, path string, body, out any) er
 	return json.NewDecoder(resp.Body).Decode(out)
 }
 
-// event is one event of a task's stream.
 type event struct {
 	Type   string          `json:"type"`
 	Seq    int64           `json:"seq"`
@@ -83,7 +80,6 @@ type event struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// createTask creates a task and yields its stream.
 func (c client) createTask(ctx context.Context, instruction string, delivery string) (iter.Seq2[event, error], error) {
 	body := map[string]any{"task": instruction, "response_format": "sse"}
 	if delivery != "" {

@@ -15,7 +15,6 @@ import (
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
-// demoInstruction is the task of the demo; %s is the weak site.
 const demoInstruction = "Please give %s a full check: exposed files, backups and panels, directory listings, headers, cookies and CORS."
 
 func newDemo() *cobra.Command {
@@ -67,7 +66,6 @@ func demo(cmd *cobra.Command, once bool) (err error) {
 	return demoTask(cmd, client{base: base, key: key}, site, once)
 }
 
-// demoKey creates the demo's user and an API key.
 func demoKey(ctx context.Context, accounts *account.Accounts) (string, error) {
 	u, err := accounts.CreateUser(ctx, account.NewUser{Email: "demo@vedette.example", Admin: true})
 	if err != nil {

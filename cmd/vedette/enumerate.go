@@ -53,7 +53,6 @@ func newEnumerate() *cobra.Command {
 	return cmd
 }
 
-// enumerateFlags are the flags of vedette enumerate.
 type enumerateFlags struct {
 	lists, exclude, deny, steps, sources, resolvers []string
 	words, keys, screenshots, output, ports         string
@@ -139,7 +138,6 @@ func enumerationExit(ctx context.Context, r pipeline.Report, err error) error {
 	return nil
 }
 
-// printEnumeration prints what became of an enumeration.
 func printEnumeration(stderr io.Writer, r pipeline.Report) {
 	w := tabwriter.NewWriter(stderr, 0, 4, 2, ' ', 0)
 	for _, s := range r.Sources {
@@ -162,7 +160,6 @@ func printEnumeration(stderr io.Writer, r pipeline.Report) {
 	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(r.Assets, "asset"), cli.Counted(r.Looked, "host"))
 }
 
-// config is the configuration from arguments and flags.
 func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Config, err error) {
 	c = pipeline.Config{
 		Ports: f.ports, UDP: f.udp, Pace: discover.NewPace(f.rate), QueryPace: discover.NewPace(f.queryRate), Timeout: f.timeout, Resolvers: f.resolvers, Sources: f.sources, OriginZone: f.originZone,

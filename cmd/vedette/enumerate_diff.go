@@ -15,7 +15,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 )
 
-// maxAssetLine bounds one asset of a file.
 const maxAssetLine = 64 << 20
 
 func newEnumerateDiff() *cobra.Command {
@@ -104,7 +103,6 @@ func printChanges(w io.Writer, changes []pipeline.Change, asJSON bool) error {
 	return nil
 }
 
-// quoted is a value on one line.
 func quoted(s string) string {
 	if s == "" {
 		return "nothing"

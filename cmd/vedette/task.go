@@ -94,7 +94,6 @@ type reach struct {
 	refused map[string]bool // by host, with its port if it has one
 }
 
-// observe updates the counts from an event.
 func (r *reach) observe(e event) {
 	var data struct {
 		Tool, Place string

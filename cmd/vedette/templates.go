@@ -60,7 +60,6 @@ func newTemplates() *cobra.Command {
 	return cmd
 }
 
-// templateRow is a template in a list.
 type templateRow struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`

@@ -7,14 +7,12 @@ import (
 	"net/http"
 )
 
-// answer sends a response.
 func answer(w http.ResponseWriter, status int, mediaType, body string) {
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body) //nolint:gosec // an intended weakness of many applications; the client may have disconnected
 }
 
-// send sends a response with status 200.
 func send(w http.ResponseWriter, mediaType, body string) { answer(w, http.StatusOK, mediaType, body) }
 
 // page sends an HTML page; body is HTML.
@@ -25,12 +23,10 @@ func errorPage(w http.ResponseWriter, status int, title, body string) {
 		"<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>%s</title></head>\n<body>\n%s\n</body>\n</html>\n", html.EscapeString(title), body))
 }
 
-// text is a handler with a constant response.
 func text(mediaType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { send(w, mediaType, body) }
 }
 
-// view is a handler with a constant page.
 func view(title, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { page(w, title, body) }
 }
@@ -48,6 +44,5 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// loginForm is a form for a name and a password.
 const loginForm = `<form method="post" action="/login"><label>Name <input name="user"></label>` +
 	`<label>Password <input name="password" type="password"></label><button>Log in</button></form>`

@@ -39,7 +39,6 @@ type note struct {
 	Text  string `json:"text"`
 }
 
-// board is the state of the API.
 type board struct {
 	mu    sync.Mutex
 	users map[string]user
@@ -88,7 +87,6 @@ func reply(w http.ResponseWriter, status int, doc any) {
 	answer(w, status, "application/json", string(body))
 }
 
-// credentials is the body of login and register.
 type credentials struct{ User, Password, Role string }
 
 // withCredentials reads them and locks the board.
@@ -132,7 +130,6 @@ func (b *board) register(w http.ResponseWriter, c credentials) {
 	reply(w, http.StatusCreated, map[string]string{"token": token(c.User)})
 }
 
-// withUser requires a token.
 func (b *board) withUser(next func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()

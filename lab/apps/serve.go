@@ -74,7 +74,6 @@ func (a App) Serve(ctx context.Context) (*Server, error) {
 	}, nil
 }
 
-// config is the TLS configuration for 127.0.0.1.
 func (c certificate) config() (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -30,7 +30,6 @@ func shop() App {
 
 type store struct{ db *sql.DB }
 
-// newShop is a shop with a read-only database.
 func newShop() http.Handler {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

@@ -89,7 +89,6 @@ func Wall() http.Handler {
 	return page("home")
 }
 
-// site generates the contents that depend on the seed.
 type site uint64 // the seed
 
 // careless adds the weaknesses of every response: the version header, a cookie without flags, and CORS with

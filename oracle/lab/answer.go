@@ -125,7 +125,6 @@ func (a *Answer) contains(text string) bool {
 		slices.ContainsFunc(a.Pieces, func(p string) bool { return strings.Contains(p, text) })
 }
 
-// addBody makes the body contain text.
 func (a *Answer) addBody(text string) bool {
 	if a.contains(text) {
 		return true
@@ -137,7 +136,6 @@ func (a *Answer) addBody(text string) bool {
 	return true
 }
 
-// body is the body, still with placeholders.
 func (a *Answer) body() string {
 	if a.Exact != nil {
 		return *a.Exact
@@ -194,7 +192,6 @@ func asMember(piece string, i int) (string, bool) {
 	return "", false
 }
 
-// merge combines the answers to one request.
 func merge(answers []Answer) Answer {
 	m := answers[0].clone()
 	for _, a := range answers[1:] {

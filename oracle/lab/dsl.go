@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/go-version"
 )
 
-// expression makes the expression evaluate to want.
 func (s *solver) expression(n *node, want bool) bool {
 	switch n.kind {
 	case "bool":
@@ -227,7 +226,6 @@ func (s *solver) number(left *node, op string, value float64) bool {
 	return true
 }
 
-// maxDelay is the maximum delay of an answer.
 const maxDelay = 12 * time.Second
 
 func (s *solver) length(number int, op string, n int) bool {

@@ -7,7 +7,6 @@ import (
 	"unicode"
 )
 
-// node is a part of a DSL expression.
 type node struct {
 	kind string // "call" "op" "not" "minus" "name" "text" "number" "bool" "list"
 	text string // name, operator or literal
@@ -45,7 +44,6 @@ type token struct {
 	text string
 }
 
-// parseExpression reads the usual part of the expression language.
 func parseExpression(source string) (*node, error) {
 	tokens, err := lex(source)
 	if err != nil {
@@ -203,7 +201,6 @@ func (p *expressionParser) unary() (*node, error) {
 	return nil, errSyntax
 }
 
-// list reads up to the closing parenthesis.
 func (p *expressionParser) list() (args []*node, err error) {
 	for !p.accept(")") {
 		arg, err := p.binary(0)

@@ -7,7 +7,6 @@ import (
 	"unicode"
 )
 
-// maxRepeat limits counted repetitions.
 const maxRepeat = 2000
 
 // matching generates a text that pattern matches, or "" and false. The variant selects other branches of alternations

@@ -141,7 +141,6 @@ func unchunk(in *bufio.Reader) string {
 	}
 }
 
-// wire is the answer as bytes.
 func (s *Site) wire(a *Answer, method, host string) []byte {
 	vars := s.values(host)
 	fill := func(text string) string {

@@ -36,10 +36,8 @@ type Site struct {
 	seen []string
 }
 
-// maxSeen is the number of requests that a site remembers.
 const maxSeen = 60
 
-// route is one request of the template with its answer.
 type route struct {
 	method       string
 	target, file *pattern // with and without the query
@@ -174,7 +172,6 @@ func unescaped(s string) string {
 
 var percent = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
 
-// file is the target without its query.
 func file(target string) string {
 	name, _, _ := strings.Cut(target, "?")
 	return name

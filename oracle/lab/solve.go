@@ -262,7 +262,6 @@ func splitPart(part string) (string, int) {
 	return part, 0
 }
 
-// headerOf is the header of a variable such as content_type.
 func headerOf(part string) string {
 	special := map[string]string{"x_xss_protection": "X-XSS-Protection", "www_authenticate": "WWW-Authenticate", "etag": "ETag"}
 	if name, ok := special[part]; ok {

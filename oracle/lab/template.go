@@ -29,7 +29,6 @@ type Template struct {
 	Other         others    `yaml:",inline"`
 }
 
-// others are the protocols that the lab does not serve.
 type others struct {
 	DNS, TCP, Network, SSL, File, Headless, Websocket, Whois, Code, Javascript yaml.Node
 }
@@ -142,7 +141,6 @@ type entry struct {
 	body           string
 }
 
-// entries are the requests of the block in order.
 func (b *Block) entries() (all []entry) {
 	for _, path := range b.Path {
 		all = append(all, entry{method: strings.ToUpper(strings.TrimSpace(b.Method)), target: relative(path), body: b.Body})

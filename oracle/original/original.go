@@ -93,7 +93,6 @@ func (e *Engine) Run(ctx context.Context, t Template, target string) (event.Set,
 	return e.sink.take(t.Path, target), err
 }
 
-// sink collects nuclei's results.
 type sink struct {
 	mu     sync.Mutex
 	events map[string]event.Set // by template and target

@@ -92,7 +92,6 @@ func (s *seeder) fill(ctx context.Context, scans, findings int) error {
 	return s.decide(ctx)
 }
 
-// scan makes the i-th scan with the n events from the first one on.
 func (s *seeder) scan(ctx context.Context, i, first, n int) error {
 	if kind := i % cycle; kind < ran && n > 0 {
 		body, err := s.lines(first, n)
@@ -146,7 +145,6 @@ func (s *seeder) work(ctx context.Context, made scan.Scan, first, n int) error {
 	return c.Finish(ctx, ledger, len(c.Targets)*len(c.Templates))
 }
 
-// lines is n events as an upload.
 func (s *seeder) lines(first, n int) (*bytes.Buffer, error) {
 	body := new(bytes.Buffer)
 	out := json.NewEncoder(body)
@@ -158,7 +156,6 @@ func (s *seeder) lines(first, n int) (*bytes.Buffer, error) {
 	return body, nil
 }
 
-// decide sets the status and labels of findings of some templates.
 func (s *seeder) decide(ctx context.Context) error {
 	for i := range decided {
 		f := finding.Filter{Templates: []string{"weakness-" + strconv.Itoa(i*37+200)}}

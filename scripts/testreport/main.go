@@ -164,7 +164,6 @@ func (t *transcript) print(e event, match func(*output) bool, keep func(line str
 func all(string) bool  { return true }
 func none(string) bool { return false }
 
-// result picks the standard line of a test or a package.
 func result(line string) bool {
 	return strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "ok ") || strings.HasPrefix(line, "? ")
 }

@@ -107,7 +107,6 @@ func OutputFlag(cmd *cobra.Command) *string {
 	return (*string)(&f)
 }
 
-// format is the value of OutputFlag.
 type format string
 
 func (f format) String() string { return string(f) }

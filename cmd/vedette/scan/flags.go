@@ -45,7 +45,6 @@ type scanFlags struct {
 	noted []string // what was asked for and changes nothing here
 }
 
-// newScanFlags sets the defaults.
 func newScanFlags() *scanFlags {
 	return &scanFlags{
 		rate: 150, rateWindow: time.Second, concurrency: 25, atOnce: 50, timeout: 10, retries: 1, raw: true, statsEvery: 5,
@@ -53,7 +52,6 @@ func newScanFlags() *scanFlags {
 	}
 }
 
-// groups are the flags in the order of the help.
 func (f *scanFlags) groups() []optionGroup {
 	return []optionGroup{
 		{"Targets", f.targetOptions()},
@@ -142,7 +140,6 @@ func (f *scanFlags) filterOptions() []option {
 	}
 }
 
-// templateTypes are the values of --type.
 var templateTypes = []string{"http", "dns", "file", "headless", "tcp", "network", "ssl", "websocket", "whois", "code", "javascript", "workflow", "workflows"}
 
 func (f *scanFlags) requestOptions() []option {

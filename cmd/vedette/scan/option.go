@@ -19,7 +19,6 @@ type option struct {
 	value value
 }
 
-// optionGroup is a group of options in the help.
 type optionGroup struct {
 	title   string
 	options []option
@@ -28,7 +27,6 @@ type optionGroup struct {
 // shortName is the annotation with the short name of a flag.
 const shortName = "short"
 
-// define defines flags.
 func define(fs *pflag.FlagSet, options []option, hidden bool) {
 	for _, o := range options {
 		long, short, _ := strings.Cut(o.names, ",")
@@ -83,7 +81,6 @@ func Args(root *cobra.Command, args []string) []string {
 	return out
 }
 
-// printUsage prints the help of a command with groups of flags.
 func printUsage(w io.Writer, cmd *cobra.Command, groups []optionGroup) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)

@@ -20,7 +20,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
-// sink prints the findings of a scan.
 type sink struct {
 	flags   *scanFlags
 	w       io.Writer
@@ -31,7 +30,6 @@ type sink struct {
 	err     error
 }
 
-// cellKey is a target and a template.
 type cellKey struct{ target, template string }
 
 func newSink(out io.Writer, f *scanFlags) (*sink, error) {
@@ -142,7 +140,6 @@ func oneLine(text string) string {
 	}, cli.Printable(text))
 }
 
-// details adds what follows the address.
 func details(b *strings.Builder, e *engine.Event) {
 	list := func(texts []string) {
 		if len(texts) > 0 {
@@ -169,7 +166,6 @@ func details(b *strings.Builder, e *engine.Event) {
 	}
 }
 
-// paint are the colours of severities.
 var paint = map[string]string{
 	"critical": "\x1b[1;35m", "high": "\x1b[31m", "medium": "\x1b[33m", "low": "\x1b[32m", "info": "\x1b[34m", "unknown": "\x1b[37m",
 }

@@ -59,7 +59,6 @@ var idleFlags = []peerFlags{
 	{"such hosts are always marked", "honeypot-detect,hpd honeypot-threshold,hpt="},
 }
 
-// absent is the error of a flag that is refused.
 type absent struct{ name, why string }
 
 func (a absent) Error() string {

@@ -124,7 +124,6 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	return f.exit(cmd.Context(), report, sink, chosen.Partial(), err)
 }
 
-// engineConfig is the configuration of the engine.
 func (f *scanFlags) engineConfig(to *scanTargets) (engine.Config, error) {
 	c := engine.Config{
 		Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rate, RateWindow: f.rateWindow,

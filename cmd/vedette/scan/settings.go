@@ -58,7 +58,6 @@ func (f *scanFlags) apply(fs *pflag.FlagSet, name string, roots []string, given 
 	return nil
 }
 
-// textsOf are the values of a setting, which may be a list.
 func textsOf(data any) (all []string) {
 	list, isList := data.([]any)
 	if !isList {
@@ -72,7 +71,6 @@ func textsOf(data any) (all []string) {
 	return all
 }
 
-// roots are the folders of templates, with their helper files and profiles.
 func (f *scanFlags) roots() []string {
 	roots := templates.Roots(slices.Concat(f.templates, f.workflows))
 	if f.folder != "" && !slices.Contains(roots, f.folder) {
@@ -81,7 +79,6 @@ func (f *scanFlags) roots() []string {
 	return roots
 }
 
-// listProfiles are the names of the profiles, one a line.
 func (f *scanFlags) listProfiles() string {
 	names := templates.Profiles(f.roots())
 	if len(names) == 0 {

@@ -90,7 +90,6 @@ func expandNetwork(text string, left *int) ([]string, error) {
 	return all, nil
 }
 
-// allowed reports whether a URL may be contacted.
 func (a *scanTargets) allowed(u *url.URL) bool { return !a.excluded.Has(u.Hostname(), u.Port()) }
 
 // excludes reports whether a target is excluded. For invalid targets it is false: the scan reports the error.

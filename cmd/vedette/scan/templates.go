@@ -14,7 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// maxProblems bounds the wrong templates that are listed.
 const maxProblems = 10
 
 // choose loads and compiles the selected templates and reports the others.
@@ -62,7 +61,6 @@ func (f *scanFlags) selectTemplates(ctx context.Context) (*templates.Selection, 
 	return s, nil
 }
 
-// printSelection prints how many templates do not run, and why.
 func printSelection(stderr io.Writer, s *templates.Selection) {
 	for i, r := range s.Refused {
 		if i == maxProblems {
@@ -110,7 +108,6 @@ func printCounts(w io.Writer, what string, counts map[string]int) {
 	fmt.Fprintf(w, "%s: %s\n", what, strings.Join(parts, ", "))
 }
 
-// wantedBy are the flags for skipped templates.
 var wantedBy = map[templates.Reason]string{
 	templates.SkippedFuzzing:       "see --dast",
 	templates.SkippedSelfContained: "see --enable-self-contained",

@@ -30,7 +30,6 @@ The exit code is 1 when a template is wrong.`,
 	return cmd
 }
 
-// result says why a template cannot run.
 type result struct {
 	Path   string `json:"path"`
 	State  string `json:"state"`           // refused, unsupported, duplicate or skipped

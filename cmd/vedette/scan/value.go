@@ -32,7 +32,6 @@ func (v value) String() string {
 	return v.get()
 }
 
-// toggle is a switch.
 func toggle(into *bool) value {
 	return value{"", func(text string) (err error) {
 		*into, err = strconv.ParseBool(text)
@@ -40,7 +39,6 @@ func toggle(into *bool) value {
 	}, func() string { return strconv.FormatBool(*into) }}
 }
 
-// number is a number that is at least lowest.
 func number(into *int, lowest int) value {
 	return value{"n", func(text string) error {
 		n, err := strconv.Atoi(text)
@@ -70,7 +68,6 @@ func span(into *time.Duration) value {
 	}, func() string { return into.String() }}
 }
 
-// text is any text.
 func text(into *string, kind string) value {
 	return value{kind, func(text string) error {
 		*into = text
@@ -78,7 +75,6 @@ func text(into *string, kind string) value {
 	}, func() string { return *into }}
 }
 
-// oneOf is one of a few words.
 func oneOf(into *string, among ...string) value {
 	return value{"word", func(text string) error {
 		if text = strings.ToLower(text); !slices.Contains(among, text) {

@@ -47,7 +47,6 @@ type Env struct {
 	functions functions.Env // for calls
 }
 
-// call runs a function.
 func (e *Env) call(f *functions.Function, args []any) (any, error) {
 	e.functions.Ctx, e.functions.Host = e.Ctx, e.Host
 	return f.Call(&e.functions, args)
@@ -65,7 +64,6 @@ const maxNesting = 32
 
 var errNesting = errors.New("a variable stands for itself")
 
-// nested renders a value that is a text.
 func (e *Env) nested(t Text) (string, error) {
 	if e.depth++; e.depth > maxNesting {
 		return "", errNesting

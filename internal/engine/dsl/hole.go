@@ -108,7 +108,6 @@ func (h *hole) touches(env *Env) bool {
 	return mentions(source, env)
 }
 
-// maxMentions bounds the names that mentions tries.
 const maxMentions = 512
 
 // mentions reports whether the text contains the name of a variable, among names of letters, digits and underscores.

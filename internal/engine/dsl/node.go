@@ -13,12 +13,10 @@ type node interface {
 	eval(env *Env) (any, error)
 }
 
-// constant is a literal value.
 type constant struct{ value any }
 
 func (n constant) eval(*Env) (any, error) { return n.value, nil }
 
-// reference is a variable.
 type reference struct{ name string }
 
 func (n reference) eval(env *Env) (any, error) {

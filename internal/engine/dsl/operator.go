@@ -8,7 +8,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// op is an operator.
 type op uint8
 
 const (

@@ -129,7 +129,6 @@ func choices(x node) node {
 	return x
 }
 
-// operand reads a value, a call or a parenthesis.
 func (p *parser) operand() (node, error) {
 	t, ok := p.peek()
 	if !ok || t.kind == closing {
@@ -177,7 +176,6 @@ func (p *parser) literal(s string) node {
 	return filled{t}
 }
 
-// group reads up to the closing parenthesis.
 func (p *parser) group(t token) (node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, &SyntaxError{Source: p.src, At: t.at, Reason: "the expression is nested too deeply"}
@@ -191,7 +189,6 @@ func (p *parser) group(t token) (node, error) {
 	return x, nil
 }
 
-// call reads the arguments of a function.
 func (p *parser) call(t token) (node, error) {
 	f := functions.All[t.text]
 	if f.Refused != "" {

@@ -45,7 +45,6 @@ func (t Text) fill(env *Env) (string, error) {
 	return s, err
 }
 
-// renderer builds a text.
 type renderer struct {
 	env        *Env
 	text       strings.Builder

@@ -97,13 +97,11 @@ func nextMark(s string) int {
 	return -1
 }
 
-// hasMarker reports whether a text may have placeholders.
 func hasMarker(s string) bool {
 	return strings.Contains(s, "{{") || strings.Contains(s, "§") ||
 		strings.Contains(s, "%7B%7B") || strings.Contains(s, "%7b%7b")
 }
 
-// scanner splits a text into parts.
 type scanner struct {
 	src     string
 	plain   bool

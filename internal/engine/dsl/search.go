@@ -50,7 +50,6 @@ func searched(in node) (name string, fold, ok bool) {
 	return ref.name, fold, ok
 }
 
-// lowerASCII reports whether a text is in lower case and all ASCII.
 func lowerASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c >= 0x80 || 'A' <= c && c <= 'Z' })
 }

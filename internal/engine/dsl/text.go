@@ -16,7 +16,6 @@ type Text struct {
 	unresolved bool
 }
 
-// part is a literal or a placeholder.
 type part struct {
 	text string // literal, or placeholder with its marks
 	hole *hole  // nil for a literal
@@ -174,7 +173,6 @@ func (t *Text) appendValue(v any) {
 	}
 }
 
-// open reports whether there are placeholders.
 func (t Text) open() bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil })
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// kind is the kind of a token.
 type kind uint8
 
 const (
@@ -33,7 +32,6 @@ const (
 	numKinds
 )
 
-// set is a set of kinds.
 type set uint32
 
 func kinds(all ...kind) (s set) {
@@ -68,10 +66,8 @@ var follows = func() (table [numKinds]set) {
 	return table
 }()
 
-// last are the kinds that may end an expression.
 const last = set(1<<closing | 1<<number | 1<<boolean | 1<<text | 1<<moment | 1<<variable | 1<<accessor)
 
-// token is one token of an expression.
 type token struct {
 	kind  kind
 	op    op
@@ -109,7 +105,6 @@ func (l *lexer) fail(at int, format string, args ...any) error {
 	return &SyntaxError{Source: l.src, At: at, Reason: fmt.Sprintf(format, args...)}
 }
 
-// tokens reads the whole source.
 func tokens(src string) ([]token, error) {
 	l := lexer{src: src}
 	all := make([]token, 0, min(8+len(src)/8, 256))
@@ -194,7 +189,6 @@ func (l *lexer) next() (t token, ok bool, err error) {
 
 func isDigit(c rune) bool { return unicode.IsDigit(c) || c == '.' }
 
-// run reads characters for which holds is true.
 func (l *lexer) run(holds func(rune) bool) string {
 	start := l.at
 	for l.at < len(l.src) {

@@ -26,7 +26,6 @@ const (
 	maxItems    = 300_000 // of JSON: values, keys, lists and objects
 )
 
-// jsonTime bounds the run of one filter.
 const jsonTime = time.Second
 
 // document is a part parsed as markup or as JSON, once for all operators.
@@ -99,7 +98,6 @@ func explodes(data []byte) bool {
 	}
 }
 
-// query is a compiled XPath expression.
 type query struct{ expr *xpath.Expr }
 
 func compileQuery(source string) (query, error) {

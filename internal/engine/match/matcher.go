@@ -12,7 +12,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// matcher is one compiled matcher.
 type matcher struct {
 	kind     kind
 	part     partRef
@@ -29,7 +28,6 @@ type matcher struct {
 	queries  []query
 }
 
-// word is a text to look for.
 type word struct {
 	literal textsearch.Literal
 	wide    bool      // ignores the case of letters outside ASCII

@@ -14,7 +14,6 @@ type Operators struct {
 	statuses []int          // if not empty, no other status matches
 }
 
-// rules are compiled operators.
 type rules struct {
 	matchers    []matcher // cheapest first
 	extractors  []extractor

@@ -112,7 +112,6 @@ func (h *Host) enter(ctx context.Context) error {
 	}
 }
 
-// waitForSlot waits for a slot, first come first served.
 func (h *Host) waitForSlot(ctx context.Context) error {
 	h.mu.Lock()
 	if h.busy < h.limit && len(h.waiting) == 0 {
@@ -147,7 +146,6 @@ func (h *Host) gaveUp() error {
 	return h.dead
 }
 
-// leave frees a slot.
 func (h *Host) leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -221,7 +219,6 @@ func (h *Host) missed(reset bool) (first bool) {
 	return true
 }
 
-// doubted reports whether the host is in doubt or was given up.
 func (h *Host) doubted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -83,7 +83,6 @@ func wait(ctx context.Context, l *rate.Limiter) error {
 	return nil
 }
 
-// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -154,7 +153,6 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 	}
 }
 
-// attempt sends a request once.
 func (s *Sender) attempt(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
 	if err := h.enter(ctx); err != nil {
 		return nil, err

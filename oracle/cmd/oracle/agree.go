@@ -23,7 +23,6 @@ import (
 // patience is the time limit for one template on one site.
 const patience = time.Minute
 
-// trial is the comparison of one template on its sites.
 type trial struct {
 	Template string  `json:"template"`          // path below the folder
 	Refused  string  `json:"refused,omitempty"` // why the template was not tried
@@ -215,7 +214,6 @@ func (a *agreement) original(ctx context.Context, t original.Template, target st
 	return a.engine.Run(timed, t, target)
 }
 
-// open starts a site on its own port.
 func open(t *lab.Template, kind lab.Kind) (*site, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/vedette-sec/vedette/oracle/original"
 )
 
-// row is one measured run.
 type row struct {
 	name     string
 	hosts    int
@@ -179,7 +178,6 @@ func watch(pid int, ended <-chan struct{}) (peak int64) {
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// scan runs a scanner on the first n hosts.
 func (b *benchmark) scan(ctx context.Context, name string, n int, binary string, args ...string) (row, error) {
 	var list strings.Builder
 	for i := range n {
@@ -200,7 +198,6 @@ func (b *benchmark) theirs(ctx context.Context, hosts int) (row, error) {
 	return b.scan(ctx, "nuclei", hosts, b.nuclei, "-duc", "-ni", "-jsonl", "-rl", "100000")
 }
 
-// scanners runs both scanners on one host and on eight.
 func (b *benchmark) scanners(ctx context.Context) error {
 	cold, err := b.ours(ctx, "vedette, first start", 1)
 	if err != nil {
@@ -250,10 +247,8 @@ func (b *benchmark) repeated(ctx context.Context, times int) error {
 	return nil
 }
 
-// manyPaths is the number of paths that ffuf and vedette request.
 const manyPaths = 20000
 
-// paths requests the same list of paths with ffuf and with vedette.
 func (b *benchmark) paths(ctx context.Context) error {
 	var list strings.Builder
 	for i := range manyPaths - len(files) {

@@ -99,7 +99,6 @@ func oneRound(ctx context.Context, c *lab.Crowd, round int, folder, vedette, nuc
 	return nil
 }
 
-// events runs a scanner and sorts what it finds by template.
 func events(ctx context.Context, binary string, args ...string) (map[string]event.Set, error) {
 	all, stderr, _, err := execute(ctx, binary, args...)
 	fmt.Fprint(os.Stderr, stderr)

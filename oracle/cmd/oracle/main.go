@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 )
 
-// common are the flags of all commands.
 type common struct{ root, vedette, nuclei string } // folder of templates, binaries
 
 func (c *common) parse(flags *flag.FlagSet, args []string) (err error) {

@@ -59,7 +59,6 @@ var files = map[string]string{
 	"readme.txt":    "=== Site ===\nStable tag: 1.0\n",
 }
 
-// startNginx starts the server and waits until it answers.
 func startNginx(ctx context.Context) (*nginx, error) {
 	folder, err := os.MkdirTemp("", "oracle-nginx-")
 	if err != nil {
@@ -120,7 +119,6 @@ func (n *nginx) stop() {
 	_ = os.RemoveAll(n.folder)
 }
 
-// forget truncates the access log.
 func (n *nginx) forget() error { return os.Truncate(filepath.Join(n.folder, "access.log"), 0) }
 
 // log returns the number of requests since forget, and the time of the first.

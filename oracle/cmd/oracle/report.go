@@ -41,7 +41,6 @@ func mask(text string, events []event.Event) event.Set {
 	return masked
 }
 
-// bare is a set of events without addresses and values.
 func bare(events event.Set) event.Set {
 	names := event.Set{}
 	for _, e := range events {
@@ -151,10 +150,8 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// maxShown limits the events printed per disagreement.
 const maxShown = 3
 
-// difference describes one disagreement.
 func difference(t *trial, s *site) string {
 	theirs, ours := event.SetOf(s.Theirs), event.SetOf(s.Ours)
 	var out strings.Builder

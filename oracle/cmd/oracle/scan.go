@@ -52,7 +52,6 @@ func scan(
 	return found, "", err
 }
 
-// command runs nuclei as a command.
 func command(ctx context.Context, binary, path, target string, vars []string) ([]event.Event, error) {
 	args := []string{"-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "2", "-bs", "2", "-pc", "1",
 		"-timeout", "10", "-retries", "1", "-lfa", "-t", path, "-u", target}

@@ -24,7 +24,6 @@ type result struct {
 	Error string `json:"error,omitempty"`
 }
 
-// vector is one line of the output.
 type vector struct {
 	Expr         string   `json:"expr,omitempty"`
 	Text         string   `json:"text,omitempty"`
@@ -114,7 +113,6 @@ func evaluate(source string, environments []map[string]any) (v vector) {
 	return v
 }
 
-// resultOf is a value with its Go type, or the error.
 func resultOf(value any, err error) result {
 	if err != nil {
 		return result{Error: err.Error()}

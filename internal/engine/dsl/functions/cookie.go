@@ -52,7 +52,6 @@ func cookieUnsign(env *Env, args []any) (any, error) {
 	return nil, errors.New("the key is not a weak one")
 }
 
-// signedForms are the possible signatures of a cookie.
 func signedForms(s string) (forms []signedCookie) {
 	add := func(separator string, parts int, decode func(string) ([]byte, error), derive func(func() hash.Hash, string) string) {
 		if strings.Count(strings.TrimPrefix(s, "."), separator) != parts-1 {

@@ -14,7 +14,6 @@ import (
 //go:embed entities.txt
 var entityNames string
 
-// entities are the entities of characters and pairs of characters.
 var entities = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for name := range strings.Lines(entityNames) {

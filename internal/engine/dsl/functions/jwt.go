@@ -85,7 +85,6 @@ func jwtMethod(written string) (name string, method jwt.SigningMethod, err error
 	return name, method, nil
 }
 
-// signJWT signs a token.
 func signJWT(method jwt.SigningMethod, key, token string) ([]byte, error) {
 	if method == nil {
 		return nil, nil

@@ -21,7 +21,6 @@ func anyOf(name string, least int, holds func(s, other string) bool) Function {
 	}}
 }
 
-// onLines applies a test to every line.
 func onLines(holds func(line, other string) bool) func(s, other string) bool {
 	return func(s, other string) bool {
 		for line := range strings.SplitSeq(s, "\n") {

@@ -86,7 +86,6 @@ func randomInt(env *Env, args []any) (any, error) {
 	return int(bounds[0]) + env.Host.intN(int(width)), nil
 }
 
-// randomIP is an address of one of several networks.
 func randomIP(env *Env, args []any) (any, error) {
 	network, err := netip.ParsePrefix(String(args[env.Host.intN(len(args))]))
 	if err != nil {

@@ -11,15 +11,12 @@ import (
 	"golang.org/x/text/language"
 )
 
-// maxItems bounds lists that functions make.
 const maxItems = 1 << 20
 
-// text1 makes a function of one text.
 func text1(name string, f func(string) string) Function {
 	return Function{Name: name, Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) { return f(String(args[0])), nil }}
 }
 
-// text2 makes a function of two texts.
 func text2(name string, f func(a, b string) string) Function {
 	return Function{Name: name, Min: 2, Max: 2, Run: func(_ *Env, args []any) (any, error) {
 		return f(String(args[0]), String(args[1])), nil
@@ -63,7 +60,6 @@ func toTitle(_ *Env, args []any) (any, error) {
 	return cases.Title(lang).String(String(args[0])), nil
 }
 
-// integer parses a whole number.
 func integer(v any) (int, error) {
 	n, err := strconv.Atoi(String(v))
 	if err != nil {

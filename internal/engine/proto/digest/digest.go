@@ -70,7 +70,6 @@ func (c *Credentials) Learn(origin string, headers []string, answered bool) bool
 	return true
 }
 
-// respond computes an answer.
 func (c *Credentials) respond(ch *challenge, method, uri string) string {
 	sum := func(parts ...string) string {
 		h := digestHash(ch.algorithm)()
@@ -161,7 +160,6 @@ func parameters(s string) map[string]string {
 	}
 }
 
-// unquote reads up to the closing quote.
 func unquote(s string) (value, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -179,7 +179,6 @@ func (b *bodyReader) nextChunk() error {
 	return errBadChunk
 }
 
-// line reads a line of at most maxLine bytes.
 func (b *bodyReader) line() (string, error) {
 	for scanned := 0; ; {
 		if i := bytes.IndexByte(b.unread()[scanned:], '\n'); i >= 0 {

@@ -17,7 +17,6 @@ const (
 	maxScratch = 1 << 20  // capacity of buffers that are kept for the next body
 )
 
-// budget is the memory for all bodies.
 type budget struct {
 	total int64
 	left  *semaphore.Weighted
@@ -34,7 +33,6 @@ func (b *budget) release(granted *atomic.Int64) {
 	}
 }
 
-// bodyMemory is the memory of one body.
 type bodyMemory struct {
 	client *Client
 	ctx    context.Context

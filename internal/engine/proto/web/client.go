@@ -222,7 +222,6 @@ func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra
 	return x, nil
 }
 
-// begin makes the Exchange of a request that is about to be sent.
 func (c *Client) begin(cn *conn, req *Request, add extra) *Exchange {
 	return &Exchange{Request: *req, client: c, extra: add, IP: cn.ip, TLS: cn.tls, At: time.Now()}
 }

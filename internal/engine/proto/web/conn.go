@@ -75,7 +75,6 @@ func (c *conn) watch(ctx context.Context) {
 	})
 }
 
-// forget ends the watch.
 func (c *conn) forget() {
 	if c.unwatch == nil {
 		return
@@ -103,7 +102,6 @@ func (c *conn) until(t time.Time) error {
 	return c.SetDeadline(t)
 }
 
-// close closes the connection and releases its buffer.
 func (c *conn) close() {
 	c.forget()
 	_ = c.Close()

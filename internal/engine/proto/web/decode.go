@@ -16,7 +16,6 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
-// maxWindow bounds the memory of a zstd decoder.
 const maxWindow = 8 << 20
 
 // decode decodes content encoding and character set of a body, to at most limit bytes. A wrongly declared encoding is

@@ -43,7 +43,6 @@ func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, e
 	return cn, nil
 }
 
-// dial opens a connection within Config.Timeout.
 func (c *Client) dial(ctx context.Context, hostPort string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -79,7 +78,6 @@ func (c *Client) handshake(ctx context.Context, cn *conn, req *Request) error {
 	return nil
 }
 
-// sessions is the number of cached TLS sessions.
 const sessions = 1024
 
 // tlsConfig accepts bad certificates, which are findings.
@@ -96,7 +94,6 @@ func tlsConfig() *tls.Config {
 	}
 }
 
-// allCiphers are all cipher suites, weak ones included.
 func allCiphers() (ids []uint16) {
 	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
 		ids = append(ids, s.ID)

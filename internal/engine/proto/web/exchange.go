@@ -101,7 +101,6 @@ func some(s string, ok bool) (any, bool) {
 //nolint:gosec // the slices of an Exchange are written once, before anybody sees them
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// headerPart joins the values of the header lines of a part.
 func (x *Exchange) headerPart(part string) (value string, ok bool) {
 	for _, h := range x.Fields() {
 		if len(h.Name) != len(part) || !isPart(h.Name, part) || x.hidden(http.CanonicalHeaderKey(h.Name)) {
@@ -147,7 +146,6 @@ func (x *Exchange) cookie(name string) (string, bool) {
 	return value, ok
 }
 
-// setCookies are the cookies that the response sets.
 func (x *Exchange) setCookies() []*http.Cookie {
 	if !x.framing.cookies {
 		return nil

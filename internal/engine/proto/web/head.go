@@ -56,7 +56,6 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 	return f, nil
 }
 
-// note evaluates a header line.
 func (f *framing) note(name, value string) {
 	is := func(other string) bool { return strings.EqualFold(name, other) }
 	switch len(name) { // cheaper than comparing each with all
@@ -147,7 +146,6 @@ func parseLength(s string) int64 {
 	return int64(n)
 }
 
-// hasToken reports whether a list contains a word, ignoring case.
 func hasToken(list, word string) bool {
 	if len(list) == len(word) {
 		return strings.EqualFold(list, word)

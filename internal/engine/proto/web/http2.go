@@ -22,7 +22,6 @@ type http2Client struct {
 	any   atomic.Bool
 }
 
-// frameHeader is the length of the header of an HTTP/2 frame.
 const frameHeader = 9
 
 // isFrame reports whether bytes begin an HTTP/2 connection: SETTINGS, or GOAWAY for what the server does not
@@ -32,7 +31,6 @@ func isFrame(b []byte) bool {
 	return len(b) >= frameHeader && (b[3] == settings || b[3] == goAway) && string(b[5:frameHeader]) == "\x00\x00\x00\x00"
 }
 
-// knows reports whether a request's server speaks HTTP/2.
 func (s *http2Client) knows(req *Request) bool {
 	if !s.any.Load() {
 		return false
@@ -97,7 +95,6 @@ func (s *http2Client) exchange(ctx context.Context, req *Request, add extra) (*E
 	return x, nil
 }
 
-// outgoing converts a request to net/http.
 func (s *http2Client) outgoing(ctx context.Context, req *Request, add extra) (*http.Request, error) {
 	out, err := http.NewRequestWithContext(ctx, req.method(), req.Address.String(), bytes.NewReader(req.Body))
 	if err != nil {

@@ -48,7 +48,6 @@ type Request struct {
 	elsewhere bool // a redirect led to another host: it gets no secrets of the configuration
 }
 
-// method is the method that is sent.
 func (r *Request) method() string {
 	switch {
 	case r.Raw != nil:
@@ -60,7 +59,6 @@ func (r *Request) method() string {
 	return r.Method
 }
 
-// target is the request target that is sent.
 func (r *Request) target() string {
 	switch {
 	case r.Target != "":
@@ -71,7 +69,6 @@ func (r *Request) target() string {
 	return r.Address.Target()
 }
 
-// origin is the key of its connections.
 func (r *Request) origin() origin {
 	return origin{scheme: r.Address.Scheme, hostPort: r.Address.HostPort(), sni: r.SNI}
 }
@@ -110,7 +107,6 @@ func (r *Request) check() error {
 	return nil
 }
 
-// chunked reports whether the header makes the body chunked.
 func (h Header) chunked() bool {
 	return strings.EqualFold(h.Name, "Transfer-Encoding") && strings.EqualFold(strings.TrimSpace(h.Value), "chunked")
 }
@@ -187,7 +183,6 @@ func secret(name string) bool {
 	return containsName([]string{"Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"}, name)
 }
 
-// lines are the header lines that are sent.
 func (c *Client) lines(r *Request, add extra) []Header {
 	return c.appendLines(make([]Header, 0, len(r.Headers)+len(c.cfg.Headers)+8), r, add)
 }
@@ -229,7 +224,6 @@ func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 	return c.appendMissing(lines, r, add, chunked)
 }
 
-// appendMissing appends default lines.
 func (c *Client) appendMissing(lines []Header, r *Request, add extra, chunked bool) []Header {
 	missing := func(h Header) {
 		if indexHeader(lines, h.Name) < 0 {
@@ -265,7 +259,6 @@ func (c *Client) appendMissing(lines []Header, r *Request, add extra, chunked bo
 // wantsLength reports whether servers expect the length of an empty body.
 func wantsLength(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
-// appendRequest appends the bytes of a request.
 func (c *Client) appendRequest(b []byte, r *Request, add extra) []byte {
 	if r.Raw != nil {
 		return appendRaw(b, r.Raw, c.cfg.Headers)
