@@ -35,6 +35,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -58,7 +59,7 @@ type App struct {
 	settings     *setting.Settings
 	secrets      *secret.Secrets
 	files        *file.Files
-	crew         *customagent.Agents
+	agents       *customagent.Agents
 	extensions   *extension.Extensions
 	tickets      *ticket.Tickets
 	assets       *asset.Assets
@@ -141,7 +142,7 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.crew = customagent.New(a.db, tools)
+	a.agents = customagent.New(a.db, tools)
 	a.assets = asset.New(a.db, a.queue, blobs)
 	a.policies = policy.New(a.db, a.queue, a.assets, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
@@ -156,10 +157,14 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	if err := jobs.Register(a.queue, jobs.Deps{
-		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Crew: a.crew, Extensions: a.extensions, Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Discovery: jobs.Discovery{
-			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL, Guard: webhooks, Ports: discover.NewPace(a.config.PortRate), Queries: discover.NewPace(a.config.QueryRate),
+		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,
+		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets,
+		Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings, Notifications: notification.New(a.db, a.queue),
+		Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger, Guard: webhooks,
+		Discovery: pipeline.Config{
+			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL,
+			Pace: discover.NewPace(a.config.PortRate), QueryPace: discover.NewPace(a.config.QueryRate),
 		},
-		Catalog: a.catalog, Settings: a.settings, Notifications: notification.New(a.db, a.queue), Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
 	}); err != nil {
 		return err
 	}

@@ -130,8 +130,8 @@ func (h *testServer) createNotices(p person, scans []string) {
 	ctx, notices := account.WithCaller(context.Background(), p.Caller), notification.New(h.db, h.queue)
 	for i, id := range scans {
 		body, _ := json.Marshal(map[string]string{"scan_name": names[i%len(names)]})
-		one := notification.Notice{TeamID: p.TeamID, Kind: notification.OfScan, Subject: id, Run: 1, Event: []string{"finished", "running"}[i%2], ConfigID: "missing", Provider: "slack", Body: body}
-		if err := notices.Add(ctx, []notification.Notice{one}); err != nil {
+		one := notification.Notification{TeamID: p.TeamID, Kind: notification.OfScan, Subject: id, Run: 1, Event: []string{"finished", "running"}[i%2], ConfigID: "missing", Provider: "slack", Body: body}
+		if err := notices.Add(ctx, []notification.Notification{one}); err != nil {
 			h.t.Fatal(err)
 		}
 		added, _, err := notices.Find(ctx, notification.Filter{Subject: id}, page.Window{Limit: 1})

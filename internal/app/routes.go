@@ -28,8 +28,15 @@ import (
 // routes mounts the two APIs, MCP, the console, documentation, health checks and metrics.
 func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard) (http.Handler, error) {
 	servers := Servers(a.config)
-	agent := agentapi.New(kit, servers, agentapi.Deps{Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, CustomAgents: a.crew, Extensions: a.extensions, Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing})
-	plat := platform.New(kit, servers, platform.Deps{Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db), Enumerations: a.enumerations, Assets: a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings, Ticket: a.tickets.File, Exports: a.exports, Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue)})
+	agent := agentapi.New(kit, servers, agentapi.Deps{
+		Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, CustomAgents: a.agents, Extensions: a.extensions,
+		Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing,
+	})
+	plat := platform.New(kit, servers, platform.Deps{
+		Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db), Enumerations: a.enumerations,
+		Assets: a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings, Ticket: a.tickets.File, Exports: a.exports,
+		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
+	})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), queueMetrics{a.queue})
 
 	mux := http.NewServeMux()

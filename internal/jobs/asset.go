@@ -19,7 +19,7 @@ func (w worker) handleAssets(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[policy.AlertArgs]{Quick: true, Work: w.alertOfPolicy})
 }
 
-// alertOfPolicy posts the alert of a policy to the channels of one of its configurations.
+// alertOfPolicy posts an alert of a policy.
 func (w worker) alertOfPolicy(ctx context.Context, job queue.Job[policy.AlertArgs]) error {
 	e, ok, err := w.Policies.FindAlert(ctx, job.Args.EventID)
 	if err != nil || !ok {
@@ -38,7 +38,7 @@ func (w worker) alertOfPolicy(ctx context.Context, job queue.Job[policy.AlertArg
 	for _, b := range e.Sample {
 		a.Finished.NewAssetsList = append(a.Finished.NewAssetsList, alert.Asset{Host: b.Host, Port: b.Port, IP: []string{}})
 	}
-	about := notification.Notice{TeamID: e.TeamID, Kind: notification.OfPolicy, Subject: e.ID, PolicyID: e.PolicyID, Run: e.Run}
+	about := notification.Notification{TeamID: e.TeamID, Kind: notification.OfPolicy, Subject: e.ID, PolicyID: e.PolicyID, Run: e.Run}
 	if err := w.dispatcher.Post(ctx, about, channels, []alert.Alert{a}); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Related finds what is associated with a domain.
+// Related finds the domains that are associated with one.
 type Related struct {
 	Domains *domain.Domains
 	Finder  *related.Finder
@@ -22,10 +22,10 @@ type Related struct {
 const (
 	searchTimeout  = 5 * time.Minute
 	searchAttempts = 2
-	probeTimeout   = 2 * time.Minute // for the web sites of one search; those that are left wait for the next
+	probeTimeout   = 2 * time.Minute // for the web sites of one search; the next search tries the others
 )
 
-// handleDomains tells the queue who searches for associated domains and looks for proofs.
+// handleDomains registers the jobs that search for associated domains and verify the ownership of domains.
 func (w worker) handleDomains(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[domain.SearchArgs]{
 		Work: w.searchDomain, Timeout: searchTimeout, MaxAttempts: searchAttempts,
@@ -39,8 +39,7 @@ func (w worker) handleDomains(q *queue.Queue) {
 	}})
 }
 
-// searchDomain asks all places about a domain, keeps what they say as it comes, then looks
-// which of the domains answer.
+// searchDomain asks all sources about a domain, stores each answer, then probes the web sites of the domains.
 func (w worker) searchDomain(ctx context.Context, job queue.Job[domain.SearchArgs]) error {
 	a, domains := job.Args, w.Related.Domains
 	answers := map[string]discover.AssociatedAnswer{}

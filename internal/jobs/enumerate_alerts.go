@@ -27,7 +27,7 @@ func (w worker) alertOfEnumeration(ctx context.Context, job queue.Job[enumeratio
 	if err != nil {
 		return err
 	}
-	about := notification.Notice{TeamID: state.TeamID, Kind: notification.OfEnumeration, Subject: state.ID, Run: state.Run}
+	about := notification.Notification{TeamID: state.TeamID, Kind: notification.OfEnumeration, Subject: state.ID, Run: state.Run}
 	return w.dispatcher.Post(ctx, about, channels, alerts)
 }
 

@@ -15,10 +15,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// scanWhatIsNew makes the scan of what a run saw first that its enumeration asks for: in
-// the name of who made the enumeration, with its exclusions, its channels and its agents,
-// and the recommended templates. A run is scanned once, however often its job runs.
-func (w worker) scanWhatIsNew(ctx context.Context, job queue.Job[enumeration.ScanArgs]) error {
+// scanNewAssets makes the scan of a run's new assets that the enumeration asks for: for the user who made the enumeration, with its
+// exclusions, alerts and agents, and the recommended templates. A run is scanned once, however often its job runs.
+func (w worker) scanNewAssets(ctx context.Context, job queue.Job[enumeration.ScanArgs]) error {
 	e, ok, err := w.Enumerations.FindUnscanned(ctx, job.Args)
 	if err != nil || !ok {
 		return err
@@ -32,7 +31,8 @@ func (w worker) scanWhatIsNew(ctx context.Context, job queue.Job[enumeration.Sca
 		detail += fmt.Sprintf(" Left out, since a scan has at most %[2]d: %[1]d.", left, scan.MaxTargets)
 	}
 	c := e.Config
-	_, err = w.Scans.Create(account.WithCaller(ctx, account.Caller{UserID: e.UserID, TeamID: e.TeamID, Role: account.Member}), scan.NewScan{
+	ctx = account.WithCaller(ctx, account.Caller{UserID: e.UserID, TeamID: e.TeamID, Role: account.Member})
+	_, err = w.Scans.Create(ctx, scan.NewScan{
 		Name: fmt.Sprintf("%s, new in run %d", strings.ToValidUTF8(e.Name[:min(len(e.Name), 170)], ""), job.Args.Run), Automatic: true,
 		Config: scan.Config{
 			Targets: targets, Recommended: true, Exclusions: c.Exclusions, AlertConfigIDs: c.AlertConfigIDs, NoGlobalAlerts: c.NoGlobalAlerts,
@@ -45,14 +45,13 @@ func (w worker) scanWhatIsNew(ctx context.Context, job queue.Job[enumeration.Sca
 	switch refused := errs.From(err); {
 	case errors.Is(err, enumeration.ErrLate):
 		return nil
-	case refused != nil && refused.Kind == errs.Invalid: // such as a configuration that is gone since
+	case refused != nil && refused.Kind == errs.Invalid: // such as a configuration that was deleted
 		return w.Enumerations.NoteNoScan(ctx, job.Args, "No scan was made: "+refused.Message)
 	}
 	return err
 }
 
-// newTargets are what a scan of the assets that a run saw first is pointed at, each once,
-// and how many more there are than one scan takes.
+// newTargets are the targets of a scan of the assets that a run saw first, and the number of further ones that one scan cannot have.
 func (w worker) newTargets(ctx context.Context, e enumeration.Enumeration, run int64) (targets []string, left int, err error) {
 	seen := map[string]bool{}
 	first := asset.Selection{Filter: asset.Filter{Enumerations: []string{e.ID}, FirstRun: run}}

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// handleExports tells the queue who makes files in the background.
+// handleExports registers the job that makes a file.
 func (w worker) handleExports(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[export.RunArgs]{
 		Work: w.Exports.Run,

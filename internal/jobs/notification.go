@@ -59,7 +59,7 @@ func (w worker) alertOfScan(ctx context.Context, job queue.Job[scan.AlertArgs]) 
 	if err != nil {
 		return err
 	}
-	about := notification.Notice{TeamID: state.TeamID, Kind: notification.OfScan, Subject: state.ID, Run: state.Run}
+	about := notification.Notification{TeamID: state.TeamID, Kind: notification.OfScan, Subject: state.ID, Run: state.Run}
 	return w.dispatcher.Post(ctx, about, channels, alerts)
 }
 

@@ -70,7 +70,7 @@ func (e *ear) kinds() map[alert.Kind]int {
 }
 
 // settled waits until so many notices of a scan have ended, and gives them.
-func (o office) settled(t *testing.T, scanID string, n int) (all []notification.Notice) {
+func (o office) settled(t *testing.T, scanID string, n int) (all []notification.Notification) {
 	t.Helper()
 	until(t, fmt.Sprint(n, " notices"), func() bool {
 		var err error
@@ -193,7 +193,7 @@ func TestStopIsTold(t *testing.T) {
 		t.Errorf("%+v", e.heard)
 	}
 	// A channel that is gone when its turn comes is dropped.
-	if err := o.notices.Add(t.Context(), []notification.Notice{
+	if err := o.notices.Add(t.Context(), []notification.Notification{
 		{TeamID: made.TeamID, Kind: notification.OfScan, Subject: made.ID, Run: 1, Event: "finished", ConfigID: id, Channel: 7, Provider: "webhook", Body: []byte("{}")},
 		{TeamID: made.TeamID, Kind: notification.OfScan, Subject: made.ID, Run: 1, Event: "failed_stopped", ConfigID: id, Provider: "webhook", Body: []byte("{}")}, // is there already
 	}); err != nil {

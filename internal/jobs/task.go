@@ -19,12 +19,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// runTask takes a stream of a task from its instruction to its end, or to where it waits
-// for a person. After a crash it is called again and takes up what the journal does not
-// have.
+// runTask carries out a stream of a task until it ends or waits for a person. After a crash it goes on where the journal ends.
 func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error {
-	// What is written at the end must be written although ctx may have ended by then.
-	kept := context.WithoutCancel(ctx)
+	kept := context.WithoutCancel(ctx) // the end is written although ctx ends
 	run, err := w.Tasks.Start(kept, job.Args)
 	if errors.Is(err, task.ErrLate) {
 		return nil // it has ended
@@ -45,8 +42,7 @@ func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error 
 	return err
 }
 
-// carryOut lets a language model do the work where there is one; else, and where it
-// cannot be reached or refuses, the built-in planner.
+// carryOut lets a language model do the work; without one, or where it fails, the built-in planner.
 func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -64,7 +60,7 @@ func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
 	}
 }
 
-// plan carries out the built-in planner's plan. gap says why no language model did it.
+// plan carries out the built-in planner's plan. gap says why no language model did the work.
 func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error {
 	plan, err := w.planOf(ctx, run)
 	if err != nil {
@@ -104,14 +100,15 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	return run.Conclude(kept, task.Ending{Status: status, Opening: gap, Plan: plan})
 }
 
-// permitted reports whether the mode of a task lets the built-in planner carry a plan out.
-// Where it does not, the stream waits for a person's word, or has ended.
+// permitted reports whether the mode of a task allows the built-in planner's plan. If not, the stream waits for a person, or has
+// ended.
 func permitted(ctx context.Context, run *task.Run, plan agent.Plan, gap string) (bool, error) {
 	o := run.Task.Options
 	words := strings.TrimSpace(gap + "\n" + plan.Words())
 	switch {
 	case loop.Mode(o.Mode) == loop.ModeChat:
-		return false, run.Finish(ctx, task.Outcome{Status: task.Completed, Summary: words + "\n\nNothing was sent: in the mode chat no target is asked, and the built-in planner cannot talk."})
+		words += "\n\nNothing was sent: in the mode chat no target is asked, and the built-in planner cannot talk."
+		return false, run.Finish(ctx, task.Outcome{Status: task.Completed, Summary: words})
 	case loop.Mode(o.Mode) != loop.ModePlan || o.AutoExecute:
 		return true, nil
 	}
@@ -124,12 +121,13 @@ func permitted(ctx context.Context, run *task.Run, plan agent.Plan, gap string) 
 		return false, err
 	}
 	if !reply.Approve {
-		return false, run.Finish(ctx, task.Outcome{Status: task.Completed, Summary: fmt.Sprintf("The run was stopped (%s). The plan was declined, and nothing was sent.", loop.CodePlanDeclined)})
+		words = fmt.Sprintf("The run was stopped (%s). The plan was declined, and nothing was sent.", loop.CodePlanDeclined)
+		return false, run.Finish(ctx, task.Outcome{Status: task.Completed, Summary: words})
 	}
 	return true, nil
 }
 
-// refused ends a stream whose instruction names something that cannot be tested. Other errors are returned.
+// refused ends a stream whose instruction cannot be carried out. Internal errors are returned.
 func refused(kept context.Context, run *task.Run, err error) error {
 	if e := errs.From(err); e.Kind != errs.Internal {
 		return run.Finish(kept, task.Outcome{Status: task.Failed, Summary: e.Message})
@@ -137,8 +135,7 @@ func refused(kept context.Context, run *task.Run, err error) error {
 	return err
 }
 
-// planOf is what an earlier run of the stream planned, or else a new plan: what has begun
-// goes on under the plan it began with.
+// planOf is the plan of an earlier run of the stream, or else a new one.
 func (w worker) planOf(ctx context.Context, run *task.Run) (plan agent.Plan, err error) {
 	if len(run.Task.Plan) > 0 {
 		err = json.Unmarshal(run.Task.Plan, &plan)
@@ -148,10 +145,10 @@ func (w worker) planOf(ctx context.Context, run *task.Run) (plan agent.Plan, err
 	return plan, run.SetPlan(ctx, plan)
 }
 
-// progressEvery keeps a fast scan from writing to the stream all the time.
-const progressEvery = 250 * time.Millisecond
+// progressInterval bounds how often progress is written to the stream.
+const progressInterval = 250 * time.Millisecond
 
-// progress writes a step's progress into the task's stream, now and then.
+// progress writes the progress of steps to the task's stream.
 func progress(ctx context.Context, run *task.Run) func(agent.Update) {
 	var mu sync.Mutex
 	var last time.Time
@@ -159,7 +156,7 @@ func progress(ctx context.Context, run *task.Run) func(agent.Update) {
 		mu.Lock()
 		defer mu.Unlock()
 		finished := u.Total > 0 && u.Done >= u.Total
-		if time.Since(last) < progressEvery && !finished {
+		if time.Since(last) < progressInterval && !finished {
 			return
 		}
 		last = time.Now()
@@ -167,8 +164,7 @@ func progress(ctx context.Context, run *task.Run) func(agent.Update) {
 	}
 }
 
-// requestBudget is how many requests a run of the built-in planner may send. The loop of
-// a language model keeps its own account.
+// requestBudget is the budget of requests of the built-in planner; the model's loop has its own.
 func requestBudget(ctx context.Context, run *task.Run) (b tools.Budget, err error) {
 	if run.Task.Options.Budget == nil {
 		return b, nil

@@ -5,15 +5,13 @@ import (
 	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/core/task"
-	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// retestIssue looks at one issue of a task again: its template, its target, nothing else,
-// and within the scope of its task.
+// retestIssue tests for an issue of a task again, within the scope of the task.
 func (w worker) retestIssue(ctx context.Context, job queue.Job[task.RetestArgs]) error {
 	issue, t, turns, err := w.Tasks.ForRetest(ctx, job.Args)
 	if errs.Is(err, errs.NotFound) {
@@ -32,16 +30,16 @@ func (w worker) retestIssue(ctx context.Context, job queue.Job[task.RetestArgs])
 	return w.Tasks.EndRetest(context.WithoutCancel(ctx), nil, job.Args, state, note)
 }
 
-// lookAgain runs what shows an issue. Secrets are put in where the template still is what
-// was tried.
+// lookAgain runs the template of an issue. It gets the task's secrets only if it has not changed since.
 func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, turns []task.Stream) (task.RetestState, string, error) {
 	means := issue.Means()
-	p, digest, err := w.shower(ctx, t.TeamID, means)
-	if err != nil || p == nil {
+	known, err := w.Catalog.Programs(ctx, t.TeamID, []string{means.TemplateID})
+	p := known[means.TemplateID]
+	if err != nil || p.Program == nil {
 		return task.RetestFailed, "The template is not in the catalogue any more, or cannot be run.", err
 	}
 	secrets := map[string]string{}
-	if means.Compiled && digest == means.Digest {
+	if means.Compiled && p.Digest == means.Digest {
 		if secrets, _, err = w.Secrets.ForTask(ctx, t.TeamID, t.UserID, t.Options.ProjectID, t.Options.Secrets); err != nil {
 			return "", "", err
 		}
@@ -55,7 +53,7 @@ func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, tu
 		return "", "", err
 	}
 	defer kit.Close()
-	shown, why, err := kit.Retest(ctx, issue, p)
+	shown, why, err := kit.Retest(ctx, issue, p.Program)
 	switch {
 	case err != nil:
 		return "", "", err
@@ -65,14 +63,6 @@ func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, tu
 		return task.RetestFailed, fmt.Sprintf("It could not be tested: %s.", why), nil
 	}
 	return task.NotMatched, "", nil
-}
-
-// shower is the program that shows an issue again, and the digest of its text; nil when it
-// is gone.
-func (w worker) shower(ctx context.Context, teamID string, m *task.Means) (*program.Program, string, error) {
-	known, err := w.Catalog.Programs(ctx, teamID, []string{m.TemplateID})
-	p := known[m.TemplateID]
-	return p.Program, p.Digest, err
 }
 
 func (w worker) giveUpRetestIssue(ctx context.Context, tx *db.Tx, job queue.Job[task.RetestArgs], cause error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// think lets a language model work on a stream until it is done, or waits for a person.
+// think lets a language model work on a stream until it ends or waits for a person.
 func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Chosen) error {
 	if err := run.SetModel(ctx, chosen.Name); err != nil {
 		return err
@@ -67,14 +67,13 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	return run.Conclude(kept, e)
 }
 
-// planInstead lets the built-in planner do what the model did not. The summary quotes the beginning of the model's
-// last words.
+// planInstead lets the built-in planner do the work that the model did not. The summary quotes the model's last words.
 func (w worker) planInstead(ctx, kept context.Context, run *task.Run, chosen model.Chosen, o loop.Outcome) error {
 	const most = 300
-	said := o.Summary
-	if len(said) > most {
-		said = strings.ToValidUTF8(said[:most], "") + " …"
+	quote := o.Summary
+	if len(quote) > most {
+		quote = strings.ToValidUTF8(quote[:most], "") + " …"
 	}
 	return w.plan(ctx, kept, run, fmt.Sprintf("The language model %s did not finish the work (%s): %s The built-in planner did what follows.",
-		chosen.Name, o.Code, task.Sentence(said)))
+		chosen.Name, o.Code, task.Sentence(quote)))
 }

@@ -1,14 +1,11 @@
-// Package jobs takes jobs from the queue and does each with one service or engine: the agent's loop with its tools for a task, the
-// engine for a chunk of a scan, the pipeline of discovery for a chunk of an enumeration. There is a file for each kind of job. A
-// job that cannot go on says when it is tried again, or is given up; what it saw until then is stored.
+// Package jobs takes jobs from the queue and does each with one service or engine. There is a file for each kind of job. A job that
+// fails is tried again or given up; its results until then are stored.
 package jobs
 
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"net/netip"
-	"runtime"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -29,9 +26,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
-	"github.com/vedette-sec/vedette/internal/discover/cloud"
-	"github.com/vedette-sec/vedette/internal/discover/probe"
+	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/tools/toolset"
@@ -43,7 +40,7 @@ type Deps struct {
 	Models        *model.Models
 	Secrets       *secret.Secrets
 	Files         *file.Files
-	Crew          *customagent.Agents
+	Agents        *customagent.Agents
 	Extensions    *extension.Extensions
 	Exclusions    *exclusion.Exclusions
 	Hooks         *hook.Hooks
@@ -53,7 +50,8 @@ type Deps struct {
 	Assets        *asset.Assets
 	Policies      *policy.Policies
 	Enumerations  *enumeration.Enumerations
-	Discovery     Discovery
+	Discovery     pipeline.Config  // the operator's
+	Guard         *netguard.Guard  // for the sources and clouds of enumerations
 	Catalog       *catalog.Catalog // of scans
 	Settings      *setting.Settings
 	Notifications *notification.Notifications
@@ -67,19 +65,16 @@ type Deps struct {
 
 type worker struct {
 	Deps
-	tools        toolset.Services // of tasks
-	dispatcher   *notification.Dispatcher
-	turns        *turns
-	clouds       *cloud.Client
-	client       *http.Client // of the sources of enumerations
-	fingerprints *probe.Fingerprints
-	cameras      *probe.Cameras
+	tools      toolset.Services // of tasks
+	dispatcher *notification.Dispatcher
+	discovery  enumeration.Engine
 }
 
-// Register tells the queue who does which job. It fails when a starter template does not compile.
+// Register registers all kinds of jobs. It fails when a starter template does not compile.
 func Register(q *queue.Queue, d Deps) error {
+	d.Discovery.Deny = d.Deny
 	kits, err := toolset.New(toolset.Services{
-		Agents: d.Crew, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
+		Agents: d.Agents, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
 		Extensions: d.Extensions, Files: d.Files, Deny: d.Deny, Logger: d.Logger,
 	})
 	if err != nil {
@@ -87,8 +82,7 @@ func Register(q *queue.Queue, d Deps) error {
 	}
 	w := worker{
 		Deps: d, tools: kits, dispatcher: notification.NewDispatcher(d.Notifications, d.Settings, d.Alerts, d.Logger),
-		turns: newTurns(), clouds: cloud.New(d.Discovery.Guard), client: d.Discovery.Guard.Client(sourceTimeout),
-		fingerprints: &probe.Fingerprints{}, cameras: probe.NewCameras(max(1, runtime.NumCPU()/2)),
+		discovery: enumeration.NewEngine(d.Discovery, d.Guard),
 	}
 	w.handleScans(q)
 	w.handleDomains(q)

@@ -32,6 +32,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
+	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -102,7 +103,7 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	assets := asset.New(d, q, nil)
 	policies := policy.New(d, q, assets, settings)
 	enumerations := enumeration.New(d, q, assets, policies, settings, logger)
-	if err := Register(q, Deps{Assets: assets, Policies: policies, Enumerations: enumerations, Discovery: Discovery{Guard: loopback(), Resolvers: []string{"127.0.0.1:1"}}, Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Crew: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Assets: assets, Policies: policies, Enumerations: enumerations, Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {

@@ -126,10 +126,10 @@ func (s *seeder) work(ctx context.Context, made scan.Scan, first, n int) error {
 	if err != nil {
 		return err
 	}
-	ledger := scan.NewLedger(c.Targets, c.Templates)
+	cells := scan.NewCells(c.Targets, c.Templates)
 	for target := range c.Targets {
 		for template := range c.Templates {
-			ledger.Set(target, template, engine.Tested, "")
+			cells.Set(target, template, engine.Tested, "")
 		}
 	}
 	for n > 0 {
@@ -142,7 +142,7 @@ func (s *seeder) work(ctx context.Context, made scan.Scan, first, n int) error {
 		}
 		first, n = first+len(seen), n-len(seen)
 	}
-	return c.Finish(ctx, ledger, len(c.Targets)*len(c.Templates))
+	return c.Finish(ctx, cells, len(c.Targets)*len(c.Templates))
 }
 
 func (s *seeder) lines(first, n int) (*bytes.Buffer, error) {

@@ -9,10 +9,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// Stage is what a chunk does.
+// Stage is the kind of a chunk.
 type Stage string
 
 // The stages.
@@ -36,7 +37,7 @@ type Chunk struct {
 	lease *run.Lease
 }
 
-// StartChunk begins, or after a crash begins again, to work on a chunk.
+// StartChunk takes the lease on a chunk, for the first time or after a crash.
 func (es *Enumerations) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 	c := &Chunk{EnumerationID: a.EnumerationID, Run: a.Run, es: es}
 	err := es.db.Tx(ctx, func(tx *db.Tx) (err error) {
@@ -52,7 +53,7 @@ func (es *Enumerations) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, er
 	return c, err
 }
 
-// read reads what a chunk looks at.
+// read reads the work and the hosts of a chunk.
 func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	var work db.JSON[Work]
 	err := tx.QueryRow(ctx, `SELECT stage, input FROM enumeration_chunk WHERE enumeration_id = ? AND run = ? AND n = ?`,
@@ -74,8 +75,7 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	return err
 }
 
-// excluded is what a chunk leaves out: by its enumeration's own patterns, and by the
-// rules of the team.
+// excluded are the patterns of the enumeration and of the team's rules.
 func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patterns, error) {
 	rules, err := exclusion.New(es.db).Of(ctx, c.TeamID)
 	if err != nil {
@@ -93,8 +93,8 @@ func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patte
 // insertRows is how many rows one statement writes.
 const insertRows = 25
 
-// AddHosts adds chunks that look at hosts, at most ChunkHosts in each. A host that the run has already, from any
-// chunk, is left out, so that no host is added twice when this chunk runs again. Callers add some hundred at a time.
+// AddHosts adds chunks of at most ChunkHosts hosts. Hosts that the run has already are left out, so that a chunk that runs
+// again adds none twice.
 func (c *Chunk) AddHosts(ctx context.Context, found []Found) error {
 	for part := range slices.Chunk(found, ChunkHosts) {
 		if err := c.lease.Write(ctx, func(tx *db.Tx) error { return c.addHosts(ctx, tx, part) }); err != nil {
@@ -132,9 +132,11 @@ func (c *Chunk) addHosts(ctx context.Context, tx *db.Tx, found []Found) error {
 	return c.es.runs().Add(ctx, tx, c.lease.Ref, chunkColumns, [][]any{{string(Hosts), db.Doc(Work{})}})
 }
 
-// Saw stores assets that the chunk saw. Seen before in this run, they are not stored again.
+// Saw stores assets of the chunk. Those that this run has stored already stay as they are.
 func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
-	ready, err := c.es.assets.Prepare(ctx, asset.Seen{TeamID: c.TeamID, EnumerationID: c.EnumerationID, Run: c.Run, At: c.es.now(), Assets: assets})
+	ready, err := c.es.assets.Prepare(ctx, asset.Seen{
+		TeamID: c.TeamID, EnumerationID: c.EnumerationID, Run: c.Run, At: c.es.now(), Assets: assets,
+	})
 	if err != nil {
 		return err
 	}
@@ -143,25 +145,22 @@ func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
 		if err != nil || seen.New == 0 {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE enumeration_run SET new_asset = new_asset + ? WHERE enumeration_id = ? AND run = ?`, seen.New, c.EnumerationID, c.Run)
+		_, err = tx.Exec(ctx, `UPDATE enumeration_run SET new_asset = new_asset + ? WHERE enumeration_id = ? AND run = ?`,
+			seen.New, c.EnumerationID, c.Run)
 		return err
 	})
 }
 
-// Report is what a worker reports at the end of a chunk.
+// Report is the result of a chunk, besides hosts and assets.
 type Report struct {
 	Sources []discover.SourceReport
-	More    []Work   // chunks of names that the run needs besides
+	More    []Work   // further chunks of names
 	Denied  []Denial // some of the refused dials
 	Denials int      // all of them
 }
 
-// Denial is a dial that the scope refused, and how often.
-type Denial struct {
-	Address string // host:port
-	Why     string
-	Times   int
-}
+// Denial is a dial that the scope refused.
+type Denial = pipeline.Denial
 
 // Finish ends the chunk; the last one ends the run.
 func (c *Chunk) Finish(ctx context.Context, r Report) error {
@@ -171,7 +170,7 @@ func (c *Chunk) Finish(ctx context.Context, r Report) error {
 		}
 		events := make([]Event, len(r.Denied))
 		for i, d := range r.Denied {
-			events[i] = Event{Kind: EventDenied, Subject: d.Address, Detail: d.Why, Times: d.Times}
+			events[i] = Event{Kind: EventDenied, Subject: d.Addr, Detail: d.Why, Times: d.Times}
 		}
 		if err := c.es.addEvents(ctx, tx, c.EnumerationID, c.Run, events); err != nil {
 			return err
@@ -191,8 +190,8 @@ func (c *Chunk) Finish(ctx context.Context, r Report) error {
 	})
 }
 
-// GiveUpChunk ends a chunk that the queue will not run again, in the transaction that ends
-// its job. It does nothing when the run has ended.
+// GiveUpChunk ends a chunk that the queue has given up, in the transaction that ends its job. It does nothing when the run has
+// ended.
 func (es *Enumerations) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
 	lease, last, err := es.runs().GiveUp(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N)
 	if err != nil || last == nil {
@@ -201,7 +200,7 @@ func (es *Enumerations) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs)
 	return es.end(ctx, tx, lease.Ref, *last)
 }
 
-// TidyArgs is the job that forgets the hosts of a run that has ended.
+// TidyArgs is the job that deletes the hosts of a run that has ended.
 type TidyArgs struct {
 	EnumerationID string `json:"enumeration_id"`
 	Run           int64  `json:"run"`
@@ -210,7 +209,7 @@ type TidyArgs struct {
 // Kind implements queue.Args.
 func (TidyArgs) Kind() string { return "enumeration.tidy" }
 
-// Tidy forgets the hosts of a run that has ended: its inventory has them.
+// Tidy deletes the hosts of a run that has ended: the inventory has them.
 func (es *Enumerations) Tidy(ctx context.Context, a TidyArgs) error {
 	return es.empty(ctx, "enumeration_name", "host", "enumeration_id = ? AND run = ?", a.EnumerationID, a.Run)
 }

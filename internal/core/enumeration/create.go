@@ -9,7 +9,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
-	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -18,7 +17,7 @@ import (
 
 // NewEnumeration is what an enumeration is made from.
 type NewEnumeration struct {
-	Name   string // empty: the first thing it looks at
+	Name   string // empty: its first domain or input
 	Config Config
 }
 
@@ -31,8 +30,7 @@ type BeginArgs struct {
 // Kind implements queue.Args.
 func (BeginArgs) Kind() string { return "enumeration.begin" }
 
-// Create writes an enumeration and launches it in the same transaction: when it returns
-// without an error, both are on disk.
+// Create writes an enumeration and launches it in the same transaction.
 func (es *Enumerations) Create(ctx context.Context, n NewEnumeration) (Enumeration, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -46,7 +44,10 @@ func (es *Enumerations) Create(ctx context.Context, n NewEnumeration) (Enumerati
 	if err != nil {
 		return Enumeration{}, err
 	}
-	e := Enumeration{ID: run.NewID(es.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Type: Discovery, Status: Scheduled, Config: n.Config, IsInternal: covers.internal()}
+	e := Enumeration{
+		ID: run.NewID(es.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Type: Discovery, Status: Scheduled, Config: n.Config,
+		IsInternal: covers.internal(),
+	}
 	if len(n.Config.CloudConfigIDs) > 0 {
 		e.Type, e.IsInternal = Cloud, false
 	}
@@ -94,8 +95,8 @@ func checkName(name string) (string, error) {
 
 func (es *Enumerations) insert(ctx context.Context, tx *db.Tx, e Enumeration) error {
 	now := db.At(es.now())
-	if _, err := tx.Exec(ctx, `INSERT INTO enumeration (id, team_id, user_id, name, enum_type, status, is_internal, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.TeamID, e.UserID, e.Name, e.Type, e.Status, e.IsInternal, now, now); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO enumeration (id, team_id, user_id, name, enum_type, status, is_internal, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, e.TeamID, e.UserID, e.Name, e.Type, e.Status, e.IsInternal, now, now); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO enumeration_config (enumeration_id, config, inputs, input) VALUES (?, ?, ?, ?)`,
@@ -114,7 +115,7 @@ func (es *Enumerations) runs() run.Runs {
 	}
 }
 
-// launch begins a new run of an enumeration that is not active.
+// launch begins a new run of an enumeration, or fails with 409 while one is active.
 func (es *Enumerations) launch(ctx context.Context, tx *db.Tx, id string) error {
 	err := es.runs().Launch(ctx, tx, id)
 	if errors.Is(err, ErrLate) {
@@ -123,7 +124,7 @@ func (es *Enumerations) launch(ctx context.Context, tx *db.Tx, id string) error 
 	return err
 }
 
-// Rescan runs an enumeration of the caller's team again: 409 while it is at work.
+// Rescan runs an enumeration of the caller's team again, or fails with 409 while it is active.
 func (es *Enumerations) Rescan(ctx context.Context, id string) (Enumeration, error) {
 	e, err := es.own(ctx, id)
 	if err != nil {
@@ -140,7 +141,7 @@ func (es *Enumerations) own(ctx context.Context, id string) (Enumeration, error)
 	return es.Find(ctx, id)
 }
 
-// Stop ends an active enumeration; what was found is kept. 409 for any other.
+// Stop ends an active enumeration and keeps its assets. 409 for any other.
 func (es *Enumerations) Stop(ctx context.Context, id string) error {
 	if _, err := es.own(ctx, id); err != nil {
 		return err
@@ -169,22 +170,21 @@ func (es *Enumerations) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Out
 		return err
 	}
 	if o.Status == Finished {
-		if err := es.judgeSources(ctx, tx, r.ID, r.Run); err != nil {
+		if err := es.checkSources(ctx, tx, r.ID, r.Run); err != nil {
 			return err
 		}
 	}
 	if _, err := es.queue.Insert(ctx, tx, TidyArgs{r.ID, r.Run}); err != nil {
 		return err
 	}
-	if err := es.orderScan(ctx, tx, r.ID, r.Run, o.Status); err != nil {
+	if err := es.queueScan(ctx, tx, r.ID, r.Run, o.Status); err != nil {
 		return err
 	}
 	_, err = es.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, o.Status})
 	return err
 }
 
-// GiveUpBegin fails an enumeration that could not be planned, in the transaction that ends
-// its job.
+// GiveUpBegin fails an enumeration that could not be planned, in the transaction that ends its job.
 func (es *Enumerations) GiveUpBegin(ctx context.Context, tx *db.Tx, a BeginArgs) error {
 	return es.fail(ctx, tx, a, "The enumeration could not be planned. The server's log says why.")
 }
@@ -193,9 +193,4 @@ func (es *Enumerations) GiveUpBegin(ctx context.Context, tx *db.Tx, a BeginArgs)
 func (es *Enumerations) fail(ctx context.Context, tx *db.Tx, a BeginArgs, why string) error {
 	r := run.Ref{ID: a.EnumerationID, Run: a.Run}
 	return run.IgnoreLate(es.end(ctx, tx, r, run.Outcome{Status: Failed, Why: why}))
-}
-
-// notices are the notifications about enumerations.
-func (es *Enumerations) notices() *notification.Notifications {
-	return notification.New(es.db, es.queue)
 }

@@ -11,12 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// deleted is the state of an enumeration whose rows a job deletes: nothing finds it, and
-// no other state can follow.
+// deleted is the final state of an enumeration whose rows a job deletes; nothing finds it.
 const deleted Status = "deleted"
 
-// PurgeArgs is the job that deletes the rows of an enumeration that was deleted. It is
-// inserted in the transaction of its deletion.
+// PurgeArgs is the job that deletes the rows of a deleted enumeration.
 type PurgeArgs struct {
 	EnumerationID string `json:"enumeration_id"`
 	TeamID        string `json:"team_id"`
@@ -28,10 +26,8 @@ func (PurgeArgs) Kind() string { return "enumeration.purge" }
 // MaxDelete is how many enumerations one call deletes.
 const MaxDelete = 1000
 
-// Delete deletes enumerations of the caller's team with their assets, after stopping those
-// at work. One id that is not the team's, and nothing is deleted. param is the field that
-// names them. When it returns no list shows them; a job deletes their rows,
-// however many they are.
+// Delete stops and deletes enumerations of the caller's team with their assets. Nothing is deleted when the team does not have
+// one of them; param is the field that names them. No list shows them any more, and a job deletes their rows.
 func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -40,17 +36,18 @@ func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) 
 	if len(ids) == 0 || len(ids) > MaxDelete {
 		return errs.Field(param, "%s must name 1 to %d enumerations.", param, MaxDelete)
 	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // every transaction locks in this order
 	return es.db.Tx(ctx, func(tx *db.Tx) error {
 		for _, id := range ids {
-			n, err := tx.Exec(ctx, `UPDATE enumeration SET updated_at = updated_at WHERE id = ? AND team_id = ? AND status <> ?`, db.Clean(id), c.TeamID, deleted)
+			n, err := tx.Exec(ctx, `UPDATE enumeration SET updated_at = updated_at WHERE id = ? AND team_id = ? AND status <> ?`,
+				db.Clean(id), c.TeamID, deleted)
 			if err != nil {
 				return err
 			}
 			if n == 0 {
 				return errs.Missing("enumeration")
 			}
-			if err := es.bury(ctx, tx, c.TeamID, id); err != nil {
+			if err := es.delete(ctx, tx, c.TeamID, id); err != nil {
 				return err
 			}
 		}
@@ -58,12 +55,12 @@ func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) 
 	})
 }
 
-// bury stops an enumeration, and leaves of it what Purge deletes.
-func (es *Enumerations) bury(ctx context.Context, tx *db.Tx, teamID, id string) error {
+// delete stops an enumeration and marks it for Purge.
+func (es *Enumerations) delete(ctx context.Context, tx *db.Tx, teamID, id string) error {
 	if err := run.IgnoreLate(es.stop(ctx, tx, id)); err != nil {
 		return err
 	}
-	if err := es.notices().Delete(ctx, tx, notification.OfEnumeration, id); err != nil {
+	if err := notification.New(es.db, es.queue).Delete(ctx, tx, notification.OfEnumeration, id); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM enumeration_schedule WHERE enumeration_id = ?`, id); err != nil {
@@ -76,8 +73,7 @@ func (es *Enumerations) bury(ctx context.Context, tx *db.Tx, teamID, id string) 
 	return err
 }
 
-// Purge deletes what is left of an enumeration that was deleted, in parts: a purge that
-// broke off goes on where it was. It leaves any other as it is.
+// Purge deletes the rows of a deleted enumeration, some at a time.
 func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
 	if err := es.assets.Purge(ctx, a.TeamID, a.EnumerationID); err != nil {
 		return err
@@ -91,7 +87,8 @@ func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
 		return err
 	}
 	for _, rows := range []struct{ table, key string }{
-		{"enumeration_name", "run, host"}, {"enumeration_chunk", "run, n"}, {"enumeration_event", "run, kind, subject, detail"}, {"enumeration_source", "run, source, about"},
+		{"enumeration_name", "run, host"}, {"enumeration_chunk", "run, n"}, {"enumeration_event", "run, kind, subject, detail"},
+		{"enumeration_source", "run, source, about"},
 	} {
 		if err := es.empty(ctx, rows.table, rows.key, "enumeration_id = ?", a.EnumerationID); err != nil {
 			return err
@@ -104,12 +101,11 @@ func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
 // tidyRows is how many rows one transaction deletes.
 const tidyRows = 5_000
 
-// empty deletes the rows of a table for which a condition holds, some at a time. key
-// names their primary key.
+// empty deletes the rows of a table that match a condition, some at a time. key is their primary key.
 func (es *Enumerations) empty(ctx context.Context, table, key, where string, args ...any) error {
 	for {
-		n, err := es.db.Exec(ctx, `DELETE FROM `+table+` WHERE `+where+` AND (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE `+where+` LIMIT ?)`,
-			append(slices.Concat(args, args), tidyRows)...)
+		n, err := es.db.Exec(ctx, `DELETE FROM `+table+` WHERE `+where+
+			` AND (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE `+where+` LIMIT ?)`, append(slices.Concat(args, args), tidyRows)...)
 		if err != nil || n == 0 {
 			return err
 		}

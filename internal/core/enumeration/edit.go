@@ -23,14 +23,15 @@ func (es *Enumerations) Rename(ctx context.Context, id, name string) error {
 }
 
 func (es *Enumerations) rename(ctx context.Context, tx *db.Tx, e Enumeration, name string) error {
-	n, err := tx.Exec(ctx, `UPDATE enumeration SET name = ?, updated_at = ? WHERE id = ? AND status <> ?`, name, db.At(es.now()), e.ID, deleted)
+	n, err := tx.Exec(ctx, `UPDATE enumeration SET name = ?, updated_at = ? WHERE id = ? AND status <> ?`,
+		name, db.At(es.now()), e.ID, deleted)
 	if err != nil || n == 0 { // it was deleted meanwhile
 		return err
 	}
 	return es.assets.Enroll(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: name, SourceType: string(e.Type)})
 }
 
-// ConfigUpdate is what was sent of a configuration: nil means "leave it".
+// ConfigUpdate is a change of a configuration; nil fields stay as they are.
 type ConfigUpdate struct {
 	Name               *string
 	RootDomains        []string
@@ -44,8 +45,7 @@ type ConfigUpdate struct {
 	AutomaticScans     *bool
 }
 
-// UpdateConfig changes what an enumeration of the caller's team will do when it is
-// launched next: lists are added to, or replaced.
+// UpdateConfig changes the configuration of the next runs of an enumeration of the caller's team. Lists are added to, or replaced.
 func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
 	e, err := es.own(ctx, id)
 	if err != nil {
@@ -78,10 +78,12 @@ func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUp
 	}
 	internal := covers.internal() && e.Type != Cloud
 	return es.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE enumeration SET is_internal = ?, updated_at = ? WHERE id = ?`, internal, db.At(es.now()), id); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE enumeration SET is_internal = ?, updated_at = ? WHERE id = ?`,
+			internal, db.At(es.now()), id); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE enumeration_config SET config = ?, inputs = ?, input = ? WHERE enumeration_id = ?`, db.Doc(c), db.Doc(c.Inputs), len(c.Inputs), id); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE enumeration_config SET config = ?, inputs = ?, input = ? WHERE enumeration_id = ?`,
+			db.Doc(c), db.Doc(c.Inputs), len(c.Inputs), id); err != nil {
 			return err
 		}
 		if name == e.Name {
@@ -91,7 +93,7 @@ func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUp
 	})
 }
 
-// change replaces a list by another, or adds what it has not; nil leaves it.
+// change replaces a list by another, or adds the missing values; nil leaves it.
 func change[T comparable](list *[]T, by []T, replace bool) {
 	switch {
 	case by == nil:

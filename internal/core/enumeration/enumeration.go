@@ -1,10 +1,9 @@
-// Package enumeration keeps discovery: what to look at, the runs, their chunks, and how each
-// source behaved. Package run has the life of a run.
+// Package enumeration keeps enumerations: their configurations, runs and chunks, and how each source of names behaved. Package run
+// owns the life of a run.
 //
-// A run has two stages. A chunk of names looks below one domain, in a block of addresses,
-// among given hosts or in a cloud account, and writes the hosts it finds while it works;
-// each host is kept once in a run, and some of them together make a chunk of hosts, which
-// looks at them. Rows have keys, so that a chunk that runs twice leaves the same rows.
+// A run has two stages. A chunk of names looks below one domain, in a block of addresses, among given hosts or in a cloud
+// account, and writes the hosts it finds while it works. Each host is kept once in a run, and some of them together make a chunk
+// of hosts, which looks at them. Rows have keys, so that a chunk that runs twice leaves the same rows.
 package enumeration
 
 import (
@@ -38,14 +37,14 @@ const (
 // Statuses are all states that the API shows.
 var Statuses = []Status{Scheduled, Queued, Starting, Running, Finished, Failed, Stopped}
 
-// Type is what an enumeration looks at.
+// Type is the kind of an enumeration.
 type Type string
 
 // The types.
 const (
 	Discovery Type = "discovery" // domains, hosts, ranges
 	Cloud     Type = "cloud"     // the inventory of cloud accounts
-	Group     Type = "group"     // none, but a group of assets that is listed beside them
+	Group     Type = "group"     // a group of assets, listed with the enumerations
 )
 
 // Types are all types.
@@ -54,7 +53,7 @@ var Types = []Type{Discovery, Cloud, Group}
 // Config is what an enumeration does in each run.
 type Config struct {
 	RootDomains        []string        `json:"root_domains,omitempty"`
-	Inputs             []string        `json:"-"` // hosts, addresses, ranges, URLs, as they were given; kept apart
+	Inputs             []string        `json:"-"` // hosts, addresses, ranges and URLs as given, in a column of their own
 	CloudConfigIDs     []string        `json:"cloudlist_config_ids,omitempty"`
 	SubfinderConfigIDs []string        `json:"subfinder_config_ids,omitempty"`
 	AlertConfigIDs     []string        `json:"alerting_config_ids,omitempty"`
@@ -93,10 +92,10 @@ type Enumeration struct {
 	Schedule   *schedule.Schedule // nil: none
 }
 
-// Numbers is how far a run is.
+// Numbers are the progress of a run.
 type Numbers struct {
-	Names, DoneNames   int // hosts that were found; that were looked at
-	NewAssets          int // seen for the first time in this run
+	Names, DoneNames   int // hosts found; hosts looked at
+	NewAssets          int // that no earlier run saw
 	Denials            int // dials that the scope refused
 	StartedAt, EndedAt time.Time
 }

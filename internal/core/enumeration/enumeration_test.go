@@ -144,7 +144,7 @@ func TestChunkThatRunsTwiceLeavesTheSame(t *testing.T) {
 				c = y.start(t, e, n)
 			}
 			must(t, c.Saw(t.Context(), assets(c.Hosts)))
-			must(t, c.Finish(t.Context(), Report{Denials: 3, Denied: []Denial{{"198.51.100.1:443", "it is not in scope", 3}}}))
+			must(t, c.Finish(t.Context(), Report{Denials: 3, Denied: []Denial{{Addr: "198.51.100.1:443", Why: "it is not in scope", Times: 3}}}))
 			if y.now(t, e.ID).Status == Finished {
 				break
 			}

@@ -28,36 +28,47 @@ var Sortable = map[string]string{
 	"enumeration_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
 }
 
-const fields = `e.id, e.team_id, e.user_id, e.name, e.enum_type, e.status, e.failure_reason, e.run, e.is_internal, e.created_at, e.updated_at, coalesce(c.config, '{}'), coalesce(c.input, 0),
-	coalesce(r.total_name, 0), coalesce(r.done_name, 0), coalesce(r.new_asset, 0), coalesce(r.denial, 0), r.started_at, r.ended_at`
+const numberColumns = `coalesce(r.total_name, 0), coalesce(r.done_name, 0), coalesce(r.new_asset, 0), coalesce(r.denial, 0), r.started_at, r.ended_at`
+
+const fields = `e.id, e.team_id, e.user_id, e.name, e.enum_type, e.status, e.failure_reason, e.run, e.is_internal, e.created_at, e.updated_at,
+	coalesce(c.config, '{}'), coalesce(c.input, 0), ` + numberColumns
 
 const columns = fields + `
 	FROM enumeration e JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
 
-// beside is what is listed: enumerations, and beside them the groups of their assets.
-const beside = ` FROM (SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at FROM enumeration
-	UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at, updated_at FROM asset_group) e`
+// listedRows are enumerations and groups of assets.
+const listedRows = ` FROM (SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at
+	FROM enumeration UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at,
+	updated_at FROM asset_group) e`
 
-const listed = fields + beside + `
+const listed = fields + listedRows + `
 	LEFT JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
 
+// scan reads numberColumns, and before those the columns before.
+func (n *Numbers) scan(r db.Row, before ...any) error {
+	var started, ended db.Time
+	err := r.Scan(append(before, &n.Names, &n.DoneNames, &n.NewAssets, &n.Denials, &started, &ended)...)
+	n.StartedAt, n.EndedAt = started.Time, ended.Time
+	return err
+}
+
 func enumerationRow(r db.Row) (e Enumeration, err error) {
-	var created, updated, started, ended db.Time
+	var created, updated db.Time
 	var config db.JSON[Config]
-	n := &e.Numbers
-	err = r.Scan(&e.ID, &e.TeamID, &e.UserID, &e.Name, &e.Type, &e.Status, &e.FailureReason, &e.Run, &e.IsInternal, &created, &updated, &config, &e.InputCount,
-		&n.Names, &n.DoneNames, &n.NewAssets, &n.Denials, &started, &ended)
-	e.CreatedAt, e.UpdatedAt, n.StartedAt, n.EndedAt, e.Config = created.Time, updated.Time, started.Time, ended.Time, config.V
+	err = e.Numbers.scan(r, &e.ID, &e.TeamID, &e.UserID, &e.Name, &e.Type, &e.Status, &e.FailureReason, &e.Run, &e.IsInternal,
+		&created, &updated, &config, &e.InputCount)
+	e.CreatedAt, e.UpdatedAt, e.Config = created.Time, updated.Time, config.V
 	return e, err
 }
 
-// Find is an enumeration of the caller's team, with everything that is known of it.
+// Find is an enumeration of the caller's team, complete.
 func (es *Enumerations) Find(ctx context.Context, id string) (Enumeration, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return Enumeration{}, err
 	}
-	e, err := enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.team_id = ? AND e.status <> ?`, db.Clean(id), c.TeamID, deleted))
+	e, err := enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.team_id = ? AND e.status <> ?`,
+		db.Clean(id), c.TeamID, deleted))
 	if db.IsNoRows(err) {
 		return e, errs.Missing("enumeration")
 	}
@@ -94,8 +105,7 @@ func (es *Enumerations) config(ctx context.Context, q db.Querier, id string) (Co
 	return config.V, err
 }
 
-// complete adds to enumerations what other tables know: their inventory and their
-// schedules.
+// complete adds their inventory and schedules to enumerations.
 func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error {
 	ids := make([]string, len(list))
 	for i, e := range list {
@@ -125,8 +135,8 @@ func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error 
 	return nil
 }
 
-// FindAll lists enumerations of the caller's team and its groups of assets, and how many
-// the filter picks in all. Without sorts the newest come first. The configurations of a list have no inputs.
+// FindAll lists enumerations and groups of assets of the caller's team, and how many the filter picks in all. Without sorts
+// the newest come first. The configurations have no inputs.
 func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (list []Enumeration, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -156,14 +166,15 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 		db.In(&where, "e.id", ids)
 	}
 	between(&where, "e.created_at", f.Since, f.Until)
-	if err := es.db.QueryRow(ctx, `SELECT count(*)`+beside+where.String(), where.Args...).Scan(&total); err != nil {
+	if err := es.db.QueryRow(ctx, `SELECT count(*)`+listedRows+where.String(), where.Args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 	if len(sorts) == 0 {
 		sorts = []page.Sort{{Column: "e.created_at", Desc: true}}
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT `+listed+where.String()+db.OrderBy(sorts, "e.id DESC")+limit, append(where.Args, args...)...)
+	rows, err := es.db.Query(ctx, `SELECT `+listed+where.String()+db.OrderBy(sorts, "e.id DESC")+limit,
+		append(where.Args, args...)...)
 	if list, err = db.Collect(rows, err, enumerationRow); err != nil {
 		return nil, 0, err
 	}
@@ -198,8 +209,8 @@ type History struct {
 	Unique   int // enumerations that those are of
 }
 
-// FindHistory lists the runs of an enumeration of the caller's team that were launched
-// from since on and before until; zero is open.
+// FindHistory lists the runs of an enumeration of the caller's team that were launched from since on and before until; zero
+// is open.
 func (es *Enumerations) FindHistory(ctx context.Context, id string, since, until time.Time, w page.Window) (h History, err error) {
 	e, err := es.Find(ctx, id)
 	if err != nil {
@@ -208,18 +219,18 @@ func (es *Enumerations) FindHistory(ctx context.Context, id string, since, until
 	var where db.Where
 	where.And("enumeration_id = ?", e.ID)
 	between(&where, "created_at", since, until)
-	if err := es.db.QueryRow(ctx, `SELECT count(*), count(DISTINCT enumeration_id) FROM enumeration_run`+where.String(), where.Args...).Scan(&h.Total, &h.Unique); err != nil {
+	if err := es.db.QueryRow(ctx, `SELECT count(*), count(DISTINCT enumeration_id) FROM enumeration_run`+where.String(), where.Args...).
+		Scan(&h.Total, &h.Unique); err != nil {
 		return h, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT run, status, failure_reason, total_name, done_name, new_asset, denial, created_at, started_at, ended_at FROM enumeration_run`+
+	rows, err := es.db.Query(ctx, `SELECT run, status, failure_reason, created_at, `+numberColumns+` FROM enumeration_run r`+
 		where.String()+` ORDER BY run DESC`+limit, append(where.Args, args...)...)
 	h.Launches, err = db.Collect(rows, err, func(r db.Row) (Launch, error) {
 		l := Launch{EnumerationID: e.ID, Name: e.Name, Type: e.Type}
-		var created, started, ended db.Time
-		n := &l.Numbers
-		err := r.Scan(&l.Run, &l.Status, &l.FailureReason, &n.Names, &n.DoneNames, &n.NewAssets, &n.Denials, &created, &started, &ended)
-		l.CreatedAt, n.StartedAt, n.EndedAt = created.Time, started.Time, ended.Time
+		var created db.Time
+		err := l.Numbers.scan(r, &l.Run, &l.Status, &l.FailureReason, &created)
+		l.CreatedAt = created.Time
 		return l, err
 	})
 	return h, err

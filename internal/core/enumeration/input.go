@@ -16,7 +16,7 @@ import (
 const (
 	MaxDomains   = 1_000
 	MaxInputs    = 50_000
-	MaxAddresses = 1 << 20 // that ranges count out to
+	MaxAddresses = 1 << 20 // in ranges
 	MaxNetworks  = 100     // autonomous systems
 	maxName      = 200
 )
@@ -24,10 +24,10 @@ const (
 // Found is a host that a chunk of names found.
 type Found struct {
 	discover.Name
-	Ports []uint16 `json:"ports,omitempty"` // to look at besides the enumeration's
+	Ports []uint16 `json:"ports,omitempty"` // besides the enumeration's
 }
 
-// Steps are steps by their names; whether they are known is for Create to say.
+// Steps are steps by their names; Create checks them.
 func Steps(names []string) (steps []discover.Step) {
 	for _, name := range names {
 		steps = append(steps, discover.Step(name))
@@ -43,19 +43,18 @@ func (c Config) StepNames() (names []string) {
 	return names
 }
 
-// FollowsRedirects reports whether redirects of web servers are followed within the scope:
-// unless it was said that they are not.
+// FollowsRedirects reports whether redirects of web servers are followed within the scope.
 func (c Config) FollowsRedirects() bool { return c.FollowRedirect == nil || *c.FollowRedirect }
 
 // Coverage is what an enumeration covers: nothing else may be dialled.
 type Coverage struct {
 	Domains  []string // with all below them
-	Hosts    []Found  // that were named one by one
+	Hosts    []Found
 	Prefixes []netip.Prefix
 	Networks []string // autonomous systems, as AS64500: what they announce when a run begins
 }
 
-// Targets are what netguard lets a scope of the coverage dial.
+// Targets are the targets of the coverage's scope.
 func (c Coverage) Targets() (out []netguard.Target) {
 	for _, d := range c.Domains {
 		out = append(out, netguard.Target{Host: d}, netguard.Target{Host: d, Subdomains: true})
@@ -69,7 +68,7 @@ func (c Coverage) Targets() (out []netguard.Target) {
 	return out
 }
 
-// Coverage is what a configuration covers. An error is the caller's.
+// Coverage is what a configuration covers. The error is Invalid.
 func (c Config) Coverage() (out Coverage, err error) {
 	for _, text := range c.RootDomains {
 		if number, ok := network(text); ok {
@@ -99,8 +98,8 @@ func (c Config) Coverage() (out Coverage, err error) {
 type inputs struct {
 	*Coverage
 
-	hosts     map[string]int // places in Hosts
-	addresses uint64         // that ranges count out to
+	hosts     map[string]int // indices in Hosts
+	addresses uint64         // in ranges
 }
 
 func (in *inputs) add(text string) error {
@@ -145,8 +144,7 @@ func (in *inputs) addHost(t netguard.Target) {
 	}
 }
 
-// network reads the number of an autonomous system, as AS64500 or ASN 64500; 0 is one that
-// there cannot be. ok is false for a text that means something else.
+// network parses the number of an autonomous system, as AS64500 or ASN 64500; 0 is an invalid one. ok is false for other texts.
 func network(text string) (number uint32, ok bool) {
 	digits, ok := strings.CutPrefix(strings.ToUpper(strings.TrimSpace(text)), "AS")
 	digits = strings.TrimSpace(strings.TrimPrefix(digits, "N"))
@@ -160,7 +158,7 @@ func network(text string) (number uint32, ok bool) {
 	return uint32(n), true
 }
 
-// addNetwork adds an autonomous system that a field names.
+// addNetwork adds an autonomous system; param is the field that names it.
 func (c *Coverage) addNetwork(number uint32, param string) error {
 	if number == 0 {
 		return errs.Field(param, "%s: an AS number is between 1 and 4294967295.", param)
@@ -183,8 +181,7 @@ func rootDomain(text string) (string, error) {
 	return t.Host, nil
 }
 
-// internal reports whether a coverage is all addresses that are not of the public
-// internet.
+// internal reports whether a coverage has only addresses that are not of the public internet.
 func (c Coverage) internal() bool {
 	private := func(a netip.Addr) bool { return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() }
 	for _, h := range c.Hosts {
@@ -200,11 +197,12 @@ func (c Coverage) internal() bool {
 	return len(c.Domains)+len(c.Networks) == 0 && len(c.Hosts)+len(c.Prefixes) > 0
 }
 
-// check refuses a configuration that names nothing to look at, or too much.
+// check refuses a configuration with nothing to look at, or with too much.
 func (c Config) check() (Coverage, error) {
 	switch {
 	case len(c.RootDomains)+len(c.Inputs)+len(c.CloudConfigIDs) == 0:
-		return Coverage{}, errs.Field("root_domains", "root_domains, enrichment_inputs or cloudlist_config_ids is required: say what to look at.")
+		return Coverage{}, errs.Field("root_domains",
+			"root_domains, enrichment_inputs or cloudlist_config_ids is required: say what to look at.")
 	case len(c.RootDomains) > MaxDomains:
 		return Coverage{}, errs.Field("root_domains", "root_domains must be at most %d.", MaxDomains)
 	case len(c.Inputs) > MaxInputs:
@@ -222,14 +220,13 @@ func (c Config) check() (Coverage, error) {
 	return covers, err
 }
 
-// The sources of hosts that no domain and no range of the input needs to cover: a cloud's
-// inventory, and the ranges of an autonomous system.
+// The sources that may lead to hosts outside the domains and ranges of the input.
 const (
 	SourceCloud   = cloud.Source
-	SourceNetwork = "asn"
+	SourceNetwork = "asn" // the ranges of an autonomous system
 )
 
-// Led reports whether one of these named the host: the enumeration covers it for that.
+// Led reports whether one of these sources led to the host, so that the enumeration covers it.
 func (f Found) Led() bool {
 	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool { return s.Source == SourceCloud || s.Source == SourceNetwork })
 }

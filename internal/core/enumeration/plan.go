@@ -1,6 +1,7 @@
 package enumeration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -12,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// ErrLate refuses what a worker writes whose run or chunk is no longer its own.
+// ErrLate refuses writes of a worker that has lost its run or chunk.
 var ErrLate = run.ErrLate
 
 // ChunkArgs is the job that works on one chunk.
@@ -25,22 +26,22 @@ type ChunkArgs struct {
 // Kind implements queue.Args.
 func (ChunkArgs) Kind() string { return "enumeration.chunk" }
 
-// Work is what a chunk of names looks for hosts in: one of these.
+// Work is where a chunk of names looks for hosts: one of these.
 type Work struct {
 	Domain   string         `json:"domain,omitempty"`
 	Hosts    []Found        `json:"hosts,omitempty"`
 	Prefixes []netip.Prefix `json:"prefixes,omitempty"`
 	Cloud    string         `json:"cloud,omitempty"`   // the id of a configuration
-	Network  string         `json:"network,omitempty"` // an autonomous system; with prefixes: that announces them
-	Known    bool           `json:"known,omitempty"`   // what earlier runs saw
+	Network  string         `json:"network,omitempty"` // an autonomous system; with prefixes: the one that announces them
+	Known    bool           `json:"known,omitempty"`   // the hosts of earlier runs
 }
 
-// The bounds of one chunk: what a worker that dies can lose.
+// The bounds of a chunk, which is lost when its worker dies.
 const (
 	workHosts  = 1_000
 	workBlock  = 256 // addresses
 	workBlocks = 64  // ranges smaller than a block
-	ChunkHosts = 100 // that one chunk of hosts looks at
+	ChunkHosts = 100 // of a chunk of hosts
 )
 
 // cut makes the chunks of names of a run.
@@ -64,7 +65,7 @@ func cut(c Config, covers Coverage, rescan bool) (out []Work) {
 	return out
 }
 
-// ranges are the chunks that look at ranges which do not overlap, none in more than a block.
+// ranges are chunks for ranges that do not overlap, of at most one block each.
 func ranges(prefixes []netip.Prefix, network string) (out []Work) {
 	var small []netip.Prefix
 	free := 0
@@ -86,9 +87,8 @@ func ranges(prefixes []netip.Prefix, network string) (out []Work) {
 // maxAnnounced is how many addresses of one autonomous system a run looks at.
 const maxAnnounced = 1 << 16
 
-// Announced are the chunks that look at what an autonomous system announces, as far as it
-// may be looked at and is not too much, the smaller ranges first; and in words what is left
-// out, "" when nothing is. The source of announcements may lie: allowed decides on each
+// Announced are chunks for the ranges that an autonomous system announces, the smaller ones first, as far as they are allowed and
+// not too large, and a sentence about those that are left out. The source of the ranges may lie, so allowed decides on each
 // address.
 func Announced(as string, prefixes []netip.Prefix, allowed func(netip.Addr) bool) (works []Work, leftOut string) {
 	announced := apart(prefixes)
@@ -109,15 +109,17 @@ func Announced(as string, prefixes []netip.Prefix, allowed func(netip.Addr) bool
 	}
 	var words []string
 	if len(large) > 0 {
-		words = append(words, fmt.Sprintf("%d ranges are left out, since a run looks at %d addresses of a network at most: %s. Name those that matter as inputs.", len(large), maxAnnounced, some(large)))
+		words = append(words, fmt.Sprintf("%d ranges are left out, since a run looks at %d addresses of a network at most: %s."+
+			" Name those that matter as inputs.", len(large), maxAnnounced, some(large)))
 	}
 	if len(refused) > 0 {
-		words = append(words, fmt.Sprintf("%d ranges are left out, since they are not of the public internet: %s.", len(refused), some(refused)))
+		words = append(words, fmt.Sprintf("%d ranges are left out, since they are not of the public internet: %s.",
+			len(refused), some(refused)))
 	}
 	return ranges(taken, as), strings.Join(words, " ")
 }
 
-// all reports whether something holds for every address of a range.
+// all reports whether a condition holds for every address of a range.
 func all(p netip.Prefix, holds func(netip.Addr) bool) bool {
 	for a := p.Addr(); p.Contains(a); a = a.Next() {
 		if !holds(a) {
@@ -140,14 +142,11 @@ func some(prefixes []netip.Prefix) string {
 	return strings.Join(words, ", ")
 }
 
-// apart leaves out ranges that lie in another.
+// apart leaves out ranges that are part of another.
 func apart(prefixes []netip.Prefix) []netip.Prefix {
 	sorted := slices.Clone(prefixes)
 	slices.SortFunc(sorted, func(a, b netip.Prefix) int {
-		if by := a.Addr().Compare(b.Addr()); by != 0 {
-			return by
-		}
-		return a.Bits() - b.Bits()
+		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
 	})
 	var out []netip.Prefix
 	for _, p := range sorted {
@@ -169,14 +168,13 @@ func blocks(p netip.Prefix) (out []netip.Prefix) {
 		out = append(out, block)
 		last := a.AsSlice()
 		last[len(last)-1] = 255
-		end, _ := netip.AddrFromSlice(last) // of the length it came in
+		end, _ := netip.AddrFromSlice(last)
 		a = end.Next()
 	}
 	return out
 }
 
-// Begin cuts a run into chunks and inserts their jobs. A run that is not the enumeration's
-// any more, or has its chunks, is left as it is.
+// Begin cuts a run into chunks and inserts their jobs. A run that has ended or has its chunks is left alone.
 func (es *Enumerations) Begin(ctx context.Context, a BeginArgs) error {
 	r := run.Ref{ID: a.EnumerationID, Run: a.Run}
 	var teamID string
@@ -211,7 +209,7 @@ func (es *Enumerations) Begin(ctx context.Context, a BeginArgs) error {
 // chunkColumns are the columns of a chunk besides those of package run.
 const chunkColumns = "stage, input"
 
-// nameChunks are the rows of chunks of names.
+// nameChunks are rows for chunks of names.
 func nameChunks(works []Work) [][]any {
 	rows := make([][]any, len(works))
 	for i, w := range works {

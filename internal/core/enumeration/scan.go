@@ -6,8 +6,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// ScanArgs is the job that scans what a run saw first. It is inserted in the transaction
-// that ends the run.
+// ScanArgs is the job that scans the new assets of a run.
 type ScanArgs struct {
 	EnumerationID string `json:"enumeration_id"`
 	Run           int64  `json:"run"`
@@ -16,24 +15,24 @@ type ScanArgs struct {
 // Kind implements queue.Args.
 func (ScanArgs) Kind() string { return "enumeration.scan" }
 
-// orderScan inserts the job that scans what a run saw first, when the run has finished and
-// its configuration says so.
-func (es *Enumerations) orderScan(ctx context.Context, tx *db.Tx, id string, run int64, to Status) error {
+// queueScan inserts the job that scans the new assets of a finished run, if the configuration asks for it.
+func (es *Enumerations) queueScan(ctx context.Context, tx *db.Tx, id string, run int64, to Status) error {
 	if to != Finished {
 		return nil
 	}
 	var config db.JSON[Config]
-	if err := tx.QueryRow(ctx, `SELECT config FROM enumeration_config WHERE enumeration_id = ?`, id).Scan(&config); err != nil || !config.V.AutomaticScans {
+	err := tx.QueryRow(ctx, `SELECT config FROM enumeration_config WHERE enumeration_id = ?`, id).Scan(&config)
+	if err != nil || !config.V.AutomaticScans {
 		return err
 	}
-	_, err := es.queue.Insert(ctx, tx, ScanArgs{id, run})
+	_, err = es.queue.Insert(ctx, tx, ScanArgs{id, run})
 	return err
 }
 
-// FindUnscanned is the enumeration of a run of which no scan was made yet, for a worker. ok
-// is false when there was, or the enumeration was deleted.
+// FindUnscanned is the enumeration of a run, for a worker. ok is false when the run has a scan, or the enumeration was deleted.
 func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumeration, ok bool, err error) {
-	e, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ? AND EXISTS (SELECT 1 FROM enumeration_run n WHERE n.enumeration_id = e.id AND n.run = ? AND n.scan_id = '')`,
+	e, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?
+		AND EXISTS (SELECT 1 FROM enumeration_run n WHERE n.enumeration_id = e.id AND n.run = ? AND n.scan_id = '')`,
 		a.EnumerationID, deleted, a.Run))
 	if db.IsNoRows(err) {
 		return e, false, nil
@@ -41,11 +40,11 @@ func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumer
 	return e, err == nil, err
 }
 
-// NoteScan notes the scan of what a run saw first, in the transaction that makes it, with
-// an event that says so. It is ErrLate when there is one already, or the enumeration
-// was deleted.
+// NoteScan records the scan of a run's new assets with an event, in the transaction that makes the scan. It fails with ErrLate when
+// there is one already, or the enumeration was deleted.
 func (es *Enumerations) NoteScan(ctx context.Context, tx *db.Tx, a ScanArgs, scanID, detail string) error {
-	noted, err := tx.Exec(ctx, `UPDATE enumeration_run SET scan_id = ? WHERE enumeration_id = ? AND run = ? AND scan_id = ''`, scanID, a.EnumerationID, a.Run)
+	noted, err := tx.Exec(ctx, `UPDATE enumeration_run SET scan_id = ? WHERE enumeration_id = ? AND run = ? AND scan_id = ''`,
+		scanID, a.EnumerationID, a.Run)
 	if err != nil {
 		return err
 	}
@@ -55,9 +54,11 @@ func (es *Enumerations) NoteScan(ctx context.Context, tx *db.Tx, a ScanArgs, sca
 	return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{{Kind: EventScan, Subject: scanID, Detail: detail, Times: 1}})
 }
 
-// NoteNoScan notes as an event of a run why what it saw first could not be scanned.
+// NoteNoScan records an event with the reason why a run's new assets are not scanned.
 func (es *Enumerations) NoteNoScan(ctx context.Context, a ScanArgs, why string) error {
 	return es.db.Tx(ctx, func(tx *db.Tx) error {
-		return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{{Kind: EventScan, Subject: "automatic_vuln_scans", Detail: why, Times: 1}})
+		return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{
+			{Kind: EventScan, Subject: "automatic_vuln_scans", Detail: why, Times: 1},
+		})
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// checkSettings refuses ports that cannot be read, and ids of configurations that are not the team's. The error names the field.
+// checkSettings refuses invalid ports and configurations that the team does not have. The error names the field.
 func (es *Enumerations) checkSettings(ctx context.Context, teamID string, c Config) error {
 	if c.Ports != "" {
 		if _, err := port.Parse(c.Ports); err != nil {

@@ -15,27 +15,27 @@ import (
 const (
 	EventDenied = "denied" // the scope refused a dial
 	EventSource = "source" // a source found far less than it used to
-	EventScan   = "scan"   // a scan of what was found first was made, or was not
+	EventScan   = "scan"   // a scan of new assets was made, or was not
 )
 
-// Event is something that happened in a run that people should know.
+// Event is something in a run that people should know.
 type Event struct {
 	Run     int64
 	Kind    string
-	Subject string // what was dialled, the source, or the scan's id
+	Subject string // the address, the source, or the scan's id
 	Detail  string
 	Times   int
 	At      time.Time
 }
 
-// Source is how a source behaved in a run, when it was queried about one thing.
+// Source is the report of a source in a run.
 type Source struct {
 	Run int64
 	discover.SourceReport
 	At time.Time
 }
 
-// The bounds of what a run keeps.
+// The bounds of a run's events.
 const (
 	maxEvents = 5_000
 	maxDetail = 500 // bytes
@@ -45,8 +45,9 @@ func clip(s string) string { return db.Clean(s[:min(len(s), maxDetail)]) }
 
 func (es *Enumerations) addSources(ctx context.Context, tx *db.Tx, id string, run int64, reports []discover.SourceReport) error {
 	for _, r := range reports {
-		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_source (enumeration_id, run, source, about, state, found, took, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (enumeration_id, run, source, about) DO UPDATE SET state = excluded.state, found = excluded.found, took = excluded.took, detail = excluded.detail, at = excluded.at`,
+		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_source (enumeration_id, run, source, about, state, found, took, detail, at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (enumeration_id, run, source, about) DO UPDATE
+			SET state = excluded.state, found = excluded.found, took = excluded.took, detail = excluded.detail, at = excluded.at`,
 			id, run, clip(r.Source), clip(r.About), r.State, r.Count, int64(r.Took), clip(r.Detail), db.At(es.now())); err != nil {
 			return err
 		}
@@ -54,8 +55,7 @@ func (es *Enumerations) addSources(ctx context.Context, tx *db.Tx, id string, ru
 	return nil
 }
 
-// addEvents adds events to a run. When it has as many as are kept, of refused dials only
-// those that are known already are counted on.
+// addEvents adds events to a run, or to the count of those that it has. A run with maxEvents gets no new refused dials.
 func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run int64, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -66,7 +66,8 @@ func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run
 	}
 	for _, e := range events {
 		subject, detail := clip(e.Subject), clip(e.Detail)
-		known, err := tx.Exec(ctx, `UPDATE enumeration_event SET times = times + ? WHERE enumeration_id = ? AND run = ? AND kind = ? AND subject = ? AND detail = ?`, e.Times, id, run, e.Kind, subject, detail)
+		known, err := tx.Exec(ctx, `UPDATE enumeration_event SET times = times + ?
+			WHERE enumeration_id = ? AND run = ? AND kind = ? AND subject = ? AND detail = ?`, e.Times, id, run, e.Kind, subject, detail)
 		if err != nil {
 			return err
 		}
@@ -74,8 +75,8 @@ func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run
 			continue
 		}
 		kept++
-		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_event (enumeration_id, run, kind, subject, detail, times, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			id, run, e.Kind, subject, detail, e.Times, db.At(es.now())); err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_event (enumeration_id, run, kind, subject, detail, times, at)
+			VALUES (?, ?, ?, ?, ?, ?, ?)`, id, run, e.Kind, subject, detail, e.Times, db.At(es.now())); err != nil {
 			return err
 		}
 	}
@@ -90,11 +91,12 @@ const (
 	fallen    = 5
 )
 
-// judgeSources makes an event of each source that fell far below its own past.
-func (es *Enumerations) judgeSources(ctx context.Context, tx *db.Tx, id string, run int64) error {
-	rows, err := tx.Query(ctx, `SELECT s.source, s.run, sum(s.found) FROM enumeration_source s JOIN enumeration_run r ON r.enumeration_id = s.enumeration_id AND r.run = s.run
-		WHERE s.enumeration_id = ? AND (r.status = ? OR s.run = ?) AND s.run <= ? AND s.state <> ? GROUP BY s.source, s.run ORDER BY s.source, s.run DESC`,
-		id, Finished, run, run, discover.SourceSkipped)
+// checkSources adds an event for each source that found far less than in earlier runs.
+func (es *Enumerations) checkSources(ctx context.Context, tx *db.Tx, id string, run int64) error {
+	rows, err := tx.Query(ctx, `SELECT s.source, s.run, sum(s.found) FROM enumeration_source s
+		JOIN enumeration_run r ON r.enumeration_id = s.enumeration_id AND r.run = s.run
+		WHERE s.enumeration_id = ? AND (r.status = ? OR s.run = ?) AND s.run <= ? AND s.state <> ?
+		GROUP BY s.source, s.run ORDER BY s.source, s.run DESC`, id, Finished, run, run, discover.SourceSkipped)
 	now, past := map[string]int{}, map[string][]int{}
 	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
 		var source string
@@ -122,13 +124,13 @@ func (es *Enumerations) judgeSources(ctx context.Context, tx *db.Tx, id string, 
 		if median < pastLeast || found*fallen >= median {
 			continue
 		}
-		events = append(events, Event{Kind: EventSource, Subject: source, Times: 1, Detail: fmt.Sprintf("It found %d; the median of its last runs is %d.", found, median)})
+		detail := fmt.Sprintf("It found %d; the median of its last runs is %d.", found, median)
+		events = append(events, Event{Kind: EventSource, Subject: source, Times: 1, Detail: detail})
 	}
 	return es.addEvents(ctx, tx, id, run, events)
 }
 
-// FindSources lists how the sources behaved in a run of an enumeration of the caller's
-// team, and how many reports there are. run 0 is the last.
+// FindSources lists the reports of sources in a run (0: the last) of an enumeration of the caller's team, and how many there are.
 func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w page.Window) (sources []Source, total int, err error) {
 	e, err := es.Find(ctx, id)
 	if err != nil {
@@ -141,7 +143,8 @@ func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w
 		return nil, 0, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT run, source, about, state, found, took, detail, at FROM enumeration_source WHERE enumeration_id = ? AND run = ? ORDER BY about, source`+limit, append([]any{e.ID, run}, args...)...)
+	rows, err := es.db.Query(ctx, `SELECT run, source, about, state, found, took, detail, at FROM enumeration_source
+		WHERE enumeration_id = ? AND run = ? ORDER BY about, source`+limit, append([]any{e.ID, run}, args...)...)
 	sources, err = db.Collect(rows, err, func(r db.Row) (s Source, err error) {
 		var at db.Time
 		err = r.Scan(&s.Run, &s.Source, &s.About, &s.State, &s.Count, &s.Took, &s.Detail, &at)
@@ -151,8 +154,7 @@ func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w
 	return sources, total, err
 }
 
-// FindEvents lists the events of a run of an enumeration of the caller's team. run 0 is
-// the last.
+// FindEvents lists the events of a run (0: the last) of an enumeration of the caller's team, and how many there are.
 func (es *Enumerations) FindEvents(ctx context.Context, id string, run int64, w page.Window) (events []Event, total int, err error) {
 	e, err := es.Find(ctx, id)
 	if err != nil {
@@ -175,7 +177,8 @@ func (es *Enumerations) events(ctx context.Context, id string, run int64, kind s
 		return nil, 0, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT run, kind, subject, detail, times, at FROM enumeration_event`+where.String()+` ORDER BY kind, subject, detail`+limit, append(where.Args, args...)...)
+	rows, err := es.db.Query(ctx, `SELECT run, kind, subject, detail, times, at FROM enumeration_event`+where.String()+
+		` ORDER BY kind, subject, detail`+limit, append(where.Args, args...)...)
 	events, err = db.Collect(rows, err, func(r db.Row) (e Event, err error) {
 		var at db.Time
 		err = r.Scan(&e.Run, &e.Kind, &e.Subject, &e.Detail, &e.Times, &at)

@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 )
 
-// Dispatcher decides which channels of a team get an alert, and sends the notifications.
+// Dispatcher sends alerts to the channels of a team that want them.
 type Dispatcher struct {
 	*Notifications
 
@@ -22,7 +22,7 @@ type Dispatcher struct {
 	logger   *slog.Logger
 }
 
-// NewDispatcher makes a dispatcher of alerts to the channels in a team's alerting configurations.
+// NewDispatcher makes a dispatcher.
 func NewDispatcher(ns *Notifications, s *setting.Settings, sender *alert.Sender, logger *slog.Logger) *Dispatcher {
 	return &Dispatcher{ns, s, sender, logger}
 }
@@ -35,8 +35,8 @@ type Channel struct {
 	index    int // in the configuration
 }
 
-// Channels are those of the named configurations and, if global is set, of the team's global ones. A configuration
-// that was deleted since is left out.
+// Channels are those of the named configurations and, if global is set, of the team's global ones. Deleted configurations are left
+// out.
 func (d *Dispatcher) Channels(ctx context.Context, teamID string, named []string, global bool) (out []Channel, err error) {
 	applied, err := d.settings.Apply(ctx, nil, teamID, setting.Alerting, named, global, "")
 	for _, a := range applied {
@@ -52,9 +52,9 @@ func (d *Dispatcher) Channels(ctx context.Context, teamID string, named []string
 	return out, err
 }
 
-// Post makes a notification of each alert for each channel that wants it. about is what they have in common.
-func (d *Dispatcher) Post(ctx context.Context, about Notice, channels []Channel, alerts []alert.Alert) error {
-	var notices []Notice
+// Post adds a notification of each alert for each channel that wants it. about has their common fields.
+func (d *Dispatcher) Post(ctx context.Context, about Notification, channels []Channel, alerts []alert.Alert) error {
+	var list []Notification
 	for _, a := range alerts {
 		body, err := json.Marshal(a)
 		if err != nil {
@@ -64,15 +64,15 @@ func (d *Dispatcher) Post(ctx context.Context, about Notice, channels []Channel,
 			if c.Wants(a.Kind) {
 				n := about
 				n.Event, n.ConfigID, n.Channel, n.Provider, n.Body = string(a.Kind), c.configID, c.index, c.Provider, body
-				notices = append(notices, n)
+				list = append(list, n)
 			}
 		}
 	}
-	return d.Add(ctx, notices)
+	return d.Add(ctx, list)
 }
 
-// Send sends one notification, and says when it is to be tried again. It does not end with ctx: it takes seconds, and a
-// notification that is broken off may have arrived and would be sent again.
+// Send sends one notification; the error says when to try again. The end of ctx does not break it off: that takes seconds, and the
+// message might arrive twice.
 func (d *Dispatcher) Send(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	n, ok, err := d.Start(ctx, id)
@@ -106,9 +106,8 @@ func (d *Dispatcher) Send(ctx context.Context, id string) error {
 	return queue.After(err, min(wait, time.Hour))
 }
 
-// channelOf is the channel of a notification. ok is false when its configuration has changed so that there is no such
-// channel.
-func (d *Dispatcher) channelOf(ctx context.Context, n Notice) (c alert.Channel, ok bool, err error) {
+// channelOf is the channel of a notification. ok is false when the configuration does not have it any more.
+func (d *Dispatcher) channelOf(ctx context.Context, n Notification) (c alert.Channel, ok bool, err error) {
 	applied, err := d.settings.Apply(ctx, nil, n.TeamID, setting.Alerting, []string{n.ConfigID}, false, "")
 	if err != nil || len(applied) == 0 {
 		return c, false, err

@@ -9,19 +9,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Filter picks notices; what is empty picks all.
+// Filter picks notifications that match all fields; empty ones match all.
 type Filter struct {
 	ConfigID string
 	Event    string
 	Subject  string // the id of a scan, an enumeration or a policy
 	States   []State
-	Since    time.Time // made from then on
-	Until    time.Time // made before then
+	Since    time.Time
+	Until    time.Time // exclusive
 }
 
-// Find are the notices of the caller's team that the filter picks, the newest first, and
-// how many there are.
-func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window) (found []Notice, total int, err error) {
+// Find lists the notifications of the caller's team that the filter picks, the newest first, and how many there are.
+func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window) (found []Notification, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -50,7 +49,8 @@ func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window)
 		return nil, 0, err
 	}
 	limit, args := db.Limit(window)
-	rows, err := ns.db.Query(ctx, `SELECT `+columns+` FROM notice`+w.String()+` ORDER BY created_at DESC, id DESC`+limit, append(w.Args, args...)...)
+	rows, err := ns.db.Query(ctx, `SELECT `+columns+` FROM notice`+w.String()+` ORDER BY created_at DESC, id DESC`+limit,
+		append(w.Args, args...)...)
 	found, err = db.Collect(rows, err, row)
 	return found, total, err
 }

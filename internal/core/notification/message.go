@@ -50,11 +50,10 @@ func (s Subject) Failed(at time.Time, done, total int, reason string, stopped bo
 	return []alert.Alert{a}
 }
 
-// MaxListed is how many new findings or assets an alert lists.
+// MaxListed bounds the new findings or assets in an alert.
 const MaxListed = 15
 
-// ScanFinished are the alerts of a scan's end. fresh are the findings that a rescan saw for the first time, the worst
-// first.
+// ScanFinished are the alerts of a scan's end. fresh are the new findings of a rescan, the worst first.
 func (s Subject) ScanFinished(end alert.End, fresh []alert.Vuln) []alert.Alert {
 	for _, n := range end.Severities {
 		end.TotalMatches += n
@@ -73,8 +72,7 @@ func (s Subject) ScanFinished(end alert.End, fresh []alert.Vuln) []alert.Alert {
 	return []alert.Alert{a, found}
 }
 
-// EnumerationFinished are the alerts of an enumeration's end. drops describe sources that found far less than they
-// used to.
+// EnumerationFinished are the alerts of an enumeration's end. drops are sources that found far less than they used to.
 func (s Subject) EnumerationFinished(end alert.End, drops []string) []alert.Alert {
 	a := s.alert(alert.Finished, fmt.Sprintf("%s has finished with %d assets, %d of them new.", s, end.TotalAssets, end.NewAssets))
 	a.Finished = &end
@@ -84,7 +82,7 @@ func (s Subject) EnumerationFinished(end alert.End, drops []string) []alert.Aler
 		alerts = append(alerts, a)
 	}
 	if len(drops) > 0 {
-		message := fmt.Sprintf("Sources of enumeration %q told far less than they used to. %s", s.Name, strings.Join(drops, " "))
+		message := fmt.Sprintf("Sources of enumeration %q found far less than they used to. %s", s.Name, strings.Join(drops, " "))
 		alerts = append(alerts, s.alert(alert.SourceDrop, message))
 	}
 	return alerts

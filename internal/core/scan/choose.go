@@ -11,19 +11,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// neverRecommended are the tags that the recommended set leaves out.
+// neverRecommended are tags of templates that are not in the recommended set.
 var neverRecommended = []string{"tech", "dos", "fuzz", "creds-stuffing", "token-spray", "osint"}
 
-// recommended reports whether a template is in the recommended set: every severity but
-// info, and no tag that is loud or only collects.
+// recommended reports whether a template is in the recommended set: of any severity but info, and not noisy.
 func recommended(t catalog.Known) bool {
 	return !t.Named && t.Severity != "info" && !slices.ContainsFunc(neverRecommended, func(tag string) bool { return slices.Contains(t.Tags, tag) })
 }
 
-// choose finds the templates that a scan names: by id, by folder or by tag; by URL, whose
-// last part is an id; in template sets; or the sets recommended and all. Without any the
-// recommended set is meant. The configurations that apply leave some out. The error names the first template
-// or configuration that nobody knows.
+// choose finds the templates that a scan names by id, path, folder or tag, by the last part of a URL, or as template sets;
+// those that came with it; and the sets recommended (the default) and all. Its configurations may leave some out. The error
+// names the first unknown template or configuration.
 func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog.Known, error) {
 	known, err := ss.catalog.ForScan(ctx, teamID)
 	if err != nil {
@@ -55,7 +53,10 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 			return inFolder(t, name) || slices.Contains(t.Tags, strings.ToLower(name))
 		}
 		if !take(exact) && !take(grouped) {
-			shared, err := ss.shared(ctx, teamID, name)
+			shared, err := ss.catalog.SharedForScan(ctx, teamID, name)
+			if errs.Is(err, errs.NotFound) {
+				err = errs.Field("templates", "templates: there is no template, folder or tag %.80q.", name)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -90,19 +91,9 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 	return out, nil
 }
 
-// shared finds a template that others share with a team.
-func (ss *Scans) shared(ctx context.Context, teamID, name string) (catalog.Known, error) {
-	unknown := errs.Field("templates", "templates: there is no template, folder or tag %.80q.", name)
-	t, err := ss.catalog.SharedForScan(ctx, teamID, name)
-	if errs.Is(err, errs.NotFound) {
-		err = unknown
-	}
-	return t, err
-}
-
-// inFolder reports whether a template lies in a folder, named from the top or by itself.
+// inFolder reports whether a template is in a folder, given by its whole path or the last parts of it.
 func inFolder(t catalog.Known, name string) bool {
 	name = strings.Trim(strings.ToLower(name), "/")
 	dir := strings.ToLower(path.Dir(t.Path))
-	return name != "" && (dir == name || strings.HasPrefix(dir, name+"/") || strings.HasSuffix(dir, "/"+name) || strings.Contains(dir, "/"+name+"/"))
+	return name != "" && strings.Contains("/"+dir+"/", "/"+name+"/")
 }

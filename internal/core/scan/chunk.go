@@ -25,10 +25,10 @@ type Chunk struct {
 	reported int // cells that scan_run counts as done for this chunk
 }
 
-// StartChunk begins, or after a crash begins again, to work on a chunk.
+// StartChunk takes the lease on a chunk, for the first time or after a crash.
 func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 	c := &Chunk{ScanID: a.ScanID, scans: ss}
-	err := ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
+	return c, ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
 		if c.lease, err = ss.runs().Take(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, a.N); err != nil {
 			return err
 		}
@@ -39,12 +39,11 @@ func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 			return err
 		}
 		c.TeamID, c.Inline = c.lease.TeamID, c.Config.Inline
-		return c.report(ctx, tx, 0) // this worker does again what an earlier one had done
+		return c.report(ctx, tx, 0) // this worker starts anew
 	})
-	return c, err
 }
 
-// read reads what a chunk tests.
+// read reads the targets and templates of a chunk.
 func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	var targets, templates db.JSON[[]string]
 	var first, last int
@@ -61,14 +60,7 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	return nil
 }
 
-// write runs fn in a transaction that holds the scan and the chunk, or fails with ErrLate.
-func (c *Chunk) write(ctx context.Context, fn func(tx *db.Tx) error) error {
-	return c.lease.Write(ctx, func(tx *db.Tx) error {
-		return fn(tx)
-	})
-}
-
-// report sets how many cells of the chunk are done; the run counts the difference.
+// report sets how many cells of the chunk are done, and adds the difference to the run.
 func (c *Chunk) report(ctx context.Context, tx *db.Tx, done int) error {
 	if done == c.reported {
 		return nil
@@ -88,20 +80,20 @@ func (c *Chunk) Progress(ctx context.Context, done, total int) error {
 	if total == 0 {
 		return nil
 	}
-	return c.write(ctx, func(tx *db.Tx) error { return c.report(ctx, tx, c.cells*min(done, total)/total) })
+	return c.lease.Write(ctx, func(tx *db.Tx) error { return c.report(ctx, tx, c.cells*min(done, total)/total) })
 }
 
-// Found stores what the chunk found. What the scan has already is not stored again.
+// Found stores findings of the chunk.
 func (c *Chunk) Found(ctx context.Context, seen []finding.Sighting) error {
-	return c.write(ctx, func(tx *db.Tx) error {
+	return c.lease.Write(ctx, func(tx *db.Tx) error {
 		_, err := c.scans.findings.Add(ctx, tx, finding.Origin{TeamID: c.TeamID, ScanID: c.ScanID, Run: c.lease.Run}, seen)
 		return err
 	})
 }
 
-// Finish ends the chunk with its ledger; the last one ends the scan.
-func (c *Chunk) Finish(ctx context.Context, l *Ledger, requests int) error {
-	return c.write(ctx, func(tx *db.Tx) error {
+// Finish ends the chunk with its coverage; the last one ends the scan.
+func (c *Chunk) Finish(ctx context.Context, l *Cells, requests int) error {
+	return c.lease.Write(ctx, func(tx *db.Tx) error {
 		last, err := c.lease.Finish(ctx, tx)
 		if err != nil {
 			return err
@@ -110,8 +102,8 @@ func (c *Chunk) Finish(ctx context.Context, l *Ledger, requests int) error {
 	})
 }
 
-// close writes how the cells of a chunk ended, and ends the run after its last chunk.
-func (c *Chunk) close(ctx context.Context, tx *db.Tx, l *Ledger, requests int, last *run.Outcome) error {
+// close writes the coverage of a chunk, and ends the run after its last chunk.
+func (c *Chunk) close(ctx context.Context, tx *db.Tx, l *Cells, requests int, last *run.Outcome) error {
 	doc, err := l.encode()
 	if err != nil {
 		return err
@@ -130,8 +122,8 @@ func (c *Chunk) close(ctx context.Context, tx *db.Tx, l *Ledger, requests int, l
 	return c.scans.end(ctx, tx, c.lease.Ref, *last)
 }
 
-// GiveUpChunk ends a chunk that the queue will not run again, in the transaction that ends
-// its job: its cells are failed. It does nothing when the scan has ended.
+// GiveUpChunk fails the cells of a chunk that the queue has given up, in the transaction that ends its job. It does nothing
+// when the scan has ended.
 func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
 	lease, last, err := ss.runs().GiveUp(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, a.N)
 	if err != nil {
@@ -141,7 +133,7 @@ func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error 
 	if err := c.read(ctx, tx); err != nil {
 		return err
 	}
-	l := NewLedger(c.Targets, c.Templates)
+	l := NewCells(c.Targets, c.Templates)
 	for i := range l.targets {
 		for j := range l.templates {
 			l.Set(i, j, engine.Failed, "this part of the scan could not be run")

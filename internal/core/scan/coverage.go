@@ -5,22 +5,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// State is how a check ended, as the engine says it.
+// State is the state of a cell.
 type State = engine.State
 
 // Pending is the state of cells whose chunk has not ended.
 const Pending engine.State = "pending"
 
-// States are what a cell of the coverage may be.
+// States are those of the cells of a coverage.
 var States = []engine.State{engine.Tested, engine.NotApplicable, engine.Skipped, engine.Denied, engine.Failed, Pending}
 
-// Coverage says of a run what was tested and what was not.
+// Coverage is what a run has tested, and what not.
 type Coverage struct {
 	Run     int64
 	Targets int
@@ -33,10 +34,9 @@ type Coverage struct {
 // CoverageFilter picks the cells to show.
 type CoverageFilter struct {
 	Run   int64        // 0: the last
-	State engine.State // empty: those that were not tested, for a reason that matters
+	State engine.State // empty: gaps, which are neither tested nor not applicable
 }
 
-// picks reports whether a cell is to be shown. A cell that does not apply is no gap.
 func (f CoverageFilter) picks(c Cell) bool {
 	if f.State != "" {
 		return c.State == f.State
@@ -47,7 +47,7 @@ func (f CoverageFilter) picks(c Cell) bool {
 // FindCoverage is the coverage of a run of a scan of the caller's team.
 func (ss *Scans) FindCoverage(ctx context.Context, id string, f CoverageFilter, w page.Window) (Coverage, error) {
 	out := Coverage{Counts: map[engine.State]int{}, Cells: []Cell{}}
-	run, err := ss.eachChunk(ctx, id, f.Run, func(l *Ledger, _ time.Time) bool {
+	run, err := ss.eachChunk(ctx, id, f.Run, func(l *Cells, _ time.Time) bool {
 		for state, n := range l.Counts() {
 			out.Counts[state] += n
 			out.Total += n
@@ -72,9 +72,9 @@ func (ss *Scans) FindCoverage(ctx context.Context, id string, f CoverageFilter, 
 	return out, err
 }
 
-// eachChunk calls do with the ledger of every chunk of a run (0: the last), in order,
-// until it says stop. A chunk that has not ended is pending throughout.
-func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l *Ledger, ended time.Time) bool) (int64, error) {
+// eachChunk calls do with the cells of every chunk of a run (0: the last), in order, until it returns false. The cells of a
+// chunk that has not ended are pending. It returns the number of the run.
+func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l *Cells, ended time.Time) bool) (int64, error) {
 	s, err := ss.Find(ctx, id)
 	if err != nil {
 		return 0, err
@@ -95,7 +95,8 @@ func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l 
 	if err != nil {
 		return run, err
 	}
-	rows, err := ss.db.Query(ctx, `SELECT targets, first_template, last_template, ledger FROM scan_chunk WHERE scan_id = ? AND run = ? ORDER BY n`, id, run)
+	rows, err := ss.db.Query(ctx, `SELECT targets, first_template, last_template, ledger FROM scan_chunk
+		WHERE scan_id = ? AND run = ? ORDER BY n`, id, run)
 	if err != nil {
 		return run, err
 	}
@@ -107,13 +108,14 @@ func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l 
 		if err := rows.Scan(&targets, &first, &last, &doc); err != nil {
 			return run, err
 		}
-		l := NewLedger(targets.V, templates.V[first:last])
+		l := NewCells(targets.V, templates.V[first:last])
 		if doc != nil {
-			if l, err = decodeLedger(doc, l.targets, l.templates); err != nil {
+			if l, err = decodeCells(doc, l.targets, l.templates); err != nil {
 				return run, err
 			}
 		} else {
-			l.states[Pending] = l.all()
+			l.states[Pending] = roaring.New()
+			l.states[Pending].AddRange(0, uint64(len(l.targets)*len(l.templates)))
 		}
 		if !do(l, ended.Time) {
 			break
@@ -122,10 +124,10 @@ func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l 
 	return run, rows.Err()
 }
 
-// LogLine is what became of one target × template, for the log of a scan.
+// LogLine is a cell in the log of a scan.
 type LogLine struct {
 	Cell
-	At time.Time // when the run ended, or as far as it is
+	At time.Time // when the run ended, or else started
 }
 
 // LogFilter picks lines of a scan's log.
@@ -135,7 +137,7 @@ type LogFilter struct {
 	Template string
 	Search   string
 	Matched  *bool
-	Errors   *bool // only what went wrong, or only what did not
+	Errors   *bool // only cells that failed, or only others
 }
 
 func (f LogFilter) picks(c Cell) bool {
@@ -145,15 +147,14 @@ func (f LogFilter) picks(c Cell) bool {
 		(f.Matched == nil || *f.Matched == c.Matched) && (f.Errors == nil || *f.Errors == c.Failed())
 }
 
-// Failed reports whether a cell was not tested because something went wrong.
+// Failed reports whether a cell should have been tested and was not.
 func (c Cell) Failed() bool {
 	return c.State == engine.Failed || c.State == engine.Denied || c.State == engine.Skipped
 }
 
-// EachLogLine calls do with the lines of a scan's log, in order, until it says stop.
-// Cells whose chunk has not ended have none.
+// EachLogLine calls do with the lines of a scan's log, in order, until it returns false. Pending cells have none.
 func (ss *Scans) EachLogLine(ctx context.Context, id string, f LogFilter, do func(LogLine) bool) error {
-	_, err := ss.eachChunk(ctx, id, f.Run, func(l *Ledger, ended time.Time) bool {
+	_, err := ss.eachChunk(ctx, id, f.Run, func(l *Cells, ended time.Time) bool {
 		return l.each(func(c Cell) bool {
 			if c.State == Pending || !f.picks(c) {
 				return true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -18,10 +19,9 @@ import (
 type NewScan struct {
 	Name         string // empty: the first target
 	Config       Config
-	ScheduleOnly bool // it is kept and not launched
+	ScheduleOnly bool // it is not launched
 	Automatic    bool
-	// With, when set, runs in the transaction that makes the scan, and is given its id: an
-	// error of it is Create's, and there is no scan.
+	// With, unless nil, runs in the transaction that makes the scan with this id. Its error undoes that.
 	With func(ctx context.Context, tx *db.Tx, id string) error
 }
 
@@ -34,8 +34,7 @@ type BeginArgs struct {
 // Kind implements queue.Args.
 func (BeginArgs) Kind() string { return "scan.begin" }
 
-// Create writes a scan and, unless it is only to be scheduled, launches it in the same
-// transaction: when it returns without an error, both are on disk.
+// Create writes a scan and launches it in the same transaction, unless it is only to be scheduled.
 func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -102,17 +101,15 @@ func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 	now := db.At(ss.now())
 	s.CreatedAt, s.UpdatedAt = now.Time, now.Time
 	if _, err := tx.Exec(ctx, `INSERT INTO scan (id, team_id, user_id, name, folded_name, status, is_oss, is_automatic, is_internal, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.ID, s.TeamID, s.UserID, s.Name, fold(s.Name), s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		s.ID, s.TeamID, s.UserID, s.Name, fold(s.Name), s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
 		return err
 	}
 	if err := ss.findings.Begin(ctx, tx, s.TeamID, s.ID); err != nil {
 		return err
 	}
-	targets := s.Config.Targets
-	if targets == nil {
-		targets = []string{}
-	}
-	_, err := tx.Exec(ctx, `INSERT INTO scan_config (scan_id, config, targets) VALUES (?, ?, ?)`, s.ID, db.Doc(s.Config), db.Doc(targets))
+	_, err := tx.Exec(ctx, `INSERT INTO scan_config (scan_id, config, targets) VALUES (?, ?, ?)`,
+		s.ID, db.Doc(s.Config), db.Doc(append([]string{}, s.Config.Targets...))) // [], not null
 	return err
 }
 
@@ -125,7 +122,7 @@ func (ss *Scans) runs() run.Runs {
 	}
 }
 
-// launch begins a new run of a scan that is not active.
+// launch begins a new run of a scan, or fails with 409 while one is active.
 func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
 	err := ss.runs().Launch(ctx, tx, id)
 	if errors.Is(err, ErrLate) {
@@ -134,7 +131,7 @@ func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
 	return err
 }
 
-// Rescan runs a scan of the caller's team again: 409 while it is at work.
+// Rescan runs a scan of the caller's team again, or fails with 409 while it is active.
 func (ss *Scans) Rescan(ctx context.Context, id string) (Scan, error) {
 	s, err := ss.own(ctx, id)
 	if err != nil {
@@ -151,7 +148,7 @@ func (ss *Scans) own(ctx context.Context, id string) (Scan, error) {
 	return ss.Find(ctx, id)
 }
 
-// Stop ends an active scan; what was found is kept. 409 for any other.
+// Stop ends an active scan and keeps its findings. 409 for any other.
 func (ss *Scans) Stop(ctx context.Context, id string) error {
 	if _, err := ss.own(ctx, id); err != nil {
 		return err
@@ -174,15 +171,13 @@ func (ss *Scans) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) e
 	if err != nil {
 		return err
 	}
+	severities := map[string]int{}
 	tallies, err := ss.findings.Tallies(ctx, tx, []string{r.ID})
 	if err != nil {
 		return err
 	}
-	severity := tallies[r.ID]
-	if severity == nil {
-		severity = map[string]int{}
-	}
-	if _, err := tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severity), r.ID, r.Run); err != nil {
+	maps.Copy(severities, tallies[r.ID])
+	if _, err := tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severities), r.ID, r.Run); err != nil {
 		return err
 	}
 	_, err = ss.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, o.Status})
@@ -190,8 +185,8 @@ func (ss *Scans) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) e
 }
 
 // GiveUpBegin fails a scan that could not be planned, in the transaction that ends its job.
-func (ss *Scans) GiveUpBegin(ctx context.Context, tx *db.Tx, job queue.Job[BeginArgs]) error {
-	return ss.fail(ctx, tx, job.Args, "The scan could not be planned. The server's log says why.")
+func (ss *Scans) GiveUpBegin(ctx context.Context, tx *db.Tx, a BeginArgs) error {
+	return ss.fail(ctx, tx, a, "The scan could not be planned. The server's log says why.")
 }
 
 // fail ends a run that cannot be planned. One that has ended stays as it is.

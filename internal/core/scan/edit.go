@@ -22,7 +22,8 @@ func (ss *Scans) Rename(ctx context.Context, id, name string) error {
 		return err
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE scan SET name = ?, folded_name = ?, updated_at = ? WHERE id = ?`, name, fold(name), db.At(ss.now()), id)
+		_, err := tx.Exec(ctx, `UPDATE scan SET name = ?, folded_name = ?, updated_at = ? WHERE id = ?`,
+			name, fold(name), db.At(ss.now()), id)
 		return err
 	})
 }
@@ -30,8 +31,8 @@ func (ss *Scans) Rename(ctx context.Context, id, name string) error {
 // MaxDelete is how many scans one call deletes.
 const MaxDelete = 1000
 
-// Delete deletes scans of the caller's team with their findings, after stopping those at
-// work. One id that is not the team's, and nothing is deleted.
+// Delete stops and deletes scans of the caller's team with their findings. Nothing is deleted when the team does not have
+// one of them.
 func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -40,9 +41,9 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 || len(ids) > MaxDelete {
 		return errs.Field("scan_ids", "scan_ids must name 1 to %d scans.", MaxDelete)
 	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // the order in which every transaction locks
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // every transaction locks in this order
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		for _, id := range ids { // all before the first one's findings: every transaction locks scans before the logs
+		for _, id := range ids { // all of them: every transaction locks scans before findings
 			n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 			if err != nil {
 				return err
@@ -69,7 +70,7 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	})
 }
 
-// ConfigUpdate is what was sent of a configuration: nil means "leave it".
+// ConfigUpdate is a change of a configuration; nil fields stay as they are.
 type ConfigUpdate struct {
 	Targets         []string
 	Templates       []string
@@ -83,8 +84,7 @@ type ConfigUpdate struct {
 	AgentBehavior   *string
 }
 
-// UpdateConfig changes what a scan of the caller's team will do when it is launched next:
-// lists are added to, or replaced.
+// UpdateConfig changes the configuration of the next runs of a scan of the caller's team. Lists are added to, or replaced.
 func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
 	s, err := ss.own(ctx, id)
 	if err != nil {
@@ -120,13 +120,14 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 		return errs.Field("targets", "targets: a scan needs one.")
 	}
 	if err := ss.check(ctx, s.TeamID, c); err != nil {
-		if e := errs.From(err); e.Param == "reporting_config_ids" { // has another name in this request
+		if e := errs.From(err); e.Param == "reporting_config_ids" { // this request has another name for it
 			err = errs.Field("report_config_ids", "%s", strings.Replace(e.Message, e.Param, "report_config_ids", 1))
 		}
 		return err
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ?, updated_at = ? WHERE id = ?`, allInternal(c.Targets), db.At(ss.now()), id); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ?, updated_at = ? WHERE id = ?`,
+			allInternal(c.Targets), db.At(ss.now()), id); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE scan_config SET config = ?, targets = ? WHERE scan_id = ?`, db.Doc(c), db.Doc(c.Targets), id)

@@ -6,7 +6,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 )
 
-// excluded is what a team's rules leave out of a scan.
+// excluded are the targets and templates that a team's rules exclude from a scan.
 type excluded struct {
 	targets   []string // patterns
 	templates map[string]bool
@@ -27,9 +27,8 @@ func (ss *Scans) excluded(ctx context.Context, teamID, scanID string) (excluded,
 	return out, err
 }
 
-// Excludes reports whether a target or a template is left out of a scan: what a retest
-// asks, too.
-func (ss *Scans) Excludes(ctx context.Context, teamID, scanID, target, template string) (bool, error) {
+// excludes reports whether a target or a template is excluded from a scan.
+func (ss *Scans) excludes(ctx context.Context, teamID, scanID, target, template string) (bool, error) {
 	rules, err := ss.excluded(ctx, teamID, scanID)
 	if err != nil {
 		return false, err

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -11,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Find is a scan of the caller's team, with everything that is known of it.
+// Find is a scan of the caller's team, complete.
 func (ss *Scans) Find(ctx context.Context, id string) (Scan, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -32,7 +31,7 @@ func (ss *Scans) Find(ctx context.Context, id string) (Scan, error) {
 	return one[0], err
 }
 
-// config is what a scan was asked to do, with its targets.
+// config is the configuration of a scan, with its targets.
 func (ss *Scans) config(ctx context.Context, q db.Querier, id string) (Config, error) {
 	var config db.JSON[Config]
 	var targets db.JSON[[]string]
@@ -41,17 +40,7 @@ func (ss *Scans) config(ctx context.Context, q db.Querier, id string) (Config, e
 	return config.V, err
 }
 
-// ConfigOf is what a scan was asked to do, for a worker; the zero value when it is gone.
-func (ss *Scans) ConfigOf(ctx context.Context, id string) (Config, error) {
-	c, err := ss.config(ctx, ss.db, id)
-	if db.IsNoRows(err) {
-		return Config{}, nil
-	}
-	return c, err
-}
-
-// complete adds to scans what other tables know: their findings by severity and their
-// schedules.
+// complete adds the numbers of findings by severity and the schedules to scans.
 func (ss *Scans) complete(ctx context.Context, scans []Scan) error {
 	ids := make([]string, len(scans))
 	for i, s := range scans {
@@ -104,7 +93,7 @@ type Run struct {
 	Status        Status
 	FailureReason string
 	Numbers       Numbers
-	Severities    map[string]int // what the scan had found when the run ended
+	Severities    map[string]int // of the scan's findings when the run ended
 	CreatedAt     time.Time
 }
 
@@ -144,23 +133,19 @@ func (ss *Scans) FindHistory(ctx context.Context, f HistoryFilter, w page.Window
 	if !f.Until.IsZero() {
 		where.And("r.created_at < ?", db.At(f.Until))
 	}
-	if err := ss.db.QueryRow(ctx, `SELECT count(*), coalesce(sum(r.done_request), 0), count(DISTINCT r.scan_id) FROM scan_run r`+where.String(), where.Args...).Scan(&h.Total, &h.Requests, &h.UniqueScans); err != nil {
+	if err := ss.db.QueryRow(ctx, `SELECT count(*), coalesce(sum(r.done_request), 0), count(DISTINCT r.scan_id) FROM scan_run r`+
+		where.String(), where.Args...).Scan(&h.Total, &h.Requests, &h.UniqueScans); err != nil {
 		return h, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := ss.db.Query(ctx, `SELECT r.scan_id, s.name, r.status, r.failure_reason, r.total_target, r.total_template, r.total_cell, r.done_cell, r.total_request, r.done_request,
-		r.severity, r.created_at, r.started_at, r.ended_at FROM scan_run r JOIN scan s ON s.id = r.scan_id`+where.String()+` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`+limit, append(where.Args, args...)...)
+	rows, err := ss.db.Query(ctx, `SELECT r.scan_id, s.name, r.status, r.failure_reason, `+numberColumns+`, r.created_at, r.severity
+		FROM scan_run r JOIN scan s ON s.id = r.scan_id`+where.String()+` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`+limit,
+		append(where.Args, args...)...)
 	h.Runs, err = db.Collect(rows, err, func(r db.Row) (run Run, err error) {
-		var created, started, ended db.Time
-		var severity db.JSON[json.RawMessage]
-		n := &run.Numbers
-		if err := r.Scan(&run.ScanID, &run.Name, &run.Status, &run.FailureReason, &n.Targets, &n.Templates, &n.Cells, &n.DoneCells, &n.Requests, &n.DoneRequests, &severity, &created, &started, &ended); err != nil {
-			return run, err
-		}
-		run.CreatedAt, n.StartedAt, n.EndedAt = created.Time, started.Time, ended.Time
-		if len(severity.V) > 0 {
-			err = json.Unmarshal(severity.V, &run.Severities)
-		}
+		var created db.Time
+		var severity db.JSON[map[string]int]
+		err = run.Numbers.scan(r, []any{&run.ScanID, &run.Name, &run.Status, &run.FailureReason}, &created, &severity)
+		run.CreatedAt, run.Severities = created.Time, severity.V
 		return run, err
 	})
 	return h, err

@@ -28,11 +28,11 @@ const (
 	maxLine     = 8 << 20 // bytes of one result
 )
 
-// Imported is what became of an upload.
+// Imported is the result of an upload.
 type Imported struct {
 	ScanID string
 	Stored int // new findings
-	Known  int // that the scan had already
+	Known  int // findings that the scan had already
 }
 
 // Import reads results as nuclei writes them, one JSON object a line, into a new scan.
@@ -47,7 +47,7 @@ func (ss *Scans) Import(ctx context.Context, name string, body io.Reader) (Impor
 		return Imported{}, err
 	}
 	s := Scan{ID: run.NewID(now), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Uploaded, IsOSS: true}
-	made := false // with the first results, so that a body without any leaves no scan
+	made := false // with the first results, so that an empty body leaves no scan
 	return ss.take(ctx, s, body, func(tx *db.Tx) error {
 		if made {
 			return nil
@@ -57,8 +57,7 @@ func (ss *Scans) Import(ctx context.Context, name string, body io.Reader) (Impor
 	})
 }
 
-// Append reads results into a scan of the caller's team. What the scan has already is
-// known by what was found where, so that an upload may be sent again.
+// Append reads results into a scan of the caller's team. An upload may be sent again: known findings stay as they are.
 func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Imported, error) {
 	s, err := ss.own(ctx, id)
 	if err != nil {
@@ -67,9 +66,8 @@ func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Importe
 	return ss.take(ctx, s, body, func(*db.Tx) error { return nil })
 }
 
-// take reads a body and stores it, a batch in a transaction: while one is stored, the next
-// is read. A line that is no result is refused by its number; of the batches before its
-// own, which are stored, the message tells.
+// take stores the results in a body, a batch in a transaction, while it reads the next batch. The error names the line that
+// is not a result, and how many results before it are stored.
 func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(tx *db.Tx) error) (Imported, error) {
 	done := Imported{ScanID: s.ID}
 	batches := make(chan finding.Prepared, 1)
@@ -117,14 +115,15 @@ func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(
 	err := work.Wait()
 	if e := errs.From(bad); err == nil && bad != nil {
 		if n := done.Stored + done.Known; n > 0 && e.Kind == errs.Invalid {
-			e = errs.New(errs.Invalid, e.Code, "%s The %d results before it are stored; send the rest, or all again, to scan %s.", e.Message, n, s.ID).At("body")
+			e = errs.New(errs.Invalid, e.Code, "%s The %d results before it are stored; send the rest, or all again, to scan %s.",
+				e.Message, n, s.ID).At("body")
 		}
 		err = e
 	}
 	return done, err
 }
 
-// result is a line of an upload: the event, and what the house keeps beside it.
+// result is a line of an upload: the event, and what is stored besides.
 type result struct {
 	engine.Event
 	MatcherStatus   *bool  `json:"matcher-status"`
@@ -134,8 +133,7 @@ type result struct {
 	URL             string `json:"url"`
 }
 
-// readResults hands lines on in batches, each good until take returns. What did not match,
-// or is an error, is no finding and is passed over.
+// readResults calls take with batches of results, which it reuses. Results that did not match or are errors are skipped.
 func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 	lines := bufio.NewReaderSize(body, 64<<10)
 	var batch []finding.Sighting
@@ -161,7 +159,7 @@ func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 			if err := take(batch); err != nil {
 				return err
 			}
-			clear(batch) // holds on to nothing
+			clear(batch) // frees the events
 			batch, size = batch[:0], 0
 		}
 		if end {
@@ -174,7 +172,7 @@ func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 	return nil
 }
 
-// readLine reads to the end of a line, bounded. Its slice is good until the next call.
+// readLine reads a line of at most maxLine bytes. The slice is valid until the next call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -190,7 +188,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-// problem says in words of the caller why a line cannot be read.
+// problem says what is wrong with a line, in terms of JSON.
 func problem(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := strings.TrimPrefix(wrong.Field, "Event.")
@@ -202,7 +200,7 @@ func problem(err error) string {
 	return err.Error()
 }
 
-// jsonKind is what JSON calls the values of a type.
+// jsonKind is the JSON name of a Go type.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -218,16 +216,21 @@ func jsonKind(t reflect.Type) string {
 }
 
 func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
+	refused := func(why string) (finding.Sighting, bool, error) {
+		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: %s.", n, why).At("body")
+	}
 	var r result
 	if err := json.Unmarshal(line, &r); err != nil {
-		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: %s.", n, clip(problem(err), 200)).At("body")
+		return refused(clip(problem(err), 200))
 	}
 	if r.TemplateID == "" || r.Host == "" && r.MatchedAt == "" {
-		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: it needs template-id, and host or matched-at.", n).At("body")
+		return refused("it needs template-id, and host or matched-at")
 	}
 	if r.MatcherStatus != nil && !*r.MatcherStatus || r.Error != "" {
 		return s, false, nil
 	}
 	r.Event.MatcherStatus = true
-	return finding.Sighting{Event: r.Event, Target: r.URL, Scheme: r.Scheme, TemplateURL: r.TemplateURL, TemplateEncoded: r.TemplateEncoded}, true, nil
+	return finding.Sighting{
+		Event: r.Event, Target: r.URL, Scheme: r.Scheme, TemplateURL: r.TemplateURL, TemplateEncoded: r.TemplateEncoded,
+	}, true, nil
 }

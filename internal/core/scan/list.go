@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -16,8 +17,7 @@ type Filter struct {
 	Internal *bool
 }
 
-// Sortable are the fields of an order, as page.Sorts wants them. A team has some thousand
-// scans: the database sorts them for each list, and no index is kept for an order.
+// Sortable are the fields of an order, as page.Sorts wants them. A team has some thousand scans, so that no index is needed.
 var Sortable = map[string]string{
 	"created_at": "s.created_at", "updated_at": "s.updated_at", "name": byName, "status": "s.status", "scan_id": "s.id",
 	"completed_at": "coalesce(r.ended_at, 0)", "progress": "coalesce(r.done_cell, 0)", "total_target": "coalesce(r.total_target, 0)",
@@ -27,8 +27,8 @@ var Sortable = map[string]string{
 
 const byName = "s.name"
 
-// FindAll lists scans of the caller's team, and how many the filter picks in all; without
-// sorts the newest come first. Their configurations have no targets.
+// FindAll lists scans of the caller's team, and how many the filter picks in all. Without sorts the newest come first. The
+// configurations have no targets.
 func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Scan, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -38,9 +38,9 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 	if err := ss.db.QueryRow(ctx, `SELECT count(*) FROM scan s`+where.String(), where.Args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
-	order := []page.Sort{{Column: "s.created_at", Desc: true}}
-	if len(sorts) > 0 {
-		order = append([]page.Sort{}, sorts...)
+	order := slices.Clone(sorts)
+	if len(order) == 0 {
+		order = []page.Sort{{Column: "s.created_at", Desc: true}}
 	}
 	for i := range order {
 		if order[i].Column == byName {
@@ -74,12 +74,10 @@ func (ss *Scans) where(teamID string, f Filter) (w db.Where) {
 	return w
 }
 
-// fold is a name in the spelling that lists search, the same for all cases of a letter in
-// any script: the databases fold ASCII only.
+// fold is a name in lower case for searches: the databases fold ASCII only.
 func fold(name string) string { return strings.ToLower(db.Clean(name)) }
 
-// FoldNames gives scans of earlier versions the names that lists search. It is called once
-// before anything is served.
+// FoldNames adds the folded names of scans from older versions. The server calls it before it answers requests.
 func (ss *Scans) FoldNames(ctx context.Context) error {
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT id, name FROM scan WHERE folded_name IS NULL`)

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// ErrLate refuses what a worker writes whose run or chunk is no longer its own.
+// ErrLate refuses writes of a worker that has lost its run or chunk.
 var ErrLate = run.ErrLate
 
 // ChunkArgs is the job that works on one chunk.
@@ -24,7 +24,7 @@ type ChunkArgs struct {
 // Kind implements queue.Args.
 func (ChunkArgs) Kind() string { return "scan.chunk" }
 
-// The bounds of one chunk: what a worker that dies can lose.
+// The bounds of a chunk, which is lost when its worker dies.
 const (
 	chunkRequests = 10_000
 	chunkTargets  = 100
@@ -37,8 +37,7 @@ type piece struct {
 	requests    int
 }
 
-// cut makes chunks of bounded cost: some targets with all templates or, where those are
-// too many for one target, one target with some.
+// cut makes chunks of bounded cost: some targets with all templates, or one target with some templates.
 func cut(targets []string, templates []catalog.Known) (out []piece) {
 	total := 0
 	for _, t := range templates {
@@ -64,8 +63,7 @@ func cut(targets []string, templates []catalog.Known) (out []piece) {
 	return out
 }
 
-// Begin cuts a run into chunks and inserts their jobs. A run that is not the scan's any
-// more, or has its chunks, is left as it is.
+// Begin cuts a run into chunks and inserts their jobs. A run that has ended or has its chunks is left alone.
 func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	var teamID string
 	err := ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
@@ -88,8 +86,7 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	}))
 }
 
-// plan finds what a run is to test. The error is Invalid when that is nothing, or when a
-// template was deleted since the scan was made.
+// plan finds the targets and templates of a run. The error is Invalid when there are none, or when a template was deleted.
 func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catalog.Known, error) {
 	config, err := ss.config(ctx, ss.db, id)
 	if err != nil {
@@ -105,7 +102,9 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catal
 	}
 	targets := expand(config.Targets, patterns)
 	templates, err := ss.choose(ctx, teamID, config)
-	templates = slices.DeleteFunc(templates, func(t catalog.Known) bool { return excluded.templates[t.ID] || excluded.templates[t.WrittenID] })
+	templates = slices.DeleteFunc(templates, func(t catalog.Known) bool {
+		return excluded.templates[t.ID] || excluded.templates[t.WrittenID]
+	})
 	switch {
 	case err != nil:
 	case len(targets) == 0:

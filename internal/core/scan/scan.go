@@ -1,12 +1,11 @@
-// Package scan keeps scans of targets × templates: their configuration, runs, chunks, and
-// the ledger of what was tested and what was not. Package run has the life of a run.
-//
-// A run is cut into chunks of bounded cost. Findings have keys, so that a chunk that runs
-// twice leaves the same rows.
+// Package scan keeps scans: their configurations, runs, chunks and coverage. A worker calls Begin to cut a run into chunks of
+// bounded cost, and RunChunk to test a chunk with the engine. Package run owns the life of a run. Findings have keys, so that a
+// chunk that runs twice leaves the same rows.
 package scan
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
@@ -34,12 +33,12 @@ const (
 	Uploaded Status = "uploaded" // its results were uploaded; nothing runs
 )
 
-// Statuses are all states.
+// Statuses are all of them.
 var Statuses = []Status{Failed, Finished, Queued, Running, Starting, Uploaded, Scheduled, Stopped}
 
 // Config is what a scan does in each run.
 type Config struct {
-	Targets          []string `json:"-"` // as they were given; kept apart
+	Targets          []string `json:"-"` // as they were given, in a column of their own
 	Templates        []string `json:"templates,omitempty"`
 	EarlyTemplates   []string `json:"early_templates,omitempty"`
 	TemplateURLs     []string `json:"template_urls,omitempty"`
@@ -86,7 +85,7 @@ type Scan struct {
 	Schedule   *schedule.Schedule // nil: none
 }
 
-// Numbers is how far a run is.
+// Numbers are the size and the progress of a run.
 type Numbers struct {
 	Targets, Templates     int
 	Cells, DoneCells       int // targets × templates
@@ -105,7 +104,7 @@ func (s Scan) Results() (n int) {
 	return n
 }
 
-// Progress is how much of the run is done, 0 to 100; 100 only when all of it is.
+// Progress is the part of the run that is done, 0 to 100; 100 only when it has finished.
 func (s Scan) Progress() int {
 	switch {
 	case s.Status == Finished, s.Status == Uploaded:
@@ -130,6 +129,7 @@ type Scans struct {
 	settings *setting.Settings // nil: teams have no configurations
 	logger   *slog.Logger
 	now      func() time.Time
+	limited  locks // of scans whose rate is limited
 }
 
 // New makes the service. settings is nil where teams have no configurations; logger may be nil.
@@ -141,22 +141,33 @@ func New(
 	}
 	return &Scans{
 		db: d, queue: q, findings: findings, catalog: templates, settings: settings, logger: logger, now: time.Now,
+		limited: locks{ids: map[string]*idLock{}},
 	}
 }
 
-const columns = `s.id, s.team_id, s.user_id, s.name, s.status, s.failure_reason, s.run, s.is_oss, s.is_automatic, s.is_internal, s.created_at, s.updated_at,
-	coalesce(r.total_target, 0), coalesce(r.total_template, 0), coalesce(r.total_cell, 0), coalesce(r.done_cell, 0), coalesce(r.total_request, 0), coalesce(r.done_request, 0),
-	r.started_at, r.ended_at`
+const columns = `s.id, s.team_id, s.user_id, s.name, s.status, s.failure_reason, s.run, s.is_oss, s.is_automatic, s.is_internal,
+	s.created_at, s.updated_at, ` + numberColumns
 
-const (
-	tables  = ` FROM scan s` + lastRun
-	lastRun = ` LEFT JOIN scan_run r ON r.scan_id = s.id AND r.run = s.run`
-)
+const numberColumns = `coalesce(r.total_target, 0), coalesce(r.total_template, 0), coalesce(r.total_cell, 0), coalesce(r.done_cell, 0),
+	coalesce(r.total_request, 0), coalesce(r.done_request, 0), r.started_at, r.ended_at`
+
+const tables = ` FROM scan s LEFT JOIN scan_run r ON r.scan_id = s.id AND r.run = s.run`
+
+// scan reads numberColumns with the columns before and after them.
+func (n *Numbers) scan(r db.Row, before []any, after ...any) error {
+	var started, ended db.Time
+	err := r.Scan(slices.Concat(before, []any{
+		&n.Targets, &n.Templates, &n.Cells, &n.DoneCells, &n.Requests, &n.DoneRequests, &started, &ended,
+	}, after)...)
+	n.StartedAt, n.EndedAt = started.Time, ended.Time
+	return err
+}
 
 func scanRow(r db.Row) (s Scan, err error) {
-	var created, updated, started, ended db.Time
-	err = r.Scan(&s.ID, &s.TeamID, &s.UserID, &s.Name, &s.Status, &s.FailureReason, &s.Run, &s.IsOSS, &s.IsAutomatic, &s.IsInternal, &created, &updated,
-		&s.Numbers.Targets, &s.Numbers.Templates, &s.Numbers.Cells, &s.Numbers.DoneCells, &s.Numbers.Requests, &s.Numbers.DoneRequests, &started, &ended)
-	s.CreatedAt, s.UpdatedAt, s.Numbers.StartedAt, s.Numbers.EndedAt = created.Time, updated.Time, started.Time, ended.Time
+	var created, updated db.Time
+	err = s.Numbers.scan(r, []any{
+		&s.ID, &s.TeamID, &s.UserID, &s.Name, &s.Status, &s.FailureReason, &s.Run, &s.IsOSS, &s.IsAutomatic, &s.IsInternal, &created, &updated,
+	})
+	s.CreatedAt, s.UpdatedAt = created.Time, updated.Time
 	return s, err
 }

@@ -128,8 +128,8 @@ func seen(at string) []finding.Sighting {
 }
 
 // ledger is a chunk's, all tested.
-func ledger(c *Chunk) *Ledger {
-	l := NewLedger(c.Targets, c.Templates)
+func ledger(c *Chunk) *Cells {
+	l := NewCells(c.Targets, c.Templates)
 	for i := range c.Targets {
 		for j := range c.Templates {
 			l.Set(i, j, engine.Tested, "")
@@ -377,10 +377,10 @@ func TestChoose(t *testing.T) {
 	})
 }
 
-func TestLedgerComesBack(t *testing.T) {
+func TestCellsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		targets, templates := []string{"a", "b", "c"}, []string{"x", "y"}
-		l := NewLedger(targets, templates)
+		l := NewCells(targets, templates)
 		var want []Cell
 		for i, target := range targets {
 			for j, template := range templates {
@@ -397,7 +397,7 @@ func TestLedgerComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := decodeLedger(doc, targets, templates)
+		back, err := decodeCells(doc, targets, templates)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Options are what the configurations of a scan say together: the team's global ones, then those that it names. An id that the
-// team does not have is Invalid.
+// Options are the configurations of a scan together: the team's global ones, then those that it names. An id that the team does
+// not have is Invalid.
 func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.Options, error) {
 	o := options.Options{Engine: engine.Config{Retries: 1}}
 	if ss.settings == nil {
@@ -50,7 +50,7 @@ func (ss *Scans) checkSettings(ctx context.Context, teamID string, c Config) err
 	return err
 }
 
-// forOptions is a template as the lists of configurations look at it.
+// forOptions is a template in the form that package options filters.
 func forOptions(t catalog.Known) options.Template {
 	return options.Template{ID: t.ID, WrittenID: t.WrittenID, Tags: t.Tags, Severity: t.Severity, Type: t.Type, Named: t.Named}
 }

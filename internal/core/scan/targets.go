@@ -12,11 +12,11 @@ import (
 
 // The bounds of a scan.
 const (
-	MaxTargets = 100_000 // after ranges are counted out
+	MaxTargets = 100_000 // after ranges are expanded
 	maxName    = 200
 )
 
-// checkTargets refuses what is no target, and too many.
+// checkTargets refuses invalid targets, and too many.
 func checkTargets(targets []string) error {
 	n := 0
 	for _, text := range targets {
@@ -38,10 +38,9 @@ func checkTargets(targets []string) error {
 	return nil
 }
 
-// Takes reports whether a target by itself is one that a scan can be pointed at.
+// Takes reports whether a scan can have this target.
 func Takes(target string) bool { return checkTargets([]string{target}) == nil }
 
-// checkTarget refuses what the engine cannot test, and what no scope can hold.
 func checkTarget(text string) error {
 	if _, err := engine.ParseTarget(text); err != nil {
 		return err
@@ -59,7 +58,7 @@ func rangeOf(text string) (netip.Prefix, bool) {
 	return p.Masked(), true
 }
 
-// expand counts ranges out and leaves out what is excluded; each target once, in order.
+// expand replaces ranges by their addresses and leaves out excluded targets and duplicates.
 func expand(targets []string, excluded exclusion.Patterns) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -82,8 +81,7 @@ func expand(targets []string, excluded exclusion.Patterns) []string {
 	return out
 }
 
-// allInternal reports whether every target is an address that is not of the public
-// internet.
+// allInternal reports whether no target is an address of the public internet, or a name.
 func allInternal(targets []string) bool {
 	for _, text := range targets {
 		host, _ := exclusion.HostOf(text)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"path"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 )
 
@@ -167,6 +169,24 @@ func (o Options) Config() engine.Config {
 		c.RateLimit, c.HostRate = 0, c.RateLimit
 	}
 	return c
+}
+
+// Open makes an engine that reaches these targets, except denied networks, and nothing else.
+func (o Options) Open(targets []string, deny []netip.Prefix) (*engine.Engine, error) {
+	reach := make([]netguard.Target, len(targets))
+	for i, text := range targets {
+		var err error
+		if reach[i], err = netguard.ParseTarget(text); err != nil {
+			return nil, err
+		}
+	}
+	scope, err := netguard.NewScope(reach, netguard.Limits{Deny: deny})
+	if err != nil {
+		return nil, err
+	}
+	c := o.Config()
+	c.Dial, c.Allow = scope.Dial, scope.AllowsURL
+	return engine.New(c), nil
 }
 
 // Keeps reports whether all configurations want a template.

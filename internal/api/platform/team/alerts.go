@@ -35,7 +35,7 @@ type AlertEvent struct {
 	MessagePayload json.RawMessage `json:"message_payload" doc:"What was told: what a webhook gets, before the channel's severities are applied."`
 }
 
-func alertOf(n notification.Notice, names map[string]string) AlertEvent {
+func alertOf(n notification.Notification, names map[string]string) AlertEvent {
 	var told struct {
 		Scan        string `json:"scan_name"`
 		Enumeration string `json:"enumeration_name"`

@@ -27,8 +27,8 @@ type RunState struct {
 // maxDrops is how many sources one alert names.
 const maxDrops = 20
 
-// FindRunState is an enumeration with the numbers of a run and its state then, for a worker.
-// ok is false when the enumeration was deleted.
+// FindRunState is an enumeration with the numbers and the new state of a run, for a worker. ok is false when the enumeration
+// was deleted.
 func (es *Enumerations) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
 	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, deleted))
 	if db.IsNoRows(err) {
@@ -37,13 +37,11 @@ func (es *Enumerations) FindRunState(ctx context.Context, a AlertArgs) (n RunSta
 	if err != nil {
 		return n, false, err
 	}
-	var started, ended db.Time
-	r := &n.Numbers
-	if err := es.db.QueryRow(ctx, `SELECT failure_reason, total_name, done_name, new_asset, denial, started_at, ended_at FROM enumeration_run WHERE enumeration_id = ? AND run = ?`, a.EnumerationID, a.Run).
-		Scan(&n.FailureReason, &r.Names, &r.DoneNames, &r.NewAssets, &r.Denials, &started, &ended); err != nil {
+	if err := n.Numbers.scan(es.db.QueryRow(ctx, `SELECT failure_reason, `+numberColumns+` FROM enumeration_run r
+		WHERE enumeration_id = ? AND run = ?`, a.EnumerationID, a.Run), &n.FailureReason); err != nil {
 		return n, false, err
 	}
-	n.Run, n.Status, r.StartedAt, r.EndedAt = a.Run, a.Status, started.Time, ended.Time
+	n.Run, n.Status = a.Run, a.Status
 	if n.Totals, err = es.assets.Totals(ctx, n.TeamID, n.ID); err != nil {
 		return n, false, err
 	}

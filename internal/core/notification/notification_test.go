@@ -37,7 +37,7 @@ func open(t *testing.T, d *db.DB) (ns *Notifications, clock *time.Time, alice, s
 	return ns, &at, caller("alice@example.com"), caller("eve@example.com")
 }
 
-func (ns *Notifications) list(t *testing.T, ctx context.Context, f Filter) []Notice {
+func (ns *Notifications) list(t *testing.T, ctx context.Context, f Filter) []Notification {
 	t.Helper()
 	found, total, err := ns.Find(ctx, f, page.Window{Limit: 100})
 	if err != nil || total != len(found) {
@@ -51,8 +51,8 @@ func TestNoticeIsSentAgainOnlyAfterAKill(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ns, _, alice, _ := open(t, d)
 		of, _ := account.From(alice)
-		n := Notice{TeamID: of.TeamID, Kind: OfScan, Subject: "s", Run: 1, Event: "finished", ConfigID: "c", Provider: "slack", Body: []byte(`{"a":1}`)}
-		if err := ns.Add(t.Context(), []Notice{n, n}); err != nil {
+		n := Notification{TeamID: of.TeamID, Kind: OfScan, Subject: "s", Run: 1, Event: "finished", ConfigID: "c", Provider: "slack", Body: []byte(`{"a":1}`)}
+		if err := ns.Add(t.Context(), []Notification{n, n}); err != nil {
 			t.Fatal(err)
 		}
 		all := ns.list(t, alice, Filter{})
@@ -91,7 +91,7 @@ func TestLogPicksAndPages(t *testing.T) {
 		ns, clock, alice, stranger := open(t, d)
 		of, _ := account.From(alice)
 		began := *clock
-		for i, n := range []Notice{
+		for i, n := range []Notification{
 			{Kind: OfScan, Subject: "s", Event: "running", ConfigID: "c"},
 			{Kind: OfScan, Subject: "s", Event: "finished", ConfigID: "d"},
 			{Kind: OfEnumeration, Subject: "e", Event: "finished", ConfigID: "c"},
@@ -99,7 +99,7 @@ func TestLogPicksAndPages(t *testing.T) {
 		} {
 			n.TeamID, n.Run, n.Provider, n.Body = of.TeamID, 1, "slack", []byte("{}")
 			*clock = began.Add(time.Duration(i) * time.Hour)
-			if err := ns.Add(t.Context(), []Notice{n}); err != nil {
+			if err := ns.Add(t.Context(), []Notification{n}); err != nil {
 				t.Fatal(err)
 			}
 		}

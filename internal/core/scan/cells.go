@@ -8,9 +8,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
-// Ledger says of each target × template of a chunk how it ended: bitmaps over the cells,
-// which are counted target by target.
-type Ledger struct {
+// Cells is the coverage of a chunk: a state for each target × template, in bitmaps target by target.
+type Cells struct {
 	targets   []string
 	templates []string
 	states    map[engine.State]*roaring.Bitmap
@@ -18,16 +17,16 @@ type Ledger struct {
 	reasons   map[uint32]string
 }
 
-// NewLedger makes a ledger in which nothing has ended.
-func NewLedger(targets, templates []string) *Ledger {
-	return &Ledger{targets: targets, templates: templates, states: map[engine.State]*roaring.Bitmap{}, matched: roaring.New(), reasons: map[uint32]string{}}
+// NewCells makes cells without a state.
+func NewCells(targets, templates []string) *Cells {
+	return &Cells{targets, templates, map[engine.State]*roaring.Bitmap{}, roaring.New(), map[uint32]string{}}
 }
 
-// maxReason bounds a reason, which may quote a server, in bytes.
+// maxReason bounds the bytes of a reason, which may quote a server.
 const maxReason = 300
 
-// Set notes how a cell ended, by the positions of its target and its template.
-func (l *Ledger) Set(target, template int, state engine.State, reason string) {
+// Set sets the state of a cell, by the indices of its target and its template.
+func (l *Cells) Set(target, template int, state engine.State, reason string) {
 	cell := l.cell(target, template)
 	if l.states[state] == nil {
 		l.states[state] = roaring.New()
@@ -38,15 +37,15 @@ func (l *Ledger) Set(target, template int, state engine.State, reason string) {
 	}
 }
 
-// Match notes that a cell had a finding.
-func (l *Ledger) Match(target, template int) { l.matched.Add(l.cell(target, template)) }
+// Match marks a cell that has a finding.
+func (l *Cells) Match(target, template int) { l.matched.Add(l.cell(target, template)) }
 
-func (l *Ledger) cell(target, template int) uint32 {
+func (l *Cells) cell(target, template int) uint32 {
 	return uint32(target*len(l.templates) + template)
 }
 
 // Counts is the number of cells in each state that occurs.
-func (l *Ledger) Counts() map[engine.State]int {
+func (l *Cells) Counts() map[engine.State]int {
 	out := map[engine.State]int{}
 	for state, cells := range l.states {
 		if n := cells.GetCardinality(); n > 0 {
@@ -65,8 +64,8 @@ type Cell struct {
 	Matched  bool
 }
 
-// each calls do with every cell, in order, until do says stop.
-func (l *Ledger) each(do func(Cell) bool) bool {
+// each calls do with every cell, in order, until it returns false.
+func (l *Cells) each(do func(Cell) bool) bool {
 	for i, target := range l.targets {
 		for j, template := range l.templates {
 			n := l.cell(i, j)
@@ -84,14 +83,14 @@ func (l *Ledger) each(do func(Cell) bool) bool {
 	return true
 }
 
-// stored is a ledger on disk; its targets and templates are the chunk's.
+// stored is Cells in the database; the targets and templates are the chunk's.
 type stored struct {
 	States  map[engine.State][]byte `json:"states"` // portable bitmaps
 	Matched []byte                  `json:"matched"`
 	Reasons map[uint32]string       `json:"reasons,omitempty"`
 }
 
-func (l *Ledger) encode() ([]byte, error) {
+func (l *Cells) encode() ([]byte, error) {
 	s := stored{States: map[engine.State][]byte{}, Reasons: l.reasons}
 	var err error
 	for state, cells := range l.states {
@@ -106,12 +105,12 @@ func (l *Ledger) encode() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-func decodeLedger(doc []byte, targets, templates []string) (*Ledger, error) {
+func decodeCells(doc []byte, targets, templates []string) (*Cells, error) {
 	var s stored
 	if err := json.Unmarshal(doc, &s); err != nil {
 		return nil, err
 	}
-	l := NewLedger(targets, templates)
+	l := NewCells(targets, templates)
 	l.reasons = s.Reasons
 	for state, text := range s.States {
 		l.states[state] = roaring.New()
@@ -127,11 +126,4 @@ func clip(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
-}
-
-// all is the set of all cells.
-func (l *Ledger) all() *roaring.Bitmap {
-	all := roaring.New()
-	all.AddRange(0, uint64(len(l.targets)*len(l.templates)))
-	return all
 }
