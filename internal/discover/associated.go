@@ -11,12 +11,11 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// The sources of associated domains, as the specification names them (Associated domain
-// response).
+// The sources of associated domains (specification, Associated domain response).
 const (
-	AcquisitionHistory = "acquisition_history" // corporate subsidiaries and acquired companies
-	CertificateHistory = "certificate_history" // certificate transparency logs revealing shared infrastructure
-	WhoisHistory       = "whois_history"       // registration records identifying common ownership
+	AcquisitionHistory = "acquisition_history" // subsidiaries and acquired companies
+	CertificateHistory = "certificate_history" // certificates with several domains
+	WhoisHistory       = "whois_history"       // registrations by one owner
 )
 
 // AssociatedSources are all sources of associated domains, in alphabetical order.
@@ -116,7 +115,7 @@ func MergeAssociated(lists ...[]Associated) []Associated {
 // maxDomain is the length of the longest name in DNS (RFC 1035, 2.3.4).
 const maxDomain = 253
 
-// lookup folds a name as browsers do before they look it up (UTS 46).
+// lookup maps names to ASCII like browsers (UTS 46).
 var lookup = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(true), idna.BidiRule())
 
 // ParseDomain reads a domain as people write it, also in other scripts and with a final dot, and gives it in lower-case

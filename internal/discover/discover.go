@@ -1,9 +1,7 @@
-// Package discover holds the documents of discovery: what was seen of a name, of an
-// asset, of a related domain, and how each source that was asked behaved. The rooms below
-// it do the looking; slices store these documents as they are.
+// Package discover has the documents of discovery: what was seen of a name, an asset, a related domain, and how each
+// source behaved. The packages below it fill them, services store them as they are.
 //
-// All text in them comes from the outside: it is data, bounded where it was read, and
-// encoded by whoever shows it.
+// All their text comes from outside: it is bounded where it is read, and encoded where it is shown.
 package discover
 
 import (
@@ -15,7 +13,7 @@ import (
 // Step is a part of an enumeration, by the name the platform's clients know.
 type Step string
 
-// The steps, in the order in which they feed one another.
+// The steps, in their order.
 const (
 	DNSPassive       Step = "dns_passive"
 	DNSScraping      Step = "dns_scraping"
@@ -47,21 +45,21 @@ type Name struct {
 	Domain   string              `json:"domain,omitempty"`
 	IP       []netip.Addr        `json:"ip,omitempty"`
 	CNAME    []string            `json:"cname,omitempty"`    // the chain, in order
-	Records  map[string][]string `json:"records,omitempty"`  // other record kinds by type: MX, NS, TXT, SOA, CAA, SRV
-	RCode    string              `json:"rcode,omitempty"`    // NOERROR, NXDOMAIN, SERVFAIL …; "timeout" when nobody answered
-	Wildcard bool                `json:"wildcard,omitempty"` // its answer is the wildcard's of the zone above
-	Dangling string              `json:"dangling,omitempty"` // a CNAME that leads to nothing, or to a service nobody holds: which
-	Sources  []SourceRef         `json:"sources,omitempty"`  // who named it
+	Records  map[string][]string `json:"records,omitempty"`  // of an address: its names, as PTR
+	RCode    string              `json:"rcode,omitempty"`    // NOERROR, NXDOMAIN, SERVFAIL …; "timeout" without an answer
+	Wildcard bool                `json:"wildcard,omitempty"` // a wildcard answers for it
+	Dangling string              `json:"dangling,omitempty"` // where a CNAME leads to nothing
+	Sources  []SourceRef         `json:"sources,omitempty"`  // that named it
 }
 
-// SourceRef says who named an asset.
+// SourceRef is a source that named an asset.
 type SourceRef struct {
 	Source   string            `json:"source"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// Asset is what was seen of one host and port, or with port 0 of a host by itself. Its
-// fields are those of the specification's EnumerationContent that come from observation.
+// Asset is what was seen of one host and port, or with port 0 of a host itself. Its fields are those of the
+// specification's EnumerationContent that are observed.
 type Asset struct {
 	Host             string                `json:"host"`
 	Port             int                   `json:"port,omitempty"`
@@ -95,7 +93,7 @@ type Asset struct {
 	Screenshot       []byte                `json:"-"`                   // PNG
 	Misconfiguration []Misconfiguration    `json:"misconfiguration,omitempty"`
 	Sources          []SourceRef           `json:"source,omitempty"`
-	Notes            []string              `json:"notes,omitempty"` // what was not done or went wrong, in words
+	Notes            []string              `json:"notes,omitempty"` // what was not done or went wrong
 }
 
 // Technology is what is known of a product by its fingerprint.
@@ -135,8 +133,8 @@ type TLS struct {
 	Untrusted  bool      `json:"untrusted"`
 }
 
-// Misconfiguration is something wrong with an asset that was seen while it was found.
+// Misconfiguration is a weakness that discovery shows.
 type Misconfiguration struct {
 	Type   string `json:"type"`   // dangling_dns or origin_exposure
-	Detail string `json:"detail"` // the takeover's fingerprint, or the origin's address, in words
+	Detail string `json:"detail"` // where the alias leads, or the origin's address
 }

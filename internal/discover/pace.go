@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Pace bounds how often something is done in a second, by all who share it. A nil Pace
-// bounds nothing.
+// Pace bounds how often something is done in a second, by all who share it. nil bounds nothing.
 type Pace struct {
 	gap time.Duration
 
 	mu   sync.Mutex
-	next time.Time // when the turn comes that nobody has taken
+	next time.Time // the next free turn
 }
 
-// slack is for how long turns that nobody took may be made up for.
+// slack is how long unused turns may be made up for.
 const slack = 20 * time.Millisecond
 
-// NewPace makes a pace of so many a second; nil, no bound, for 0 and less.
+// NewPace makes a pace; nil for 0 and less.
 func NewPace(perSecond int) *Pace {
 	if perSecond <= 0 {
 		return nil
@@ -26,7 +25,7 @@ func NewPace(perSecond int) *Pace {
 	return &Pace{gap: time.Second / time.Duration(perSecond)}
 }
 
-// Early is how long it is until the next turn.
+// Early is the time until the next turn.
 func (p *Pace) Early(now time.Time) time.Duration {
 	if p == nil {
 		return 0
@@ -36,7 +35,7 @@ func (p *Pace) Early(now time.Time) time.Duration {
 	return max(0, p.next.Sub(now))
 }
 
-// Take takes the next turn, and says how long it is until it comes.
+// Take takes the next turn, and gives the time until it comes.
 func (p *Pace) Take(now time.Time) time.Duration {
 	if p == nil {
 		return 0

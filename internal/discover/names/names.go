@@ -27,15 +27,12 @@ import (
 // Config says which servers and sources to ask, and how fast. The zero value asks the system's resolvers and no
 // source.
 type Config struct {
-	// Resolvers are name servers, as host:port or as an address that listens on port 53.
-	// None: those of the system (/etc/resolv.conf).
-	Resolvers []string
-	// Client reaches the sources of names: give it netguard.Guard's. Nil: every source is skipped.
-	Client *http.Client
-	// Keys are API keys by source, as in a subfinder configuration; two parts are joined by a colon.
-	Keys map[string][]string
-	// Sources are the names of the sources to ask; none means all.
-	Sources []string
+	Resolvers []string            // host:port, or an address with port 53; none: those of /etc/resolv.conf
+	Client    *http.Client        // to the sources, netguard.Guard's; nil: every source is skipped
+	Keys      map[string][]string // of sources, as subfinder has them; two parts are joined by a colon
+	Sources   []string            // to ask; none: all
+	Words     []string            // to try besides those that are built in
+	Pace      *discover.Pace      // of the questions to all resolvers together; nil: no limit
 	// SourceTimeout bounds one source for one domain; 0 is two minutes.
 	SourceTimeout time.Duration
 	// Domains are the domains that names belong to. Wildcards are looked for below them, and Name.Domain is
@@ -44,20 +41,15 @@ type Config struct {
 	// Allow says which hosts may be asked about and emitted; nil allows all. A CNAME's target that is not
 	// allowed is kept as data and never asked about.
 	Allow func(host string) bool
-	// Words are labels to try besides those that are built in.
-	Words []string
-	// Pace bounds the questions to all resolvers together; nil does not.
-	Pace *discover.Pace
 	// Timeout is how long one question waits for its answer; 0 is two seconds.
 	Timeout time.Duration
-	// Retries is how often a question without a good answer is asked again, of another resolver where there is
-	// one; 0 is two, below 0 is never.
+	// Retries is how often a question without a good answer is asked again, of another resolver if possible;
+	// 0 is two, below 0 is never.
 	Retries int
 	// RangesURL gives the ranges that an autonomous system announces, as RIPEstat's announced-prefixes does,
 	// where %s is the number; or it is a routing registry, as whois://whois.radb.net. "" switches Ranges off.
-	RangesURL string
-	// RangesDial connects to a routing registry, as a guard's Dial does; nil: none is asked.
-	RangesDial Dialer
+	RangesURL  string
+	RangesDial Dialer // to a routing registry, a guard's; nil: none is asked
 }
 
 // Dialer connects to host:port.

@@ -60,8 +60,7 @@ type pool struct {
 
 	mu      sync.Mutex
 	servers []*server
-	queue   []waiter // from head on
-	head    int
+	queue   []waiter
 }
 
 // waiter waits for a server with room.
@@ -70,11 +69,11 @@ type waiter struct {
 	got   chan *server
 }
 
-// acquire waits for a place at a resolver, if possible at one that was not tried. It does not
-// look at a context: who has a place gives it back soon after the run was cancelled.
+// acquire waits for a resolver with room, preferably one that was not tried. It ignores the context: after the end of a
+// run questions are released soon.
 func (p *pool) acquire(tried []*server) *server {
 	p.mu.Lock()
-	if p.head == len(p.queue) {
+	if len(p.queue) == 0 {
 		if s := p.choose(tried); s != nil {
 			p.enter(s)
 			p.mu.Unlock()
@@ -143,22 +142,15 @@ func (p *pool) release(s *server, good bool) {
 
 // dispatch serves those who wait.
 func (p *pool) dispatch() {
-	for p.head < len(p.queue) {
-		w := p.queue[p.head]
+	for len(p.queue) > 0 {
+		w := p.queue[0]
 		s := p.choose(w.tried)
 		if s == nil {
-			break
+			return
 		}
 		p.enter(s)
 		w.got <- s
-		p.queue[p.head] = waiter{}
-		p.head++
-	}
-	if p.head == len(p.queue) {
-		p.queue, p.head = p.queue[:0], 0
-	} else if p.head > 1024 && p.head*2 > len(p.queue) {
-		p.queue = append(p.queue[:0], p.queue[p.head:]...)
-		p.head = 0
+		p.queue = p.queue[1:]
 	}
 }
 

@@ -6,15 +6,15 @@ import (
 	"github.com/miekg/dns"
 )
 
-// service is one whose customers' names anybody can claim once they are given up.
+// service is one whose names others can claim when a customer gives them up.
 type service struct {
 	name   string
-	suffix []string // of the names that its customers point at
-	gone   bool     // a name that was given up does not exist any more
-	page   string   // or is answered with a page that has these words
+	suffix []string // of the names of its customers
+	gone   bool     // a name that was given up does not exist
+	page   string   // or it shows a page with these words
 }
 
-// dangling says in words where a CNAME leads that leads to nothing, or returns "".
+// dangling says where a CNAME leads to nothing; "": it does not.
 func dangling(f found) string {
 	if len(f.chain) == 0 {
 		return ""
@@ -34,9 +34,8 @@ func dangling(f found) string {
 	return end + " does not exist"
 }
 
-// Unclaimed names the service that a chain of CNAMEs leads to when the page it answers
-// with says that nobody holds the name there (such as GitHub Pages); otherwise it
-// returns "". body is the beginning of the answer to a request for that name.
+// Unclaimed names the service of a chain of CNAMEs whose page says that the name can be claimed there; "": none. body is the
+// beginning of the page.
 func Unclaimed(chain []string, body string) string {
 	for _, target := range chain {
 		if s := serviceOf(target); s != nil && s.page != "" && strings.Contains(body, s.page) {
@@ -57,8 +56,7 @@ func serviceOf(target string) *service {
 	return nil
 }
 
-// services are those where this is known to work: what DNS or the page says of a name
-// that nobody holds is observable by anyone.
+// services are those where this works: DNS or the page shows that a name is free.
 var services = []service{
 	{name: "AWS Elastic Beanstalk", suffix: []string{".elasticbeanstalk.com"}, gone: true},
 	{name: "AWS S3", suffix: []string{".s3.amazonaws.com"}, page: "NoSuchBucket"},

@@ -169,16 +169,12 @@ func (r *run) visit(ctx context.Context, a *discover.Asset, scheme, addr string)
 		r.deny(d.URL, d.Why, 1)
 	}
 	seen := v.Asset
-	a.Service = scheme
 	product, version, _ := strings.Cut(seen.Webserver, "/")
 	version, _, _ = strings.Cut(version, " ")
-	a.Version = strings.TrimSpace(product + " " + version)
-	a.URL, a.Method, a.StatusCode, a.ContentLength = seen.URL, seen.Method, seen.StatusCode, seen.ContentLength
-	a.Title, a.Webserver, a.Headers = seen.Title, seen.Webserver, seen.Headers
-	a.Body, a.BodyHash, a.Chain, a.Redirect = seen.Body, seen.BodyHash, seen.Chain, seen.Redirect
-	a.Favicon, a.FaviconURL, a.WAF = seen.Favicon, seen.FaviconURL, seen.WAF
-	a.Technologies, a.Details = seen.Technologies, seen.Details
-	a.Notes = append(a.Notes, seen.Notes...)
+	seen.Service, seen.Version = scheme, strings.TrimSpace(product+" "+version)
+	seen.Host, seen.Port, seen.Protocol, seen.Domain, seen.IP = a.Host, a.Port, a.Protocol, a.Domain, a.IP
+	seen.CNAME, seen.Records, seen.Sources, seen.Notes = a.CNAME, a.Records, a.Sources, append(a.Notes, seen.Notes...)
+	*a = seen
 	return v
 }
 

@@ -18,36 +18,25 @@ import (
 
 // Config is how a batch of hosts is probed. Only Dial is required.
 type Config struct {
-	// Steps are the steps to do; none means all. Steps of other packages are ignored.
-	Steps []discover.Step
-	// Dial connects to host:port over tcp or udp, as netguard.Scope's Dial does. It
-	// refuses what is out of scope with a *netguard.Denied.
+	Steps []discover.Step // none: all. Steps of other packages are ignored
+	// Dial connects to host:port over tcp or udp, as netguard.Scope's Dial does. It refuses what is out of
+	// scope with a *netguard.Denied.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Admit decides on a connection to a known address of a name before its packet, as netguard.Scope's
 	// Admit does. When nil, names are handed to Dial, which looks up the address.
 	Admit func(name string, to netip.AddrPort) error
 	// OnDenied, when set, gets what the guard refused: host:port or a URL, why, and how many connections.
 	// It may be called by several goroutines.
-	OnDenied func(addr, why string, times int)
-	// Ports are the TCP ports to scan, as port.Parse reads them; "" is top-100.
-	Ports string
-	// UDP asks for the common UDP services, too.
-	UDP bool
-	// Pace bounds the connections of the port scan; nil does not.
-	Pace *discover.Pace
-	// Timeout bounds one exchange with a service; 0 is ten seconds.
-	Timeout time.Duration
-	// Stay records redirects of web servers, and does not follow them.
-	Stay bool
-	// Fetch gets revocation lists and OCSP answers from the URLs that certificates name: a client of
-	// netguard.Guard. nil: only stapled answers are read.
-	Fetch *http.Client
-	// Roots are the trusted authorities; nil is the system's.
-	Roots *x509.CertPool
-	// Fingerprints names technologies. Share one among batches; nil makes one for this batch.
-	Fingerprints *Fingerprints
-	// Cameras bound the browsers that run at once. Share them among batches; nil: no bound.
-	Cameras *Cameras
+	OnDenied     func(addr, why string, times int)
+	Ports        string         // TCP ports to scan, as port.Parse reads them; "": top-100
+	UDP          bool           // ask for the common UDP services, too
+	Pace         *discover.Pace // of the connections of the port scan; nil: no limit
+	Timeout      time.Duration  // of one exchange with a service; 0: ten seconds
+	Stay         bool           // record redirects of web servers, and do not follow them
+	Fetch        *http.Client   // to OCSP servers and revocation lists, a guard's; nil: none are asked
+	Roots        *x509.CertPool // trusted authorities; nil: the system's
+	Fingerprints *Fingerprints  // of technologies, shared among batches; nil: the batch's own
+	Cameras      *Cameras       // bound the browsers that run at once; nil: no bound
 }
 
 // Fingerprints are the fingerprints of technologies.

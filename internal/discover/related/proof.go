@@ -57,8 +57,7 @@ func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []by
 
 func (v *Verifier) txt(ctx context.Context, domain, token string) (ok bool, found string) {
 	texts, err := v.Resolver.LookupTXT(ctx, domain+".")
-	var missing *net.DNSError
-	if errors.As(err, &missing) && missing.IsNotFound {
+	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
 		return false, "The domain has no TXT record."
 	}
 	if err != nil {
@@ -150,9 +149,9 @@ func hasMeta(page []byte, token string) bool {
 			for more {
 				var key, value []byte
 				key, value, more = z.TagAttr()
-				attributes[string(key)] = string(value)
+				attributes[string(key)] = strings.TrimSpace(string(value))
 			}
-			if strings.EqualFold(strings.TrimSpace(attributes["name"]), ProofName) && equal(strings.TrimSpace(attributes["content"]), token) {
+			if strings.EqualFold(attributes["name"], ProofName) && equal(attributes["content"], token) {
 				return true
 			}
 		default:

@@ -7,17 +7,17 @@
 //
 // # What makes a domain related
 //
-// A certificate relates the domains it names when there are at most ten of them; with up to a hundred, when it also names
-// an organization that is not a provider's. One that names a domain of a provider that serves others (a content network,
-// a site builder) relates nothing: its customers share a machine, not an owner. A certificate that names the
-// organization which registered the domain relates its domains by that name.
+// A certificate relates the domains it names when there are at most ten; up to a hundred, when it also names an
+// organization that is no provider. One that names a domain of a provider for others (a content network, a site builder)
+// relates nothing: its customers share a machine, not an owner. Certificates that name the organization which registered
+// the domain relate their domains by that name.
 //
-// A registration relates a domain that another source found, or that has the same first label under another suffix, or
-// that serves its names or takes its mail, when both name the same organization (a privacy service is none); or when one
+// A registration relates a domain that another source found, that has the same first label under another suffix, or that
+// serves its names or takes its mail, when both name the same organization (a privacy service is none); or when one
 // serves the names of the other; or when first label, registrar and name servers are all the same.
 //
-// A company's official domain is related to those of its parent, its subsidiaries, what it owns alone or by half, and who
-// owns it so.
+// A company's official domain is related to those of its parent, its subsidiaries, what it owns alone or by half, and its
+// owner alike.
 package related
 
 import (
@@ -72,14 +72,10 @@ type Config struct {
 	// OwnHTTP and OwnDial reach what the operator names in URLs, wherever that is.
 	OwnHTTP *http.Client
 	OwnDial dialer
-	// URLs replace the default URLs of sources; for Whois it is host:port. Off disables a source.
-	URLs map[string]string
-	// Keys are the API keys of Crunchbase and CertSpotter.
-	Keys map[string]string
-	// Timeout bounds the requests to one source; 45 s when 0.
-	Timeout time.Duration
-	// Backoff is the wait before a second try, doubled for the third; 1 s when 0.
-	Backoff time.Duration
+	URLs    map[string]string // instead of the default URLs of sources; host:port for Whois. Off disables a source
+	Keys    map[string]string // API keys of Crunchbase and CertSpotter
+	Timeout time.Duration     // of the requests to one source; 0: 45 s
+	Backoff time.Duration     // before a second try, doubled for the third; 0: 1 s
 }
 
 // Finder searches for related domains. It is safe for use by many goroutines.

@@ -1,6 +1,4 @@
-// Package whois asks servers that speak WHOIS (RFC 3912): one line goes there, a text comes
-// back, and the connection ends. What questions and texts mean is between those who ask
-// and the server.
+// Package whois queries WHOIS servers (RFC 3912): one line is sent, a text comes back, and the connection ends.
 package whois
 
 import (
@@ -10,28 +8,32 @@ import (
 	"io"
 	"net"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
-// Port is where WHOIS is.
+// Port is the port of WHOIS.
 const Port = "43"
 
 var (
-	// ErrNothing is what an answer without a byte is.
+	// ErrNothing is an empty answer.
 	ErrNothing = errors.New("it answered nothing")
-	// ErrCut says that an answer is longer than was asked for.
+	// ErrCut is an answer beyond the bound.
 	ErrCut = errors.New("its answer is too long")
 )
 
-// Ask asks the server at host:port one question, over a connection that dial makes. It
-// takes at most so many bytes of the answer: of a longer one it gives those, with ErrCut.
-func Ask(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), server, question string, most int64) (string, error) {
+// Ask sends one question to the server at host:port, over a connection of dial. Of an answer of more than most bytes it gives
+// those, with ErrCut.
+func Ask(
+	ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error),
+	server, question string, most int64,
+) (string, error) {
 	conn, err := dial(ctx, "tcp", server)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends a read
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if _, err := fmt.Fprintf(conn, "%s\r\n", question); err != nil {
 		return "", err
 	}
@@ -54,9 +56,6 @@ func Text(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)
 	}
-	runes := make([]rune, len(text))
-	for i, b := range text {
-		runes[i] = rune(b)
-	}
-	return string(runes)
+	latin, _ := charmap.ISO8859_1.NewDecoder().Bytes(text) // all bytes are valid
+	return string(latin)
 }

@@ -20,10 +20,8 @@ import (
 
 // Looker looks at TLS servers.
 type Looker struct {
-	// Timeout bounds the handshake, and each connection of the fingerprint.
-	Timeout time.Duration
-	// Roots are the trusted authorities; nil is the system's.
-	Roots *x509.CertPool
+	Timeout time.Duration  // of the handshake, and of each connection of the fingerprint
+	Roots   *x509.CertPool // trusted authorities; nil: the system's
 	// Fetch gets OCSP answers and revocation lists from where certificates say; nil: only stapled answers are read.
 	Fetch *http.Client
 }

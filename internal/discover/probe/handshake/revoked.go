@@ -41,19 +41,18 @@ func (l *Looker) revoked(ctx context.Context, state tls.ConnectionState, now tim
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
 	failure := errUnanswered
-	for _, url := range leaf.OCSPServer[:min(len(leaf.OCSPServer), maxSources)] {
-		revoked, err := l.ask(ctx, url, leaf, issuer, now)
-		if err == nil {
-			return revoked, nil
+	for i, urls := range [][]string{leaf.OCSPServer, leaf.CRLDistributionPoints} {
+		check := l.ask
+		if i == 1 {
+			check = l.listed
 		}
-		failure = err
-	}
-	for _, url := range leaf.CRLDistributionPoints[:min(len(leaf.CRLDistributionPoints), maxSources)] {
-		revoked, err := l.listed(ctx, url, leaf, issuer)
-		if err == nil {
-			return revoked, nil
+		for _, url := range urls[:min(len(urls), maxSources)] {
+			revoked, err := check(ctx, url, leaf, issuer, now)
+			if err == nil {
+				return revoked, nil
+			}
+			failure = err
 		}
-		failure = err
 	}
 	return false, failure
 }
@@ -95,7 +94,7 @@ func (l *Looker) ask(ctx context.Context, url string, leaf, issuer *x509.Certifi
 }
 
 // listed reads a revocation list (RFC 5280).
-func (l *Looker) listed(ctx context.Context, url string, leaf, issuer *x509.Certificate) (bool, error) {
+func (l *Looker) listed(ctx context.Context, url string, leaf, issuer *x509.Certificate, _ time.Time) (bool, error) {
 	raw, err := l.fetch(ctx, http.MethodGet, url, nil, maxCRL)
 	if err != nil {
 		return false, err

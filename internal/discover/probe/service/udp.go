@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"net"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ var datagrams = []datagram{
 	{111, "rpcbind", rpcQuestion, func(b []byte) (string, bool) {
 		return "", len(b) >= 24 && string(b[:4]) == "VEDE" && b[7] == 1
 	}},
-	{123, "ntp", "\x23" + zeros39 + "VedetteV", func(b []byte) (string, bool) {
+	{123, "ntp", "\x23" + strings.Repeat("\x00", 39) + "VedetteV", func(b []byte) (string, bool) {
 		return "", len(b) >= 48 && b[0]&7 == 4
 	}},
 	{137, "netbios-ns", "\x56\x45\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x20CKAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\x00\x00\x21\x00\x01", func(b []byte) (string, bool) {
@@ -67,8 +68,6 @@ var datagrams = []datagram{
 }
 
 const (
-	zeros39 = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-
 	// ikeQuestion is a main mode offer of one transform (RFC 2409).
 	ikeQuestion = "VedetteV\x00\x00\x00\x00\x00\x00\x00\x00\x01\x10\x02\x00\x00\x00\x00\x00\x00\x00\x00\x50" +
 		"\x00\x00\x00\x34\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x28\x01\x01\x00\x01" +

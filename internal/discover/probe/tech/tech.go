@@ -1,6 +1,5 @@
-// Package tech names the technologies behind a page by the fingerprints of wappalyzergo. Its results are
-// those of the library at about a hundredth of the cost: an expression runs only where a literal that it
-// needs occurs, and is compiled when it first runs.
+// Package tech names the technologies behind a page by the fingerprints of wappalyzergo, like that library at a
+// fiftieth of its cost: an expression runs only where a literal that it needs occurs.
 package tech
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// Fingerprints names technologies. The zero value is ready and safe for use by many goroutines; it reads
-// the fingerprints, some megabytes, at the first call: share one.
+// Fingerprints names technologies. The zero value is ready and safe for use by many goroutines; it reads some
+// megabytes at the first call: share one.
 type Fingerprints struct {
 	once sync.Once
 	set  *set
@@ -43,8 +42,8 @@ type app struct {
 	about   discover.Technology // without a version
 }
 
-// pattern is one expression of a technology. text is the expression with the version and the confidence
-// behind it; parse gives nil where Go knows no such expression.
+// pattern is one expression of a technology. text has the version and the confidence after the expression; parse
+// gives nil where Go cannot compile it.
 type pattern struct {
 	app, text string
 	parse     func() *wappalyzer.ParsedPattern
@@ -58,7 +57,7 @@ type group struct {
 	rest     []*pattern // those that need no literal
 }
 
-// keys are groups by the name of the header field, cookie or meta element whose value they match.
+// keys are groups by the header field, cookie or meta element whose value they match.
 type keys map[string]*group
 
 func (k keys) add(key, app, text string) {
@@ -146,10 +145,10 @@ var bounds = strings.NewReplacer(
 	`\+`, `\+`, `+`, `{1,250}`, `*`, `{0,250}`,
 )
 
-// tag begins expressions whose tag every page has: the rest is what tells pages apart.
+// tag is the beginning of expressions that most pages have.
 var tag = regexp.MustCompile(`^<\w+`)
 
-// index collects the literals of the group's patterns. They are looked for in any case, as the expressions are.
+// index collects the literals of the group's patterns.
 func (g *group) index() {
 	var literals []textsearch.Literal
 	for _, p := range g.patterns {
@@ -194,8 +193,8 @@ func (g *group) candidates(text string) []*pattern {
 	return list
 }
 
-// Name gives the technologies of an answer with these header fields, by lower-case name, and this body: as
-// Name or Name:version, ascending, and what is known of each by its name.
+// Name gives the technologies of an answer, with header fields by lower-case name: as Name or Name:version,
+// ascending, and what is known of each.
 func (f *Fingerprints) Name(fields map[string][]string, body []byte) ([]string, map[string]discover.Technology, error) {
 	f.once.Do(func() { f.set, f.err = load() })
 	if f.err != nil {
@@ -224,8 +223,7 @@ func (f *Fingerprints) Name(fields map[string][]string, body []byte) ([]string, 
 	return names, details, nil
 }
 
-// find gives the technology of Name or Name:version, and its name; nil for a word that fingerprints imply
-// and that is no name.
+// find gives the technology of Name or Name:version, and its name; nil for an implied word that is no name.
 func (s *set) find(full string) (*app, string) {
 	if a := s.apps[full]; a != nil {
 		return a, full

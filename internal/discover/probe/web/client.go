@@ -17,14 +17,10 @@ import (
 
 // Client speaks HTTP/1.1.
 type Client struct {
-	// Dial connects to host:port over TCP; it refuses what is out of scope.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Timeout bounds one request, from the dial to the last byte.
-	Timeout time.Duration
-	// Apps names technologies; nil names none.
-	Apps *tech.Fingerprints
-	// Stay ends a visit at its first answer, where that redirects.
-	Stay bool
+	Dial    func(ctx context.Context, addr string) (net.Conn, error) // to host:port; refuses what is out of scope
+	Timeout time.Duration                                            // of one request
+	Apps    *tech.Fingerprints                                       // nil: technologies are not named
+	Stay    bool                                                     // do not follow redirects
 }
 
 const agent = "Mozilla/5.0 (compatible; Vedette)"
