@@ -58,7 +58,6 @@ type Evidence struct {
 	WhoisServer      string `json:"whois_server,omitempty" doc:"The server that answered about the registration."`
 }
 
-// texts are all texts of e.
 func (e *Evidence) texts() []*string {
 	return []*string{
 		&e.AcquiredCompany, &e.AcquiredDate, &e.AcquirerName, &e.ASName, &e.CertCommonName, &e.CertExpiryDate,
@@ -119,8 +118,8 @@ const maxDomain = 253
 var lookup = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(true), idna.BidiRule())
 
 // ParseDomain reads a domain as people write it, also in other scripts and with a final dot, and gives it in lower-case
-// ASCII. ok is false for what cannot be registered: an address, a single label, a public suffix such as co.uk, labels that
-// DNS does not allow.
+// ASCII. ok is false for what cannot be registered: an address, a single label, a public suffix such as co.uk, labels
+// that DNS does not allow.
 func ParseDomain(s string) (domain string, ok bool) {
 	if len(s) > 4*maxDomain || !utf8.ValidString(s) { // the bound below is on the ASCII form
 		return "", false
@@ -154,8 +153,8 @@ func isDomain(s string) bool {
 	return last[0] < '0' || last[0] > '9'
 }
 
-// Registered is the registered domain of a name in lower-case ASCII: one label before the public suffix (publicsuffix.org,
-// with its private part: each user of a platform such as github.io has a domain there).
+// Registered is the registered domain of a name in lower-case ASCII: one label before the public suffix
+// (publicsuffix.org, with its private part: each user of a platform such as github.io has a domain there).
 func Registered(name string) (domain string, ok bool) {
 	domain, err := publicsuffix.EffectiveTLDPlusOne(name)
 	return domain, err == nil

@@ -13,7 +13,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/sigv4"
 )
 
-// aws is an account of AWS with the keys that read it.
 type aws struct {
 	*Client
 	keys sigv4.Keys
@@ -83,8 +82,8 @@ func (c *Client) verifyAWS(ctx context.Context, a Account) (string, error) {
 	return "we are " + answer.Arn, err
 }
 
-// listAWS lists the machines of EC2, reserved addresses and load balancers in all enabled regions, and the names in public
-// zones of Route 53.
+// listAWS lists the machines of EC2, reserved addresses and load balancers in all enabled regions, and the names in
+// public zones of Route 53.
 func (c *Client) listAWS(ctx context.Context, a Account, into *inventory) error {
 	s, err := c.openAWS(ctx, a)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// azure is a service principal that has logged in.
 type azure struct {
 	*Client
 	base, token string
@@ -24,8 +23,8 @@ func (c *Client) openAzure(ctx context.Context, a Account) (azure, error) {
 	return azure{c, a.base("https://management.azure.com"), token}, err
 }
 
-// azureList reads all pages of a list of the resource manager. Links that lead elsewhere are not followed: the token is for
-// the resource manager only.
+// azureList reads all pages of a list of the resource manager. Links that lead elsewhere are not followed: the token is
+// for the resource manager only.
 func azureList[T any](ctx context.Context, z azure, path, version string, each func(T)) error {
 	at := z.base + path + "?api-version=" + version
 	return eachPage(func(int) (bool, error) {

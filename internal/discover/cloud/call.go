@@ -47,7 +47,6 @@ func (c *Client) get(ctx context.Context, service, at string, header http.Header
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// grant gets an access token (RFC 6749).
 func (c *Client) grant(ctx context.Context, service, at string, form url.Values, secrets ...string) (token string, err error) {
 	var answer struct {
 		Token string `json:"access_token"`
@@ -79,7 +78,6 @@ func (v *inventory) eachZone(zones []string, read func(zone string) error) error
 	return nil
 }
 
-// stateOf is the state that a provider's error means.
 func stateOf(err error) discover.SourceState {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok {
@@ -128,7 +126,6 @@ func (v *inventory) add(host string) {
 	}
 }
 
-// address adds an address.
 func (v *inventory) address(text string) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		v.add(a.Unmap().String())

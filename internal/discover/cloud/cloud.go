@@ -1,8 +1,8 @@
 // Package cloud reads the inventories of cloud accounts: the names and public addresses that AWS, Google Cloud, Azure,
 // DigitalOcean, Cloudflare and Kubernetes clusters expose. A configuration is a list of accounts in the format of
-// cloudlist's provider file. Each provider has one harmless call that shows that the credentials work, and one function that
-// lists the account, page by page. What cannot be read does not keep the rest from being read; the report has the first
-// error. Every dial goes through the guard, since base_url comes from a user.
+// cloudlist's provider file. Each provider has one harmless call that shows that the credentials work, and one function
+// that lists the account, page by page. What cannot be read does not keep the rest from being read; the report has the
+// first error. Every dial goes through the guard, since base_url comes from a user.
 package cloud
 
 import (
@@ -32,7 +32,6 @@ const (
 // Account are the settings of one account, by name.
 type Account map[string]string
 
-// provider is a cloud that can be asked.
 type provider struct {
 	needs [][]string // the ways to log in: the settings that each needs
 	// verify asks who we are.
@@ -50,11 +49,10 @@ var providers = map[string]provider{
 	"kubernetes":   {[][]string{{"kubeconfig_encoded"}}, (*Client).verifyKubernetes, (*Client).listKubernetes},
 }
 
-// aliases are further names of providers.
 var aliases = map[string]string{"do": "digitalocean", "k8s": "kubernetes", "google": "gcp"}
 
-// Parse reads a configuration: a list of accounts, each with a provider and its settings under cloudlist's names. base_url
-// replaces the address of the provider's API.
+// Parse reads a configuration: a list of accounts, each with a provider and its settings under cloudlist's names.
+// base_url replaces the address of the provider's API.
 func Parse(text []byte) (accounts []Account, err error) {
 	value, err := yamltext.Value(text)
 	if err != nil {
@@ -121,7 +119,6 @@ func Providers(accounts []Account) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// base is the address of a provider's API.
 func (a Account) base(public string) string {
 	return strings.TrimRight(cmp.Or(a["base_url"], public), "/")
 }

@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// google is a service account that has logged in.
 type google struct {
 	*Client
 	Account
@@ -69,7 +68,6 @@ func signClaim(key string, claim map[string]any) (string, error) {
 	return text + "." + encode(signature), err
 }
 
-// call reads from one of Google's services.
 func (g google) call(ctx context.Context, service, path string, query url.Values, out any) error {
 	at := g.base("https://"+service+".googleapis.com") + path + "?" + query.Encode()
 	return g.get(ctx, "Google", at, bearer(g.token), out, g.token)

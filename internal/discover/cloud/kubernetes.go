@@ -21,7 +21,6 @@ type cluster struct {
 	server, token string
 }
 
-// openCluster reads the kubeconfig of an account.
 func (c *Client) openCluster(a Account) (k cluster, err error) {
 	text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(a["kubeconfig_encoded"]), ""))
 	if err != nil {
@@ -74,7 +73,6 @@ func (k cluster) trust(authority string) error {
 	return nil
 }
 
-// entry is an entry of a list of a kubeconfig, by name.
 func entry(m map[string]any, list, name, key string) map[string]any {
 	items, _ := m[list].([]any)
 	for _, item := range items {

@@ -21,7 +21,6 @@ func (c *Client) verifyDigitalOcean(ctx context.Context, a Account) (string, err
 	return "the account of " + answer.Account.Email + " is " + answer.Account.Status, err
 }
 
-// listDigitalOcean lists the public addresses of machines.
 func (c *Client) listDigitalOcean(ctx context.Context, a Account, into *inventory) error {
 	return eachPage(func(page int) (more bool, err error) {
 		var answer struct {
@@ -47,7 +46,6 @@ func (c *Client) listDigitalOcean(ctx context.Context, a Account, into *inventor
 	})
 }
 
-// cloudflareGet uses a token or a user's key.
 func (c *Client) cloudflareGet(ctx context.Context, a Account, path string, out any) error {
 	header := bearer(a["api_token"])
 	if a["api_token"] == "" {

@@ -114,7 +114,6 @@ func (c *client) ask(ctx context.Context, host string, kind uint16) (answer, err
 	return q.best, q.failure
 }
 
-// question is one that is being asked.
 type question struct {
 	*client
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 )
 
-// connectors are our own sources.
 var connectors = []source{
 	{"certspotter", false, certspotter},
 	{"chaos", true, chaos},
@@ -68,7 +67,6 @@ func header(before string, keys []string) string {
 	return before + keys[rand.IntN(len(keys))]
 }
 
-// decode fetches one JSON document.
 func decode(ctx context.Context, client *http.Client, from, header string, out any) error {
 	body, err := get(ctx, client, from, header)
 	if err != nil {

@@ -59,7 +59,6 @@ func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step,
 	return report, ctx.Err()
 }
 
-// finder is one run of Find.
 type finder struct {
 	*resolver
 
@@ -72,7 +71,6 @@ type finder struct {
 	reports  []discover.SourceReport
 }
 
-// ask asks the sources of the steps.
 func (f *finder) ask(ctx context.Context, steps []discover.Step) {
 	chosen, skipped := f.cfg.chosen(steps, f.root)
 	f.reports = append(f.reports, skipped...)
@@ -184,7 +182,6 @@ func (f *finder) permute(ctx context.Context) {
 	f.reports = append(f.reports, total)
 }
 
-// limit is the first n of a sequence.
 func limit(names iter.Seq[string], n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		left := n

@@ -54,7 +54,6 @@ func fold(host string) (string, bool) {
 	return t.Host, true
 }
 
-// parentOf is the name without its first label, or "".
 func parentOf(host string) string {
 	_, parent, _ := strings.Cut(host, ".")
 	return parent

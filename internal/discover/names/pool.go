@@ -18,7 +18,6 @@ const (
 	longestRest = 30 * time.Second
 )
 
-// server is one resolver.
 type server struct {
 	address string
 	sockets []*socket
@@ -39,7 +38,6 @@ type server struct {
 // leastWait is the least time before a question is asked again.
 const leastWait = 250 * time.Millisecond
 
-// timed records how long an answer took.
 func (s *server) timed(took time.Duration) {
 	t := int64(took)
 	usual := s.usual.Load() // of two at a time one may be lost: it is an estimate
@@ -140,7 +138,6 @@ func (p *pool) release(s *server, good bool) {
 	p.dispatch()
 }
 
-// dispatch serves those who wait.
 func (p *pool) dispatch() {
 	for len(p.queue) > 0 {
 		w := p.queue[0]

@@ -22,8 +22,8 @@ const (
 )
 
 // Ranges are the networks that an autonomous system (AS64500, or 64500) announces, each once. Config.RangesURL gives
-// JSON of the form {"data":{"prefixes":[{"prefix":"192.0.2.0/24"}]}}, or is a registry with the objects route and route6
-// (RFC 2622, RFC 4012). Without a URL, or a way to it, the source is skipped.
+// JSON of the form {"data":{"prefixes":[{"prefix":"192.0.2.0/24"}]}}, or is a registry with the objects route and
+// route6 (RFC 2622, RFC 4012). Without a URL, or a way to it, the source is skipped.
 func Ranges(ctx context.Context, cfg Config, asn string) ([]netip.Prefix, discover.SourceReport) {
 	report := discover.SourceReport{Source: "ranges", About: asn, State: discover.SourceSkipped}
 	number := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(asn)), "AS")
@@ -86,7 +86,6 @@ func (c *collected) add(text string) {
 
 const whoisScheme = "whois://"
 
-// serverOf is a registry's host:port.
 func serverOf(registry string) string {
 	registry = strings.TrimSuffix(registry, "/")
 	if _, _, err := net.SplitHostPort(registry); err != nil {

@@ -53,7 +53,6 @@ func newResolver(ctx context.Context, cfg Config) (*resolver, error) {
 	return r, nil
 }
 
-// done completes the report.
 func (r *resolver) done() Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +128,6 @@ func Exists(n discover.Name) bool {
 	return !n.Wildcard && (n.RCode == dns.RcodeToString[dns.RcodeSuccess] || len(n.CNAME) > 0)
 }
 
-// hostOf reads a name or an address.
 func hostOf(name string) (string, bool) {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a.Unmap().WithZone("").String(), true
@@ -137,7 +135,6 @@ func hostOf(name string) (string, bool) {
 	return clean(name)
 }
 
-// lookUp is all that DNS says of one host.
 func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return r.reverse(ctx, a)
@@ -155,7 +152,6 @@ func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
 	return n
 }
 
-// reverse looks up the names of an address.
 func (r *resolver) reverse(ctx context.Context, addr netip.Addr) discover.Name {
 	n := discover.Name{Host: addr.String(), IP: []netip.Addr{addr}}
 	arpa, err := dns.ReverseAddr(n.Host)
@@ -231,7 +227,6 @@ func (f found) join(g found) found {
 	return f
 }
 
-// word is the value of Name.RCode.
 func (f found) word() string {
 	switch {
 	case errors.Is(f.err, errGarbage):

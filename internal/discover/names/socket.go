@@ -147,7 +147,6 @@ func (s *socket) enter(c *call) (id uint16, ok bool) {
 	}
 }
 
-// leave forgets a call.
 func (s *socket) leave(id uint16, c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,7 +91,6 @@ type source struct {
 
 type runSource = func(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error
 
-// sources are all sources, by name.
 func sources() []source {
 	list := slices.Clone(connectors)
 	for _, fresh := range library {
@@ -185,7 +184,6 @@ func (c *Config) chosen(steps []discover.Step, domain string) (ask []source, rep
 	return ask, reports
 }
 
-// keysOf are a source's keys.
 func (c *Config) keysOf(name string) []string {
 	for key, list := range c.Keys {
 		if strings.EqualFold(key, name) {

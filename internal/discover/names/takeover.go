@@ -34,8 +34,8 @@ func dangling(f found) string {
 	return end + " does not exist"
 }
 
-// Unclaimed names the service of a chain of CNAMEs whose page says that the name can be claimed there; "": none. body is the
-// beginning of the page.
+// Unclaimed names the service of a chain of CNAMEs whose page says that the name can be claimed there; "": none. body
+// is the beginning of the page.
 func Unclaimed(chain []string, body string) string {
 	for _, target := range chain {
 		if s := serviceOf(target); s != nil && s.page != "" && strings.Contains(body, s.page) {

@@ -77,7 +77,6 @@ func (w *recorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// begin counts a request.
 func (w *recorder) begin() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +87,6 @@ func (w *recorder) begin() error {
 	return nil
 }
 
-// note records the head of an answer.
 func (w *recorder) note(answer *http.Response) {
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusPaymentRequired,

@@ -84,7 +84,6 @@ func (w *wildcards) made(ctx context.Context, host string, f found) bool {
 	return true
 }
 
-// zone is the entry of a parent.
 func (w *wildcards) zone(parent string) *zone {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,7 +101,6 @@ func (w *wildcards) zone(parent string) *zone {
 	return z
 }
 
-// note adds a wildcard to the report.
 func (w *wildcards) note(parent string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +134,6 @@ func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 	}
 }
 
-// learn adds the answer for a random name.
 func (z *zone) learn(host string, f found) {
 	fresh := false
 	z.empty = z.empty || f.empty()

@@ -22,7 +22,6 @@ const (
 	udpSize    = 1232 // of answers that we accept: fits every path
 )
 
-// errGarbage is the error for a message that is not DNS.
 var errGarbage = errors.New("the answer cannot be read")
 
 // pack writes a query for a name (lower-case ASCII, without a final dot) with id 0, and says where its question ends.
@@ -76,7 +75,6 @@ type answer struct {
 	names []string     // of the chain's end, for PTR
 }
 
-// rr is one record of the answer section.
 type rr struct {
 	owner     string
 	kind      uint16
@@ -154,7 +152,6 @@ func (a *answer) take(msg []byte, host, end string, kind uint16, list []rr) (err
 	return nil
 }
 
-// keep adds one record.
 func (a *answer) keep(msg []byte, r rr) error {
 	if r.kind == dns.TypePTR {
 		name, err := readName(msg, r.data)
@@ -202,5 +199,4 @@ func readName(msg []byte, off int) (string, error) {
 	return bare(name), nil
 }
 
-// bare is a name without its final dot, in lower case.
 func bare(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

@@ -184,7 +184,6 @@ func (f *feed) all(yield func(string) bool) {
 	}
 }
 
-// take removes and returns what was put for a host.
 func (f *feed) take(host string) discover.Name {
 	f.mu.Lock()
 	defer f.mu.Unlock()

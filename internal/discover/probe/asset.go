@@ -60,7 +60,6 @@ func (r *run) work(ctx context.Context, j job) {
 	}
 }
 
-// bare is the asset of a name by itself.
 func bare(h *host) discover.Asset {
 	a := discover.Asset{Host: h.Host, Domain: h.Domain, CNAME: h.CNAME, Records: h.Records, Sources: h.Sources}
 	for _, ip := range h.IP {
@@ -69,7 +68,6 @@ func bare(h *host) discover.Asset {
 	return a
 }
 
-// remarks say what was not done for a host.
 func (r *run) remarks(h *host) (notes []string) {
 	if h.fronted && r.scanned != nil {
 		var skipped []string
@@ -94,7 +92,6 @@ func (r *run) remarks(h *host) (notes []string) {
 	return notes
 }
 
-// tcp probes an open TCP port.
 func (r *run) tcp(ctx context.Context, j job) {
 	a := bare(j.host)
 	a.Port, a.Protocol = int(j.port), "tcp"
@@ -137,7 +134,6 @@ func (r *run) mayDial(j job) bool {
 	return !r.denied(refusal)
 }
 
-// describe fills what the service says of itself.
 func describe(a *discover.Asset, s service.Result) {
 	a.Service = s.Name
 	a.Version = strings.TrimSpace(s.Product + " " + s.Version)
@@ -178,7 +174,6 @@ func (r *run) visit(ctx context.Context, a *discover.Asset, scheme, addr string)
 	return v
 }
 
-// tls fills what the handshake shows.
 func (r *run) tls(ctx context.Context, a *discover.Asset, j job, dial func(context.Context) (net.Conn, error)) {
 	facts, notes, err := r.looker.Look(ctx, j.host.Host, j.port, dial)
 	if err != nil {

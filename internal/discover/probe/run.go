@@ -24,7 +24,6 @@ const (
 	workers  = 64            // ports that are probed at once
 )
 
-// run is one batch.
 type run struct {
 	Config
 
@@ -42,7 +41,6 @@ type run struct {
 	notes []string
 }
 
-// host is a name of the batch.
 type host struct {
 	discover.Name
 
@@ -216,7 +214,6 @@ func (r *run) likely(h *host, number uint16) []netip.Addr {
 	return append(open, others...)
 }
 
-// deny reports what the guard refused.
 func (r *run) deny(addr, why string, times int) {
 	if r.OnDenied != nil {
 		r.OnDenied(addr, why, times)

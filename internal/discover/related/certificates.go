@@ -75,8 +75,8 @@ func (c certificate) evidence(search string, subdomains int) discover.Evidence {
 	}
 }
 
-// relate gathers the domains that certificates tie to a domain, or to each other when they were searched for by org. The
-// newest certificate that names a domain is its evidence.
+// relate gathers the domains that certificates tie to a domain, or to each other when they were searched for by org.
+// The newest certificate that names a domain is its evidence.
 func relate(certs []certificate, domain, org string) []discover.Associated {
 	type find struct {
 		newest certificate
@@ -115,7 +115,6 @@ func relate(certs []certificate, domain, org string) []discover.Associated {
 	return out
 }
 
-// readDER reads a certificate itself.
 func readDER(der []byte) (c certificate, ok bool) {
 	x, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -148,7 +147,8 @@ func (s *search) learnFrom(certs []certificate) {
 	}
 }
 
-// issuerName is the organization, or else the common name, of a distinguished name such as "C=US, O=Let's Encrypt, CN=R3".
+// issuerName is the organization, or else the common name, of a distinguished name such as "C=US, O=Let's Encrypt,
+// CN=R3".
 func issuerName(dn string) string {
 	parts := map[string]string{}
 	key := ""

@@ -10,7 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// issuance is a certificate as certspotter lists it.
 type issuance struct {
 	ID       string   `json:"id"`
 	DNSNames []string `json:"dns_names"`
@@ -26,7 +25,6 @@ type issuance struct {
 	} `json:"cert"`
 }
 
-// certificate reads an issuance.
 func (i issuance) certificate() certificate {
 	c := certificate{names: i.DNSNames[:min(len(i.DNSNames), maxNames)], notBefore: i.NotBefore, notAfter: i.NotAfter}
 	if c.issuer = line(i.Issuer.Friendly); c.issuer == "" {

@@ -17,7 +17,6 @@ const crunchbasePage = "https://www.crunchbase.com/organization/"
 // maxAcquired is how many acquired companies are looked up for their web sites.
 const maxAcquired = 200
 
-// organization is one of Crunchbase's.
 type organization struct {
 	UUID       string `json:"uuid"`
 	Properties struct {
@@ -46,7 +45,6 @@ func (w *website) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// acquisition is one of an organization's.
 type acquisition struct {
 	Acquiree  identifier `json:"acquiree_identifier"`
 	Announced struct {
@@ -91,7 +89,6 @@ func (s *search) askCrunchbase(ctx context.Context, e endpoint) (out []discover.
 	return out, err
 }
 
-// organizations searches by one field.
 func (e endpoint) organizations(ctx context.Context, field, operator string, values []string) ([]organization, error) {
 	query, err := json.Marshal(map[string]any{
 		"field_ids": []string{"identifier", "website_url"}, "limit": min(len(values), maxAcquired),

@@ -23,7 +23,6 @@ const (
 	userAgent    = "vedette (https://github.com/vedette-sec/vedette)"
 )
 
-// failed is how a source failed.
 func failed(state discover.SourceState, format string, args ...any) error {
 	return discover.SourceError{State: state, Detail: fmt.Sprintf(format, args...)}
 }
@@ -31,8 +30,8 @@ func failed(state discover.SourceState, format string, args ...any) error {
 // errCut is an answer that is longer than we read.
 var errCut = failed(discover.SourceLimited, "Its answer is longer than %d MB; the rest is left out.", maxAnswer>>20)
 
-// retrying is an HTTP client for an endpoint: what the server puts off is tried again, bodies are bounded, redirects are not
-// followed.
+// retrying is an HTTP client for an endpoint: what the server puts off is tried again, bodies are bounded, redirects
+// are not followed.
 func (f *Finder) retrying(e endpoint) *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	c.Transport = retrier{e.client.Transport, f.c.Backoff}
@@ -204,7 +203,6 @@ func broken(err error) error {
 	return failed(discover.SourceLimited, "Its answer broke off; what came before counts.")
 }
 
-// decode reads one JSON document.
 func decode(r io.Reader, doc any) error {
 	if err := json.NewDecoder(r).Decode(doc); err != nil {
 		return notJSON(err)

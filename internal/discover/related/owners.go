@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// providers are domains whose owners serve other people's sites: content networks, site builders, hosts. Their certificates
-// and addresses say nothing about owners.
+// providers are domains whose owners serve other people's sites: content networks, site builders, hosts. Their
+// certificates and addresses say nothing about owners.
 var providers = strings.Fields(`
 	cloudflaressl.com cloudflare.net cloudflare.com cdn.cloudflare.net pages.dev workers.dev
 	fastly.net fastlylb.net fastlydns.net map.fastly.net incapdns.net incapsula.com imperva.com impervadns.net
@@ -63,8 +63,8 @@ var veilPhrases = []string{
 // emptyWords stand for no name.
 var emptyWords = strings.Fields("n/a na none null unknown - -- private personal individual person self organization organisation company owner registrant test")
 
-// isOwner reports whether a text names an organization that can own several domains: no privacy service, no provider and no
-// placeholder.
+// isOwner reports whether a text names an organization that can own several domains: no privacy service, no provider
+// and no placeholder.
 func isOwner(org string) bool {
 	lower := strings.ToLower(line(org))
 	words := strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '/' })

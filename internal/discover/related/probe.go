@@ -82,7 +82,6 @@ type page struct {
 	body     []byte
 }
 
-// fetch gets a page.
 func fetch(ctx context.Context, c *http.Client, address string) (p page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

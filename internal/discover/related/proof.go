@@ -19,7 +19,6 @@ import (
 // ProofName names the proof of ownership: before "=" in a TXT record and a file, the name of a meta tag in a page.
 const ProofName = "vedette-verification"
 
-// proofFiles may hold a proof.
 var proofFiles = []string{"/.well-known/" + ProofName + ".txt", "/" + ProofName + ".txt"}
 
 const (
@@ -34,8 +33,8 @@ type Verifier struct {
 	Resolver *net.Resolver
 }
 
-// Verify reports whether a domain shows a token in the chosen way, and what was found. Only the domain itself is believed:
-// a redirect is followed to the same host or its www, and nowhere else.
+// Verify reports whether a domain shows a token in the chosen way, and what was found. Only the domain itself is
+// believed: a redirect is followed to the same host or its www, and nowhere else.
 func (v *Verifier) Verify(ctx context.Context, domain string, by discover.ProofType, token string) (ok bool, found string) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()

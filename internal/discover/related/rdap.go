@@ -55,7 +55,6 @@ func (s *search) rdapServers(ctx context.Context, e endpoint, domain string) ([]
 	return answer.URLs, nil
 }
 
-// rdap asks one server.
 func (e endpoint) rdap(ctx context.Context, server *url.URL, domain string) (*registration, error) {
 	c := rdap.Client{HTTP: e.client, UserAgent: userAgent}
 	resp, err := c.Do((&rdap.Request{Type: rdap.DomainRequest, Query: domain, Server: server}).WithContext(ctx))
@@ -90,7 +89,6 @@ func (e endpoint) rdapFailure(resp *rdap.Response, err error) error {
 	return failed(discover.SourceFailed, "Its answer is not RDAP.")
 }
 
-// registrationOf reads an RDAP document.
 func registrationOf(d *rdap.Domain, domain, server string) *registration {
 	r := &registration{domain: domain, server: server}
 	if d.Port43 != "" {

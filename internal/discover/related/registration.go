@@ -27,7 +27,6 @@ type registration struct {
 	mail        []string // domains of the contacts' addresses
 }
 
-// known reports whether anything is known.
 func (r *registration) known() bool {
 	return r != nil && (r.registrar != "" || r.org != "" || len(r.nameServers) > 0 || !r.created.IsZero())
 }
@@ -64,8 +63,8 @@ func (s *search) askRegistration(ctx context.Context) {
 	}
 }
 
-// register asks for one registration, by WHOIS too unless RDAP's answer is enough, and reports both. A known registration is
-// an answer, also where nothing follows from it.
+// register asks for one registration, by WHOIS too unless RDAP's answer is enough, and reports both. A known
+// registration is an answer, also where nothing follows from it.
 func (s *search) register(ctx context.Context, domain string, enough func(*registration) bool) (*registration, []discover.AssociatedAnswer) {
 	var byRDAP, byWhois *registration
 	rdap := s.ask(ctx, RDAP, discover.WhoisHistory, func(ctx context.Context, e endpoint) (_ []discover.Associated, err error) {
@@ -94,7 +93,6 @@ func (s *search) register(ctx context.Context, domain string, enough func(*regis
 	return byWhois, answers
 }
 
-// fill takes from o what r lacks.
 func (r *registration) fill(o *registration) {
 	r.registrar, r.org, r.server = cmp.Or(r.registrar, o.registrar), cmp.Or(r.org, o.org), cmp.Or(r.server, o.server)
 	for _, f := range [][2]*time.Time{{&r.created, &o.created}, {&r.updated, &o.updated}, {&r.expires, &o.expires}} {
@@ -108,8 +106,8 @@ func (r *registration) fill(o *registration) {
 	r.mail = append(r.mail, o.mail...)
 }
 
-// candidates are the domains whose registration is compared: those that others found, those of the registration itself, and
-// the same name under other suffixes.
+// candidates are the domains whose registration is compared: those that others found, those of the registration itself,
+// and the same name under other suffixes.
 func (s *search) candidates() (out []string) {
 	add := func(domain string) {
 		if domain != s.domain && domain != "" && len(out) < maxCandidates && !slices.Contains(out, domain) {
@@ -149,7 +147,8 @@ type comparison struct {
 	asked  map[string]bool
 }
 
-// compareRegistrations looks up the candidates, keeps those of the same owner, and publishes RDAP's and WHOIS's answers again.
+// compareRegistrations looks up the candidates, keeps those of the same owner, and publishes RDAP's and WHOIS's answers
+// again.
 func (s *search) compareRegistrations(ctx context.Context) {
 	if !s.own.known() {
 		return
@@ -180,7 +179,6 @@ func (s *search) compareRegistrations(ctx context.Context) {
 	}
 }
 
-// add adds a candidate's registration.
 func (c *comparison) add(own, r *registration, domain string, answers []discover.AssociatedAnswer) {
 	c.Lock()
 	defer c.Unlock()

@@ -1,6 +1,6 @@
-// Package related finds the domains that belong together with a domain: by certificates that name both, by registrations
-// of one owner, by companies that own one another. It also checks whether a domain answers, and whether a user has
-// proved to own it.
+// Package related finds the domains that belong together with a domain: by certificates that name both, by
+// registrations of one owner, by companies that own one another. It also checks whether a domain answers, and whether a
+// user has proved to own it.
 //
 // Sources may lie, stall, or be down: each answer is bounded in bytes and in time, what came before a failure is kept,
 // and a report says how each source behaved.
@@ -8,16 +8,16 @@
 // # What makes a domain related
 //
 // A certificate relates the domains it names when there are at most ten; up to a hundred, when it also names an
-// organization that is no provider. One that names a domain of a provider for others (a content network, a site builder)
-// relates nothing: its customers share a machine, not an owner. Certificates that name the organization which registered
-// the domain relate their domains by that name.
+// organization that is no provider. One that names a domain of a provider for others (a content network, a site
+// builder) relates nothing: its customers share a machine, not an owner. Certificates that name the organization which
+// registered the domain relate their domains by that name.
 //
-// A registration relates a domain that another source found, that has the same first label under another suffix, or that
-// serves its names or takes its mail, when both name the same organization (a privacy service is none); or when one
-// serves the names of the other; or when first label, registrar and name servers are all the same.
+// A registration relates a domain that another source found, that has the same first label under another suffix, or
+// that serves its names or takes its mail, when both name the same organization (a privacy service is none); or when
+// one serves the names of the other; or when first label, registrar and name servers are all the same.
 //
-// A company's official domain is related to those of its parent, its subsidiaries, what it owns alone or by half, and its
-// owner alike.
+// A company's official domain is related to those of its parent, its subsidiaries, what it owns alone or by half, and
+// its owner alike.
 package related
 
 import (
@@ -86,7 +86,6 @@ type Finder struct {
 	bootstrap *bootstrap.Client
 }
 
-// dialer connects to host:port.
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // endpoint is where a source is asked.
@@ -223,7 +222,6 @@ func (s *search) answer(
 	return discover.AssociatedAnswer{Source: kind, Found: found, Report: r}
 }
 
-// publish emits an answer.
 func (s *search) publish(a discover.AssociatedAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,7 +49,8 @@ func (e endpoint) registration(ctx context.Context, domain string) (r *registrat
 	return nil, err
 }
 
-// referral is the address of a server that was named: at the default port, or at any when it is the operator's. "": none.
+// referral is the address of a server that was named: at the default port, or at any when it is the operator's. "":
+// none.
 func (e endpoint) referral(to string) string {
 	if to == "" {
 		return ""
@@ -64,7 +65,6 @@ func (e endpoint) referral(to string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// owns reports whether a host is the operator's.
 func (e endpoint) owns(host string) bool {
 	own, _, _ := net.SplitHostPort(e.base)
 	return e.own && strings.EqualFold(own, host)
@@ -88,7 +88,6 @@ func question(server, domain string) string {
 	return domain
 }
 
-// whois asks one server.
 func (e endpoint) whois(ctx context.Context, server, domain string) (string, error) {
 	dial := e.dialPublic
 	if host, _, _ := net.SplitHostPort(server); server == e.base || e.owns(host) {

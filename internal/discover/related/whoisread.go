@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// whoisRecord is a WHOIS answer as keys and values. There is no format: registries write "Key: value", "key......: value",
-// "[Key] value", and headings with values below them.
+// whoisRecord is a WHOIS answer as keys and values. There is no format: registries write "Key: value", "key......:
+// value", "[Key] value", and headings with values below them.
 type whoisRecord struct {
 	values map[string][]string // "key", and "heading/key"; lower case
 	blocks []map[string]string // paragraphs: keys and first values
@@ -21,7 +21,6 @@ const (
 	maxWhoisValues = 50
 )
 
-// readWhois reads an answer.
 func readWhois(text string) whoisRecord {
 	w := whoisReader{whoisRecord: whoisRecord{values: map[string][]string{}, text: strings.ToLower(text)}}
 	n := 0
@@ -34,7 +33,6 @@ func readWhois(text string) whoisRecord {
 	return w.whoisRecord
 }
 
-// whoisReader is a record that is being read.
 type whoisReader struct {
 	whoisRecord
 	heading string            // of the lines below
@@ -46,7 +44,6 @@ type whoisReader struct {
 	block   map[string]string // the paragraph
 }
 
-// read reads one line.
 func (w *whoisReader) read(l string) {
 	body := strings.TrimLeft(l, " \t")
 	depth := len(l) - len(body)
@@ -80,7 +77,6 @@ func (w *whoisReader) read(l string) {
 	}
 }
 
-// open begins a heading.
 func (w *whoisReader) open(heading string, indent int, colon bool) {
 	w.heading, w.indent, w.colon, w.filled, w.last = heading, indent, colon, false, ""
 }
@@ -113,7 +109,6 @@ func (w whoisRecord) add(key, value string) {
 	}
 }
 
-// whoisPair splits a line into its key and its value.
 func whoisPair(l string) (key, value string, ok bool) {
 	// .jp: "[Registrant] Acme", "a. [Domain Name] ACME.CO.JP"
 	if len(l) > 3 && l[1] == '.' && l[2] == ' ' && l[3] == '[' {

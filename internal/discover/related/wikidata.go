@@ -15,10 +15,10 @@ import (
 // maxBindings is how many rows of an answer are read.
 const maxBindings = 5000
 
-// companies asks for a company by its official website (P856) and for those around it: its subsidiaries (P355) and those that
-// name it as parent (P749) or owner (P127), its own parents and owners; with the websites of these, the share that is
-// owned (P1107), since when and until when (P580, P582), and their pages at Crunchbase (P2088). down says that the other
-// one belongs to the company.
+// companies asks for a company by its official website (P856) and for those around it: its subsidiaries (P355) and
+// those that name it as parent (P749) or owner (P127), its own parents and owners; with the websites of these, the
+// share that is owned (P1107), since when and until when (P580, P582), and their pages at Crunchbase (P2088). down says
+// that the other one belongs to the company.
 const companies = `SELECT ?company ?companyLabel ?other ?otherLabel ?website ?down ?share ?start ?end ?crunchbase ?kind WHERE {
   VALUES ?site { %s }
   ?company wdt:P856 ?site .
@@ -48,7 +48,6 @@ type binding map[string]struct {
 
 func (b binding) get(name string) string { return b[name].Value }
 
-// askWikidata asks for the companies around the domain's.
 func (s *search) askWikidata(ctx context.Context, e endpoint) ([]discover.Associated, error) {
 	var sites []string
 	for _, host := range []string{s.domain, "www." + s.domain} {
@@ -71,8 +70,8 @@ func (s *search) askWikidata(ctx context.Context, e endpoint) ([]discover.Associ
 	return companiesOf(rows), err
 }
 
-// companiesOf makes associated domains of rows. Ended ties do not count; nor does an owner who holds less than half, or one
-// of several without known shares.
+// companiesOf makes associated domains of rows. Ended ties do not count; nor does an owner who holds less than half, or
+// one of several without known shares.
 func companiesOf(rows []binding) (out []discover.Associated) {
 	owners := map[string]map[string]bool{} // what is owned → by whom
 	for _, b := range rows {
@@ -118,7 +117,6 @@ func (b binding) owned() (owned, owner string) {
 	return b.get("other"), b.get("company")
 }
 
-// item is the id of an item from its URL.
 func item(u string) string { return u[strings.LastIndexByte(u, '/')+1:] }
 
 // platforms are sites where companies have pages that are not theirs.

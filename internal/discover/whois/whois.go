@@ -22,8 +22,8 @@ var (
 	ErrCut = errors.New("its answer is too long")
 )
 
-// Ask sends one question to the server at host:port, over a connection of dial. Of an answer of more than most bytes it gives
-// those, with ErrCut.
+// Ask sends one question to the server at host:port, over a connection of dial. Of an answer of more than most bytes it
+// gives those, with ErrCut.
 func Ask(
 	ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error),
 	server, question string, most int64,

@@ -1,5 +1,5 @@
-// Package alert sends alerts about scans and enumerations: to Slack, Discord, Microsoft Teams, Telegram, by mail, and to
-// any webhook.
+// Package alert sends alerts about scans and enumerations: to Slack, Discord, Microsoft Teams, Telegram, by mail, and
+// to any webhook.
 package alert
 
 import (
@@ -82,7 +82,6 @@ type Breakdown struct {
 	Reason    string    `json:"failure_reason"`
 }
 
-// maxListed bounds the lists in an alert.
 const maxListed = 15
 
 // only keeps the counts and lists of some severities; none: all.

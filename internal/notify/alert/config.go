@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxChannels bounds the channels of one configuration.
 const maxChannels = 20
 
 // Channel is one receiver of alerts.
@@ -74,8 +73,8 @@ var names = map[string]string{
 	"webhook": "webhook", "custom": "webhook", "generic": "webhook",
 }
 
-// Parse reads an alerting configuration (YAML): a mapping of a provider to its settings or to a list of them; keys may begin
-// with the provider's name (slack_webhook_url). events and severity beside the providers are defaults for all.
+// Parse reads an alerting configuration (YAML): a mapping of a provider to its settings or to a list of them; keys may
+// begin with the provider's name (slack_webhook_url). events and severity beside the providers are defaults for all.
 func Parse(text []byte) (Config, error) {
 	var top map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &top); err != nil {

@@ -111,7 +111,6 @@ var noMarkdown = strings.NewReplacer(
 	`\`, `\\`, "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", "&lt;",
 )
 
-// clip shortens a text to n characters.
 func clip(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {
 		return string(runes[:n-1]) + "…"
@@ -119,8 +118,8 @@ func clip(text string, n int) string {
 	return text
 }
 
-// mail sends the alert as a plain text message (RFC 5322), with STARTTLS unless the channel disables it; port 465 uses TLS
-// from the start.
+// mail sends the alert as a plain text message (RFC 5322), with STARTTLS unless the channel disables it; port 465 uses
+// TLS from the start.
 func (s *Sender) mail(ctx context.Context, c Channel, a Alert, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -181,7 +180,6 @@ func (s *Sender) deliver(ctx context.Context, c Channel, message string) error {
 	return client.Quit()
 }
 
-// bare is an address without the name before it.
 func bare(address string) string {
 	if parsed, err := mail.ParseAddress(address); err == nil {
 		return parsed.Address

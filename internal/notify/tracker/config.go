@@ -54,14 +54,13 @@ func (c Config) Provider() string {
 	return strings.Join(names, ",")
 }
 
-// providers are the trackers, with what each needs.
 var providers = map[string][]string{
 	"github": {"owner", "project-name", "token"}, "gitlab": {"project-name", "token"}, "jira": {"url", "project-name", "token"},
 	"linear": {"api-key", "team-id"}, "custom": {"url"},
 }
 
-// Parse reads a reporting configuration (YAML): allow-list and deny-list beside the providers are defaults for all. Other
-// keys, for exporters of files, are ignored.
+// Parse reads a reporting configuration (YAML): allow-list and deny-list beside the providers are defaults for all.
+// Other keys, for exporters of files, are ignored.
 func Parse(text []byte) (Config, error) {
 	var top map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &top); err != nil {

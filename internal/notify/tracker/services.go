@@ -14,7 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 )
 
-// labels are those of a finding's issue.
 func (t Tracker) labels(f Finding) []string {
 	labels := []string{cmp.Or(t.Label, "vedette")}
 	if t.SeverityTag {

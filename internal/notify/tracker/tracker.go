@@ -106,7 +106,6 @@ func (t Tracker) Wants(severity string) bool {
 	return allowed && !slices.Contains(t.Deny.Severity, severity)
 }
 
-// mark is the line by which an issue is found.
 func mark(hash string) string { return "vedette-finding-" + hash }
 
 func title(f Finding) string {

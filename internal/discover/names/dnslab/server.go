@@ -17,8 +17,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Server answers for a zone over UDP and TCP, and like a resolver: it follows CNAMEs in the zone, and names outside do not
-// exist.
+// Server answers for a zone over UDP and TCP, and like a resolver: it follows CNAMEs in the zone, and names outside do
+// not exist.
 type Server struct {
 	Addr string // host:port, of both
 
@@ -108,7 +108,6 @@ func (s *Server) packets() {
 	}
 }
 
-// packet answers one packet.
 func (s *Server) packet(query []byte, from netip.AddrPort) {
 	if report := s.zone.OnQuestion; report != nil {
 		if name, _, err := dns.UnpackDomainName(query, 12); err == nil {
@@ -215,7 +214,6 @@ func (s *Server) connections() {
 	}
 }
 
-// connection answers the questions of one connection.
 func (s *Server) connection(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
@@ -284,7 +282,6 @@ func (s *Server) fill(m *dns.Msg, name string, kind uint16) {
 	}
 }
 
-// answer adds a node's records of one kind.
 func (n *node) answer(m *dns.Msg, head dns.RR_Header, kind uint16) {
 	addrs := n.addrs
 	if n.pool.IsValid() {

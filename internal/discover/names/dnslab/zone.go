@@ -1,5 +1,5 @@
-// Package dnslab is a name server for tests, with a zone that has every difficulty of finding names, and the truth about
-// each name.
+// Package dnslab is a name server for tests, with a zone that has every difficulty of finding names, and the truth
+// about each name.
 package dnslab
 
 import (
@@ -24,7 +24,6 @@ const (
 	split            // the CNAME alone, without what it leads to
 )
 
-// node is a name with records.
 type node struct {
 	addrs  []netip.Addr
 	pool   netip.Prefix // a /24 or smaller: a random address each time
@@ -53,8 +52,8 @@ type Truth struct {
 // Zone is a zone and the truth about it. Names are in lower case, without a final dot.
 type Zone struct {
 	Domain string
-	// OnQuestion, when set before the server starts, gets the name of each question over UDP before it is answered, by two
-	// goroutines.
+	// OnQuestion, when set before the server starts, gets the name of each question over UDP before it is answered, by
+	// two goroutines.
 	OnQuestion func(name string)
 	Names      map[string]Truth
 	Wildcards  []string // parents (without "*.") below which every name is answered
@@ -100,7 +99,6 @@ func Generate(domain string, n int) *Zone {
 	return z
 }
 
-// apex fills the top of the zone.
 func (z *Zone) apex() {
 	z.add("", &node{addrs: []netip.Addr{v4(0, 1)}, texts: map[string][]string{
 		"SOA": {"ns1." + z.Domain + ". hostmaster." + z.Domain + ". 7 3600 600 86400 60"},
@@ -245,7 +243,6 @@ func (z *Zone) host(name, by string, how manner, addrs ...netip.Addr) {
 	z.Names[name+"."+z.Domain] = Truth{RCode: "NOERROR", IP: addrs, By: by}
 }
 
-// pointer adds the PTR record of an IPv4 address.
 func (z *Zone) pointer(a netip.Addr, name string) {
 	if a.Is4() {
 		z.nodes[arpa(a)] = &node{texts: map[string][]string{"PTR": {name + "." + z.Domain + "."}}}
@@ -285,8 +282,8 @@ func (z *Zone) add(name string, n *node) {
 	}
 }
 
-// find is the node that answers for a name: its own, or the wildcard of the nearest existing name above (RFC 4592). exists
-// says that there is an answer, even an empty one.
+// find is the node that answers for a name: its own, or the wildcard of the nearest existing name above (RFC 4592).
+// exists says that there is an answer, even an empty one.
 func (z *Zone) find(name string) (n *node, exists bool) {
 	if n = z.nodes[name]; n != nil || z.inner[name] {
 		return n, true
@@ -304,8 +301,8 @@ func (z *Zone) find(name string) (n *node, exists bool) {
 	return nil, false
 }
 
-// File is the zone as a zone file (RFC 1035), without the names that are not answered plainly. A wildcard has the first of
-// many addresses.
+// File is the zone as a zone file (RFC 1035), without the names that are not answered plainly. A wildcard has the first
+// of many addresses.
 func (z *Zone) File() string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(z.nodes)) {

@@ -16,7 +16,6 @@ import (
 //go:embed words.txt
 var wordlist string
 
-// wordsOf are the labels of a group of the word list, or with "" of all.
 func wordsOf(group string) (list []string) {
 	in := group == ""
 	for line := range strings.Lines(wordlist) {

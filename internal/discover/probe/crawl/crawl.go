@@ -25,7 +25,6 @@ const (
 	maxSitemaps  = 3
 )
 
-// crawler is one crawl.
 type crawler struct {
 	client *web.Client
 	site   *url.URL
@@ -35,7 +34,6 @@ type crawler struct {
 	asked  int
 }
 
-// page is one to fetch.
 type page struct {
 	url   *url.URL
 	depth int

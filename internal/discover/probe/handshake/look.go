@@ -73,7 +73,6 @@ func (l *Looker) shake(ctx context.Context, name string, dial func(context.Conte
 	return state, nil
 }
 
-// facts describes a handshake.
 func (l *Looker) facts(ctx context.Context, name string, state tls.ConnectionState) (*discover.TLS, []string) {
 	now := time.Now()
 	leaf := state.PeerCertificates[0]

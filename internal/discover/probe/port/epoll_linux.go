@@ -13,8 +13,8 @@ import (
 // spared are open files that a scan leaves to the rest of the process.
 const spared = 256
 
-// descriptors is how many connections the limit of open files allows: half of the rest, since scans and probes run beside
-// each other.
+// descriptors is how many connections the limit of open files allows: half of the rest, since scans and probes run
+// beside each other.
 func descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -35,8 +35,8 @@ func newConnector(ctx context.Context, cfg Config, most int) (connector, error) 
 	return &sockets{epoll: fd, events: make([]syscall.EpollEvent, min(most, 1024))}, nil
 }
 
-// sockets connects with its own sockets, without goroutines: most of the cost is then the kernel's. A refused socket is used
-// again.
+// sockets connects with its own sockets, without goroutines: most of the cost is then the kernel's. A refused socket is
+// used again.
 type sockets struct {
 	epoll  int
 	fds    []int    // by slot, plus one; 0 is none

@@ -14,7 +14,6 @@ const (
 	maxCounts    = 50.0 // connections that one answer may count for
 )
 
-// host is the state of one target.
 type host struct {
 	Result
 	Target
@@ -92,8 +91,8 @@ func (h *host) answered(took time.Duration, second bool, now time.Time) (loss bo
 	return true
 }
 
-// silent handles a missing answer. The port is kept for a second try also while the host seems dead: if it answers later,
-// earlier answers were perhaps lost.
+// silent handles a missing answer. The port is kept for a second try also while the host seems dead: if it answers
+// later, earlier answers were perhaps lost.
 func (h *host) silent(port uint16, second bool) {
 	if !second {
 		h.again = append(h.again, port)

@@ -1,8 +1,8 @@
 // Package port finds the open TCP ports of hosts by connecting to them.
 //
-// One loop holds all connections in flight and adapts to the answers: the time that a host's answers take bounds the wait
-// for the next, answers widen the window of connections and losses narrow it, and a silent host is given up after its
-// likeliest ports. No connection is made before the guard has decided on its very address and port.
+// One loop holds all connections in flight and adapts to the answers: the time that a host's answers take bounds the
+// wait for the next, answers widen the window of connections and losses narrow it, and a silent host is given up after
+// its likeliest ports. No connection is made before the guard has decided on its very address and port.
 package port
 
 import (
@@ -86,7 +86,6 @@ type connector interface {
 	close()
 }
 
-// flight is a connection in progress.
 type flight struct {
 	host    *host
 	port    uint16
@@ -96,7 +95,6 @@ type flight struct {
 	round   int // how often the slot was used: an old deadline has another
 }
 
-// scan is one run.
 type scan struct {
 	Config
 
@@ -218,7 +216,6 @@ func (s *scan) pause() time.Duration {
 	return max(d, 0)
 }
 
-// launch begins the next connection of the next host.
 func (s *scan) launch() {
 	h := s.queue[0]
 	s.queue, h.queued = s.queue[1:], false
@@ -270,7 +267,6 @@ func (s *scan) slot() int {
 	return len(s.flights) - 1
 }
 
-// ended handles the end of a flight.
 func (s *scan) ended(slot int, o outcome) {
 	f := s.flights[slot]
 	if !f.pending {
@@ -309,7 +305,6 @@ func (s *scan) ended(slot int, o outcome) {
 	s.offer(h)
 }
 
-// expire gives up flights whose time is over.
 func (s *scan) expire() {
 	now := time.Now().Add(-s.lag)
 	for len(s.due) > 0 && !s.due[0].at.After(now) {

@@ -9,9 +9,9 @@ import (
 
 const maxSpec = 512 << 10 // bytes of a list; all ports one by one are shorter
 
-// Parse reads a list of ports: numbers, ranges and the names top-100, top-1000 and full, with commas ("80,443,8000-8100",
-// "top-100,31337"). It gives every port once, the likeliest first and the others ascending. The error is an *errs.Error of
-// the field ports that names the wrong item.
+// Parse reads a list of ports: numbers, ranges and the names top-100, top-1000 and full, with commas
+// ("80,443,8000-8100", "top-100,31337"). It gives every port once, the likeliest first and the others ascending. The
+// error is an *errs.Error of the field ports that names the wrong item.
 func Parse(spec string) ([]uint16, error) {
 	if len(spec) > maxSpec {
 		return nil, errs.Field("ports", "The list of ports is longer than %d bytes.", maxSpec)
@@ -60,7 +60,6 @@ func expand(item string) string {
 	return item
 }
 
-// bounds reads a port or a range.
 func bounds(part string) (low, high int, ok bool) {
 	a, b, ranged := strings.Cut(part, "-")
 	if !ranged {

@@ -33,8 +33,8 @@ func (r *roundTrip) timeout(least time.Duration) time.Duration {
 	return min(max(r.mean+4*r.deviation, least), longest)
 }
 
-// window is how many connections may be in flight. It grows with answers, doubling in each round up to its threshold and
-// slowly beyond, and is halved by a loss.
+// window is how many connections may be in flight. It grows with answers, doubling in each round up to its threshold
+// and slowly beyond, and is halved by a loss.
 type window struct {
 	size, threshold, most float64
 }

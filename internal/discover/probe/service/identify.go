@@ -38,7 +38,6 @@ const (
 // Web reports whether a port is one where web servers listen, rather than others.
 func Web(port uint16) bool { return slices.Contains(questions[0].ports, port) }
 
-// identifier identifies the service of one port.
 type identifier struct {
 	dial   Dial
 	port   uint16
@@ -60,7 +59,6 @@ func Identify(ctx context.Context, host string, port uint16, within time.Duratio
 	return r
 }
 
-// silence says why nothing was learned.
 func (id *identifier) silence(ctx context.Context) string {
 	switch {
 	case id.failed > maxRefuse:

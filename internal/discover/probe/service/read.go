@@ -69,7 +69,6 @@ var says = sync.OnceValue(func() []say {
 	}
 })
 
-// readText identifies services that speak in text.
 func readText(b []byte, _ uint16) (Result, bool) {
 	for _, s := range says() {
 		m := s.pattern.FindSubmatch(b)
@@ -123,7 +122,6 @@ func isTelnet(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xff && b[1] >= 0xfb && b[1] <= 0xfe && b[2] <= 50
 }
 
-// readBinary identifies services by the shape of a binary answer.
 func readBinary(b []byte, port uint16) (Result, bool) {
 	switch {
 	case len(b) >= 11 && b[0] == 3 && b[1] == 0 && b[5] == 0xd0: // a TPKT with a connection confirm
@@ -194,7 +192,6 @@ func bindVersion(m []byte) string {
 	return string(rest[13 : 13+n])
 }
 
-// readDatabase identifies databases.
 func readDatabase(b []byte, _ uint16) (Result, bool) {
 	switch {
 	case len(b) == 1 && (b[0] == 'S' || b[0] == 'N'): // may it be TLS?

@@ -177,7 +177,6 @@ func needed(expression string) []textsearch.Literal {
 	return compiled.Needs()
 }
 
-// candidates are the patterns that may match a text.
 func (g *group) candidates(text string) []*pattern {
 	t := textsearch.NewText([]byte(text))
 	if t.Odd() { // a letter outside ASCII may stand for one of a literal
@@ -235,13 +234,11 @@ func (s *set) find(full string) (*app, string) {
 	return s.apps[name], name
 }
 
-// detection is what patterns say of a technology.
 type detection struct {
 	version string
 	sure    bool // the confidence is not zero
 }
 
-// detections are by technology.
 type detections map[string]detection
 
 // match adds what a group's patterns see in a text. Of several versions the most specific counts.

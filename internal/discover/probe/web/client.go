@@ -66,7 +66,6 @@ func (k *keeper) get(ctx context.Context, u *url.URL) (*Answer, error) {
 	return k.ask(ctx, u)
 }
 
-// connect connects to the server of a URL.
 func (c *Client) connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	conn, err := c.Dial(ctx, HostPort(u))
 	if err != nil || u.Scheme != "https" {

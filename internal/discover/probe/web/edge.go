@@ -20,7 +20,6 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 	return list
 }
 
-// cdns are content delivery networks.
 var cdns = []edge{
 	{"cloudflare", []string{"cf-ray", "server: cloudflare"}, []string{".cdn.cloudflare.net"}, prefixes(
 		"173.245.48.0/20", "103.21.244.0/22", "103.22.200.0/22", "103.31.4.0/22", "141.101.64.0/18", "108.162.192.0/18",

@@ -96,7 +96,6 @@ func (r *pageReader) matters() bool {
 	return len(name) > 0 && strings.IndexByte("abfilst", name[0]|0x20) >= 0
 }
 
-// attributes reads the attributes of interest.
 func (r *pageReader) attributes() map[string]string {
 	found := map[string]string{}
 	for range 100 {

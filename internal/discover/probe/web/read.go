@@ -248,7 +248,6 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// head reads the size line of a chunk.
 func (c *chunks) head() error {
 	if !c.some {
 		if b, err := c.br.Peek(1); err == nil && !isHex(b[0]) {

@@ -152,7 +152,6 @@ func (v *Visit) describe(start *url.URL, a *Answer) {
 	}
 }
 
-// technologies names what the last answer shows.
 func (v *Visit) technologies(apps *tech.Fingerprints, a *Answer) {
 	fields := map[string][]string{}
 	for _, f := range a.Fields[:min(len(a.Fields), keptFields)] {
