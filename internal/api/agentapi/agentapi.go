@@ -5,6 +5,7 @@ package agentapi
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -63,7 +64,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
 		Tags:  []string{"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
-		About: "Hand over a security task in plain language; follow it, and take its verified findings. A query parameter that comes several times counts as one with commas.",
+		About: "Create security tasks in plain language, follow them and read their verified findings. A repeated query parameter counts as one with commas.",
 	}, c), d}
 	s.login()
 	s.keys()
@@ -86,8 +87,12 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	return s.API
 }
 
-func op(id, method, path, tag, summary string) rest.Op {
-	return rest.Op{Operation: huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary}}
+// op is an operation with its method and path, such as GET /api/v1/tasks, and the errors that only it has.
+func op(id, endpoint, tag, summary string, errors ...int) rest.Op {
+	method, path, _ := strings.Cut(endpoint, " ")
+	return rest.Op{Operation: huma.Operation{
+		OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: errors,
+	}}
 }
 
 // LoginRequest is the body of POST /api/v1/auth/login.
@@ -98,9 +103,8 @@ type LoginRequest struct {
 }
 
 func (s surface) login() {
-	login := op("login", http.MethodPost, "/api/v1/auth/login", "User", "Get a bearer token for an email and a password")
+	login := op("login", "POST /api/v1/auth/login", "User", "Get a bearer token for an email and a password", 401, 403)
 	login.Auth = rest.None
-	login.Errors = []int{401, 403}
 	rest.Handle(s.API, login, func(ctx context.Context, in *struct {
 		Challenge
 		Body LoginRequest
@@ -131,8 +135,8 @@ func (c *Challenge) Resolve(ctx huma.Context) []error {
 func (s surface) keys() {
 	const path, tag = "/api/v1/user/apikey", "API Keys"
 
-	create := op("create-api-key", http.MethodPost, path, tag, "Create your API key")
-	create.Auth, create.DefaultStatus, create.Errors = rest.BearerOnly, http.StatusCreated, []int{409}
+	create := op("create-api-key", "POST "+path, tag, "Create your API key", 409)
+	create.Auth, create.DefaultStatus = rest.BearerOnly, http.StatusCreated
 	create.Description = "The value is in this answer and never again. Each user has at most one key: 409 when there is one, rotate it then."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Challenge }) (*account.NewKey, error) {
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
@@ -142,25 +146,22 @@ func (s surface) keys() {
 		return &key, err
 	})
 
-	rotate := op("rotate-api-key", http.MethodPost, path+"/rotate", tag, "Give your API key a new value; the old one is void at once")
-	rotate.Errors = []int{404}
-	rest.Handle(s.API, rotate, func(ctx context.Context, _ *struct{}) (*account.NewKey, error) {
-		key, err := s.Accounts.RotateKey(ctx)
-		return &key, err
-	})
+	rest.Handle(s.API, op("rotate-api-key", "POST "+path+"/rotate", tag, "Rotate your API key; the old value stops working at once", 404),
+		func(ctx context.Context, _ *struct{}) (*account.NewKey, error) {
+			key, err := s.Accounts.RotateKey(ctx)
+			return &key, err
+		})
 
-	get := op("get-api-key", http.MethodGet, path, tag, "What is known of your API key, without its value")
-	get.Errors = []int{404}
-	rest.Handle(s.API, get, func(ctx context.Context, _ *struct{}) (*account.Key, error) {
-		key, err := s.Accounts.FindKey(ctx)
-		return &key, err
-	})
+	rest.Handle(s.API, op("get-api-key", "GET "+path, tag, "Get your API key without its value", 404),
+		func(ctx context.Context, _ *struct{}) (*account.Key, error) {
+			key, err := s.Accounts.FindKey(ctx)
+			return &key, err
+		})
 
-	del := op("delete-api-key", http.MethodDelete, path, tag, "Delete your API key; it is void at once")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, _ *struct{}) (*message, error) {
-		return &message{"The API key is deleted."}, s.Accounts.DeleteKey(ctx)
-	})
+	rest.Handle(s.API, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404),
+		func(ctx context.Context, _ *struct{}) (*message, error) {
+			return &message{"The API key is deleted."}, s.Accounts.DeleteKey(ctx)
+		})
 }
 
 type message struct {
@@ -176,8 +177,8 @@ type MasterEmailRequest struct {
 func (s surface) internal() {
 	type input struct{ Body MasterEmailRequest }
 
-	master := op("user-master-lookup", http.MethodPost, "/api/internal/user-master/lookup", "User", "Find a user's region and team (only in the US deployment)")
-	master.Auth, master.Errors = rest.InternalKey, []int{404, 503}
+	master := op("user-master-lookup", "POST /api/internal/user-master/lookup", "User", "Find a user's region and team (only in the US deployment)", 404, 503)
+	master.Auth = rest.InternalKey
 	// Outside the US the endpoint is not there, whoever asks.
 	master.Before = func() error { return s.Accounts.IsMaster() }
 	rest.Handle(s.API, master, func(ctx context.Context, in *input) (*account.LookupResult, error) {
@@ -185,7 +186,7 @@ func (s surface) internal() {
 		return &result, err
 	})
 
-	local := op("user-lookup", http.MethodPost, account.RegionLookupPath, "User", "Find a user of this deployment, for the deployment of another region")
+	local := op("user-lookup", "POST "+account.RegionLookupPath, "User", "Find a user of this deployment, for the deployment of another region")
 	local.Auth = rest.InternalKey
 	rest.Handle(s.API, local, func(ctx context.Context, in *input) (*account.LookupResult, error) {
 		result, err := s.Accounts.LocalLookup(ctx, in.Body.Email)

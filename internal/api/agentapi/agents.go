@@ -12,10 +12,10 @@ import (
 
 // AgentRequest is the body of POST and PATCH /api/v1/agents/user: what is absent stays.
 type AgentRequest struct {
-	Name          *string   `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"What it is called; one line, and none of your others has it. Required for a new one."`
+	Name          *string   `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"Its name: one line, unique among your agents. Required for a new one."`
 	Description   *string   `json:"description,omitempty" maxLength:"2000" doc:"What it is, for people."`
 	WhenToUse     *string   `json:"when_to_use,omitempty" maxLength:"2000" doc:"When an agent that leads others should give it work."`
-	SystemContext *string   `json:"system_context,omitempty" maxLength:"20000" doc:"What it is told before all instructions. It adds to the product's own rules, and changes none."`
+	SystemContext *string   `json:"system_context,omitempty" maxLength:"20000" doc:"Its system prompt. It adds to the product's own rules and changes none."`
 	Tags          *[]string `json:"tags,omitempty" maxItems:"50" doc:"Words to find it by."`
 	NativeTools   *[]string `json:"native_tools,omitempty" maxItems:"100" doc:"The tools of the toolbox that it has; all when empty."`
 
@@ -61,11 +61,11 @@ func (r AgentRequest) update() (customagent.Update, error) {
 // AgentDoc is an agent in an answer.
 type AgentDoc struct {
 	ID                          string           `json:"id"`
-	Name                        string           `json:"name" doc:"What it is called."`
+	Name                        string           `json:"name" doc:"Its name."`
 	Description                 string           `json:"description" doc:"What it is, for people."`
 	Type                        string           `json:"type" enum:"user" doc:"Who made it."`
 	WhenToUse                   string           `json:"when_to_use" doc:"When an agent that leads others should give it work."`
-	SystemContext               string           `json:"system_context" doc:"What it is told before all instructions."`
+	SystemContext               string           `json:"system_context" doc:"Its system prompt."`
 	Tags                        []string         `json:"tags" doc:"Words to find it by."`
 	NativeTools                 []string         `json:"native_tools" doc:"The tools of the toolbox that it has; all when empty."`
 	ToolsCount                  int              `json:"tools_count" doc:"How many native_tools are."`
@@ -74,7 +74,7 @@ type AgentDoc struct {
 	HasDynamicTools             bool             `json:"has_dynamic_tools" doc:"Always false."`
 	HasMemory                   bool             `json:"has_memory" doc:"Always true: it has the task's memory."`
 	HasInstallationRequirements bool             `json:"has_installation_requirements" doc:"Always false."`
-	ConfigHash                  string           `json:"config_hash" doc:"The same as long as what it is told and may do stays."`
+	ConfigHash                  string           `json:"config_hash" doc:"A hash of its system prompt and tools."`
 	ConfigVersion               int              `json:"config_version" doc:"From 1; grows with each change."`
 	CreatedAt                   time.Time        `json:"created_at"`
 	UpdatedAt                   time.Time        `json:"updated_at"`
@@ -102,17 +102,18 @@ type AgentPath struct {
 func (s surface) agents() {
 	const path, tag = "/api/v1/agents/user", "Agents"
 
-	rest.Handle(s.API, op("list-agents", http.MethodGet, path, tag, "List your agents"), func(ctx context.Context, _ *struct{}) (*AgentList, error) {
-		found, err := s.CustomAgents.FindAll(ctx)
-		list := AgentList{Agents: []AgentDoc{}, Total: len(found)}
-		for _, a := range found {
-			list.Agents = append(list.Agents, agentDoc(a))
-		}
-		return &list, err
-	})
+	rest.Handle(s.API, op("list-agents", "GET "+path, tag, "List your agents"),
+		func(ctx context.Context, _ *struct{}) (*AgentList, error) {
+			found, err := s.CustomAgents.FindAll(ctx)
+			list := AgentList{Agents: []AgentDoc{}, Total: len(found)}
+			for _, a := range found {
+				list.Agents = append(list.Agents, agentDoc(a))
+			}
+			return &list, err
+		})
 
-	create := op("create-agent", http.MethodPost, path, tag, "Describe an agent for your tasks")
-	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
+	create := op("create-agent", "POST "+path, tag, "Create an agent for your tasks", 409)
+	create.DefaultStatus = http.StatusCreated
 	create.Description = "agent_id of a task makes the task be done by it; agent_ids lets the task's agent give parts of the work to it. It is words and names of tools: nothing of it is run."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body AgentRequest }) (*AgentDoc, error) {
 		up, err := in.Body.update()
@@ -123,30 +124,27 @@ func (s surface) agents() {
 		return new(agentDoc(made)), err
 	})
 
-	get := op("get-agent", http.MethodGet, path+"/{agent_id}", tag, "One of your agents")
-	get.Errors = []int{404}
-	rest.Handle(s.API, get, func(ctx context.Context, in *AgentPath) (*AgentDoc, error) {
-		found, err := s.CustomAgents.Find(ctx, in.ID)
-		return new(agentDoc(found)), err
-	})
+	rest.Handle(s.API, op("get-agent", "GET "+path+"/{agent_id}", tag, "Get an agent", 404),
+		func(ctx context.Context, in *AgentPath) (*AgentDoc, error) {
+			found, err := s.CustomAgents.Find(ctx, in.ID)
+			return new(agentDoc(found)), err
+		})
 
-	patch := op("update-agent", http.MethodPatch, path+"/{agent_id}", tag, "Change an agent")
-	patch.Errors = []int{404, 409}
-	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
-		AgentPath
-		Body AgentRequest
-	}) (*AgentDoc, error) {
-		up, err := in.Body.update()
-		if err != nil {
-			return nil, err
-		}
-		changed, err := s.CustomAgents.Update(ctx, in.ID, up)
-		return new(agentDoc(changed)), err
-	})
+	rest.Handle(s.API, op("update-agent", "PATCH "+path+"/{agent_id}", tag, "Change an agent", 404, 409),
+		func(ctx context.Context, in *struct {
+			AgentPath
+			Body AgentRequest
+		}) (*AgentDoc, error) {
+			up, err := in.Body.update()
+			if err != nil {
+				return nil, err
+			}
+			changed, err := s.CustomAgents.Update(ctx, in.ID, up)
+			return new(agentDoc(changed)), err
+		})
 
-	del := op("delete-agent", http.MethodDelete, path+"/{agent_id}", tag, "Delete an agent")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, in *AgentPath) (*message, error) {
-		return &message{"The agent is deleted."}, s.CustomAgents.Delete(ctx, in.ID)
-	})
+	rest.Handle(s.API, op("delete-agent", "DELETE "+path+"/{agent_id}", tag, "Delete an agent", 404),
+		func(ctx context.Context, in *AgentPath) (*message, error) {
+			return &message{"The agent is deleted."}, s.CustomAgents.Delete(ctx, in.ID)
+		})
 }

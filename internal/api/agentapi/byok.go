@@ -3,7 +3,6 @@ package agentapi
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -13,9 +12,9 @@ import (
 // ProviderKey is a key of a provider of models, without its value.
 type ProviderKey struct {
 	ID          string    `json:"id"`
-	Provider    string    `json:"provider" doc:"Whose models the key opens."`
+	Provider    string    `json:"provider" doc:"The provider."`
 	Owner       string    `json:"owner" enum:"user,team" doc:"Whose key it is: yours, or your team's."`
-	IsValidated bool      `json:"is_validated" doc:"The provider took the key when it was stored."`
+	IsValidated bool      `json:"is_validated" doc:"The provider accepted the key when it was stored."`
 	DisplayName string    `json:"display_name"`
 	Location    string    `json:"location" doc:"The region of the key, where the provider has some."`
 	BaseURL     string    `json:"base_url" doc:"Where the provider's API is; empty: the provider's own address."`
@@ -93,8 +92,8 @@ type ProviderPath struct {
 // byok are the operations on the keys that users bring (agent API, BYOK).
 func (s surface) byok() {
 	const path, tag = "/api/v1/byok", "BYOK"
-	list := op("list-provider-keys", http.MethodGet, path+"/providers", tag, "The keys of model providers that you manage")
-	list.Description = "Somebody who is alone in their team manages their own keys; in a team of several its admins manage the team's, and others are refused."
+	list := op("list-provider-keys", "GET "+path+"/providers", tag, "List the keys of model providers that you manage")
+	list.Description = "In a team of one, the member manages their own keys; in a larger team, admins manage the team's and other members get 403."
 	rest.Handle(s.API, list, func(ctx context.Context, _ *struct{}) (*ProviderKeys, error) {
 		keys, mode, err := s.Models.FindKeys(ctx)
 		out := ProviderKeys{Providers: make([]ProviderKey, len(keys)), Mode: string(mode)}
@@ -104,9 +103,8 @@ func (s surface) byok() {
 		return &out, err
 	})
 
-	set := op("set-provider-key", http.MethodPatch, path+"/providers/{provider}", tag, "Store a provider's key, or replace it")
-	set.Description = "The key is tried first, with a call that costs nothing, and stored sealed only when the provider takes it. No answer shows it again."
-	set.Errors = []int{404}
+	set := op("set-provider-key", "PATCH "+path+"/providers/{provider}", tag, "Store a provider's key, or replace it", 404)
+	set.Description = "The key is first validated with a call that costs nothing, and stored encrypted only if the provider accepts it. No answer shows it again."
 	rest.Handle(s.API, set, func(ctx context.Context, in *struct {
 		ProviderPath
 		Body ProviderKeyRequest
@@ -115,31 +113,29 @@ func (s surface) byok() {
 		return &StoredKey{providerKey(k), keyValidation(v)}, err
 	})
 
-	validate := op("validate-provider-key", http.MethodPost, path+"/providers/{provider}/validate", tag, "Try a provider's key without storing it")
-	validate.Errors = []int{404}
-	rest.Handle(s.API, validate, func(ctx context.Context, in *struct {
-		ProviderPath
-		Body ProviderKeyRequest
-	}) (*KeyValidation, error) {
-		v, err := s.Models.Validate(ctx, in.Body.key(in.Provider))
-		return new(keyValidation(v)), err
-	})
+	rest.Handle(s.API, op("validate-provider-key", "POST "+path+"/providers/{provider}/validate", tag, "Validate a provider's key without storing it", 404),
+		func(ctx context.Context, in *struct {
+			ProviderPath
+			Body ProviderKeyRequest
+		}) (*KeyValidation, error) {
+			v, err := s.Models.Validate(ctx, in.Body.key(in.Provider))
+			return new(keyValidation(v)), err
+		})
 
-	del := op("delete-provider-key", http.MethodDelete, path+"/providers/{provider}", tag, "Delete a provider's key: yours, or else your team's")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, in *struct{ ProviderPath }) (*DeletedKey, error) {
-		d, err := s.Models.DeleteKey(ctx, model.Provider(in.Provider))
-		return &DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining, AutoSwitched: d.Switched}, err
-	})
+	rest.Handle(s.API, op("delete-provider-key", "DELETE "+path+"/providers/{provider}", tag, "Delete a provider's key: yours, or else your team's", 404),
+		func(ctx context.Context, in *struct{ ProviderPath }) (*DeletedKey, error) {
+			d, err := s.Models.DeleteKey(ctx, model.Provider(in.Provider))
+			return &DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining, AutoSwitched: d.Switched}, err
+		})
 
-	mode := op("set-byok-mode", http.MethodPatch, path+"/mode", tag, "Say whose keys pay for models")
+	mode := op("set-byok-mode", "PATCH "+path+"/mode", tag, "Choose whose keys pay for models")
 	mode.Description = "byok needs at least one key. Deleting the last one switches back to vedette."
 	rest.Handle(s.API, mode, func(ctx context.Context, in *struct{ Body ModeRequest }) (*ModeRequest, error) {
 		return new(in.Body), s.Models.SetMode(ctx, model.Mode(in.Body.Mode))
 	})
-	get := op("get-byok-mode", http.MethodGet, path+"/mode", tag, "Whose keys pay for models")
-	rest.Handle(s.API, get, func(ctx context.Context, _ *struct{}) (*ModeRequest, error) {
-		_, mode, err := s.Models.FindKeys(ctx)
-		return &ModeRequest{string(mode)}, err
-	})
+	rest.Handle(s.API, op("get-byok-mode", "GET "+path+"/mode", tag, "Get whose keys pay for models"),
+		func(ctx context.Context, _ *struct{}) (*ModeRequest, error) {
+			_, mode, err := s.Models.FindKeys(ctx)
+			return &ModeRequest{string(mode)}, err
+		})
 }

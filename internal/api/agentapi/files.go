@@ -60,10 +60,9 @@ func fileDoc(f file.File, withURL bool) FileDoc {
 
 func (s surface) files() {
 	const tag = "Files"
-	list := op("list-files", http.MethodGet, filesPath, tag, "List your files")
-	rest.Handle(s.API, list, s.listFiles)
+	rest.Handle(s.API, op("list-files", "GET "+filesPath, tag, "List your files"), s.listFiles)
 
-	upload := op("upload-file", http.MethodPost, filesPath, tag, "Keep a file for your tasks")
+	upload := op("upload-file", "POST "+filesPath, tag, "Keep a file for your tasks")
 	upload.DefaultStatus, upload.Errors, upload.Stream = http.StatusCreated, []int{409}, true
 	upload.Description = "The body is the file as it is, at most 32 MiB. A task that names its key in file_keys can read it."
 	rest.Handle(s.API, upload, func(ctx context.Context, in *struct {
@@ -77,7 +76,7 @@ func (s surface) files() {
 		return new(fileDoc(made, true)), err
 	})
 
-	replace := op("replace-file", http.MethodPut, filesPath, tag, "Replace a file's content")
+	replace := op("replace-file", "PUT "+filesPath, tag, "Replace a file's content")
 	replace.Errors, replace.Stream = []int{404, 409}, true
 	rest.Handle(s.API, replace, func(ctx context.Context, in *struct {
 		FileKey
@@ -88,20 +87,18 @@ func (s surface) files() {
 		return new(fileDoc(changed, true)), err
 	})
 
-	get := op("download-file", http.MethodGet, filesPath+"/download", tag, "A file's content")
-	get.Errors = []int{404}
+	get := op("download-file", "GET "+filesPath+"/download", tag, "A file's content", 404)
 	get.Description = "Always as an attachment of type application/octet-stream, so that no browser runs it."
 	get.Responses = map[string]*huma.Response{"200": {Description: "The content.", Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 	}}}
 	rest.Register(s.API, get, s.downloadFile)
 
-	del := op("delete-file", http.MethodDelete, filesPath, tag, "Delete a file")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, in *FileKey) (*message, error) {
-		rest.About(ctx, in.Key)
-		return &message{"The file is deleted."}, s.Files.Delete(ctx, in.Key)
-	})
+	rest.Handle(s.API, op("delete-file", "DELETE "+filesPath, tag, "Delete a file", 404),
+		func(ctx context.Context, in *FileKey) (*message, error) {
+			rest.About(ctx, in.Key)
+			return &message{"The file is deleted."}, s.Files.Delete(ctx, in.Key)
+		})
 }
 
 func (s surface) listFiles(ctx context.Context, in *struct {

@@ -20,7 +20,7 @@ type IssueList struct {
 type IssuePatch struct {
 	Status      *task.IssueStatus `json:"status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What was decided; false_positive and duplicate take it out of artifacts."`
 	Severity    *string           `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"How bad it is."`
-	Title       *string           `json:"title,omitempty" minLength:"1" maxLength:"500" doc:"What it is, in a line."`
+	Title       *string           `json:"title,omitempty" minLength:"1" maxLength:"500" doc:"One line that describes it."`
 	Description *string           `json:"description,omitempty" maxLength:"20000" doc:"What was found, and why it matters."`
 	Remediation *string           `json:"remediation,omitempty" maxLength:"20000" doc:"What to do about it."`
 }
@@ -31,7 +31,7 @@ func (s surface) issues() {
 		ID string `path:"id" doc:"The issue's id."`
 	}
 
-	rest.Handle(s.API, op("list-issues", http.MethodGet, path, tag, "List your team's verified issues, newest first"),
+	rest.Handle(s.API, op("list-issues", "GET "+path, tag, "List your team's verified issues, newest first"),
 		func(ctx context.Context, in *struct {
 			PerPage    int    `query:"per_page" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
 			Cursor     string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
@@ -51,30 +51,28 @@ func (s surface) issues() {
 			return &list, nil
 		})
 
-	get := op("get-issue", http.MethodGet, path+"/{id}", tag, "An issue of your team")
-	get.Errors = []int{404}
-	rest.Handle(s.API, get, func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
-		issue, err := s.Tasks.FindIssue(ctx, in.ID)
-		return &issue, err
-	})
+	rest.Handle(s.API, op("get-issue", "GET "+path+"/{id}", tag, "Get an issue of your team", 404),
+		func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
+			issue, err := s.Tasks.FindIssue(ctx, in.ID)
+			return &issue, err
+		})
 
-	retest := op("retest-issue", http.MethodPost, path+"/{id}/retest", tag, "Look at an issue again, by the template that shows it")
-	retest.DefaultStatus, retest.Errors = http.StatusAccepted, []int{404, 409}
-	retest.Description = "No language model is asked. What is not shown any more becomes fixed; what was fixed and is shown becomes open. `retest` of the issue says how far it is."
+	retest := op("retest-issue", "POST "+path+"/{id}/retest", tag, "Retest an issue with the template that found it", 404, 409)
+	retest.DefaultStatus = http.StatusAccepted
+	retest.Description = "It uses no language model. An issue that is not found any more becomes fixed; a fixed one that is found again becomes open. The issue's `retest` has the progress."
 	rest.Handle(s.API, retest, func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
 		issue, err := s.Tasks.AskRetest(ctx, in.ID)
 		return &issue, err
 	})
 
-	patch := op("update-issue", http.MethodPatch, path+"/{id}", tag, "Change an issue; a refreshed artifact shows it")
-	patch.Errors = []int{404}
-	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
-		IssuePath
-		Body IssuePatch
-	}) (*task.Issue, error) {
-		issue, err := s.Tasks.UpdateIssue(ctx, in.ID, task.IssueUpdate{
-			Status: in.Body.Status, Severity: in.Body.Severity, Title: in.Body.Title, Description: in.Body.Description, Remediation: in.Body.Remediation,
+	rest.Handle(s.API, op("update-issue", "PATCH "+path+"/{id}", tag, "Change an issue; a refreshed artifact shows it", 404),
+		func(ctx context.Context, in *struct {
+			IssuePath
+			Body IssuePatch
+		}) (*task.Issue, error) {
+			issue, err := s.Tasks.UpdateIssue(ctx, in.ID, task.IssueUpdate{
+				Status: in.Body.Status, Severity: in.Body.Severity, Title: in.Body.Title, Description: in.Body.Description, Remediation: in.Body.Remediation,
+			})
+			return &issue, err
 		})
-		return &issue, err
-	})
 }

@@ -65,12 +65,12 @@ type MCPServer struct {
 	ReadOnly     bool              `json:"read_only" doc:"Whether only tools are offered that the server marks as read-only."`
 	EnabledTools []string          `json:"enabled_tools" doc:"Empty: all."`
 	TrustedTools []string          `json:"trusted_tools" doc:"Names of tools that may be called without asking a person."`
-	Status       string            `json:"status" enum:"connected,changed,failed" doc:"What came of the last attempt to reach it; changed: tools are not as they were accepted."`
-	ErrorCode    string            `json:"error_code" doc:"Why it could not be asked, for programs; empty otherwise."`
-	Error        string            `json:"error" doc:"Why it could not be asked; empty otherwise."`
+	Status       string            `json:"status" enum:"connected,changed,failed" doc:"The result of the last attempt to reach it; changed: tools differ from the accepted ones."`
+	ErrorCode    string            `json:"error_code" doc:"Why it could not be reached, for programs; empty otherwise."`
+	Error        string            `json:"error" doc:"Why it could not be reached; empty otherwise."`
 	Tools        []MCPTool         `json:"tools" doc:"What it offers; of GET, what was accepted."`
 	MoreTools    int               `json:"more_tools" doc:"How many more it offers at least, which were not looked at."`
-	CheckedAt    time.Time         `json:"checked_at" doc:"When it was last asked."`
+	CheckedAt    time.Time         `json:"checked_at" doc:"When it was last contacted."`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
 }
@@ -83,7 +83,7 @@ type MCPServerList struct {
 
 // MCPAcceptance is the body of POST /api/v1/mcp/servers/{mcp_server_id}/accept.
 type MCPAcceptance struct {
-	Digests []string `json:"digests" maxItems:"200" doc:"Of the tools to take as they are now. What is gone is forgotten."`
+	Digests []string `json:"digests" maxItems:"200" doc:"Digests of the tools to accept as they are now. Tools that are no longer offered are removed."`
 }
 
 // mcpServer is a server as the caller sees it, with what a review found or else with what
@@ -124,8 +124,8 @@ type MCPServerPath struct {
 func (s surface) mcp() {
 	const path, tag = "/api/v1/mcp/servers", "MCP"
 
-	create := op("connect-mcp-server", http.MethodPost, path, tag, "Connect an MCP server, whose tools your tasks may use")
-	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
+	create := op("connect-mcp-server", "POST "+path, tag, "Connect an MCP server, whose tools your tasks may use", 409)
+	create.DefaultStatus = http.StatusCreated
 	create.Description = "The server is asked at once, and the tools that it offers are accepted as they are. One that cannot be reached is kept, with the reason in error; accept its tools later. " +
 		"A tool that changes afterwards is offered to no task until you accept it again."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body MCPServerRequest }) (*MCPServer, error) {
@@ -136,24 +136,23 @@ func (s surface) mcp() {
 		return new(mcpServer(ctx, made, &review)), err
 	})
 
-	rest.Handle(s.API, op("list-mcp-servers", http.MethodGet, path, tag, "List the MCP servers that your tasks may use"), func(ctx context.Context, _ *struct{}) (*MCPServerList, error) {
-		found, err := s.Extensions.Servers(ctx)
-		out := MCPServerList{Servers: make([]MCPServer, len(found)), Total: len(found)}
-		for i, x := range found {
-			out.Servers[i] = mcpServer(ctx, x, nil)
-		}
-		return &out, err
-	})
+	rest.Handle(s.API, op("list-mcp-servers", "GET "+path, tag, "List the MCP servers that your tasks may use"),
+		func(ctx context.Context, _ *struct{}) (*MCPServerList, error) {
+			found, err := s.Extensions.Servers(ctx)
+			out := MCPServerList{Servers: make([]MCPServer, len(found)), Total: len(found)}
+			for i, x := range found {
+				out.Servers[i] = mcpServer(ctx, x, nil)
+			}
+			return &out, err
+		})
 
-	get := op("get-mcp-server", http.MethodGet, path+"/{mcp_server_id}", tag, "One MCP server, with the tools that were accepted")
-	get.Errors = []int{404}
-	rest.Handle(s.API, get, func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
-		found, err := s.Extensions.Server(ctx, in.ID)
-		return new(mcpServer(ctx, found, nil)), err
-	})
+	rest.Handle(s.API, op("get-mcp-server", "GET "+path+"/{mcp_server_id}", tag, "Get an MCP server with its accepted tools", 404),
+		func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
+			found, err := s.Extensions.Server(ctx, in.ID)
+			return new(mcpServer(ctx, found, nil)), err
+		})
 
-	patch := op("update-mcp-server", http.MethodPatch, path+"/{mcp_server_id}", tag, "Change an MCP server of yours")
-	patch.Errors = []int{404, 409}
+	patch := op("update-mcp-server", "PATCH "+path+"/{mcp_server_id}", tag, "Change an MCP server of yours", 404, 409)
 	patch.Description = "What is absent stays. The server is not asked: validate does that."
 	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		MCPServerPath
@@ -163,22 +162,19 @@ func (s surface) mcp() {
 		return new(mcpServer(ctx, changed, nil)), err
 	})
 
-	del := op("delete-mcp-server", http.MethodDelete, path+"/{mcp_server_id}", tag, "Forget an MCP server of yours; an admin may forget one that is shared")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, in *MCPServerPath) (*message, error) {
-		return &message{"The MCP server is deleted."}, s.Extensions.DeleteServer(ctx, in.ID)
-	})
+	rest.Handle(s.API, op("delete-mcp-server", "DELETE "+path+"/{mcp_server_id}", tag, "Delete an MCP server of yours; an admin may delete a shared one", 404),
+		func(ctx context.Context, in *MCPServerPath) (*message, error) {
+			return &message{"The MCP server is deleted."}, s.Extensions.DeleteServer(ctx, in.ID)
+		})
 
-	validate := op("validate-mcp-server", http.MethodPost, path+"/{mcp_server_id}/validate", tag, "Connect to an MCP server, and see what it offers now")
-	validate.Errors = []int{404}
-	validate.Description = "Answers 200 whether it could be asked or not: see status, error and the state of each tool. Nothing is accepted by it."
+	validate := op("validate-mcp-server", "POST "+path+"/{mcp_server_id}/validate", tag, "Connect to an MCP server and list what it offers now", 404)
+	validate.Description = "Answers 200 whether the server could be reached or not: see status, error and the state of each tool. It accepts nothing."
 	rest.Handle(s.API, validate, func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
 		found, review, err := s.Extensions.Validate(ctx, in.ID)
 		return new(mcpServer(ctx, found, &review)), err
 	})
 
-	accept := op("accept-mcp-tools", http.MethodPost, path+"/{mcp_server_id}/accept", tag, "Accept tools of an MCP server of yours as they are now")
-	accept.Errors = []int{404, 409, 424}
+	accept := op("accept-mcp-tools", "POST "+path+"/{mcp_server_id}/accept", tag, "Accept tools of an MCP server of yours as they are now", 404, 409, 424)
 	accept.Description = "Tools are named by the digest that validate showed. 409 when one has changed once more, 424 when the server cannot be asked: nothing is accepted then."
 	rest.Handle(s.API, accept, func(ctx context.Context, in *struct {
 		MCPServerPath

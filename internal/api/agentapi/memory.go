@@ -2,7 +2,6 @@ package agentapi
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -73,35 +72,37 @@ func (s surface) memory() {
 	answer := func(m task.Memory, at time.Time, err error) (*GlobalMemory, error) {
 		return &GlobalMemory{m, "global", orNull(at)}, err
 	}
-	rest.Handle(s.API, op("get-memory", http.MethodGet, path, tag, "What is remembered of you in all your tasks"), func(ctx context.Context, _ *struct{}) (*GlobalMemory, error) {
-		return answer(s.Tasks.FindMemory(ctx, ""))
-	})
-	rest.Handle(s.API, op("replace-memory", http.MethodPut, path, tag, "Write what is remembered of you anew"), func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
-		return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.memory))
-	})
-	rest.Handle(s.API, op("update-memory", http.MethodPatch, path, tag, "Replace some lists of what is remembered of you"), func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
-		return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.over))
-	})
-	rest.Handle(s.API, op("delete-memory", http.MethodDelete, path, tag, "Forget what is remembered of you"), func(ctx context.Context, _ *struct{}) (*message, error) {
-		return &message{"It is forgotten."}, s.Tasks.DeleteMemory(ctx)
-	})
+	rest.Handle(s.API, op("get-memory", "GET "+path, tag, "Get what all your tasks remember about you"),
+		func(ctx context.Context, _ *struct{}) (*GlobalMemory, error) {
+			return answer(s.Tasks.FindMemory(ctx, ""))
+		})
+	rest.Handle(s.API, op("replace-memory", "PUT "+path, tag, "Replace your memory"),
+		func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
+			return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.memory))
+		})
+	rest.Handle(s.API, op("update-memory", "PATCH "+path, tag, "Replace some lists of your memory"),
+		func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
+			return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.over))
+		})
+	rest.Handle(s.API, op("delete-memory", "DELETE "+path, tag, "Delete your memory"),
+		func(ctx context.Context, _ *struct{}) (*message, error) {
+			return &message{"It is forgotten."}, s.Tasks.DeleteMemory(ctx)
+		})
 
 	type TaskMemoryPath struct {
 		ID string `path:"task_id" doc:"The task's id."`
 	}
-	get := op("get-task-memory", http.MethodGet, path+"/{task_id}", tag, "What is remembered of a task")
-	get.Errors = []int{404}
-	rest.Handle(s.API, get, func(ctx context.Context, in *TaskMemoryPath) (*TaskMemory, error) {
-		m, at, err := s.Tasks.FindMemory(ctx, in.ID)
-		return &TaskMemory{m, "task", in.ID, orNull(at)}, err
-	})
-	save := op("save-task-memory", http.MethodPost, path+"/{task_id}", tag, "Write what is remembered of a task")
-	save.Errors = []int{404}
-	rest.Handle(s.API, save, func(ctx context.Context, in *struct {
-		TaskMemoryPath
-		Body MemoryRequest
-	}) (*TaskMemorySaved, error) {
-		_, at, err := s.Tasks.ChangeMemory(ctx, in.ID, in.Body.memory)
-		return &TaskMemorySaved{"task", true, in.ID, at}, err
-	})
+	rest.Handle(s.API, op("get-task-memory", "GET "+path+"/{task_id}", tag, "Get a task's memory", 404),
+		func(ctx context.Context, in *TaskMemoryPath) (*TaskMemory, error) {
+			m, at, err := s.Tasks.FindMemory(ctx, in.ID)
+			return &TaskMemory{m, "task", in.ID, orNull(at)}, err
+		})
+	rest.Handle(s.API, op("save-task-memory", "POST "+path+"/{task_id}", tag, "Replace a task's memory", 404),
+		func(ctx context.Context, in *struct {
+			TaskMemoryPath
+			Body MemoryRequest
+		}) (*TaskMemorySaved, error) {
+			_, at, err := s.Tasks.ChangeMemory(ctx, in.ID, in.Body.memory)
+			return &TaskMemorySaved{"task", true, in.ID, at}, err
+		})
 }

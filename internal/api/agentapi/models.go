@@ -2,7 +2,6 @@ package agentapi
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/model"
@@ -44,24 +43,24 @@ func usd(micros int64) float64 { return float64(micros) / microsPerUSD }
 
 // models is the list of models (agent API, Models).
 func (s surface) models() {
-	list := op("list-models", http.MethodGet, "/api/v1/models", "Models", "The models that your tasks may use")
-	rest.Handle(s.API, list, func(ctx context.Context, _ *struct{}) (*ModelList, error) {
-		found, mode, err := s.Models.Find(ctx)
-		out := ModelList{Models: make([]ModelDoc, len(found)), Mode: string(mode), Auto: model.Builtin}
-		for i, m := range found {
-			facts := m.Chosen
-			out.Models[i] = ModelDoc{
-				ID: m.ID, Name: m.Title, Provider: string(m.Provider), ProviderModelID: m.WireName, IsDefault: m.Default, IsBYOK: facts.BYOK,
-				ContextWindow: facts.Window, MaxOutputTokens: facts.Output, Priced: facts.Priced, Capabilities: []string{"tools", "streaming"},
-				Price: ModelPrice{usd(facts.Price.Input), usd(facts.Price.Output), usd(facts.Price.CacheRead), usd(facts.Price.CacheWrite)},
+	rest.Handle(s.API, op("list-models", "GET /api/v1/models", "Models", "List the models that your tasks may use"),
+		func(ctx context.Context, _ *struct{}) (*ModelList, error) {
+			found, mode, err := s.Models.Find(ctx)
+			out := ModelList{Models: make([]ModelDoc, len(found)), Mode: string(mode), Auto: model.Builtin}
+			for i, m := range found {
+				facts := m.Chosen
+				out.Models[i] = ModelDoc{
+					ID: m.ID, Name: m.Title, Provider: string(m.Provider), ProviderModelID: m.WireName, IsDefault: m.Default, IsBYOK: facts.BYOK,
+					ContextWindow: facts.Window, MaxOutputTokens: facts.Output, Priced: facts.Priced, Capabilities: []string{"tools", "streaming"},
+					Price: ModelPrice{usd(facts.Price.Input), usd(facts.Price.Output), usd(facts.Price.CacheRead), usd(facts.Price.CacheWrite)},
+				}
+				if facts.Price.CacheRead != facts.Price.Input {
+					out.Models[i].Capabilities = append(out.Models[i].Capabilities, "prompt_caching")
+				}
+				if m.Default {
+					out.Auto = m.ID
+				}
 			}
-			if facts.Price.CacheRead != facts.Price.Input {
-				out.Models[i].Capabilities = append(out.Models[i].Capabilities, "prompt_caching")
-			}
-			if m.Default {
-				out.Auto = m.ID
-			}
-		}
-		return &out, err
-	})
+			return &out, err
+		})
 }

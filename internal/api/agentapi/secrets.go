@@ -10,7 +10,7 @@ import (
 
 // SecretRequest is the body of POST /api/v1/secrets.
 type SecretRequest struct {
-	Name             string `json:"name" minLength:"1" maxLength:"128" pattern:"^[A-Z][A-Z0-9_]*$" doc:"What tasks call it by: {{$NAME}} in a tool's arguments."`
+	Name             string `json:"name" minLength:"1" maxLength:"128" pattern:"^[A-Z][A-Z0-9_]*$" doc:"The name that tasks use: {{$NAME}} in a tool's arguments."`
 	Value            string `json:"value" minLength:"1" maxLength:"10000" doc:"The secret. It is never shown again."`
 	CreatedByAgent   bool   `json:"created_by_agent,omitempty" doc:"Kept and shown."`
 	DefaultAvailable bool   `json:"default_available,omitempty" doc:"Whether every task of yours may use it; else those that name it."`
@@ -34,9 +34,9 @@ func (s surface) secrets() {
 		ID string `path:"secret_id" doc:"The secret's id."`
 	}
 
-	create := op("create-secret", http.MethodPost, path, tag, "Keep a secret for your tasks")
-	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
-	create.Description = "It is sealed at rest, put in where a tool of a task that may use it says {{$NAME}}, taken out of all that comes back, and never shown to a model."
+	create := op("create-secret", "POST "+path, tag, "Store a secret for your tasks", 409)
+	create.DefaultStatus = http.StatusCreated
+	create.Description = "It is stored encrypted, replaces {{$NAME}} in tools of tasks that may use it, is removed from all results, and is never shown to a model."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body SecretRequest }) (*secret.Secret, error) {
 		made, err := s.Secrets.Create(ctx, secret.NewSecret{
 			Name: in.Body.Name, Value: in.Body.Value, CreatedByAgent: in.Body.CreatedByAgent, DefaultAvailable: in.Body.DefaultAvailable, ProjectID: in.Body.ProjectID,
@@ -44,26 +44,25 @@ func (s surface) secrets() {
 		return &made, err
 	})
 
-	rest.Handle(s.API, op("list-secrets", http.MethodGet, path, tag, "List your secrets, their values masked"), func(ctx context.Context, in *struct {
-		ProjectID string `query:"project_id" format:"uuid" doc:"Those of this project; those of none when absent."`
-	}) (*SecretList, error) {
-		found, err := s.Secrets.FindAll(ctx, in.ProjectID)
-		return &SecretList{found, len(found)}, err
-	})
+	rest.Handle(s.API, op("list-secrets", "GET "+path, tag, "List your secrets, their values masked"),
+		func(ctx context.Context, in *struct {
+			ProjectID string `query:"project_id" format:"uuid" doc:"Those of this project; those of none when absent."`
+		}) (*SecretList, error) {
+			found, err := s.Secrets.FindAll(ctx, in.ProjectID)
+			return &SecretList{found, len(found)}, err
+		})
 
-	patch := op("update-secret", http.MethodPatch, path+"/{secret_id}", tag, "Say whether every task of yours may use a secret")
-	patch.Errors = []int{404}
-	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
-		SecretPath
-		Body SecretPatch
-	}) (*secret.Secret, error) {
-		changed, err := s.Secrets.Update(ctx, in.ID, in.Body.DefaultAvailable)
-		return &changed, err
-	})
+	rest.Handle(s.API, op("update-secret", "PATCH "+path+"/{secret_id}", tag, "Set whether all your tasks may use a secret", 404),
+		func(ctx context.Context, in *struct {
+			SecretPath
+			Body SecretPatch
+		}) (*secret.Secret, error) {
+			changed, err := s.Secrets.Update(ctx, in.ID, in.Body.DefaultAvailable)
+			return &changed, err
+		})
 
-	del := op("delete-secret", http.MethodDelete, path+"/{secret_id}", tag, "Forget a secret")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, in *SecretPath) (*message, error) {
-		return &message{"The secret is deleted."}, s.Secrets.Delete(ctx, in.ID)
-	})
+	rest.Handle(s.API, op("delete-secret", "DELETE "+path+"/{secret_id}", tag, "Delete a secret", 404),
+		func(ctx context.Context, in *SecretPath) (*message, error) {
+			return &message{"The secret is deleted."}, s.Secrets.Delete(ctx, in.ID)
+		})
 }

@@ -30,8 +30,7 @@ func eventStreamResponse(description string) *huma.Response {
 }
 
 func (s surface) streams() {
-	follow := op("stream-task", http.MethodGet, "/api/v1/tasks/{id}/stream", "Tasks", "Follow a task live")
-	follow.Errors = []int{404}
+	follow := op("stream-task", "GET /api/v1/tasks/{id}/stream", "Tasks", "Follow a task live", 404)
 	follow.Description = "Sends the events after the one that Last-Event-ID or after names (all of them without either), then live ones until the task ends."
 	follow.Responses = map[string]*huma.Response{"200": eventStreamResponse("The task's stream.")}
 	rest.Register(s.API, follow, func(ctx context.Context, in *struct {

@@ -3,7 +3,6 @@ package agentapi
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -53,8 +52,7 @@ type TaskPatch struct {
 
 func (s surface) decisions() {
 	const path, tag = "/api/v1/tasks/{id}", "Tasks"
-	approve := op("approve-task", http.MethodPost, path+"/approve", tag, "Answer what a suspended task asks")
-	approve.Errors = []int{404, 409}
+	approve := op("approve-task", "POST "+path+"/approve", tag, "Answer what a suspended task asks", 404, 409)
 	approve.Description = "Of several decisions at once one counts: the task goes from suspended to resuming once, and 409 says that it waits for nothing."
 	rest.Handle(s.API, approve, func(ctx context.Context, in *struct {
 		TaskPath
@@ -74,43 +72,40 @@ func (s surface) decisions() {
 		return &TaskDecided{Success: true, StreamID: t.StreamID}, err
 	})
 
-	stop := op("abort-task-tools", http.MethodPost, path+"/abort-tools", tag, "Stop one call of a tool, or one sub-agent; the task goes on")
-	stop.Errors = []int{404}
-	rest.Handle(s.API, stop, func(ctx context.Context, in *struct {
-		TaskPath
-		Body AbortTools
-	}) (*AbortedTools, error) {
-		out := AbortedTools{Success: true, Target: task.StopTool, SubagentRunID: in.Body.SubagentRunID, ToolCallID: in.Body.ToolCallID}
-		id := in.Body.ToolCallID
-		if (id == "") == (in.Body.SubagentRunID == "") {
-			return nil, errs.Field("tool_call_id", "Send exactly one of tool_call_id and subagent_run_id.")
-		}
-		if id == "" {
-			out.Target, id = task.StopSubagent, in.Body.SubagentRunID
-		}
-		t, found, err := s.Tasks.Stop(ctx, in.ID, out.Target, id)
-		out.Found, out.StreamID, out.Message = found, t.StreamID, "It is being stopped."
-		if !found {
-			out.Message = "There is nothing under way with this id."
-		}
-		return &out, err
-	})
+	rest.Handle(s.API, op("abort-task-tools", "POST "+path+"/abort-tools", tag, "Stop one call of a tool, or one sub-agent; the task goes on", 404),
+		func(ctx context.Context, in *struct {
+			TaskPath
+			Body AbortTools
+		}) (*AbortedTools, error) {
+			out := AbortedTools{Success: true, Target: task.StopTool, SubagentRunID: in.Body.SubagentRunID, ToolCallID: in.Body.ToolCallID}
+			id := in.Body.ToolCallID
+			if (id == "") == (in.Body.SubagentRunID == "") {
+				return nil, errs.Field("tool_call_id", "Send exactly one of tool_call_id and subagent_run_id.")
+			}
+			if id == "" {
+				out.Target, id = task.StopSubagent, in.Body.SubagentRunID
+			}
+			t, found, err := s.Tasks.Stop(ctx, in.ID, out.Target, id)
+			out.Found, out.StreamID, out.Message = found, t.StreamID, "It is being stopped."
+			if !found {
+				out.Message = "There is nothing under way with this id."
+			}
+			return &out, err
+		})
 
-	patch := op("update-task", http.MethodPatch, path, tag, "Change what a task is called, and who sees it")
-	patch.Errors = []int{404}
-	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
-		TaskPath
-		Body TaskPatch
-	}) (*TaskDoc, error) {
-		t, err := s.Tasks.Update(ctx, in.ID, task.Update{Title: in.Body.Title, Visibility: in.Body.Visibility})
-		return new(taskDoc(t)), err
-	})
+	rest.Handle(s.API, op("update-task", "PATCH "+path, tag, "Change what a task is called, and who sees it", 404),
+		func(ctx context.Context, in *struct {
+			TaskPath
+			Body TaskPatch
+		}) (*TaskDoc, error) {
+			t, err := s.Tasks.Update(ctx, in.ID, task.Update{Title: in.Body.Title, Visibility: in.Body.Visibility})
+			return new(taskDoc(t)), err
+		})
 
-	del := op("delete-task", http.MethodDelete, path, tag, "Delete a task with its issues, its streams and its log; one that runs is stopped")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, in *TaskPath) (*message, error) {
-		return &message{"The task is deleted."}, s.Tasks.Delete(ctx, in.ID)
-	})
+	rest.Handle(s.API, op("delete-task", "DELETE "+path, tag, "Delete a task with its issues, its streams and its log; one that runs is stopped", 404),
+		func(ctx context.Context, in *TaskPath) (*message, error) {
+			return &message{"The task is deleted."}, s.Tasks.Delete(ctx, in.ID)
+		})
 	s.sharing()
 }
 
@@ -121,15 +116,15 @@ type SharedTask struct {
 	Status      task.Status     `json:"status" doc:"How far the task is."`
 	Visibility  task.Visibility `json:"visibility" doc:"public or unlisted."`
 	ReadOnly    bool            `json:"read_only" doc:"Always true."`
-	Messages    []chatMessage   `json:"messages" doc:"What was said: each instruction, and what came of it."`
+	Messages    []chatMessage   `json:"messages" doc:"The conversation: each instruction and its result."`
 	Issues      []task.Issue    `json:"issues" doc:"Its verified issues, the worst first, without their evidence."`
 	CreatedAt   time.Time       `json:"created_at"`
 	CompletedAt *time.Time      `json:"completed_at"`
 }
 
 func (s surface) sharing() {
-	share := op("share-task", http.MethodGet, "/api/v1/tasks/{id}/share", "Tasks", "Read a task that is public or unlisted, without credentials")
-	share.Auth, share.Errors = rest.None, []int{404}
+	share := op("share-task", "GET /api/v1/tasks/{id}/share", "Tasks", "Read a task that is public or unlisted, without credentials", 404)
+	share.Auth = rest.None
 	rest.Handle(s.API, share, func(ctx context.Context, in *TaskPath) (*SharedTask, error) {
 		t, streams, issues, err := s.Tasks.Shared(ctx, in.ID)
 		return &SharedTask{

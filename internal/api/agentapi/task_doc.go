@@ -17,7 +17,7 @@ type TaskDoc struct {
 	Status             task.Status     `json:"status" doc:"How far the task is."`
 	CompletionDelivery *task.Delivery  `json:"completion_delivery"`
 	StreamID           string          `json:"stream_id"`
-	CreatedBy          string          `json:"created_by" doc:"The email address of the user who handed it over."`
+	CreatedBy          string          `json:"created_by" doc:"The email address of the user who created it."`
 	Visibility         task.Visibility `json:"visibility" doc:"Who sees it besides its owner."`
 	Model              string          `json:"model" doc:"What plans it; builtin: no language model."`
 	Mode               string          `json:"mode"`
@@ -98,19 +98,19 @@ func (s surface) listTasks(ctx context.Context, in *struct {
 type TaskDetail struct {
 	Task       TaskDoc         `json:"task" doc:"The task."`
 	Status     task.Status     `json:"status" doc:"How far the task is."`
-	Messages   []chatMessage   `json:"messages" doc:"What was said: each instruction, and what came of it."`
-	Plan       json.RawMessage `json:"plan,omitempty" doc:"What was understood of the instruction, and what was not."`
-	Pending    json.RawMessage `json:"pending,omitempty" doc:"What it asks while it is suspended: a list of questions, for POST …/approve."`
+	Messages   []chatMessage   `json:"messages" doc:"The conversation: each instruction and its result."`
+	Plan       json.RawMessage `json:"plan,omitempty" doc:"How the instruction was understood, and what was not."`
+	Pending    json.RawMessage `json:"pending,omitempty" doc:"Its questions while it is suspended: a list of questions, for POST …/approve."`
 	Issues     []task.Issue    `json:"issues" doc:"Its verified issues, newest first; at most 1000."`
-	ReadOnly   bool            `json:"read_only" doc:"Whether it is somebody else's in your team."`
+	ReadOnly   bool            `json:"read_only" doc:"Whether another member of your team owns it."`
 	Stream     streamDoc       `json:"stream" doc:"Its newest output stream."`
 	StreamURLs []streamLink    `json:"streamUrls" doc:"Where to follow it."`
 	Streams    []streamRow     `json:"streams" doc:"All of its output streams, one a turn."`
 }
 
 type chatMessage struct {
-	Role      string    `json:"role" enum:"user,assistant" doc:"Who said it."`
-	Text      string    `json:"text" doc:"What was said."`
+	Role      string    `json:"role" enum:"user,assistant" doc:"Who wrote it."`
+	Text      string    `json:"text" doc:"The text."`
 	CreatedAt time.Time `json:"created_at"`
 }
 

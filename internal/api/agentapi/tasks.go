@@ -42,7 +42,7 @@ type TaskRequest struct {
 // TaskMessage is an instruction in parts.
 type TaskMessage struct {
 	ID    string     `json:"id,omitempty" format:"uuid" doc:"Accepted and ignored."`
-	Role  string     `json:"role,omitempty" enum:"user" doc:"Who speaks: always the user."`
+	Role  string     `json:"role,omitempty" enum:"user" doc:"Always user."`
 	Parts []TaskPart `json:"parts" maxItems:"100" doc:"The parts in their order; those of type text are the instruction."`
 }
 
@@ -113,9 +113,8 @@ func accepted(t task.Task) TaskAccepted {
 
 func (s surface) tasks() {
 	const path, tag = "/api/v1/tasks", "Tasks"
-	create := op("create-task", http.MethodPost, path, tag, "Hand over a task, or continue one")
+	create := op("create-task", "POST "+path, tag, "Create a task, or continue one", 409)
 	create.DefaultStatus = http.StatusAccepted
-	create.Errors = []int{409}
 	create.Responses = map[string]*huma.Response{
 		"200": eventStreamResponse("The task's stream, from its first event to its last."),
 		"202": {Description: "The task is on disk and will run.", Content: map[string]*huma.MediaType{
@@ -149,23 +148,18 @@ func (s surface) tasks() {
 		return s.stream(ctx, t, t.StreamID, 0)
 	})
 
-	rest.Handle(s.API, op("list-tasks", http.MethodGet, path, tag, "List your tasks, newest first"), s.listTasks)
+	rest.Handle(s.API, op("list-tasks", "GET "+path, tag, "List your tasks, newest first"), s.listTasks)
 
-	get := op("get-task", http.MethodGet, path+"/{id}", tag, "A task of your team, with its issues")
-	get.Errors = []int{404}
-	rest.Handle(s.API, get, s.getTask)
+	rest.Handle(s.API, op("get-task", "GET "+path+"/{id}", tag, "Get a task of your team, with its issues", 404), s.getTask)
 
-	abort := op("abort-task", http.MethodPost, path+"/{id}/abort", tag, "Stop a task; what it found until then is kept")
-	abort.Errors = []int{404}
+	abort := op("abort-task", "POST "+path+"/{id}/abort", tag, "Stop a task; what it found until then is kept", 404)
 	abort.Description = "A task that waits ends at once; one that runs ends within seconds. For a task that has ended nothing changes."
 	rest.Handle(s.API, abort, func(ctx context.Context, in *TaskPath) (*TaskAccepted, error) {
 		t, err := s.Tasks.Abort(ctx, in.ID)
 		return new(accepted(t)), err
 	})
 
-	artifacts := op("get-task-artifact", http.MethodGet, path+"/{id}/artifacts", tag, "The completion artifact of a task")
-	artifacts.Errors = []int{404}
-	rest.Handle(s.API, artifacts, s.getArtifact)
+	rest.Handle(s.API, op("get-task-artifact", "GET "+path+"/{id}/artifacts", tag, "Get a task's completion artifact", 404), s.getArtifact)
 }
 
 // named refuses a task that names what its owner does not have.

@@ -3,7 +3,6 @@ package agentapi
 import (
 	"context"
 	"math"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -28,12 +27,13 @@ type TeamPatch struct {
 
 func (s surface) teams() {
 	const path, tag = "/api/v1/teams", "Teams"
-	rest.Handle(s.API, op("get-team", http.MethodGet, path, tag, "Your team"), func(ctx context.Context, _ *struct{}) (*TeamAnswer, error) {
-		team, err := s.Accounts.FindTeam(ctx)
-		return &TeamAnswer{Team: team}, err
-	})
+	rest.Handle(s.API, op("get-team", "GET "+path, tag, "Get your team"),
+		func(ctx context.Context, _ *struct{}) (*TeamAnswer, error) {
+			team, err := s.Accounts.FindTeam(ctx)
+			return &TeamAnswer{Team: team}, err
+		})
 
-	patch := op("update-team", http.MethodPatch, path, tag, "Change your team's settings (team admins only)")
+	patch := op("update-team", "PATCH "+path, tag, "Change your team's settings (team admins only)")
 	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty string clears it. Deliveries to private, local and cloud metadata addresses are blocked."
 	rest.Handle(s.API, patch, func(ctx context.Context, in *struct{ Body TeamPatch }) (*TeamAnswer, error) {
 		if _, err := account.TeamAdmin(ctx); err != nil {
@@ -47,7 +47,7 @@ func (s surface) teams() {
 		return &TeamAnswer{team, warning}, err
 	})
 
-	rest.Handle(s.API, op("list-webhook-deliveries", http.MethodGet, path+"/webhook/deliveries", tag, "What became of your team's webhook deliveries, newest first"), s.listDeliveries)
+	rest.Handle(s.API, op("list-webhook-deliveries", "GET "+path+"/webhook/deliveries", tag, "List your team's webhook deliveries, newest first"), s.listDeliveries)
 	s.caps(path+"/members/cap", tag)
 }
 
@@ -127,25 +127,23 @@ type DefaultCap struct {
 
 // caps are a member's spending cap, which decides whether they may have an API key.
 func (s surface) caps(path, tag string) {
-	set := op("set-member-cap", http.MethodPatch, path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)")
-	set.Errors = []int{404}
-	rest.Handle(s.API, set, func(ctx context.Context, in *struct{ Body CapRequest }) (*message, error) {
-		cents := int64(math.Round(in.Body.Cap * 100))
-		return &message{"The spending cap is set."}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
-	})
-	standard := op("set-default-cap", http.MethodPatch, "/api/v1/teams/default-spending-cap", tag, "Set the spending cap of members that have none of their own (team admins only)")
-	rest.Handle(s.API, standard, func(ctx context.Context, in *struct{ Body DefaultCapRequest }) (*DefaultCap, error) {
-		var cents *int64
-		if in.Body.Cap != nil {
-			cents = new(int64(math.Round(*in.Body.Cap * 100)))
-		}
-		return &DefaultCap{in.Body.Cap}, s.Accounts.SetDefaultCap(ctx, cents, in.Body.All)
-	})
-	remove := op("clear-member-cap", http.MethodDelete, path, tag, "Remove a member's spending cap (team admins only)")
-	remove.Errors = []int{404}
-	rest.Handle(s.API, remove, func(ctx context.Context, in *struct {
-		Email string `query:"email" required:"true" doc:"The member's email address."`
-	}) (*message, error) {
-		return &message{"The spending cap is removed."}, s.Accounts.SetCap(ctx, in.Email, nil)
-	})
+	rest.Handle(s.API, op("set-member-cap", "PATCH "+path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)", 404),
+		func(ctx context.Context, in *struct{ Body CapRequest }) (*message, error) {
+			cents := int64(math.Round(in.Body.Cap * 100))
+			return &message{"The spending cap is set."}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
+		})
+	rest.Handle(s.API, op("set-default-cap", "PATCH /api/v1/teams/default-spending-cap", tag, "Set the spending cap of members that have none of their own (team admins only)"),
+		func(ctx context.Context, in *struct{ Body DefaultCapRequest }) (*DefaultCap, error) {
+			var cents *int64
+			if in.Body.Cap != nil {
+				cents = new(int64(math.Round(*in.Body.Cap * 100)))
+			}
+			return &DefaultCap{in.Body.Cap}, s.Accounts.SetDefaultCap(ctx, cents, in.Body.All)
+		})
+	rest.Handle(s.API, op("clear-member-cap", "DELETE "+path, tag, "Remove a member's spending cap (team admins only)", 404),
+		func(ctx context.Context, in *struct {
+			Email string `query:"email" required:"true" doc:"The member's email address."`
+		}) (*message, error) {
+			return &message{"The spending cap is removed."}, s.Accounts.SetCap(ctx, in.Email, nil)
+		})
 }

@@ -142,8 +142,8 @@ type ToolPath struct {
 func (s surface) tools() {
 	const path, tag = "/api/v1/tools", "Tools"
 
-	create := op("create-tool", http.MethodPost, path, tag, "Describe an HTTP request that your tasks may make as a tool")
-	create.DefaultStatus, create.Errors = http.StatusCreated, []int{409}
+	create := op("create-tool", "POST "+path, tag, "Create a tool that makes an HTTP request", 409)
+	create.DefaultStatus = http.StatusCreated
 	create.Description = "{{name}} stands for an argument and {{$NAME}} for a secret of yours. Each value is escaped for the place where it stands; none can choose the host, add a header or leave its segment of the path."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body ToolRequest }) (*Tool, error) {
 		b := in.Body
@@ -158,24 +158,23 @@ func (s surface) tools() {
 		return new(toolOf(ctx, made)), err
 	})
 
-	rest.Handle(s.API, op("list-tools", http.MethodGet, path, tag, "List the HTTP tools that your tasks may use"), func(ctx context.Context, _ *struct{}) (*ToolList, error) {
-		found, err := s.Extensions.Tools(ctx)
-		out := ToolList{Tools: make([]Tool, len(found)), Total: len(found)}
-		for i, t := range found {
-			out.Tools[i] = toolOf(ctx, t)
-		}
-		return &out, err
-	})
+	rest.Handle(s.API, op("list-tools", "GET "+path, tag, "List the HTTP tools that your tasks may use"),
+		func(ctx context.Context, _ *struct{}) (*ToolList, error) {
+			found, err := s.Extensions.Tools(ctx)
+			out := ToolList{Tools: make([]Tool, len(found)), Total: len(found)}
+			for i, t := range found {
+				out.Tools[i] = toolOf(ctx, t)
+			}
+			return &out, err
+		})
 
-	get := op("get-tool", http.MethodGet, path+"/{tool_id}", tag, "One HTTP tool")
-	get.Errors = []int{404}
-	rest.Handle(s.API, get, func(ctx context.Context, in *ToolPath) (*Tool, error) {
-		found, err := s.Extensions.Tool(ctx, in.ID)
-		return new(toolOf(ctx, found)), err
-	})
+	rest.Handle(s.API, op("get-tool", "GET "+path+"/{tool_id}", tag, "Get an HTTP tool", 404),
+		func(ctx context.Context, in *ToolPath) (*Tool, error) {
+			found, err := s.Extensions.Tool(ctx, in.ID)
+			return new(toolOf(ctx, found)), err
+		})
 
-	patch := op("update-tool", http.MethodPatch, path+"/{tool_id}", tag, "Change an HTTP tool of yours")
-	patch.Errors = []int{404, 409}
+	patch := op("update-tool", "PATCH "+path+"/{tool_id}", tag, "Change an HTTP tool of yours", 404, 409)
 	patch.Description = "What is absent stays."
 	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		ToolPath
@@ -189,9 +188,8 @@ func (s surface) tools() {
 		return new(toolOf(ctx, changed)), err
 	})
 
-	del := op("delete-tool", http.MethodDelete, path+"/{tool_id}", tag, "Forget an HTTP tool of yours; an admin may forget one that is shared")
-	del.Errors = []int{404}
-	rest.Handle(s.API, del, func(ctx context.Context, in *ToolPath) (*message, error) {
-		return &message{"The tool is deleted."}, s.Extensions.DeleteTool(ctx, in.ID)
-	})
+	rest.Handle(s.API, op("delete-tool", "DELETE "+path+"/{tool_id}", tag, "Delete an HTTP tool of yours; an admin may delete a shared one", 404),
+		func(ctx context.Context, in *ToolPath) (*message, error) {
+			return &message{"The tool is deleted."}, s.Extensions.DeleteTool(ctx, in.ID)
+		})
 }

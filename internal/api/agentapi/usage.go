@@ -2,7 +2,6 @@ package agentapi
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -17,7 +16,7 @@ type UsageRow struct {
 	StreamID         string         `json:"stream_id" doc:"The stream; of a task its newest."`
 	StreamCount      int            `json:"stream_count" doc:"How many streams are in this row."`
 	Email            string         `json:"email" doc:"Whose task it is."`
-	Model            string         `json:"model" doc:"What thought: a model, or builtin."`
+	Model            string         `json:"model" doc:"The model, or builtin."`
 	Provider         string         `json:"provider"`
 	Status           string         `json:"status" doc:"completed, error, failed or aborted; another word while it runs."`
 	CreatedAt        time.Time      `json:"created_at"`
@@ -27,7 +26,7 @@ type UsageRow struct {
 	AgentBreakdown   map[string]int `json:"agent_breakdown" doc:"Steps by branch."`
 	ToolBreakdown    map[string]int `json:"tool_breakdown" doc:"Calls by tool."`
 	ToolCallHistory  []UsageCall    `json:"tool_call_history" doc:"The calls of a stream, at most 500; of a task with several streams none."`
-	AvgStepLatencyMS *int64         `json:"avg_step_latency_ms" doc:"What a call of a model took on average; null without one."`
+	AvgStepLatencyMS *int64         `json:"avg_step_latency_ms" doc:"Average duration of a model call; null without one."`
 	LLMTimeMS        int64          `json:"llm_time_ms"`
 	ToolTimeMS       int64          `json:"tool_time_ms"`
 	TotalExecutionMS int64          `json:"total_execution_ms"`
@@ -127,28 +126,28 @@ func usageList(rows []model.Row, total int, w page.Window, err error) (*UsageLis
 // usage are the operations on what tasks used (agent API, Usage).
 func (s surface) usage() {
 	const path, tag = "/api/v1/usage", "Usage"
-	const whose = "Somebody who is alone in their team sees their own usage, an admin the team's; other members are refused."
-	tasks := op("list-task-usage", http.MethodGet, path+"/tasks", tag, "What tasks used, the newest first")
+	const whose = "In a team of one, the member sees their own usage; in a larger team, admins see the team's and other members get 403."
+	tasks := op("list-task-usage", "GET "+path+"/tasks", tag, "List the usage of tasks, newest first")
 	tasks.Description = "A row is a task with all its streams together; the filters look at its newest stream. " + whose
 	rest.Handle(s.API, tasks, func(ctx context.Context, in *UsageQuery) (*UsageList, error) {
 		f, w := in.filter()
 		rows, total, err := s.Models.FindTasks(ctx, f, w)
 		return usageList(rows, total, w, err)
 	})
-	one := op("get-task-usage", http.MethodGet, path+"/tasks/{task_id}", tag, "What one task used")
-	one.Description, one.Errors = whose, []int{404}
+	one := op("get-task-usage", "GET "+path+"/tasks/{task_id}", tag, "Get the usage of a task", 404)
+	one.Description = whose
 	rest.Handle(s.API, one, func(ctx context.Context, in *struct {
 		TaskID string `path:"task_id" format:"uuid" doc:"The task's id."`
 	}) (*UsageRow, error) {
 		r, err := s.Models.TaskUsage(ctx, in.TaskID)
 		return new(usageRow(r)), err
 	})
-	streams := op("list-stream-usage", http.MethodGet, path+"/streams", tag, "What each stream of a task used")
+	streams := op("list-stream-usage", "GET "+path+"/streams", tag, "List the usage of streams")
 	streams.Description = whose
 	rest.Handle(s.API, streams, func(ctx context.Context, in *struct {
 		UsageQuery
 		StreamID string `query:"stream_id" maxLength:"64" doc:"Only this stream."`
-		Sort     string `query:"sort" enum:"created_at,cost" default:"created_at" doc:"created_at: the newest first. cost: the dearest first."`
+		Sort     string `query:"sort" enum:"created_at,cost" default:"created_at" doc:"created_at: the newest first. cost: the most expensive first."`
 	}) (*UsageList, error) {
 		f, w := in.filter()
 		f.StreamID, f.ByCost = in.StreamID, in.Sort == "cost"
@@ -163,7 +162,7 @@ type UsageSummary struct {
 	ByModel             map[string]int `json:"by_model" doc:"Tasks by model."`
 	ByStatus            map[string]int `json:"by_status" doc:"Tasks by status."`
 	CostByModel         []UsageShare   `json:"cost_by_model"`
-	ByEmail             []EmailShare   `json:"by_email" doc:"By member, the dearest first."`
+	ByEmail             []EmailShare   `json:"by_email" doc:"By member, the most expensive first."`
 	ByPeriod            []PeriodShare  `json:"by_period" doc:"By period, the earliest first, without those in which nothing was used."`
 	BYOK                BYOKSum        `json:"byok" doc:"The part that was paid with keys of your own."`
 	TotalVedetteCredits float64        `json:"total_vedette_credits" doc:"What the operator paid, in credits, of which one is a US dollar."`
@@ -208,7 +207,7 @@ type BYOKSum struct {
 }
 
 func (s surface) usageSummary(path, tag, whose string) {
-	summary := op("get-usage-summary", http.MethodGet, path+"/summary", tag, "What was used in a range of time, by model, member and period")
+	summary := op("get-usage-summary", "GET "+path+"/summary", tag, "What was used in a range of time, by model, member and period")
 	summary.Description = whose
 	rest.Handle(s.API, summary, func(ctx context.Context, in *struct {
 		From    time.Time `query:"from" doc:"What began then or later; absent: from the beginning."`

@@ -76,7 +76,7 @@ func taskWords() map[string]string {
 		"started_at":          "When it began; null while it has not.",
 		"completed_at":        "When it ended; null while it has not.",
 		"finished_at":         "When it ended; null while it has not.",
-		"title":               "What it is, in a line.",
+		"title":               "One line that describes it.",
 		"summary":             "The outcome in words, with what was not tested and what was not understood.",
 		"severity":            "One of critical, high, medium, low, info, unknown.",
 		"description":         "What was found, and why it matters.",
@@ -93,7 +93,7 @@ func taskWords() map[string]string {
 		"mode":                "As in the request.",
 		"project_id":          "As in the request.",
 		"run_config":          "The further fields of the request, as they were given.",
-		"message":             "What was done, in words.",
+		"message":             "What was done.",
 		"agent_id":            "As in the request.",
 		"agent_ids":           "As in the request.",
 		"ask_question":        "As in the request.",
@@ -110,14 +110,14 @@ func taskWords() map[string]string {
 		"masked_value":        "Its beginning and its end, when it is long enough to show them.",
 		"default_available":   "Whether every task may use it.",
 		"created_by_agent":    "As in the request.",
-		"Secret.name":         "What tasks call it by.",
+		"Secret.name":         "The name that tasks use.",
 	}
 }
 
 // logWords are those of the log of what agents did.
 func logWords() map[string]string {
 	return map[string]string{
-		"AgentLogEvent.id":             "What it is called in this log.",
+		"AgentLogEvent.id":             "Its id in this log.",
 		"AgentLogEvent.sequence":       "Its place in the task's journal.",
 		"AgentLogEvent.event_type":     "What began: model_call, tool_call, question, branch_start, verdict or note.",
 		"AgentLogEvent.action":         "What was done.",
@@ -125,12 +125,12 @@ func logWords() map[string]string {
 		"AgentLogEvent.agent_id":       "The branch of the run: main, a sub-agent's such as main.1, or builtin.",
 		"AgentLogEvent.agent_type":     "agent, subagent or planner.",
 		"AgentLogEvent.tool_name":      "The tool that was called.",
-		"AgentLogEvent.tool_call_id":   "What abort-tools and approve know the call by.",
-		"AgentLogEvent.target":         "What it was about, as far as the arguments say.",
+		"AgentLogEvent.tool_call_id":   "The id of the call, for abort-tools and approve.",
+		"AgentLogEvent.target":         "Its target, if the arguments name one.",
 		"AgentLogEvent.input_summary":  "The beginning of what went in.",
 		"AgentLogEvent.output_summary": "The beginning of what came out.",
 		"AgentLogEvent.output_preview": "More of what came out.",
-		"AgentLogEvent.error_message":  "Why it did not come to its end.",
+		"AgentLogEvent.error_message":  "Why it failed.",
 		"AgentLogEvent.metadata":       "Further facts, by the type of event.",
 		"AgentLogEvent.started_at":     "When it began.",
 		"AgentLogEvent.completed_at":   "When it ended; null while it has not.",
@@ -152,10 +152,10 @@ func logWords() map[string]string {
 		"llm_cost":             "What the models cost, in US dollars.",
 		"total_llm_cost":       "What the models cost, in US dollars.",
 		"vedette_credits":      "What the server's own models cost, in US dollars.",
-		"email":                "Whose it is.",
+		"email":                "The owner's email address.",
 		"tool_calls":           "How many calls of tools.",
-		"error_message":        "Why it did not come to its end.",
-		"is_byok":              "Whether a key of the caller's own, or the team's, paid.",
+		"error_message":        "Why it failed.",
+		"is_byok":              "Whether a key of the caller or the team was used.",
 		"task_title":           "The task in a line.",
 		"tokens":               "What the models read and wrote.",
 		"tool_time_ms":         "How long tools took, in milliseconds.",
@@ -168,8 +168,8 @@ func logWords() map[string]string {
 func otherWords() map[string]string {
 	return map[string]string{
 		"StoredKey.provider_key":  "The key as it is kept.",
-		"StoredKey.validation":    "What the provider said of it.",
-		"KeyValidation.valid":     "Whether the provider took the key.",
+		"StoredKey.validation":    "The provider's answer.",
+		"KeyValidation.valid":     "Whether the provider accepted the key.",
 		"DeletedKey.deleted":      "Whether there was one.",
 		"ModelPrice.input":        "US dollars for a million tokens read.",
 		"ModelPrice.output":       "US dollars for a million tokens written.",
@@ -188,7 +188,7 @@ func otherWords() map[string]string {
 
 		"exists":                  "Whether any region knows the user.",
 		"user_region":             "The region that knows the user; null: none does.",
-		"MasterLookupResult.team": "The user's team; null: none, or it is not told.",
+		"MasterLookupResult.team": "The user's team; null: none, or not disclosed.",
 		"user_role":               "The user's role in the team.",
 		"members":                 "The members of the team.",
 		"MasterMember.email":      "The member's email address.",
@@ -200,7 +200,7 @@ func otherWords() map[string]string {
 		"webhook_url":             "Where completion artifacts are pushed; empty: nowhere.",
 
 		"Issue.status":       "What people have decided about the issue.",
-		"Issue.verification": "What a second, independent request said; only verified issues are reported.",
+		"Issue.verification": "The result of a second, independent request; only verified issues are reported.",
 		"Issue.note":         "Why it could not be confirmed.",
 		"Evidence.kind":      "detection, or verification.",
 		"Evidence.url":       "What was asked for.",

@@ -94,8 +94,8 @@ func setsOf(early bool) []string {
 	return []string{StarterSet, PublicSet}
 }
 
-// hold locks a scope until the end of the transaction.
-func (c *Catalog) hold(ctx context.Context, tx *db.Tx, scope string) error {
+// lock locks a scope until the end of the transaction.
+func (c *Catalog) lock(ctx context.Context, tx *db.Tx, scope string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO template_scope (scope, updated_at) VALUES (?, ?)
 		ON CONFLICT (scope) DO UPDATE SET updated_at = excluded.updated_at`, scope, db.At(c.Now()))
 	return err

@@ -94,7 +94,7 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 	}
 	additions := newAdditions(files)
 	err = c.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := c.hold(ctx, tx, set); err != nil {
+		if err := c.lock(ctx, tx, set); err != nil {
 			return err
 		}
 		if err := c.replace(ctx, tx, set, rows, additions, &report); err != nil {

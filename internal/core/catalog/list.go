@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Public is a window of the public templates, by id, and how many there are.
+// Public is a page of the public templates, by id, and their total.
 func (c *Catalog) Public(ctx context.Context, w page.Window, raw bool) ([]Template, int, error) {
 	if _, err := account.From(ctx); err != nil {
 		return nil, 0, err
@@ -19,8 +19,7 @@ func (c *Catalog) Public(ctx context.Context, w page.Window, raw bool) ([]Templa
 	return c.list(ctx, inScopes(StarterSet, PublicSet), c.byID(), w, raw)
 }
 
-// Early is a window of the early templates, by id, and how many there are. Forbidden for
-// a team whose plan has none.
+// Early is a page of the early templates, by id, and their total. Forbidden for plans without them.
 func (c *Catalog) Early(ctx context.Context, w page.Window, raw bool) ([]Template, int, error) {
 	if err := mayEarly(ctx); err != nil {
 		return nil, 0, err
@@ -36,7 +35,7 @@ func mayEarly(ctx context.Context) error {
 	return err
 }
 
-// PublicByID is one public template with its text. NotFound when there is none such.
+// PublicByID is a public template with its text.
 func (c *Catalog) PublicByID(ctx context.Context, id string) (Template, error) {
 	if _, err := account.From(ctx); err != nil {
 		return Template{}, err
@@ -44,8 +43,7 @@ func (c *Catalog) PublicByID(ctx context.Context, id string) (Template, error) {
 	return c.one(ctx, c.db, "t.scope IN ('starter', 'public') AND t.id = ? AND "+notReplaced("t"), db.Clean(id))
 }
 
-// EarlyByID is one early template with its text. NotFound when there is none such,
-// Forbidden for a team whose plan has none.
+// EarlyByID is an early template with its text. Forbidden for plans without them.
 func (c *Catalog) EarlyByID(ctx context.Context, id string) (Template, error) {
 	if err := mayEarly(ctx); err != nil {
 		return Template{}, err
@@ -75,7 +73,7 @@ func inScopes(scopes ...string) (w db.Where) {
 	return w
 }
 
-// list is a window of what a condition picks, in an order, and how many there are.
+// list is a page of the rows that a condition picks, and their total.
 func (c *Catalog) list(
 	ctx context.Context, where db.Where, order string, w page.Window, raw bool,
 ) (found []Template, total int, err error) {
@@ -87,7 +85,7 @@ func (c *Catalog) list(
 	return found, total, err
 }
 
-// page reads a window of what a condition picks, in an order.
+// page reads a page of the templates whose rows a condition picks.
 func (c *Catalog) page(
 	ctx context.Context, where db.Where, order string, orderArgs []any, w page.Window, raw bool,
 ) ([]Template, error) {

@@ -30,8 +30,8 @@ type NewTemplate struct {
 	Dir      string // empty: the top
 }
 
-// Create checks a template as the engine does, and stores it for the caller's team. Invalid
-// names the line and the key at fault.
+// Create checks a template as the engine does and stores it for the caller's team. Invalid names the
+// line and the key.
 func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 	caller, err := account.Writer(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 	now := db.At(c.Now())
 	t.Scope, t.ID, t.CreatedAt, t.UpdatedAt = caller.TeamID, ids.New(), now.Time, now.Time
 	return t, c.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := c.hold(ctx, tx, caller.TeamID); err != nil {
+		if err := c.lock(ctx, tx, caller.TeamID); err != nil {
 			return err
 		}
 		return add(ctx, tx, row{Template: t, userID: caller.UserID, requests: requests})
@@ -63,16 +63,15 @@ func add(ctx context.Context, tx *db.Tx, r row) error {
 	return insert(ctx, tx, []row{r})
 }
 
-// Keep stores a template that was made for a team, by its file: a second time it is the
-// same row with the new text, as long as no person has changed it. Invalid for what Create
-// would refuse.
+// Keep stores a generated template under its path, over an earlier one that nobody has edited.
+// Invalid for what Create would refuse.
 func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate) (Template, error) {
 	t, requests, err := checkOwn(n)
 	if err != nil {
 		return Template{}, err
 	}
 	err = c.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := c.hold(ctx, tx, teamID); err != nil {
+		if err := c.lock(ctx, tx, teamID); err != nil {
 			return err
 		}
 		old, err := c.one(ctx, tx, "t.scope = ? AND t.path = ?", teamID, t.Path)
@@ -133,8 +132,7 @@ func plain(name string) bool {
 	return db.Clean(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
 }
 
-// Own is a window of the templates of the caller's team, newest first, and how many there
-// are.
+// Own is a page of the templates of the caller's team, newest first, and their total.
 func (c *Catalog) Own(ctx context.Context, w page.Window, raw bool) ([]Template, int, error) {
 	caller, err := account.From(ctx)
 	if err != nil {
@@ -171,7 +169,7 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 	now := db.At(c.Now())
 	t.Scope, t.ID, t.CreatedAt, t.UpdatedAt = old.Scope, old.ID, old.CreatedAt, now.Time
 	return t, c.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := c.hold(ctx, tx, caller.TeamID); err != nil {
+		if err := c.lock(ctx, tx, caller.TeamID); err != nil {
 			return err
 		}
 		n, err := tx.Exec(ctx, `UPDATE template SET written_id = ?, path = ?, name = ?, type = ?, info = ?, prompt = ?, digest = ?, requests = ?, raw = ?, updated_at = ?
@@ -195,7 +193,7 @@ func (c *Catalog) Delete(ctx context.Context, id string) error {
 	}
 	id = db.Clean(id)
 	return c.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := c.hold(ctx, tx, caller.TeamID); err != nil {
+		if err := c.lock(ctx, tx, caller.TeamID); err != nil {
 			return err
 		}
 		n, err := tx.Exec(ctx, `DELETE FROM template WHERE scope = ? AND id = ?`, caller.TeamID, id)

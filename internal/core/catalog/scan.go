@@ -31,9 +31,8 @@ type Known struct {
 // Is reports whether an id is the template's.
 func (k Known) Is(id string) bool { return k.ID == id || k.WrittenID == id && id != "" }
 
-// ForScan lists what a team may scan with, except what others share with it: the public
-// and, as its plan has it, the early templates, and its own. Without a team, the public
-// ones.
+// ForScan lists what a team may scan with, except what others share with it: public templates, early
+// ones if its plan has them, and its own. Without a team, the public ones.
 func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]Known, error) {
 	early, err := c.teamHasEarly(ctx, teamID)
 	if err != nil {
@@ -130,8 +129,7 @@ type Program struct {
 	Digest string // of the template and all files that it names
 }
 
-// Programs compiles templates that a team may scan with, by the ids that Texts takes; each
-// text is compiled once. A template that was deleted is not in the answer.
+// Programs compiles the templates of Texts, each text once.
 func (c *Catalog) Programs(ctx context.Context, teamID string, ids []string) (map[string]Program, error) {
 	texts, err := c.Texts(ctx, teamID, ids)
 	if err != nil {
@@ -146,9 +144,8 @@ func (c *Catalog) Programs(ctx context.Context, teamID string, ids []string) (ma
 	return out, nil
 }
 
-// Texts reads templates that a team may scan with, by the ids of ForScan and SharedForScan
-// and by written ids. A template that was deleted, or that the team may no
-// longer see, is not in the answer.
+// Texts reads templates that a team may scan with, by the ids of ForScan and SharedForScan and by
+// written ids. It leaves out templates that were deleted or that the team may no longer see.
 func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[string]Text, error) {
 	early, err := c.teamHasEarly(ctx, teamID)
 	if err != nil {

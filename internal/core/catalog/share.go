@@ -21,7 +21,7 @@ type ShareType string
 
 // The types of the specification.
 const (
-	Unlisted     ShareType = "unlisted"     // whoever has the link
+	Unlisted     ShareType = "unlisted"     // all who have the link
 	Organization ShareType = "organization" // the organizations that are named: a team by its id, or an e-mail domain
 	Users        ShareType = "users"        // the users whose e-mail addresses are named
 )
@@ -57,8 +57,8 @@ const maxShared = 100 // addresses, and organizations, of one share
 // ttlShape is a number and a unit.
 var ttlShape = regexp.MustCompile(`^(\d{1,6})(s|min|h|d|w|m|y)$`)
 
-// Expiry is when a link ends that is made now and lives for ttl: a number of s, min, h, d,
-// w, m (months) or y, such as 1d or 1m. The zero time, never, for none, 0 and never.
+// Expiry is the end of a link that is made now: ttl is a number of s, min, h, d, w, m (months) or y,
+// such as 1d. Empty, 0 and never mean the zero time: no end.
 func Expiry(ttl string, now time.Time) (time.Time, error) {
 	if ttl == "" || ttl == "0" || ttl == "never" {
 		return time.Time{}, nil
@@ -228,8 +228,7 @@ func (c *Catalog) ownShare(ctx context.Context, q db.Querier, id string) (Share,
 	return c.share(ctx, q, `h.team_id = ? AND (h.id = ? OR h.template_id = ?)`+q.Speaks().ForUpdate(), caller.TeamID, id, id)
 }
 
-// UpdateShare changes how a template of the caller's team is shared. NotFound when it is
-// not shared, Invalid for what cannot be meant.
+// UpdateShare changes how a template of the caller's team is shared.
 func (c *Catalog) UpdateShare(ctx context.Context, id string, up ShareUpdate) (s Share, err error) {
 	return s, c.db.Tx(ctx, func(tx *db.Tx) error {
 		if s, err = c.ownShare(ctx, tx, id); err != nil {
@@ -247,7 +246,6 @@ func (c *Catalog) UpdateShare(ctx context.Context, id string, up ShareUpdate) (s
 }
 
 // Unshare ends a link of the caller's team; shared again, the template gets another one.
-// NotFound when it is not shared.
 func (c *Catalog) Unshare(ctx context.Context, id string) error {
 	return c.db.Tx(ctx, func(tx *db.Tx) error {
 		s, err := c.ownShare(ctx, tx, id)
@@ -289,8 +287,8 @@ type SharedTemplate struct {
 	Template Template
 }
 
-// Shares is a window of what the caller's team shares, and how many there are: by sorts of
-// Sortable, then the newest link first.
+// Shares is a page of what the caller's team shares, and the total: by sorts of Sortable, then the
+// newest link first.
 func (c *Catalog) Shares(ctx context.Context, sorts []page.Sort, w page.Window, raw bool) ([]SharedTemplate, int, error) {
 	caller, err := account.From(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ type TemplateStats struct {
 
 // TemplateSearch is what a search found.
 type TemplateSearch struct {
-	Message string                  `json:"message" doc:"What this is, in words."`
+	Message string                  `json:"message" doc:"What this is."`
 	Count   int                     `json:"count" doc:"How many this page has."`
 	Total   int                     `json:"total" doc:"How many were found."`
 	Results []picked[FoundTemplate] `json:"results" doc:"The page."`

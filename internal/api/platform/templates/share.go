@@ -15,7 +15,7 @@ import (
 // ShareRequest puts a template under a link.
 type ShareRequest struct {
 	TemplateID    string   `json:"template_id" minLength:"1" doc:"The template, one of your team's."`
-	ShareType     string   `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it besides your team: whoever has the link, organizations, or users."`
+	ShareType     string   `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it besides your team: all who have the link, organizations, or users."`
 	TTL           string   `json:"ttl,omitempty" maxLength:"20" doc:"How long: a number of s, min, h, d, w, m (months) or y, such as 1d or 1m; for ever without it."`
 	Organizations []string `json:"organizations,omitempty" maxItems:"100" doc:"The organizations: ids of teams, or e-mail domains."`
 	Emails        []string `json:"emails,omitempty" maxItems:"100" doc:"The users, by e-mail address; needed for share_type users."`
@@ -41,19 +41,19 @@ type ShareResult struct {
 
 // ShareAnswer says how a template is shared now.
 type ShareAnswer struct {
-	Message string      `json:"message" doc:"What was done, in words."`
+	Message string      `json:"message" doc:"What was done."`
 	Result  ShareResult `json:"result" doc:"How it is shared."`
 }
 
 // SharedTemplate is the answer about one shared template.
 type SharedTemplate struct {
-	Message string                     `json:"message" doc:"What this is, in words."`
+	Message string                     `json:"message" doc:"What this is."`
 	Result  picked[SharedTemplateData] `json:"result" doc:"The template."`
 }
 
 // SharedTemplateList is a window of what a team shares.
 type SharedTemplateList struct {
-	Message string                       `json:"message" doc:"What this is, in words."`
+	Message string                       `json:"message" doc:"What this is."`
 	Count   int                          `json:"count" doc:"How many this page has."`
 	Total   int                          `json:"total" doc:"How many there are in all."`
 	Results []picked[SharedTemplateData] `json:"results" doc:"The page."`
@@ -73,15 +73,15 @@ func shareResult(s catalog.Share, id string) ShareResult {
 func (s area) shares() {
 	const path = "/v1/template/share"
 	const one = path + "/{template_id}"
-	rest.Handle(s.API, wire.Op("list-shared-templates", "GET "+path, templateTag, "What your team shares, newest first"), s.listShares)
+	rest.Handle(s.API, wire.Op("list-shared-templates", "GET "+path, templateTag, "List the templates that your team shares, newest first"), s.listShares)
 	rest.Handle(s.API, wire.Op("share-template", "POST "+path, templateTag, "Share one of your team's templates under a new link", 404, 409),
 		func(ctx context.Context, in *struct{ Body ShareRequest }) (*ShareAnswer, error) {
 			kind := catalog.ShareType(in.Body.ShareType)
 			made, err := s.Catalog.ShareTemplate(ctx, in.Body.TemplateID, catalog.ShareUpdate{Type: &kind, TTL: &in.Body.TTL, Emails: in.Body.Emails, Organizations: in.Body.Organizations})
 			return &ShareAnswer{"The template is shared.", shareResult(made, made.ID)}, err
 		})
-	rest.Handle(s.API, wire.Op("get-shared-template", "GET "+one, templateTag, "A template that is shared with you", 404), s.sharedTemplate)
-	text := wire.Op("get-shared-template-text", "GET "+one+".yaml", templateTag, "The text of a shared template, for scanners; what is unlisted needs no key", 404)
+	rest.Handle(s.API, wire.Op("get-shared-template", "GET "+one, templateTag, "Get a template that is shared with you", 404), s.sharedTemplate)
+	text := wire.Op("get-shared-template-text", "GET "+one+".yaml", templateTag, "Get the text of a shared template, for scanners; an unlisted one needs no key", 404)
 	text.Auth = rest.Optional
 	text.Responses = map[string]*huma.Response{"200": {Description: "The text.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
 	rest.Register(s.API, text, func(ctx context.Context, in *TemplatePath) (*huma.StreamResponse, error) {
@@ -101,7 +101,7 @@ func (s area) shares() {
 			}
 			return &ShareAnswer{said, shareResult(made, in.ID)}, err
 		})
-	rest.Handle(s.API, wire.Op("unshare-template", "DELETE "+one, templateTag, "End the link of a template; it does not come back", 404),
+	rest.Handle(s.API, wire.Op("unshare-template", "DELETE "+one, templateTag, "Stop sharing a template; its link stops working for good", 404),
 		func(ctx context.Context, in *TemplatePath) (*wire.Message, error) {
 			return wire.Messagef("The template is not shared any more."), s.Catalog.Unshare(ctx, in.ID)
 		})

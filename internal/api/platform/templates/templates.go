@@ -41,7 +41,7 @@ type TemplatePath struct {
 
 // TemplateList is a window of a list of templates.
 type TemplateList struct {
-	Message string                 `json:"message" doc:"What this is, in words."`
+	Message string                 `json:"message" doc:"What this is."`
 	Count   int                    `json:"count" doc:"How many this page has."`
 	Total   int                    `json:"total" doc:"How many there are in all."`
 	Results []picked[TemplateData] `json:"results" doc:"The page."`
@@ -49,34 +49,34 @@ type TemplateList struct {
 
 // PublicTemplate is the answer about one public template.
 type PublicTemplate struct {
-	Message string               `json:"message" doc:"What this is, in words."`
+	Message string               `json:"message" doc:"What this is."`
 	Data    picked[TemplateData] `json:"data" doc:"The template."`
 }
 
 // OneTemplate is the answer about one template.
 type OneTemplate struct {
-	Message  string       `json:"message" doc:"What this is, in words."`
+	Message  string       `json:"message" doc:"What this is."`
 	Template TemplateData `json:"template" doc:"The template."`
 }
 
 // TemplateCreation is a template to be made.
 type TemplateCreation struct {
 	Template string `json:"template" minLength:"1" doc:"Its text, YAML."`
-	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"What was asked for, where somebody asked for it in words."`
+	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"The prompt that it was written from."`
 }
 
 // TemplateReplacement is a template's new text.
 type TemplateReplacement struct {
 	ID       string `json:"template_id" minLength:"1" doc:"The template's unique id."`
 	Template string `json:"template" minLength:"1" doc:"Its text, YAML."`
-	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"What was asked for; as it was without it."`
-	Filename string `json:"filename,omitempty" maxLength:"255" doc:"Its file's name; as it was without it."`
-	Dir      string `json:"dir,omitempty" maxLength:"255" doc:"Its folder; as it was without it."`
+	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"The prompt that it was written from; unchanged without it."`
+	Filename string `json:"filename,omitempty" maxLength:"255" doc:"Its file's name; unchanged without it."`
+	Dir      string `json:"dir,omitempty" maxLength:"255" doc:"Its folder; unchanged without it."`
 }
 
 // TemplateMade says that a template was made.
 type TemplateMade struct {
-	Message      string       `json:"message" doc:"What was done, in words."`
+	Message      string       `json:"message" doc:"What was done."`
 	TemplateID   string       `json:"template_id" doc:"Its unique id."`
 	TemplateName string       `json:"template_name" doc:"Its name."`
 	Template     TemplateData `json:"template" doc:"The template."`
@@ -90,7 +90,7 @@ type TemplateChanged struct {
 
 // TemplateDeleted says that a template was deleted.
 type TemplateDeleted struct {
-	Message string `json:"message" doc:"What was done, in words."`
+	Message string `json:"message" doc:"What was done."`
 	Status  bool   `json:"status" doc:"It was done."`
 }
 
@@ -104,7 +104,7 @@ type TemplateWish struct {
 
 // TemplateWritten is what a model wrote.
 type TemplateWritten struct {
-	Message    string `json:"message" doc:"What was done, in words."`
+	Message    string `json:"message" doc:"What was done."`
 	TemplateID string `json:"template_id" doc:"Its unique id."`
 	Name       string `json:"name" doc:"Its name."`
 	Completion string `json:"completion" doc:"Its text."`
@@ -129,12 +129,12 @@ func (s area) templates() {
 			return new(listOf(what, found, total, fields)), err
 		}
 	}
-	rest.Handle(s.API, wire.Op("list-public-templates", "GET "+path+"/public", templateTag, "The public templates, by id"), lister("Public templates.", s.Catalog.Public))
-	rest.Handle(s.API, wire.Op("list-early-templates", "GET "+path+"/early", templateTag, "The early templates, by id"), lister("Early templates.", s.Catalog.Early))
-	rest.Handle(s.API, wire.Op("list-templates", "GET "+path, templateTag, "Your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
-	rest.Handle(s.API, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", templateTag, "One public template", 404), s.publicTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", templateTag, "One early template; its text when text/plain is asked for", 404)), s.earlyTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", templateTag, "One of your team's templates; its text when text/plain is asked for", 404)),
+	rest.Handle(s.API, wire.Op("list-public-templates", "GET "+path+"/public", templateTag, "List the public templates, by id"), lister("Public templates.", s.Catalog.Public))
+	rest.Handle(s.API, wire.Op("list-early-templates", "GET "+path+"/early", templateTag, "List the early templates, by id"), lister("Early templates.", s.Catalog.Early))
+	rest.Handle(s.API, wire.Op("list-templates", "GET "+path, templateTag, "List your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
+	rest.Handle(s.API, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", templateTag, "Get a public template", 404), s.publicTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", templateTag, "Get an early template, or its text with Accept: text/plain", 404)), s.earlyTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", templateTag, "Get a template of your team, or its text with Accept: text/plain", 404)),
 		func(ctx context.Context, in *struct {
 			TemplatePath
 			Accept string `header:"Accept" doc:"text/plain for the text alone."`
@@ -142,13 +142,13 @@ func (s area) templates() {
 			t, err := s.Catalog.OwnByID(ctx, in.ID)
 			return textOr(in.Accept, t.Raw, OneTemplate{"Your team's template.", templateOf(t)}), err
 		})
-	rest.Handle(s.API, wire.Op("create-template", "POST "+path, templateTag, "Make a template; the engine checks it", 403), s.createTemplate)
+	rest.Handle(s.API, wire.Op("create-template", "POST "+path, templateTag, "Create a template; the engine checks it", 403), s.createTemplate)
 	rest.Handle(s.API, wire.Op("update-template", "PATCH "+path, templateTag, "Replace the text of a template; the engine checks it", 404), s.updateTemplate)
 	rest.Handle(s.API, wire.Op("delete-template", "DELETE "+path+"/{template_id}", templateTag, "Delete a template, and the link under which it is shared", 404),
 		func(ctx context.Context, in *TemplatePath) (*TemplateDeleted, error) {
 			return &TemplateDeleted{"The template is deleted.", true}, s.Catalog.Delete(ctx, in.ID)
 		})
-	rest.Handle(s.API, wire.Op("generate-template", "POST "+path+"/ai", templateTag, "Let a model write a template"),
+	rest.Handle(s.API, wire.Op("generate-template", "POST "+path+"/ai", templateTag, "Generate a template with a model"),
 		func(context.Context, *struct{ Body TemplateWish }) (*TemplateWritten, error) {
 			return nil, errs.New(errs.Forbidden, "no_model", "No language model is configured on this server, so templates cannot be generated. Write one and send it to POST /v1/template.")
 		})

@@ -45,13 +45,13 @@ type TemplateData struct {
 	Author         []string               `json:"author" doc:"Who wrote it."`
 	Tags           []string               `json:"tags" doc:"Its tags."`
 	Severity       string                 `json:"severity" enum:"info,low,medium,high,critical,unknown" doc:"How much a finding of it matters."`
-	Type           string                 `json:"type" doc:"The protocol that it speaks, or workflow."`
+	Type           string                 `json:"type" doc:"Its protocol, or workflow."`
 	Dir            string                 `json:"dir" doc:"The folder that it is in."`
 	Ref            string                 `json:"ref" doc:"The release that it is in now."`
 	Vendor         string                 `json:"vendor" doc:"Who makes what it tests."`
 	Product        string                 `json:"product" doc:"What it tests."`
 	Classification TemplateClassification `json:"classification" doc:"Its place in public catalogues of weaknesses."`
-	Metadata       map[string]any         `json:"metadata" doc:"What else its author says of it."`
+	Metadata       map[string]any         `json:"metadata" doc:"Its author's metadata."`
 	Digest         string                 `json:"digest" doc:"The sha256 of its text, hex."`
 	CreatedAt      time.Time              `json:"created_at" doc:"When it came into the catalogue."`
 	UpdatedAt      time.Time              `json:"updated_at" doc:"When its text last changed."`
@@ -63,8 +63,8 @@ type TemplateData struct {
 	Filename       string                 `json:"filename" doc:"Its file's name."`
 	Impact         string                 `json:"impact" doc:"What a finding means."`
 	AIMeta         AIMeta                 `json:"ai_meta" doc:"Who wrote it."`
-	References     []string               `json:"references" doc:"Where more is written about it."`
-	TemplateType   string                 `json:"template_type" enum:"public,user,shared" doc:"Whose it is."`
+	References     []string               `json:"references" doc:"Links to more about it."`
+	TemplateType   string                 `json:"template_type" enum:"public,user,shared" doc:"Who owns it: public, your team, or a team that shares it."`
 	IsDraft        bool                   `json:"is_draft" doc:"It is not finished."`
 	IsGitHub       bool                   `json:"is_github" doc:"It came from GitHub."`
 	IsNew          bool                   `json:"is_new" doc:"The last release brought it."`
