@@ -64,7 +64,7 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 	}
 	if h.bound != nil {
 		inner := *env
-		inner.Vars = First(Map(h.bound), env.Vars)
+		inner.Vars, inner.Needle = First(Map(h.bound), env.Vars), nil
 		env = &inner
 	}
 	if !h.always && !functions.Mentioned(h.name) && !h.touches(env) {

@@ -79,3 +79,15 @@ func TestNeedlesAgree(t *testing.T) {
 		}
 	})
 }
+
+// A needle speaks of the response's variable, not of one that is bound in a text.
+func TestNeedlesSkipBoundVariables(t *testing.T) {
+	text := dsl.Parse("{{contains(body, 'a') && other == 1}}").Bind(dsl.Map(map[string]string{"body": "a"}))
+	env := &dsl.Env{
+		Vars:   dsl.Map(map[string]any{"body": "b", "other": 1}),
+		Needle: func(dsl.Needle) (bool, bool) { return false, true },
+	}
+	if got, err := text.Render(env); got != "true" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
