@@ -12,64 +12,50 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 
-// column is a column of a table of T.
-type column[T any] struct {
-	name string
-	text func(T) string
-}
-
-// columns are those of findings, without request and response: cells are too short for them.
-var columns = []column[*finding.Document]{
-	{"vuln_id", func(d *finding.Document) string { return d.ID }},
-	{"name", info("name")},
-	{"severity", func(d *finding.Document) string { return d.Severity }},
-	{"vuln_status", func(d *finding.Document) string { return string(d.Status) }},
-	{"target", func(d *finding.Document) string { return d.Target.Text }},
-	{"host", func(d *finding.Document) string { return d.Host }},
-	{"port", func(d *finding.Document) string { return number(d.Port) }},
-	{"ip", event("ip")},
-	{"matched_at", event("matched-at")},
-	{"template_id", func(d *finding.Document) string { return d.TemplateID }},
-	{"matcher_name", event("matcher-name")},
-	{"extracted_results", func(d *finding.Document) string { return strings.Join(d.Event("extracted-results").Texts(), "\n") }},
-	{"type", event("type")},
-	{"description", info("description")},
-	{"impact", info("impact")},
-	{"remediation", info("remediation")},
-	{"reference", func(d *finding.Document) string { return strings.Join(d.Info("reference").Texts(), "\n") }},
-	{"tags", func(d *finding.Document) string { return d.Tags }},
-	{"cve_id", classification("cve-id")},
-	{"cwe_id", classification("cwe-id")},
-	{"cvss_score", classification("cvss-score")},
-	{"cvss_metrics", classification("cvss-metrics")},
-	{"epss_score", classification("epss-score")},
-	{"labels", func(d *finding.Document) string { return d.Labels }},
-	{"is_regression", func(d *finding.Document) string { return strconv.FormatBool(d.IsRegression) }},
-	{"is_internal", func(d *finding.Document) string { return strconv.FormatBool(d.IsInternal) }},
-	{"scan_id", func(d *finding.Document) string { return d.ScanID }},
-	{"vuln_hash", func(d *finding.Document) string { return d.Hash }},
-	{"template_url", func(d *finding.Document) string { return d.TemplateURL.Text }},
-	{"created_at", func(d *finding.Document) string { return d.CreatedAt.Format(time.RFC3339) }},
-	{"updated_at", func(d *finding.Document) string { return d.UpdatedAt.Format(time.RFC3339) }},
-}
-
-func event(key string) func(*finding.Document) string {
-	return func(d *finding.Document) string { return d.Event(key).Text }
-}
-
-func info(key string) func(*finding.Document) string {
-	return func(d *finding.Document) string { return d.Info(key).Text }
+// cells are the names and texts of a finding's cells, without request and response, which are too long for a cell.
+func cells(d *finding.Document) [][2]string {
+	return [][2]string{
+		{"vuln_id", d.ID},
+		{"name", d.Info("name").Text},
+		{"severity", d.Severity},
+		{"vuln_status", string(d.Status)},
+		{"target", d.Target.Text},
+		{"host", d.Host},
+		{"port", number(d.Port)},
+		{"ip", d.Event("ip").Text},
+		{"matched_at", d.Event("matched-at").Text},
+		{"template_id", d.TemplateID},
+		{"matcher_name", d.Event("matcher-name").Text},
+		{"extracted_results", strings.Join(d.Event("extracted-results").Texts(), "\n")},
+		{"type", d.Event("type").Text},
+		{"description", d.Info("description").Text},
+		{"impact", d.Info("impact").Text},
+		{"remediation", d.Info("remediation").Text},
+		{"reference", strings.Join(d.Info("reference").Texts(), "\n")},
+		{"tags", d.Tags},
+		{"cve_id", classification(d, "cve-id")},
+		{"cwe_id", classification(d, "cwe-id")},
+		{"cvss_score", classification(d, "cvss-score")},
+		{"cvss_metrics", classification(d, "cvss-metrics")},
+		{"epss_score", classification(d, "epss-score")},
+		{"labels", d.Labels},
+		{"is_regression", strconv.FormatBool(d.IsRegression)},
+		{"is_internal", strconv.FormatBool(d.IsInternal)},
+		{"scan_id", d.ScanID},
+		{"vuln_hash", d.Hash},
+		{"template_url", d.TemplateURL.Text},
+		{"created_at", d.CreatedAt.Format(time.RFC3339)},
+		{"updated_at", d.UpdatedAt.Format(time.RFC3339)},
+	}
 }
 
 // classification is a text, a number or a list of words in capitals.
-func classification(key string) func(*finding.Document) string {
-	return func(d *finding.Document) string {
-		value := d.Classification(key)
-		if texts := value.Texts(); texts != nil {
-			return strings.ToUpper(strings.Join(texts, ","))
-		}
-		return cmp.Or(value.Text, value.JSON)
+func classification(d *finding.Document, key string) string {
+	value := d.Classification(key)
+	if texts := value.Texts(); texts != nil {
+		return strings.ToUpper(strings.Join(texts, ","))
 	}
+	return cmp.Or(value.Text, value.JSON)
 }
 
 // number is a number, and "" for 0.
@@ -81,24 +67,18 @@ func number(n int) string {
 }
 
 func (f *File) writeCSV(ctx context.Context, out *output) error {
-	if _, err := out.w.Write(appendHeader(nil, columns)); err != nil {
+	if _, err := out.w.Write(appendRecord(nil, cells(&finding.Document{}), 0)); err != nil {
 		return err
 	}
 	return f.selected.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
-		return appendRecord(dst, columns, d), nil
+		return appendRecord(dst, cells(d), 1), nil
 	}, out.part)
 }
 
-func appendHeader[T any](dst []byte, columns []column[T]) []byte {
-	for i, c := range columns {
-		dst = appendCell(dst, c.name, i)
-	}
-	return append(dst, "\r\n"...)
-}
-
-func appendRecord[T any](dst []byte, columns []column[T], row T) []byte {
-	for i, c := range columns {
-		dst = appendCell(dst, Cell(c.text(row)), i)
+// appendRecord appends the names (part 0) or the texts (part 1) of cells.
+func appendRecord(dst []byte, cells [][2]string, part int) []byte {
+	for i, c := range cells {
+		dst = appendCell(dst, Cell(c[part]), i)
 	}
 	return append(dst, "\r\n"...)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
-	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -65,8 +64,8 @@ func (f *File) writeInventory(out *output) error {
 	encode := func(dst []byte, a *asset.Asset) ([]byte, error) { return marshal(dst, a, "\n") }
 	switch f.Format {
 	case CSV:
-		head = string(appendHeader(nil, assetColumns))
-		encode = func(dst []byte, a *asset.Asset) ([]byte, error) { return appendRecord(dst, assetColumns, a), nil }
+		head = string(appendRecord(nil, assetCells(&asset.Asset{}), 0))
+		encode = func(dst []byte, a *asset.Asset) ([]byte, error) { return appendRecord(dst, assetCells(a), 1), nil }
 	case Raw:
 		encode = func(dst []byte, a *asset.Asset) ([]byte, error) {
 			return append(append(dst, strings.Map(inLine, address(a))...), '\n'), nil
@@ -117,60 +116,49 @@ func inLine(r rune) rune {
 	return visible(r)
 }
 
-// assetColumns are those of assets.
-var assetColumns = []column[*asset.Asset]{
-	{"id", func(a *asset.Asset) string { return strconv.FormatInt(a.ID, 10) }},
-	{"name", address},
-	{"host", func(a *asset.Asset) string { return a.Host }},
-	{"port", func(a *asset.Asset) string { return number(a.Port) }},
-	{"protocol", func(a *asset.Asset) string { return a.Protocol }},
-	{"service", func(a *asset.Asset) string { return a.Service }},
-	{"url", func(a *asset.Asset) string { return a.URL }},
-	{"ip", lines(func(a *asset.Asset) []string { return a.IP })},
-	{"cname", lines(func(a *asset.Asset) []string { return a.CNAME })},
-	{"domain_name", func(a *asset.Asset) string { return a.Domain }},
-	{"status_code", func(a *asset.Asset) string { return number(a.StatusCode) }},
-	{"content_length", func(a *asset.Asset) string { return strconv.FormatInt(a.ContentLength, 10) }},
-	{"title", func(a *asset.Asset) string { return a.Title }},
-	{"webserver", func(a *asset.Asset) string { return a.Webserver }},
-	{"technologies", lines(func(a *asset.Asset) []string { return a.Technologies })},
-	{"cdn_name", func(a *asset.Asset) string { return a.CDN }},
-	{"waf_name", func(a *asset.Asset) string { return a.WAF }},
-	{"redirect_location", func(a *asset.Asset) string { return a.Redirect }},
-	{"favicon", func(a *asset.Asset) string { return a.Favicon }},
-	{"tls_subject_cn", certificate(func(t *discover.TLS) string { return t.SubjectCN })},
-	{"tls_issuer_org", certificate(func(t *discover.TLS) string { return t.IssuerOrg })},
-	{"tls_not_after", certificate(func(t *discover.TLS) string { return t.NotAfter.Format(time.RFC3339) })},
-	{"tls_expired", certificate(func(t *discover.TLS) string { return strconv.FormatBool(t.Expired) })},
-	{"misconfiguration", lines(misconfigured)},
-	{"labels", lines(func(a *asset.Asset) []string { return a.Labels })},
-	{"is_new", func(a *asset.Asset) string { return strconv.FormatBool(a.IsNew) }},
-	{"is_missing", func(a *asset.Asset) string { return strconv.FormatBool(a.IsMissing) }},
-	{"is_internal", func(a *asset.Asset) string { return strconv.FormatBool(a.IsInternal) }},
-	{"enumeration_id", func(a *asset.Asset) string { return a.EnumerationID }},
-	{"enumeration_name", func(a *asset.Asset) string { return a.Enumeration }},
-	{"created_at", func(a *asset.Asset) string { return a.CreatedAt.Format(time.RFC3339) }},
-	{"updated_at", func(a *asset.Asset) string { return a.UpdatedAt.Format(time.RFC3339) }},
-	{"last_seen", func(a *asset.Asset) string { return a.SeenAt.Format(time.RFC3339) }},
-}
-
-// lines puts several texts in one cell.
-func lines(of func(*asset.Asset) []string) func(*asset.Asset) string {
-	return func(a *asset.Asset) string { return strings.Join(of(a), "\n") }
-}
-
-func certificate(text func(*discover.TLS) string) func(*asset.Asset) string {
-	return func(a *asset.Asset) string {
-		if a.TLS == nil {
-			return ""
-		}
-		return text(a.TLS)
-	}
-}
-
-func misconfigured(a *asset.Asset) (types []string) {
+// assetCells are the names and texts of an asset's cells.
+func assetCells(a *asset.Asset) [][2]string {
+	var misconfigured []string
 	for _, m := range a.Misconfiguration {
-		types = append(types, m.Type)
+		misconfigured = append(misconfigured, m.Type)
 	}
-	return types
+	var tls [4]string
+	if t := a.TLS; t != nil {
+		tls = [4]string{t.SubjectCN, t.IssuerOrg, t.NotAfter.Format(time.RFC3339), strconv.FormatBool(t.Expired)}
+	}
+	return [][2]string{
+		{"id", strconv.FormatInt(a.ID, 10)},
+		{"name", address(a)},
+		{"host", a.Host},
+		{"port", number(a.Port)},
+		{"protocol", a.Protocol},
+		{"service", a.Service},
+		{"url", a.URL},
+		{"ip", strings.Join(a.IP, "\n")},
+		{"cname", strings.Join(a.CNAME, "\n")},
+		{"domain_name", a.Domain},
+		{"status_code", number(a.StatusCode)},
+		{"content_length", strconv.FormatInt(a.ContentLength, 10)},
+		{"title", a.Title},
+		{"webserver", a.Webserver},
+		{"technologies", strings.Join(a.Technologies, "\n")},
+		{"cdn_name", a.CDN},
+		{"waf_name", a.WAF},
+		{"redirect_location", a.Redirect},
+		{"favicon", a.Favicon},
+		{"tls_subject_cn", tls[0]},
+		{"tls_issuer_org", tls[1]},
+		{"tls_not_after", tls[2]},
+		{"tls_expired", tls[3]},
+		{"misconfiguration", strings.Join(misconfigured, "\n")},
+		{"labels", strings.Join(a.Labels, "\n")},
+		{"is_new", strconv.FormatBool(a.IsNew)},
+		{"is_missing", strconv.FormatBool(a.IsMissing)},
+		{"is_internal", strconv.FormatBool(a.IsInternal)},
+		{"enumeration_id", a.EnumerationID},
+		{"enumeration_name", a.Enumeration},
+		{"created_at", a.CreatedAt.Format(time.RFC3339)},
+		{"updated_at", a.UpdatedAt.Format(time.RFC3339)},
+		{"last_seen", a.SeenAt.Format(time.RFC3339)},
+	}
 }

@@ -43,8 +43,8 @@ func sectionOf(d *finding.Document) section {
 	s := section{
 		id: d.ID, name: cmp.Or(clip(d.Info("name").Text, 300), d.TemplateID), severity: d.Severity, status: string(d.Status),
 		target: clip(d.Target.Text, 500), at: clip(d.Event("matched-at").Text, 500), template: clip(d.TemplateID, 200), host: d.Host,
-		cvss: classification("cvss-score")(d), vector: clip(classification("cvss-metrics")(d), 200),
-		cve: clip(classification("cve-id")(d), 300), cwe: clip(classification("cwe-id")(d), 300),
+		cvss: classification(d, "cvss-score"), vector: clip(classification(d, "cvss-metrics"), 200),
+		cve: clip(classification(d, "cve-id"), 300), cwe: clip(classification(d, "cwe-id"), 300),
 		labels: clip(strings.ReplaceAll(d.Labels, ",", ", "), 300), regression: d.IsRegression, seen: d.CreatedAt,
 		description: clip(d.Info("description").Text, maxProse), impact: clip(d.Info("impact").Text, maxProse),
 		remediation: clip(d.Info("remediation").Text, maxProse),

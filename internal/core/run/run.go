@@ -1,18 +1,12 @@
-// Package run owns the life of long work: of scans, of enumerations and, for its states
-// alone, of tasks.
+// Package run owns the life of long work: of scans and enumerations and, for its states alone, of tasks.
 //
-// A scan or an enumeration is launched again and again; each launch is a run with a number
-// that only grows. A job plans the run: it cuts the work into chunks, and for each chunk
-// it inserts a job. Whoever works on a chunk takes a lease on it. The queue keeps the job
-// of a worker alive while its node sends heartbeats, and gives the job of a silent node to
-// another, which takes the lease over. Each take gives a higher token, and a write with an
-// older token, or into a run that is not the current one, fails with ErrLate. So a chunk
-// runs at least once, and its results are written once where their rows have keys. After
-// its last attempt the queue gives a chunk up, and it counts as failed. The last chunk
-// that ends, ends the run in the same transaction.
+// Each launch of a scan or an enumeration is a run with a number that only grows. A job plans the run: it cuts the work into chunks
+// and inserts a job for each. A worker takes a lease on a chunk. The queue gives the job of a node without heartbeats to another,
+// which takes the lease over with a higher token. Writes with an older token, or into an earlier run, fail with ErrLate. So a chunk
+// runs at least once, and its results are written once where their rows have keys. A chunk that the queue gives up has failed. The
+// last chunk that ends, ends the run in the same transaction.
 //
-// Services keep their nouns and the columns with a meaning of their own. Every transaction
-// locks the row of the noun first, then its chunks.
+// Services keep their nouns and columns of their own. Every transaction locks the row of the noun first, then its chunks.
 package run
 
 import (
@@ -78,8 +72,7 @@ func (rs Runs) team(ctx context.Context, tx *db.Tx, id string) (teamID string, e
 	return teamID, tx.QueryRow(ctx, rs.sql(`SELECT team_id FROM NOUN WHERE id = ?`), id).Scan(&teamID)
 }
 
-// Start sets a planned run running with its chunks; see Add. It fails with ErrLate when
-// the run was stopped meanwhile.
+// Start sets a planned run running with its chunks; see Add. It fails with ErrLate when the run was stopped.
 func (rs Runs) Start(ctx context.Context, tx *db.Tx, r Ref, columns string, chunks [][]any) error {
 	if _, err := rs.life().Move(ctx, tx, r.ID, r.Run, Running, ""); err != nil {
 		return err
@@ -91,8 +84,7 @@ func (rs Runs) Start(ctx context.Context, tx *db.Tx, r Ref, columns string, chun
 	return rs.Add(ctx, tx, r, columns, chunks)
 }
 
-// Add adds chunks with their jobs to a run whose row the caller's transaction holds. A
-// chunk has a value for each of the noun's columns.
+// Add adds chunks with their jobs to a run that the transaction has locked. A chunk has a value for each of the noun's columns.
 func (rs Runs) Add(ctx context.Context, tx *db.Tx, r Ref, columns string, chunks [][]any) error {
 	if len(chunks) == 0 {
 		return nil
@@ -124,8 +116,8 @@ func (rs Runs) Next(ctx context.Context, tx *db.Tx, r Ref) (n int, err error) {
 	return n, err
 }
 
-// End ends a run, or with AnyRun the current one, and returns its number and team. A stop
-// also cancels its jobs. It fails with ErrLate when the run is not active.
+// End ends a run, or with AnyRun the current one, and returns its number and team. A stop also cancels its jobs. It fails with
+// ErrLate when the run is not active.
 func (rs Runs) End(ctx context.Context, tx *db.Tx, r Ref, o Outcome) (_ Ref, teamID string, err error) {
 	why := db.Clean(o.Why)
 	if r.Run, err = rs.life().Move(ctx, tx, r.ID, r.Run, o.Status, ", failure_reason = ?", why); err != nil {
