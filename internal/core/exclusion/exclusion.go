@@ -1,5 +1,5 @@
-// Package exclusion keeps what a team leaves out of its scans and enumerations, and the
-// patterns with which that is said.
+// Package exclusion keeps what a team excludes from its scans and enumerations, and matches
+// targets against such patterns.
 package exclusion
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Type is what an exclusion leaves out.
+// Type is the kind of value that a rule excludes.
 type Type string
 
 // The types.
@@ -23,7 +23,7 @@ const (
 	EnumerationTarget Type = "enumeration_target" // of enumerations, as of scans
 )
 
-// Rule leaves something out of all later runs, or of those of a scan or an enumeration.
+// Rule excludes a value from later runs, of all or of one scan or enumeration.
 type Rule struct {
 	ID            int64
 	Type          Type
@@ -36,7 +36,7 @@ type Rule struct {
 // maxExclusions is how many rules a team may have.
 const maxExclusions = 10_000
 
-// Exclusions keeps what a team leaves out of its scans and enumerations.
+// Exclusions is the service.
 type Exclusions struct {
 	db  *db.DB
 	now func() time.Time
@@ -45,9 +45,8 @@ type Exclusions struct {
 // New makes the service.
 func New(d *db.DB) *Exclusions { return &Exclusions{d, time.Now} }
 
-// Add adds a rule for each value, and for each scan or enumeration where any is
-// named. A rule that is there already is not added again. Whether the caller's team has
-// those scans and enumerations is for the caller to ask.
+// Add adds a rule for each value and each named scan or enumeration; existing rules stay. The
+// caller checks that the team has those scans and enumerations.
 func (es *Exclusions) Add(ctx context.Context, kind Type, values, scanIDs, enumerationIDs []string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -95,7 +94,7 @@ func (es *Exclusions) Add(ctx context.Context, kind Type, values, scanIDs, enume
 	})
 }
 
-// checkRules refuses values that are none of their kind.
+// checkRules refuses invalid values.
 func checkRules(kind Type, values []string) error {
 	if len(values) == 0 {
 		return errs.Field("values", "values is required.")
@@ -121,7 +120,7 @@ func (es *Exclusions) FindAll(ctx context.Context) ([]Rule, error) {
 	return es.Of(ctx, c.TeamID)
 }
 
-// Of are the rules of a team, the oldest first, for those who run things for it.
+// Of lists the rules of a team, the oldest first.
 func (es *Exclusions) Of(ctx context.Context, teamID string) ([]Rule, error) {
 	rows, err := es.db.Query(ctx, `SELECT id, exclude_type, value, scan_id, enumeration_id, created_at FROM scan_exclusion WHERE team_id = ? ORDER BY id`, teamID)
 	return db.Collect(rows, err, func(r db.Row) (x Rule, err error) {
@@ -132,7 +131,7 @@ func (es *Exclusions) Of(ctx context.Context, teamID string) ([]Rule, error) {
 	})
 }
 
-// Delete deletes rules; one that is not the team's, and none is deleted.
+// Delete deletes rules: all, or none if one is not the team's.
 func (es *Exclusions) Delete(ctx context.Context, ids []int64) error {
 	c, err := account.Writer(ctx)
 	if err != nil {

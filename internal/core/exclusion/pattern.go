@@ -8,9 +8,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Patterns decide which targets a scan or an enumeration leaves out. Each is a host, in which * stands for
-// any letters, an address or a range, without regard to case. One that begins with +
-// allows: where there is any, a target must match one of those, and no other.
+// Patterns decide which targets are excluded. Each is a host with * as a wildcard, an address or a
+// range, in any case. One with + allows: if there are any, a target must match one of them.
 type Patterns struct{ allow, deny []pattern }
 
 type pattern struct {
@@ -20,7 +19,7 @@ type pattern struct {
 
 const maxPattern = 255
 
-// ParsePatterns reads patterns. The error names the first that is none.
+// ParsePatterns parses patterns. The error names the first invalid one.
 func ParsePatterns(texts []string) (p Patterns, err error) {
 	for _, text := range texts {
 		rest, allows := strings.CutPrefix(strings.TrimSpace(text), "+")
@@ -52,7 +51,7 @@ func parsePattern(text string) (pattern, error) {
 	return pattern{text: text}, nil
 }
 
-// Denied are the ranges that no target may be in, wherever a name leads.
+// Denied lists the denied ranges, which also hold for the addresses of names.
 func (p Patterns) Denied() (out []netip.Prefix) {
 	for _, one := range p.deny {
 		if one.text == "" {
@@ -62,7 +61,7 @@ func (p Patterns) Denied() (out []netip.Prefix) {
 	return out
 }
 
-// Excludes reports whether a target is left out.
+// Excludes reports whether a target is excluded.
 func (p Patterns) Excludes(target string) bool {
 	host, withPort := HostOf(target)
 	matches := func(list []pattern) bool {
@@ -84,8 +83,7 @@ func (p pattern) matches(host string) bool {
 	return err == nil && p.prefix.Contains(a.Unmap())
 }
 
-// glob matches text against a pattern in which * stands for any letters. Its time is at
-// most the product of the lengths.
+// glob matches text against a pattern with * as a wildcard, in at most the product of the lengths.
 func glob(pattern, text string) bool {
 	star, mark := -1, 0
 	p, t := 0, 0
@@ -107,7 +105,7 @@ func glob(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// HostOf is the host of a target, and with its port where it names one; lower case.
+// HostOf is the host of a target, and the host with the port, if any; in lower case.
 func HostOf(target string) (host, withPort string) {
 	s := strings.ToLower(strings.TrimSpace(target))
 	if a, err := netip.ParseAddr(s); err == nil {

@@ -69,7 +69,7 @@ func (s area) assets() {
 		}) (*ContentList, error) {
 			return s.contents(ctx, in.ID, in.ContentQuery)
 		})
-	rest.Handle(s.API, wire.Op("diff-enumeration", "GET "+enumerations+"/{enumerate_id}/diff", assetTag, "What changed of an enumeration between two moments", 404),
+	rest.Handle(s.API, wire.Op("diff-enumeration", "GET "+enumerations+"/{enumerate_id}/diff", assetTag, "The differences of an enumeration between two times", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			From string `query:"from" required:"true" doc:"Day (2006-01-02) or time (RFC 3339)."`
@@ -92,8 +92,8 @@ func (s area) assets() {
 			d, err := s.Reports.Diff(ctx, in.ID, from, to)
 			return new(diffOf(d)), err
 		})
-	rest.Handle(s.API, wire.Op("list-misconfigurations", "GET "+enumerations+"/misconfiguration", assetTag, "What is wrong with your team's assets: names that lead to nothing, origins beside their CDN"), s.misconfigurations)
-	rest.Handle(s.API, wire.Op("get-asset", "GET "+one, assetTag, "One asset with everything that is known of it", 404),
+	rest.Handle(s.API, wire.Op("list-misconfigurations", "GET "+enumerations+"/misconfiguration", assetTag, "Misconfigurations of your team's assets: dangling DNS names, origins reachable without their CDN"), s.misconfigurations)
+	rest.Handle(s.API, wire.Op("get-asset", "GET "+one, assetTag, "One asset with all details", 404),
 		func(ctx context.Context, in *AssetPath) (*document.EnumerationContent, error) {
 			a, err := s.Assets.Find(ctx, in.ID)
 			if err != nil {
@@ -103,8 +103,8 @@ func (s area) assets() {
 			content.Vulnerabilities, err = s.findingsAt(ctx, a)
 			return &content, err
 		})
-	rest.Handle(s.API, wire.Op("list-asset-changelogs", "GET "+one+"/changelogs", assetTag, "What changed of an asset, newest first", 404), s.assetChangelogs)
-	picture := wire.Op("get-asset-screenshot", "GET "+one+"/screenshot", assetTag, "The picture of an asset, a PNG", 404)
+	rest.Handle(s.API, wire.Op("list-asset-changelogs", "GET "+one+"/changelogs", assetTag, "The changes of an asset, newest first", 404), s.assetChangelogs)
+	picture := wire.Op("get-asset-screenshot", "GET "+one+"/screenshot", assetTag, "The screenshot of an asset, a PNG", 404)
 	picture.Responses = map[string]*huma.Response{"200": {Description: "The picture.", Content: map[string]*huma.MediaType{"image/png": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}}
 	rest.Register(s.API, picture, s.screenshot)
 	s.assetLabels()
@@ -139,7 +139,7 @@ type ContentFilters struct {
 	NotSeen       int        `query:"not_seen_for_days" minimum:"1" maximum:"36500" doc:"Not seen for this many days, although a run of its enumeration covered everything since."`
 }
 
-// ContentQuery is what a list of assets may be asked for.
+// ContentQuery has the parameters of a list of assets.
 type ContentQuery struct {
 	ContentFilters
 	AsOf     string `query:"as_of" doc:"The list as of this time (RFC 3339) or the end of this day; default now."`
@@ -298,7 +298,7 @@ func (s area) assetChangelogs(ctx context.Context, in *struct {
 	return &list, err
 }
 
-// screenshot answers with a picture that a browser can do nothing with but show it.
+// screenshot answers with headers that let a browser only show the image.
 func (s area) screenshot(ctx context.Context, in *AssetPath) (*huma.StreamResponse, error) {
 	png, size, err := s.Assets.Screenshot(ctx, in.ID)
 	if err != nil {

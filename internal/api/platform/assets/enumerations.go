@@ -29,8 +29,8 @@ type EnumerationName struct {
 func (s area) enumerations() {
 	const path, one = "/v1/asset/enumerate", enumerationPath
 	rest.Handle(s.API, wire.Op("list-enumerations", "GET "+path, enumerationTag, "Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
-	rest.Handle(s.API, wire.Op("create-enumeration", "POST "+path, enumerationTag, "Make an enumeration, and launch it"), s.createEnumeration)
-	wire.Act(s.API, wire.Op("delete-enumerations", "DELETE "+path, enumerationTag, "Delete enumerations with their assets; those at work are stopped", 404, 413, 415), "The enumerations are deleted.",
+	rest.Handle(s.API, wire.Op("create-enumeration", "POST "+path, enumerationTag, "Create and launch an enumeration"), s.createEnumeration)
+	wire.Act(s.API, wire.Op("delete-enumerations", "DELETE "+path, enumerationTag, "Delete enumerations with their assets; running ones are stopped", 404, 413, 415), "The enumerations are deleted.",
 		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) error {
 			return s.Enumerations.Delete(ctx, in.Body.IDs, "asset_ids")
 		})
@@ -39,18 +39,18 @@ func (s area) enumerations() {
 			found, err := s.Enumerations.FindListed(ctx, in.ID)
 			return &EnumerateOne{"The enumeration.", enumerateDataOf(found, time.Now())}, err
 		})
-	wire.Act(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Give an enumeration another name", 404), "The enumeration is renamed.",
+	wire.Act(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Rename an enumeration", 404), "The enumeration is renamed.",
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			Body EnumerationName
 		}) error {
 			return s.Enumerations.Rename(ctx, in.ID, in.Body.Name)
 		})
-	wire.Act(s.API, wire.Op("delete-enumeration", "DELETE "+one, enumerationTag, "Delete an enumeration with its assets; at work, it is stopped", 404), "The enumeration is deleted.",
+	wire.Act(s.API, wire.Op("delete-enumeration", "DELETE "+one, enumerationTag, "Delete an enumeration with its assets; a running one is stopped", 404), "The enumeration is deleted.",
 		func(ctx context.Context, in *wire.EnumerationPath) error {
 			return s.Enumerations.Delete(ctx, []string{in.ID}, "enumerate_id")
 		})
-	wire.Act(s.API, wire.Op("stop-enumeration", "POST "+one+"/stop", enumerationTag, "Stop an enumeration that is at work; what it found is kept", 404, 409), "The enumeration is stopped.",
+	wire.Act(s.API, wire.Op("stop-enumeration", "POST "+one+"/stop", enumerationTag, "Stop a running enumeration; its assets are kept", 404, 409), "The enumeration is stopped.",
 		func(ctx context.Context, in *wire.EnumerationPath) error { return s.Enumerations.Stop(ctx, in.ID) })
 	rest.Handle(s.API, wire.Op("rescan-enumeration", "POST "+one+"/rescan", enumerationTag, "Run an enumeration again", 404, 409),
 		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerateMade, error) {
@@ -170,7 +170,7 @@ func (s area) createEach(ctx context.Context, name string, c enumeration.Config)
 
 func (s area) enumerationConfigs() {
 	const path = enumerationPath + "/config"
-	rest.Handle(s.API, wire.Op("get-enumeration-config", "GET "+path, enumerationTag, "What an enumeration was asked to do", 404),
+	rest.Handle(s.API, wire.Op("get-enumeration-config", "GET "+path, enumerationTag, "The configuration of an enumeration", 404),
 		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerationConfig, error) {
 			found, err := s.Enumerations.Find(ctx, in.ID)
 			c := found.Config
@@ -181,7 +181,7 @@ func (s area) enumerationConfigs() {
 			out.Steps = c.StepNames()
 			return &out, err
 		})
-	rest.Handle(s.API, wire.Op("update-enumeration-config", "PATCH "+path, enumerationTag, "Change what an enumeration does when it is launched next", 404),
+	rest.Handle(s.API, wire.Op("update-enumeration-config", "PATCH "+path, enumerationTag, "Change the configuration of an enumeration, for its next run", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are extended or replaced."`
@@ -214,7 +214,7 @@ func portsNamed(err error, field string) error {
 
 func (s area) enumerationSchedules() {
 	const path = "/v1/enumeration/schedule"
-	rest.Handle(s.API, wire.Op("list-enumeration-schedules", "GET "+path, enumerationTag, "The schedules of your team's enumerations, the next to come first"),
+	rest.Handle(s.API, wire.Op("list-enumeration-schedules", "GET "+path, enumerationTag, "The schedules of your team's enumerations, by next run"),
 		func(ctx context.Context, _ *struct{}) (*EnumerationScheduleList, error) {
 			found, err := s.Enumerations.Schedules().FindAll(ctx)
 			list := EnumerationScheduleList{Message: "Schedules.", Schedules: make([]EnumerationSchedule, len(found))}
@@ -223,12 +223,12 @@ func (s area) enumerationSchedules() {
 			}
 			return &list, err
 		})
-	rest.Handle(s.API, wire.Op("set-enumeration-schedule", "POST "+path, enumerationTag, "Give an enumeration a schedule, in place of any it has", 404),
+	rest.Handle(s.API, wire.Op("set-enumeration-schedule", "POST "+path, enumerationTag, "Set the schedule of an enumeration", 404),
 		func(ctx context.Context, in *struct{ Body EnumerationScheduleRequest }) (*wire.Message, error) {
 			set, err := s.Enumerations.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.EnumerationID, Rule: in.Body.Rule()})
 			return wire.Messagef("The enumeration is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	wire.Act(s.API, wire.Op("delete-enumeration-schedule", "DELETE "+path, enumerationTag, "Take its schedule from an enumeration", 404), "The schedule is deleted.",
+	wire.Act(s.API, wire.Op("delete-enumeration-schedule", "DELETE "+path, enumerationTag, "Delete the schedule of an enumeration", 404), "The schedule is deleted.",
 		func(ctx context.Context, in *struct {
 			ID string `query:"enumeration_id" required:"true" doc:"The enumeration."`
 		}) error {

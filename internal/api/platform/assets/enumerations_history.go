@@ -42,7 +42,7 @@ func (s area) enumerationHistory() {
 			}
 			return &out, nil
 		})
-	rest.Handle(s.API, wire.Op("list-enumeration-sources", "GET "+enumerationPath+"/sources", enumerationTag, "How the sources of a run behaved: nothing found is never confused with not asked", 404),
+	rest.Handle(s.API, wire.Op("list-enumeration-sources", "GET "+enumerationPath+"/sources", enumerationTag, "The sources of a run, with their states and counts", 404),
 		func(ctx context.Context, in *RunQuery) (*EnumerationSources, error) {
 			found, total, err := s.Enumerations.FindSources(ctx, in.ID, in.Run, in.Page())
 			list := EnumerationSources{Listing: wire.ListOf(in.Window, len(found), total, "Sources."), Data: make([]EnumerationSource, len(found))}
@@ -51,7 +51,7 @@ func (s area) enumerationHistory() {
 			}
 			return &list, err
 		})
-	rest.Handle(s.API, wire.Op("list-enumeration-events", "GET "+enumerationPath+"/events", enumerationTag, "What the scope refused in a run, and which sources fell silent", 404),
+	rest.Handle(s.API, wire.Op("list-enumeration-events", "GET "+enumerationPath+"/events", enumerationTag, "Refused connections of a run, and sources that found far less than before", 404),
 		func(ctx context.Context, in *RunQuery) (*EnumerationEvents, error) {
 			found, total, err := s.Enumerations.FindEvents(ctx, in.ID, in.Run, in.Page())
 			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: wire.Each(found, func(e enumeration.Event) EnumerationEvent { return EnumerationEvent(e) })}

@@ -140,8 +140,7 @@ type EnumerationConfig struct {
 	AutomaticScans     *bool                 `json:"automatic_vuln_scans,omitempty" doc:"After each run, scan its new assets with the recommended templates and the enumeration's exclusions and alerting configurations. An event names the scan."`
 }
 
-// EnumerationDeletion names enumerations to delete. The key of their ids is not a mistake:
-// clients of this interface send it so.
+// EnumerationDeletion names enumerations to delete; clients send them as asset_ids.
 type EnumerationDeletion struct {
 	IDs []string `json:"asset_ids" minItems:"1" maxItems:"1000" doc:"The enumerations."`
 }
@@ -208,17 +207,17 @@ func enumerationRunOf(l enumeration.Launch, now time.Time) EnumerationRun {
 // EnumerationSources is a page of how sources behaved.
 type EnumerationSources struct {
 	wire.Listing
-	Data []EnumerationSource `json:"data" doc:"The page, by what was asked about and by source."`
+	Data []EnumerationSource `json:"data" doc:"The page, by subject and source."`
 }
 
-// EnumerationSource is how one source behaved when it was asked about one thing.
+// EnumerationSource is the result of one source for one query.
 type EnumerationSource struct {
 	Run    int64     `json:"run" doc:"The number of the run, from 1."`
 	Source string    `json:"source" doc:"The source."`
-	About  string    `json:"about" doc:"The domain, range or configuration it was asked about."`
-	State  string    `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped" doc:"How it behaved: ok told something, empty knows nothing."`
-	Count  int       `json:"count" doc:"How many hosts it told."`
-	Took   string    `json:"took" doc:"How long that took, such as 1.2s."`
+	About  string    `json:"about" doc:"The queried domain, range or configuration."`
+	State  string    `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped" doc:"How it behaved: ok: returned hosts; empty: returned none."`
+	Count  int       `json:"count" doc:"Hosts that it returned."`
+	Took   string    `json:"took" doc:"Duration, such as 1.2s."`
 	Detail string    `json:"detail,omitempty" doc:"More, in words."`
 	At     time.Time `json:"at" doc:"When it was noted."`
 }
@@ -232,7 +231,7 @@ type EnumerationEvents struct {
 // EnumerationEvent is something that happened in a run that people should know.
 type EnumerationEvent struct {
 	Run     int64     `json:"run" doc:"The number of the run, from 1."`
-	Kind    string    `json:"kind" enum:"denied,source,scan" doc:"denied: the scope refused a connection; source: a source told far less than it used to; scan: what was found first is scanned, as automatic_vuln_scans asks for, or could not be."`
+	Kind    string    `json:"kind" enum:"denied,source,scan" doc:"denied: the scope refused a connection; source: a source returned far less than before; scan: what was found first is scanned, as automatic_vuln_scans asks for, or could not be."`
 	Subject string    `json:"subject" doc:"What was to be dialled, the source, or the id of the scan."`
 	Detail  string    `json:"detail" doc:"Why, in words."`
 	Times   int       `json:"times" doc:"Frequency."`

@@ -38,7 +38,7 @@ type GroupPath struct {
 	ID string `path:"group_id" doc:"The group's id."`
 }
 
-// GroupRequest is a filter that is to be saved.
+// GroupRequest is a filter to save.
 type GroupRequest struct {
 	Filters AssetFilters `json:"filters" doc:"Filters."`
 	Name    string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
@@ -52,7 +52,7 @@ type GroupPatch struct {
 
 func (s area) assetLabels() {
 	const one, groups = "/v1/asset/{asset_id}/labels", "/v1/asset/enumerate/group"
-	rest.Handle(s.API, wire.Op("label-assets", "PATCH /v1/asset/labels", assetTag, "Label all assets that a filter picks"),
+	rest.Handle(s.API, wire.Op("label-assets", "PATCH /v1/asset/labels", assetTag, "Label all assets that match a filter"),
 		func(ctx context.Context, in *struct {
 			LabelMode
 			Body BulkLabels
@@ -82,12 +82,12 @@ func (s area) assetLabels() {
 		}) (*wire.Message, error) {
 			return set(ctx, in.ID, label.Mode(in.Type), in.Body.Labels)
 		})
-	rest.Handle(s.API, wire.Op("delete-asset-labels", "DELETE "+one, assetTag, "Take all labels off an asset", 404),
+	rest.Handle(s.API, wire.Op("delete-asset-labels", "DELETE "+one, assetTag, "Remove all labels of an asset", 404),
 		func(ctx context.Context, in *AssetPath) (*wire.Message, error) {
 			return set(ctx, in.ID, label.Replace, nil)
 		})
 
-	rest.Handle(s.API, wire.Op("create-group", "POST "+groups, assetTag, "Save a filter as a group, which is listed beside the enumerations", 409),
+	rest.Handle(s.API, wire.Op("create-group", "POST "+groups, assetTag, "Save a filter as a group, listed with the enumerations", 409),
 		func(ctx context.Context, in *struct{ Body GroupRequest }) (*wire.Made, error) {
 			id, err := s.Enumerations.CreateGroup(ctx, in.Body.Name, asset.Filters(in.Body.Filters))
 			return wire.Created(id, "The group is made."), err

@@ -45,7 +45,7 @@ func policyOf(p policy.Policy) AssetPolicy {
 	return out
 }
 
-// PolicyRequest is a policy that is to be made.
+// PolicyRequest is a new policy.
 type PolicyRequest struct {
 	Filters        AssetFilters `json:"policies" doc:"Filters: it acts when an asset comes to match."`
 	Name           string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
@@ -89,7 +89,7 @@ func (s area) assetPolicies() {
 			list := PolicyList{wire.Each(found, policyOf), total, "Policies."}
 			return &list, err
 		})
-	rest.Handle(s.API, wire.Op("create-policy", "POST "+path, tag, "Make a policy", 409),
+	rest.Handle(s.API, wire.Op("create-policy", "POST "+path, tag, "Create a policy", 409),
 		func(ctx context.Context, in *struct{ Body PolicyRequest }) (*wire.Made, error) {
 			b := in.Body
 			id, err := s.Policies.Create(ctx, policy.Policy{
@@ -98,7 +98,7 @@ func (s area) assetPolicies() {
 			})
 			return wire.Created(id, "The policy is made."), err
 		})
-	rest.Handle(s.API, wire.Op("suggest-policies", "GET "+path+"/suggestion", tag, "Policies that could be made of what is there, the most pressing first", 404), s.suggestions)
+	rest.Handle(s.API, wire.Op("suggest-policies", "GET "+path+"/suggestion", tag, "Suggested policies, most severe first", 404), s.suggestions)
 	rest.Handle(s.API, wire.Op("get-policy", "GET "+one, tag, "One policy", 404),
 		func(ctx context.Context, in *PolicyPath) (*PolicyAnswer, error) {
 			p, err := s.Policies.Find(ctx, in.ID)
@@ -121,14 +121,14 @@ func (s area) assetPolicies() {
 	rest.Handle(s.API, wire.Op("list-policy-events", "GET "+one+"/events", tag, "What a policy did, newest first", 404), s.policyEvents)
 }
 
-// PolicySuggestions are policies that could be made.
+// PolicySuggestions are suggested policies.
 type PolicySuggestions struct {
 	Suggestions []PolicySuggestion `json:"suggestions" doc:"Most severe first."`
 	Total       int                `json:"total" doc:"Total."`
 	Message     string             `json:"message" doc:"Summary."`
 }
 
-// PolicySuggestion is a policy that could be made of a pattern.
+// PolicySuggestion is a policy suggested for a pattern.
 type PolicySuggestion struct {
 	ID         string                        `json:"id" doc:"Id of the pattern."`
 	Category   string                        `json:"category" doc:"The kind of pattern, such as ip_concentration or repeated_title."`
@@ -141,7 +141,7 @@ type PolicySuggestion struct {
 	Sample     []document.EnumerationContent `json:"sample_assets" doc:"Some of them."`
 }
 
-// SuggestedPolicy is what create-policy takes.
+// SuggestedPolicy is a body for create-policy.
 type SuggestedPolicy struct {
 	Name    string       `json:"name" doc:"Name."`
 	Type    string       `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"Action."`
@@ -181,7 +181,7 @@ type PolicyEventList struct {
 	Events []ActivityEvent `json:"events" doc:"Newest first."`
 }
 
-// ActivityEvent is something that the service did.
+// ActivityEvent is an action of a policy.
 type ActivityEvent struct {
 	ID             string         `json:"id" doc:"The event's id."`
 	EventType      string         `json:"event_type" enum:"asset_policy_applied,asset_policy_alert_sent" doc:"Kind of event."`

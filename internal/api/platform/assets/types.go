@@ -67,7 +67,7 @@ func diffPart[F, T any](d report.Delta[F], as func(F) T) DiffPart[T] {
 	return out
 }
 
-// AssetMisconfiguration is something wrong with an asset.
+// AssetMisconfiguration is a misconfiguration of an asset.
 type AssetMisconfiguration struct {
 	ID            string    `json:"id" doc:"Asset id and type."`
 	EnumerationID string    `json:"enumeration_id" doc:"Enumeration id."`

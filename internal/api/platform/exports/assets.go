@@ -64,7 +64,7 @@ func (s area) assetExports() {
 		}
 		return s.names(ctx, in.NamesQuery, "domain", found.Config.RootDomains), nil
 	})
-	targets := wire.Op("export-scan-assets", "GET /v1/scans/{scan_id}/asset/export", exportTag, "What a scan looks at, as a file", 404)
+	targets := wire.Op("export-scan-assets", "GET /v1/scans/{scan_id}/asset/export", exportTag, "The targets of a scan as a file", 404)
 	targets.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
 	rest.Register(s.API, targets, func(ctx context.Context, in *struct {
 		wire.ScanPath

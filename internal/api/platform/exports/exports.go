@@ -45,7 +45,7 @@ func Register(api *rest.API, services Services) {
 
 const exportTag = "Exports"
 
-// ExportQuery says how findings are wanted.
+// ExportQuery is the format of exported findings.
 type ExportQuery struct {
 	Format string `query:"type" enum:"json,csv,pdf,sarif" default:"json" doc:"The kind of file."`
 	Async  bool   `query:"async" doc:"Make the file in the background; the answer is 201 with its id."`
@@ -78,13 +78,13 @@ func (s area) exports() {
 	single.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV)}
 	rest.Register(s.API, single, s.exportVuln)
 
-	rest.Handle(s.API, wire.Op("list-exports", "GET /v1/export/list", exportTag, "The exports that are made in the background, newest first"), s.listExports)
-	rest.Handle(s.API, wire.Op("get-export", "GET "+one, exportTag, "How far an export is", 404),
+	rest.Handle(s.API, wire.Op("list-exports", "GET /v1/export/list", exportTag, "Background exports, newest first"), s.listExports)
+	rest.Handle(s.API, wire.Op("get-export", "GET "+one, exportTag, "One export", 404),
 		func(ctx context.Context, in *ExportPath) (*ExportItem, error) {
 			e, err := s.Exports.Find(ctx, in.ID)
 			return new(exportOf(e)), err
 		})
-	wire.Act(s.API, wire.Op("delete-export", "DELETE "+one, exportTag, "Delete an export; one that is being made ends", 404), "The export is deleted.",
+	wire.Act(s.API, wire.Op("delete-export", "DELETE "+one, exportTag, "Delete an export; a running one is stopped", 404), "The export is deleted.",
 		func(ctx context.Context, in *ExportPath) error { return s.Exports.Delete(ctx, in.ID) })
 	down := wire.Op("download-export", "GET "+one+"/download", exportTag, "The file of a finished export", 404, 409)
 	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF, export.Lines, export.Raw)}

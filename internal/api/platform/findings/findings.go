@@ -90,7 +90,7 @@ func (s area) findings() {
 		})
 	rest.Handle(s.API, wire.Op("get-vulnerability-timeline", "GET "+one+"/timeline", vulnTag, "All that happened to a finding, oldest first", 404), s.timeline)
 	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag, "Each look at what hashes name, newest first; by hash"), s.vulnHistory)
-	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Look at a finding again", 404),
+	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Retest a finding", 404),
 		func(ctx context.Context, in *wire.VulnPath) (*RetestAnswer, error) {
 			f, err := s.Findings.AskRetest(ctx, in.ID)
 			return &RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}, err
@@ -130,7 +130,7 @@ func retestWords(r finding.Retest) string {
 	}
 }
 
-// ResultQuery is what a list of findings may be asked for.
+// ResultQuery has the parameters of a list of findings.
 type ResultQuery struct {
 	Severity   string     `query:"severity" doc:"Severities, separated by commas: critical, high, medium, low, info, unknown. Without it all but info."`
 	Search     string     `query:"search" maxLength:"200" doc:"Part of the host, template id or template name."`
@@ -273,7 +273,7 @@ type VulnDeletion struct {
 // VulnLabels are labels for findings.
 type VulnLabels struct {
 	IDs    []string `json:"ids" minItems:"1" maxItems:"10000" doc:"The findings."`
-	Type   string   `json:"type,omitempty" enum:"append,replace,delete" doc:"What the labels do to those that are there; replace without it."`
+	Type   string   `json:"type,omitempty" enum:"append,replace,delete" doc:"How the labels change the present ones; default replace."`
 	Labels []string `json:"labels,omitempty" maxItems:"100" doc:"The labels."`
 }
 

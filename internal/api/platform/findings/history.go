@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// ChangelogQuery is what a list of changes may be asked for.
+// ChangelogQuery has the parameters of a list of changes.
 type ChangelogQuery struct {
 	Time     string `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Changed in this time."`
 	Types    string `query:"event_type" doc:"Kinds of change, separated by commas: status_change, resolved, reopened, severity_change, labels_change, template_updated."`
@@ -98,13 +98,13 @@ func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*VulnerabilityTi
 	return &out, nil
 }
 
-// VulnerabilityHistory is the looks at what one hash names.
+// VulnerabilityHistory is the observations of one hash.
 type VulnerabilityHistory struct {
 	Count   int        `json:"history_count" doc:"Number of entries."`
 	History []VulnLook `json:"history" doc:"Observations, newest first."`
 }
 
-// VulnLook is one look at what a hash names.
+// VulnLook is one observation of a hash.
 type VulnLook struct {
 	Severity   string    `json:"severity" doc:"Severity."`
 	Target     string    `json:"target" doc:"Target."`

@@ -51,7 +51,7 @@ type SeverityDeletion struct {
 
 func (s area) severities() {
 	const path, tag = "/v1/scans/config/severity", "Severities"
-	rest.Handle(s.API, wire.Op("list-severity-mappings", "GET "+path, tag, "Severities that your team gives in place of the templates' own"),
+	rest.Handle(s.API, wire.Op("list-severity-mappings", "GET "+path, tag, "Your team's custom severities"),
 		func(ctx context.Context, _ *struct{}) (*SeverityMappings, error) {
 			found, err := s.Findings.Overrides(ctx)
 			list := SeverityMappings{Mappings: make([]SeverityMapping, len(found))}
@@ -60,7 +60,7 @@ func (s area) severities() {
 			}
 			return &list, err
 		})
-	add := wire.Op("add-severity-mapping", "POST "+path, tag, "Give a template's findings another severity, now and in later runs")
+	add := wire.Op("add-severity-mapping", "POST "+path, tag, "Set the severity of a template's findings, existing and new")
 	add.Description = "A template that has a mapping already gets the new severity under the same id. A mapping with vuln_id goes before one without."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body SeverityRequest }) (*SeverityMade, error) {
 		o, err := s.known(ctx, in.Body.override())

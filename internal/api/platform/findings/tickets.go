@@ -36,7 +36,7 @@ type TicketPath struct {
 
 func (s area) tickets() {
 	const path = "/v1/scans/vulns/{vuln_id}/ticket"
-	made := wire.Op("file-vulnerability", "POST "+path, vulnTag, "File a finding as an issue, or say in the issue it has that it is still there", 403, 404, 409, 424)
+	made := wire.Op("file-vulnerability", "POST "+path, vulnTag, "File a finding as an issue, or comment in its issue that it still exists", 403, 404, 409, 424)
 	made.Description = "What has the same vuln_hash has the same issue. 424: the tracker did not do what it should; the message says why."
 	rest.Handle(s.API, made, func(ctx context.Context, in *struct {
 		TicketPath
@@ -45,7 +45,7 @@ func (s area) tickets() {
 		t, err := s.fileVuln(ctx, in.TicketPath, in.Body)
 		return &TicketAnswer{true, in.ID, t.ConfigID, t.ConfigName, t.Issue.URL, t.Issue.ID, t.Provider}, err
 	})
-	rest.Handle(s.API, wire.Op("unfile-vulnerability", "DELETE "+path, vulnTag, "Forget the issue of a finding; the issue itself stays", 403, 404),
+	rest.Handle(s.API, wire.Op("unfile-vulnerability", "DELETE "+path, vulnTag, "Unlink the issue of a finding; the issue itself stays", 403, 404),
 		func(ctx context.Context, in *struct {
 			wire.VulnPath
 			Provider string `query:"provider_name" required:"true" enum:"github,gitlab,jira,linear,custom" doc:"The tracker."`

@@ -22,7 +22,7 @@ type VulnerabilityEvent struct {
 	MatchedLine      []int                           `json:"matched-line,omitempty" doc:"The lines that matched."`
 	MatcherName      string                          `json:"matcher-name,omitempty" doc:"The name of the matcher that matched."`
 	MatcherStatus    bool                            `json:"matcher-status" doc:"Whether it matched."`
-	Path             string                          `json:"path,omitempty" doc:"The path that was asked for."`
+	Path             string                          `json:"path,omitempty" doc:"Request path."`
 	Request          string                          `json:"request,omitempty" doc:"The request as it was sent; not in lists."`
 	Response         string                          `json:"response,omitempty" doc:"What came back; not in lists."`
 	TemplateID       string                          `json:"template-id" doc:"The template's id."`

@@ -22,7 +22,7 @@ func byURL(names []string) (plain, urls []string) {
 	return plain, urls
 }
 
-// ScanConfig is what a scan was asked to do.
+// ScanConfig is the configuration of a scan.
 type ScanConfig struct {
 	Targets         []string        `json:"targets" doc:"Targets of the request."`
 	AssetLists      []string        `json:"assets_lists" doc:"Always empty."`
@@ -69,7 +69,7 @@ type ScanConfigPatch struct {
 
 func (s area) scanConfigs() {
 	const path = "/v1/scans/{scan_id}/config"
-	rest.Handle(s.API, wire.Op("get-scan-config", "GET "+path, scanTag, "What a scan was asked to do", 404),
+	rest.Handle(s.API, wire.Op("get-scan-config", "GET "+path, scanTag, "The configuration of a scan", 404),
 		func(ctx context.Context, in *wire.ScanPath) (*ScanConfig, error) {
 			found, err := s.Scans.Find(ctx, in.ID)
 			c := found.Config
@@ -83,7 +83,7 @@ func (s area) scanConfigs() {
 			}
 			return &out, err
 		})
-	rest.Handle(s.API, wire.Op("update-scan-config", "PATCH "+path, scanTag, "Change what a scan does when it is launched next", 404),
+	rest.Handle(s.API, wire.Op("update-scan-config", "PATCH "+path, scanTag, "Change the configuration of a scan, for its next run", 404),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are extended or replaced."`
@@ -105,7 +105,7 @@ type ImportAnswer struct {
 }
 
 func (s area) imports() {
-	made := wire.Op("import-scan", "POST /v1/scans/import", scanTag, "Make a scan of results that nuclei wrote, one JSON object a line")
+	made := wire.Op("import-scan", "POST /v1/scans/import", scanTag, "Create a scan from nuclei results, one JSON object a line")
 	made.Stream = true
 	made.Description = "The body is read as it comes and stored in parts. A line that is no result is refused by its number; the message says whether results before it are stored."
 	rest.Handle(s.API, made, func(ctx context.Context, in *struct {
@@ -115,7 +115,7 @@ func (s area) imports() {
 		got, err := s.Scans.Import(ctx, in.Name, &in.Stream)
 		return &ImportAnswer{got.ScanID, importWords(got)}, err
 	})
-	more := wire.Op("import-into-scan", "PATCH /v1/scans/{scan_id}/import", scanTag, "Add results to a scan; what it has already is not added again", 404)
+	more := wire.Op("import-into-scan", "PATCH /v1/scans/{scan_id}/import", scanTag, "Add results to a scan; known ones are skipped", 404)
 	more.Stream = true
 	rest.Handle(s.API, more, func(ctx context.Context, in *struct {
 		wire.ScanPath

@@ -61,10 +61,10 @@ func (s area) scanHistory() {
 		}) (*ScanHistory, error) {
 			return s.history(ctx, in.ID, in.HistoryRange, in.Window)
 		})
-	rest.Handle(s.API, wire.Op("get-scan-coverage", "GET "+one+"/coverage", scanTag, "What a scan tested, and what it did not", 404), s.coverage)
-	rest.Handle(s.API, wire.Op("get-scan-log", "GET "+one+"/scan_log", scanTag, "What became of each check of a scan", 404), s.scanLog)
+	rest.Handle(s.API, wire.Op("get-scan-coverage", "GET "+one+"/coverage", scanTag, "The coverage of a scan", 404), s.coverage)
+	rest.Handle(s.API, wire.Op("get-scan-log", "GET "+one+"/scan_log", scanTag, "The result of each check of a scan", 404), s.scanLog)
 	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag, "How many lines a scan's log has", 404), s.scanLogStats)
-	rest.Handle(s.API, wire.Op("export-scan-log", "GET "+one+"/scan_log/export", scanTag, "Where the log of a scan can be downloaded", 404), s.exportLog)
+	rest.Handle(s.API, wire.Op("export-scan-log", "GET "+one+"/scan_log/export", scanTag, "The download path of a scan's log", 404), s.exportLog)
 	down := wire.Op("download-scan-log", "GET "+one+"/scan_log/download", scanTag, "The log of a scan as a file", 404)
 	down.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{
 		"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}, "application/json": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
@@ -106,7 +106,7 @@ type ScanCoverage struct {
 	Matched    int            `json:"matched" doc:"Checks with a finding."`
 	Percentage float64        `json:"percentage" doc:"How much of what applies was tested, 0 to 100."`
 	Partial    bool           `json:"partial" doc:"Whether something that applies was not tested."`
-	Cells      []CoverageCell `json:"cells" doc:"The page of checks that were not tested, or of those in the state that was asked for."`
+	Cells      []CoverageCell `json:"cells" doc:"The page of checks that were not tested, or of those in the requested state."`
 }
 
 // CoverageCell is how one check ended.

@@ -140,11 +140,11 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 		c.Inline = append(c.Inline, scan.Inline{Name: in.Name, Contents: in.Contents})
 	}
 	made, err := s.Scans.Create(ctx, scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan})
-	said := "The scan is launched."
+	message := "The scan is launched."
 	if b.ScheduleOnly {
-		said = "The scan is kept."
+		message = "The scan is kept."
 	}
-	return &ScanMade{ID: made.ID, Message: said}, err
+	return &ScanMade{ID: made.ID, Message: message}, err
 }
 
 // ScanIPs are addresses that scans come from.

@@ -13,18 +13,18 @@ import (
 
 func (s area) schedules() {
 	const path = "/v1/scans/schedule"
-	rest.Handle(s.API, wire.Op("list-scan-schedules", "GET "+path, scanTag, "The schedules of your team's scans, the next to come first"),
+	rest.Handle(s.API, wire.Op("list-scan-schedules", "GET "+path, scanTag, "The schedules of your team's scans, by next run"),
 		func(ctx context.Context, _ *struct{}) (*ScheduleList, error) {
 			found, err := s.Scans.Schedules().FindAll(ctx)
 			list := ScheduleList{Message: "Schedules.", Schedules: wire.Each(found, scheduleOf)}
 			return &list, err
 		})
-	rest.Handle(s.API, wire.Op("set-scan-schedule", "POST "+path, scanTag, "Give a scan a schedule, in place of any it has", 404, 409),
+	rest.Handle(s.API, wire.Op("set-scan-schedule", "POST "+path, scanTag, "Set the schedule of a scan", 404, 409),
 		func(ctx context.Context, in *struct{ Body ScheduleRequest }) (*wire.Message, error) {
 			set, err := s.Scans.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.ScanID, Rule: in.Body.Rule()})
 			return wire.Messagef("The scan is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	wire.Act(s.API, wire.Op("delete-scan-schedule", "DELETE "+path, scanTag, "Take its schedule from a scan", 404), "The schedule is deleted.",
+	wire.Act(s.API, wire.Op("delete-scan-schedule", "DELETE "+path, scanTag, "Delete the schedule of a scan", 404), "The schedule is deleted.",
 		func(ctx context.Context, in *struct {
 			ID string `query:"scan_id" required:"true" doc:"The scan."`
 		}) error {
@@ -63,7 +63,7 @@ type ExclusionDeletion struct {
 
 func (s area) exclusions() {
 	const path, tag = "/v1/scans/config/exclude", "Exclusions"
-	rest.Handle(s.API, wire.Op("list-exclusions", "GET "+path, tag, "What your team leaves out of scans"),
+	rest.Handle(s.API, wire.Op("list-exclusions", "GET "+path, tag, "Your team's exclusions"),
 		func(ctx context.Context, _ *struct{}) (*ExclusionList, error) {
 			found, err := s.Exclusions.FindAll(ctx)
 			list := ExclusionList{Data: make([]Exclusion, len(found))}
@@ -72,7 +72,7 @@ func (s area) exclusions() {
 			}
 			return &list, err
 		})
-	rest.Handle(s.API, wire.Op("add-exclusions", "POST "+path, tag, "Leave targets or templates out of later runs", 404),
+	rest.Handle(s.API, wire.Op("add-exclusions", "POST "+path, tag, "Exclude targets or templates from later runs", 404),
 		func(ctx context.Context, in *struct{ Body ExclusionRequest }) (*wire.Message, error) {
 			b := in.Body
 			for _, id := range b.ScanIDs {
@@ -87,7 +87,7 @@ func (s area) exclusions() {
 			}
 			return wire.Messagef("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
 		})
-	wire.Act(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions; later runs know nothing of them", 404, 413, 415), "The exclusions are deleted.",
+	wire.Act(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions, for later runs", 404, 413, 415), "The exclusions are deleted.",
 		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) error {
 			return s.Exclusions.Delete(ctx, in.Body.IDs)
 		})

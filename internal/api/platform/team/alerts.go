@@ -28,27 +28,27 @@ type AlertEvent struct {
 	Channel        string          `json:"channel" doc:"The kind of channel, such as slack, webhook or smtp."`
 	ChannelNumber  int             `json:"channel_number" doc:"Its place among the channels of the configuration, from 1."`
 	ConfigID       string          `json:"alert_config_id" doc:"The alerting configuration."`
-	ConfigName     string          `json:"alert_config_name" doc:"Its name now; empty when it is gone."`
+	ConfigName     string          `json:"alert_config_name" doc:"Its current name; empty if deleted."`
 	AssetPolicyID  string          `json:"asset_policy_id,omitempty" doc:"The policy's id, where it is about one."`
 	CreatedAt      time.Time       `json:"created_at" doc:"Creation time."`
 	UpdatedAt      time.Time       `json:"updated_at" doc:"When it was sent or given up, or was tried last."`
-	MessagePayload json.RawMessage `json:"message_payload" doc:"What was told: what a webhook gets, before the channel's severities are applied."`
+	MessagePayload json.RawMessage `json:"message_payload" doc:"The content, as a webhook gets it, before the channel's severities are applied."`
 }
 
 func alertOf(n notification.Notification, names map[string]string) AlertEvent {
-	var told struct {
+	var content struct {
 		Scan        string `json:"scan_name"`
 		Enumeration string `json:"enumeration_name"`
 	}
-	_ = json.Unmarshal(n.Body, &told) // what cannot be read has no name
+	_ = json.Unmarshal(n.Body, &content) // an unreadable one has no name
 	e := AlertEvent{
-		ID: n.ID, EventType: n.Event, SubjectType: string(n.Kind), SubjectID: n.Subject, SubjectName: told.Scan, Run: n.Run, Status: alertStatus(n.State), ErrorMessage: n.Note,
+		ID: n.ID, EventType: n.Event, SubjectType: string(n.Kind), SubjectID: n.Subject, SubjectName: content.Scan, Run: n.Run, Status: alertStatus(n.State), ErrorMessage: n.Note,
 		Attempts: n.Attempts, MaybeTwice: n.MaybeTwice, Channel: n.Provider, ChannelNumber: n.Channel + 1, ConfigID: n.ConfigID, ConfigName: names[n.ConfigID],
 		CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, MessagePayload: n.Body,
 	}
 	switch n.Kind {
 	case notification.OfEnumeration:
-		e.SubjectName = told.Enumeration
+		e.SubjectName = content.Enumeration
 	case notification.OfPolicy:
 		e.SubjectType, e.SubjectID, e.AssetPolicyID = "asset_policy", n.PolicyID, n.PolicyID
 	}
@@ -76,10 +76,10 @@ func alertStates(status string) (out []notification.State) {
 	return out
 }
 
-// AlertQuery is what the alert log may be asked for.
+// AlertQuery has the parameters of the alert log.
 type AlertQuery struct {
 	Config  string `query:"alert_config_id" maxLength:"100" doc:"Only those of this alerting configuration."`
-	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Only those that tell this."`
+	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Only of this type."`
 	Subject string `query:"subject_id" maxLength:"100" doc:"Only those about this scan, enumeration or policy."`
 	Status  string `query:"status" enum:"succeeded,failed,pending" doc:"Only those of which this came."`
 	wire.HistoryRange
@@ -103,7 +103,7 @@ type AlertEventList struct {
 
 func (s area) alertLog() {
 	list := wire.Op("list-alert-log", "GET /v1/team/alert_log", "Alert log", "What was sent to your team's alerting channels, and what came of it, newest first")
-	list.Description = "Each alert has an event for each channel that wanted it. What is deleted takes the alerts about it along."
+	list.Description = "Each alert has an event for each of its channels. Alerts are deleted with their subject."
 	rest.Handle(s.API, list, func(ctx context.Context, in *AlertQuery) (*AlertEvents, error) {
 		since, until, err := in.Times(time.Now())
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// AuditEntry is one request that asked for a change.
+// AuditEntry is one changing request.
 type AuditEntry struct {
 	ID        string    `json:"id" doc:"The id of the request, as in X-Request-Id."`
 	CreatedAt time.Time `json:"created_at" doc:"When it was answered."`
@@ -31,7 +31,7 @@ type AuditList struct {
 	Data    []AuditEntry `json:"data" doc:"The page."`
 }
 
-// AuditWindow is the part of the audit log that was asked for.
+// AuditWindow is the requested part of the audit log.
 type AuditWindow struct {
 	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"100" doc:"Maximum number of items."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" default:"0" doc:"Items to skip."`
@@ -39,7 +39,7 @@ type AuditWindow struct {
 
 func (w AuditWindow) page() page.Window { return page.Window{Offset: w.Offset, Limit: w.Limit} }
 
-// AuditQuery is what the audit log may be asked for.
+// AuditQuery has the parameters of the audit log.
 type AuditQuery struct {
 	Email  string `query:"email" maxLength:"254" doc:"Only those of this address."`
 	Action string `query:"action" maxLength:"200" doc:"Only those of this operation, by its id, such as create-config."`
@@ -50,7 +50,7 @@ type AuditQuery struct {
 
 func (s area) auditLog() {
 	const path, tag = "/v1/team/audit_log", "Audit log"
-	list := wire.Op("list-audit-log", "GET "+path, tag, "Who asked for which change in your team, newest first (not for guests)")
+	list := wire.Op("list-audit-log", "GET "+path, tag, "Your team's audit log, newest first (not for guests)")
 	list.Description = "Each request of a member that is no GET has an entry, whatever came of it, but for those that were over their rate. Entries hold neither bodies nor queries."
 	rest.Handle(s.API, list, func(ctx context.Context, in *AuditQuery) (*AuditList, error) {
 		since, until, err := in.Times(time.Now())

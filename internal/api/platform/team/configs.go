@@ -54,7 +54,7 @@ type ConfigAnswer struct {
 // VerifyRequest is a configuration to be tried.
 type VerifyRequest struct {
 	Config string `json:"config" doc:"YAML, plain or in base64."`
-	Type   string `json:"config_type,omitempty" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Found out from the text when it is not said."`
+	Type   string `json:"config_type,omitempty" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Default: detected from the text."`
 }
 
 // VerifyAnswer says what came of a try. Two generations of clients read it: ok is the
@@ -97,8 +97,8 @@ func (s area) configs() {
 		func(ctx context.Context, in *ConfigPath) error { return s.Settings.Delete(ctx, in.ID) })
 	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag, "Try a configuration's credentials with one call that changes nothing", 403),
 		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*VerifyAnswer, error) {
-			ok, said, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)
-			return &VerifyAnswer{ok, ok, said}, err
+			ok, message, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)
+			return &VerifyAnswer{ok, ok, message}, err
 		})
 }
 

@@ -40,7 +40,7 @@ func (s area) domains() {
 			d, err := s.Domains.Find(ctx, in.ID)
 			return new(domainOf(d)), err
 		})
-	rest.Handle(s.API, wire.Op("verify-domain", "POST "+one+"/verify", domainTag, "Look now whether the proof of a domain is there", 404),
+	rest.Handle(s.API, wire.Op("verify-domain", "POST "+one+"/verify", domainTag, "Check the proof of a domain now", 404),
 		func(ctx context.Context, in *DomainPath) (*DomainItem, error) {
 			d, err := s.Domains.VerifyNow(ctx, in.ID)
 			return new(domainOf(d)), err
@@ -106,7 +106,7 @@ func written(contentType, text string) *huma.StreamResponse {
 }
 
 func (s area) domainSources(ctx context.Context, in *struct {
-	Domain string `query:"domain" maxLength:"1000" doc:"Only where this domain was asked about."`
+	Domain string `query:"domain" maxLength:"1000" doc:"Only queries about this domain."`
 }) (*DomainSources, error) {
 	found, err := s.Domains.Sources(ctx, in.Domain)
 	list := DomainSources{Data: make([]DomainSource, len(found))}

@@ -20,8 +20,8 @@ type DomainItem struct {
 	Domain       string     `json:"domain" doc:"The domain, in lower-case ASCII."`
 	Status       string     `json:"status" enum:"pending,verified,expired,failed,deleted" doc:"How far the proof is."`
 	Type         string     `json:"verification_type" enum:"dns_text_record,html_meta_tag,file_upload" doc:"How it is proved."`
-	Token        string     `json:"verification_string,omitempty" doc:"The token to show, while the proof is wanted."`
-	Instructions string     `json:"instructions,omitempty" doc:"What to do, in words, while the proof is wanted."`
+	Token        string     `json:"verification_string,omitempty" doc:"The token to publish, while verification is pending."`
+	Instructions string     `json:"instructions,omitempty" doc:"What to do, while verification is pending."`
 	Attempts     int        `json:"verification_attempts" doc:"How often the proof was looked for."`
 	LastResult   string     `json:"last_result,omitempty" doc:"What was found then, in words."`
 	LastAttempt  *time.Time `json:"last_attempt_at,omitempty" doc:"When it was looked for last."`
@@ -52,7 +52,7 @@ type DomainList struct {
 // AssociatedDomains are the domains that belong together with one (specification,
 // Associated domain response), and how the places behaved that were asked.
 type AssociatedDomains struct {
-	Domain       string             `json:"domain" doc:"The domain that was asked about; your verified domains, separated by commas, where none was named."`
+	Domain       string             `json:"domain" doc:"The queried domain; without one, your verified domains, comma-separated."`
 	Results      []AssociatedDomain `json:"results" doc:"The domains."`
 	Sources      []string           `json:"sources" doc:"The sources that could be used."`
 	SourcesCount map[string]int     `json:"sources_count" doc:"Domains by source, on all pages."`
@@ -63,7 +63,7 @@ type AssociatedDomains struct {
 	TotalPages   *int               `json:"total_pages,omitempty" doc:"Pages, where there are pages."`
 	State        string             `json:"state" enum:"complete,searching" doc:"searching: there may be more in a minute."`
 	Capped       bool               `json:"limited_by_plan,omitempty" doc:"There are more, which the team's plan does not show."`
-	Health       []SourceHealth     `json:"source_health" doc:"How each place behaved that was asked."`
+	Health       []SourceHealth     `json:"source_health" doc:"State of each queried source."`
 }
 
 // AssociatedDomain is one of them.
@@ -73,15 +73,15 @@ type AssociatedDomain struct {
 	Evidence domain.Evidence `json:"evidence" doc:"What was seen."`
 }
 
-// SourceHealth is how a place behaved when it was asked last.
+// SourceHealth is the state of a source at its last query.
 type SourceHealth struct {
 	Source    string     `json:"source" doc:"The place: crtsh, certspotter, rdap, whois, wikidata or crunchbase."`
 	History   string     `json:"history" doc:"The source that it feeds, such as certificate_history."`
-	Domain    string     `json:"domain" doc:"The domain that it was asked about."`
+	Domain    string     `json:"domain" doc:"The queried domain."`
 	State     string     `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped" doc:"State."`
 	Count     int        `json:"count" doc:"Domains that it named then."`
 	Detail    string     `json:"detail,omitempty" doc:"Error message."`
-	CheckedAt time.Time  `json:"checked_at" doc:"When it was asked."`
+	CheckedAt time.Time  `json:"checked_at" doc:"Query time."`
 	FoundAt   *time.Time `json:"found_at,omitempty" doc:"When it answered last: how old is what is shown of it."`
 }
 

@@ -15,7 +15,7 @@ type keyAnswer struct {
 	APIKey  string `json:"api_key" doc:"The key's value where it was just made; otherwise a mask: a key is shown once."`
 }
 
-// maskedKey stands where the value of an existing key would be.
+// maskedKey replaces the value of an existing key.
 const maskedKey = "svc_sk_********************************"
 
 func (s area) keys() {

@@ -100,7 +100,7 @@ func (s area) teams() {
 			}
 			return &a, err
 		})
-	create := wire.Op("create-team", "POST "+teamPath, "User", "Make a team of your own")
+	create := wire.Op("create-team", "POST "+teamPath, "User", "Create a team")
 	create.Description = "You are its owner, it is on the plan of the team you act in, and that team's default members join it."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body TeamName }) (*TeamMade, error) {
 		id, err := s.Accounts.CreateTeam(ctx, in.Body.Name)
@@ -159,8 +159,8 @@ type MemberName struct {
 
 func (s area) members() {
 	const path = teamPath + "/member"
-	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "Who is in your team (not for guests)"), s.listMembers)
-	add := wire.Op("add-member", "POST "+path, teamTag, "Bring somebody into your team (team admins only)")
+	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "The members of your team (not for guests)"), s.listMembers)
+	add := wire.Op("add-member", "POST "+path, teamTag, "Add a member (team admins only)")
 	add.Description = "Who has an account is in the team at once; who has none is invited, and in it as soon as they have one. Nobody is written to."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*wire.Message, error) {
 		pending, err := s.Accounts.AddMember(ctx, in.Body.Email, roleOf(in.Body.Role))
@@ -169,7 +169,7 @@ func (s area) members() {
 		}
 		return wire.Messagef("%s is in the team.", in.Body.Email), err
 	})
-	rest.Handle(s.API, wire.Op("set-member-role", "PATCH "+path, teamTag, "Give a member another role (team admins only)", 404),
+	rest.Handle(s.API, wire.Op("set-member-role", "PATCH "+path, teamTag, "Change the role of a member (team admins only)", 404),
 		func(ctx context.Context, in *struct{ Body MemberRole }) (*wire.Message, error) {
 			return wire.Messagef("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email, roleOf(in.Body.Role))
 		})
@@ -221,7 +221,7 @@ type DefaultMemberRemoval struct {
 
 func (s area) defaultMembers() {
 	const path = teamPath + "/default-members"
-	rest.Handle(s.API, wire.Op("list-default-members", "GET "+path, teamTag, "Who joins each team that is made from yours (team admins only)"),
+	rest.Handle(s.API, wire.Op("list-default-members", "GET "+path, teamTag, "Your default members, who join each team created from yours (team admins only)"),
 		func(ctx context.Context, _ *struct{}) (*DefaultMemberList, error) {
 			found, err := s.Accounts.FindDefaultMembers(ctx)
 			list := DefaultMemberList{"Who joins each team that is made from this one.", make([]DefaultMember, len(found))}
@@ -230,7 +230,7 @@ func (s area) defaultMembers() {
 			}
 			return &list, err
 		})
-	rest.Handle(s.API, wire.Op("set-default-members", "POST "+path, teamTag, "Replace the list of who joins each team that is made from yours (team admins only)"),
+	rest.Handle(s.API, wire.Op("set-default-members", "POST "+path, teamTag, "Replace the default members (team admins only)"),
 		func(ctx context.Context, in *struct{ Body DefaultMembers }) (*wire.Message, error) {
 			members := make([]account.DefaultMember, len(in.Body.Members))
 			for i, m := range in.Body.Members {
@@ -238,7 +238,7 @@ func (s area) defaultMembers() {
 			}
 			return wire.Messagef("The default members are set. Teams that are there stay as they are."), s.Accounts.SetDefaultMembers(ctx, members)
 		})
-	wire.Act(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag, "Take one or all off that list (team admins only)", 404, 413, 415), "The list is changed.",
+	wire.Act(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag, "Remove one or all default members (team admins only)", 404, 413, 415), "The list is changed.",
 		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) error {
 			return s.Accounts.RemoveDefaultMember(ctx, in.Body.Email)
 		})

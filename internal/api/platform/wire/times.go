@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// HistoryRange is the time that a history is asked for.
+// HistoryRange is the time range of a history.
 type HistoryRange struct {
 	StartDate string `query:"start_date" format:"date" doc:"First day."`
 	EndDate   string `query:"end_date" format:"date" doc:"Last day."`

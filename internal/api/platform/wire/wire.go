@@ -25,7 +25,7 @@ func Op(id, route, tag, summary string, statuses ...int) rest.Op {
 	}}
 }
 
-// Window is the part of a list that was asked for.
+// Window is the requested part of a list.
 type Window struct {
 	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Maximum number of items."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
@@ -34,21 +34,21 @@ type Window struct {
 // Page is the window as services know it.
 func (w Window) Page() page.Window { return page.Window{Offset: w.Offset, Limit: w.Limit} }
 
-// Message is an answer that is only a sentence.
+// Message is an answer with only a message.
 type Message struct {
 	Message string `json:"message" doc:"Summary."`
 }
 
-// Done is the answer that something was done, without words.
+// Done is the answer OK.
 func Done() *OK { return &OK{true} }
 
-// Created is the answer of an operation that made something.
+// Created is the answer of an operation that created something.
 func Created(id, words string) *Made { return &Made{id, words} }
 
 // Messagef is an answer with a message.
 func Messagef(format string, args ...any) *Message { return &Message{fmt.Sprintf(format, args...)} }
 
-// Listing is what every list of this surface says of itself.
+// Listing heads every list of this API.
 type Listing struct {
 	CurrentPage  int    `json:"current_page" doc:"Page number, from 1."`
 	ResultCount  int    `json:"result_count" doc:"Items on this page."`
@@ -57,7 +57,7 @@ type Listing struct {
 	Message      string `json:"message" doc:"Summary."`
 }
 
-// ListOf describes the page of a list: its place, its size and the total.
+// ListOf describes a page of a list.
 func ListOf(w Window, count, total int, what string) Listing {
 	return Listing{w.Page().Page(), count, total, w.Page().Pages(total), what}
 }
