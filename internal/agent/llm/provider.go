@@ -34,21 +34,20 @@ type Service struct {
 	BaseURL  string
 	Location string
 	Default  string // meaning of "auto"; empty: the user must choose
-	open     func(Config) Model
 }
 
 // Services are all providers, those that need only a key first.
 func Services() []Service {
 	return []Service{
-		{Provider: ProviderOpenAI, BaseURL: openAIURL, Default: "gpt-5.4-high", open: OpenAI},
-		{Provider: ProviderAnthropic, BaseURL: anthropicURL, Default: "sonnet-4.6", open: Anthropic},
-		{Provider: ProviderOpenRouter, BaseURL: "https://openrouter.ai/api/v1", Default: "sonnet-4.6", open: OpenAI},
-		{Provider: ProviderGoogle, BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", Default: "gemini-3-pro", open: OpenAI},
-		{Provider: ProviderXAI, BaseURL: "https://api.x.ai/v1", Default: "grok-4.1-fast", open: OpenAI},
-		{Provider: ProviderVercel, BaseURL: "https://ai-gateway.vercel.sh/v1", Default: "sonnet-4.6", open: OpenAI},
-		{Provider: ProviderBedrock, BaseURL: "https://bedrock-runtime.{location}.amazonaws.com/openai/v1", Location: "us-east-1", open: OpenAI},
-		{Provider: ProviderAzure, open: OpenAI},
-		{Provider: ProviderCompatible, open: OpenAI},
+		{Provider: ProviderOpenAI, BaseURL: openAIURL, Default: "gpt-5.4-high"},
+		{Provider: ProviderAnthropic, BaseURL: anthropicURL, Default: "sonnet-4.6"},
+		{Provider: ProviderOpenRouter, BaseURL: "https://openrouter.ai/api/v1", Default: "sonnet-4.6"},
+		{Provider: ProviderGoogle, BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", Default: "gemini-3-pro"},
+		{Provider: ProviderXAI, BaseURL: "https://api.x.ai/v1", Default: "grok-4.1-fast"},
+		{Provider: ProviderVercel, BaseURL: "https://ai-gateway.vercel.sh/v1", Default: "sonnet-4.6"},
+		{Provider: ProviderBedrock, BaseURL: "https://bedrock-runtime.{location}.amazonaws.com/openai/v1", Location: "us-east-1"},
+		{Provider: ProviderAzure},
+		{Provider: ProviderCompatible},
 	}
 }
 
@@ -106,11 +105,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Open makes the model of a provider. It fails with Invalid for an unknown provider or a missing base URL.
 func Open(c Config) (Model, error) {
-	s, c, err := c.resolve()
-	if err != nil {
+	_, c, err := c.resolve()
+	switch {
+	case err != nil:
 		return nil, err
+	case c.Provider == ProviderAnthropic:
+		return Anthropic(c), nil
 	}
-	return s.open(c), nil
+	return OpenAI(c), nil
 }
 
 // resolve finds the service and its base URL.

@@ -118,7 +118,6 @@ const (
 	EventApproval     EventType = "approval"              // Data: Waiting, about an intrusive or interrupted call
 	EventVerification EventType = "verdict"               // Data: Finding
 	EventNote         EventType = "note"                  // Data: Remark
-	EventFinish       EventType = "finish"                // Data: Outcome
 )
 
 // Event is one event of a run. It is redacted.

@@ -1,11 +1,9 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -33,8 +31,6 @@ func (p history) has(kind EntryKind, key string) bool {
 // newHistory indexes the entries of one stream. The first of several with one id counts.
 func newHistory(entries []Entry, turn int) history {
 	p := history{entries: map[entryID]Entry{}, last: map[string]int64{}}
-	entries = slices.Clone(entries)
-	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	var beforeCall time.Time
 	for _, e := range entries {
 		if e.Turn != turn {

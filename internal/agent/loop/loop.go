@@ -82,7 +82,7 @@ type Entry struct {
 	At     time.Time       `json:"at"`
 }
 
-// Journal stores the entries of a run. Append returns the Seq when the entry is durable; it is called from several
+// Journal stores the entries of a run. Entries are in the order of Seq. Append returns the Seq when the entry is durable; it is called from several
 // goroutines, and an error from it ends the run.
 type Journal interface {
 	Entries(ctx context.Context) ([]Entry, error)

@@ -67,13 +67,9 @@ func Run(ctx context.Context, c Config) (Outcome, error) {
 	if err = b.begin(ctx, Started{Caps: r.Caps}); err != nil {
 		return Outcome{}, err
 	}
-	withTimeLimit, cancel := b.withTimeLimit(ctx)
+	timed, cancel := b.withTimeLimit(ctx)
 	defer cancel()
-	out, err := b.outcome(ctx, b.main(withTimeLimit))
-	if err == nil {
-		b.emit(EventFinish, b.key("end"), "", "", out)
-	}
-	return out, err
+	return b.outcome(ctx, b.main(timed))
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {

@@ -34,7 +34,7 @@ func TestRunCallsToolsUntilTheModelIsDone(t *testing.T) {
 	for _, e := range events {
 		kinds = append(kinds, string(e.Type))
 	}
-	if got := strings.Join(kinds, " "); got != "tool-input-available tool-output-available tool-input-available tool-output-available text-delta finish" {
+	if got := strings.Join(kinds, " "); got != "tool-input-available tool-output-available tool-input-available tool-output-available text-delta" {
 		t.Errorf("events: %s", got)
 	}
 }

@@ -72,11 +72,6 @@ func ownTools() []*tool {
 // OwnTools are the names of the tools that every run has.
 func OwnTools() []string { return []string{toolDelegate, toolAsk, toolPlan} }
 
-// noLoader refuses references to other documents.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not looked up", url) }
-
 // CheckSchema says why arguments cannot be checked against a schema.
 func CheckSchema(schema json.RawMessage) error {
 	_, err := compile(schema)
@@ -95,7 +90,7 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // loads nothing
 	if err := c.AddResource("mem:///arguments", doc); err != nil {
 		return nil, err
 	}

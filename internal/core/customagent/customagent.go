@@ -1,5 +1,4 @@
-// Package customagent keeps the agents that people describe for their tasks: what such an agent
-// knows and is for, and which tools it has. It is words and names, never code.
+// Package customagent keeps the agents that users describe for their tasks: texts and names of tools, never code.
 package customagent
 
 import (
@@ -17,37 +16,37 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// The bounds of an agent, in bytes and counts, and how many a user may have in a team.
+// Bounds of an agent, in bytes and counts, and of a user's agents in a team.
 const (
 	maxName    = 128
-	maxWords   = 2000   // of its description, and of when to use it
+	maxWords   = 2000   // of each text
 	maxContext = 20_000 // bytes
 	maxTags    = 50
 	maxTag     = 64
 	maxAgents  = 1000
 )
 
-// Agent is one that a person described (agent API, Agents). It is its owner's alone.
+// Agent is a custom agent (agent API, Agents), visible only to its owner.
 type Agent struct {
 	ID            string
 	Name          string
 	Description   string
-	WhenToUse     string   // for an agent that leads others
-	SystemContext string   // what it is told before all instructions, below the product's own rules
+	WhenToUse     string   // for agents that delegate
+	SystemContext string   // added to the system prompt after the general rules
 	Tags          []string // for people
-	NativeTools   []string // of the toolbox; empty: all
-	Version       int      // from 1; grows with each change
+	NativeTools   []string // empty: all
+	Version       int      // from 1, plus 1 with each change
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
 
-// Hash names what the agent is told and may do: the same as long as that stays.
+// Hash changes with what the agent is told and may do.
 func (a Agent) Hash() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Name, a.Description, a.WhenToUse, a.SystemContext, a.NativeTools))
 	return hex.EncodeToString(sum[:])
 }
 
-// Update is what was sent of an agent: nil leaves it.
+// Update has the sent fields of an agent: nil leaves one.
 type Update struct {
 	Name          *string
 	Description   *string
@@ -57,18 +56,17 @@ type Update struct {
 	NativeTools   *[]string
 }
 
-// Agents keeps the agents that users describe for their tasks.
+// Agents keeps custom agents.
 type Agents struct {
 	db    *db.DB
 	tools []string
 	now   func() time.Time
 }
 
-// New makes the service. tools are the names that an agent's tools are chosen from.
+// New takes the names of the tools that agents may have.
 func New(d *db.DB, tools []string) *Agents { return &Agents{db: d, tools: tools, now: time.Now} }
 
-// Create keeps a new agent of the caller's. Invalid names the field at fault; a name that
-// the caller has already is a Conflict.
+// Create keeps a new agent of the caller's. Invalid names the field; Conflict: the caller has the name already.
 func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -96,7 +94,7 @@ func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 	return a, named(err)
 }
 
-// Update changes an agent of the caller's; tasks that have begun go on as they began.
+// Update changes an agent of the caller's, but no task that has begun.
 func (as *Agents) Update(ctx context.Context, id string, up Update) (a Agent, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -127,23 +125,19 @@ func named(err error) error {
 }
 
 func (up Update) apply(a *Agent) {
-	for _, field := range []struct {
-		to   *string
-		sent *string
-	}{{&a.Name, up.Name}, {&a.Description, up.Description}, {&a.WhenToUse, up.WhenToUse}, {&a.SystemContext, up.SystemContext}} {
-		if field.sent != nil {
-			*field.to = strings.TrimSpace(db.Clean(*field.sent))
+	for to, sent := range map[*string]*string{
+		&a.Name: up.Name, &a.Description: up.Description, &a.WhenToUse: up.WhenToUse, &a.SystemContext: up.SystemContext,
+	} {
+		if sent != nil {
+			*to = strings.TrimSpace(db.Clean(*sent))
 		}
 	}
-	for _, field := range []struct {
-		to   *[]string
-		sent *[]string
-	}{{&a.Tags, up.Tags}, {&a.NativeTools, up.NativeTools}} {
-		if field.sent != nil {
-			*field.to = *field.sent
+	for to, sent := range map[*[]string]*[]string{&a.Tags: up.Tags, &a.NativeTools: up.NativeTools} {
+		if sent != nil {
+			*to = *sent
 		}
-		if *field.to == nil {
-			*field.to = []string{}
+		if *to == nil {
+			*to = []string{}
 		}
 	}
 }
@@ -171,7 +165,7 @@ func (as *Agents) check(a Agent) error {
 	return nil
 }
 
-// Delete forgets an agent of the caller's.
+// Delete deletes an agent of the caller's.
 func (as *Agents) Delete(ctx context.Context, id string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -184,7 +178,7 @@ func (as *Agents) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Find is an agent of the caller's.
+// Find finds an agent of the caller's.
 func (as *Agents) Find(ctx context.Context, id string) (Agent, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -203,7 +197,7 @@ func (as *Agents) FindAll(ctx context.Context) ([]Agent, error) {
 	return db.Collect(rows, err, scan)
 }
 
-// Check fails with Invalid, naming the field, when one of agents is none of the caller's.
+// Check fails with Invalid at field when an agent is not the caller's.
 func (as *Agents) Check(ctx context.Context, field string, agents ...string) error {
 	for _, id := range agents {
 		if _, err := as.Find(ctx, id); errs.Is(err, errs.NotFound) {
@@ -215,8 +209,7 @@ func (as *Agents) Check(ctx context.Context, field string, agents ...string) err
 	return nil
 }
 
-// ForTask gives those of a user's agents that a task names, each once; missing are the
-// ids that are no longer there.
+// ForTask returns the agents that a task names, each once, and the ids that no longer exist.
 func (as *Agents) ForTask(ctx context.Context, teamID, userID string, agents ...string) (found []Agent, missing []string, err error) {
 	for _, id := range agents {
 		a, err := as.find(ctx, as.db, teamID, userID, id)

@@ -1,7 +1,5 @@
-// Package extension keeps the tools that people bring for their tasks: those of servers of
-// the Model Context Protocol that they connected, and HTTP requests that they described.
-// They are their owner's, or with "shared" everybody's in the team, and always work with
-// the owner's secrets.
+// Package extension keeps the tools that users add for their tasks: tools of MCP servers (Model Context Protocol) and
+// HTTP requests. They are their owner's or, shared, the team's, and always use the owner's secrets.
 package extension
 
 import (
@@ -21,15 +19,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
-// Config is what the service works with.
 type Config struct {
-	Guard    *netguard.Guard // decides where may be dialled
+	Guard    *netguard.Guard // decides what may be dialled
 	Secrets  *secret.Secrets
-	Reserved []string         // names of the tools that every task has
-	Now      func() time.Time // time.Now when nil
+	Reserved []string         // of tools that every task has
+	Now      func() time.Time // default time.Now
 }
 
-// Extensions keeps the HTTP tools and MCP servers that users add for their tasks.
+// Extensions keeps the HTTP tools and MCP servers of users.
 type Extensions struct {
 	Config
 	db     *db.DB
@@ -40,7 +37,7 @@ type Extensions struct {
 // MaxTimeout bounds one call of a tool.
 const MaxTimeout = 5 * time.Minute
 
-// How many a person may have in a team.
+// Bounds for a user in a team.
 const (
 	maxServers = 500
 	maxTools   = 1000
@@ -57,11 +54,10 @@ func New(d *db.DB, box *seal.Box, c Config) *Extensions {
 	return &Extensions{Config: c, db: d, box: box, client: c.Guard.Client(MaxTimeout)}
 }
 
-// visible picks what a person in a team may see: their own, and what is shared.
+// visible selects what a user may see: their own, and what is shared.
 const visible = ` WHERE team_id = ? AND (user_id = ? OR shared)`
 
-// author is the caller, when they may make something: only an admin shares with the team,
-// for what is shared is offered to everybody's tasks.
+// author is the caller, if they may create. Only an admin shares, because shared tools are offered to all tasks.
 func author(ctx context.Context, shared bool) (account.Caller, error) {
 	if shared {
 		return account.TeamAdmin(ctx)
@@ -69,8 +65,7 @@ func author(ctx context.Context, shared bool) (account.Caller, error) {
 	return account.Writer(ctx)
 }
 
-// own refuses a caller who wants to change what is another's: a secret of its owner may
-// stand in it, which somebody else could send elsewhere.
+// own refuses to change what another user owns: its secrets could be sent elsewhere.
 func own(ctx context.Context, ownerID string) error {
 	c, err := account.Writer(ctx)
 	if err == nil && c.UserID != ownerID {
@@ -79,8 +74,7 @@ func own(ctx context.Context, ownerID string) error {
 	return err
 }
 
-// insert stores a new row of the caller's. It fails with Conflict when they have most rows already, or one with the
-// same name.
+// insert stores a row of the caller's. Conflict: they have most rows already, or one with the same name.
 func (s *Extensions) insert(ctx context.Context, c account.Caller, table, columns string, most int, values []any) error {
 	return nameTaken(s.db.Tx(ctx, func(tx *db.Tx) error {
 		var kept int
@@ -96,7 +90,6 @@ func (s *Extensions) insert(ctx context.Context, c account.Caller, table, column
 	}))
 }
 
-// find reads a row that a caller may see.
 func find[T any](
 	ctx context.Context, d *db.DB, query string, c account.Caller, id string, scan func(db.Row) (T, error), missing error,
 ) (found T, err error) {
@@ -110,7 +103,7 @@ func find[T any](
 	return found, err
 }
 
-// remove deletes a row of the caller's, or for an admin one that is shared.
+// remove deletes a row of the caller's or, for an admin, a shared one.
 func (s *Extensions) remove(ctx context.Context, table, id string, missing error) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -126,7 +119,7 @@ func (s *Extensions) remove(ctx context.Context, table, id string, missing error
 	return err
 }
 
-// list reads rows, those of the user first, then by name: databases sort names their own way.
+// list reads rows, the user's own first, then by name: databases sort names differently.
 func list[T interface{ order() (owner, name string) }](
 	ctx context.Context, d *db.DB, query, teamID, userID string, scan func(db.Row) (T, error),
 ) ([]T, error) {
@@ -146,8 +139,8 @@ func list[T interface{ order() (owner, name string) }](
 	return found, err
 }
 
-// words checks a text for people and models.
-func words(field, text string, least, most int) error {
+// checkText checks a text for people and models.
+func checkText(field, text string, least, most int) error {
 	if n := len([]rune(strings.TrimSpace(text))); n < least || len([]rune(text)) > most {
 		return errs.Field(field, "%s must have %d to %d characters.", field, least, most)
 	}
@@ -159,7 +152,7 @@ func words(field, text string, least, most int) error {
 	return nil
 }
 
-// secretsOf gives the named secrets of a person; missing are those that there are not.
+// secretsOf returns the named secrets of a user, and which are missing.
 func (s *Extensions) secretsOf(ctx context.Context, teamID, userID string, names []string) (values map[string]string, missing []string, err error) {
 	if len(names) == 0 {
 		return nil, nil, nil
@@ -174,7 +167,6 @@ func (s *Extensions) secretsOf(ctx context.Context, teamID, userID string, names
 	return values, missing, err
 }
 
-// clip cuts a text to be stored or told.
 func clip(text string, most int) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"

@@ -17,50 +17,48 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Offer is one tool that a task may use.
+// Offer is a tool for a task.
 type Offer struct {
-	Name        string // what the model calls it by
-	Source      string // whose it is, for people: "the MCP server x", "an HTTP tool"
-	Description string // of its author: data
+	Name        string // for the model
+	Source      string // for people: "the MCP server x", "an HTTP tool"
+	Description string // data, from its author
 	Schema      json.RawMessage
-	ReadOnly    bool // it changes nothing, as far as somebody who is trusted says so
-	Repeatable  bool // a second call does no harm; as above
-	Ask         bool // a person is asked before each call
+	ReadOnly    bool // changes nothing, as its trusted author says
+	Repeatable  bool // may be repeated, as above
+	Ask         bool // each call needs approval
 	Action      string
 	Timeout     time.Duration // of one call
-	// Call makes a call. failed says that whoever was asked says so; an error says why
-	// nobody could be asked.
+	// Call makes a call. failed: the tool says so; err: it could not be asked.
 	Call func(ctx context.Context, args json.RawMessage) (text string, failed bool, err error)
 }
 
-// Set is what one task may use. Close ends its connections.
+// Set is the extensions of a task. Close closes their connections.
 type Set struct {
 	Offers  []Offer
 	Missing []Missing
-	Hidden  []string // values that must be seen in no text: tokens and secrets
+	Hidden  []string // tokens and secrets, to be removed from all texts
 
-	mu    sync.Mutex
-	lines []*line
+	mu          sync.Mutex
+	connections []*connection
 }
 
-// Missing says which tools a task has to do without.
+// Missing says which extensions a task does not have.
 type Missing struct {
 	Source string `json:"source"`          // "the MCP server x", "the HTTP tool y"
-	Tools  int    `json:"tools,omitempty"` // how many; 0: all of it
+	Tools  int    `json:"tools,omitempty"` // 0: all
 	Why    string `json:"why"`
 }
 
-// Bounds of a task's start and of what a model is told of.
+// Bounds of a task's start and of its tools.
 const (
 	joinTimeout = 10 * time.Second
 	maxOffers   = 100
-	maxDials    = 32 // servers that are asked side by side
+	maxDials    = 32 // at the same time
 )
 
-// ForTask gives the tools of a user's task: their own, and those that the members of the
-// team share. A server that cannot be reached, and a tool that is not as it was accepted,
-// is missing, which is no error. Of two tools with one name, and of a name in taken, the
-// first counts: HTTP tools before servers, the user's own before shared ones.
+// ForTask returns the extensions of a user's task: their own and the team's. An unreachable server and a changed tool
+// are missing, which is not an error. Of two tools with one name, or one in taken, the first counts: HTTP tools before
+// servers, own before shared.
 func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken []string) (*Set, error) {
 	tools, servers, err := s.usable(ctx, teamID, userID)
 	if err != nil {
@@ -105,11 +103,11 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 	return set, nil
 }
 
-// Close ends the connections to servers, side by side.
+// Close closes the connections.
 func (set *Set) Close() {
 	var group sync.WaitGroup
-	for _, line := range set.lines {
-		group.Go(func() { line.close(nil) })
+	for _, connection := range set.connections {
+		group.Go(func() { connection.close(nil) })
 	}
 	group.Wait()
 }
@@ -125,10 +123,10 @@ func (set *Set) miss(source string, tools int, why string) {
 	set.Missing[i].Tools += tools
 }
 
-func (set *Set) join(l *line) {
+func (set *Set) join(l *connection) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	set.lines = append(set.lines, l)
+	set.connections = append(set.connections, l)
 }
 
 func (set *Set) hide(values ...string) {
@@ -137,8 +135,7 @@ func (set *Set) hide(values ...string) {
 	set.Hidden = append(set.Hidden, values...)
 }
 
-// usable are the enabled tools and servers of a user's tasks. What somebody shared who is
-// no longer in the team is not among them.
+// usable are the enabled tools and servers of a user's tasks, without those of former members.
 func (s *Extensions) usable(ctx context.Context, teamID, userID string) (tools []Tool, servers []Server, err error) {
 	const from = visible + ` AND enabled AND EXISTS (SELECT 1 FROM member m WHERE m.team_id = x.team_id AND m.user_id = x.user_id)`
 	if tools, err = list(ctx, s.db, `SELECT `+toolColumns+` FROM http_tool x`+from, teamID, userID, scanTool); err == nil {
@@ -147,7 +144,7 @@ func (s *Extensions) usable(ctx context.Context, teamID, userID string) (tools [
 	return tools, servers, err
 }
 
-// offerTool makes an HTTP tool ready to be called.
+// offerTool makes an HTTP tool ready.
 func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *Set) ([]Offer, error) {
 	source := "the HTTP tool " + t.Name
 	request, err := httptool.Compile(t.Request)
@@ -181,11 +178,10 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 	}}, nil
 }
 
-// offerServer connects to a server, and offers those of its tools that are as they were
-// accepted.
+// offerServer connects to a server and offers its accepted tools.
 func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, set *Set) ([]Offer, error) {
 	source := "the MCP server " + x.Name
-	open := &line{dial: func(ctx context.Context) (*mcp.Session, error) {
+	open := &connection{dial: func(ctx context.Context) (*mcp.Session, error) {
 		session, hidden, err := s.dial(ctx, teamID, x)
 		set.hide(hidden...)
 		return session, err
@@ -214,7 +210,7 @@ func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, s
 		switch {
 		case t.State == ToolAccepted:
 			offers = append(offers, offerOf(x, t.Tool, source, open))
-		case accepted || x.EnabledTools != nil: // it was counted on
+		case accepted || x.EnabledTools != nil: // the user expects it
 			set.miss(source, 1, whyMissing(t))
 		}
 	}
@@ -233,8 +229,8 @@ func whyMissing(t ReviewedTool) string {
 	return t.Fault
 }
 
-// offerOf is a server's tool. What the server claims of it counts when its owner trusts it.
-func offerOf(x Server, t mcp.Tool, source string, to *line) Offer {
+// offerOf is a server's tool. Its claims count when its owner trusts it.
+func offerOf(x Server, t mcp.Tool, source string, to *connection) Offer {
 	trusted := x.Trusts(t)
 	return Offer{
 		Name: x.OfferedAs(t), Source: source, Description: t.Description, Schema: t.Schema,

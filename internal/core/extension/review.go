@@ -15,44 +15,42 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// ToolState is what became of a server's tool since it was accepted.
+// ToolState compares a server's tool with the accepted one.
 type ToolState string
 
-// The states of a server's tool. Only what is accepted is offered to tasks.
+// The states of a tool. Only accepted ones are offered.
 const (
-	ToolAccepted ToolState = "accepted" // it is as it was
-	ToolChanged  ToolState = "changed"  // its description, its arguments or what it claims is another
-	ToolNew      ToolState = "new"      // nobody has accepted it
-	ToolGone     ToolState = "gone"     // it was accepted, and is not there any more
-	ToolUnusable ToolState = "unusable" // it cannot be offered; Fault says why
+	ToolAccepted ToolState = "accepted" // unchanged
+	ToolChanged  ToolState = "changed"  // description, arguments or claims differ
+	ToolNew      ToolState = "new"      // not accepted yet
+	ToolGone     ToolState = "gone"     // accepted, but no longer there
+	ToolUnusable ToolState = "unusable" // see Fault
 )
 
-// ToolStates are all of them.
 var ToolStates = []ToolState{ToolAccepted, ToolChanged, ToolNew, ToolGone, ToolUnusable}
 
-// ReviewedTool is a tool as the server offers it now; one that is gone is as it was.
+// ReviewedTool is a tool as it is now or, if gone, as it was accepted.
 type ReviewedTool struct {
 	mcp.Tool
 	State ToolState
 }
 
-// Review is what a server offers now, beside what was accepted.
+// Review compares a server's tools with the accepted ones.
 type Review struct {
 	Status Status
-	Code   string // of Failed, for programs: one of mcp's, or secret_not_found
-	Fault  string // of Failed, for people
+	Code   string // of Failed: one of mcp's, or secret_not_found
+	Fault  string // of Failed
 	Tools  []ReviewedTool
-	More   int // tools that were not looked at, because there are too many
+	More   int // tools beyond the bound
 }
 
-// reviewTimeout bounds connecting to a server and listing its tools.
+// reviewTimeout bounds a review.
 const reviewTimeout = 20 * time.Second
 
-// CodeNoSecret says that a secret that a server or a tool needs is not there.
+// CodeNoSecret: a needed secret does not exist.
 const CodeNoSecret = "secret_not_found"
 
-// dial connects to a server with its owner's secrets; hidden are the values that must not
-// be seen in what it sends. An error is for the person who configured it.
+// dial connects to a server with its owner's secrets; hidden are values to remove from what it sends.
 func (s *Extensions) dial(ctx context.Context, teamID string, x Server) (session *mcp.Session, hidden []string, err error) {
 	token, err := s.token(x)
 	if err != nil {
@@ -77,7 +75,7 @@ func (s *Extensions) dial(ctx context.Context, teamID string, x Server) (session
 	return session, hidden, err
 }
 
-// fill puts a person's secrets into headers.
+// fill puts a user's secrets into headers.
 func (s *Extensions) fill(ctx context.Context, teamID, ownerID string, fields map[string]string) (filled map[string]string, values []string, err error) {
 	compiled, err := httptool.CompileHeaders(fields)
 	if err != nil {
@@ -96,8 +94,8 @@ func (s *Extensions) fill(ctx context.Context, teamID, ownerID string, fields ma
 	return filled, slices.Collect(maps.Values(known)), nil
 }
 
-// review connects to a server and compares what it offers with what was accepted. That it
-// cannot be asked is no error, but part of the answer.
+// review connects to a server and compares its tools. A server that cannot be reached is a failed review, not an
+// error.
 func (s *Extensions) review(ctx context.Context, teamID string, x Server) (Review, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
@@ -115,8 +113,7 @@ func (s *Extensions) review(ctx context.Context, teamID string, x Server) (Revie
 	return r, nil
 }
 
-// failed is the review of a server that could not be asked; what is our own fault is an
-// error.
+// failed is the review for an error, unless that is internal.
 func failed(err error) (Review, error) {
 	var why *errs.Error
 	if !errors.As(err, &why) || why.Kind == errs.Internal {
@@ -125,7 +122,6 @@ func failed(err error) (Review, error) {
 	return Review{Status: Failed, Code: why.Code, Fault: why.Message, Tools: []ReviewedTool{}}, nil
 }
 
-// compare holds what a server offers against what was accepted.
 func compare(accepted, offered []mcp.Tool) Review {
 	r := Review{Tools: []ReviewedTool{}}
 	for _, t := range offered {
@@ -145,7 +141,7 @@ func compare(accepted, offered []mcp.Tool) Review {
 			r.Tools = append(r.Tools, ReviewedTool{a, ToolGone})
 		}
 	}
-	r.settle()
+	r.setStatus()
 	return r
 }
 
@@ -153,8 +149,8 @@ func indexOf(tools []mcp.Tool, name string) int {
 	return slices.IndexFunc(tools, func(t mcp.Tool) bool { return t.Name == name })
 }
 
-// settle says whether there is anything for the owner to look at.
-func (r *Review) settle() {
+// setStatus sets the status by the tools.
+func (r *Review) setStatus() {
 	if r.Status == Failed {
 		return
 	}
@@ -166,21 +162,20 @@ func (r *Review) settle() {
 	}
 }
 
-// judge notes what came of a review.
-func (x *Server) judge(r Review, at time.Time) {
+// apply sets the server's status by a review.
+func (x *Server) apply(r Review, at time.Time) {
 	x.Status, x.FaultCode, x.Fault, x.CheckedAt = r.Status, r.Code, clip(r.Fault, 500), at
 }
 
-// record writes what came of a review.
+// record stores the result of a review.
 func (s *Extensions) record(ctx context.Context, teamID string, x *Server, r Review) error {
-	x.judge(r, db.At(s.Now()).Time)
+	x.apply(r, db.At(s.Now()).Time)
 	_, err := s.db.Exec(ctx, `UPDATE mcp_server SET status = ?, fault_code = ?, fault = ?, checked_at = ? WHERE id = ? AND team_id = ?`,
 		x.Status, x.FaultCode, x.Fault, db.At(x.CheckedAt), x.ID, teamID)
 	return err
 }
 
-// Validate connects to a server that the caller may see, and says what it offers now. It
-// accepts nothing.
+// Validate reviews a server that the caller may see, and accepts nothing.
 func (s *Extensions) Validate(ctx context.Context, id string) (Server, Review, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -197,9 +192,8 @@ func (s *Extensions) Validate(ctx context.Context, id string) (Server, Review, e
 	return x, r, s.record(ctx, c.TeamID, &x, r)
 }
 
-// Accept takes tools of a server of the caller's as they are now, by the digests that a
-// review showed; what is gone is forgotten. A digest that no usable tool has now is a
-// Conflict: it has changed once more. FailedDependency: the server could not be asked.
+// Accept accepts tools of a server of the caller's by the digests of a review, and forgets those that are gone.
+// Conflict: a digest is no longer current. FailedDependency: the server cannot be reached.
 func (s *Extensions) Accept(ctx context.Context, id string, digests []string) (Server, Review, error) {
 	c, x, err := s.ownServer(ctx, id)
 	if err != nil {
@@ -219,25 +213,22 @@ func (s *Extensions) Accept(ctx context.Context, id string, digests []string) (S
 			return Server{}, Review{}, errs.New(errs.Conflict, "tool_changed", "No tool of the server has the digest %.64q now; look at it again.", digest).At("digests")
 		}
 	}
-	var accepted []mcp.Tool
+	var accepted, offered []mcp.Tool
 	for _, t := range r.Tools {
+		if t.State == ToolGone {
+			continue
+		}
+		offered = append(offered, t.Tool)
 		switch {
-		case t.State == ToolGone:
 		case slices.Contains(digests, t.Digest) && t.State != ToolUnusable, t.State == ToolAccepted:
 			accepted = append(accepted, t.Tool)
-		case t.State == ToolChanged: // what was accepted stays so, should the server go back to it
+		case t.State == ToolChanged: // stays accepted in case the server returns to it
 			accepted = append(accepted, x.Accepted[indexOf(x.Accepted, t.Name)])
 		}
 	}
-	offered := make([]mcp.Tool, 0, len(r.Tools))
-	for _, t := range r.Tools {
-		if t.State != ToolGone {
-			offered = append(offered, t.Tool)
-		}
-	}
 	x.Accepted, r.Tools = accepted, compare(accepted, offered).Tools
-	r.settle()
-	x.judge(r, db.At(s.Now()).Time)
+	r.setStatus()
+	x.apply(r, db.At(s.Now()).Time)
 	x.UpdatedAt = x.CheckedAt
 	_, err = s.db.Exec(ctx, `UPDATE mcp_server SET accepted = ?, status = ?, fault_code = '', fault = '', checked_at = ?, updated_at = ? WHERE id = ? AND team_id = ?`,
 		db.Doc(x.Accepted), x.Status, db.At(x.CheckedAt), db.At(x.UpdatedAt), x.ID, c.TeamID)

@@ -12,39 +12,38 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// Status is what came of the last attempt to reach a server.
+// Status is the result of the last review.
 type Status string
 
 // The states of a server.
 const (
-	Connected Status = "connected" // its tools are those that were accepted
-	Changed   Status = "changed"   // some are not; those are offered to no task
-	Failed    Status = "failed"    // it could not be asked
+	Connected Status = "connected" // all tools are accepted
+	Changed   Status = "changed"   // some tools are not, and not offered
+	Failed    Status = "failed"    // it could not be reached
 )
 
-// Statuses are all of them.
 var Statuses = []Status{Connected, Changed, Failed}
 
-// ServerTool is a tool as a server offers it.
+// ServerTool is a tool of a server.
 type ServerTool = mcp.Tool
 
-// Server is a server of the Model Context Protocol that somebody connected.
+// Server is an MCP server that a user connected.
 type Server struct {
 	ID           string
 	OwnerID      string
-	Name         string // its tools are called name_tool
+	Name         string // prefix of its tools
 	URL          string
 	Headers      map[string]string // templates
-	MaskedToken  string            // empty: none
+	MaskedToken  string            // may be empty
 	Enabled      bool
 	Shared       bool
-	ReadOnly     bool     // only tools that say that they only read are offered
+	ReadOnly     bool     // only offer tools that claim to read only
 	EnabledTools []string // nil: all
-	TrustedTools []string // may be called without asking a person
+	TrustedTools []string // need no approval
 	Accepted     []mcp.Tool
 	Status       Status
 	FaultCode    string
-	Fault        string // why it could not be asked
+	Fault        string // of Failed
 	CheckedAt    time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
@@ -52,18 +51,18 @@ type Server struct {
 	sealed []byte
 }
 
-// NewServer is a server to be connected.
+// NewServer is a server to connect.
 type NewServer struct {
 	Name, URL    string
 	Headers      map[string]string
-	BearerToken  string // of Authorization; a secret as {{$NAME}}, or the token itself
+	BearerToken  string // for Authorization: {{$NAME}} or the token
 	Shared       bool
 	ReadOnly     bool
 	EnabledTools []string
 	TrustedTools []string
 }
 
-// ServerChange is what is to be changed; nil leaves it.
+// ServerChange changes a server; nil fields stay.
 type ServerChange struct {
 	Name, URL    *string
 	Headers      *map[string]string
@@ -71,15 +70,14 @@ type ServerChange struct {
 	Enabled      *bool
 	Shared       *bool
 	ReadOnly     *bool
-	EnabledTools *[]string // an empty list: all
+	EnabledTools *[]string // empty: all
 	TrustedTools *[]string
 }
 
 var errNoServer = errs.New(errs.NotFound, "mcp_server_not_found", "There is no such MCP server.")
 
-// Connect stores a server and connects to it. The tools that it offers now are accepted:
-// review says what they are, or why it could not be asked, which is no error. Invalid names
-// the field at fault; a name that the caller has already is a Conflict.
+// Connect stores a server and accepts its present tools. A failed review is not an error. Invalid names the field;
+// Conflict: the caller has the name already.
 func (s *Extensions) Connect(ctx context.Context, n NewServer) (Server, Review, error) {
 	c, err := author(ctx, n.Shared)
 	if err != nil {
@@ -106,8 +104,8 @@ func (s *Extensions) Connect(ctx context.Context, n NewServer) (Server, Review, 
 			made.Accepted = append(made.Accepted, t.Tool)
 		}
 	}
-	review.settle()
-	made.judge(review, now.Time)
+	review.setStatus()
+	made.apply(review, now.Time)
 	return made, review, s.insert(ctx, c, "mcp_server", serverColumns, maxServers, append(made.values(), now))
 }
 
@@ -120,7 +118,6 @@ func nameTaken(err error) error {
 
 const serverColumns = `id, user_id, name, url, headers, sealed, masked, enabled, shared, read_only, enabled_tools, trusted_tools, accepted, status, fault_code, fault, checked_at, updated_at, created_at`
 
-// values are those of serverColumns.
 func (x *Server) values() []any {
 	var enabled, sealed any
 	if x.EnabledTools != nil {
@@ -147,7 +144,7 @@ func scanServer(r db.Row) (x Server, err error) {
 	return x, err
 }
 
-// Servers lists those that the caller may see, by name, their own first.
+// Servers lists what the caller may see, their own first, by name.
 func (s *Extensions) Servers(ctx context.Context) ([]Server, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -184,7 +181,7 @@ func (s *Extensions) ownServer(ctx context.Context, id string) (account.Caller, 
 	return c, x, own(ctx, x.OwnerID)
 }
 
-// UpdateServer changes a server of the caller's. It asks the server nothing; see Validate.
+// UpdateServer changes a server of the caller's without a review.
 func (s *Extensions) UpdateServer(ctx context.Context, id string, change ServerChange) (Server, error) {
 	c, x, err := s.ownServer(ctx, id)
 	if err != nil {
@@ -221,18 +218,18 @@ func set[T any](field, to *T) {
 	}
 }
 
-// DeleteServer forgets a server of the caller's; an admin may forget one that is shared.
+// DeleteServer deletes a server of the caller's or, for an admin, a shared one.
 func (s *Extensions) DeleteServer(ctx context.Context, id string) error {
 	return s.remove(ctx, "mcp_server", id, errNoServer)
 }
 
-// OfferedAs is the name under which a tool of the server is offered to models.
+// OfferedAs is the name of a tool for models.
 func (x Server) OfferedAs(t ServerTool) string { return mcp.Offered(x.Name, t.Name) }
 
-// Offers reports whether a tool of the server is one that tasks may use.
+// Offers reports whether tasks may use a tool.
 func (x Server) Offers(t mcp.Tool) bool {
 	return (x.EnabledTools == nil || slices.Contains(x.EnabledTools, t.Name)) && (!x.ReadOnly || t.ReadOnly)
 }
 
-// Trusts reports whether a tool of the server may be called without asking a person.
+// Trusts reports whether a tool needs no approval.
 func (x Server) Trusts(t mcp.Tool) bool { return slices.Contains(x.TrustedTools, t.Name) }

@@ -13,12 +13,12 @@ import (
 const (
 	maxURL       = 2000
 	maxToken     = 10_000
-	leastToken   = 8 // characters: what is shorter would be taken out of other words
+	leastToken   = 8 // characters: shorter ones would be removed from other words
 	maxToolNames = 200
 	maxHeader    = 10_000
 )
 
-// check refuses what could not work, and brings the rest into one form.
+// check validates and normalises a server.
 func (s *Extensions) check(x *Server) error {
 	if !regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`).MatchString(x.Name) {
 		return errs.Field("name", "name must be small letters, digits and hyphens, begin with a letter, and have at most 20 characters.")
@@ -46,7 +46,7 @@ func (s *Extensions) check(x *Server) error {
 			return errs.Field(field, "%s must have at most %d names.", field, maxToolNames)
 		}
 		for _, name := range *list {
-			if err := words(field, name, 1, 128); err != nil {
+			if err := checkText(field, name, 1, 128); err != nil {
 				return err
 			}
 		}
@@ -59,7 +59,7 @@ func (s *Extensions) check(x *Server) error {
 	return nil
 }
 
-// headersOf reads the headers of a server: secrets may stand in them, arguments not.
+// headersOf compiles headers with secrets but no arguments.
 func headersOf(fields map[string]string) (httptool.Headers, error) {
 	for name, value := range fields {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "mcp-") || slices.Contains([]string{"accept", "content-type", "last-event-id"}, lower) {
@@ -76,7 +76,7 @@ func headersOf(fields map[string]string) (httptool.Headers, error) {
 	return compiled, err
 }
 
-// setToken seals a bearer token; empty is none.
+// setToken seals a bearer token, which may be empty.
 func (s *Extensions) setToken(x *Server, token string) error {
 	if token == "" {
 		x.sealed, x.MaskedToken = nil, ""
@@ -97,7 +97,6 @@ func (s *Extensions) setToken(x *Server, token string) error {
 	return err
 }
 
-// token is the bearer token as its owner wrote it.
 func (s *Extensions) token(x Server) (string, error) {
 	if len(x.sealed) == 0 {
 		return "", nil

@@ -18,14 +18,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// Tool is an HTTP request that somebody described, with places for a model's arguments.
+// Tool is an HTTP request with places for a model's arguments.
 type Tool struct {
 	ID      string
 	OwnerID string
 	ToolText
 	Enabled   bool
 	Shared    bool
-	Trusted   bool // a request that may change something needs no person's word
+	Trusted   bool // a changing request needs no approval
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -33,23 +33,23 @@ type Tool struct {
 // Request is an HTTP request with places for arguments and secrets.
 type Request = httptool.Template
 
-// ToolText is what its owner writes of a tool.
+// ToolText is what the owner writes.
 type ToolText struct {
 	Name        string
 	Description string
 	WhenToUse   string
-	InputSchema json.RawMessage // JSON Schema of an object; what stands in the request is in its properties
+	InputSchema json.RawMessage // JSON Schema of an object with the arguments of the request
 	Timeout     time.Duration   // of one call
 	Request     Request
 }
 
-// NewTool is a tool to be kept.
+// NewTool is a tool to create.
 type NewTool struct {
 	ToolText
 	Shared, Trusted bool
 }
 
-// ToolChange is what is to be changed; nil leaves it.
+// ToolChange changes a tool; nil fields stay.
 type ToolChange struct {
 	Name, Description, WhenToUse *string
 	InputSchema                  *json.RawMessage
@@ -60,18 +60,17 @@ type ToolChange struct {
 	Enabled, Shared, Trusted     *bool
 }
 
-// The bounds of a tool (agent API, Dynamic Tools).
+// Bounds of a tool (agent API, Dynamic Tools).
 const (
 	leastTimeout = time.Second
 	usualTimeout = 30 * time.Second
-	maxWords     = 2000 // characters of a description, and of when to use it
+	maxWords     = 2000 // characters of a text
 	maxDocument  = 32 << 10
 )
 
 var errNoTool = errs.New(errs.NotFound, "tool_not_found", "There is no such tool.")
 
-// CreateTool keeps a tool. Invalid names the field at fault; a name that the caller has
-// already, or that every task's tools have, is a Conflict.
+// CreateTool creates a tool. Invalid names the field; Conflict: the caller or every task has the name already.
 func (s *Extensions) CreateTool(ctx context.Context, n NewTool) (Tool, error) {
 	c, err := author(ctx, n.Shared)
 	if err != nil {
@@ -87,7 +86,6 @@ func (s *Extensions) CreateTool(ctx context.Context, n NewTool) (Tool, error) {
 
 const toolColumns = `id, user_id, name, description, when_to_use, input_schema, request, timeout_ms, enabled, shared, trusted, updated_at, created_at`
 
-// values are those of toolColumns.
 func (t *Tool) values() []any {
 	return []any{
 		t.ID, t.OwnerID, t.Name, t.Description, t.WhenToUse, string(t.InputSchema), db.Doc(t.Request), t.Timeout.Milliseconds(),
@@ -106,7 +104,7 @@ func scanTool(r db.Row) (t Tool, err error) {
 	return t, err
 }
 
-// checkTool refuses what could not work.
+// checkTool validates a tool.
 func (s *Extensions) checkTool(t *ToolText) error {
 	if !regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`).MatchString(t.Name) {
 		return errs.Field("name", "name must be small letters, digits, underscores and hyphens, begin with a letter, and have at most 64 characters.")
@@ -114,10 +112,10 @@ func (s *Extensions) checkTool(t *ToolText) error {
 	if slices.Contains(s.Reserved, t.Name) {
 		return errs.New(errs.Conflict, "name_taken", "Every task has a tool named %s.", t.Name).At("name")
 	}
-	if err := words("description", t.Description, 1, maxWords); err != nil {
+	if err := checkText("description", t.Description, 1, maxWords); err != nil {
 		return err
 	}
-	if err := words("when_to_use", t.WhenToUse, 0, maxWords); err != nil {
+	if err := checkText("when_to_use", t.WhenToUse, 0, maxWords); err != nil {
 		return err
 	}
 	t.Timeout = cmp.Or(t.Timeout, usualTimeout)
@@ -127,8 +125,7 @@ func (s *Extensions) checkTool(t *ToolText) error {
 	return s.checkRequest(t)
 }
 
-// checkRequest compiles the request, and holds it against the schema of the arguments and
-// against what may be called.
+// checkRequest validates the request and its arguments.
 func (s *Extensions) checkRequest(t *ToolText) error {
 	for field, n := range map[string]int{"input_schema": len(t.InputSchema), "body": len(t.Request.Body), "url": len(t.Request.URL) * maxDocument / maxURL} {
 		if n > maxDocument {
@@ -166,8 +163,7 @@ func (s *Extensions) checkRequest(t *ToolText) error {
 	return nil
 }
 
-// propertiesOf checks the schema of a tool's arguments, whose default is an object without
-// any, and gives the names of what it describes.
+// propertiesOf checks the schema of the arguments (default: none) and returns their names.
 func propertiesOf(t *ToolText) (names []string, err error) {
 	if raw := bytes.TrimSpace(t.InputSchema); len(raw) == 0 || string(raw) == "null" {
 		t.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -185,7 +181,7 @@ func propertiesOf(t *ToolText) (names []string, err error) {
 	return slices.Collect(maps.Keys(doc.Properties)), nil
 }
 
-// Tools lists those that the caller may see, by name, their own first.
+// Tools lists what the caller may see, their own first, by name.
 func (s *Extensions) Tools(ctx context.Context) ([]Tool, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -244,7 +240,7 @@ func (s *Extensions) UpdateTool(ctx context.Context, id string, change ToolChang
 	return t, nameTaken(err)
 }
 
-// DeleteTool forgets a tool of the caller's; an admin may forget one that is shared.
+// DeleteTool deletes a tool of the caller's or, for an admin, a shared one.
 func (s *Extensions) DeleteTool(ctx context.Context, id string) error {
 	return s.remove(ctx, "http_tool", id, errNoTool)
 }

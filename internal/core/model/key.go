@@ -21,24 +21,24 @@ type Mode string
 
 // The modes.
 const (
-	ModeServer Mode = "vedette" // the server's, where the operator has configured a model
-	ModeBYOK   Mode = "byok"    // those that the team, or the user, brought
+	ModeServer Mode = "vedette" // the server's
+	ModeBYOK   Mode = "byok"    // of the team or the user
 )
 
-// Owner is whose a key is.
+// Owner is who owns a key.
 type Owner string
 
-// The owners: somebody alone in their team brings keys of their own, which stay theirs
-// when others join; in a team of several, its admins bring the team's.
+// The owners. A user who is alone in a team has keys of their own, also after others join; in a larger team its admins
+// manage the team's keys.
 const (
 	OwnerUser Owner = "user"
 	OwnerTeam Owner = "team"
 )
 
-// Provider is who serves models, see llm.Provider.
+// Provider is a service for models.
 type Provider = llm.Provider
 
-// Key is a provider's key, as those who manage it see it.
+// Key is a provider's key, as its managers see it.
 type Key struct {
 	ID          string
 	Owner       Owner
@@ -46,13 +46,13 @@ type Key struct {
 	DisplayName string
 	BaseURL     string
 	Location    string
-	Model       string // what "auto" means with it; empty: the provider's default
-	Masked      string // the key: its beginning and its end
+	Model       string // meaning of "auto"; empty: the provider's default
+	Masked      string // beginning and end of the key
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
 
-// NewKey is a key to be checked, and stored when it is good.
+// NewKey is a key to check and store.
 type NewKey struct {
 	Provider    Provider
 	Key         string
@@ -62,12 +62,12 @@ type NewKey struct {
 	Model       string
 }
 
-// Validation is what came of trying a key.
+// Validation is the result of trying a key.
 type Validation struct {
 	Valid  bool
-	Models []string // what the provider lists
-	Error  string   // why it is not valid, for people
-	Code   string   // the same for programs: one of llm's Code constants
+	Models []string // listed by the provider
+	Error  string   // for people
+	Code   string   // one of llm's Code constants
 }
 
 const (
@@ -78,8 +78,8 @@ const (
 	validateFor = 20 * time.Second
 )
 
-// manager is the caller, when they may manage keys and see usage, and their own id when
-// it is for themselves: they are alone in their team. Others must be an admin of it.
+// manager is the caller, if they may manage keys and see usage: alone in their team, with their own id as own, or its
+// admin.
 func (s *Models) manager(ctx context.Context) (c account.Caller, own string, err error) {
 	if c, err = account.From(ctx); err != nil {
 		return c, "", err
@@ -125,8 +125,8 @@ func (s *Models) config(n NewKey) llm.Config {
 	return llm.Config{Provider: n.Provider, BaseURL: n.BaseURL, Location: n.Location, Key: n.Key, HTTP: s.client, Deadline: userDeadline}
 }
 
-// Validate tries a key with one bounded call that costs nothing and stores nothing. That
-// it does not work is no error; Invalid and NotFound are: it could not be tried.
+// Validate tries a key at no cost. A key that does not work is not an error; Invalid and NotFound say that it could
+// not be tried.
 func (s *Models) Validate(ctx context.Context, n NewKey) (Validation, error) {
 	if _, _, err := s.manager(ctx); err != nil {
 		return Validation{}, err
@@ -149,8 +149,8 @@ func (s *Models) validate(ctx context.Context, n NewKey) Validation {
 	return Validation{Valid: true, Models: models}
 }
 
-// SetKey tries a key and stores it, in the place of an earlier one of the same owner. It
-// fails with Invalid when the provider does not take it, or cannot be asked.
+// SetKey tries a key and stores it, replacing one of the same owner and provider. Invalid: the provider rejects it or
+// cannot be reached.
 func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) {
 	c, own, err := s.manager(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 	}
 	k := Key{ID: ids.New(), Owner: ownerOf(own), Provider: n.Provider, DisplayName: n.DisplayName, BaseURL: n.BaseURL, Location: n.Location, Model: n.Model, Masked: secret.Mask(n.Key)}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := holdMode(ctx, tx, c.TeamID, own); err != nil {
+		if err := lockMode(ctx, tx, c.TeamID, own); err != nil {
 			return err
 		}
 		now := db.At(s.Now())
@@ -182,10 +182,9 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO model_key (id, team_id, user_id, provider, display_name, base_url, location, model, models, sealed, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id, provider) DO UPDATE SET display_name = excluded.display_name,
-			base_url = excluded.base_url, location = excluded.location, model = excluded.model, models = excluded.models, sealed = excluded.sealed, updated_at = excluded.updated_at`,
-			k.ID, c.TeamID, own, n.Provider, n.DisplayName, n.BaseURL, n.Location, n.Model, db.Doc(v.Models), sealed, created, now)
+		_, err = tx.Exec(ctx, `INSERT INTO model_key (id, team_id, user_id, provider, created_at, `+keyFields+`)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id, provider) DO UPDATE SET `+eachColumn(keyFields, "$0 = excluded.$0"),
+			k.ID, c.TeamID, own, n.Provider, created, n.DisplayName, n.BaseURL, n.Location, n.Model, db.Doc(v.Models), sealed, now)
 		return err
 	})
 	return k, v, err
@@ -198,9 +197,8 @@ func ownerOf(userID string) Owner {
 	return OwnerTeam
 }
 
-// holdMode locks the mode of an owner until the end of tx, so that no key goes away under
-// a switch to it.
-func holdMode(ctx context.Context, tx *db.Tx, teamID, userID string) error {
+// lockMode locks the mode of an owner until the end of tx, so that no key disappears during a change of mode.
+func lockMode(ctx context.Context, tx *db.Tx, teamID, userID string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO model_mode (team_id, user_id, mode) VALUES (?, ?, ?) ON CONFLICT (team_id, user_id) DO UPDATE SET mode = model_mode.mode`,
 		teamID, userID, ModeServer)
 	return err
@@ -211,9 +209,9 @@ func countKeys(ctx context.Context, tx *db.Tx, teamID, userID string) (n int, er
 	return n, err
 }
 
-const keyColumns = `id, user_id, provider, display_name, base_url, location, model, models, sealed, created_at, updated_at`
+const keyFields = `display_name, base_url, location, model, models, sealed, updated_at`
 
-// storedKey is a key with what only calls need.
+// storedKey is a key for calls.
 type storedKey struct {
 	Key
 	secret string
@@ -224,13 +222,13 @@ func (s *Models) keys(ctx context.Context, q db.Querier, teamID string, owners .
 	var where db.Where
 	where.And("team_id = ?", teamID)
 	db.In(&where, "user_id", owners)
-	rows, err := q.Query(ctx, `SELECT `+keyColumns+` FROM model_key`+where.String()+` ORDER BY user_id DESC, id`, where.Args...)
+	rows, err := q.Query(ctx, `SELECT id, user_id, provider, created_at, `+keyFields+` FROM model_key`+where.String()+` ORDER BY user_id DESC, id`, where.Args...)
 	return db.Collect(rows, err, func(row db.Row) (k storedKey, err error) {
 		var sealed []byte
 		var user string
 		var listed db.JSON[[]string]
 		var created, updated db.Time
-		if err = row.Scan(&k.ID, &user, &k.Provider, &k.DisplayName, &k.BaseURL, &k.Location, &k.Model, &listed, &sealed, &created, &updated); err != nil {
+		if err = row.Scan(&k.ID, &user, &k.Provider, &created, &k.DisplayName, &k.BaseURL, &k.Location, &k.Model, &listed, &sealed, &updated); err != nil {
 			return k, err
 		}
 		plain, err := s.box.Open(sealed, k.ID)
@@ -240,8 +238,7 @@ func (s *Models) keys(ctx context.Context, q db.Querier, teamID string, owners .
 	})
 }
 
-// FindKeys are the keys that the caller manages, those of their own first, and whose keys
-// pay for their tasks.
+// FindKeys are the keys that the caller manages, their own first, and whose keys pay for their tasks.
 func (s *Models) FindKeys(ctx context.Context) ([]Key, Mode, error) {
 	c, _, err := s.manager(ctx)
 	if err != nil {
@@ -262,9 +259,8 @@ func (s *Models) FindKeys(ctx context.Context) ([]Key, Mode, error) {
 	return out, ModeServer, err
 }
 
-// inForce are the ways that lead to models by an owner's keys, the oldest key first; none
-// when the owner does not work with them.
-func (s *Models) inForce(ctx context.Context, teamID, userID string) ([]offer, error) {
+// activeKeys are the offers by an owner's keys, the oldest first; none unless the owner uses them.
+func (s *Models) activeKeys(ctx context.Context, teamID, userID string) ([]offer, error) {
 	var mode Mode
 	err := s.db.QueryRow(ctx, `SELECT mode FROM model_mode WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&mode)
 	if db.IsNoRows(err) || err == nil && mode != ModeBYOK {
@@ -291,14 +287,13 @@ func (s *Models) inForce(ctx context.Context, teamID, userID string) ([]offer, e
 	return out, nil
 }
 
-// Deleted is what came of deleting a key.
+// Deleted is the result of deleting a key.
 type Deleted struct {
 	Remaining int  // keys of the same owner
-	Switched  bool // it was the last: the server's model is used again
+	Switched  bool // the last one: the server's model is used again
 }
 
-// DeleteKey removes a provider's key: the caller's own when they have one, else the
-// team's. NotFound when there is none.
+// DeleteKey deletes the caller's own key of a provider, or else the team's. NotFound when there is none.
 func (s *Models) DeleteKey(ctx context.Context, p Provider) (Deleted, error) {
 	var out Deleted
 	c, _, err := s.manager(ctx)
@@ -307,7 +302,7 @@ func (s *Models) DeleteKey(ctx context.Context, p Provider) (Deleted, error) {
 	}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
 		for _, owner := range []string{c.UserID, ""} {
-			if err := holdMode(ctx, tx, c.TeamID, owner); err != nil {
+			if err := lockMode(ctx, tx, c.TeamID, owner); err != nil {
 				return err
 			}
 			n, err := tx.Exec(ctx, `DELETE FROM model_key WHERE team_id = ? AND user_id = ? AND provider = ?`, c.TeamID, owner, db.Clean(string(p)))
@@ -329,8 +324,7 @@ func (s *Models) DeleteKey(ctx context.Context, p Provider) (Deleted, error) {
 	return out, err
 }
 
-// SetMode says whose keys pay: the server's, or those that the caller manages. Invalid
-// when they have none.
+// SetMode chooses whose keys pay. Invalid: there are none.
 func (s *Models) SetMode(ctx context.Context, m Mode) error {
 	c, own, err := s.manager(ctx)
 	if err != nil {
@@ -342,11 +336,11 @@ func (s *Models) SetMode(ctx context.Context, m Mode) error {
 	return s.db.Tx(ctx, func(tx *db.Tx) error {
 		owners := []string{own}
 		if own == "" {
-			owners = []string{c.UserID, ""} // keys of their own are from before others joined
+			owners = []string{c.UserID, ""} // their own keys, from before others joined
 		}
 		switched := false
 		for _, owner := range owners {
-			if err := holdMode(ctx, tx, c.TeamID, owner); err != nil {
+			if err := lockMode(ctx, tx, c.TeamID, owner); err != nil {
 				return err
 			}
 			n, err := countKeys(ctx, tx, c.TeamID, owner)

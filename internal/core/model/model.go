@@ -1,6 +1,5 @@
-// Package model knows which language models a team may use, and what they cost: the
-// server's own, and those whose keys a team or a person brought (BYOK). It keeps what
-// tasks used of them, and sets money aside before each call.
+// Package model knows the language models that a team may use, and their prices: the server's, and those of keys that
+// a team or a user brought (BYOK). It records usage and reserves money before each call.
 package model
 
 import (
@@ -19,37 +18,36 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
-// Server is the operator's own model.
+// Server is the operator's model.
 type Server struct {
 	llm.Config
-	Model string // what "auto" means; empty: the provider's default
-	// Price of a model that is not in the catalogue, and of Model in any case; nil: none.
+	Model string // meaning of "auto"; empty: the provider's default
+	// Price is that of Model, and of models that are not in the catalogue.
 	Price  *llm.Price
-	Window int         // tokens that Model's conversation may have; 0: the catalogue's, or a careful guess
-	Script *llm.Script // answers in the place of a provider, for tests
+	Window int         // tokens of a conversation with Model; 0: the catalogue's, or a default
+	Script *llm.Script // replaces the provider, for tests
 }
 
-// Config is what the operator says about models.
+// Config is the operator's.
 type Config struct {
-	Server *Server // nil: there is none
-	// Guard makes the calls to what users name.
+	Server *Server // may be nil
+	// Guard checks the addresses that users name.
 	Guard *netguard.Guard
-	// TeamCap is what one team may spend of the server's models in all, in millionths of
-	// a US dollar; 0: no bound.
+	// TeamCap bounds what one team spends on the server's models, in millionths of a US dollar; 0: no bound.
 	TeamCap int64
-	Now     func() time.Time // time.Now when nil
+	Now     func() time.Time // default time.Now
 }
 
-// Models keeps the provider keys of users and opens the language model of a task.
+// Models keeps provider keys and opens the model of a task.
 type Models struct {
 	Config
 	db       *db.DB
 	box      *seal.Box
 	accounts *account.Accounts
-	client   *http.Client // for what users name
+	client   *http.Client // for addresses of users
 }
 
-// userDeadline bounds a call of a model whose address or key a user named.
+// userDeadline bounds a call with a user's key.
 const userDeadline = 10 * time.Minute
 
 // New makes the service.
@@ -63,32 +61,30 @@ func New(d *db.DB, box *seal.Box, accounts *account.Accounts, c Config) *Models 
 	return &Models{Config: c, db: d, box: box, accounts: accounts, client: c.Guard.Client(userDeadline)}
 }
 
-// The words for a model that stand for something else.
+// Names of models with a meaning of their own.
 const (
-	Auto    = "auto"    // the default of whoever pays
-	Builtin = "builtin" // the planner that needs no model
+	Auto    = "auto"    // the payer's default
+	Builtin = "builtin" // the planner without a model
 )
 
-// ErrBuiltin says that there is no model to call: the built-in planner does the work.
+// ErrBuiltin: there is no model, the built-in planner works.
 var ErrBuiltin = errors.New("no language model is configured")
 
-// Chosen is the model that works for a task.
+// Chosen is the model of a task.
 type Chosen struct {
 	llm.Model
-	Name     string // for Request.Model; never "auto"
+	Name     string // for Request.Model, never "auto"
 	Provider Provider
 	Price    llm.Price
-	Priced   bool // Price is known; else it is zero, and so is what is reserved
-	Window   int  // tokens of a conversation with its answer
-	Output   int  // tokens of an answer; 0: not known
-	BYOK     bool // the team, or the user, pays the provider themselves
+	Priced   bool // Price is known; else it is 0
+	Window   int  // tokens of a conversation
+	Output   int  // tokens of an answer; 0: unknown
+	BYOK     bool // the team or the user pays the provider
 }
 
-// Resolve picks the model for a user's task in a team: from the keys of their own when
-// they work with those, else from the team's, else the server's. want is "auto" (or
-// empty), an ID of llm.Catalogue, or a provider's own name for a model. It fails with
-// ErrBuiltin when there is nothing to call or want is "builtin", and with Invalid,
-// model_not_available, when those keys do not reach that model.
+// Resolve chooses the model of a user's task: by their own keys, else by the team's, else the server's. want is "auto"
+// (or empty), an ID of llm.Catalogue, or a provider's name of a model. It fails with ErrBuiltin when there is no model
+// or want is "builtin", and with Invalid, model_not_available, when the keys do not offer it.
 func (s *Models) Resolve(ctx context.Context, teamID, userID, want string) (Chosen, error) {
 	if want == Builtin {
 		return Chosen{}, ErrBuiltin
@@ -109,23 +105,22 @@ func (s *Models) Resolve(ctx context.Context, teamID, userID, want string) (Chos
 	return Chosen{}, errs.New(errs.Invalid, "model_not_available", "No configured provider has the model %.100q.", want).At("model")
 }
 
-// offer is a way to a provider.
+// offer is access to a provider.
 type offer struct {
 	config llm.Config
-	auto   string   // what "auto" means
-	names  []string // further models, as the provider listed them
+	auto   string   // meaning of "auto"
+	names  []string // more models, listed by the provider
 	byok   bool
-	price  *llm.Price // of auto, and of what is not in the catalogue
+	price  *llm.Price // of auto and models outside of the catalogue
 	window int        // of auto
 	script *llm.Script
-	fixed  bool // there is no model but auto
+	fixed  bool // only auto is offered
 }
 
-// offers are the ways that lead to a model: the user's own keys, or the team's, or the
-// server's model.
+// offers are the user's keys, or the team's, or the server's model.
 func (s *Models) offers(ctx context.Context, teamID, userID string) ([]offer, error) {
 	for _, owner := range []string{userID, ""} {
-		keys, err := s.inForce(ctx, teamID, owner)
+		keys, err := s.activeKeys(ctx, teamID, owner)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +139,7 @@ func (s *Models) offers(ctx context.Context, teamID, userID string) ([]offer, er
 	return []offer{o}, nil
 }
 
-// has gives the name under which an offer has a model.
+// has returns the name of an offered model.
 func (o offer) has(want string) (name string, ok bool) {
 	if want == Auto {
 		return o.auto, o.auto != ""
@@ -176,11 +171,10 @@ func (s *Models) choose(o offer, want string) (Chosen, bool, error) {
 	return c, err == nil, err
 }
 
-// defaultWindow is assumed of a model of which nothing is known: small servers have no
-// more.
+// defaultWindow is for unknown models, as of small servers.
 const defaultWindow = 32_000
 
-// facts are what is known of a model without calling it.
+// facts describe a model.
 func (o offer) facts(name string) Chosen {
 	c := Chosen{Name: name, Provider: o.config.Provider, BYOK: o.byok, Window: defaultWindow}
 	known, ok := llm.Lookup(c.Provider, name)
@@ -196,18 +190,18 @@ func (o offer) facts(name string) Chosen {
 	return c
 }
 
-// Offered is one model that the caller may name.
+// Offered is a model that the caller may use.
 type Offered struct {
 	ID       string
 	Title    string // for people
 	Provider Provider
-	WireName string // what the provider calls it
-	Chosen   Chosen // its facts, without a model to call
-	Default  bool   // what "auto" means
+	WireName string // at the provider
+	Chosen   Chosen // without a Model
+	Default  bool   // meaning of "auto"
 }
 
-// Find lists the models that the caller's tasks may use, the default first, and by whose
-// keys. None: the built-in planner does the work.
+// Find lists the models for the caller's tasks, the default first, and whose keys pay. None: the built-in planner
+// works.
 func (s *Models) Find(ctx context.Context) ([]Offered, Mode, error) {
 	c, err := account.From(ctx)
 	if err != nil {

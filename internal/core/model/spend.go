@@ -8,21 +8,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Account is for whom money is set aside.
+// Account is who pays.
 type Account struct {
 	TeamID, UserID, TaskID string
-	TaskCap                int64 // what the task may spend, in millionths of a US dollar; 0: no bound
-	BYOK                   bool  // the provider is paid by the team: the operator's cap does not count it
+	TaskCap                int64 // of the task, in millionths of a US dollar; 0: no bound
+	BYOK                   bool  // the team pays: TeamCap does not apply
 }
 
-// The codes of a cap that is reached.
+// The codes of a reached cap.
 const (
 	CodeMemberCap = "user_spending_cap_reached"
-	CodeBudget    = "budget_reached" // of the task, or of the team with the server's models
+	CodeBudget    = "budget_reached" // of the task, or of the team
 )
 
-// Ledger sets money aside for an account. It implements loop.Ledger; what it does is
-// keyed by task and key, so that doing it twice does it once.
+// Ledger reserves money for an account, as loop.Ledger. Repeating a call with the same task and key changes nothing.
 type Ledger struct {
 	models  *Models
 	account Account
@@ -30,16 +29,14 @@ type Ledger struct {
 
 var _ loop.Ledger = Ledger{}
 
-// Ledger is an account's.
 func (s *Models) Ledger(a Account) Ledger { return Ledger{s, a} }
 
-// maxMicros bounds one reservation: a billion US dollars.
+// maxMicros bounds a reservation: a billion US dollars.
 const maxMicros = 1e15
 
-// Reserve sets aside at most micros millionths of a US dollar for the call that key
-// names. It fails with Forbidden, and CodeMemberCap or CodeBudget, when a cap would be
-// crossed; then nothing is set aside. A cap of 0 blocks what costs nothing too. A key
-// that is settled, or has as much set aside, is left as it is.
+// Reserve reserves micros millionths of a US dollar for key. It fails with Forbidden, and CodeMemberCap or CodeBudget,
+// when that would cross a cap; a cap of 0 also blocks free calls. A settled key, or one with as much reserved, is
+// unchanged.
 func (l Ledger) Reserve(ctx context.Context, key string, micros int64) error {
 	if micros < 0 || micros > maxMicros {
 		return errs.New(errs.Internal, "reservation_out_of_range", "A reservation must be between 0 and %d.", int64(maxMicros))
@@ -69,10 +66,8 @@ func (l Ledger) Reserve(ctx context.Context, key string, micros int64) error {
 	})
 }
 
-// Settle turns what is set aside for key into what was spent; the rest is free again. A
-// key that is settled stays as it is, and so is one that nothing was set aside for when
-// micros is 0. More than was set aside is an error of ours: all of it is counted as
-// spent, and the run ends.
+// Settle replaces the reservation of key by what was spent. A settled key is unchanged, and so is an unknown one when
+// micros is 0. To spend more than was reserved is an internal error: all of the reservation counts as spent.
 func (l Ledger) Settle(ctx context.Context, key string, micros int64) error {
 	var over bool
 	err := l.models.db.Tx(ctx, func(tx *db.Tx) error {
@@ -96,8 +91,7 @@ func (l Ledger) Settle(ctx context.Context, key string, micros int64) error {
 	return err
 }
 
-// Close counts as spent what is still set aside for the account's task, whole: nobody
-// knows what those calls cost. It belongs to the end of a task.
+// Close counts as spent what a task that ends still has reserved: the cost of those calls is not known.
 func (l Ledger) Close(ctx context.Context) error {
 	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
 		totals, err := l.lock(ctx, tx)
@@ -151,17 +145,15 @@ func (l Ledger) find(ctx context.Context, tx *db.Tx, key string) (r reservation,
 	return r, err == nil, err
 }
 
-// total is what somebody has set aside and spent.
+// total is what a team, member or task has reserved and spent.
 type total struct {
 	kind, id        string
 	reserved, spent int64
 }
 
-// totals are those that a reservation counts in.
 type totals struct{ team, member, task total }
 
-// lock reads the totals and holds them against others until the end of tx, always in the
-// same order.
+// lock reads and locks the totals, always in the same order.
 func (l Ledger) lock(ctx context.Context, tx *db.Tx) (*totals, error) {
 	t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
 	for _, one := range []*total{&t.team, &t.member, &t.task} {
@@ -173,8 +165,7 @@ func (l Ledger) lock(ctx context.Context, tx *db.Tx) (*totals, error) {
 	return t, nil
 }
 
-// change adds to what is set aside (and spent already) and to what is spent. The team's
-// total is of the server's models alone.
+// change adds to reserved (which includes spent) and to spent. The team's total is only for the server's models.
 func (t *totals) change(ctx context.Context, tx *db.Tx, byok bool, reserved, spent int64) error {
 	for _, one := range []*total{&t.team, &t.member, &t.task} {
 		if byok && one == &t.team {

@@ -11,17 +11,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Period is what a summary is cut into.
+// Period is the unit of a summary.
 type Period string
 
-// The periods. A week begins on a Monday; all are in UTC.
+// The periods, in UTC. A week begins on Monday.
 const (
 	Daily   Period = "day"
 	Weekly  Period = "week"
 	Monthly Period = "month"
 )
 
-// first is the first day of the period that t is in.
+// first is the first day of a period.
 func (p Period) first(t time.Time) time.Time {
 	y, m, d := t.UTC().Date()
 	switch p {
@@ -33,20 +33,20 @@ func (p Period) first(t time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// Sum is what some streams used together.
+// Sum is the usage of several streams.
 type Sum struct {
 	Tasks, Streams int
 	Micros         int64 // millionths of a US dollar
-	Server         int64 // of them with the server's models
+	Server         int64 // with the server's models
 	Steps, Calls   int
 	Agents         int
 	Total          time.Duration
 
-	last string // the task that was counted last
+	last string // task counted last
 }
 
 func (s *Sum) add(r Row) {
-	if r.TaskID != s.last { // rows come task by task
+	if r.TaskID != s.last { // rows are sorted by task
 		s.last = r.TaskID
 		s.Tasks++
 	}
@@ -61,23 +61,22 @@ func (s *Sum) add(r Row) {
 	s.Total += r.Total
 }
 
-// Share is a part of a summary: of a model, a status, an email address, or of a period,
-// whose name is its first day.
+// Share is the part of a model, status, email address, or period, named by its first day.
 type Share struct {
 	Name string
 	Sum
 }
 
-// Summary is what was used, together and in parts.
+// Summary is usage in total and in parts.
 type Summary struct {
 	All, BYOK         Sum
 	ByModel, ByStatus []Share // by name
-	ByEmail           []Share // the dearest first; only for an admin of several
-	ByPeriod          []Share // the earliest first; without those in which nothing was used
+	ByEmail           []Share // most expensive first; only for an admin of several
+	ByPeriod          []Share // earliest first, without empty ones
 }
 
-// Summarise sums up what the caller may see of the usage between from and to; zero times
-// are no bounds. A task counts in each part that one of its streams is in.
+// Summarise sums up the usage that the caller may see, between from and to unless they are zero. A task counts in each
+// part with one of its streams.
 func (s *Models) Summarise(ctx context.Context, from, to time.Time, by Period) (Summary, error) {
 	var out Summary
 	if !slices.Contains([]Period{Daily, Weekly, Monthly}, by) {
@@ -117,7 +116,6 @@ func (s *Models) Summarise(ctx context.Context, from, to time.Time, by Period) (
 	return out, rows.Err()
 }
 
-// parts are sums by name.
 type parts map[string]*Sum
 
 func (p parts) of(name string) *Sum {

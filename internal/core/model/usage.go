@@ -2,6 +2,8 @@ package model
 
 import (
 	"context"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
@@ -11,54 +13,53 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Row is what one stream of a task used, or all of a task's streams together.
+// Row is the usage of one stream, or of all streams of a task.
 type Row struct {
 	StreamID, TaskID, TeamID, UserID string
 	Title                            string // of the task
-	Model                            string // builtin: none was called
+	Model                            string // builtin: none
 	Provider                         Provider
-	Status                           string // completed, error, failed or aborted; another word while it runs
+	Status                           string // completed, error, failed or aborted; another while it runs
 	BYOK                             bool
 	Priced                           bool // Micros is known; else it is 0
 	Usage                            llm.Usage
 	Micros                           int64 // millionths of a US dollar
-	Steps                            int   // calls of models
-	Calls                            int   // of tools
-	Agents                           int   // branches that were started
+	Steps                            int   // model calls
+	Calls                            int   // tool calls
+	Agents                           int   // branches started
 	LLM, Tools, Total                time.Duration
 	Detail                           Detail
 	Error                            string
 	CreatedAt                        time.Time
 
-	// Reads fill these in.
-	Email   string // of the user
-	Streams int    // how many there are in it
-	Server  int64  // of Micros, what was paid for by the server's key
+	// Set by reads.
+	Email   string
+	Streams int   // number of streams
+	Server  int64 // of Micros, paid by the server
 }
 
-// Detail is what a stream did, counted.
+// Detail counts what a stream did.
 type Detail struct {
 	Agents  map[string]int `json:"agents,omitempty"` // steps by branch
 	Tools   map[string]int `json:"tools,omitempty"`  // calls by tool
 	History []Call         `json:"history,omitempty"`
 }
 
-// Call is one call of a tool.
+// Call is one tool call.
 type Call struct {
 	Tool     string    `json:"tool"`
 	Duration int64     `json:"duration_ms"`
 	At       time.Time `json:"at"`
 }
 
-// The bounds of a row; what is beyond is left out.
+// Bounds of a row.
 const (
 	maxHistory   = 500
 	maxBreakdown = 200
-	maxUsageText = 1000 // bytes of its title and of its error
+	maxUsageText = 1000 // bytes of title and error
 )
 
-// RecordUsage stores what a stream used, in the place of what was stored of it before.
-// q is the transaction to do it in; nil: none.
+// RecordUsage stores the usage of a stream, replacing what was stored. q is the transaction, or nil.
 func (s *Models) RecordUsage(ctx context.Context, q db.Querier, r Row) error {
 	if q == nil {
 		q = s.db
@@ -69,36 +70,39 @@ func (s *Models) RecordUsage(ctx context.Context, q db.Querier, r Row) error {
 			return errs.New(errs.Internal, "usage_too_long", "A stream has more than %d tools or branches.", maxBreakdown)
 		}
 	}
-	_, err := q.Exec(ctx, `INSERT INTO model_usage (stream_id, task_id, team_id, user_id, title, model, provider, status, byok, priced,
-		input_tokens, output_tokens, cache_read, cache_write, micros, steps, tool_calls, agent_triggers, llm_ms, tool_ms, total_ms, detail, error, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (stream_id) DO UPDATE SET title = excluded.title, model = excluded.model, provider = excluded.provider, status = excluded.status, byok = excluded.byok,
-		priced = excluded.priced, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, cache_read = excluded.cache_read,
-		cache_write = excluded.cache_write, micros = excluded.micros, steps = excluded.steps, tool_calls = excluded.tool_calls, agent_triggers = excluded.agent_triggers,
-		llm_ms = excluded.llm_ms, tool_ms = excluded.tool_ms, total_ms = excluded.total_ms, detail = excluded.detail, error = excluded.error, updated_at = excluded.updated_at`,
-		r.StreamID, r.TaskID, r.TeamID, r.UserID, clip(r.Title), clip(r.Model), r.Provider, r.Status, r.BYOK, r.Priced,
+	_, err := q.Exec(ctx, `INSERT INTO model_usage (stream_id, task_id, team_id, user_id, created_at, `+usageFields+`)
+		VALUES (?`+strings.Repeat(", ?", 24)+`) ON CONFLICT (stream_id) DO UPDATE SET `+eachColumn(usageFields, "$0 = excluded.$0"),
+		r.StreamID, r.TaskID, r.TeamID, r.UserID, db.At(r.CreatedAt), clip(r.Title), clip(r.Model), r.Provider, r.Status, r.BYOK, r.Priced,
 		r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite, r.Micros, r.Steps, r.Calls, r.Agents,
-		r.LLM.Milliseconds(), r.Tools.Milliseconds(), r.Total.Milliseconds(), db.Doc(r.Detail), clip(r.Error), db.At(r.CreatedAt), db.At(s.Now()))
+		r.LLM.Milliseconds(), r.Tools.Milliseconds(), r.Total.Milliseconds(), db.Doc(r.Detail), clip(r.Error), db.At(s.Now()))
 	return err
+}
+
+// usageFields are the columns of a row that change.
+const usageFields = `title, model, provider, status, byok, priced, input_tokens, output_tokens, cache_read, cache_write,
+	micros, steps, tool_calls, agent_triggers, llm_ms, tool_ms, total_ms, detail, error, updated_at`
+
+// eachColumn rewrites each column of a list, $0.
+func eachColumn(columns, as string) string {
+	return regexp.MustCompile(`\w+`).ReplaceAllString(columns, as)
 }
 
 func clip(s string) string { return db.Clean(s[:min(len(s), maxUsageText)]) }
 
-// UsageFilter chooses rows; zero fields choose all.
+// UsageFilter selects rows; zero fields select all.
 type UsageFilter struct {
 	TaskID   string
 	StreamID string
 	Status   string
 	Model    string
-	Email    string // whole; of an admin's team
-	Search   string // a part of a task id or of an email address
+	Email    string // whole
+	Search   string // part of a task id or email address
 	From, To time.Time
 	BYOK     *bool
-	ByCost   bool // the dearest first, else the newest
+	ByCost   bool // most expensive first, not newest first
 }
 
-// reader is whose usage the caller may see: an admin the team's, somebody who is alone in
-// their team their own. Others are refused.
+// reader limits usage to what the caller may see: an admin the team's, a user who is alone in their team their own.
 func (s *Models) reader(ctx context.Context) (where db.Where, err error) {
 	c, own, err := s.manager(ctx)
 	if err != nil {
@@ -137,17 +141,17 @@ func (f UsageFilter) where(w *db.Where, speaks db.Dialect) {
 
 const usageFrom = ` FROM model_usage u JOIN user_account a ON a.id = u.user_id`
 
-const usageColumns = `u.stream_id, u.task_id, u.team_id, u.user_id, a.email, u.title, u.model, u.provider, u.status, u.byok, u.priced,
-	u.input_tokens, u.output_tokens, u.cache_read, u.cache_write, u.micros, u.steps, u.tool_calls, u.agent_triggers,
-	u.llm_ms, u.tool_ms, u.total_ms, u.detail, u.error, u.created_at`
+func selectUsage() string {
+	return `SELECT u.stream_id, u.task_id, u.team_id, u.user_id, a.email, u.created_at, ` + eachColumn(usageFields, "u.$0")
+}
 
 func scanUsage(row db.Row) (r Row, err error) {
 	var llmMS, toolMS, totalMS int64
 	var detail db.JSON[Detail]
-	var created db.Time
-	err = row.Scan(&r.StreamID, &r.TaskID, &r.TeamID, &r.UserID, &r.Email, &r.Title, &r.Model, &r.Provider, &r.Status, &r.BYOK, &r.Priced,
+	var created, updated db.Time
+	err = row.Scan(&r.StreamID, &r.TaskID, &r.TeamID, &r.UserID, &r.Email, &created, &r.Title, &r.Model, &r.Provider, &r.Status, &r.BYOK, &r.Priced,
 		&r.Usage.Input, &r.Usage.Output, &r.Usage.CacheRead, &r.Usage.CacheWrite, &r.Micros, &r.Steps, &r.Calls, &r.Agents,
-		&llmMS, &toolMS, &totalMS, &detail, &r.Error, &created)
+		&llmMS, &toolMS, &totalMS, &detail, &r.Error, &updated)
 	r.LLM, r.Tools, r.Total = time.Duration(llmMS)*time.Millisecond, time.Duration(toolMS)*time.Millisecond, time.Duration(totalMS)*time.Millisecond
 	r.Detail, r.CreatedAt, r.Streams = detail.V, created.Time, 1
 	if !r.BYOK {
@@ -156,7 +160,7 @@ func scanUsage(row db.Row) (r Row, err error) {
 	return r, err
 }
 
-// FindStreams is a window of the streams that the caller may see, and how many there are.
+// FindStreams is a page of the streams that the caller may see, and their number.
 func (s *Models) FindStreams(ctx context.Context, f UsageFilter, w page.Window) ([]Row, int, error) {
 	where, err := s.reader(ctx)
 	if err != nil {
@@ -165,8 +169,8 @@ func (s *Models) FindStreams(ctx context.Context, f UsageFilter, w page.Window) 
 	return s.findUsage(ctx, where, f, w)
 }
 
-// FindTasks is a window of the tasks that the caller may see, each with all its streams
-// together, and how many there are. The filter looks at a task's newest stream.
+// FindTasks is a page of the tasks that the caller may see, with all their streams, and their number. The filter is
+// about the newest stream.
 func (s *Models) FindTasks(ctx context.Context, f UsageFilter, w page.Window) ([]Row, int, error) {
 	where, err := s.reader(ctx)
 	if err != nil {
@@ -196,17 +200,17 @@ func (s *Models) findUsage(ctx context.Context, where db.Where, f UsageFilter, w
 		order = ` ORDER BY u.micros DESC, u.created_at DESC, u.stream_id DESC`
 	}
 	limit, args := db.Limit(w)
-	rows, err := s.db.Query(ctx, `SELECT `+usageColumns+usageFrom+where.String()+order+limit, append(where.Args, args...)...)
+	rows, err := s.db.Query(ctx, selectUsage()+usageFrom+where.String()+order+limit, append(where.Args, args...)...)
 	found, err := db.Collect(rows, err, scanUsage)
 	return found, total, err
 }
 
-// sumTasks gives each task with all its streams together, in the order of ids.
+// sumTasks adds up the streams of tasks, in the order of ids.
 func (s *Models) sumTasks(ctx context.Context, teamID string, ids []string) ([]Row, error) {
 	var where db.Where
 	where.And("u.team_id = ?", teamID)
 	db.In(&where, "u.task_id", ids)
-	rows, err := s.db.Query(ctx, `SELECT `+usageColumns+usageFrom+where.String()+` ORDER BY u.created_at, u.stream_id`, where.Args...)
+	rows, err := s.db.Query(ctx, selectUsage()+usageFrom+where.String()+` ORDER BY u.created_at, u.stream_id`, where.Args...)
 	streams, err := db.Collect(rows, err, scanUsage)
 	if err != nil {
 		return nil, err
@@ -225,7 +229,7 @@ func (s *Models) sumTasks(ctx context.Context, teamID string, ids []string) ([]R
 	return out, nil
 }
 
-// plus adds a later stream of the same task: counts add up, words are the later one's.
+// plus adds a later stream of the task, whose texts stay.
 func (r Row) plus(later Row) Row {
 	later.CreatedAt, later.Streams = r.CreatedAt, r.Streams+1
 	later.Priced = r.Priced && later.Priced
@@ -252,8 +256,7 @@ func sumCounts(a, b map[string]int) map[string]int {
 	return sum
 }
 
-// TaskUsage is what a task used, all its streams together. NotFound when the caller has
-// no such task, or it has used nothing yet.
+// TaskUsage is the usage of a task. NotFound: the caller has no such task, or it used nothing yet.
 func (s *Models) TaskUsage(ctx context.Context, taskID string) (Row, error) {
 	tasks, _, err := s.FindTasks(ctx, UsageFilter{TaskID: taskID}, page.Window{Limit: 1})
 	if err == nil && len(tasks) == 0 {

@@ -11,18 +11,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// line is a task's connection to a server. One that broke is opened anew at the next call;
-// the call that it broke under is not made again.
-type line struct {
+// connection is a task's connection to a server. A broken one is opened again at the next call; the failed call is not
+// repeated.
+type connection struct {
 	dial func(ctx context.Context) (*mcp.Session, error)
 
 	mu      sync.Mutex
-	session *mcp.Session // nil: closed, or it broke
-	checked []string     // digests of tools that it was seen to offer
+	session *mcp.Session // nil: closed or broken
+	checked []string     // digests of the tools it has
 }
 
-// call calls a tool as it was accepted.
-func (l *line) call(ctx context.Context, t mcp.Tool, args json.RawMessage) (mcp.Answer, error) {
+// call calls an accepted tool.
+func (l *connection) call(ctx context.Context, t mcp.Tool, args json.RawMessage) (mcp.Answer, error) {
 	session, err := l.open(ctx, t)
 	if err != nil {
 		return mcp.Answer{}, err
@@ -34,8 +34,8 @@ func (l *line) call(ctx context.Context, t mcp.Tool, args json.RawMessage) (mcp.
 	return answer, err
 }
 
-// open gives the session; a new one is asked whether the tool is still the accepted one.
-func (l *line) open(ctx context.Context, t mcp.Tool) (*mcp.Session, error) {
+// open returns the session. A new one must still have the accepted tool.
+func (l *connection) open(ctx context.Context, t mcp.Tool) (*mcp.Session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session == nil {
@@ -49,14 +49,14 @@ func (l *line) open(ctx context.Context, t mcp.Tool) (*mcp.Session, error) {
 	return l.session, nil
 }
 
-// first connects, and gives what the server offers.
-func (l *line) first(ctx context.Context) ([]mcp.Tool, error) {
+// first connects and returns the server's tools.
+func (l *connection) first(ctx context.Context) ([]mcp.Tool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.connect(ctx)
 }
 
-func (l *line) connect(ctx context.Context) ([]mcp.Tool, error) {
+func (l *connection) connect(ctx context.Context) ([]mcp.Tool, error) {
 	session, err := l.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (l *line) connect(ctx context.Context) ([]mcp.Tool, error) {
 	return tools, nil
 }
 
-// close ends a session, unless it has ended; nil is the one that is open.
-func (l *line) close(session *mcp.Session) {
+// close closes a session if it is still open; nil is any.
+func (l *connection) close(session *mcp.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session != nil && (session == nil || session == l.session) {
