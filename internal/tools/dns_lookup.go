@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
-	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 type nameArgs struct {
@@ -45,7 +45,7 @@ func (k *Kit) dnsLookup() action[nameArgs] {
 func lookup(ctx context.Context, name string) (lines []string) {
 	add := func(kind string, values ...string) {
 		for _, v := range values {
-			lines = append(lines, brief.Clip(kind+" "+v, 1000))
+			lines = append(lines, errs.Clip(kind+" "+v, 1000))
 		}
 	}
 	var r net.Resolver

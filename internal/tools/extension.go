@@ -61,7 +61,7 @@ func Extension(o extension.Offer) loop.Tool {
 	if o.Ask {
 		t.Approval = func(json.RawMessage) *loop.Approval {
 			return &loop.Approval{
-				Action: brief.Clip(o.Action, brief.MaxReason), Reason: "It is a tool of others, and its owner has not said that it may be called without asking.",
+				Action: errs.Clip(o.Action, brief.MaxReason), Reason: "It is a tool of others, and its owner has not said that it may be called without asking.",
 				Risk: "The tool can do whatever its credentials allow, and what it is given leaves this server.",
 			}
 		}

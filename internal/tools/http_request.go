@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
@@ -29,7 +30,7 @@ func (k *Kit) changes(method, url string) *loop.Approval {
 		return nil
 	}
 	return &loop.Approval{
-		Action: brief.Clip(method+" "+url, brief.MaxReason), Reason: "A " + brief.Clip(method, 20) + " request may change something at the target.",
+		Action: errs.Clip(method+" "+url, brief.MaxReason), Reason: "A " + errs.Clip(method, 20) + " request may change something at the target.",
 		Risk: "Data may be written or deleted, and messages sent.",
 	}
 }

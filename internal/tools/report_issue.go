@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
@@ -134,12 +135,12 @@ func (k *Kit) show(ctx context.Context, p task.Proof, path string) (e engine.Eve
 	}
 	for _, want := range p.Contains {
 		if !strings.Contains(text, fill.Replace(want)) {
-			return e, "the answer does not hold " + brief.Clip(want, brief.MaxReason), nil
+			return e, "the answer does not hold " + errs.Clip(want, brief.MaxReason), nil
 		}
 	}
 	for _, no := range p.Absent {
 		if strings.Contains(strings.ToLower(text), strings.ToLower(no)) {
-			return e, "the answer holds " + brief.Clip(no, brief.MaxReason), nil
+			return e, "the answer holds " + errs.Clip(no, brief.MaxReason), nil
 		}
 	}
 	return e, "", nil

@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
@@ -36,7 +37,7 @@ func (k *Kit) runTemplateText() action[textArgs] {
 				return nil // Call reports an error
 			}
 			return &loop.Approval{
-				Action: "run a template written for this task: " + brief.Clip(t.Info.Name, brief.MaxReason), Reason: "It sends more than requests that read.",
+				Action: "run a template written for this task: " + errs.Clip(t.Info.Name, brief.MaxReason), Reason: "It sends more than requests that read.",
 				Risk: "Data may be written or deleted, and load may rise.",
 			}
 		},

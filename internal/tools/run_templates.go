@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
@@ -78,7 +79,7 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 		return nil
 	}
 	return &loop.Approval{
-		Action: brief.Clip("run templates "+strings.Join(slices.Concat(a.IDs, a.Tags), ", ")+" on "+strings.Join(a.Targets, ", "), brief.MaxReason),
+		Action: errs.Clip("run templates "+strings.Join(slices.Concat(a.IDs, a.Tags), ", ")+" on "+strings.Join(a.Targets, ", "), brief.MaxReason),
 		Reason: "Some of these templates try to log in, guess, or send what a target may not expect.",
 		Risk:   "Accounts may be locked, load may rise, and data may change.",
 	}
@@ -205,7 +206,7 @@ func (k *Kit) keep(ctx context.Context, target string, e engine.Event, proof *ta
 		words += ", " + e.MatcherName
 	}
 	if len(e.ExtractedResults) > 0 {
-		words += ", extracted " + brief.Clip(strings.Join(e.ExtractedResults, ", "), brief.MaxReason)
+		words += ", extracted " + errs.Clip(strings.Join(e.ExtractedResults, ", "), brief.MaxReason)
 	}
 	return match{id, "match " + e.TemplateID + " " + e.MatchedAt + " " + e.MatcherName, words}, err
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
-	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 type hostPortArgs struct {
@@ -65,7 +65,7 @@ func tlsWords(host string, s tls.ConnectionState, now time.Time) string {
 		lines = append(lines, "trusted")
 	}
 	for i := range lines {
-		lines[i] = brief.Clip(lines[i], 2000)
+		lines[i] = errs.Clip(lines[i], 2000)
 	}
 	return strings.Join(lines, "\n")
 }

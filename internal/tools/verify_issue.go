@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
@@ -61,7 +62,7 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verific
 		case j.Result == loop.Confirmed, j.Result == loop.Inconclusive && sum.Result == loop.FalsePositive:
 			sum.Result = j.Result
 		}
-		lines = append(lines, brief.Clip(issue.Title, brief.MaxReason)+" at "+brief.Clip(issue.MatchedAt, brief.MaxReason)+": "+j.Result)
+		lines = append(lines, errs.Clip(issue.Title, brief.MaxReason)+" at "+errs.Clip(issue.MatchedAt, brief.MaxReason)+": "+j.Result)
 	}
 	evidence, err := json.Marshal(lines)
 	sum.Evidence = evidence

@@ -30,8 +30,6 @@ type Reply struct {
 	Usage Usage      `json:"usage,omitzero"`  // zero: estimated
 	// Error is a Code constant to fail with.
 	Error string `json:"error,omitempty"`
-	// Hold delays the answer until it is closed.
-	Hold <-chan struct{} `json:"-"`
 }
 
 const maxScript = 16 << 20
@@ -85,12 +83,6 @@ func (y Reply) matches(r Request) bool {
 }
 
 func (y Reply) answer(ctx context.Context, r Request, onText func(string)) (Response, error) {
-	if y.Hold != nil {
-		select {
-		case <-y.Hold:
-		case <-ctx.Done():
-		}
-	}
 	if err := ctx.Err(); err != nil {
 		return Response{}, unavailable(err, "The call of the model was ended.")
 	}

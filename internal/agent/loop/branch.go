@@ -53,7 +53,7 @@ func (r *run) branch(name string) *branch {
 }
 
 // key names an entry of this branch: the same in every replay.
-func (b *branch) key(place string) string { return fmt.Sprintf("%d/%s/%s", b.Turn, b.name, place) }
+func (b *branch) key(place string) string { return fmt.Sprintf("%d/%s/%s", b.Stream, b.name, place) }
 
 // begin starts the branch; what the journal has of its start replaces s.
 func (b *branch) begin(ctx context.Context, s Started) error {

@@ -59,16 +59,20 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 				return Returned{}, err
 			}
 			if !reply.Approve {
-				return b.conclude(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallDeclined, Error: reply.Text})
+				return b.conclude(ctx, key, returned(call, CallDeclined, reply.Text))
 			}
 		}
 	}
 	return b.execute(ctx, key, t, call, args)
 }
 
+func returned(call llm.ToolCall, status CallStatus, fault string) Returned {
+	return Returned{Tool: shorten(call.Name, 100), CallID: call.ID, Status: status, Error: fault}
+}
+
 // refuse answers a call that cannot be made.
 func (b *branch) refuse(ctx context.Context, key string, call llm.ToolCall, fault string) (Returned, error) {
-	ret, err := b.finish(ctx, key, Returned{Tool: shorten(call.Name, 100), CallID: call.ID, Status: CallRefused, Error: fault})
+	ret, err := b.finish(ctx, key, returned(call, CallRefused, fault))
 	if err != nil {
 		return ret, err
 	}
@@ -104,7 +108,7 @@ func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.To
 		if !begun || t.Repeatable {
 			return b.perform(ctx, key, t, call, args)
 		}
-		ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallUnknown}
+		ret := returned(call, CallUnknown, "")
 		if !b.AskQuestion {
 			return b.conclude(ctx, key, ret)
 		}
@@ -223,7 +227,8 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 		return t.Call(b.allowance(limited, called.Requests), args, say)
 	})
 	over.Store(true)
-	ret = Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: result, Took: b.Now().Sub(begun)}
+	ret = returned(call, CallCompleted, "")
+	ret.Result, ret.Took = result, b.Now().Sub(begun)
 	if failure == nil {
 		return ret.bounded(), false, nil
 	}

@@ -23,7 +23,7 @@ type Config struct {
 	Journal Journal
 
 	// Stream counts the instructions of a task from 0; each has its own entries, caps and outcome.
-	Turn        int
+	Stream      int
 	Instruction string       // from the person: only this asks for anything
 	Earlier     []Exchange   // streams
 	Attachments []Attachment // data for the model

@@ -91,7 +91,8 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	if err != nil {
 		return Returned{}, err
 	}
-	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Took: b.Now().Sub(begun)}
+	ret := returned(call, CallCompleted, "")
+	ret.Took = b.Now().Sub(begun)
 	var text strings.Builder
 	for i, end := range ends {
 		b.addChild(end)

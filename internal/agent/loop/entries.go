@@ -122,7 +122,7 @@ type Reply struct {
 
 // Waiting is a question of a Suspended run; Outcome.Pending is a list of them.
 type Waiting struct {
-	Turn   int    `json:"turn"`
+	Stream int    `json:"turn"`
 	Branch string `json:"branch"`
 	Key    string `json:"key"`
 	Ask    Ask    `json:"ask"`
@@ -131,7 +131,7 @@ type Waiting struct {
 // Answer is the entry that answers the question: append it to the journal and run again. The first answer counts.
 func (w Waiting) Answer(r Reply, at time.Time) (Entry, error) {
 	body, err := json.Marshal(r)
-	return Entry{Turn: w.Turn, Branch: w.Branch, Kind: Answer, Key: w.Key, Body: body, At: at}, err
+	return Entry{Stream: w.Stream, Branch: w.Branch, Kind: Answer, Key: w.Key, Body: body, At: at}, err
 }
 
 // Remark is the body of Note.

@@ -29,11 +29,11 @@ func (p history) has(kind EntryKind, key string) bool {
 }
 
 // newHistory indexes the entries of one stream. The first of several with one id counts.
-func newHistory(entries []Entry, turn int) history {
+func newHistory(entries []Entry, stream int) history {
 	p := history{entries: map[entryID]Entry{}, last: map[string]int64{}}
 	var beforeCall time.Time
 	for _, e := range entries {
-		if e.Turn != turn {
+		if e.Stream != stream {
 			continue
 		}
 		at := entryID{e.Kind, e.Key}
@@ -106,7 +106,7 @@ func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, b
 	}
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
-	e := Entry{Turn: b.Turn, Branch: b.name, Kind: kind, Key: key, Body: text, Cost: cost, At: b.Now()}
+	e := Entry{Stream: b.Stream, Branch: b.name, Kind: kind, Key: key, Body: text, Cost: cost, At: b.Now()}
 	if _, err := b.Journal.Append(ctx, e); err != nil {
 		return kept, false, fmt.Errorf("loop: writing %s %s: %w", kind, key, err)
 	}

@@ -73,7 +73,7 @@ const (
 // Entry is one line of the journal.
 type Entry struct {
 	Seq    int64           `json:"seq"`    // from 1
-	Turn   int             `json:"turn"`   // 0 for the first instruction, then one for each continuation
+	Stream int             `json:"turn"`   // 0 for the first instruction, then one for each continuation
 	Branch string          `json:"branch"` // main, or a sub-agent's: main.1, main.1.2
 	Kind   EntryKind       `json:"kind"`
 	Key    string          `json:"key"` // the same for intent and result, and in every replay
@@ -82,8 +82,8 @@ type Entry struct {
 	At     time.Time       `json:"at"`
 }
 
-// Journal stores the entries of a run. Entries are in the order of Seq. Append returns the Seq when the entry is durable; it is called from several
-// goroutines, and an error from it ends the run.
+// Journal stores the entries of a run. Entries are in the order of Seq. Append returns the Seq when the entry is
+// durable; it is called from several goroutines, and an error from it ends the run.
 type Journal interface {
 	Entries(ctx context.Context) ([]Entry, error)
 	Append(ctx context.Context, e Entry) (int64, error)

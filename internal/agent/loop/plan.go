@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ func (b *branch) approval(ctx context.Context, key string, plan Plan) (Reply, er
 		}
 		reply, fresh, err := record(ctx, b, Answer, key, Reply{Approve: true}, 0)
 		if err == nil && fresh {
-			b.emit(EventPlan, key, "", plan.Summary, Waiting{Turn: b.Turn, Branch: b.name, Key: key, Ask: ask})
+			b.emit(EventPlan, key, "", plan.Summary, Waiting{Stream: b.Stream, Branch: b.name, Key: key, Ask: ask})
 		}
 		return reply, err
 	}
@@ -66,7 +67,9 @@ func (b *branch) propose(ctx context.Context, key string, call llm.ToolCall, arg
 		return b.refuse(ctx, key, call, err.Error())
 	}
 	b.plan = &plan
-	return b.finish(ctx, key, Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: Result{Text: "The plan is with the person."}})
+	ret := returned(call, CallCompleted, "")
+	ret.Result.Text = "The plan is with the person."
+	return b.finish(ctx, key, ret)
 }
 
 // askUser is the tool ask_question.
@@ -83,13 +86,11 @@ func (b *branch) askUser(ctx context.Context, key string, call llm.ToolCall, arg
 		return Returned{}, err
 	}
 	b.guard.progress()
-	ret := Returned{Tool: call.Name, CallID: call.ID, Status: CallCompleted, Result: Result{Text: replyText(reply)}}
-	switch {
-	case !reply.Approve:
-		ret.Status, ret.Error, ret.Result.Text = CallDeclined, replyText(reply), ""
-	case ret.Result.Text == "":
-		ret.Result.Text = "yes"
+	if !reply.Approve {
+		return b.finish(ctx, key, returned(call, CallDeclined, replyText(reply)))
 	}
+	ret := returned(call, CallCompleted, "")
+	ret.Result.Text = cmp.Or(replyText(reply), "yes")
 	return b.finish(ctx, key, ret)
 }
 

@@ -125,16 +125,7 @@ func shorten(text string, limit int) string {
 
 // resultText is what the model reads of a result: our description, then the data.
 func (r *run) resultText(ret Returned, limit int) string {
-	var b strings.Builder
 	switch ret.Status {
-	case CallCompleted:
-		b.WriteString("The call completed.")
-	case CallFailed:
-		b.WriteString("The call failed.")
-	case CallTimeout:
-		b.WriteString("The call took too long and was stopped; what it brought may be partial.")
-	case CallAborted:
-		b.WriteString("The call was stopped; what it brought may be partial.")
 	case CallDeclined:
 		return "The person who was asked declined this call. It was not made. " + r.withoutBoundary(shorten(ret.Error, limit))
 	case CallUnknown:
@@ -142,6 +133,11 @@ func (r *run) resultText(ret Returned, limit int) string {
 	case CallRefused:
 		return "The call could not be made: " + shorten(r.withoutBoundary(ret.Error), limit)
 	}
+	text := map[CallStatus]string{
+		CallCompleted: "The call completed.", CallFailed: "The call failed.",
+		CallTimeout: "The call took too long and was stopped; what it brought may be partial.",
+		CallAborted: "The call was stopped; what it brought may be partial.",
+	}[ret.Status]
 	var data []string
 	for _, text := range []string{ret.Error, ret.Result.Text} {
 		if text != "" {
@@ -152,9 +148,9 @@ func (r *run) resultText(ret Returned, limit int) string {
 		data = append(data, "finding kept for verification: "+shorten(string(ret.Result.Finding), limit/2))
 	}
 	if len(data) > 0 {
-		b.WriteString("\n" + r.asData(strings.Join(data, "\n")))
+		text += "\n" + r.asData(strings.Join(data, "\n"))
 	}
-	return b.String()
+	return text
 }
 
 // withoutBoundary is text outside of a data block, which must not imitate one.

@@ -85,7 +85,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loop: reading the journal: %w", err)
 	}
-	r.history = newHistory(entries, c.Turn)
+	r.history = newHistory(entries, c.Stream)
 	return r, nil
 }
 
@@ -174,7 +174,7 @@ func (b *branch) question(ctx context.Context, key string, ask Ask) (Reply, erro
 		}
 		return reply, err
 	}
-	w := Waiting{Turn: b.Turn, Branch: b.name, Key: key, Ask: ask}
+	w := Waiting{Stream: b.Stream, Branch: b.name, Key: key, Ask: ask}
 	if fresh {
 		b.emit(ask.Kind.event(), key, ask.Tool, ask.Text, w)
 	}

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Bounds of what a server may send.
@@ -122,10 +120,6 @@ func (s *Session) Close() {
 	defer timer.Stop()
 	_ = s.session.Close() // it may have gone
 	s.wire.end()
-}
-
-func refusal(code, format string, args ...any) *errs.Error {
-	return errs.New(errs.Invalid, code, format, args...)
 }
 
 var errEnded = errors.New("the session is closed")

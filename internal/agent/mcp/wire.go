@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -127,27 +128,28 @@ func (w *wire) failure(ctx context.Context, err error) error {
 	w.mu.Unlock()
 	var own *jsonrpc.Error
 	var timeout net.Error
+	code, text := CodeProtocol, "The server does not speak the Model Context Protocol over streamable HTTP at this address."
 	switch cause := context.Cause(ctx); {
 	case errors.Is(context.Cause(w.broken), errTooLarge): // ctx may end later
-		return refusal(CodeTooLarge, "The server's answer is larger than %d MiB.", maxExchange>>20).Because(err)
+		code, text = CodeTooLarge, fmt.Sprintf("The server's answer is larger than %d MiB.", maxExchange>>20)
 	case errors.Is(cause, context.Canceled):
 		return cause
 	case cause != nil, errors.As(err, &timeout) && timeout.Timeout():
-		return refusal(CodeUnreachable, "The server did not answer in time.").Because(err)
+		code, text = CodeUnreachable, "The server did not answer in time."
 	case last.denied != nil:
-		return refusal(CodeBlocked, "%s", errs.From(last.denied).Message).Because(err)
+		code, text = CodeBlocked, errs.From(last.denied).Message
 	case last.status == http.StatusUnauthorized || last.status == http.StatusForbidden:
-		return refusal(CodeCredentials, "The server rejected the credentials (HTTP %d).", last.status).Because(err)
+		code, text = CodeCredentials, fmt.Sprintf("The server rejected the credentials (HTTP %d).", last.status)
 	case last.status >= http.StatusMultipleChoices && last.status < http.StatusBadRequest:
-		return refusal(CodeProtocol, "The server redirects elsewhere (HTTP %d), which is not followed: use the address that it names.", last.status).Because(err)
+		text = fmt.Sprintf("The server redirects elsewhere (HTTP %d), which is not followed: use the address that it names.", last.status)
 	case last.noAnswer:
-		return refusal(CodeUnreachable, "The server cannot be reached.").Because(err)
+		code, text = CodeUnreachable, "The server cannot be reached."
 	case errors.As(err, &own) && own.Code != libraryError:
-		return refusal(CodeRefused, "The server refused (error %d of the protocol).", own.Code).Because(err)
+		code, text = CodeRefused, fmt.Sprintf("The server refused (error %d of the protocol).", own.Code)
 	case last.status >= http.StatusBadRequest:
-		return refusal(CodeProtocol, "The server answered with HTTP %d.", last.status).Because(err)
+		text = fmt.Sprintf("The server answered with HTTP %d.", last.status)
 	}
-	return refusal(CodeProtocol, "The server does not speak the Model Context Protocol over streamable HTTP at this address.").Because(err)
+	return errs.New(errs.Invalid, code, "%s", text).Because(err)
 }
 
 // libraryError is the code of the library's own errors.

@@ -79,15 +79,15 @@ func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 		return Agent{}, err
 	}
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
-		var kept int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
+		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		if err != nil {
 			return err
 		}
 		if kept >= maxAgents {
 			return errs.New(errs.Conflict, "too_many_agents", "There are %d agents; delete one first.", kept)
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags, native_tools, version, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		_, err = tx.Exec(ctx, `INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags, native_tools,
+			version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			a.ID, c.TeamID, c.UserID, a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, now)
 		return err
 	})
@@ -171,11 +171,8 @@ func (as *Agents) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	n, err := as.db.Exec(ctx, `DELETE FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), c.TeamID, c.UserID)
-	if err == nil && n == 0 {
-		err = errs.Missing("agent")
-	}
-	return err
+	return db.ExecOr(ctx, as.db, errs.Missing("agent"), `DELETE FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`,
+		db.Clean(id), c.TeamID, c.UserID)
 }
 
 // Find finds an agent of the caller's.
@@ -193,8 +190,7 @@ func (as *Agents) FindAll(ctx context.Context) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := as.db.Query(ctx, `SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
-	return db.Collect(rows, err, scan)
+	return db.Select(ctx, as.db, scan, `SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
 }
 
 // Check fails with Invalid at field when an agent is not the caller's.
@@ -227,18 +223,13 @@ func (as *Agents) ForTask(ctx context.Context, teamID, userID string, agents ...
 
 func (as *Agents) find(ctx context.Context, q db.Querier, teamID, userID, id string) (Agent, error) {
 	a, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), teamID, userID))
-	if db.IsNoRows(err) {
-		return Agent{}, errs.Missing("agent")
-	}
-	return a, err
+	return a, db.OrMissing(err, "agent")
 }
 
 const columns = `id, name, description, when_to_use, system_context, tags, native_tools, version, created_at, updated_at`
 
 func scan(r db.Row) (a Agent, err error) {
-	var tags, tools db.JSON[[]string]
-	var created, updated db.Time
-	err = r.Scan(&a.ID, &a.Name, &a.Description, &a.WhenToUse, &a.SystemContext, &tags, &tools, &a.Version, &created, &updated)
-	a.Tags, a.NativeTools, a.CreatedAt, a.UpdatedAt = tags.V, tools.V, created.Time, updated.Time
+	err = r.Scan(&a.ID, &a.Name, &a.Description, &a.WhenToUse, &a.SystemContext, db.Into(&a.Tags), db.Into(&a.NativeTools), &a.Version,
+		db.Into(&a.CreatedAt), db.Into(&a.UpdatedAt))
 	return a, err
 }

@@ -77,14 +77,14 @@ func own(ctx context.Context, ownerID string) error {
 // insert stores a row of the caller's. Conflict: they have most rows already, or one with the same name.
 func (s *Extensions) insert(ctx context.Context, c account.Caller, table, columns string, most int, values []any) error {
 	return nameTaken(s.db.Tx(ctx, func(tx *db.Tx) error {
-		var kept int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID).Scan(&kept); err != nil {
+		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		if err != nil {
 			return err
 		}
 		if kept >= most {
 			return errs.New(errs.Conflict, "too_many_tools", "There are %d already; delete one first.", kept)
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO `+table+` (team_id, `+columns+`) VALUES (?`+strings.Repeat(", ?", len(values))+`)`,
+		_, err = tx.Exec(ctx, `INSERT INTO `+table+` (team_id, `+columns+`) VALUES (?`+strings.Repeat(", ?", len(values))+`)`,
 			append([]any{c.TeamID}, values...)...)
 		return err
 	}))
@@ -112,19 +112,15 @@ func (s *Extensions) remove(ctx context.Context, table, id string, missing error
 	if !ids.IsUUID(id) {
 		return missing
 	}
-	n, err := s.db.Exec(ctx, `DELETE FROM `+table+` WHERE id = ? AND team_id = ? AND (user_id = ? OR shared AND ?)`, id, c.TeamID, c.UserID, c.Role == account.Admin)
-	if err == nil && n == 0 {
-		err = missing
-	}
-	return err
+	return db.ExecOr(ctx, s.db, missing, `DELETE FROM `+table+` WHERE id = ? AND team_id = ? AND (user_id = ? OR shared AND ?)`,
+		id, c.TeamID, c.UserID, c.Role == account.Admin)
 }
 
 // list reads rows, the user's own first, then by name: databases sort names differently.
 func list[T interface{ order() (owner, name string) }](
 	ctx context.Context, d *db.DB, query, teamID, userID string, scan func(db.Row) (T, error),
 ) ([]T, error) {
-	rows, err := d.Query(ctx, query, teamID, userID)
-	found, err := db.Collect(rows, err, scan)
+	found, err := db.Select(ctx, d, scan, query, teamID, userID)
 	slices.SortFunc(found, func(a, b T) int {
 		ownerA, nameA := a.order()
 		ownerB, nameB := b.order()
@@ -165,11 +161,4 @@ func (s *Extensions) secretsOf(ctx context.Context, teamID, userID string, names
 		}
 	}
 	return values, missing, err
-}
-
-func clip(text string, most int) string {
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

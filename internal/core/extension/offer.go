@@ -170,7 +170,7 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 	reads := httptool.ReadsOnly(t.Request.Method)
 	return []Offer{{
 		Name: t.Name, Source: source, Description: description, Schema: t.InputSchema, ReadOnly: reads, Repeatable: reads, Ask: !reads && !t.Trusted,
-		Action: t.Request.Method + " " + clip(request.Sample(), 150), Timeout: t.Timeout,
+		Action: t.Request.Method + " " + errs.Clip(request.Sample(), 150), Timeout: t.Timeout,
 		Call: func(ctx context.Context, args json.RawMessage) (string, bool, error) {
 			answer, err := request.Send(ctx, s.client, args, secrets)
 			return answer.Text, answer.Failed, err

@@ -164,7 +164,7 @@ func (r *Review) setStatus() {
 
 // apply sets the server's status by a review.
 func (x *Server) apply(r Review, at time.Time) {
-	x.Status, x.FaultCode, x.Fault, x.CheckedAt = r.Status, r.Code, clip(r.Fault, 500), at
+	x.Status, x.FaultCode, x.Fault, x.CheckedAt = r.Status, r.Code, errs.Clip(r.Fault, 500), at
 }
 
 // record stores the result of a review.

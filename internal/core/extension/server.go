@@ -27,39 +27,34 @@ var Statuses = []Status{Connected, Changed, Failed}
 // ServerTool is a tool of a server.
 type ServerTool = mcp.Tool
 
-// Server is an MCP server that a user connected.
+// Server is an MCP server that a user connected. Its BearerToken is empty: the token is sealed.
 type Server struct {
-	ID           string
-	OwnerID      string
-	Name         string // prefix of its tools
-	URL          string
-	Headers      map[string]string // templates
-	MaskedToken  string            // may be empty
-	Enabled      bool
-	Shared       bool
-	ReadOnly     bool     // only offer tools that claim to read only
-	EnabledTools []string // nil: all
-	TrustedTools []string // need no approval
-	Accepted     []mcp.Tool
-	Status       Status
-	FaultCode    string
-	Fault        string // of Failed
-	CheckedAt    time.Time
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
+	ID      string
+	OwnerID string
+	NewServer
+	MaskedToken string // may be empty
+	Enabled     bool
+	Accepted    []mcp.Tool
+	Status      Status
+	FaultCode   string
+	Fault       string // of Failed
+	CheckedAt   time.Time
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
 
 	sealed []byte
 }
 
 // NewServer is a server to connect.
 type NewServer struct {
-	Name, URL    string
-	Headers      map[string]string
-	BearerToken  string // for Authorization: {{$NAME}} or the token
+	Name         string // prefix of its tools
+	URL          string
+	Headers      map[string]string // templates
+	BearerToken  string            // for Authorization: {{$NAME}} or the token
 	Shared       bool
-	ReadOnly     bool
-	EnabledTools []string
-	TrustedTools []string
+	ReadOnly     bool     // only offer tools that claim to read only
+	EnabledTools []string // nil: all
+	TrustedTools []string // need no approval
 }
 
 // ServerChange changes a server; nil fields stay.
@@ -85,9 +80,9 @@ func (s *Extensions) Connect(ctx context.Context, n NewServer) (Server, Review, 
 	}
 	now := db.At(s.Now())
 	made := Server{
-		ID: ids.New(), OwnerID: c.UserID, Name: n.Name, URL: n.URL, Headers: n.Headers, Enabled: true, Shared: n.Shared, ReadOnly: n.ReadOnly,
-		EnabledTools: n.EnabledTools, TrustedTools: n.TrustedTools, CreatedAt: now.Time, UpdatedAt: now.Time, CheckedAt: now.Time,
+		ID: ids.New(), OwnerID: c.UserID, NewServer: n, Enabled: true, CreatedAt: now.Time, UpdatedAt: now.Time, CheckedAt: now.Time,
 	}
+	made.BearerToken = ""
 	if err := s.check(&made); err != nil {
 		return Server{}, Review{}, err
 	}
@@ -133,14 +128,9 @@ func (x *Server) values() []any {
 }
 
 func scanServer(r db.Row) (x Server, err error) {
-	var headers db.JSON[map[string]string]
-	var enabled, trusted db.JSON[[]string]
-	var accepted db.JSON[[]mcp.Tool]
-	var checked, updated, created db.Time
-	err = r.Scan(&x.ID, &x.OwnerID, &x.Name, &x.URL, &headers, &x.sealed, &x.MaskedToken, &x.Enabled, &x.Shared, &x.ReadOnly, &enabled, &trusted,
-		&accepted, &x.Status, &x.FaultCode, &x.Fault, &checked, &updated, &created)
-	x.Headers, x.EnabledTools, x.TrustedTools, x.Accepted = headers.V, enabled.V, trusted.V, accepted.V
-	x.CheckedAt, x.CreatedAt, x.UpdatedAt = checked.Time, created.Time, updated.Time
+	err = r.Scan(&x.ID, &x.OwnerID, &x.Name, &x.URL, db.Into(&x.Headers), &x.sealed, &x.MaskedToken, &x.Enabled, &x.Shared, &x.ReadOnly,
+		db.Into(&x.EnabledTools), db.Into(&x.TrustedTools), db.Into(&x.Accepted), &x.Status, &x.FaultCode, &x.Fault,
+		db.Into(&x.CheckedAt), db.Into(&x.UpdatedAt), db.Into(&x.CreatedAt))
 	return x, err
 }
 

@@ -22,10 +22,8 @@ import (
 type Tool struct {
 	ID      string
 	OwnerID string
-	ToolText
+	NewTool
 	Enabled   bool
-	Shared    bool
-	Trusted   bool // a changing request needs no approval
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -46,7 +44,8 @@ type ToolText struct {
 // NewTool is a tool to create.
 type NewTool struct {
 	ToolText
-	Shared, Trusted bool
+	Shared  bool
+	Trusted bool // a changing request needs no approval
 }
 
 // ToolChange changes a tool; nil fields stay.
@@ -77,7 +76,7 @@ func (s *Extensions) CreateTool(ctx context.Context, n NewTool) (Tool, error) {
 		return Tool{}, err
 	}
 	now := db.At(s.Now())
-	made := Tool{ID: ids.New(), OwnerID: c.UserID, ToolText: n.ToolText, Enabled: true, Shared: n.Shared, Trusted: n.Trusted, CreatedAt: now.Time, UpdatedAt: now.Time}
+	made := Tool{ID: ids.New(), OwnerID: c.UserID, NewTool: n, Enabled: true, CreatedAt: now.Time, UpdatedAt: now.Time}
 	if err := s.checkTool(&made.ToolText); err != nil {
 		return Tool{}, err
 	}
@@ -95,12 +94,10 @@ func (t *Tool) values() []any {
 
 func scanTool(r db.Row) (t Tool, err error) {
 	var schema string
-	var request db.JSON[httptool.Template]
 	var millis int64
-	var updated, created db.Time
-	err = r.Scan(&t.ID, &t.OwnerID, &t.Name, &t.Description, &t.WhenToUse, &schema, &request, &millis, &t.Enabled, &t.Shared, &t.Trusted, &updated, &created)
-	t.InputSchema, t.Request, t.Timeout = json.RawMessage(schema), request.V, time.Duration(millis)*time.Millisecond
-	t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
+	err = r.Scan(&t.ID, &t.OwnerID, &t.Name, &t.Description, &t.WhenToUse, &schema, db.Into(&t.Request), &millis, &t.Enabled, &t.Shared,
+		&t.Trusted, db.Into(&t.UpdatedAt), db.Into(&t.CreatedAt))
+	t.InputSchema, t.Timeout = json.RawMessage(schema), time.Duration(millis)*time.Millisecond
 	return t, err
 }
 
@@ -176,7 +173,7 @@ func propertiesOf(t *ToolText) (names []string, err error) {
 		return nil, errs.Field("input_schema", `input_schema must be a JSON Schema with "type": "object" and "properties".`)
 	}
 	if err := loop.CheckSchema(t.InputSchema); err != nil {
-		return nil, errs.Field("input_schema", "input_schema: %s", clip(err.Error(), 300))
+		return nil, errs.Field("input_schema", "input_schema: %s", errs.Clip(err.Error(), 300))
 	}
 	return slices.Collect(maps.Keys(doc.Properties)), nil
 }

@@ -84,8 +84,8 @@ func (s *Models) manager(ctx context.Context) (c account.Caller, own string, err
 	if c, err = account.From(ctx); err != nil {
 		return c, "", err
 	}
-	var others int
-	if err := s.db.QueryRow(ctx, `SELECT count(*) FROM member WHERE team_id = ? AND user_id <> ?`, c.TeamID, c.UserID).Scan(&others); err != nil {
+	others, err := db.Value[int](ctx, s.db, `SELECT count(*) FROM member WHERE team_id = ? AND user_id <> ?`, c.TeamID, c.UserID)
+	if err != nil {
 		return c, "", err
 	}
 	if others == 0 {
@@ -204,9 +204,8 @@ func lockMode(ctx context.Context, tx *db.Tx, teamID, userID string) error {
 	return err
 }
 
-func countKeys(ctx context.Context, tx *db.Tx, teamID, userID string) (n int, err error) {
-	err = tx.QueryRow(ctx, `SELECT count(*) FROM model_key WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&n)
-	return n, err
+func countKeys(ctx context.Context, tx *db.Tx, teamID, userID string) (int, error) {
+	return db.Value[int](ctx, tx, `SELECT count(*) FROM model_key WHERE team_id = ? AND user_id = ?`, teamID, userID)
 }
 
 const keyFields = `display_name, base_url, location, model, models, sealed, updated_at`
@@ -222,20 +221,17 @@ func (s *Models) keys(ctx context.Context, q db.Querier, teamID string, owners .
 	var where db.Where
 	where.And("team_id = ?", teamID)
 	db.In(&where, "user_id", owners)
-	rows, err := q.Query(ctx, `SELECT id, user_id, provider, created_at, `+keyFields+` FROM model_key`+where.String()+` ORDER BY user_id DESC, id`, where.Args...)
-	return db.Collect(rows, err, func(row db.Row) (k storedKey, err error) {
+	return db.Select(ctx, q, func(row db.Row) (k storedKey, err error) {
 		var sealed []byte
 		var user string
-		var listed db.JSON[[]string]
-		var created, updated db.Time
-		if err = row.Scan(&k.ID, &user, &k.Provider, &created, &k.DisplayName, &k.BaseURL, &k.Location, &k.Model, &listed, &sealed, &updated); err != nil {
+		if err = row.Scan(&k.ID, &user, &k.Provider, db.Into(&k.CreatedAt), &k.DisplayName, &k.BaseURL, &k.Location, &k.Model,
+			db.Into(&k.listed), &sealed, db.Into(&k.UpdatedAt)); err != nil {
 			return k, err
 		}
 		plain, err := s.box.Open(sealed, k.ID)
-		k.secret, k.listed, k.Owner, k.Masked = string(plain), listed.V, ownerOf(user), secret.Mask(string(plain))
-		k.CreatedAt, k.UpdatedAt = created.Time, updated.Time
+		k.secret, k.Owner, k.Masked = string(plain), ownerOf(user), secret.Mask(string(plain))
 		return k, err
-	})
+	}, `SELECT id, user_id, provider, created_at, `+keyFields+` FROM model_key`+where.String()+` ORDER BY user_id DESC, id`, where.Args...)
 }
 
 // FindKeys are the keys that the caller manages, their own first, and whose keys pay for their tasks.
@@ -261,8 +257,7 @@ func (s *Models) FindKeys(ctx context.Context) ([]Key, Mode, error) {
 
 // activeKeys are the offers by an owner's keys, the oldest first; none unless the owner uses them.
 func (s *Models) activeKeys(ctx context.Context, teamID, userID string) ([]offer, error) {
-	var mode Mode
-	err := s.db.QueryRow(ctx, `SELECT mode FROM model_mode WHERE team_id = ? AND user_id = ?`, teamID, userID).Scan(&mode)
+	mode, err := db.Value[Mode](ctx, s.db, `SELECT mode FROM model_mode WHERE team_id = ? AND user_id = ?`, teamID, userID)
 	if db.IsNoRows(err) || err == nil && mode != ModeBYOK {
 		return nil, nil
 	}

@@ -41,11 +41,7 @@ func (l Ledger) Reserve(ctx context.Context, key string, micros int64) error {
 	if micros < 0 || micros > maxMicros {
 		return errs.New(errs.Internal, "reservation_out_of_range", "A reservation must be between 0 and %d.", int64(maxMicros))
 	}
-	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
-		totals, err := l.lock(ctx, tx)
-		if err != nil {
-			return err
-		}
+	return l.locked(ctx, func(tx *db.Tx, totals *totals) error {
 		r, found, err := l.find(ctx, tx, key)
 		if err != nil || found && (r.settled || r.reserved >= micros) {
 			return err
@@ -70,11 +66,7 @@ func (l Ledger) Reserve(ctx context.Context, key string, micros int64) error {
 // micros is 0. To spend more than was reserved is an internal error: all of the reservation counts as spent.
 func (l Ledger) Settle(ctx context.Context, key string, micros int64) error {
 	var over bool
-	err := l.models.db.Tx(ctx, func(tx *db.Tx) error {
-		totals, err := l.lock(ctx, tx)
-		if err != nil {
-			return err
-		}
+	err := l.locked(ctx, func(tx *db.Tx, totals *totals) error {
 		r, found, err := l.find(ctx, tx, key)
 		switch {
 		case err != nil || r.settled || !found && micros == 0:
@@ -93,17 +85,13 @@ func (l Ledger) Settle(ctx context.Context, key string, micros int64) error {
 
 // Close counts as spent what a task that ends still has reserved: the cost of those calls is not known.
 func (l Ledger) Close(ctx context.Context) error {
-	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
-		totals, err := l.lock(ctx, tx)
-		if err != nil {
-			return err
-		}
+	return l.locked(ctx, func(tx *db.Tx, totals *totals) error {
 		type open struct {
 			key string
 			reservation
 		}
-		rows, err := tx.Query(ctx, `SELECT key, byok, reserved FROM reservation WHERE task_id = ? AND spent IS NULL`, l.account.TaskID)
-		left, err := db.Collect(rows, err, func(row db.Row) (o open, err error) { return o, row.Scan(&o.key, &o.byok, &o.reserved) })
+		left, err := db.Select(ctx, tx, func(row db.Row) (o open, err error) { return o, row.Scan(&o.key, &o.byok, &o.reserved) },
+			`SELECT key, byok, reserved FROM reservation WHERE task_id = ? AND spent IS NULL`, l.account.TaskID)
 		if err != nil {
 			return err
 		}
@@ -153,16 +141,19 @@ type total struct {
 
 type totals struct{ team, member, task total }
 
-// lock reads and locks the totals, always in the same order.
-func (l Ledger) lock(ctx context.Context, tx *db.Tx) (*totals, error) {
-	t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
-	for _, one := range []*total{&t.team, &t.member, &t.task} {
-		if err := tx.QueryRow(ctx, `INSERT INTO spending (kind, id, reserved, spent) VALUES (?, ?, 0, 0)
-			ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, one.kind, one.id).Scan(&one.reserved, &one.spent); err != nil {
-			return nil, err
+// locked runs do in a transaction with the totals, which are always locked in the same order.
+func (l Ledger) locked(ctx context.Context, do func(*db.Tx, *totals) error) error {
+	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
+		t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
+		for _, one := range []*total{&t.team, &t.member, &t.task} {
+			if err := tx.QueryRow(ctx, `INSERT INTO spending (kind, id, reserved, spent) VALUES (?, ?, 0, 0)
+				ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, one.kind, one.id).
+				Scan(&one.reserved, &one.spent); err != nil {
+				return err
+			}
 		}
-	}
-	return t, nil
+		return do(tx, t)
+	})
 }
 
 // change adds to reserved (which includes spent) and to spent. The team's total is only for the server's models.

@@ -116,13 +116,11 @@ func (s *Models) reader(ctx context.Context) (where db.Where, err error) {
 }
 
 func (f UsageFilter) where(w *db.Where, speaks db.Dialect) {
-	for _, eq := range []struct{ column, value string }{
-		{"u.task_id", f.TaskID}, {"u.stream_id", f.StreamID}, {"u.status", f.Status}, {"u.model", f.Model}, {"a.email", f.Email},
-	} {
-		if eq.value != "" {
-			w.And(eq.column+" = ?", db.Clean(eq.value))
-		}
-	}
+	db.Equal(w, "u.task_id", db.Clean(f.TaskID))
+	db.Equal(w, "u.stream_id", db.Clean(f.StreamID))
+	db.Equal(w, "u.status", db.Clean(f.Status))
+	db.Equal(w, "u.model", db.Clean(f.Model))
+	db.Equal(w, "a.email", db.Clean(f.Email))
 	if f.Search != "" {
 		inTask, arg := speaks.Contains("u.task_id", f.Search)
 		inEmail, _ := speaks.Contains("a.email", f.Search)
@@ -147,13 +145,12 @@ func selectUsage() string {
 
 func scanUsage(row db.Row) (r Row, err error) {
 	var llmMS, toolMS, totalMS int64
-	var detail db.JSON[Detail]
-	var created, updated db.Time
-	err = row.Scan(&r.StreamID, &r.TaskID, &r.TeamID, &r.UserID, &r.Email, &created, &r.Title, &r.Model, &r.Provider, &r.Status, &r.BYOK, &r.Priced,
+	var updated db.Time
+	err = row.Scan(&r.StreamID, &r.TaskID, &r.TeamID, &r.UserID, &r.Email, db.Into(&r.CreatedAt), &r.Title, &r.Model, &r.Provider, &r.Status, &r.BYOK, &r.Priced,
 		&r.Usage.Input, &r.Usage.Output, &r.Usage.CacheRead, &r.Usage.CacheWrite, &r.Micros, &r.Steps, &r.Calls, &r.Agents,
-		&llmMS, &toolMS, &totalMS, &detail, &r.Error, &updated)
+		&llmMS, &toolMS, &totalMS, db.Into(&r.Detail), &r.Error, &updated)
 	r.LLM, r.Tools, r.Total = time.Duration(llmMS)*time.Millisecond, time.Duration(toolMS)*time.Millisecond, time.Duration(totalMS)*time.Millisecond
-	r.Detail, r.CreatedAt, r.Streams = detail.V, created.Time, 1
+	r.Streams = 1
 	if !r.BYOK {
 		r.Server = r.Micros
 	}
@@ -191,8 +188,8 @@ func (s *Models) FindTasks(ctx context.Context, f UsageFilter, w page.Window) ([
 
 func (s *Models) findUsage(ctx context.Context, where db.Where, f UsageFilter, w page.Window) ([]Row, int, error) {
 	f.where(&where, s.db.Speaks())
-	var total int
-	if err := s.db.QueryRow(ctx, `SELECT count(*)`+usageFrom+where.String(), where.Args...).Scan(&total); err != nil {
+	total, err := db.Value[int](ctx, s.db, `SELECT count(*)`+usageFrom+where.String(), where.Args...)
+	if err != nil {
 		return nil, 0, err
 	}
 	order := ` ORDER BY u.created_at DESC, u.stream_id DESC`
@@ -200,8 +197,7 @@ func (s *Models) findUsage(ctx context.Context, where db.Where, f UsageFilter, w
 		order = ` ORDER BY u.micros DESC, u.created_at DESC, u.stream_id DESC`
 	}
 	limit, args := db.Limit(w)
-	rows, err := s.db.Query(ctx, selectUsage()+usageFrom+where.String()+order+limit, append(where.Args, args...)...)
-	found, err := db.Collect(rows, err, scanUsage)
+	found, err := db.Select(ctx, s.db, scanUsage, selectUsage()+usageFrom+where.String()+order+limit, append(where.Args, args...)...)
 	return found, total, err
 }
 
@@ -210,8 +206,7 @@ func (s *Models) sumTasks(ctx context.Context, teamID string, ids []string) ([]R
 	var where db.Where
 	where.And("u.team_id = ?", teamID)
 	db.In(&where, "u.task_id", ids)
-	rows, err := s.db.Query(ctx, selectUsage()+usageFrom+where.String()+` ORDER BY u.created_at, u.stream_id`, where.Args...)
-	streams, err := db.Collect(rows, err, scanUsage)
+	streams, err := db.Select(ctx, s.db, scanUsage, selectUsage()+usageFrom+where.String()+` ORDER BY u.created_at, u.stream_id`, where.Args...)
 	if err != nil {
 		return nil, err
 	}

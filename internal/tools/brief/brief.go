@@ -1,10 +1,11 @@
-// Package brief shortens texts for people and models.
+// Package brief shortens reasons for people and models.
 package brief
 
 import (
 	"errors"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
@@ -17,13 +18,5 @@ func Reason(err error) string {
 	if denied, ok := errors.AsType[*netguard.Denied](err); ok {
 		text = "it is not in scope: " + denied.Why
 	}
-	return strings.TrimRight(Clip(text, MaxReason), ".")
-}
-
-// Clip is the beginning of a text, at most so many bytes.
-func Clip(s string, most int) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return strings.TrimRight(errs.Clip(text, MaxReason), ".")
 }

@@ -228,7 +228,7 @@ func ReadOnly(method string) bool {
 
 // Refuse reports and returns a refusal, which the engine counts as denied.
 func (s *Scope) Refuse(place, why string) error {
-	place = brief.Clip(place, brief.MaxReason)
+	place = errs.Clip(place, brief.MaxReason)
 	s.OnDenied(Denial{place, why})
 	return errs.New(errs.Forbidden, netguard.CodeOutOfScope, "%s is refused: %s.", place, why)
 }

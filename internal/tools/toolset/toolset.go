@@ -175,7 +175,7 @@ func (s *Session) Ending(ctx context.Context, run *task.Run, outcome loop.Outcom
 	}
 	calls := 0 // of extensions: no requests to targets
 	for _, entry := range entries {
-		if entry.Kind != loop.ToolResult || entry.Turn != run.Task.Index {
+		if entry.Kind != loop.ToolResult || entry.Stream != run.Task.Index {
 			continue
 		}
 		var returned loop.Returned
