@@ -88,6 +88,7 @@ type Journal struct {
 	End func(ctx context.Context, done Done) error
 }
 
+// Config is what a run works with.
 type Config struct {
 	Tools   []Tool
 	Journal Journal

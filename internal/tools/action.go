@@ -84,7 +84,6 @@ func ActionNames() (names []string, err error) {
 	return names, err
 }
 
-// digest tells texts apart.
 func digest(text []byte) string {
 	sum := fnv.New64a()
 	_, _ = sum.Write(text) // never fails

@@ -41,7 +41,6 @@ func (k *Kit) dnsLookup() action[nameArgs] {
 	}
 }
 
-// lookup returns the records of a name, one a line.
 func lookup(ctx context.Context, name string) (lines []string) {
 	add := func(kind string, values ...string) {
 		for _, v := range values {

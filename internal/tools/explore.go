@@ -73,7 +73,6 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 	return agent.Result{Output: output, Words: words}, context.Cause(ctx)
 }
 
-// crawledSite is what is known of a site.
 type crawledSite struct {
 	start  *url.URL
 	pages  []string
@@ -180,7 +179,6 @@ func (x explore) pause(ctx context.Context) {
 	}
 }
 
-// form is a form with the values that it sends.
 type form struct {
 	address *url.URL
 	posts   bool
@@ -219,7 +217,6 @@ func formsOf(page *url.URL, body []byte) (out []form) {
 	return out
 }
 
-// attributes are those of a tag, by lower-case names.
 func attributes(tag []byte) map[string]string {
 	out := map[string]string{}
 	for _, m := range attrShape.FindAllSubmatch(tag, maxFields) {

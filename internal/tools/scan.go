@@ -28,7 +28,6 @@ type scanOutput struct {
 	Cells     map[engine.State]int `json:"cells"` // targets × templates by state
 }
 
-// pass is some templates on some targets.
 type pass struct {
 	targets  []string
 	programs []*program.Program
@@ -112,7 +111,6 @@ func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, te
 	return agent.Result{Output: output, Words: scanWords(targets, templates, requests, out.Cells)}, errors.Join(err, jerr)
 }
 
-// chosen are the templates of the plan.
 func (k *Kit) chosen() (chosen []*program.Program) {
 	for _, p := range k.Programs {
 		if k.Plan.Selects(p.ID, p.Info.Tags, string(p.Info.Severity)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
@@ -73,35 +74,40 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 
 // verifyMatch verifies one match. An error is about storing the result.
 func (v verify) verifyMatch(ctx context.Context, issue task.Issue, p *program.Program) error {
-	if p == nil {
-		return v.Run.Doubt(ctx, issue, "its template is no longer there")
-	}
-	again, shown, err := v.engine.Confirm(ctx, issue.Target, p, issue.Event)
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // interrupted: the match keeps its place for the next run
-	}
-	if err != nil {
-		return v.Run.Doubt(ctx, issue, "the second request failed: "+brief.Reason(err))
-	}
-	if !shown {
-		return v.Run.Doubt(ctx, issue, notAgain)
-	}
-	alike, err := v.showsEverywhere(ctx, issue, p)
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // as above
-	}
-	if err != nil {
-		return v.Run.Doubt(ctx, issue, "the control request failed: "+brief.Reason(err))
+	again, why := v.doubt(ctx, issue, p)
+	var means *task.Means
+	if why == "" {
+		means = v.distiller().Write(ctx, issue, again)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return nil // the next run verifies the match
+	case why != "":
+		return v.Run.Doubt(ctx, issue, why)
+	}
+	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: means})
+}
+
+// doubt sends the second request and the control, and says why they do not confirm a match.
+func (v verify) doubt(ctx context.Context, issue task.Issue, p *program.Program) (again engine.Event, why string) {
+	if p == nil {
+		return again, "its template is no longer there"
+	}
+	again, shown, err := v.engine.Confirm(ctx, issue.Target, p, issue.Event)
+	switch {
+	case err != nil:
+		return again, "the second request failed: " + brief.Reason(err)
+	case !shown:
+		return again, notAgain
+	}
+	alike, err := v.showsEverywhere(ctx, issue, p)
+	switch {
+	case err != nil:
+		why = "the control request failed: " + brief.Reason(err)
 	case alike && issue.Event.Fuzzed:
-		return v.Run.Doubt(ctx, issue, anyway)
+		why = anyway
 	case alike:
-		return v.Run.Doubt(ctx, issue, everywhere)
+		why = everywhere
 	}
-	confirmation := v.distiller().Write(ctx, issue, again)
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // as above
-	}
-	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: confirmation})
+	return again, why
 }

@@ -180,7 +180,6 @@ func (k *Kit) showsBeside(ctx context.Context, p task.Proof) (bool, error) {
 	return why == "", err
 }
 
-// program is the template that found an issue.
 func (k *Kit) program(ctx context.Context, issue task.Issue) (*program.Program, error) {
 	if issue.Proof != nil {
 		return k.Templates.Compile(issue.Proof.Template)

@@ -124,7 +124,6 @@ func requestText(r *http.Request, body string) string {
 		r.Method, r.URL.RequestURI(), cmp.Or(r.Host, r.URL.Host), headerText(r.Header), body)
 }
 
-// headerText is a header, sorted.
 func headerText(h http.Header) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(h)) {

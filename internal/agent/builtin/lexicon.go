@@ -14,7 +14,6 @@ func shape(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// set makes a table of folded phrases.
 func set(list string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool { return folded(list) })
 }

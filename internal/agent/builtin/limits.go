@@ -91,22 +91,10 @@ func (b *builder) limits(text string) string {
 
 // blankAll calls use for each match of shape and replaces it by spaces.
 func blankAll(text string, shape *regexp.Regexp, use func(m []string)) string {
-	var out strings.Builder
-	last := 0
-	for _, at := range shape.FindAllStringSubmatchIndex(text, -1) {
-		m := make([]string, len(at)/2)
-		for i := range m {
-			if at[2*i] >= 0 {
-				m[i] = text[at[2*i]:at[2*i+1]]
-			}
-		}
-		use(m)
-		out.WriteString(text[last:at[0]])
-		out.WriteString(strings.Repeat(" ", at[1]-at[0]))
-		last = at[1]
-	}
-	out.WriteString(text[last:])
-	return out.String()
+	return shape.ReplaceAllStringFunc(text, func(match string) string {
+		use(shape.FindStringSubmatch(match))
+		return strings.Repeat(" ", len(match))
+	})
 }
 
 var portShape = shape(`^(\d{1,7})(?:[-–](\d{1,7}))?$`)
@@ -236,7 +224,6 @@ func (b *builder) keepSeverities(wanted, unwanted [5]bool) {
 	}
 }
 
-// severityAt reports whether there is a severity at i.
 func (b *builder) severityAt(i int) bool {
 	t := b.at(i)
 	_, ok := severityWords[strings.TrimSuffix(t.norm, "+")]

@@ -149,7 +149,7 @@ func (r *reader) cue(i int) int {
 // remark reports whether the cue is about the target before it: "a.com (do not touch)", "a.com - never scan this".
 func (r *reader) remark(i, n int) bool {
 	before := r.at(i - 1)
-	if before.kind != open && before.kind != colon && before.text != "-" && before.text != "–" && before.text != "—" && before.text != "|" {
+	if before.kind != open && before.kind != colon && !before.isDash() {
 		return false
 	}
 	for j := i + n; j < i+n+5; j++ {
@@ -163,6 +163,8 @@ func (r *reader) remark(i, n int) bool {
 	}
 	return false
 }
+
+func (t token) isDash() bool { return slices.Contains([]string{"-", "–", "—", "|"}, t.text) }
 
 // contrast ends a negation at a word such as "but" or "only".
 func (r *reader) contrast(i int) {
@@ -244,7 +246,7 @@ func (r *reader) excludeBefore(i int) bool {
 			several = several && t.norm != "is" && t.norm != "stays" && t.norm != "remain"
 			continue
 		}
-		if t.kind == open || t.kind == colon || t.kind == bullet || t.text == "-" || t.text == "–" || t.text == "—" || t.text == "|" {
+		if t.kind == open || t.kind == colon || t.kind == bullet || t.isDash() {
 			several = false
 			continue
 		}

@@ -54,7 +54,6 @@ func (b *builder) meaningful(i int) bool {
 	return !known && !actWords()[stemAct(t.norm)] && t.norm != "" && !listMark().MatchString(t.text) && !numberShape().MatchString(t.norm)
 }
 
-// describe describes the plan in sentences.
 func (b *builder) describe() {
 	p := &b.plan
 	if len(p.Targets) == 0 {
@@ -113,7 +112,6 @@ func called(tags []string) []string {
 	return words
 }
 
-// names lists targets for people.
 func names(targets []agent.Target) string {
 	var all []string
 	for _, t := range targets {

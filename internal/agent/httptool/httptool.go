@@ -91,7 +91,6 @@ func reason(err error) string {
 	return "the name must be there and have no placeholder"
 }
 
-// address reads the URL.
 func (r *Request) address(raw string) error {
 	bad := func(why string) error { return errs.Field("url", "url: %s.", why) }
 	scheme, rest, ok := strings.Cut(raw, "://")

@@ -146,7 +146,6 @@ func (r *Request) answer(resp *http.Response, body []byte) Answer {
 	return a
 }
 
-// pointer splits a JSON pointer.
 func pointer(s string) ([]string, error) {
 	if s == "" {
 		return nil, nil

@@ -11,10 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// text is a template.
 type text []part
 
-// part is a literal or a placeholder.
 type part struct {
 	literal string
 	param   string // {{name}}
@@ -63,7 +61,6 @@ func isName(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// values fill a template.
 type values struct {
 	args    map[string]any
 	secrets map[string]string
@@ -117,7 +114,6 @@ func (v values) fill(t text, esc escape) (string, error) {
 	return b.String(), nil
 }
 
-// scalar is an argument as text.
 func scalar(v any) (string, error) {
 	switch v := v.(type) {
 	case string:

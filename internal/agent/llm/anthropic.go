@@ -21,7 +21,6 @@ func Anthropic(c Config) Model {
 
 type anthropicModel struct{ Config }
 
-// Complete implements Model.
 func (m *anthropicModel) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
 	return m.call(ctx, r, func(ctx context.Context, client *http.Client) (Response, error) {
 		return m.stream(ctx, client, r, onText)

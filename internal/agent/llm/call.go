@@ -37,7 +37,6 @@ type transport struct {
 	began bool   // a success has begun, and will be billed
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.key != "" {
 		body, err := bodyOf(r)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 )
 
+// Role is the author of a message.
 type Role string
 
 // The roles of a conversation. The system prompt is in Request.

@@ -43,7 +43,6 @@ const (
 
 var parameterNames = [parameters]string{"max_completion_tokens", "stream_options", "reasoning_effort"}
 
-// Complete implements Model.
 func (m *openAI) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
 	return m.call(ctx, r, func(ctx context.Context, client *http.Client) (Response, error) {
 		for {
@@ -190,7 +189,6 @@ func (a *openAIAnswer) read(events ssestream.Decoder) error {
 	return events.Err()
 }
 
-// add adds a chunk, which may be an error.
 func (a *openAIAnswer) add(data []byte) error {
 	var failure struct {
 		Error json.RawMessage `json:"error"`

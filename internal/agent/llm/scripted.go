@@ -52,7 +52,6 @@ func Scripted(s Script) Model { return scripted{s} }
 
 type scripted struct{ Script }
 
-// Complete implements Model.
 func (s scripted) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
 	for _, reply := range s.Replies {
 		if reply.matches(r) {

@@ -145,7 +145,6 @@ func withoutKey(err error, key string) error {
 	return err
 }
 
-// malformed is the error of an unreadable answer.
 func malformed(how string) error {
 	return errs.New(errs.FailedDependency, CodeAnswer, "The model's answer cannot be read: %s.", how)
 }

@@ -89,7 +89,6 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 	return nil
 }
 
-// main plans, works and verifies.
 func (b *branch) main(ctx context.Context) error {
 	var err error
 	if b.Mode == ModePlan {
@@ -123,7 +122,6 @@ func (b *branch) main(ctx context.Context) error {
 	return err
 }
 
-// addUserText adds a message in the person's role.
 func (b *branch) addUserText(text string) {
 	b.messages = append(b.messages, item{Message: llm.Message{Role: llm.User, Text: text}})
 }

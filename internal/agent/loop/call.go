@@ -70,7 +70,6 @@ func returned(call llm.ToolCall, status CallStatus, fault string) Returned {
 	return Returned{Tool: shorten(call.Name, 100), CallID: call.ID, Status: status, Error: fault}
 }
 
-// refuse answers a call that cannot be made.
 func (b *branch) refuse(ctx context.Context, key string, call llm.ToolCall, fault string) (Returned, error) {
 	ret, err := b.finish(ctx, key, returned(call, CallRefused, fault))
 	if err != nil {
@@ -79,7 +78,6 @@ func (b *branch) refuse(ctx context.Context, key string, call llm.ToolCall, faul
 	return ret, b.guard.refused()
 }
 
-// finish records the end of a call.
 func (b *branch) finish(ctx context.Context, key string, ret Returned) (Returned, error) {
 	ret, fresh, err := record(ctx, b, ToolResult, key, ret, 0)
 	if err == nil && fresh {

@@ -43,7 +43,6 @@ func (b *branch) fits() bool {
 	return b.meter.likely(b.request())+int64(b.MaxTokens) <= int64(b.Window)*9/10
 }
 
-// shortenResults shortens the results in the first messages.
 func (b *branch) shortenResults(count int) {
 	for i := range b.messages[:count] {
 		if it := &b.messages[i]; it.result != nil && len(it.Text) > 2*shortBytes {

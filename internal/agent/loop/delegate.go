@@ -103,7 +103,6 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	return b.finish(ctx, key, ret)
 }
 
-// addChild adds what a sub-agent used and found.
 func (b *branch) addChild(end Ended) {
 	spent := amounts{micros: end.Micros, tokens: end.Usage.Tokens(), requests: int64(end.Requests)}
 	b.account.settle(amounts{}, spent)
@@ -165,7 +164,6 @@ func gravest(all []error) error {
 	return found
 }
 
-// runAsChild runs a sub-agent from its start to its end.
 func (b *branch) runAsChild(ctx context.Context, s Started) (Ended, error) {
 	end, ok, err := find[Ended](b.run, BranchEnd, b.key("end"))
 	if ok || err != nil {

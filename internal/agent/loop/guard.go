@@ -25,7 +25,6 @@ func newGuard(limit int) *guard {
 	return &guard{limit: limit, known: map[string]bool{}, seen: map[string]int{}}
 }
 
-// beforeCall checks a call for repetition.
 func (g *guard) beforeCall(tool, args string) error {
 	call := tool + " " + canonical(args)
 	g.seen[call]++
@@ -40,7 +39,6 @@ func (g *guard) beforeCall(tool, args string) error {
 	return nil
 }
 
-// refused counts an invalid call.
 func (g *guard) refused() error {
 	if g.malformed++; g.malformed >= maxMalformed {
 		return &stop{Stopped, CodeMalformed, fmt.Sprintf("%d calls in a row could not be made as the model wrote them", g.malformed)}

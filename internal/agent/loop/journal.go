@@ -95,14 +95,14 @@ func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, b
 		return kept, false, err
 	}
 	text, err := json.Marshal(body)
+	if err == nil {
+		text, err = b.secrets.RedactJSON(text)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
 	if err != nil {
 		return kept, false, fmt.Errorf("loop: the body of %s %s: %w", kind, key, err)
-	}
-	if text, err = b.secrets.RedactJSON(text); err != nil {
-		return kept, false, fmt.Errorf("loop: redacting %s %s: %w", kind, key, err)
-	}
-	if err := json.Unmarshal(text, &kept); err != nil {
-		return kept, false, fmt.Errorf("loop: the redacted body of %s %s: %w", kind, key, err)
 	}
 	ctx, cancel := withGrace(ctx)
 	defer cancel()

@@ -104,6 +104,7 @@ type Ledger interface {
 	Settle(ctx context.Context, key string, micros int64) error
 }
 
+// Status is how a run ended.
 type Status string
 
 // The ends of a run.

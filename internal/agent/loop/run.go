@@ -21,7 +21,6 @@ var (
 	errTime        = errors.New("the time for this run was used up")
 )
 
-// stop ends a branch with a status and a code.
 type stop struct {
 	status Status
 	code   string
@@ -30,7 +29,6 @@ type stop struct {
 
 func (s *stop) Error() string { return s.reason }
 
-// run is what the branches of a run share.
 type run struct {
 	Config
 
@@ -143,7 +141,6 @@ func (r *run) closeEvents() {
 	r.closed = true
 }
 
-// note records a remark and sends it.
 func (b *branch) note(ctx context.Context, key, code, text string) error {
 	remark, fresh, err := record(ctx, b, Note, key, Remark{Code: code, Text: text}, 0)
 	if fresh && err == nil {
@@ -204,7 +201,6 @@ func (r *run) pending() (json.RawMessage, error) {
 	return json.Marshal(r.waiting)
 }
 
-// request is the next request to the model.
 func (b *branch) request() llm.Request {
 	r := llm.Request{Model: b.ModelName, System: b.started.System, MaxTokens: b.MaxTokens}
 	for _, item := range b.messages {

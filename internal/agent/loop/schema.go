@@ -66,7 +66,6 @@ func (u expansion) countParts(v any, top bool) (n int, err error) {
 	return n, nil
 }
 
-// follow counts the parts behind a reference.
 func (u expansion) follow(ref string) (int, error) {
 	if n, ok := u.known[ref]; ok {
 		if n < 0 {

@@ -30,7 +30,6 @@ const (
 	toolPlan     = "propose_plan"
 )
 
-// compileTools compiles the schemas of all tools.
 func (r *run) compileTools() (map[string]*tool, error) {
 	all := map[string]*tool{}
 	for _, t := range ownTools() {

@@ -62,7 +62,6 @@ func (w *wire) bound(ctx context.Context) (context.Context, func()) {
 
 var errTooLarge = errors.New("the answer is too large")
 
-// RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, release := w.bound(r.Context())
 	r = r.Clone(ctx)

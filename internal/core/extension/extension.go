@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
+// Config is what the service needs.
 type Config struct {
 	Guard    *netguard.Guard // decides what may be dialled
 	Secrets  *secret.Secrets

@@ -144,7 +144,6 @@ func (s *Extensions) usable(ctx context.Context, teamID, userID string) (tools [
 	return tools, servers, err
 }
 
-// offerTool makes an HTTP tool ready.
 func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *Set) ([]Offer, error) {
 	source := "the HTTP tool " + t.Name
 	request, err := httptool.Compile(t.Request)

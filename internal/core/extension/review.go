@@ -27,6 +27,7 @@ const (
 	ToolUnusable ToolState = "unusable" // see Fault
 )
 
+// ToolStates are all states of a tool.
 var ToolStates = []ToolState{ToolAccepted, ToolChanged, ToolNew, ToolGone, ToolUnusable}
 
 // ReviewedTool is a tool as it is now or, if gone, as it was accepted.
@@ -47,7 +48,7 @@ type Review struct {
 // reviewTimeout bounds a review.
 const reviewTimeout = 20 * time.Second
 
-// CodeNoSecret: a needed secret does not exist.
+// CodeNoSecret says that a needed secret does not exist.
 const CodeNoSecret = "secret_not_found"
 
 // dial connects to a server with its owner's secrets; hidden are values to remove from what it sends.
@@ -75,7 +76,6 @@ func (s *Extensions) dial(ctx context.Context, teamID string, x Server) (session
 	return session, hidden, err
 }
 
-// fill puts a user's secrets into headers.
 func (s *Extensions) fill(ctx context.Context, teamID, ownerID string, fields map[string]string) (filled map[string]string, values []string, err error) {
 	compiled, err := httptool.CompileHeaders(fields)
 	if err != nil {
@@ -167,7 +167,6 @@ func (x *Server) apply(r Review, at time.Time) {
 	x.Status, x.FaultCode, x.Fault, x.CheckedAt = r.Status, r.Code, errs.Clip(r.Fault, 500), at
 }
 
-// record stores the result of a review.
 func (s *Extensions) record(ctx context.Context, teamID string, x *Server, r Review) error {
 	x.apply(r, db.At(s.Now()).Time)
 	_, err := s.db.Exec(ctx, `UPDATE mcp_server SET status = ?, fault_code = ?, fault = ?, checked_at = ? WHERE id = ? AND team_id = ?`,

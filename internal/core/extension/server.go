@@ -22,6 +22,7 @@ const (
 	Failed    Status = "failed"    // it could not be reached
 )
 
+// Statuses are all states of a server.
 var Statuses = []Status{Connected, Changed, Failed}
 
 // ServerTool is a tool of a server.

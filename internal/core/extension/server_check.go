@@ -59,7 +59,6 @@ func (s *Extensions) check(x *Server) error {
 	return nil
 }
 
-// headersOf compiles headers with secrets but no arguments.
 func headersOf(fields map[string]string) (httptool.Headers, error) {
 	for name, value := range fields {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "mcp-") || slices.Contains([]string{"accept", "content-type", "last-event-id"}, lower) {

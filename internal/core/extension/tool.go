@@ -101,7 +101,6 @@ func scanTool(r db.Row) (t Tool, err error) {
 	return t, err
 }
 
-// checkTool validates a tool.
 func (s *Extensions) checkTool(t *ToolText) error {
 	if !regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`).MatchString(t.Name) {
 		return errs.Field("name", "name must be small letters, digits, underscores and hyphens, begin with a letter, and have at most 64 characters.")

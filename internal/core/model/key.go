@@ -210,7 +210,6 @@ func countKeys(ctx context.Context, tx *db.Tx, teamID, userID string) (int, erro
 
 const keyFields = `display_name, base_url, location, model, models, sealed, updated_at`
 
-// storedKey is a key for calls.
 type storedKey struct {
 	Key
 	secret string

@@ -67,7 +67,7 @@ const (
 	Builtin = "builtin" // the planner without a model
 )
 
-// ErrBuiltin: there is no model, the built-in planner works.
+// ErrBuiltin says that there is no model: the built-in planner works.
 var ErrBuiltin = errors.New("no language model is configured")
 
 // Chosen is the model of a task.
@@ -174,7 +174,6 @@ func (s *Models) choose(o offer, want string) (Chosen, bool, error) {
 // defaultWindow is for unknown models, as of small servers.
 const defaultWindow = 32_000
 
-// facts describe a model.
 func (o offer) facts(name string) Chosen {
 	c := Chosen{Name: name, Provider: o.config.Provider, BYOK: o.byok, Window: defaultWindow}
 	known, ok := llm.Lookup(c.Provider, name)

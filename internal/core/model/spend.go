@@ -29,6 +29,7 @@ type Ledger struct {
 
 var _ loop.Ledger = Ledger{}
 
+// Ledger is the ledger of an account.
 func (s *Models) Ledger(a Account) Ledger { return Ledger{s, a} }
 
 // maxMicros bounds a reservation: a billion US dollars.

@@ -21,7 +21,6 @@ const (
 	Monthly Period = "month"
 )
 
-// first is the first day of a period.
 func (p Period) first(t time.Time) time.Time {
 	y, m, d := t.UTC().Date()
 	switch p {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -48,6 +47,7 @@ type Distiller struct {
 	templates Templates
 }
 
+// New makes a Distiller.
 func New(e *engine.Engine, s *scope.Scope, secrets map[string]string, templates Templates) *Distiller {
 	return &Distiller{engine: e, scope: s, secrets: secrets, templates: templates}
 }
@@ -108,8 +108,8 @@ func (d *Distiller) left(ctx context.Context) int {
 
 // isOnPage reports whether an issue is about a page or parameter, not about a target.
 func isOnPage(issue task.Issue) bool {
-	u, err := url.Parse(issue.Target)
-	return err == nil && u.Host != "" && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "")
+	site, rest := SiteOf(issue.Target)
+	return site != "" && strings.Trim(rest, "/") != ""
 }
 
 // SiteOf splits a URL after its host.
@@ -207,12 +207,8 @@ func statusOf(head string) (status int) {
 
 // titleOf is the title tag of a page, unless it has digits, which may change.
 func titleOf(body string) string {
-	from := strings.Index(strings.ToLower(body), "<title>")
-	if from < 0 {
-		return ""
-	}
-	title, _, ok := strings.Cut(body[from:], "</")
-	if !ok || len(title) > brief.MaxReason || strings.ContainsAny(title[len("<title>"):], "0123456789\r\n<") || len(title) == len("<title>") {
+	title, _, ok := strings.Cut(body[max(0, strings.Index(strings.ToLower(body), "<title>")):], "</")
+	if !ok || !strings.EqualFold(title[:min(len(title), len("<title>"))], "<title>") || len(title) > brief.MaxReason || strings.ContainsAny(title[len("<title>"):], "0123456789\r\n<") || len(title) == len("<title>") {
 		return ""
 	}
 	return title
@@ -222,7 +218,7 @@ func titleOf(body string) string {
 func escapeTarget(target string) string {
 	var b strings.Builder
 	for i := range len(target) {
-		if c := target[i]; c <= ' ' || c > '~' || c == '"' || c == '<' || c == '>' {
+		if c := target[i]; c <= ' ' || c > '~' || strings.IndexByte(`"<>`, c) >= 0 {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)

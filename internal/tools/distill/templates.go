@@ -20,6 +20,7 @@ type Templates struct {
 // findingsDir is the team's folder of templates made from findings.
 const findingsDir = "findings"
 
+// Known lists the templates.
 func (ts Templates) Known(ctx context.Context) ([]catalog.Known, error) {
 	return ts.Catalog.ForScan(ctx, ts.TeamID)
 }
