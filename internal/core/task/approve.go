@@ -108,12 +108,12 @@ func (r *Run) Ask(ctx context.Context, key string, ask loop.Ask) (reply loop.Rep
 		if err != nil {
 			return reply, false, err
 		}
-		entry := loop.Entry{Turn: r.Task.Index, Branch: planner, Kind: loop.Question, Key: key, Body: body}
+		entry := loop.Entry{Stream: r.Task.Index, Branch: planner, Kind: loop.Question, Key: key, Body: body}
 		if _, err := r.Append(ctx, entry); err != nil {
 			return reply, false, err
 		}
 	}
-	pending, err := json.Marshal([]loop.Waiting{{Turn: r.Task.Index, Branch: planner, Key: key, Ask: ask}})
+	pending, err := json.Marshal([]loop.Waiting{{Stream: r.Task.Index, Branch: planner, Key: key, Ask: ask}})
 	if err != nil {
 		return reply, false, err
 	}

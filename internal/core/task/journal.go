@@ -39,13 +39,13 @@ func (ts *Tasks) append(ctx context.Context, tx *db.Tx, t Task, e loop.Entry) (i
 	}
 	return db.Value[int64](ctx, tx, `INSERT INTO task_entry (task_id, seq, stream_id, turn, branch, kind, key, body, cost, at)
 		SELECT ?, coalesce(max(seq), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ? FROM task_entry WHERE task_id = ? RETURNING seq`,
-		t.ID, t.StreamID, e.Turn, e.Branch, e.Kind, e.Key, string(e.Body), e.Cost, db.At(e.At), t.ID)
+		t.ID, t.StreamID, e.Stream, e.Branch, e.Kind, e.Key, string(e.Body), e.Cost, db.At(e.At), t.ID)
 }
 
 func (ts *Tasks) entries(ctx context.Context, cond string, args ...any) ([]loop.Entry, error) {
 	scan := func(row db.Row) (e loop.Entry, err error) {
 		var body string // as it was written
-		err = row.Scan(&e.Seq, &e.Turn, &e.Branch, &e.Kind, &e.Key, &body, &e.Cost, db.Into(&e.At))
+		err = row.Scan(&e.Seq, &e.Stream, &e.Branch, &e.Kind, &e.Key, &body, &e.Cost, db.Into(&e.At))
 		e.Body = json.RawMessage(body)
 		return e, err
 	}
@@ -101,7 +101,7 @@ func (r *Run) step(ctx context.Context, kind loop.EntryKind, seq int, body any, 
 		return err
 	}
 	return r.write(ctx, func(tx *db.Tx) error {
-		e := loop.Entry{Turn: r.Task.Index, Branch: planner, Kind: kind, Key: fmt.Sprintf("step/%d", seq), Body: text}
+		e := loop.Entry{Stream: r.Task.Index, Branch: planner, Kind: kind, Key: fmt.Sprintf("step/%d", seq), Body: text}
 		if _, err := r.tasks.append(ctx, tx, r.Task, e); err != nil {
 			return err
 		}

@@ -117,13 +117,13 @@ func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 	open := map[pairKey]int{}
 	var out []LogEvent
 	for _, e := range entries {
-		if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // of verifying
+		if i, ok := open[pairKey{e.Stream, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // of verifying
 			out[i].verified(e)
 			continue
 		}
 		end, begins := endOf[e.Kind]
 		if !begins {
-			if i, ok := open[pairKey{e.Turn, e.Branch, e.Key, e.Kind}]; ok {
+			if i, ok := open[pairKey{e.Stream, e.Branch, e.Key, e.Kind}]; ok {
 				out[i].ended(out[i].end(e), e)
 			}
 			continue
@@ -133,7 +133,7 @@ func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 			Status: LogStarted, AgentID: e.Branch, AgentType: agentType(e.Branch), Metadata: map[string]any{},
 			StartedAt: e.At.UTC(),
 		}
-		if i := slices.IndexFunc(streams, func(s Stream) bool { return s.Index == e.Turn }); i >= 0 {
+		if i := slices.IndexFunc(streams, func(s Stream) bool { return s.Index == e.Stream }); i >= 0 {
 			d.StreamID = streams[i].StreamID
 			if streams[i].Status.Final() {
 				d.Status = LogAborted // unless an entry ends it
@@ -143,7 +143,7 @@ func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 		if end == "" {
 			d.ended(LogCompleted, e)
 		} else {
-			open[pairKey{e.Turn, e.Branch, e.Key, end}] = len(out)
+			open[pairKey{e.Stream, e.Branch, e.Key, end}] = len(out)
 		}
 		out = append(out, d)
 	}

@@ -18,7 +18,7 @@ const maxOutputTokens = 8192 // of one answer of a model
 func (t Task) LoopConfig(chosen model.Chosen) loop.Config {
 	o := t.Options
 	c := loop.Config{
-		Model: chosen.Model, ModelName: chosen.Name, Price: chosen.Price, Window: chosen.Window, Turn: t.Index,
+		Model: chosen.Model, ModelName: chosen.Name, Price: chosen.Price, Window: chosen.Window, Stream: t.Index,
 		Instruction: t.Instruction, Mode: loop.Mode(o.Mode), AutoExecute: o.AutoExecute, AskQuestion: o.AskQuestion,
 		MaxIterations: 1, // findings that are not verified are not reported
 	}
@@ -131,7 +131,6 @@ func (r *Run) Emit(ctx context.Context, kind string, data any) {
 	}
 }
 
-// write writes an event, except the last one of the loop: the stream ends later, with its own.
 func (t *loopEvents) write(e loop.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,9 +149,7 @@ func (t *loopEvents) write(e loop.Event) {
 		return
 	}
 	t.writeText()
-	if e.Type != loop.EventFinish {
-		t.run.Emit(t.ctx, string(e.Type), e)
-	}
+	t.run.Emit(t.ctx, string(e.Type), e)
 }
 
 func (t *loopEvents) flush() {
@@ -206,7 +203,7 @@ func usage(t Task, chosen model.Chosen, o loop.Outcome, entries []loop.Entry) mo
 		r.Status = string(loop.Completed)
 	}
 	for _, e := range entries {
-		if e.Turn == t.Index {
+		if e.Stream == t.Index {
 			count(&r, e)
 		}
 	}

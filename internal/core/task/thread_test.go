@@ -19,7 +19,7 @@ import (
 // journal writes an entry with a body.
 func journal(t *testing.T, run *Run, kind loop.EntryKind, branch, key string, body any) {
 	t.Helper()
-	if _, err := run.Append(t.Context(), loop.Entry{Turn: run.Task.Index, Branch: branch, Kind: kind, Key: key, Body: json.RawMessage(mustJSON(t, body))}); err != nil {
+	if _, err := run.Append(t.Context(), loop.Entry{Stream: run.Task.Index, Branch: branch, Kind: kind, Key: key, Body: json.RawMessage(mustJSON(t, body))}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -55,7 +55,7 @@ func TestTaskIsContinuedAsANewStream(t *testing.T) {
 		}
 		run = b.mustStart(t, made.ID)
 		verified(t, run, "http://h/b")
-		if entries, err := run.Entries(t.Context()); err != nil || len(entries) != 1 || entries[0].Turn != 0 {
+		if entries, err := run.Entries(t.Context()); err != nil || len(entries) != 1 || entries[0].Stream != 0 {
 			t.Errorf("the journal of the turn before: %+v, %v", entries, err)
 		}
 		if err := run.Finish(t.Context(), Outcome{Status: Completed, Summary: "two"}); err != nil {

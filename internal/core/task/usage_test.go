@@ -14,7 +14,7 @@ func TestUsageOfAStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return loop.Entry{Kind: kind, Turn: turn, Branch: "main", Body: text}
+		return loop.Entry{Kind: kind, Stream: turn, Branch: "main", Body: text}
 	}
 	r := usage(Task{Stream: Stream{Index: 1}}, model.Chosen{}, loop.Outcome{Status: loop.Stopped, Micros: 5}, []loop.Entry{
 		entry(loop.ModelAnswer, 0, loop.Answered{Took: 1}), entry(loop.BranchStart, 1, loop.Started{}), entry(loop.ModelAnswer, 1, loop.Answered{Took: 2}),
