@@ -41,9 +41,9 @@ type TargetReport struct {
 	URL     string `json:"url"`              // where it answered; "" when it could not be reached or read
 	Alive   bool   `json:"alive"`            // something answered
 	Reason  string `json:"reason,omitempty"` // why not, when not
-	Canary  Canary `json:"-"`
-	Matched int    `json:"matched"`         // templates that matched
-	Marks   []Mark `json:"marks,omitempty"` // reasons to doubt what was found
+	Alike   bool   `json:"answers_alike"`    // missing paths are answered with success
+	Matched int    `json:"matched"`          // templates that matched
+	Marks   []Mark `json:"marks,omitempty"`  // reasons to doubt what was found
 
 	total int // requests that are expected
 	cells coverage.Cells

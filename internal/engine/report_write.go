@@ -18,7 +18,6 @@ import (
 func (r *Report) WriteJSON(to io.Writer) error {
 	type target struct {
 		*TargetReport
-		Alike  bool          `json:"answers_alike"`
 		Counts map[State]int `json:"counts"`
 	}
 	type timing struct {
@@ -37,7 +36,7 @@ func (r *Report) WriteJSON(to io.Writer) error {
 		Timings  []timing      `json:"timings"`
 	}{r.Started.UTC(), r.Ended.UTC(), r.Requests, r.Partial(), r.Counts(), []target{}, []timing{}}
 	for _, t := range r.Targets {
-		doc.Targets = append(doc.Targets, target{t, t.Canary.AnswersAlike, t.Counts()})
+		doc.Targets = append(doc.Targets, target{t, t.Counts()})
 	}
 	for _, t := range r.Timings {
 		doc.Timings = append(doc.Timings, timing{t.Template, t.Requests, t.Waited.Seconds(), t.Events})
