@@ -17,18 +17,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// A checkpoint is a text file that is only appended to: one JSON record a line, with blank lines
-// between batches, so that a batch that was cut off damages no other.
+// A checkpoint is a text file that is only appended to: one JSON record a line, with blank lines between batches, so
+// that a batch that was cut off damages no other.
 //
 //	{"templates":["id digest",…]}         what the numbers of the records below mean
 //	{"target":"…","state":"tested","reason":"…","in":"<bitmap, base64>"}
 //	{"event":"<fingerprint>","severity":"high"}  an event that was reported
 //
-// A cell is written when it has ended and all its events were reported; an event, after its
-// callback has returned. A scan that resumes from a checkpoint does not test the cells again that
-// ended as tested, not applicable, skipped or denied. It tests all others, and of their events it
-// reports only those that the checkpoint does not know. So no event is lost; one is reported twice
-// only if the process was killed between the end of the callback and the write that follows it.
+// A cell is written when it has ended and all its events were reported; an event, after its callback has returned. A
+// scan that resumes from a checkpoint does not test the cells again that ended as tested, not applicable, skipped or
+// denied. It tests all others, and of their events it reports only those that the checkpoint does not know. So no
+// event is lost; one is reported twice only if the process was killed between the end of the callback and the write
+// that follows it.
 type record struct {
 	Templates []string `json:"templates,omitempty"`
 	Target    *string  `json:"target,omitempty"`
@@ -42,8 +42,8 @@ type record struct {
 // maxRecord bounds a line of a checkpoint, in bytes.
 const maxRecord = 64 << 20
 
-// Checkpoint is what an earlier run of a scan has done: cells that ended and events that were
-// reported. A scan does not change it. A nil Checkpoint is empty.
+// Checkpoint is what an earlier run of a scan has finished and reported. A scan does not change it. A nil Checkpoint
+// is empty.
 type Checkpoint struct {
 	numbers    map[string]uint32     // of templates, by the key that the scan gives them
 	targets    map[string][]endedSet // by target as it was given
@@ -57,7 +57,7 @@ type endedSet struct {
 	in *roaring.Bitmap
 }
 
-// Severities are those of the events that were reported, each once, in no order.
+// Severities are those of the reported events, in no order.
 func (c *Checkpoint) Severities() []string { return slices.Collect(maps.Keys(c.severities)) }
 
 // Len is the number of cells that need not be tested again.
@@ -73,8 +73,8 @@ func (c *Checkpoint) Len() int {
 	return n
 }
 
-// ReadCheckpoint reads what a Writer wrote. A record that was cut off, as the end of a process
-// leaves it, is skipped. The error is an *errs.Error when the text is no checkpoint at all.
+// ReadCheckpoint reads what a Writer wrote, without records that were cut off. The error is an *errs.Error when the
+// text is no checkpoint.
 func ReadCheckpoint(from io.Reader) (*Checkpoint, error) {
 	c := &Checkpoint{
 		numbers: map[string]uint32{}, targets: map[string][]endedSet{}, events: map[string]int{}, severities: map[string]bool{},
@@ -106,7 +106,7 @@ func ReadCheckpoint(from io.Reader) (*Checkpoint, error) {
 	return c, nil
 }
 
-// number returns templates their numbers in this checkpoint.
+// number gives templates their numbers in this checkpoint.
 func (c *Checkpoint) number(templates []string) []uint32 {
 	out := make([]uint32, len(templates))
 	for i, key := range templates {
@@ -180,15 +180,14 @@ type Writer struct {
 	err     error
 }
 
-// NewWriter begins a checkpoint; templates are the keys by which a later run knows the templates
-// again.
+// NewWriter begins a checkpoint; templates are the keys by which a later run identifies them.
 func NewWriter(to io.Writer, templates []string) *Writer {
 	w := &Writer{to: to, pending: map[string]map[End]*roaring.Bitmap{}, flushed: time.Now()}
 	w.write(record{Templates: templates})
 	return w
 }
 
-// Cell notes that a cell has ended. Cells are written in batches.
+// Cell records the end of a cell. Cells are written in batches.
 func (w *Writer) Cell(target string, template int, end End) {
 	if w == nil {
 		return
@@ -219,7 +218,7 @@ func (w *Writer) Event(fingerprint, severity string) {
 	w.write(record{Event: fingerprint, Severity: severity})
 }
 
-// Close writes what is left, and returns the errors of all writes.
+// Close writes the rest and returns the errors of all writes.
 func (w *Writer) Close() error {
 	if w == nil {
 		return nil
@@ -247,7 +246,7 @@ func (w *Writer) flush() {
 	}
 }
 
-// write writes a batch in one piece. The caller holds mu, except for the first batch.
+// write writes a batch at once. The caller holds mu, except for the first batch.
 func (w *Writer) write(batch ...record) {
 	if w.err != nil {
 		return

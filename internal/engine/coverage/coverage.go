@@ -1,6 +1,5 @@
-// Package coverage records how the testing of each target with each template ended. The states of
-// one target's templates are kept as one bitmap a state; a Checkpoint carries them from an
-// interrupted scan to the run that resumes it.
+// Package coverage records how the testing of each target with each template ended, as bitmaps per target. A
+// Checkpoint carries the states from an interrupted scan to the run that resumes it.
 package coverage
 
 import (
@@ -23,14 +22,13 @@ const (
 	Failed        State = "failed"         // some request had no response, or the target could not be read
 )
 
-// States are all states, in the order of their constants.
+// States are all states; of several in a cell the last here counts.
 var States = [...]State{NotApplicable, Tested, Skipped, Budget, Denied, Failed}
 
-// rank is the index of a state in States; the zero State counts as NotApplicable, and so does
-// any text that is no state.
+// rank is the index in States; unknown texts count as NotApplicable.
 func (s State) rank() uint8 { return uint8(max(0, slices.Index(States[:], s))) }
 
-// WorseThan reports whether s comes after other in the order of the states.
+// WorseThan reports whether s comes after other in States.
 func (s State) WorseThan(other State) bool { return s != other && s.rank() > other.rank() }
 
 // Interrupted is the reason of cells that a cancelled context left.
@@ -42,13 +40,12 @@ type End struct {
 	Reason string
 }
 
-// final reports whether a cell that ended so need not be tested again.
+// final reports whether the cell need not be tested again.
 func (e End) final() bool {
 	return e.State != Failed && e.State != Budget && (e.State != Skipped || e.Reason != Interrupted)
 }
 
-// Cells are the states of all templates on one target. While the target is tested they are an
-// array; Seal packs them into one bitmap a state.
+// Cells are the states of all templates on one target: an array until Seal packs them into a bitmap per state.
 type Cells struct {
 	states  []uint8 // by template, as ranks
 	why     map[int]string
@@ -56,21 +53,21 @@ type Cells struct {
 	reasons []Reason
 }
 
-// Reason is a text and the templates that it is about.
+// Reason is a text and its templates.
 type Reason struct {
 	Text      string
 	templates *roaring.Bitmap
 }
 
-// Count is the number of templates that the reason is about.
+// Count is the number of templates.
 func (r Reason) Count() int { return int(r.templates.GetCardinality()) }
 
-// NewCells makes the cells of so many templates, all NotApplicable.
+// NewCells makes cells that are all NotApplicable.
 func NewCells(templates int) Cells {
 	return Cells{states: make([]uint8, templates), why: map[int]string{}}
 }
 
-// Set sets a cell unless it has a worse state already. The first reason of the worst state stays.
+// Set sets a cell unless its state is worse already. The first reason of the worst state stays.
 func (c *Cells) Set(template int, state State, reason string) {
 	rank := state.rank()
 	if rank < c.states[template] || rank == c.states[template] && c.why[template] != "" {
@@ -134,8 +131,7 @@ func (c *Cells) Cell(template int) End {
 	return end
 }
 
-// Counts is the number of templates in each state that occurs. The cells must be sealed, here and
-// below.
+// Counts is the number of templates in each state that occurs. The cells must be sealed, here and below.
 func (c *Cells) Counts() map[State]int {
 	counts := map[State]int{}
 	for s, b := range c.packed {
@@ -157,5 +153,5 @@ func (c *Cells) In(state State) iter.Seq[int] {
 	}
 }
 
-// Reasons are the reasons of all cells that have one, each once.
+// Reasons are the distinct reasons.
 func (c *Cells) Reasons() []Reason { return c.reasons }

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// clock watches a script while it computes, and not while it waits for a call: it
-// interrupts it when it has computed for too long, or the process has grown by too much
-// meanwhile.
+// clock watches a script while it computes, and not while it waits for a call: it interrupts it when it has computed
+// for too long, or the process has grown by too much meanwhile.
 type clock struct {
 	interrupt func(any)
 	limit     time.Duration

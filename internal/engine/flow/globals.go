@@ -65,8 +65,7 @@ func (r *run) boundJSON() {
 	}))
 }
 
-// refresh makes the template object anew from the host's values. Scripts that do not
-// mention it are spared.
+// refresh makes the template object anew from the host's values. Scripts that do not mention it are spared.
 func (r *run) refresh() {
 	if !r.program.snapshots {
 		return
@@ -78,8 +77,7 @@ func (r *run) refresh() {
 	r.define("template", r.vm.NewDynamicObject(&template{run: r, values: values}))
 }
 
-// value makes one of the host's values one of the machine's; lists become arrays that
-// JavaScript can change.
+// value makes one of the host's values one of the machine's; lists become arrays that JavaScript can change.
 func (r *run) value(v any) goja.Value {
 	switch v := v.(type) {
 	case []byte:
@@ -128,8 +126,8 @@ func (r *run) setValue(f goja.FunctionCall) goja.Value {
 	return goja.Null()
 }
 
-// dedupe is new Dedupe(): Add(v…) takes values and lists of values, Values() gives each
-// once, in the order of their first coming. Values with the same text are the same.
+// dedupe is new Dedupe(): Add(v…) takes values and lists of values, Values() gives each once, in the order of their
+// first coming. Values with the same text are the same.
 func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
 	var values []any
 	seen := map[string]bool{}
@@ -164,8 +162,7 @@ func flatten(arguments []goja.Value) []any {
 	return all
 }
 
-// plain makes an exported value one of those that Host.Set is promised, and tells its
-// size.
+// plain makes an exported value one of those that Host.Set is promised, and tells its size.
 func plain(v any, depth int) (value any, size int, err error) {
 	if depth > 16 {
 		return nil, 0, fmt.Errorf("nested more than %d deep", 16)

@@ -76,8 +76,8 @@ func (p *Program) expression(x ast.Expression) *expression {
 	return e
 }
 
-// callOf is the protocol call that an expression is; nil when it is none, or not all its arguments are whole
-// numbers and strings without escapes.
+// callOf is the protocol call that an expression is; nil when it is none, or not all its arguments are whole numbers
+// and strings without escapes.
 func (p *Program) callOf(x ast.Expression) *Call {
 	c, ok := x.(*ast.CallExpression)
 	if !ok {

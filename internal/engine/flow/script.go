@@ -14,9 +14,8 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// boundRegexps returns the backtracking regular expressions of JavaScript (look-ahead,
-// back-references) a limit: a machine cannot be interrupted while it matches. The library
-// has no other place for it.
+// boundRegexps returns the backtracking regular expressions of JavaScript (look-ahead, back-references) a limit: a
+// machine cannot be interrupted while it matches. The library has no other place for it.
 var boundRegexps = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = time.Second / 2 })
 
 // compile compiles a source, to expressions where that is possible. Source maps are off: they would read files.
@@ -51,8 +50,7 @@ func (p *Program) compile(source string) (err error) {
 	return nil
 }
 
-// nesting is how deep brackets stand in each other, at most; those in strings and
-// comments count as well.
+// nesting is how deep brackets stand in each other, at most; those in strings and comments count as well.
 func nesting(source string) int {
 	depth, deepest := 0, 0
 	for _, c := range []byte(source) {
@@ -81,8 +79,7 @@ func refused(err error) error {
 	return &Error{Message: err.Error()}
 }
 
-// interpret runs the script on a machine of its own: what one target's run leaves behind
-// is not there for the next.
+// interpret runs the script on a machine of its own: what one target's run leaves behind is not there for the next.
 func (p *Program) interpret(ctx context.Context, host *Host) (err error) {
 	r := &run{ctx: ctx, host: host, program: p, vm: goja.New()}
 	r.vm.SetMaxCallStackSize(maxStack)

@@ -7,9 +7,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// template is the object of that name: the host's values as they were at the last call,
-// what the script put there, and, by name only, the fields of responses. There are too many
-// of those to copy them after every call.
+// template is the object of that name: the host's values as they were at the last call, what the script put there,
+// and, by name only, the fields of responses. There are too many of those to copy them after every call.
 type template struct {
 	run     *run
 	values  map[string]goja.Value
@@ -48,6 +47,5 @@ func (t *template) Delete(name string) bool {
 	return true
 }
 
-// Keys names the values, in the order of their names; of fields only those that were
-// asked for.
+// Keys names the values, in the order of their names; of fields only those that were asked for.
 func (t *template) Keys() []string { return slices.Sorted(maps.Keys(t.values)) }

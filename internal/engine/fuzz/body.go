@@ -13,8 +13,8 @@ import (
 // maxDepth bounds how deep the documents in bodies nest; deeper ones are raw.
 const maxDepth = 100
 
-// body are the parameters of the body: by its shape when it is a JSON object or an XML
-// document, else by its type. What has no parameters is one, by the name of "value".
+// body are the parameters of the body: by its shape when it is a JSON object or an XML document, else by its type.
+// What has no parameters is one, by the name of "value".
 func body(base *web.Request) component {
 	text := string(base.Body)
 	c := component{position: "body", apply: func(edits []edit) web.Request { return withBody(base, splice(text, edits)) }}

@@ -53,8 +53,7 @@ func (c *component) edit(s setting, value string) edit {
 	return edit{line: p.line, from: p.from, to: p.to, text: value}
 }
 
-// called is what a parameter is called outside: a segment of the path has no name but
-// itself.
+// called is what a parameter is called outside: a segment of the path has no name but itself.
 func (c *component) called(name, value string) string {
 	if c.position == "path" && value != "" {
 		return value
@@ -62,8 +61,8 @@ func (c *component) called(name, value string) string {
 	return name
 }
 
-// settings are what gives the parameters of a name a payload; a new one when there are
-// none, which not every component takes.
+// settings are what gives the parameters of a name a payload; a new one when there are none, which not every
+// component takes.
 func (c *component) settings(name, payload string) (list []setting, ok bool) {
 	for i, p := range c.places {
 		if p.name == name || c.position == "header" && strings.EqualFold(p.name, name) {
@@ -117,8 +116,7 @@ func query(base *web.Request) component {
 	return c
 }
 
-// pairs finds name=value pairs between separators. Names are decoded; values are as they
-// were written.
+// pairs finds name=value pairs between separators. Names are decoded; values are as they were written.
 func pairs(text, separator string) []place {
 	var places []place
 	at := 0
@@ -174,8 +172,8 @@ func path(base *web.Request) component {
 	return c
 }
 
-// vital are headers that a request cannot do without as they are, or that have a
-// component of their own. Rules without keys would only break it.
+// vital are headers that a request cannot do without as they are, or that have a component of their own. Rules
+// without keys would only break it.
 var vital = []string{
 	"accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
 	"access-control-request-method", "authorization", "cache-control", "connection", "content-encoding", "content-length",
@@ -233,8 +231,8 @@ func editHeaders(base *web.Request, edits []edit) web.Request {
 	return r
 }
 
-// tracking are the beginnings of cookies that measure, balance load or hold the session
-// of a servlet container: no parameter of the application, whose loss ends the session.
+// tracking are the beginnings of cookies that measure, balance load or hold the session of a servlet container: no
+// parameter of the application, whose loss ends the session.
 var tracking = []string{
 	"__utm", "_ga", "_gid", "_gat", "_gcl_au", "_fbp", "_pk_", "_hj", "__hs", "hubspotutk", "AWSALB", "awsELB", "__cf", "cf_",
 	"JSESSIONID", "NREUM", "optimizely",

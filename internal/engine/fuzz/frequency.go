@@ -8,10 +8,9 @@ const (
 	frequencySize  = 10_000 // parameters remembered
 )
 
-// Frequency remembers which parameters were fuzzed in vain, over all requests of a scan,
-// so that a header or a parameter that every page has is not fuzzed on every page. A
-// parameter counts once for each base request. The zero value is ready; it is safe for
-// any number of goroutines.
+// Frequency remembers which parameters were fuzzed in vain, over all requests of a scan, so that a header or a
+// parameter that every page has is not fuzzed on every page. A parameter counts once for each base request. The zero
+// value is ready; it is safe for any number of goroutines.
 type Frequency struct {
 	mu     sync.Mutex
 	misses map[Where]int
@@ -29,8 +28,7 @@ func (f *Frequency) Spent(w Where) bool {
 	return f.misses[w] >= frequencyLimit
 }
 
-// Count takes down that a base request was fuzzed at the parameter; a match makes it
-// interesting again.
+// Count takes down that a base request was fuzzed at the parameter; a match makes it interesting again.
 func (f *Frequency) Count(w Where, matched bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,10 +1,8 @@
-// Package fuzz puts payloads into the parameters of a request (section 2.10 of the
-// template language): a base request comes in, the requests that the rules of a template
-// make of it go out, one by one.
+// Package fuzz puts payloads into the parameters of a request (section 2.10 of the template language): a base request
+// comes in, the requests that the rules of a template make of it go out, one by one.
 //
-// A request is never split and put together again. Its parameters are places in its
-// bytes, and a mutation changes these places only: all else, order and odd spellings
-// included, stays as it was.
+// A request is never split and put together again. Its parameters are places in its bytes, and a mutation changes
+// these places only: all else, order and odd spellings included, stays as it was.
 package fuzz
 
 import (
@@ -19,16 +17,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Plan is what one block of a template does with a base request. It does not change, and
-// serves any number of requests at once.
+// Plan is what one block of a template does with a base request. It does not change, and serves any number of
+// requests at once.
 type Plan struct {
 	rules     []rule
 	condition *match.Operators // nil: every request is fit
 	analyzer  *Analyzer
 }
 
-// Compile makes the plan of a block with fuzzing rules. Errors are *errs.Error as of
-// package syntax.
+// Compile makes the plan of a block with fuzzing rules. Errors are *errs.Error as of package syntax.
 func Compile(file string, b *syntax.HTTP) (*Plan, error) {
 	p, err := CompileRules(file, b.Fuzzing)
 	if err != nil {
@@ -61,15 +58,14 @@ func CompileRules(file string, rules []syntax.FuzzRule) (*Plan, error) {
 // Analyzer judges mutations beyond what matchers see; nil when the block has none.
 func (p *Plan) Analyzer() *Analyzer { return p.analyzer }
 
-// Fits reports whether the block's pre-condition holds for a base request. input is what
-// Input gave for it; env is the environment of expressions.
+// Fits reports whether the block's pre-condition holds for a base request. input is what Input gave for it; env is
+// the environment of expressions.
 func (p *Plan) Fits(input dsl.Lookup, env *dsl.Env) bool {
 	return p.condition == nil || p.condition.Eval(&match.Response{Named: input, Ctx: env.Ctx, Host: env.Host}, nil).Matched
 }
 
-// Input returns what pre-conditions and payloads know of a base request: path, query,
-// method, body, header (its lines), cookie, user_agent and content_type; and the
-// variables of its URL under their names in lower case.
+// Input returns what pre-conditions and payloads know of a base request: path, query, method, body, header (its
+// lines), cookie, user_agent and content_type; and the variables of its URL under their names in lower case.
 func Input(base *web.Request) dsl.Lookup {
 	values := map[string]string{"method": base.Method, "body": string(base.Body), "header": "", "cookie": "", "user_agent": "", "content_type": ""}
 	for name, value := range base.Address.Variables(false) {
@@ -92,16 +88,16 @@ func Input(base *web.Request) dsl.Lookup {
 	return dsl.Map(values)
 }
 
-// Render renders a payload's text for a parameter with this value, which the text may
-// name as {{value}}. An error ends the iteration that asked.
+// Render renders a payload's text for a parameter with this value, which the text may name as {{value}}. An error
+// ends the iteration that asked.
 type Render func(text dsl.Text, value string) (string, error)
 
 // Source is what mutations are made of.
 type Source struct {
 	Base *web.Request // its Target is empty: it asks for its Address
 
-	// Payloads returns a Render for each combination of the block's payloads, anew for each
-	// component that is fuzzed; one Render when the block has none.
+	// Payloads returns a Render for each combination of the block's payloads, anew for each component that is fuzzed;
+	// one Render when the block has none.
 	Payloads iter.Seq[Render]
 
 	// Skip says which parameters are left out, by their names; nil for none.
@@ -140,9 +136,8 @@ type setting struct {
 	payload string // rendered; tokens of an analyzer still open
 }
 
-// All returns the mutations of a base request: rule by rule, component by component,
-// payload by payload, parameter by parameter. An error is one of Render, and the last
-// that comes.
+// All returns the mutations of a base request: rule by rule, component by component, payload by payload, parameter by
+// parameter. An error is one of Render, and the last that comes.
 func (p *Plan) All(s Source) iter.Seq2[*Mutation, error] {
 	return func(yield func(*Mutation, error) bool) {
 		components := discover(s.Base)
@@ -183,8 +178,7 @@ func (w *work) payload(render Render) bool {
 	return len(w.rule.pairs) == 0 || w.keys(render)
 }
 
-// everywhere puts one payload into the parameters that qualify, one by one or all at
-// once.
+// everywhere puts one payload into the parameters that qualify, one by one or all at once.
 func (w *work) everywhere(text dsl.Text, render Render) bool {
 	var all []setting
 	for i, place := range w.component.places {

@@ -76,8 +76,8 @@ func (c *component) json(text string) bool {
 	}
 }
 
-// scalar is the place of a JSON value. What was a number or a boolean stays one when the
-// new value is one; everything else becomes a string.
+// scalar is the place of a JSON value. What was a number or a boolean stays one when the new value is one; everything
+// else becomes a string.
 func scalar(name string, token json.Token, written string, to int) place {
 	p := place{name: name, from: to - len(written), to: to, write: jsonString}
 	switch v := token.(type) {
@@ -108,8 +108,7 @@ func scalar(name string, token json.Token, written string, to int) place {
 
 var number = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
 
-// jsonString writes a JSON string. Bytes that JSON does not want escaped stay as they
-// are, valid UTF-8 or not.
+// jsonString writes a JSON string. Bytes that JSON does not want escaped stay as they are, valid UTF-8 or not.
 func jsonString(s string) string {
 	b := []byte{'"'}
 	for _, c := range []byte(s) {

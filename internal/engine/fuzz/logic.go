@@ -12,15 +12,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// rounds is how often conditions asks with a condition that holds and with one that does
-// not.
+// rounds is how often conditions asks with a condition that holds and with one that does not.
 const rounds = 2
 
-// conditions judges a payload that adds a condition to a statement: with one that holds
-// ([INFERENCE], as it was sent first) the response is that to the base request, with one
-// that does not (the same number set equal to 0) it is another. Each round has numbers of
-// its own, and the base request is asked for at both ends: a page that changes by itself
-// confirms nothing.
+// conditions judges a payload that adds a condition to a statement: with one that holds ([INFERENCE], as it was sent
+// first) the response is that to the base request, with one that does not (the same number set equal to 0) it is
+// another. Each round has numbers of its own, and the base request is asked for at both ends: a page that changes by
+// itself confirms nothing.
 func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
 	send func(context.Context, *web.Request) (Answer, error),
 ) (confirmed bool, details string, err error) {
@@ -66,8 +64,8 @@ func (a *Analyzer) falsehood(r *rand.Rand) func(payload string) string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// shape is what two answers that mean the same have in common: their status, and their
-// body without numbers and without what was sent.
+// shape is what two answers that mean the same have in common: their status, and their body without numbers and
+// without what was sent.
 func shape(a Answer, sent string) string {
 	body := string(a.Body)
 	if sent != "" {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// multipart finds the parts of a form that have a name; of files, too, the content is the
-// value.
+// multipart finds the parts of a form that have a name; of files, too, the content is the value.
 func (c *component) multipart(text, boundary string) bool {
 	delimiter := "--" + boundary
 	at := strings.Index(text, delimiter)

@@ -8,10 +8,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// reflections says in what parts of an HTML page a payload stands, in any case of
-// letters; each part once, in the order of the page. The parts are HTMLBody (text),
-// HTMLAttribute, HTMLAttributeURL (href, src and the like), HTMLAttributeEvent, Script,
-// ScriptData (a script that is not executed), Style and Comment. A payload that is none
+// reflections says in what parts of an HTML page a payload stands, in any case of letters; each part once, in the
+// order of the page. The parts are HTMLBody (text), HTMLAttribute, HTMLAttributeURL (href, src and the like),
+// HTMLAttributeEvent, Script, ScriptData (a script that is not executed), Style and Comment. A payload that is none
 // of these as a whole, for it is markup and works as such, is in the HTMLBody.
 func reflections(page []byte, payload string) []string {
 	payload = strings.ToLower(payload)
@@ -55,8 +54,7 @@ func reflections(page []byte, payload string) []string {
 	}
 }
 
-// reflection is a payload that is looked for, as it is and decoded, and where it was
-// found.
+// reflection is a payload that is looked for, as it is and decoded, and where it was found.
 type reflection struct {
 	payload, plain string
 	found          []string
@@ -72,8 +70,7 @@ func (r *reflection) add(kind string) {
 	}
 }
 
-// links are the attributes that hold URLs, and runs the elements where a URL of some
-// schemes is executed.
+// links are the attributes that hold URLs, and runs the elements where a URL of some schemes is executed.
 var (
 	links = []string{
 		"href", "src", "action", "formaction", "data", "poster", "codebase", "cite", "background", "manifest", "icon", "ping",

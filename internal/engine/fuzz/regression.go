@@ -19,8 +19,7 @@ func (r *regression) add(x, y float64) {
 	r.xy += dx * (y - r.meanY)
 }
 
-// fit returns the slope of the line and how well the points lie on it; 0 where the points
-// do not say.
+// fit returns the slope of the line and how well the points lie on it; 0 where the points do not say.
 func (r *regression) fit() (slope, correlation float64) {
 	if r.xx == 0 {
 		return 0, 0

@@ -72,8 +72,8 @@ func (r *rule) concerns(c *component) bool {
 	return slices.ContainsFunc(c.places, func(p place) bool { return r.qualifies(p.name, p.value) })
 }
 
-// qualifies reports whether the rule is for a parameter: it has no filters, or one of them
-// hits. Values are seen as they were written, and without percent-encoding.
+// qualifies reports whether the rule is for a parameter: it has no filters, or one of them hits. Values are seen as
+// they were written, and without percent-encoding.
 func (r *rule) qualifies(name, value string) bool {
 	if len(r.keys)+len(r.keyRegexes)+len(r.textRegexes) == 0 {
 		return true

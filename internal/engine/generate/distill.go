@@ -1,5 +1,5 @@
-// Package generate writes templates: the request that showed a finding, and what its answer
-// must say, become a text in the public template language.
+// Package generate writes templates: the request that showed a finding, and what its response must contain, as text
+// in the public template language.
 package generate
 
 import (
@@ -13,8 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Template is one to be written. Its requests and operators are in the template language:
-// texts from elsewhere go through Literal first.
+// Template is a template to be written, in the template language: other texts go through Literal first.
 type Template struct {
 	ID       string
 	Info     syntax.Info
@@ -33,10 +32,10 @@ type Request struct {
 // errNoRequest is what Read says of a text that is no HTTP/1.1 request.
 var errNoRequest = errors.New("it is no request of HTTP/1.1")
 
-// common are headers that say nothing about a finding: the engine sends its own.
+// common are headers that the engine sends itself.
 var common = []string{"Host", "User-Agent", "Accept-Encoding", "Content-Length", "Connection"}
 
-// Read splits a request as it went over the wire to host, and makes its texts literal.
+// Read parses a request as sent to host and makes its texts literal.
 func Read(wire, host string) (Request, error) {
 	head, body, _ := strings.Cut(wire, "\r\n\r\n")
 	lines := strings.Split(head, "\r\n")
@@ -59,11 +58,11 @@ func Read(wire, host string) (Request, error) {
 	return r, nil
 }
 
-// reference is how a secret is named where its value is put in later.
+// reference is a placeholder of a secret.
 var reference = regexp.MustCompile(`^\{\{\$([A-Z][A-Z0-9_]*)\}\}`)
 
-// Literal writes a text so that the template language takes it as it stands, but for
-// references {{$NAME}} that keep says yes to; nil keeps none.
+// Literal writes a text so that the template language takes it verbatim, except references {{$NAME}} that keep
+// accepts; nil keeps none.
 func Literal(text string, keep func(name string) bool) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -88,8 +87,7 @@ func Literal(text string, keep func(name string) bool) string {
 	return b.String()
 }
 
-// Filled is the template with other texts instead of some, in all that is sent and
-// all that is compared.
+// Filled replaces texts in all that is sent and compared.
 func (t Template) Filled(r *strings.Replacer) Template {
 	t = t.Clone()
 	for i := range t.Requests {
@@ -120,15 +118,15 @@ func (t Template) Clone() Template {
 	return t
 }
 
-// plain reports whether a request needs no more than its path to be written.
+// plain reports whether a path is enough to write the request.
 func (r Request) plain() bool {
 	return r.Method == http.MethodGet && len(r.Headers) == 0 && r.Body == "" && clean.MatchString(r.Target)
 }
 
-// clean are paths that are sent as they are written, whoever reads them.
+// clean are paths that every reader sends as written.
 var clean = regexp.MustCompile(`^(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*|/\.[A-Za-z0-9_~-]+)*/?$`)
 
-// message is the request as a raw one is written.
+// message is the raw form of the request.
 func (r Request) message() string {
 	lines := []string{r.Method + " " + r.Target + " HTTP/1.1"}
 	if !slices.ContainsFunc(r.Headers, func(h syntax.Pair) bool { return strings.EqualFold(h.Name, "Host") }) {
@@ -144,7 +142,7 @@ func (r Request) message() string {
 	return text
 }
 
-// Text is the template as YAML. The same template is always the same text.
+// Text is the template as YAML; equal templates have equal texts.
 func (t Template) Text() string {
 	w := &writer{}
 	w.line(0, "id", t.ID)

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// writer writes YAML. What has no value is left out.
+// writer writes YAML, without empty values.
 type writer struct{ strings.Builder }
 
 func number(n int) string { return strconv.Itoa(n) }
@@ -23,7 +23,7 @@ func (w *writer) open(depth int, key string) {
 	w.WriteString(key + ":\n")
 }
 
-// line writes a value that needs no quotes.
+// line writes a value without quotes.
 func (w *writer) line(depth int, key, value string) {
 	if value != "" {
 		w.indent(depth)
@@ -31,14 +31,13 @@ func (w *writer) line(depth int, key, value string) {
 	}
 }
 
-// flag writes what is true.
 func (w *writer) flag(depth int, key string, on bool) {
 	if on {
 		w.line(depth, key, "true")
 	}
 }
 
-// text writes a value as a text, whatever is in it.
+// text writes a quoted value.
 func (w *writer) text(depth int, key, value string) {
 	if value != "" {
 		w.line(depth, key, quoted(value))
@@ -67,8 +66,7 @@ func (w *writer) numbers(depth int, key string, values []int) {
 	w.line(depth, key, "["+strings.Join(words, ", ")+"]")
 }
 
-// block writes a text of several lines as an element of a list: as it stands where YAML
-// can, and between quotes where not.
+// block writes a text as an element of a list: as it is where YAML can, else quoted.
 func (w *writer) block(depth int, text string) {
 	w.indent(depth)
 	body, ended := strings.CutSuffix(text, "\n")

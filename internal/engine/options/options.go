@@ -1,7 +1,7 @@
-// Package options reads what users configure of a scan, under the long names of nuclei's flags: rates, timeouts, headers and
-// variables for the engine, and lists that choose templates. Several configurations add up: a later number takes the place of an
-// earlier one, headers and variables are added, and a template must pass the lists of all of them. A template set is a
-// configuration of lists only; a scan tests what at least one of its sets has.
+// Package options reads the configurations of a scan, under the long names of nuclei's flags: rates, timeouts,
+// headers and variables for the engine, and lists that select templates. A later number replaces an earlier one,
+// headers and variables add up, and a template must pass all lists. A template set has only lists; a scan tests what
+// at least one of its sets contains.
 package options
 
 import (
@@ -34,7 +34,7 @@ type Options struct {
 	perHost bool // the rate is that of each host
 }
 
-// Template is what the lists look at.
+// Template is what the lists select by.
 type Template struct {
 	ID, WrittenID  string
 	Tags           []string
@@ -78,7 +78,6 @@ func (t Template) named(patterns []string) bool {
 	})
 }
 
-// add adds the words of an option to its list.
 func (f filter) add(name string, value any) error {
 	items, err := yamltext.Words(value)
 	if err != nil {
@@ -99,7 +98,7 @@ func (f filter) add(name string, value any) error {
 	return nil
 }
 
-// each calls read with every option of a text, in the order of their names. The error names the option.
+// each calls read with every option of a text, in the order of names; the error names the option.
 func each(text []byte, read func(name string, value any) error) error {
 	m, err := yamltext.Mapping(text)
 	if err != nil {
@@ -113,7 +112,7 @@ func each(text []byte, read func(name string, value any) error) error {
 	return nil
 }
 
-// setNames are further names that template sets give to lists.
+// setNames are further names of lists in template sets.
 var setNames = map[string]string{
 	"ids": "template-id", "id": "template-id", "templates": "template-id", "severities": "severity", "types": "type",
 }
@@ -150,7 +149,7 @@ func (o *Options) Add(text []byte) error {
 	return err
 }
 
-// Verify says which options of a text have an effect.
+// Verify reports which options of a text have an effect.
 func Verify(_ context.Context, text []byte) (ok bool, message string) {
 	var o Options
 	if err := o.Add(text); err != nil {
@@ -162,7 +161,7 @@ func Verify(_ context.Context, text []byte) (ok bool, message string) {
 	return true, "The configuration is well formed. These options are not applied: " + strings.Join(o.ignored, ", ") + "."
 }
 
-// Config is what the engine is made with.
+// Config is the configuration of the engine.
 func (o Options) Config() engine.Config {
 	c := o.Engine
 	if o.perHost {
@@ -189,7 +188,7 @@ func (o Options) Open(targets []string, deny []netip.Prefix) (*engine.Engine, er
 	return engine.New(c), nil
 }
 
-// Keeps reports whether all configurations want a template.
+// Keeps reports whether all configurations select a template.
 func (o Options) Keeps(t Template) bool {
 	return !slices.ContainsFunc(o.filters, func(f filter) bool { return !f.keeps(t) })
 }
@@ -197,12 +196,11 @@ func (o Options) Keeps(t Template) bool {
 // HasSets reports whether there is a template set.
 func (o Options) HasSets() bool { return len(o.sets) > 0 }
 
-// InSet reports whether a template set has a template.
+// InSet reports whether a template set contains a template.
 func (o Options) InSet(t Template) bool {
 	return slices.ContainsFunc(o.sets, func(f filter) bool { return f.keeps(t) && (!t.Named || t.named(f["template-id"])) })
 }
 
-// setters read the options of the engine.
 var setters = map[string]func(o *Options, value any) error{
 	"rate-limit":          func(o *Options, v any) error { return number(v, 0, 100_000, &o.Engine.RateLimit) },
 	"rate-limit-duration": func(o *Options, v any) error { return duration(v, &o.Engine.RateWindow) },
@@ -296,7 +294,7 @@ func toggle(value any, into *bool) error {
 	return nil
 }
 
-// duration reads a time, such as 1s, of at most an hour; a bare number is seconds.
+// duration reads a time, such as 1s; a bare number is seconds.
 func duration(value any, into *time.Duration) error {
 	text := fmt.Sprint(value)
 	if _, err := strconv.Atoi(text); err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// Vars are the variables of a scan, which it was given by name.
+// Vars are the variables of a scan.
 type Vars struct {
 	Texts map[string]string
 	Lists map[string][]string // lists become payloads of the blocks that name them
@@ -20,8 +20,8 @@ type Vars struct {
 	StopAtFirstMatch bool // of all blocks
 }
 
-// Bound is a program with the variables of one scan in it. It is not changed after
-// Bind and is safe for any number of goroutines.
+// Bound is a program with the variables of one scan. It is not changed after Bind; any number of goroutines may use
+// it.
 type Bound struct {
 	*Program
 	Blocks []Block
@@ -31,8 +31,7 @@ type Bound struct {
 	vars map[string]string
 }
 
-// Bind fixes what the template's constants, the scan's variables and the template's
-// own variables say, as far as nothing else can (see Scope).
+// Bind puts all values into the program's texts that are the same for every target and request.
 func (p *Program) Bind(vars Vars) *Bound {
 	b := &Bound{Program: p, Blocks: p.blocks, vars: vars.Texts}
 	b.addLists(vars.Lists)
@@ -61,8 +60,8 @@ func (p *Program) Bind(vars Vars) *Bound {
 	return b
 }
 
-// Values are the values that hold for a target before anything was asked, by name: the
-// template's own variables, those of the scan and constants (template language 7.2).
+// Values are the values for a target before the first request, by name: the template's variables, those of the scan
+// and constants (template language 7.2).
 func (b *Bound) Values(in Input) map[string]any {
 	s := &Scope{bound: b, target: in.Target, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
 	all := map[string]any{}
@@ -80,9 +79,8 @@ func (b *Bound) Values(in Input) map[string]any {
 	return all
 }
 
-// Carries reports whether something that a placeholder names may get its value from an
-// earlier response: by extraction, by a flow, as a field of the response itself, or by way of
-// one of the template's variables.
+// Carries reports whether a name in a placeholder may get its value from an earlier response: by extraction, by a
+// flow, as a field of the response, or through one of the template's variables.
 func (b *Bound) Carries(placeholder string) bool {
 	if b.Flow != nil && !b.Flow.Native() {
 		return true // the flow may set any name
@@ -90,7 +88,7 @@ func (b *Bound) Carries(placeholder string) bool {
 	return b.carriesAny(strings.FieldsFunc(placeholder, notInName), len(b.variables))
 }
 
-// carriesAny is Carries for names, where the first n of the variables count.
+// carriesAny is Carries for names and the first n variables.
 func (b *Bound) carriesAny(names []string, n int) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		if b.carries[name] || b.carries[strings.TrimRight(name, "0123456789")] {
@@ -128,13 +126,11 @@ func (b *Bound) addLists(lists map[string][]string) {
 	}
 }
 
-// asks reports whether a request of a block names a variable.
 func (b *Block) asks(name string) bool {
 	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.names, name) })
 }
 
-// given is a value that holds for all targets and requests: a constant, or a variable
-// of the scan.
+// given is a value that is the same for all targets and requests: a constant, or a variable of the scan.
 func (b *Bound) given(name string) (any, bool) {
 	if v, ok := b.constants[name]; ok {
 		return v, true
@@ -143,8 +139,7 @@ func (b *Bound) given(name string) (any, bool) {
 	return v, ok
 }
 
-// fixed is given, with the template's own variables as far as nothing wins over them,
-// as a block sees it whose payloads win over all.
+// fixed is given and the template's own fixed variables, unless a payload of the block has the name.
 func (b *Bound) fixed(block *Block) dsl.Lookup {
 	return func(name string) (any, bool) {
 		if block.payloads.has(name) || b.SelfContained && b.carries[name] {
@@ -170,7 +165,6 @@ func (b *Bound) knows(block *Block) func(name string) bool {
 	return func(name string) bool { _, ok := fixed(name); return ok }
 }
 
-// bind puts fixed values into the texts of an entry.
 func (e *Entry) bind(fixed dsl.Lookup) {
 	e.path, e.raw, e.body = e.path.Bind(fixed), e.raw.Bind(fixed), e.body.Bind(fixed)
 	e.headers = slices.Clone(e.headers)
@@ -179,8 +173,8 @@ func (e *Entry) bind(fixed dsl.Lookup) {
 	}
 }
 
-// plain reports whether all requests of the program are known as soon as the target is,
-// and whether none of them waits for the response to another.
+// plain reports whether all requests of the program are known as soon as the target is, and none needs the response
+// to another.
 func (b *Bound) plain() bool {
 	if b.Flow != nil || b.SelfContained || b.linked || b.Wrong != "" {
 		return false
@@ -204,8 +198,7 @@ func (b *Bound) plain() bool {
 	return entries == 1 || !shapes
 }
 
-// Static reports whether the request of an entry depends on the target alone: it has a
-// Key then.
+// Static reports whether the request of an entry depends on the target alone; such an entry has a key.
 func (b *Bound) Static(block, entry int) bool {
 	from := &b.Blocks[block]
 	e := &from.Entries[entry]
@@ -221,8 +214,8 @@ func (b *Bound) Static(block, entry int) bool {
 	return true
 }
 
-// settled reports whether a name has its meaning from the target alone: it is one of the
-// URL's, or the first n of the template's variables give it one.
+// settled reports whether a name depends on the target alone: it is one of the URL's, or the first n of the
+// template's variables define it.
 func (b *Bound) settled(name string, n int) bool {
 	if b.carries[name] {
 		return false
@@ -244,8 +237,7 @@ func (b *Bound) settled(name string, n int) bool {
 	return false
 }
 
-// opener is the first entry that the program sends on every run, when its request
-// depends on the target alone.
+// opener is the first entry that every run sends, if its request depends on the target alone.
 func (b *Bound) opener() (block, entry int, ok bool) {
 	if b.Wrong != "" || b.SelfContained || len(b.Blocks) == 0 {
 		return 0, 0, false
@@ -259,7 +251,6 @@ func (b *Bound) opener() (block, entry int, ok bool) {
 	return block, 0, len(first.Entries) > 0 && !first.NeedsTLS && !first.Entries[0].sending.unsafe && b.Static(block, 0)
 }
 
-// firstOf is the block that a flow runs first.
 func (b *Bound) firstOf(f *flow.Program) (block int, ok bool) {
 	call, ok := f.First()
 	if !ok || call.Protocol != "http" {
@@ -271,7 +262,7 @@ func (b *Bound) firstOf(f *flow.Program) (block int, ok bool) {
 	return b.Find(call.IDs[0])
 }
 
-// Find is the block of an id, or of a number from 1.
+// Find is the block with an id, or with a number from 1.
 func (b *Bound) Find(id string) (block int, ok bool) {
 	if n, err := strconv.Atoi(id); err == nil {
 		return n - 1, n >= 1 && n <= len(b.Blocks)
@@ -296,7 +287,7 @@ func (b *Bound) Follow(block, entry int) Follow {
 	return Follow{Mode: how.redirects, SameScheme: how.sameScheme, Max: cmp.Or(how.hops, web.DefaultMaxRedirects)}
 }
 
-// reach orders ways to follow: of two, the one that covers the other has more.
+// reach orders ways to follow: one that covers another has more.
 func (f Follow) reach() int {
 	reach := f.Max
 	switch f.Mode {
@@ -316,7 +307,7 @@ func (f Follow) Covers(less Follow) bool {
 	return less.Mode == web.NoRedirects || f.Max >= less.Max && (f.Mode == less.Mode || f.Mode == web.AllRedirects) && (!f.SameScheme || less.SameScheme)
 }
 
-// Within is how many answers of a chain f reaches.
+// Within is how many responses of a chain f reaches.
 func (f Follow) Within(chain []*web.Exchange) int {
 	n := 1
 	for n < len(chain) && f.Mode != web.NoRedirects && n <= f.Max {
@@ -329,8 +320,7 @@ func (f Follow) Within(chain []*web.Exchange) int {
 	return n
 }
 
-// sameHost reports whether two addresses have one host and port, or differ only in that
-// one is http and the other https, each at its own default port.
+// sameHost compares host and port; http and https at their default ports are the same.
 func sameHost(a, b rawurl.URL) bool {
 	standard := func(x rawurl.URL) bool {
 		return x.Scheme == "http" && x.Port() == "80" || x.Scheme == "https" && x.Port() == "443"

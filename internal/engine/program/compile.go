@@ -22,13 +22,11 @@ const (
 	maxTuples  = 10_000_000 // payload tuples of a block
 )
 
-// Compile makes a program of a template, with the zero Options.
+// Compile compiles a template with the zero Options.
 func Compile(t *syntax.Template) (*Program, error) { return Options{}.Compile(t) }
 
-// Compile makes a program of a template. The error is an *errs.Error of kind Invalid
-// that names file and line; its code is syntax.CodeUnsupported when the template asks
-// for a part of the language that no engine runs yet, with that part as Param, and
-// syntax.CodeInvalid when the template is wrong.
+// Compile compiles a template. The error is an *errs.Error of kind Invalid that names file and line; its code is
+// syntax.CodeUnsupported, with the missing feature as Param, or syntax.CodeInvalid.
 func (o Options) Compile(t *syntax.Template) (*Program, error) {
 	if len(t.Later) > 0 {
 		return nil, syntax.Unsupported(t.Path, t.Later[0].Line, t.Later[0].Key)
@@ -77,7 +75,6 @@ type compiler struct {
 	program  *Program
 }
 
-// flow compiles the flow of a template.
 func (c *compiler) flow() error {
 	if c.template.Flow == "" {
 		return nil
@@ -90,7 +87,6 @@ func (c *compiler) flow() error {
 	return nil
 }
 
-// block compiles one block.
 func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 	b := Block{
 		ID: c.blockID(s, index), StopAtFirstMatch: s.StopAtFirstMatch || c.template.StopAtFirstMatch,
@@ -129,8 +125,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 	return b, nil
 }
 
-// operators compiles the operators of a block; those that are sealed can wait, unless some
-// matchers are left out.
+// operators compiles the operators of a block; sealed ones can wait unless matchers are excluded.
 func (c *compiler) operators(s *syntax.HTTP) (*match.Operators, error) {
 	if s.Sealed != nil && len(c.options.ExcludedMatchers) == 0 {
 		return match.Later(c.template.Path, s.Sealed), nil
@@ -140,7 +135,7 @@ func (c *compiler) operators(s *syntax.HTTP) (*match.Operators, error) {
 	return match.Compile(c.template.Path, spec)
 }
 
-// blockID is what earlier responses are called by: "login_body", "http_1_body".
+// blockID is the prefix of the fields of earlier responses: "login_body", "http_1_body".
 func (c *compiler) blockID(s *syntax.HTTP, index int) string {
 	if s.ID == "" && len(c.template.HTTP) > 1 {
 		return "http_" + strconv.Itoa(index+1)
@@ -148,7 +143,7 @@ func (c *compiler) blockID(s *syntax.HTTP, index int) string {
 	return cmp.Or(s.ID, "http")
 }
 
-// payloads takes over the payload sets that something in the block names.
+// payloads takes the payload sets that the block mentions.
 func (c *compiler) payloads(s *syntax.HTTP, b *Block) error {
 	b.payloads.attack = cmp.Or(c.options.Attack, s.Attack, batteringram)
 	for _, set := range s.Payloads {
@@ -162,8 +157,7 @@ func (c *compiler) payloads(s *syntax.HTTP, b *Block) error {
 	return nil
 }
 
-// mentions reports whether a name occurs in what a block sends or judges by; payloads that
-// nothing names do not multiply requests.
+// mentions reports whether a block mentions a name; payloads without a mention must not multiply requests.
 func mentions(s *syntax.HTTP, name string) bool {
 	in := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, name) })
@@ -184,8 +178,7 @@ func mentions(s *syntax.HTTP, name string) bool {
 	return in(s.Body, s.DigestUsername, s.DigestPassword) || in(s.Path...) || in(s.Raw...)
 }
 
-// entries are the requests of a block; paths, when there are any, come instead of raw
-// requests.
+// entries are the requests of a block; raw requests count only without paths.
 func (c *compiler) entries(s *syntax.HTTP) []Entry {
 	shared := Entry{method: cmp.Or(s.Method, "GET"), body: dsl.Parse(crlf(s.Body)), sending: c.options.sending(s)}
 	for _, h := range s.Headers {
@@ -215,7 +208,11 @@ func (c *compiler) entries(s *syntax.HTTP) []Entry {
 	return all
 }
 
-// crlf is a text as it goes on the wire: with \r\n for \n, unless it has them already.
+// crlf is a text with \r
+//
+//	for
+//
+// , unless it has them already.
 func crlf(s string) string {
 	if strings.Contains(s, "\r\n") {
 		return s
@@ -223,7 +220,7 @@ func crlf(s string) string {
 	return strings.ReplaceAll(s, "\n", "\r\n")
 }
 
-// trims reports whether a path text begins with a placeholder and its own slash.
+// trims reports whether a path begins with a placeholder and a slash.
 func trims(path string) bool {
 	rest, ok := strings.CutPrefix(path, "{{")
 	if !ok {
@@ -248,7 +245,6 @@ func (e Entry) closed() Entry {
 	return e
 }
 
-// texts are all texts of an entry that placeholders may stand in.
 func (e *Entry) texts() []dsl.Text {
 	all := []dsl.Text{e.path, e.raw, e.body}
 	for _, h := range e.headers {
@@ -257,8 +253,7 @@ func (e *Entry) texts() []dsl.Text {
 	return all
 }
 
-// linked reports whether a block names what an earlier block was answered: one of its
-// fields, or a value that was taken out of it.
+// linked reports whether a block mentions a field of an earlier response, or a value extracted from it.
 func (c *compiler) linked() bool {
 	for i := range c.template.HTTP {
 		s := &c.template.HTTP[i]

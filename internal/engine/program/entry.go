@@ -31,8 +31,7 @@ type Request struct {
 	fragment string // of the URL; not sent
 }
 
-// URL is the address that the request asks for, as events name it: what is sent byte by
-// byte is not escaped there either.
+// URL is the requested address as events name it: what is sent byte by byte is not escaped there either.
 func (r *Request) URL() string {
 	if r.Raw != nil {
 		return spell(r.Address, r.Address.Path, r.fragment)
@@ -40,8 +39,7 @@ func (r *Request) URL() string {
 	return Spell(r.Address, r.fragment)
 }
 
-// Request makes the request of an entry. The error says which variable has no value,
-// or why the text is no request; such a request cannot be made from this input.
+// Request makes the request of an entry. The error says which variable has no value, or why the text is no request.
 func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 	m := maker{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry], scope: b.Scope(block, entry, in)}
 	var err error
@@ -60,7 +58,7 @@ func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 	return req, err
 }
 
-// Scope is what names mean for an entry on a target, its payload left out.
+// Scope is what names mean for an entry on a target, without its payload.
 func (b *Bound) Scope(block, entry int, in Input) *Scope {
 	e := &b.Blocks[block].Entries[entry]
 	s := &Scope{bound: b, carried: in.Carried, trim: e.trim, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
@@ -74,12 +72,11 @@ func (b *Bound) Scope(block, entry int, in Input) *Scope {
 	return s
 }
 
-// Names is what names mean on a target where no entry is concerned.
+// Names is what names mean on a target, outside of any entry.
 func (b *Bound) Names(in Input) *Scope {
 	return &Scope{bound: b, target: in.Target, carried: in.Carried, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
 }
 
-// maker makes one request.
 type maker struct {
 	block *Block
 	entry *Entry
@@ -87,8 +84,7 @@ type maker struct {
 	env   *dsl.Env // of scope, made when it is asked for
 }
 
-// render fills in a text. A block that does not check its variables takes a text with
-// placeholders left in it.
+// render renders a text.
 func (m *maker) render(t dsl.Text) (string, error) {
 	if s, ok := t.Const(); ok {
 		return s, nil
@@ -103,14 +99,14 @@ func (m *maker) render(t dsl.Text) (string, error) {
 	return s, err
 }
 
-// passes reports whether a text is sent although rendering it gave an error: placeholders
-// are left in it, and the block does not check its variables.
+// passes reports whether a text is sent despite the error of rendering it: placeholders are left, and the block does
+// not check its variables.
 func (b *Block) passes(err error) bool {
 	open := (*dsl.Unresolved)(nil)
 	return b.unchecked && errors.As(err, &open)
 }
 
-// fromPath makes a request of a path text (template language 2.2).
+// fromPath makes a request of a path (template language 2.2).
 func (m *maker) fromPath(req *Request) error {
 	e := m.entry
 	text, err := m.render(e.path)
@@ -134,7 +130,7 @@ func (m *maker) fromPath(req *Request) error {
 	return nil
 }
 
-// withScheme makes a URL of a text that begins with a host: it is asked over TLS.
+// withScheme makes an https URL of a text that begins with a host.
 func withScheme(text string) string {
 	host, _, _ := strings.Cut(text, "/")
 	if strings.Contains(text, "://") || !strings.ContainsAny(host, ".:") && host != "localhost" || host == "." || host == ".." {
@@ -203,8 +199,8 @@ func headerValue(list []web.Header, name, otherwise string) string {
 	return otherwise
 }
 
-// ownTarget is where a self-contained raw request goes: its request line holds a whole
-// URL, or a path that its Host line completes.
+// ownTarget is where a self-contained raw request goes: its request line holds a URL, or a path that its Host line
+// completes.
 func (m *maker) ownTarget() (rawurl.URL, error) {
 	_, text := readNotes(m.entry.raw.String())
 	line, rest, _ := strings.Cut(text, "\n")
@@ -225,7 +221,6 @@ func (m *maker) ownTarget() (rawurl.URL, error) {
 	return m.address(at)
 }
 
-// address renders a text and reads it as a URL.
 func (m *maker) address(source string) (rawurl.URL, error) {
 	text, err := m.render(dsl.Parse(source))
 	if err != nil {
@@ -234,7 +229,7 @@ func (m *maker) address(source string) (rawurl.URL, error) {
 	return rawurl.Parse(text)
 }
 
-// finish adds what all forms of a request have in common.
+// finish adds what all forms of a request share.
 func (m *maker) finish(req *web.Request) error {
 	e, how := m.entry, m.entry.sending
 	req.MaxBody, req.ReadAll, req.Fresh = how.maxBody, how.readAll, how.fresh
@@ -276,8 +271,7 @@ func (m *maker) finish(req *web.Request) error {
 	return nil
 }
 
-// sign signs a request the way AWS wants it, with the keys that the variables of the
-// scan give (template language 2.1).
+// sign signs a request for AWS with the keys in the scan's variables (template language 2.1).
 func (m *maker) sign(req *web.Request) error {
 	value := func(name string) string {
 		if v, ok := m.scope.Lookup(name); ok {

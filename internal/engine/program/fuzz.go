@@ -5,9 +5,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 )
 
-// Render renders payloads of a block with fuzzing rules. made is the target's request
-// with one tuple of payload values; base is what fuzz.Input says of it, which gives way
-// to all other names (template language 2.10).
+// Render renders payloads of a block with fuzzing rules. made is the target's request with one tuple of payload
+// values; names in base, of fuzz.Input, come last (template language 2.10).
 func (b *Block) Render(made *Request, base dsl.Lookup) fuzz.Render {
 	return func(text dsl.Text, value string) (string, error) {
 		env := made.Scope.env

@@ -10,9 +10,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/match"
 )
 
-// History is what a session has learned from the responses so far (template language 2.7, 2.8
-// and 7.2): values that were extracted or set, and the fields of earlier responses. The zero
-// value is ready; it is safe for any number of goroutines.
+// History is what a session has learned from responses so far (template language 2.7, 2.8 and 7.2): extracted and set
+// values, and the fields of responses. The zero value is ready; any number of goroutines may use it.
 type History struct {
 	mu       sync.Mutex
 	values   map[string]any        // by name; []string for what was extracted
@@ -20,7 +19,7 @@ type History struct {
 	numbered map[int]dsl.Lookup    // the last response to each entry of the current block, by its number
 }
 
-// Extract adds the values that internal extractors found.
+// Extract adds the values of internal extractors.
 func (h *History) Extract(all []match.Values) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +35,7 @@ func (h *History) Extract(all []match.Values) {
 	}
 }
 
-// Set returns a name a value.
+// Set sets the value of a name.
 func (h *History) Set(name string, value any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +49,7 @@ func (h *History) put(name string, value any) {
 	h.values[name] = value
 }
 
-// Answered remembers the fields of the response to an entry of a block.
+// Answered keeps the fields of the response to an entry of a block.
 func (h *History) Answered(block string, number int, fields dsl.Lookup) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,14 +59,14 @@ func (h *History) Answered(block string, number int, fields dsl.Lookup) {
 	h.blocks[block], h.numbered[number] = fields, fields
 }
 
-// BeginBlock forgets the numbered responses: they belong to one block.
+// BeginBlock drops the numbered responses: they belong to one block.
 func (h *History) BeginBlock() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.numbered)
 }
 
-// Rounds is how many times an entry is sent that iterates over all values.
+// Rounds is how many times an entry that iterates over all values is sent.
 func (h *History) Rounds() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,8 +79,8 @@ func (h *History) Rounds() int {
 	return n
 }
 
-// Carried are the variables of the requests that follow, in one round: extracted values, and
-// fields of the last response to a block under the block's id.
+// Carried are the variables of the requests that follow, in one round: extracted values, and fields of responses
+// under their block's id.
 func (h *History) Carried(round int) dsl.Lookup {
 	return func(name string) (any, bool) {
 		h.mu.Lock()
@@ -112,7 +111,7 @@ func (h *History) Field(name string) (any, bool) {
 	return fields(field)
 }
 
-// Value is a value that was extracted or set before, by its exact name.
+// Value is a value that was extracted or set, by its exact name.
 func (h *History) Value(name string) (any, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,8 +121,7 @@ func (h *History) Value(name string) (any, bool) {
 	return h.value(name, 0)
 }
 
-// value is a value by its name. Of several, "name" is the one of the round, or the last there
-// is, and "name1" the second. The caller holds mu.
+// value finds "name" of the round, or its last value, and "name1" for the second. The caller holds mu.
 func (h *History) value(name string, round int) (any, bool) {
 	if v, ok := h.values[name]; ok {
 		list, several := v.([]string)
@@ -146,8 +144,7 @@ func (h *History) value(name string, round int) (any, bool) {
 	return nil, false
 }
 
-// Numbered is a field of an earlier response in the same block: body_2 is the body of the
-// block's second entry.
+// Numbered is a field of an earlier response in the block: body_2 is the body of its second entry.
 func (h *History) Numbered(name string) (any, bool) {
 	at := strings.LastIndexByte(name, '_')
 	if at < 1 || at == len(name)-1 || name[at+1]-'0' > 9 {

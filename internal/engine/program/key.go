@@ -11,10 +11,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// AppendKey appends to dst what is equal for two static entries exactly when they send the
-// same first request to a target; how redirects are followed is not in it. For targets
-// without a path (rootTarget), {{BaseURL}} and {{RootURL}} are the same, and a raw GET that
-// has only headers which a path request sends as well is the same as that.
+// AppendKey appends a key that two static entries share exactly when they send the same first request to a target;
+// how they follow redirects does not count. For targets without a path (rootTarget), {{BaseURL}} and {{RootURL}} are
+// the same, and so are a raw GET with ordinary headers alone and a path request.
 func (b *Bound) AppendKey(dst []byte, block, entry int, rootTarget bool) []byte {
 	e := &b.Blocks[block].Entries[entry]
 	k := keyWriter{text: dst, bound: b}
@@ -53,7 +52,7 @@ var (
 	rootURLKey = rootURL.Key() + "." // as put writes it
 )
 
-// keyWriter writes fields one after the other so that no two lists read the same.
+// keyWriter writes fields so that no two lists have the same text.
 type keyWriter struct {
 	text  []byte
 	bound *Bound
@@ -70,7 +69,7 @@ func (k *keyWriter) flags(all ...bool) {
 	}
 }
 
-// put writes a text and what its open names stand for. A text's key says where it ends.
+// put writes a text and the meaning of its open names.
 func (k *keyWriter) put(t dsl.Text) {
 	k.text = append(t.AppendKey(k.text), '.')
 	if _, constant := t.Const(); !constant {
@@ -78,7 +77,7 @@ func (k *keyWriter) put(t dsl.Text) {
 	}
 }
 
-// meanings writes what names stand for that are not the target's own.
+// meanings writes what names mean that are not the target's own.
 func (k *keyWriter) meanings(names []string, n int) {
 	for _, name := range names {
 		if v, ok := k.bound.given(name); ok {
@@ -104,8 +103,7 @@ func (k *keyWriter) meanings(names []string, n int) {
 	}
 }
 
-// plainHeader reports whether a header of a raw GET asks for nothing that a path request
-// does not ask for, too.
+// plainHeader reports whether a path request sends an equivalent header.
 func plainHeader(h web.Header) bool {
 	switch h.Name {
 	case "Host":
@@ -122,8 +120,7 @@ func plainHeader(h web.Header) bool {
 	return false
 }
 
-// plainGet returns the request target of a raw request that is the same as a path
-// request on a target without a path.
+// plainGet is the request target of a raw request that equals a path request on a target without a path.
 func (e *Entry) plainGet() (target string, ok bool) {
 	if !e.isRaw || e.sending.unsafe || len(e.headers) > 0 {
 		return "", false

@@ -9,11 +9,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Options are what a scan says about the requests and matchers of all its templates,
-// over what these say themselves. The zero value leaves them as they are.
+// Options override the requests and matchers of all templates of a scan. The zero value changes nothing.
 type Options struct {
-	// ExcludedMatchers are left out: TEMPLATE:MATCHER by the template's id and the matcher's
-	// name, either of which (not both) may be *, or TEMPLATE for all of its matchers.
+	// ExcludedMatchers are left out: TEMPLATE:MATCHER by id and name, one of which may be *, or TEMPLATE for all of
+	// its matchers.
 	ExcludedMatchers []string
 
 	NoRedirects         bool // wins over the other two
@@ -27,7 +26,6 @@ type Options struct {
 	FuzzType, FuzzMode string // of all fuzzing rules, in the words of syntax.FuzzRule; "" for each rule's own
 }
 
-// excluded says which matchers of a template are left out.
 func (o *Options) excluded(t *syntax.Template) func(matcher string) bool {
 	if len(o.ExcludedMatchers) == 0 {
 		return nil
@@ -40,7 +38,6 @@ func (o *Options) excluded(t *syntax.Template) func(matcher string) bool {
 	}
 }
 
-// rules are the fuzzing rules of a block.
 func (o *Options) rules(rules []syntax.FuzzRule) []syntax.FuzzRule {
 	rules = slices.Clone(rules)
 	for i := range rules {
@@ -49,7 +46,6 @@ func (o *Options) rules(rules []syntax.FuzzRule) []syntax.FuzzRule {
 	return rules
 }
 
-// sending is how the requests of a block are sent.
 func (o *Options) sending(s *syntax.HTTP) sending {
 	how := sending{
 		hops: cmp.Or(s.MaxRedirects, o.MaxRedirects), maxBody: int64(cmp.Or(o.MaxSize, s.MaxSize)), sameScheme: s.ProtocolRedirects,

@@ -16,20 +16,19 @@ const (
 	clusterbomb  = "clusterbomb"  // every combination; the set written first changes fastest
 )
 
-// payloadSet is the values that one name takes, in written order.
+// payloadSet is the values of one name, in written order.
 type payloadSet struct {
 	name   string
 	values []string
 }
 
-// payloads are the sets of a block and how they are combined. The zero value stands for
-// a block without payloads: one tuple, with nothing in it.
+// payloads are the sets of a block. The zero value has one empty tuple.
 type payloads struct {
 	sets   []payloadSet
 	attack string
 }
 
-// count is the number of tuples; it ends at math.MaxInt32.
+// count is the number of tuples, at most math.MaxInt32.
 func (p *payloads) count() int {
 	if len(p.sets) == 0 {
 		return 1
@@ -45,7 +44,7 @@ func (p *payloads) count() int {
 	return n
 }
 
-// product multiplies two counts and ends at math.MaxInt32.
+// product multiplies two counts, up to math.MaxInt32.
 func product(a, b int) int {
 	if a > 0 && b > math.MaxInt32/a {
 		return math.MaxInt32
@@ -53,7 +52,7 @@ func product(a, b int) int {
 	return a * b
 }
 
-// tuple returns the value of each set in tuple i, in the order of the sets.
+// tuple is the value of each set in tuple i.
 func (p *payloads) tuple(i int) []string {
 	out := make([]string, len(p.sets))
 	for k, s := range p.sets {
@@ -66,8 +65,7 @@ func (p *payloads) tuple(i int) []string {
 	return out
 }
 
-// render returns tuple i with the placeholders of its values filled in from what else is
-// known; err is that of dsl.Text.Render, unless it passes.
+// render renders the placeholders in the values of tuple i.
 func (p *payloads) render(i int, env *dsl.Env, passes func(err error) bool) (Payload, error) {
 	if len(p.sets) == 0 {
 		return nil, nil
@@ -87,31 +85,30 @@ func (p *payloads) render(i int, env *dsl.Env, passes func(err error) bool) (Pay
 	return out, nil
 }
 
-// PayloadError is why a request cannot be made with one tuple of payload values; it may
-// be possible with others.
+// PayloadError is why a request cannot be made with one tuple of payload values; others may work.
 type PayloadError struct{ Err error }
 
-// Error is the reason.
+// Error implements error.
 func (e *PayloadError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of rendering.
 func (e *PayloadError) Unwrap() error { return e.Err }
 
-// NamesDomain reports whether a placeholder asks for a part of the target's domain, which
-// targets without one do not have (template language 1.5).
+// NamesDomain reports whether a placeholder is a part of the target's domain, which IP addresses do not have
+// (template language 1.5).
 func NamesDomain(placeholder string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(placeholder, notInName), func(name string) bool {
 		return name == "RDN" || name == "DN" || name == "TLD" || name == "SD"
 	})
 }
 
-// Value is a name and its text.
+// Value is a payload value.
 type Value struct{ Name, Text string }
 
-// Payload is one tuple of payload values, in the order in which the sets were written.
+// Payload is one tuple of payload values, in written order.
 type Payload []Value
 
-// Lookup finds a payload value by its name.
+// Lookup finds a value by its name.
 func (p Payload) Lookup(name string) (any, bool) {
 	for _, v := range p {
 		if v.Name == name {
@@ -121,12 +118,11 @@ func (p Payload) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// has reports whether there is a set of this name.
 func (p *payloads) has(name string) bool {
 	return slices.ContainsFunc(p.sets, func(s payloadSet) bool { return s.name == name })
 }
 
-// with is p with a set added, or put instead of the one that has its name.
+// with adds or replaces a set.
 func (p payloads) with(name string, values []string) payloads {
 	p.sets = slices.Clone(p.sets)
 	if i := slices.IndexFunc(p.sets, func(s payloadSet) bool { return s.name == name }); i >= 0 {
@@ -137,7 +133,7 @@ func (p payloads) with(name string, values []string) payloads {
 	return p
 }
 
-// wrong says why the sets cannot be combined; "" when they can.
+// wrong says why the sets cannot be combined.
 func (p *payloads) wrong() string {
 	if p.attack == batteringram && len(p.sets) > 1 {
 		return "batteringram takes one payload set; pitchfork and clusterbomb take several"

@@ -6,10 +6,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/match"
 )
 
-// EntryIndex names an entry of a block of a program, all by index.
+// EntryIndex identifies an entry.
 type EntryIndex struct{ Program, Block, Entry int }
 
-// Plan is the plan for all targets of one kind. It is not changed after it is made.
+// Plan says which requests a scan sends to all targets of one kind: equal requests of different programs once.
+// Programs that cannot be planned run as sessions.
 type Plan struct {
 	Requests  []PlannedRequest
 	RequestOf map[EntryIndex]int // of blocks that stop at their first match
@@ -17,7 +18,7 @@ type Plan struct {
 	Total     int                // requests to expect on a target
 }
 
-// PlannedRequest is one distinct request, and the entries that wait for its response.
+// PlannedRequest is one distinct request.
 type PlannedRequest struct {
 	Entries  []EntryIndex
 	Starters []EntryIndex // of sessions that start with this response
@@ -40,7 +41,6 @@ func (r *PlannedRequest) First() EntryIndex {
 	return r.Starters[0]
 }
 
-// planner makes a plan.
 type planner struct {
 	plan       Plan
 	programs   []*Bound
@@ -49,8 +49,7 @@ type planner struct {
 	key        []byte // of the current request
 }
 
-// NewPlan joins the equal requests of those programs that include accepts, in their order.
-// rootTarget is for targets without a path.
+// NewPlan plans the programs that include accepts. rootTarget is for targets without a path.
 func NewPlan(programs []*Bound, include func(i int) bool, rootTarget bool) *Plan {
 	p := planner{programs: programs, rootTarget: rootTarget, byKey: map[string]int{}}
 	p.plan.RequestOf = map[EntryIndex]int{}
@@ -96,8 +95,8 @@ func (p *planner) plain(i int, bound *Bound) {
 	}
 }
 
-// session plans a program that runs as a session. When its first request depends on the target
-// alone, the session starts with the response to the planned request.
+// session plans a session. If its first request depends on the target alone, the session starts with the response to
+// the planned request.
 func (p *planner) session(i int, bound *Bound) {
 	p.plan.Total += bound.Requests()
 	if j, k, ok := bound.opener(); ok {

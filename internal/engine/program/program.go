@@ -1,11 +1,8 @@
-// Package program turns a template into something that runs: immutable, shared by all
-// scans at once, with every text parsed and every matcher compiled.
+// Package program compiles templates into programs: immutable and shared by all scans.
 //
-// A Program is bound to the variables of a scan (Bind). A bound program is plain when
-// all its requests are known as soon as the target is: each of them then has a Key, by
-// which the runner sends equal requests of different templates once. All other programs
-// are run as sessions, request by request: Block.Request builds one from what the
-// session has learned so far.
+// Bind gives a Program the variables of a scan. A bound program is plain when all its requests are known as soon as
+// the target is; a Plan then sends equal requests of different templates once. All others run as sessions, request by
+// request: Bound.Request makes one from what the session has learned so far.
 package program
 
 import (
@@ -64,13 +61,12 @@ type Block struct {
 	selfContained bool
 }
 
-// Pipeline says how requests are laid on connections without waiting for answers.
+// Pipeline is how requests are sent without waiting for responses.
 type Pipeline struct{ Connections, Requests int }
 
-// credentials are the texts of a name and a password.
 type credentials struct{ user, password dsl.Text }
 
-// Entry is one request to make, for every tuple of payloads.
+// Entry is one request, made for every tuple of payloads.
 type Entry struct {
 	Once bool // made for the first tuple only
 
@@ -88,7 +84,7 @@ type Entry struct {
 	volatile bool     // some text is different each time
 }
 
-// sending is how the requests of a block are sent, whatever they say.
+// sending is how the requests of a block are sent.
 type sending struct {
 	redirects  web.RedirectMode
 	sameScheme bool
@@ -105,17 +101,16 @@ type header struct {
 	value dsl.Text
 }
 
-// Tuples is the number of payload tuples; 1 for a block without payloads.
+// Tuples is the number of payload tuples; 1 without payloads.
 func (b *Block) Tuples() int { return b.payloads.count() }
 
 // HasPayloads reports whether the requests of a block differ by payload.
 func (b *Block) HasPayloads() bool { return len(b.payloads.sets) > 0 }
 
-// Stops reports whether a match of one entry means that those after it are not made.
+// Stops reports whether the match of an entry ends the block.
 func (b *Block) Stops() bool { return b.StopAtFirstMatch && len(b.Entries) > 1 }
 
-// Requests is the number of requests that a block makes on a target, redirects and what
-// iterates over extracted values not counted. It ends at math.MaxInt32.
+// Requests is how many requests a block makes on a target, without redirects and iteration; at most math.MaxInt32.
 func (b *Block) Requests() int {
 	if b.GlobalMatchers && len(b.Entries) == 0 {
 		return 0
@@ -132,9 +127,8 @@ func (b *Block) Requests() int {
 	return once + product(len(b.Entries)-once, b.Tuples())
 }
 
-// PathSpecific reports whether the verdict depends on the path: some request asks for a
-// path other than the root, and its operators read the status or the body. What holds
-// for a whole host (a missing header, a cookie, TLS) is not path specific.
+// PathSpecific reports whether a finding depends on the path: some request is for a path other than the root, and its
+// operators read the status or the body. Missing headers, cookies and TLS concern the whole host.
 func (p *Program) PathSpecific() bool {
 	for i := range p.blocks {
 		b := &p.blocks[i]
@@ -147,8 +141,7 @@ func (p *Program) PathSpecific() bool {
 	return false
 }
 
-// Requests is the number of requests that the program makes on a target; see
-// Block.Requests.
+// Requests is how many requests the program makes on a target; see Block.Requests.
 func (p *Program) Requests() int {
 	n := 0
 	for i := range p.blocks {
@@ -157,7 +150,7 @@ func (p *Program) Requests() int {
 	return n
 }
 
-// NeedsTLS reports whether the program has nothing to say about a plain http target.
+// NeedsTLS reports whether the program does not apply to plain http.
 func (p *Program) NeedsTLS() bool {
 	for i := range p.blocks {
 		if !p.blocks[i].NeedsTLS {
@@ -169,7 +162,7 @@ func (p *Program) NeedsTLS() bool {
 
 var baseForm = regexp.MustCompile(`^(?:\{\{\s*(?:BaseURL|RootURL)\s*\}\}|https?://[^/?#]*)`)
 
-// asksRoot reports whether an entry asks for the target itself.
+// asksRoot reports whether an entry requests the target itself.
 func (e *Entry) asksRoot() bool {
 	text := e.path.String()
 	if e.isRaw {

@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// maxTimeout is the longest time that a @timeout line can ask for.
+// maxTimeout bounds what a @timeout line can ask for.
 const maxTimeout = 5 * time.Minute
 
-// message is a raw request, split (template language 2.3).
+// message is a parsed raw request (template language 2.3).
 type message struct {
 	method  string
 	target  string // as written; "" when the request line has none
@@ -26,7 +26,7 @@ type message struct {
 	start, end int    // where target is in text
 }
 
-// notes are the lines that begin with @ before a raw request.
+// notes are the @ lines before a raw request.
 type notes struct {
 	host    string // of @Host, as written
 	sni     string // of @tls-sni, as written
@@ -34,11 +34,13 @@ type notes struct {
 	once    bool
 }
 
-// errRequestLine says what a raw request needs that is not sent byte by byte.
 var errRequestLine = errors.New("a raw request begins with METHOD PATH VERSION")
 
-// readMessage splits a rendered raw request. Lines end with \r\n or \n. With loose
-// the request line may be anything: the text will be sent as it is.
+// readMessage parses a rendered raw request with lines that end with \r
+//
+//	or
+//
+// . With loose any request line will do: the text is sent as it is.
 func readMessage(text string, loose bool) (message, error) {
 	var m message
 	m.notes, m.text = readNotes(text)
@@ -61,8 +63,8 @@ func readMessage(text string, loose bool) (message, error) {
 	return m, nil
 }
 
-// readRest reads headers and body. A line without a colon is a header with the value of
-// the one before; a name that comes again replaces what it said before.
+// readRest reads headers and body. A line without a colon is a header with the value of the one before; a repeated
+// name replaces its value.
 func (m *message) readRest(rest string) {
 	var value string
 	multipart := false
@@ -96,8 +98,7 @@ func setHeader(list []web.Header, name, value string) []web.Header {
 	return append(list, web.Header{Name: name, Value: value})
 }
 
-// readNotes takes the lines that begin with @ off the front of a raw request, and empty
-// lines before it.
+// readNotes cuts the @ lines, and empty lines before them, off a raw request.
 func readNotes(text string) (n notes, rest string) {
 	for rest = text; ; {
 		line, after, more := strings.Cut(rest, "\n")
@@ -123,8 +124,7 @@ func readNotes(text string) (n notes, rest string) {
 	}
 }
 
-// moved is the address that a @Host line sends a request to: another host and, when the
-// line says so, another scheme. Without a port of its own the one written before stays.
+// moved is the address after a @Host line: another host and possibly scheme. Without a port there the old one stays.
 func (n notes) moved(a rawurl.URL) rawurl.URL {
 	if n.host == "" {
 		return a
@@ -146,8 +146,7 @@ func (n notes) moved(a rawurl.URL) rawurl.URL {
 	return a
 }
 
-// serverName is the name for SNI that a @tls-sni line asks for; host is the request's
-// Host line.
+// serverName is the name for SNI of a @tls-sni line; host is the request's Host header.
 func (n notes) serverName(host string) string {
 	if n.sni == "request.host" {
 		name, _, err := net.SplitHostPort(host)
@@ -163,10 +162,8 @@ func (n notes) serverName(host string) string {
 	return name
 }
 
-// relative is what a request target written as a URL asks its host for. A host without a
-// dot or a port counts as none: the whole is a path then, as scanners know it
-// ("http://2852039166/x" of those who look for open proxies), unless it is the host of the
-// target itself.
+// relative is the path of a request target that is a URL. A host without dot or port makes the whole a path, unless
+// it is the target's own: scanners for open proxies send "http://2852039166/x".
 func relative(target, own string) string {
 	for _, scheme := range []string{"http://", "https://"} {
 		rest, ok := strings.CutPrefix(target, scheme)
@@ -185,9 +182,8 @@ func relative(target, own string) string {
 	return target
 }
 
-// merge joins the path of a target with the path of a raw request, and the parameters of
-// both, the target's first. Nothing, and a lone slash, mean the target's own path. What
-// the two paths have in common at the joint is not said twice.
+// merge joins the paths and the parameters of a target and of a raw request. An empty path, and a lone slash, mean
+// the target's own. A common part at the joint stands once.
 func merge(base rawurl.URL, target string, automerge bool) (path, query string) {
 	target, _, _ = strings.Cut(relative(target, base.Host), "#")
 	own, params, _ := strings.Cut(target, "?")
@@ -202,8 +198,8 @@ func merge(base rawurl.URL, target string, automerge bool) (path, query string) 
 	return own, joinQuery(base.Query, params)
 }
 
-// mergeLoose is merge for a request that is sent byte by byte: without a leading slash,
-// and on a target without a path, its own path stays as it was written.
+// mergeLoose is merge for a request that is sent byte by byte: without a leading slash, on a target without a path,
+// its own path stays as written.
 func mergeLoose(base rawurl.URL, target string, automerge bool) string {
 	target = relative(target, base.Host)
 	target, fragment, marked := strings.Cut(target, "#")
@@ -232,8 +228,8 @@ func joinQuery(a, b string) string {
 	return a + "&" + b
 }
 
-// join joins two paths with one slash; when one of them repeats the other there, once is
-// enough: "/blog/test" and "/blog/test/x" are "/blog/test/x".
+// join joins two paths with one slash and writes a common part once: "/blog/test" and "/blog/test/x" are
+// "/blog/test/x".
 func join(a, b string) string {
 	switch {
 	case a == "":

@@ -7,10 +7,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
-// Spell writes an address as events name it (template language 8.1, matched-at): the way
-// users of the language know, who compare such texts. Parameters of one name stand
-// together, empty values have no equals sign, and what no URL can hold is escaped; in a
-// fragment escapes are escaped once more. What is sent is not touched by it.
+// Spell writes an address as events name it (template language 8.1, matched-at): parameters of one name together, no
+// equals sign after them without value, and escapes as nuclei writes them. Requests are not affected.
 func Spell(a rawurl.URL, fragment string) string { return spell(a, spellPath(a.Path), fragment) }
 
 func spell(a rawurl.URL, path, fragment string) string {
@@ -24,13 +22,13 @@ func spell(a rawurl.URL, path, fragment string) string {
 	return text
 }
 
-// SpellHop writes the address that a redirect led to: its query is that of the redirect.
+// SpellHop writes the address of a redirect, with its query unchanged.
 func SpellHop(a rawurl.URL) string {
 	a.Path = spellPath(a.Path)
 	return a.String()
 }
 
-// spellPath escapes a path when something in it cannot stand in one.
+// spellPath escapes a path that no URL can hold.
 func spellPath(path string) string {
 	if u, err := url.Parse("http://h" + path); err == nil {
 		return u.EscapedPath()
@@ -67,7 +65,7 @@ func spellQuery(query string) string {
 	return b.String()
 }
 
-// spellParam escapes control characters and what is not ASCII; a blank is a plus.
+// spellParam escapes control characters and non-ASCII; a blank becomes a plus.
 func spellParam(b *strings.Builder, s string) {
 	const hex = "0123456789ABCDEF"
 	for _, c := range []byte(s) {

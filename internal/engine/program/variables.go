@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// variable is one of a template's own variables. Frozen ones have their value for good;
-// the others are rendered anew for every request.
+// variable is one of a template's own variables. Frozen ones have a fixed value; the others are rendered for every
+// request.
 type variable struct {
 	name   string
 	text   dsl.Text
@@ -20,16 +20,15 @@ type variable struct {
 	frozen any // a string or a dsl.Raw; nil for a variable that is not frozen
 }
 
-// urlWords make a set of variables depend on the target wherever they stand, even inside
-// another word: so the language has it (template language 1.4).
+// urlWords make all variables depend on the target wherever they occur, even inside another word (template language
+// 1.4).
 var urlWords = []string{
 	"BaseURL", "RootURL", "Hostname", "Host", "Port", "Path", "Query", "File", "Scheme", "Input",
 	"FQDN", "RDN", "DN", "TLD", "SD", "interactsh-url",
 }
 
-// compileVariables reads a template's variables and, when none of them needs to know
-// more than its siblings, fixes their values: they are the same for all targets and
-// requests (template language 1.4).
+// compileVariables reads a template's variables and fixes their values when they depend on each other alone (template
+// language 1.4).
 func compileVariables(written []syntax.Variable) []variable {
 	all := make([]variable, len(written))
 	declared := make(map[string]bool, len(written))
@@ -70,7 +69,7 @@ func unfreeze(all []variable) []variable {
 	return all
 }
 
-// render returns a variable its value; one that cannot be rendered keeps its raw text.
+// render is the value of a variable; one that cannot be rendered keeps its raw text.
 func (v *variable) render(env *dsl.Env) any {
 	if v.list != nil {
 		return v.list
@@ -85,11 +84,10 @@ func (v *variable) render(env *dsl.Env) any {
 	return text
 }
 
-// Scope says what names mean while one request is made and evaluated. From the strongest:
-// payload values, the template's constants, the variables of the scan, those of the
-// target's URL, what earlier responses gave, and the template's own variables (template
-// language 1.4). For a self-contained request constants come before payload values, and
-// earlier responses before the scan (2.4). It belongs to one goroutine.
+// Scope is what names mean while one request is made and evaluated. The strongest first: payload values, the
+// template's constants, variables of the scan, those of the target's URL, earlier responses, and the template's own
+// variables (template language 1.4). For a self-contained request constants precede payload values, and earlier
+// responses the scan (2.4). It belongs to one goroutine.
 type Scope struct {
 	bound   *Bound
 	target  rawurl.URL // without a host while it is not known
@@ -101,7 +99,7 @@ type Scope struct {
 	own []any // values of the template's variables, as far as they were asked for
 }
 
-// Lookup returns the meaning of a name.
+// Lookup finds the meaning of a name.
 func (s *Scope) Lookup(name string) (any, bool) {
 	if s.bound.SelfContained {
 		if v, ok := s.bound.constants[name]; ok {
@@ -114,8 +112,8 @@ func (s *Scope) Lookup(name string) (any, bool) {
 	return s.beneath(name, len(s.bound.variables))
 }
 
-// beneath is Lookup without payload values, and with the first n variables of the
-// template only: as payload values and variables see it while they are made.
+// beneath is Lookup without payload values and with the first n variables only, as payload values and variables see
+// it.
 func (s *Scope) beneath(name string, n int) (any, bool) {
 	if s.bound.SelfContained && s.carried != nil {
 		if v, ok := s.carried(name); ok {
@@ -138,7 +136,7 @@ func (s *Scope) beneath(name string, n int) (any, bool) {
 	return s.variable(name, n)
 }
 
-// variable returns the last of the template's first n variables that has this name.
+// variable is the last of the template's first n variables with this name.
 func (s *Scope) variable(name string, n int) (any, bool) {
 	for i := n - 1; i >= 0; i-- {
 		v := &s.bound.variables[i]
@@ -159,14 +157,14 @@ func (s *Scope) variable(name string, n int) (any, bool) {
 	return nil, false
 }
 
-// under is the Env of variable i; under(len(variables)) that of payload values.
+// under is the Env of variable i, or with i = len(variables) that of payload values.
 func (s *Scope) under(i int) *dsl.Env {
 	env := s.env
 	env.Vars = func(name string) (any, bool) { return s.beneath(name, i) }
 	return &env
 }
 
-// Env is the Env of the request itself and of its operators.
+// Env is the Env of the request and its operators.
 func (s *Scope) Env() *dsl.Env {
 	env := s.env
 	env.Vars = s.Lookup

@@ -116,8 +116,8 @@ func (t *Template) PayloadSets() (all []*PayloadSets) {
 	return all
 }
 
-// fill sets what follows from other keys: ids of blocks that have none and are not the
-// only ones of their protocol, and what a template says for its blocks.
+// fill sets what follows from other keys: ids of blocks that have none and are not the only ones of their protocol,
+// and what a template says for its blocks.
 func (t *Template) fill() {
 	for _, protocol := range t.Protocols {
 		ids := fields[string](t, protocol, "ID")
@@ -150,8 +150,8 @@ func (b *HTTP) check(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// checkPart refuses the attack for one payload where several are used. Payloads that
-// the block does not mention do not count: they are left out of the attack.
+// checkPart refuses the attack for one payload where several are used. Payloads that the block does not mention do
+// not count: they are left out of the attack.
 func (p *PayloadSets) checkPart(r *reader, n *yaml.Node) error {
 	if p.Attack != "" && p.Attack != "batteringram" || len(p.Payloads) < 2 {
 		return nil

@@ -47,8 +47,7 @@ const (
 
 var severities = []Severity{SeverityUnknown, SeverityInfo, SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
 
-// Rank orders severities: 0 for unknown (and for what is none), 1 for info, up to 5
-// for critical.
+// Rank orders severities: 0 for unknown (and for what is none), 1 for info, up to 5 for critical.
 func (s Severity) Rank() int { return max(0, slices.Index(severities, s)) }
 
 func (i *Info) check(r *reader, n *yaml.Node) error {

@@ -15,8 +15,7 @@ import (
 
 // Options say how templates are read. The zero value is strict.
 type Options struct {
-	// Lenient skips unknown keys, lets the last of doubled keys count, and follows
-	// "# !include:" lines.
+	// Lenient skips unknown keys, lets the last of doubled keys count, and follows "# !include:" lines.
 	Lenient bool
 	// Include returns the text of a file that an include line names. Nil follows none.
 	Include func(name string) ([]byte, error)
@@ -24,9 +23,8 @@ type Options struct {
 	Fresh func() string
 }
 
-// Parse reads one template strictly. path is for error messages and events; when it ends in
-// .json, the text is JSON, else YAML. The error is an *errs.Error of kind Invalid and
-// code CodeInvalid that names file, line and key.
+// Parse reads one template strictly. path is for error messages and events; when it ends in .json, the text is JSON,
+// else YAML. The error is an *errs.Error of kind Invalid and code CodeInvalid that names file, line and key.
 func Parse(path string, data []byte) (*Template, error) { return Options{}.Parse(path, data) }
 
 // Parse reads one template.
@@ -89,8 +87,8 @@ func yamlFault(path string, err error) error {
 // content is what is neither blank nor a comment.
 var content = regexp.MustCompile(`(?m)^[ \t]*[^#\s]`)
 
-// Settings reads a YAML mapping of names to values that is no template, such as a
-// profile or an ignore list, in written order. Errors are those of Parse.
+// Settings reads a YAML mapping of names to values that is no template, such as a profile or an ignore list, in
+// written order. Errors are those of Parse.
 func Settings(path string, data []byte) ([]Variable, error) {
 	if len(data) > MaxBytes {
 		return nil, Fault(path, 1, 0, "", "the file is larger than %d bytes", MaxBytes)

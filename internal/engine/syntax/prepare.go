@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// What happens to a text before it is read: includes and random markers; and the digest
-// line, which is a comment to YAML.
+// What happens to a text before it is read: includes and random markers; and the digest line, which is a comment to
+// YAML.
 
 const digestMark = "# digest: "
 
-// Unsigned is a template's text without its digest line, as the signer saw it; imported
-// files come after it.
+// Unsigned is a template's text without its digest line, as the signer saw it; imported files come after it.
 func Unsigned(data []byte) []byte {
 	if i := bytes.LastIndex(data, []byte(digestMark)); i >= 0 {
 		data = bytes.TrimSpace(data[:i])
@@ -34,8 +33,8 @@ func signature(data []byte) Signature {
 
 var randomMark = regexp.MustCompile(`\{\{(?:(?i:randstr)|randstr_[a-z0-9_]*)\}\}`)
 
-// randomize puts one random value instead of each random marker, the same for equal
-// markers, and gives them as constants.
+// randomize puts one random value instead of each random marker, the same for equal markers, and gives them as
+// constants.
 func (o Options) randomize(data []byte) ([]byte, []Variable) {
 	if !bytes.Contains(data, []byte("randstr")) {
 		return data, nil
@@ -64,8 +63,8 @@ var includeLine = regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*!include:(.*)$`)
 
 const maxIncludes = 32 // how deep files may include files
 
-// include puts files instead of the lines that name them, each of their lines as
-// far to the right as the include line was.
+// include puts files instead of the lines that name them, each of their lines as far to the right as the include line
+// was.
 func (o Options) include(path string, data []byte) ([]byte, error) {
 	if !o.Lenient || o.Include == nil || !includeLine.Match(data) {
 		return data, nil

@@ -169,8 +169,7 @@ type JavaScript struct {
 	Operators
 }
 
-// Step is one step of a workflow: the templates to run, by path or by tag, and what to
-// run after them.
+// Step is one step of a workflow: the templates to run, by path or by tag, and what to run after them.
 type Step struct {
 	Line int
 

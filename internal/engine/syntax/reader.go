@@ -24,8 +24,8 @@ const (
 	CodeUnsupported = "template_unsupported" // a template that asks for what no engine runs yet
 )
 
-// Fault is the error for something wrong in a template: Param is the key path, such as
-// "http[0].matchers[1].type", Extra has "file" and "line".
+// Fault is the error for something wrong in a template: Param is the key path, such as "http[0].matchers[1].type",
+// Extra has "file" and "line".
 func Fault(file string, line, column int, key, format string, args ...any) *errs.Error {
 	where := file + ":" + strconv.Itoa(line)
 	if column > 0 {
@@ -41,8 +41,7 @@ func Fault(file string, line, column int, key, format string, args ...any) *errs
 	}
 }
 
-// Unsupported is the error for a part of the language that no engine runs yet; Param
-// is that part, such as "dns".
+// Unsupported is the error for a part of the language that no engine runs yet; Param is that part, such as "dns".
 func Unsupported(file string, line int, key string) *errs.Error {
 	return &errs.Error{
 		Kind: errs.Invalid, Code: CodeUnsupported, Param: key,
@@ -95,8 +94,8 @@ func (r *reader) fault(n *yaml.Node, format string, args ...any) error {
 	return Fault(r.file, n.Line, n.Column, r.at(), format, args...)
 }
 
-// faultIn is the fault of a key of the mapping n; it is shown where the key is written,
-// or where the mapping begins when it is not.
+// faultIn is the fault of a key of the mapping n; it is shown where the key is written, or where the mapping begins
+// when it is not.
 func (r *reader) faultIn(n *yaml.Node, key, format string, args ...any) error {
 	if found := child(n, key); found != nil {
 		n = found
@@ -176,8 +175,8 @@ func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) e
 	return nil
 }
 
-// keys returns the keys and values of a mapping, each key once: those of merged mappings
-// (<<) come last and only where the mapping does not have them itself.
+// keys returns the keys and values of a mapping, each key once: those of merged mappings (<<) come last and only
+// where the mapping does not have them itself.
 func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
 	plain := true
 	if len(r.seen) > fewKeys {
@@ -249,8 +248,7 @@ func (r *reader) merged(n *yaml.Node) (out []*yaml.Node, err error) {
 	return out, nil
 }
 
-// elements reads a sequence, one call an element; a single value counts as a list of
-// one, null as an empty list.
+// elements reads a sequence, one call an element; a single value counts as a list of one, null as an empty list.
 func (r *reader) elements(n *yaml.Node, each func(n *yaml.Node) error) error {
 	n, err := r.open(n)
 	if err != nil || isNull(n) {
@@ -282,8 +280,8 @@ func nearest(wrong string, fields map[string]*field) string {
 	return best
 }
 
-// distance is how many letters must be put in, left out, changed or swapped with their
-// neighbour; texts whose lengths differ by more than two are just far apart.
+// distance is how many letters must be put in, left out, changed or swapped with their neighbour; texts whose lengths
+// differ by more than two are just far apart.
 func distance(a, b string) int {
 	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
 		return len(a) + len(b)
@@ -312,8 +310,7 @@ func distance(a, b string) int {
 // isNull reports whether a node is the absence of a value.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// inList says how a text is spelled in a closed list, compared in any case and without
-// the blanks around it.
+// inList says how a text is spelled in a closed list, compared in any case and without the blanks around it.
 func inList(text string, allowed []string) (string, bool) {
 	i := slices.IndexFunc(allowed, func(w string) bool { return strings.EqualFold(strings.TrimSpace(text), w) })
 	if i < 0 {

@@ -24,8 +24,8 @@ type field struct {
 // read reads a node into a value.
 type read func(r *reader, n *yaml.Node, into reflect.Value) error
 
-// checker is a struct with rules beyond those of its fields. The check may also fill in
-// what follows from other fields.
+// checker is a struct with rules beyond those of its fields. The check may also fill in what follows from other
+// fields.
 type checker interface {
 	check(r *reader, n *yaml.Node) error
 }

@@ -1,14 +1,13 @@
-// Package syntax reads templates: YAML or JSON bytes in, a *Template that says what was
-// written out, or an error that names file, line, column and key.
+// Package syntax reads templates: YAML or JSON bytes in, a *Template that says what was written out, or an error that
+// names file, line, column and key.
 //
-// It checks the form only, in the whole language. Package program decides what can be run: parts of
-// the language that the engine does not run yet are listed in Template.Later, so that compiling can
-// refuse them by name; keys that are not in the language at all are refused here.
+// It checks the form only, in the whole language. Package program decides what can be run: parts of the language that
+// the engine does not run yet are listed in Template.Later, so that compiling can refuse them by name; keys that are
+// not in the language at all are refused here.
 //
-// The structs of this package are the language: a field's key tag is the word that is
-// written in a template (with a comma, its old spelling too), an of tag is the closed
-// list of words that its value may be (a known tag: an open one), a list tag says how
-// one text is cut into several. The reader goes by these tags alone.
+// The structs of this package are the language: a field's key tag is the word that is written in a template (with a
+// comma, its old spelling too), an of tag is the closed list of words that its value may be (a known tag: an open
+// one), a list tag says how one text is cut into several. The reader goes by these tags alone.
 package syntax
 
 import (
@@ -32,8 +31,8 @@ type Template struct {
 	Variables []Variable `key:"variables"` // in written order
 	Constants []Variable `key:"constants"` // and the values of {{randstr}} markers, whose names keep their braces
 
-	// Protocols says which kinds of request there are, by their keys ("http", "tcp" …),
-	// in written order, which is the order they run in.
+	// Protocols says which kinds of request there are, by their keys ("http", "tcp" …), in written order, which is
+	// the order they run in.
 	Protocols  []string
 	HTTP       []HTTP       `key:"http,requests"`
 	DNS        []DNS        `key:"dns"`
@@ -182,8 +181,7 @@ func (l *Levels) Up(level string) []string {
 // types lists the keys of requests in the order that decides a template's type.
 var types = []string{"dns", "file", "http", "headless", "tcp", "ssl", "websocket", "whois", "code", "javascript"}
 
-// Type is the one word for what the template does: the key of a protocol, or
-// "workflow".
+// Type is the one word for what the template does: the key of a protocol, or "workflow".
 func (t *Template) Type() string {
 	for _, kind := range types {
 		if slices.Contains(t.Protocols, kind) {

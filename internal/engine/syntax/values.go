@@ -30,8 +30,7 @@ func readText(r *reader, n *yaml.Node, into reflect.Value) error {
 	return err
 }
 
-// readWord reads a text that is one of a closed list, in any case and with blanks
-// around. An empty text says nothing.
+// readWord reads a text that is one of a closed list, in any case and with blanks around. An empty text says nothing.
 func readWord(allowed []string) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		s, err := r.text(n)
@@ -57,8 +56,8 @@ func readKnown(words []string) read {
 	}
 }
 
-// readSplit reads a list of texts, or one text with commas. As words, each is
-// lower-cased, blanks around it are cut and empty ones dropped.
+// readSplit reads a list of texts, or one text with commas. As words, each is lower-cased, blanks around it are cut
+// and empty ones dropped.
 func readSplit(words bool) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		n, err := r.open(n)
@@ -87,8 +86,8 @@ func readSplit(words bool) read {
 	}
 }
 
-// readList reads a list, one reading an element. Lists of texts, which most are, do
-// without reflection for each element.
+// readList reads a list, one reading an element. Lists of texts, which most are, do without reflection for each
+// element.
 func readList(element read) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		n, err := r.open(n)
@@ -175,8 +174,7 @@ func readFloat(r *reader, n *yaml.Node, into reflect.Value) error {
 	return nil
 }
 
-// readBool reads the words of YAML 1.1 too, as long as they are not quoted; null is
-// false.
+// readBool reads the words of YAML 1.1 too, as long as they are not quoted; null is false.
 func readBool(r *reader, n *yaml.Node, into reflect.Value) error {
 	n, err := r.open(n)
 	if err != nil {
@@ -221,8 +219,7 @@ func readVariables(r *reader, n *yaml.Node, into reflect.Value) error {
 	return err
 }
 
-// readPayloads reads sets of payloads: a list, a text of several lines, the name of a
-// file, or lists by aggression.
+// readPayloads reads sets of payloads: a list, a text of several lines, the name of a file, or lists by aggression.
 func readPayloads(levels *shape) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		var list []Payload
@@ -325,8 +322,8 @@ func (r *reader) scalar(n *yaml.Node) (any, error) {
 	return valueOf(n), nil
 }
 
-// valueOf is the value of a scalar that JSON can carry; what YAML would make of it but
-// JSON cannot carry (dates, infinities, huge numbers) stays the text that was written.
+// valueOf is the value of a scalar that JSON can carry; what YAML would make of it but JSON cannot carry (dates,
+// infinities, huge numbers) stays the text that was written.
 func valueOf(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!null":

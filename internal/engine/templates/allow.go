@@ -6,8 +6,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Allow says which kinds of templates a scan runs besides the plain ones (section 1.10
-// of the template language). What is not allowed is skipped and counted.
+// Allow says which special kinds of templates a scan runs (template language 1.10). Others are skipped and counted.
 type Allow struct {
 	Headless       bool // templates that drive a browser
 	Code           bool // signed templates that run programs on this machine; allows SelfContained, too
@@ -19,7 +18,7 @@ type Allow struct {
 	VerifiedOnly   bool // only templates whose signature is verified; code and request signing need that anyway
 }
 
-// Reason says why a template was skipped.
+// Reason is why a template was skipped.
 type Reason string
 
 // The reasons.
@@ -36,13 +35,13 @@ const (
 	SkippedUnsigned      Reason = "unsigned"
 )
 
-// AllowAll allows every kind of template at once.
+// AllowAll allows every kind of template.
 func AllowAll() Allow {
 	return Allow{Mixed: true, Headless: true, Code: true, SelfContained: true, GlobalMatchers: true, File: true}
 }
 
-// idOf is the id that no two templates of a scan may have in common. Fuzzing templates may
-// share theirs with others: no scan runs both.
+// idOf is the id that no two templates of a scan may share. Fuzzing templates may share theirs with others: no scan
+// runs both.
 func (a Allow) idOf(t *syntax.Template) string {
 	if a.Mixed && isFuzzing(t) {
 		return "dast " + t.ID // no id has a space
@@ -55,7 +54,7 @@ func isFuzzing(t *syntax.Template) bool {
 		slices.ContainsFunc(t.Headless, func(b syntax.Headless) bool { return len(b.Fuzzing) > 0 })
 }
 
-// excludes says why a template does not run; "" when it runs.
+// excludes is why a template does not run; "" when it runs.
 func (a Allow) excludes(t *syntax.Template) Reason {
 	has := func(protocol string) bool { return slices.Contains(t.Protocols, protocol) }
 	http := func(is func(syntax.HTTP) bool) bool { return slices.ContainsFunc(t.HTTP, is) }

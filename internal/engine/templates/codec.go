@@ -14,24 +14,22 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// The compact binary form of a template. A struct is its fields that are not zero, each
-// as its number from 1 and its value, and a zero; texts and lists begin with their
-// length. The code works by reflection on any type, so that no field of the language can be
-// forgotten.
+// The compact binary form of a template. A struct is its fields that are not zero, each as its number from 1 and its
+// value, and a zero; texts and lists begin with their length. The code works by reflection on any type, so that no
+// field of the language can be forgotten.
 
-// coder writes and reads the values of one type.
 type coder struct {
 	write func(b []byte, v reflect.Value) []byte
 	read  func(d *decoder, v reflect.Value)
 }
 
-// templates is the coder of whole templates; it is not changed once made.
+// templates is the coder of whole templates.
 var templates = coders{}.of(reflect.TypeFor[syntax.Template]())
 
-// layout changes when the structs of the language do, their tags included.
+// layout changes with the structs of the language, their tags included.
 var layout = sha256.Sum256([]byte(describe(reflect.TypeFor[syntax.Template](), map[reflect.Type]bool{})))
 
-// encode appends the binary form of a template, without where it came from.
+// encode appends the binary form of a template without its path.
 func encode(b []byte, t *syntax.Template) []byte {
 	bare := *t
 	bare.Path = ""
@@ -40,7 +38,6 @@ func encode(b []byte, t *syntax.Template) []byte {
 
 var errDamaged = errors.New("the index is damaged")
 
-// decode reads a template.
 func decode(data []byte) (*syntax.Template, error) {
 	t, d := new(syntax.Template), &decoder{data: data}
 	templates.read(d, reflect.ValueOf(t).Elem())
@@ -50,7 +47,7 @@ func decode(data []byte) (*syntax.Template, error) {
 	return t, nil
 }
 
-// decoder is what is left to read. Once it is damaged, all it gives is zero.
+// decoder is what is left to read. After damage it reads zeros.
 type decoder struct {
 	data    []byte
 	damaged bool
@@ -66,7 +63,7 @@ func (d *decoder) number() uint64 {
 	return n
 }
 
-// length reads how many things follow, each of which takes a byte or more.
+// length reads how many elements of at least one byte follow.
 func (d *decoder) length() int {
 	n := d.number()
 	if n > uint64(len(d.data)) {
@@ -92,7 +89,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// coders are those made so far; a workflow's steps have steps inside.
+// coders are those made so far; types may contain themselves.
 type coders map[reflect.Type]*coder
 
 func (all coders) of(t reflect.Type) *coder {
@@ -281,10 +278,10 @@ func toInt(b bool) int {
 	return 0
 }
 
-// unzigzag undoes what AppendVarint does to the sign.
+// unzigzag decodes the sign of AppendVarint.
 func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
-// describe spells a type out, with the types inside it.
+// describe is the full definition of a type.
 func describe(t reflect.Type, known map[reflect.Type]bool) string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:

@@ -10,17 +10,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Files gives the text of a file that a template names: a payload list or a script.
+// Files reads a payload list or a script that a template names.
 type Files func(name string) ([]byte, error)
 
-// notOnServers are the kinds of templates that a server never runs, whoever wrote them:
-// they start programs of its machine, read its files, or list further templates.
+// notOnServers are the kinds of templates that a server never runs: they start programs, read files of the machine,
+// or list templates.
 var notOnServers = []string{"code", "file", "workflow"}
 
-// Compile makes a program of a template that a server was given as text. Without files
-// the template cannot name any. The error is for the template's author and names the line
-// and the key; with a template beside the error, the template is correct and a server
-// cannot run it.
+// Compile compiles a template's text on a server. Without files it cannot name any. The error names the line and the
+// key; a template beside the error is correct, but a server cannot run it.
 func Compile(path string, text []byte, files Files) (*syntax.Template, *program.Program, error) {
 	t, err := syntax.Parse(path, text)
 	if err != nil {
@@ -55,20 +53,19 @@ func (files Files) open(_, name string) (*helper, error) {
 	return f, err
 }
 
-// noFile is the error for a file that is missing, or that the template may not read.
+// noFile is the error for a file that is missing or must not be read.
 func noFile(name string) error {
 	return fmt.Errorf("there is no file %.200s that the template may read", name)
 }
 
-// openHelper opens a file that the template at a path names.
+// openHelper opens a file that a template names.
 type openHelper func(template, name string) (*helper, error)
 
-// maxName bounds the name of a script file, in bytes; a longer text is a script itself.
+// maxName bounds the name of a script file in bytes; a longer text is a script.
 const maxName = 255
 
-// fillScripts replaces the names of script files by their texts, and returns these texts
-// in the order in which a template's signature covers them. A text on one line that names
-// no file is taken for a script; with strict, not when it ends with .js.
+// fillScripts replaces the names of script files by their texts and returns these in the order in which a signature
+// covers them. A line that names no file is a script; with strict, not when it ends with .js.
 func fillScripts(t *syntax.Template, open openHelper, strict bool) (imports []string, err error) {
 	fill := func(source *string, line int, key string, strict bool) error {
 		name := strings.TrimSpace(*source)
@@ -101,7 +98,7 @@ func fillScripts(t *syntax.Template, open openHelper, strict bool) (imports []st
 	return imports, err
 }
 
-// fillPayloads reads the files of payloads, and picks the payloads of an aggression level.
+// fillPayloads reads the files of payloads and selects the payloads of an aggression level.
 func fillPayloads(t *syntax.Template, open openHelper, aggression string) error {
 	for _, set := range t.PayloadSets() {
 		for i := range set.Payloads {
@@ -125,14 +122,14 @@ func fillPayloads(t *syntax.Template, open openHelper, aggression string) error 
 // maxCached is how many programs a Cache keeps: more than the largest public set has.
 const maxCached = 20_000
 
-// Cache keeps the programs of texts, so that the chunks of a scan compile each template
-// once. The zero value is an empty cache.
+// Cache keeps the programs of texts, so that the chunks of a scan compile each template once. The zero value is
+// ready.
 type Cache struct {
 	mu       sync.Mutex
 	programs map[string]compiled // by path and digest
 }
 
-// Compile is Compile for a text whose digest, with all files that it names, is known.
+// Compile is Compile for a text; digest covers it and all files that it names.
 func (c *Cache) Compile(digest, path string, text []byte, files Files) (*program.Program, error) {
 	key := path + "\x00" + digest
 	c.mu.Lock()

@@ -13,9 +13,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Filter says which templates are wanted (section 9.2 of the template language). All
-// lists that are not empty must agree; within a list, one hit is enough. Words are
-// compared without regard to case.
+// Filter selects templates (template language 9.2). All lists that are not empty must match, each by one of its
+// words, in any case.
 type Filter struct {
 	Tags, ExcludeTags         []string
 	Authors                   []string
@@ -23,23 +22,21 @@ type Filter struct {
 	Type, ExcludeType         []string // keys of protocols, or "workflow"
 	ID, ExcludeID             []string // with * ? and []
 	ExcludeTemplates          []string // files, folders or globs
-	// What is included by tag or path is wanted whatever the other lists say, but for
-	// Conditions.
+	// What is included by tag or path is wanted whatever the other lists say, but for Conditions.
 	IncludeTags, IncludeTemplates []string
-	// Conditions are expressions over the properties of a template (section 9.3); all must
-	// be true.
+	// Conditions are expressions over the properties of a template (section 9.3); all must be true.
 	Conditions []string
 }
 
-// filter is a Filter made ready.
+// filter is a compiled Filter.
 type filter struct {
 	Filter
 	include, exclude paths
 	conditions       []*dsl.Expr
 }
 
-// compile makes a filter ready; ignored are the exclusions of ignore files. Paths are
-// looked for in the working directory and below the roots.
+// compile compiles a filter; ignored are the exclusions of ignore files. Paths are relative to the working directory
+// and the roots.
 func (f Filter) compile(roots []string, ignored Filter) (*filter, error) {
 	c := &filter{Filter: f}
 	c.ExcludeTags = slices.Concat(f.ExcludeTags, ignored.ExcludeTags)
@@ -86,8 +83,7 @@ var typeNames = map[string]string{
 	"websocket": "websocket", "whois": "whois", "code": "code", "javascript": "javascript", "workflow": "workflow", "workflows": "workflow",
 }
 
-// words cuts texts at commas, without the blanks around them and with lower in lower
-// case.
+// words splits texts at commas.
 func words(list []string, lower bool) (out []string) {
 	for _, text := range list {
 		if lower {
@@ -102,7 +98,6 @@ func words(list []string, lower bool) (out []string) {
 	return out
 }
 
-// wants says whether a template is wanted.
 func (f *filter) wants(ctx context.Context, t *syntax.Template) bool {
 	return f.selects(t) && f.holds(ctx, t)
 }
@@ -135,8 +130,7 @@ func glob(patterns []string, id string) bool {
 	})
 }
 
-// holds asks the conditions; one that cannot be answered, such as for want of a score,
-// does not hold.
+// holds reports whether all conditions are true; one that fails, such as for want of a score, is not.
 func (f *filter) holds(ctx context.Context, t *syntax.Template) bool {
 	if len(f.conditions) == 0 {
 		return true
@@ -151,7 +145,7 @@ func (f *filter) holds(ctx context.Context, t *syntax.Template) bool {
 	return true
 }
 
-// facts are what a condition may ask of a template (section 9.3).
+// facts are the variables of conditions (template language 9.3).
 func facts(t *syntax.Template) map[string]any {
 	out := map[string]any{}
 	for name, value := range t.Info.Metadata {
@@ -197,7 +191,7 @@ func appendNew(list []string, word string) []string {
 	return append(list, word)
 }
 
-// rawMethod is the first word of the request line, which may follow annotations.
+// rawMethod is the method of a request line, which may follow annotations.
 func rawMethod(raw string) string {
 	for line := range strings.Lines(raw) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '@' {
@@ -231,7 +225,7 @@ func newPaths(list, roots []string) paths {
 	return p
 }
 
-// has says whether a file is one of the files, matches a glob or lies below a folder.
+// has reports whether a file is one of the files, matches a glob or lies below a folder.
 func (p paths) has(file string) bool {
 	if len(p.exact) == 0 && len(p.globs) == 0 {
 		return false
@@ -257,10 +251,10 @@ func (p paths) has(file string) bool {
 	}
 }
 
-// ignoreFile lists the templates of a folder that only run when they are included explicitly.
+// ignoreFile lists the templates of a folder that only run when explicitly included.
 const ignoreFile = ".nuclei-ignore"
 
-// readIgnored gives the exclusions of the ignore files of the roots.
+// readIgnored reads the exclusions in the ignore files of the roots.
 func readIgnored(roots []string) (Filter, error) {
 	var f Filter
 	for _, root := range roots {
@@ -288,7 +282,7 @@ func readIgnored(roots []string) (Filter, error) {
 	return f, nil
 }
 
-// textsOf are the texts of a setting: those of a list, or one.
+// textsOf are the texts of a setting: of a list, or one.
 func textsOf(data any) (all []string) {
 	list, isList := data.([]any)
 	if !isList {

@@ -14,11 +14,9 @@ import (
 // maxHelper bounds a file that a template names, in bytes.
 const maxHelper = 64 << 20
 
-// helpers reads the files that templates name: payloads, scripts, includes. Templates are
-// not trusted and what they read is sent to targets, so a template may only name files
-// below a root, in its own folder, or (as the public set does with helpers/) in the
-// folders above it; never through a link or a name with a leading dot that leads out of
-// these.
+// helpers reads the files that templates name: payloads, scripts, includes. Templates are not trusted and what they
+// read is sent to targets: they may only name files below a root, in their own folder, or (as the public set does
+// with helpers/) in the folders above it, without links and hidden names that lead out of these.
 type helpers struct {
 	roots []string
 	all   bool // every file may be read
@@ -35,8 +33,7 @@ type helper struct {
 	err   error
 }
 
-// newHelpers makes a reader of helper files for the given template folders; with all,
-// every file of the machine may be named.
+// newHelpers makes a reader for template folders; with all, templates may name every file.
 func newHelpers(roots []string, all bool) *helpers {
 	h := &helpers{all: all, texts: map[string]*helper{}}
 	for _, root := range roots {
@@ -66,7 +63,6 @@ func (h *helpers) open(template, name string) (*helper, error) {
 	return f, f.err
 }
 
-// split fills lines.
 func (f *helper) split() {
 	for line := range strings.SplitSeq(f.text, "\n") {
 		if line = strings.TrimSuffix(line, "\r"); line != "" {
@@ -90,7 +86,7 @@ func readHelper(path string) (string, error) {
 	return string(text), nil
 }
 
-// find gives the real path of the file that a template means.
+// find is the real path of the file that a template names.
 func (h *helpers) find(template, name string) (string, error) {
 	name = filepath.FromSlash(name)
 	for _, base := range h.bases(template, name, false) {
@@ -119,14 +115,13 @@ func (h *helpers) find(template, name string) (string, error) {
 // base is a folder that a template's file may be in, and the file's name there.
 type base struct{ dir, name string }
 
-// helpersDir is the folder beside the public templates' own that their files are in.
+// helpersDir is the folder of helper files beside the public templates.
 const helpersDir = "helpers" + string(filepath.Separator)
 
-// bases are the folders that a template's file may be in, nearest first where a name is
-// relative: the roots, the template's own folder, and those above it up to a root. Above
-// a root only what lies in a folder named helpers counts (who names templates/http means
-// templates/helpers, too), unless everyName: the names of templates, which are no secrets.
-// Out of all roots, folders above count as long as they are no system's or home's.
+// bases are the folders that a template's file may be in: the roots, the template's own folder, and those above it up
+// to a root. Above a root only folders named helpers count (templates/http means templates/helpers, too), unless
+// everyName is set for names of templates. Outside of all roots, folders above count unless they are a system's or
+// home.
 func (h *helpers) bases(template, name string, everyName bool) []base {
 	own, err := filepath.Abs(filepath.Dir(template))
 	if err != nil {
@@ -162,15 +157,14 @@ func (h *helpers) bases(template, name string, everyName bool) []base {
 	}
 }
 
-// minDepth is how deep a folder above a template lies at least, so that /etc, /home and
-// the like are none.
+// minDepth is the least depth of a folder above a template: not /etc or /home.
 const minDepth = 2
 
 func depth(dir string) int {
 	return strings.Count(strings.TrimSuffix(filepath.ToSlash(dir), "/"), "/")
 }
 
-// hidden says whether a part of a name begins with a dot.
+// hidden reports whether a part of a name begins with a dot.
 func hidden(name string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
 		if strings.HasPrefix(part, ".") && part != "." {
@@ -180,7 +174,7 @@ func hidden(name string) bool {
 	return false
 }
 
-// inside says whether a path, real or not, is the folder or lies below it.
+// inside reports whether a path, real or not, is the folder or lies below it.
 func inside(dir, path string) bool {
 	for _, dir := range []string{dir, realPath(dir)} {
 		if rel, err := filepath.Rel(dir, path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {

@@ -13,15 +13,14 @@ import (
 	"runtime/debug"
 )
 
-// The index is one file that keeps templates in their binary form: a head that names the
-// language and the build which wrote it, then entries, each with a checksum and keyed by
-// the digest of the text it was read from. It can be thrown away at any time; what is in
-// it and does not hold is read from the template again.
+// The index is one file that keeps templates in their binary form: a head that names the language and the build which
+// wrote it, then entries, each with a checksum and keyed by the digest of the text it was read from. It can be thrown
+// away at any time; what is in it and does not hold is read from the template again.
 
-// edition changes when texts are read differently and no struct shows it.
+// edition changes when templates are read differently without a change in any struct.
 const edition = "vedette index 3\n"
 
-// key says from which text, read how, a template was made; or which file has which text.
+// key identifies the text, and the way of reading, of an entry; or a file whose digest is kept.
 type key struct {
 	digest [sha256.Size]byte
 	mode   byte
@@ -34,13 +33,12 @@ const (
 	modeFile // of a file: its entry is the digest of the file's text
 )
 
-// index is what a file of the index held.
+// index is a file of the index in memory.
 type index struct {
 	entries map[key][]byte // each as it is in the file, from its checksum on
 }
 
-// The parts of an entry: a checksum of all that follows, the length of the binary form,
-// the key, the binary form.
+// The parts of an entry: a checksum of all that follows, the length of the binary form, the key, the binary form.
 const (
 	sumSize   = 4
 	lenSize   = 4
@@ -48,12 +46,12 @@ const (
 	entryHead = sumSize + lenSize + keySize
 )
 
-// usualEntry is about the size of an entry, in bytes: half of them are of files.
+// usualEntry is about the size of an entry in bytes: half of them are of files.
 const usualEntry = 900
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// head is what a file of this build's index begins with.
+// head begins a file of this build's index.
 func head() []byte {
 	h := sha256.New()
 	h.Write([]byte(edition))
@@ -69,8 +67,8 @@ func head() []byte {
 	return h.Sum([]byte(edition))
 }
 
-// readIndex reads the file of an index; one that is missing or not this build's own is
-// empty, one that was cut short has the entries before the cut.
+// readIndex reads an index. One that is missing or of another build is empty; one that was cut short has the entries
+// before the cut.
 func readIndex(path string) (*index, error) {
 	x := &index{}
 	data, err := os.ReadFile(path)
@@ -93,7 +91,7 @@ func readIndex(path string) (*index, error) {
 	return x, err
 }
 
-// get gives the binary form of a template, if the index has it undamaged.
+// get is the binary form of a template, if it is there undamaged.
 func (x *index) get(k key) ([]byte, bool) {
 	entry, ok := x.entries[k]
 	if !ok || !sound(entry) {
@@ -116,8 +114,8 @@ func newEntry(k key, encode func([]byte) []byte) []byte {
 	return entry
 }
 
-// write puts a new file in the place of the old one, in one step: with the entries that
-// were used and made, and with others of the old one, as long as they are not more.
+// write replaces the file atomically: with the entries that were used and made, and as many others of the old one as
+// have room in their size.
 func (x *index) write(path string, used map[key]bool, made map[key][]byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -5,26 +5,23 @@ import (
 	"time"
 )
 
-// A file that was not changed since it was read is not read again: the index keeps the
-// digest of its text under what the system says of the file, which is its path, device and
-// number, its size, and when it was last written and last changed in any way. The system
-// alone sets the last of these, with each change. Without this, a scan of one host with
-// 3,000 templates takes a tenth more processor time (docs/performance.md). Only
-// Linux is asked; on other systems every file is read.
+// A file that was not changed since it was read is not read again: the index keeps the digest of its text under what
+// the system says of the file, which is its path, device and number, its size, and when it was last written and last
+// changed in any way. The system alone sets the last of these, with each change. Without this, a scan of one host
+// with 3,000 templates takes a tenth more processor time (docs/performance.md). Only Linux is asked; on other systems
+// every file is read.
 
-// settled is how long ago a file must have been changed for its state to count: clocks of
-// file systems are coarse, and two changes in a row may look like one.
+// settled is how long ago a file must have been changed for its state to count: clocks of file systems are coarse.
 const settled = 2 * time.Second
 
-// fileState is what the system said of a file before it was read.
+// fileState is the state of a file before it was read.
 type fileState struct {
 	key     key
 	changed time.Time
 	ok      bool // false: the system was not asked, or said nothing
 }
 
-// stat asks the system about a file. It is not asked without an index, nor where signatures
-// count, which need the text.
+// stat reads the state of a file, if there is an index and no signature that needs the text.
 func (l *loader) stat(path string) (s fileState) {
 	if l.Index != "" && len(l.signers) == 0 {
 		s.key, s.changed, s.ok = fileKey(path)
@@ -32,7 +29,7 @@ func (l *loader) stat(path string) (s fileState) {
 	return s
 }
 
-// digestOf gives the digest of the text of a file that was not changed since it was read.
+// digestOf is the digest of a file that was not changed since it was read.
 func (l *loader) digestOf(s fileState) (digest [sha256.Size]byte, known bool) {
 	if !s.ok {
 		return digest, false
@@ -45,7 +42,7 @@ func (l *loader) digestOf(s fileState) (digest [sha256.Size]byte, known bool) {
 	return digest, true
 }
 
-// remember keeps the digest of a text with the state that its file had before it was read.
+// remember keeps the digest of a text with the state of its file.
 func (l *loader) remember(s fileState, digest [sha256.Size]byte) {
 	if !s.ok || l.now().Sub(s.changed) < settled {
 		return
@@ -56,7 +53,7 @@ func (l *loader) remember(s fileState, digest [sha256.Size]byte) {
 	l.mu.Unlock()
 }
 
-// use marks an entry of the index as used, so that it is kept when the index is written.
+// use marks an entry as used, so that it stays in the index.
 func (l *loader) use(k key) {
 	l.mu.Lock()
 	l.used[k] = true

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// fileKey is the key of the index for a file in its present state, and when the file was last
-// changed in any way.
+// fileKey is the key of a file in its present state, and when that was last changed.
 func fileKey(path string) (k key, changed time.Time, ok bool) {
 	path, err := filepath.Abs(path)
 	var s syscall.Stat_t

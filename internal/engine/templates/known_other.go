@@ -4,5 +4,5 @@ package templates
 
 import "time"
 
-// fileKey gives no key: files are always read.
+// fileKey makes no key: files are always read.
 func fileKey(string) (key, time.Time, bool) { return key{}, time.Time{}, false }

@@ -1,13 +1,11 @@
-// Package templates is the one road from template files to programs: it finds the files
-// below paths, globs and lists (paths.go), reads them with the files that they name
-// (load.go, helper.go), leaves out what filters and permissions exclude (filter.go,
-// allow.go), and compiles the rest for a scan (select.go). Texts that come from a database
-// or with a request take the short way (compile.go), with a cache of programs.
+// Package templates turns template files into programs: it finds files below paths, globs and lists (paths.go), reads
+// them and the files that they name (load.go, helper.go), drops what filters and permissions exclude (filter.go,
+// allow.go) and compiles the rest (select.go). Texts from a database or a request are compiled directly (compile.go),
+// with a cache.
 //
-// A template file is parsed once: its binary form is kept in an index file under the
-// digest of its text (index.go, codec.go), so that the next start takes a fraction of the
-// time. A file is not even read when the system says that it was not changed since
-// (known.go). A changed template has another digest and is never served from the index.
+// A template file is parsed once: an index keeps its binary form under the digest of its text (index.go, codec.go),
+// which makes the next start much faster. A file that the system reports as unchanged is not even read (known.go). A
+// changed template has another digest, so the index never serves an old one.
 package templates
 
 import (
@@ -32,13 +30,13 @@ import (
 
 // Options say what to load.
 type Options struct {
-	// Paths are files, folders and globs of templates, and text files that list such paths.
-	// A relative one is looked for in the working directory, then in the roots.
+	// Paths are files, folders and globs of templates, and text files that list such paths, relative to the working
+	// directory or the roots.
 	Paths []string
-	// FS holds further templates, all of its files that can be one; nil for none.
+	// FS holds further templates; nil for none.
 	FS fs.FS
-	// Roots are the folders of templates: helper files are found below them, and their
-	// .nuclei-ignore files count. Without any, they are the Roots of Paths.
+	// Roots are the folders of templates, with their helper files and .nuclei-ignore files. Default: the Roots of
+	// Paths.
 	Roots []string
 
 	Filter     Filter
@@ -46,15 +44,15 @@ type Options struct {
 	IgnoredToo bool // the .nuclei-ignore files do not count
 	Lenient    bool // unknown keys are passed over, includes are followed
 
-	// Aggression is the level of payloads that come in levels: low (also ""), medium, high.
+	// Aggression is the level of payloads: low (also ""), medium, high.
 	Aggression string
-	// Index is the file that keeps what was read; "" keeps nothing.
+	// Index is the file of the index; "" for none.
 	Index string
 	// LocalFiles lets templates name any file of the machine.
 	LocalFiles bool
-	// Certificates, in PEM, are of those whose signatures count.
+	// Certificates, in PEM, verify signatures.
 	Certificates [][]byte
-	// Workers is how many templates are read at once; 0 is one a processor.
+	// Workers is how many templates are read at once; 0 is one per processor.
 	Workers int
 }
 
@@ -81,8 +79,7 @@ type Skip struct {
 	Reason Reason
 }
 
-// Load reads templates. The error is about the options or the paths; a template that is
-// wrong is no error but a Refusal.
+// Load reads templates. The error is about the options or the paths; a faulty template is a Refusal.
 func Load(ctx context.Context, o Options) (*Result, error) {
 	l, err := newLoader(o)
 	if err != nil {
@@ -127,7 +124,6 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-// loader is what one Load works with.
 type loader struct {
 	Options
 	roots   []string
@@ -172,7 +168,6 @@ func newLoader(o Options) (*loader, error) {
 	return l, nil
 }
 
-// openIndex reads the file of the index.
 func (l *loader) openIndex() {
 	if l.Index != "" {
 		l.known, l.broken = readIndex(l.Index)
@@ -180,7 +175,7 @@ func (l *loader) openIndex() {
 	}
 }
 
-// one is a file and what became of it: a template, a reason to skip it, or an error.
+// one is a file with its template, a reason to skip it, or an error.
 type one struct {
 	path     string
 	template *syntax.Template
@@ -188,10 +183,10 @@ type one struct {
 	err      error
 }
 
-// opener opens a file of some file system; nil is the machine's own.
+// opener opens a file; nil opens one of the machine.
 type opener func(name string) (fs.File, error)
 
-// all reads files in parallel; the answers are in the order of the files.
+// all reads files in parallel; results are in the order of the files.
 func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]one, error) {
 	read := make([]one, len(files))
 	var buffers sync.Pool
@@ -206,8 +201,7 @@ func (l *loader) all(ctx context.Context, files []string, open opener, f *filter
 	return read, err
 }
 
-// parallel calls fn with each number below n, from several goroutines, until the context
-// ends.
+// parallel calls fn with each number below n from several goroutines until the context ends.
 func parallel(ctx context.Context, workers, n int, fn func(i int)) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
@@ -255,8 +249,7 @@ func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.
 	return result
 }
 
-// read makes a template of a file, whose text it leaves in text unless the index knows the
-// file.
+// read makes a template of a file and leaves its text in text, unless the index knows the file.
 func (l *loader) read(path string, open opener, text *bytes.Buffer) (*syntax.Template, error) {
 	text.Reset()
 	var state fileState
@@ -281,8 +274,7 @@ func (l *loader) read(path string, open opener, text *bytes.Buffer) (*syntax.Tem
 	return l.parse(path, text.Bytes(), k)
 }
 
-// readFile reads a template into a buffer, but not more than a template may have, and a
-// byte.
+// readFile reads at most one byte more than a template may have.
 func readFile(path string, open opener, into *bytes.Buffer) error {
 	file, err := open(path)
 	if err != nil {
@@ -296,7 +288,7 @@ func readFile(path string, open opener, into *bytes.Buffer) error {
 	return file.Close()
 }
 
-// keyFor is the key of a text that is read as its file's name and the options say.
+// keyFor is the key of a text of a file.
 func (l *loader) keyFor(path string, digest [sha256.Size]byte) key {
 	k := key{digest: digest}
 	if l.Lenient {
@@ -308,7 +300,7 @@ func (l *loader) keyFor(path string, digest [sha256.Size]byte) key {
 	return k
 }
 
-// indexed gives the template of a text that the index has.
+// indexed is the template of a text in the index.
 func (l *loader) indexed(path string, k key) (*syntax.Template, bool) {
 	entry, ok := l.known.get(k)
 	if !ok {
@@ -324,7 +316,7 @@ func (l *loader) indexed(path string, k key) (*syntax.Template, bool) {
 	return t, true
 }
 
-// parse makes a template of a text, for the index too.
+// parse makes a template of a text and puts it into the index.
 func (l *loader) parse(path string, text []byte, k key) (*syntax.Template, error) {
 	included := false
 	read := syntax.Options{Lenient: l.Lenient, Include: func(name string) ([]byte, error) {
@@ -350,8 +342,7 @@ func (l *loader) parse(path string, text []byte, k key) (*syntax.Template, error
 	return t, err
 }
 
-// refresh decodes a template and gives its random markers new values: they are as new
-// in each load.
+// refresh decodes a template with new values for its random markers.
 func refresh(entry []byte) (*syntax.Template, error) {
 	t, err := decode(entry)
 	if err != nil {
@@ -380,7 +371,7 @@ func refresh(entry []byte) (*syntax.Template, error) {
 	return t, nil
 }
 
-// keep writes the index, when there is something new to keep.
+// keep writes the index when there are new entries.
 func (l *loader) keep() error {
 	if len(l.made) == 0 || l.Index == "" {
 		return l.broken

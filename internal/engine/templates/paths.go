@@ -18,8 +18,7 @@ var (
 	foreignFolders = []string{".git", ".github", "helpers", "profiles"}
 )
 
-// isTemplate says whether a file of a folder can be a template; rel is its path below
-// the folder.
+// isTemplate reports whether a file below a folder can be a template, by its path there.
 func isTemplate(rel string) bool {
 	base := filepath.Base(rel)
 	if slices.ContainsFunc(foreignFiles, func(name string) bool { return strings.Contains(base, name) }) {
@@ -33,9 +32,8 @@ func hasExtension(path string) bool {
 	return ext == ".yaml" || ext == ".yml" || ext == ".json"
 }
 
-// expand finds the files of templates: path by path a file, a folder, a glob, or a text
-// file that lists such paths, one a line. A relative path is looked for in the working
-// directory, then in the roots. The files come in the order of their paths, each once.
+// expand finds the files of templates by paths: files, folders, globs, and text files that list such paths one a
+// line. They come in the order of their paths, each once.
 func expand(paths, roots []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -78,7 +76,7 @@ func expandOne(path string, roots []string, found *[]string, lists bool) error {
 	return nil
 }
 
-// candidates are the places where a path may be: the working directory and, for a relative one, the roots.
+// candidates are where a path may be: in the working directory and, if relative, in the roots.
 func candidates(path string, roots []string) []string {
 	all := []string{path}
 	if !filepath.IsAbs(path) {
@@ -89,8 +87,7 @@ func candidates(path string, roots []string) []string {
 	return all
 }
 
-// locate finds a path in the working directory or below a root; info is nil when it is
-// in none.
+// locate finds a path; info is nil when it does not exist.
 func locate(path string, roots []string) (at string, info fs.FileInfo) {
 	for _, at := range candidates(path, roots) {
 		if info, err := os.Stat(at); err == nil { //nolint:gosec // the operator names it

@@ -10,10 +10,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// ReadSettings reads a profile: a YAML file of scan options by the long names of their
-// flags (section 1.9 of the template language), in written order, and the path that it
-// was found at. name is a file, or one that a root has in its folder profiles. The error
-// names the file, line and key at fault.
+// ReadSettings reads a profile, a YAML file of scan options by the long names of their flags (template language 1.9),
+// in written order. name is a file, or one in the folder profiles of a root. The error names file, line and key.
 func ReadSettings(name string, roots []string) (path string, settings []syntax.Variable, err error) {
 	candidates := []string{name}
 	if filepath.Base(name) == name {
@@ -36,7 +34,7 @@ func ReadSettings(name string, roots []string) (path string, settings []syntax.V
 	return "", nil, errs.Field("profile", "there is no profile %s", name)
 }
 
-// Profiles are the names of the profiles that the roots have, in order.
+// Profiles are the names of the roots' profiles, in order.
 func Profiles(roots []string) (names []string) {
 	for _, root := range roots {
 		files, err := os.ReadDir(filepath.Join(root, "profiles"))
@@ -53,8 +51,8 @@ func Profiles(roots []string) (names []string) {
 	return slices.Compact(names)
 }
 
-// Roots are the folders that templates of some paths belong to: the nearest one above a
-// path that has an ignore file, or else the path itself where it is a folder.
+// Roots are the folders that templates of some paths belong to: the nearest one above with an ignore file, or else
+// the path itself if it is a folder.
 func Roots(paths []string) (roots []string) {
 	for _, path := range paths {
 		info, err := os.Stat(path)

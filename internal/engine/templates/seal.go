@@ -8,16 +8,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Most templates request a page that does not exist. The index therefore keeps the operators
-// of most templates sealed, as bytes: they are read and compiled only when a response needs
-// them (docs/adr/0017-operators-are-compiled-when-needed.md).
+// Most templates request a page that does not exist. The index therefore keeps the operators of most templates
+// sealed, as bytes: they are read and compiled only when a response needs them
+// (docs/adr/0017-operators-are-compiled-when-needed.md).
 
 // operators is the coder of operators.
 var operators = coders{}.of(reflect.TypeFor[syntax.Operators]())
 
-// seal gives a template as the index keeps it: with its operators sealed when they are
-// correct, are only evaluated on the responses to the block's own requests, and nothing
-// else needs their content.
+// seal seals a template's operators if they are correct, are evaluated only on responses to the block's own requests,
+// and nothing else needs their content.
 func seal(t *syntax.Template) *syntax.Template {
 	if len(t.HTTP) != 1 || len(t.Protocols) != 1 || t.Flow != "" || len(t.Later) > 0 {
 		return t
@@ -46,7 +45,7 @@ func seal(t *syntax.Template) *syntax.Template {
 	return &bare
 }
 
-// unseal lets sealed operators be read.
+// unseal makes sealed operators readable.
 func unseal(t *syntax.Template) {
 	for i := range t.HTTP {
 		if s := t.HTTP[i].Sealed; s != nil {

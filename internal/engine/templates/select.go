@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Selection holds the programs that a scan can run, and what became of all other templates.
+// Selection holds the programs that a scan can run, and why other templates cannot.
 type Selection struct {
 	Programs  []*program.Program   // in the order of their paths
 	Workflows []*workflow.Workflow // in the order of their paths
@@ -30,14 +30,14 @@ type Selection struct {
 	IndexErr error // why the index could not be used; the next start will be no faster
 }
 
-// Add appends another selection to this one.
+// Add appends another selection.
 func (s *Selection) Add(other *Selection) {
 	s.Programs, s.Workflows = append(s.Programs, other.Programs...), append(s.Workflows, other.Workflows...)
 	s.Refused, s.Unsupported = append(s.Refused, other.Refused...), append(s.Unsupported, other.Unsupported...)
 	s.Skipped, s.IndexErr = append(s.Skipped, other.Skipped...), cmp.Or(s.IndexErr, other.IndexErr)
 }
 
-// Problems says of each template that cannot run why not.
+// Problems are why templates cannot run, one error each.
 func (s *Selection) Problems() (problems []error) {
 	for _, r := range slices.Concat(s.Refused, s.Unsupported) {
 		problems = append(problems, r.Err)
@@ -48,12 +48,11 @@ func (s *Selection) Problems() (problems []error) {
 	return problems
 }
 
-// Partial says whether templates that were asked for cannot run.
+// Partial reports whether requested templates cannot run.
 func (s *Selection) Partial() bool { return len(s.Refused)+len(s.Unsupported) > 0 }
 
-// Select loads and compiles templates: those of the paths, with the user's index file, or
-// without any path the starter catalogue. The error is about the options or the paths; a
-// template with a fault does not fail the selection but is listed in it.
+// Select loads and compiles the templates of the paths, with the user's index file, or the starter catalogue without
+// paths. The error is about the options or the paths; a faulty template is listed in the selection.
 func Select(ctx context.Context, o Options, how program.Options) (*Selection, error) {
 	if len(o.Paths) == 0 {
 		o.FS = starter.FS()
@@ -104,13 +103,13 @@ func (s *Selection) refuse(path string, err error) {
 	s.Refused = append(s.Refused, Refusal{Path: path, Err: err})
 }
 
-// isUnsupported tells a correct template that this build cannot run from a wrong one.
+// isUnsupported reports whether a template is correct and this build cannot run it.
 func isUnsupported(err error) bool {
 	e, ok := errors.AsType[*errs.Error](err)
 	return ok && e.Code == syntax.CodeUnsupported
 }
 
-// compiler compiles each template once, also those that several workflows run.
+// compiler compiles each template once, also one that several workflows run.
 type compiler struct {
 	how  program.Options
 	done map[*syntax.Template]compiled
@@ -135,7 +134,7 @@ func (c *compiler) all(ctx context.Context, all []*syntax.Template) error {
 	return err
 }
 
-// one gives the program of a template; nil when it cannot run.
+// one is the program of a template; nil when it cannot run.
 func (c *compiler) one(t *syntax.Template) *program.Program {
 	result, ok := c.done[t]
 	if !ok {
@@ -145,7 +144,7 @@ func (c *compiler) one(t *syntax.Template) *program.Program {
 	return result.program
 }
 
-// step gives the programs of a workflow's step, without those that cannot run.
+// step is the programs of a workflow's step that can run.
 func (c *compiler) step(templates []*syntax.Template) (programs []*program.Program) {
 	for _, t := range templates {
 		if p := c.one(t); p != nil {
@@ -155,8 +154,7 @@ func (c *compiler) step(templates []*syntax.Template) (programs []*program.Progr
 	return programs
 }
 
-// Starter gives the templates that come with the binary and their programs, in the order of
-// their paths.
+// Starter is the starter catalogue: templates and programs in the order of their paths.
 func Starter() (all []*syntax.Template, programs []*program.Program, err error) {
 	files := starter.FS()
 	paths, err := within(files)

@@ -15,8 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// signers are the public keys whose signatures count, by the fragment that their
-// signatures carry (section 9.5 of the template language).
+// signers are trusted public keys by the fragment of their signatures (template language 9.5).
 type signers map[string]*ecdsa.PublicKey
 
 // newSigners reads certificates in PEM.
@@ -46,8 +45,7 @@ func newSigners(certificates [][]byte) (signers, error) {
 	return s, nil
 }
 
-// verified says whether one of the signers signed the template's text together with the
-// files that it includes.
+// verified reports whether a signer signed the template's text with the files that it includes.
 func (s signers) verified(t *syntax.Template, text []byte, imports []string) bool {
 	public := s[t.Signature.Fragment]
 	if public == nil {

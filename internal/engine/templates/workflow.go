@@ -10,14 +10,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Step gives the templates that a step of a loaded workflow runs, in the order of their
-// paths: those of the file or folder that it names, or all of the roots that have one of
-// its tags. Filters do not count here, but what is not allowed does not run.
+// Step is the templates that a step of a loaded workflow runs, in the order of their paths: of the file or folder
+// that it names, or all of the roots with one of its tags. Filters do not count here; permissions do.
 func (r *Result) Step(workflow *syntax.Template, s syntax.Step) []*syntax.Template {
 	return r.steps[keyOf(workflow, s)]
 }
 
-// stepKey is what decides which templates a step runs.
+// stepKey decides which templates a step runs.
 type stepKey struct{ workflow, template, tags string }
 
 func keyOf(workflow *syntax.Template, s syntax.Step) stepKey {
@@ -27,8 +26,7 @@ func keyOf(workflow *syntax.Template, s syntax.Step) stepKey {
 	return stepKey{tags: strings.Join(s.Tags, ",")}
 }
 
-// workflows finds what the steps of the loaded workflows name. A workflow that names
-// what is not there is refused.
+// workflows finds the templates of all steps. A workflow that names a missing one is refused.
 func (l *loader) workflows(ctx context.Context, r *Result) error {
 	named, tagged := map[stepKey][]string{}, map[stepKey][]string{} // files and tags of each key
 	kept := r.Templates[:0]
@@ -79,7 +77,7 @@ func (l *loader) workflows(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// steps notes what some steps name, and those inside them.
+// steps collects what steps name, including those inside them.
 func (l *loader) steps(t *syntax.Template, steps []syntax.Step, named, tagged map[stepKey][]string) error {
 	for _, s := range steps {
 		if s.Template == "" {
@@ -103,7 +101,7 @@ func (l *loader) steps(t *syntax.Template, steps []syntax.Step, named, tagged ma
 	return nil
 }
 
-// step finds the files that a step names: below a root, or where helper files may be.
+// step finds the files of a step: below a root, or where helper files may be.
 func (l *loader) step(t *syntax.Template, s syntax.Step) ([]string, error) {
 	for _, base := range l.helpers.bases(t.Path, s.Template, true) {
 		at := s.Template

@@ -1,7 +1,5 @@
-// Package workflow runs the workflows of section 1.6 of the template language: templates
-// that run only when others have found something, with the values that those extracted.
-//
-// It decides what runs and when. How a program runs on a target is its Host's affair.
+// Package workflow runs workflows (template language 1.6): templates that run only when others have found something,
+// with the values that those extracted. A Host runs the programs.
 package workflow
 
 import (
@@ -25,8 +23,7 @@ const (
 	maxDepth = 32
 )
 
-// Workflow is a compiled workflow. It does not change, and runs on any number of targets
-// at once.
+// Workflow is a compiled workflow. It is immutable and runs on any number of targets at once.
 type Workflow struct {
 	ID     string
 	Path   string // of its template
@@ -37,22 +34,21 @@ type Workflow struct {
 	programs []*program.Program
 }
 
-// step runs programs, and others when those have found something.
+// step runs programs, and further steps when those have found something.
 type step struct {
 	programs []*program.Program
 	branches []branch
 }
 
-// branch are steps with their condition.
+// branch is steps with their condition.
 type branch struct {
 	names []string // in lower case; none: whatever was found
 	all   bool     // of the names have to be there
 	steps []step
 }
 
-// Compile makes a workflow of a template that has one. find gives the programs that a
-// step names, in the order they run in; its error ends the compilation. Errors are
-// *errs.Error as of package syntax.
+// Compile compiles the workflow of a template. find gives the programs of a step in order; its error ends the
+// compilation. Errors are *errs.Error as of package syntax.
 func Compile(t *syntax.Template, find func(syntax.Step) ([]*program.Program, error)) (*Workflow, error) {
 	w := &Workflow{ID: t.ID, Path: t.Path, Digest: t.Digest, Info: t.Info}
 	c := compiler{workflow: w, find: find, seen: map[*program.Program]bool{}}
@@ -61,7 +57,7 @@ func Compile(t *syntax.Template, find func(syntax.Step) ([]*program.Program, err
 	return w, err
 }
 
-// Programs are all that the workflow may run, each once, in the order of their steps.
+// Programs are all programs, each once, in the order of their steps.
 func (w *Workflow) Programs() []*program.Program { return w.programs }
 
 type compiler struct {
@@ -107,7 +103,7 @@ func (c *compiler) steps(list []syntax.Step, depth int) ([]step, error) {
 	return steps, nil
 }
 
-// Outcome is what a program found in one response. A response without a finding has none.
+// Outcome is what a program found in one response.
 type Outcome struct {
 	Names    []string       // of the matchers that hold and the extractors that found something
 	Extracts []match.Values // of named extractors that are not internal
@@ -115,18 +111,16 @@ type Outcome struct {
 
 // Host runs programs.
 type Host struct {
-	// Run runs programs on the target, in order. values are what was extracted so far, for
-	// their texts: strings and []string, not to be changed. With collect nothing is
-	// reported, and what was found is given back; without, findings are reported as usual
-	// and nothing needs to be given back. A program that fails is no error; an error ends
-	// the workflow.
+	// Run runs programs on the target, in order, with the values extracted so far: strings and []string, which it
+	// must not change. With collect it returns the findings instead of reporting them. A program that fails is no
+	// error; an error ends the workflow.
 	Run func(ctx context.Context, programs []*program.Program, values map[string]any, collect bool) ([]Outcome, error)
 	// Parallel is how many steps run at once, at least 1.
 	Parallel int
 }
 
-// Run runs the workflow on one target: its steps in their order, and beside them the
-// steps that these have called for. The error is ctx's or that of a Run of the host.
+// Run runs the workflow on one target: its steps in order, and beside them the steps that these start. The error is
+// ctx's or that of Host.Run.
 func (w *Workflow) Run(ctx context.Context, host *Host, values map[string]any) error {
 	group, ctx := errgroup.WithContext(ctx)
 	r := &run{group: group, host: host, slots: make(chan struct{}, max(1, host.Parallel))}
@@ -141,14 +135,13 @@ func (w *Workflow) Run(ctx context.Context, host *Host, values map[string]any) e
 	return group.Wait()
 }
 
-// run is one run of a workflow.
 type run struct {
 	group *errgroup.Group
 	host  *Host
 	slots chan struct{} // held by what runs, and not by what waits
 }
 
-// step runs a step, and starts those that it calls for.
+// step runs a step and starts those of its branches.
 func (r *run) step(ctx context.Context, s *step, values map[string]any) error {
 	if len(s.programs) == 0 {
 		return nil
@@ -168,9 +161,8 @@ func (r *run) step(ctx context.Context, s *step, values map[string]any) error {
 	return nil
 }
 
-// starts are the values that the steps of a branch begin with. One that waits for no name
-// begins once, with what all responses gave; others begin with each response that they wait
-// for, with its values and those of the responses before it, unless that is nothing new.
+// starts are the initial values of a branch's steps. One without names starts once, with the values of all responses;
+// others start with each matching response, with its values and earlier ones, unless nothing is new.
 func (b *branch) starts(values map[string]any, found []Outcome) (all []map[string]any) {
 	if len(b.names) == 0 {
 		return []map[string]any{with(values, found)}
@@ -198,7 +190,7 @@ func (r *run) programs(ctx context.Context, s *step, values map[string]any) ([]O
 	return r.host.Run(ctx, s.programs, values, len(s.branches) > 0)
 }
 
-// holds reports whether a response has the names that the branch waits for.
+// holds reports whether a response has the names of the branch.
 func (b *branch) holds(found Outcome) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(found.Names, func(n string) bool { return strings.EqualFold(n, name) })
@@ -209,8 +201,8 @@ func (b *branch) holds(found Outcome) bool {
 	return slices.ContainsFunc(b.names, has)
 }
 
-// with is the values and what was extracted: one value of a name as a string; several as
-// a list and, one by one, with their numbers from 0 after the name.
+// with adds extracted values: one value as a string; several as a list and also one by one, with numbers from 0 after
+// the name.
 func with(values map[string]any, found []Outcome) map[string]any {
 	all := maps.Clone(values)
 	if all == nil {

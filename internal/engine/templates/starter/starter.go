@@ -17,5 +17,5 @@ import (
 //go:embed */*.yaml
 var files embed.FS
 
-// FS is the catalogue as a file system: CATEGORY/ID.yaml, read-only.
+// FS is the catalogue: CATEGORY/ID.yaml, read-only.
 func FS() fs.FS { return files }
