@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// clock watches a script while it computes, and not while it waits for a call: it interrupts it when it has computed
-// for too long, or the process has grown by too much meanwhile.
+// clock interrupts a script that computes for too long, or while the process grows by too much. Calls do not count.
 type clock struct {
 	interrupt func(any)
 	limit     time.Duration
@@ -46,7 +45,6 @@ func (c *clock) resume() {
 	c.timer.Reset(tick)
 }
 
-// look is one tick.
 func (c *clock) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

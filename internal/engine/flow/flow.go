@@ -1,9 +1,9 @@
-// Package flow runs the flow of a template: the few lines of JavaScript that say which of its requests are made, in
-// which order, and with which values (section 7.4 of the template language).
+// Package flow runs the flow of a template: JavaScript that decides which of its requests are made, in which order
+// and with which values (template language 7.4).
 //
-// Most flows are one line over protocol calls, such as http(1) && http(2). Those are compiled to a small tree and
-// walked natively; all others are compiled once by a JavaScript engine and run on a machine of their own for every
-// target, bounded in time, stack and output. A Program does not know what a request is: the calls go to its Host.
+// Most flows consist of protocol calls, such as http(1) && http(2); they become a small tree and need no JavaScript
+// engine. All others are compiled once and run on a JavaScript machine per target, bounded in time, stack and output.
+// The calls go to a Host.
 package flow
 
 import (
@@ -27,36 +27,33 @@ const (
 	maxHeap    = 512 << 20 // bytes by which the process may grow while a script computes
 )
 
-// DefaultCompute is how long a script may compute, unless its Host says otherwise.
+// DefaultCompute is how long a script may compute by default.
 const DefaultCompute = 5 * time.Second
 
-// Call names a protocol call: http("login", 2) is {"http", ["login", "2"]}. Without IDs all requests of the protocol
-// are meant. An id is a request's id or its number in the list of its protocol, from 1.
+// Call is a protocol call: http("login", 2) is {"http", ["login", "2"]}. An id is a request's id or its number from
+// 1; without IDs all requests of the protocol are meant.
 type Call struct {
 	Protocol string
 	IDs      []string
 }
 
-// Host is what a flow may call. All functions are called from the goroutine of Run, one at a time.
+// Host is what a flow may call. Its functions are called from the goroutine of Run.
 type Host struct {
-	// Call makes requests and reports whether one of them matched. A request that fails is no error but false; an
-	// error ends the flow and comes back from Run.
+	// Call makes requests and reports whether one matched. A request that fails is just false; an error ends the flow
+	// and is returned from Run.
 	Call func(ctx context.Context, call Call) (matched bool, err error)
-	// Values returns the template's values as they are now: nil, bool, int, int64, float64, string, []byte, []string,
-	// []any or map[string]any. The map becomes the script's.
+	// Values returns the template's current values: nil, bool, int, int64, float64, string, []byte, []string, []any
+	// or map[string]any. The script owns the map.
 	Values func() map[string]any
-	// Field returns a value that Values does not list, such as http_1_body, when a script asks for it by its name. It
-	// may be nil: then there are no others.
+	// Field returns a value that Values does not list, such as http_1_body; nil for none.
 	Field func(name string) (value any, ok bool)
-	// Set returns a value a name, for the requests that follow. Values are nil, bool, int64, float64, string, []any
-	// and map[string]any.
+	// Set sets a value for the requests that follow: nil, bool, int64, float64, string, []any or map[string]any.
 	Set func(name string, value any)
-	// Compute is how long a script may compute on the whole; the time inside calls does not count. 0 means
-	// DefaultCompute.
+	// Compute is how long a script may compute in all; 0 means DefaultCompute.
 	Compute time.Duration
 }
 
-// Error is a flow that cannot be compiled, or that threw.
+// Error is a flow that cannot be compiled, or that failed.
 type Error struct {
 	Line, Column int    // in the flow's text, from 1; 0 when unknown
 	Message      string // what JavaScript says
@@ -69,7 +66,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("flow: line %d: %s", e.Line, e.Message)
 }
 
-// Program is a compiled flow. It does not change, and runs on any number of targets at once.
+// Program is a compiled flow. It is immutable and runs on any number of targets at once.
 type Program struct {
 	protocols []string
 	first     *Call         // that every run makes; nil when unknown
@@ -79,8 +76,7 @@ type Program struct {
 	json      bool          // the script mentions JSON
 }
 
-// Compile makes a program of a flow's text. Protocols are those of which the template has requests; only they can be
-// called. The error is an *Error.
+// Compile compiles a flow's text. Only the template's protocols can be called. The error is an *Error.
 func Compile(source string, protocols []string) (*Program, error) {
 	if len(source) > maxSource {
 		return nil, &Error{Message: fmt.Sprintf("%d bytes are more than %d", len(source), maxSource)}
@@ -92,11 +88,10 @@ func Compile(source string, protocols []string) (*Program, error) {
 	return p, nil
 }
 
-// Native reports whether the program is walked without a JavaScript machine.
+// Native reports whether the program runs without a JavaScript machine.
 func (p *Program) Native() bool { return p.script == nil }
 
-// First is the call that every run of the program makes before all others. It is not ok when that cannot be told from
-// the text.
+// First is the call that every run makes first, if the text determines one.
 func (p *Program) First() (call Call, ok bool) {
 	if p.first == nil {
 		return Call{}, false
@@ -104,8 +99,8 @@ func (p *Program) First() (call Call, ok bool) {
 	return *p.first, true
 }
 
-// Run runs the program for one target, from its first statement to its last. The error is ctx's when ctx has ended,
-// the host's when a call returned one, and otherwise an *Error: the script threw, or met one of its bounds.
+// Run runs the program for one target. The error is ctx's, the host's, or an *Error: the script threw, or reached a
+// bound.
 func (p *Program) Run(ctx context.Context, host *Host) error {
 	if p.script != nil {
 		return p.interpret(ctx, host)

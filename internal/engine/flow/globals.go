@@ -21,7 +21,7 @@ type run struct {
 	calls, set int // so far; set in bytes
 }
 
-// globals are the names that a flow finds (section 7.4 of the template language).
+// globals defines the names that a flow can use (template language 7.4).
 func (r *run) globals() {
 	// What makes code of text: no template needs it, and the parser knows no bounds.
 	r.define("eval", goja.Undefined())
@@ -41,7 +41,7 @@ func (r *run) globals() {
 
 func (r *run) define(name string, value any) { r.must(r.vm.Set(name, value)) }
 
-// must throws what kept a name from being set.
+// must throws the error of defining a name.
 func (r *run) must(err error) {
 	if err != nil {
 		panic(r.vm.NewGoError(err))
@@ -65,7 +65,7 @@ func (r *run) boundJSON() {
 	}))
 }
 
-// refresh makes the template object anew from the host's values. Scripts that do not mention it are spared.
+// refresh renews the template object from the host's values, if the script uses it.
 func (r *run) refresh() {
 	if !r.program.snapshots {
 		return
@@ -77,7 +77,7 @@ func (r *run) refresh() {
 	r.define("template", r.vm.NewDynamicObject(&template{run: r, values: values}))
 }
 
-// value makes one of the host's values one of the machine's; lists become arrays that JavaScript can change.
+// value converts a host's value; lists become arrays that JavaScript can change.
 func (r *run) value(v any) goja.Value {
 	switch v := v.(type) {
 	case []byte:
@@ -92,7 +92,7 @@ func (r *run) value(v any) goja.Value {
 	return r.vm.ToValue(v)
 }
 
-// call is a protocol call. What ends the flow ends it past every catch of the script.
+// call is a protocol call. What ends the flow cannot be caught by the script.
 func (r *run) call(protocol string, arguments []goja.Value) goja.Value {
 	if r.calls++; r.calls > maxCalls {
 		r.vm.Interrupt(&Error{Message: fmt.Sprintf("more than %d protocol calls", maxCalls)})
@@ -126,8 +126,8 @@ func (r *run) setValue(f goja.FunctionCall) goja.Value {
 	return goja.Null()
 }
 
-// dedupe is new Dedupe(): Add(v…) takes values and lists of values, Values() gives each once, in the order of their
-// first coming. Values with the same text are the same.
+// dedupe is new Dedupe(): Add(v…) adds values and lists of values, Values() returns each once, in order. Values with
+// the same text are the same.
 func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
 	var values []any
 	seen := map[string]bool{}
@@ -147,7 +147,7 @@ func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
 	return nil
 }
 
-// flatten returns the values, those of lists one by one; null and undefined are left out.
+// flatten returns the values, those of lists one by one, without null and undefined.
 func flatten(arguments []goja.Value) []any {
 	var all []any
 	for _, a := range arguments {
@@ -162,7 +162,7 @@ func flatten(arguments []goja.Value) []any {
 	return all
 }
 
-// plain makes an exported value one of those that Host.Set is promised, and tells its size.
+// plain converts an exported value for Host.Set, and returns its size.
 func plain(v any, depth int) (value any, size int, err error) {
 	if depth > 16 {
 		return nil, 0, fmt.Errorf("nested more than %d deep", 16)

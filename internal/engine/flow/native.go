@@ -17,7 +17,7 @@ type expression struct {
 	call     Call
 }
 
-// eval works as JavaScript does: an operand that cannot change the result is not called.
+// eval works as in JavaScript: an operand that cannot change the result is not called.
 func (e *expression) eval(ctx context.Context, host *Host) (bool, error) {
 	switch e.operator {
 	case token.NOT:
@@ -36,7 +36,7 @@ func (e *expression) eval(ctx context.Context, host *Host) (bool, error) {
 	return host.Call(ctx, e.call)
 }
 
-// nativeOf makes expressions of the statements; nil when there is anything else than calls, !, && and ||.
+// nativeOf makes expressions of statements; nil unless they consist of calls, !, && and ||.
 func (p *Program) nativeOf(statements []ast.Statement) (all []*expression) {
 	for _, s := range statements {
 		switch s := s.(type) {
@@ -54,7 +54,7 @@ func (p *Program) nativeOf(statements []ast.Statement) (all []*expression) {
 	return all
 }
 
-// expression is the native form of an expression; nil when it has none.
+// expression is the native form of an expression; nil without one.
 func (p *Program) expression(x ast.Expression) *expression {
 	var e *expression
 	switch x := x.(type) {
@@ -76,8 +76,7 @@ func (p *Program) expression(x ast.Expression) *expression {
 	return e
 }
 
-// callOf is the protocol call that an expression is; nil when it is none, or not all its arguments are whole numbers
-// and strings without escapes.
+// callOf is a protocol call with whole numbers and strings without escapes as arguments; nil otherwise.
 func (p *Program) callOf(x ast.Expression) *Call {
 	c, ok := x.(*ast.CallExpression)
 	if !ok {
@@ -108,8 +107,7 @@ func (p *Program) callOf(x ast.Expression) *Call {
 	return call
 }
 
-// firstOf is the call that a script begins with: whatever comes after, it is made first. It is nil when the script
-// begins with anything else.
+// firstOf is the call that a script begins with; nil when it begins with anything else.
 func (p *Program) firstOf(statements []ast.Statement) *Call {
 	if len(statements) == 0 {
 		return nil

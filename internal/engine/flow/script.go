@@ -14,11 +14,11 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// boundRegexps returns the backtracking regular expressions of JavaScript (look-ahead, back-references) a limit: a
-// machine cannot be interrupted while it matches. The library has no other place for it.
+// boundRegexps limits backtracking regular expressions (look-ahead, back-references), which cannot be interrupted.
+// The library has only this global setting.
 var boundRegexps = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = time.Second / 2 })
 
-// compile compiles a source, to expressions where that is possible. Source maps are off: they would read files.
+// compile compiles a source. Source maps are off: they would read files.
 func (p *Program) compile(source string) (err error) {
 	boundRegexps()
 	if nesting(source) > maxNesting {
@@ -50,7 +50,7 @@ func (p *Program) compile(source string) (err error) {
 	return nil
 }
 
-// nesting is how deep brackets stand in each other, at most; those in strings and comments count as well.
+// nesting is the depth of brackets, including those in strings and comments.
 func nesting(source string) int {
 	depth, deepest := 0, 0
 	for _, c := range []byte(source) {
@@ -65,7 +65,7 @@ func nesting(source string) int {
 	return deepest
 }
 
-// refused makes an *Error of what the compiler says.
+// refused makes an *Error of a compiler's error.
 func refused(err error) error {
 	var list parser.ErrorList
 	if errors.As(err, &list) && len(list) > 0 {
@@ -79,7 +79,7 @@ func refused(err error) error {
 	return &Error{Message: err.Error()}
 }
 
-// interpret runs the script on a machine of its own: what one target's run leaves behind is not there for the next.
+// interpret runs the script on a new machine: nothing is left for the next target.
 func (p *Program) interpret(ctx context.Context, host *Host) (err error) {
 	r := &run{ctx: ctx, host: host, program: p, vm: goja.New()}
 	r.vm.SetMaxCallStackSize(maxStack)
@@ -132,7 +132,7 @@ func thrown(err error) error {
 	return e
 }
 
-// at takes the position of the innermost frame that is of the script.
+// at sets the position of the script's innermost frame.
 func (e *Error) at(stack []goja.StackFrame) {
 	for _, frame := range stack {
 		if p := frame.Position(); p.Line > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// template is the object of that name: the host's values as they were at the last call, what the script put there,
-// and, by name only, the fields of responses. There are too many of those to copy them after every call.
+// template is the object of that name: the host's values at the last call, what the script set, and, by name only,
+// the fields of responses, which are too many to copy after every call.
 type template struct {
 	run     *run
 	values  map[string]goja.Value
@@ -34,10 +34,10 @@ func (t *template) Set(name string, v goja.Value) bool {
 	return true
 }
 
-// Has reports whether Get would give a value.
+// Has reports whether Get returns a value.
 func (t *template) Has(name string) bool { return t.Get(name) != nil }
 
-// Delete forgets a value until the next call.
+// Delete hides a value until the next call.
 func (t *template) Delete(name string) bool {
 	delete(t.values, name)
 	if t.deleted == nil {
@@ -47,5 +47,5 @@ func (t *template) Delete(name string) bool {
 	return true
 }
 
-// Keys names the values, in the order of their names; of fields only those that were asked for.
+// Keys are the sorted names of the values, with fields only after their use.
 func (t *template) Keys() []string { return slices.Sorted(maps.Keys(t.values)) }

@@ -13,9 +13,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Analyzer judges a mutation by more than one response's text: time_delay by asking again with other delays,
-// xss_context by where in the page the payload stands, true_false by asking again with a condition that does not
-// hold.
+// Analyzer confirms a mutation beyond matchers: time_delay by requests with other delays, xss_context by the place of
+// the payload in the page, true_false by requests with a false condition.
 type Analyzer struct {
 	timing, logic bool
 
@@ -57,8 +56,8 @@ func newAnalyzer(file string, s *syntax.Analyzer) (*Analyzer, error) {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// tokens fills in what payloads leave to the analyzer: [SLEEPTIME], [RANDNUM] (1000 to 9999), [RANDSTR] (four
-// letters) and [INFERENCE] (a number that equals itself).
+// tokens replaces the tokens in payloads: [SLEEPTIME], [RANDNUM] (1000 to 9999), [RANDSTR] (four letters) and
+// [INFERENCE] (a number that equals itself).
 func (a *Analyzer) tokens(r *rand.Rand, sleep int) func(payload string) string {
 	n := rand.IntN
 	if r != nil {
@@ -76,15 +75,15 @@ func (a *Analyzer) tokens(r *rand.Rand, sleep int) func(payload string) string {
 	return fill.Replace
 }
 
-// Answer is what came back for a request.
+// Answer is the response to a request.
 type Answer struct {
 	Status int
 	Body   []byte
 	Took   time.Duration // from the request sent to the header received
 }
 
-// Analyze judges the response to a mutation. confirmed is what matchers see as analyzer, details as analyzer_details.
-// send sends one more request; an error of its own ends the analysis and comes back.
+// Analyze evaluates the response to a mutation. Matchers see confirmed as analyzer and details as analyzer_details.
+// An error of send ends the analysis and is returned.
 func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
 	send func(context.Context, *web.Request) (Answer, error),
 ) (confirmed bool, details string, err error) {
@@ -111,7 +110,7 @@ func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
 	})
 }
 
-// delays asks for long and short sleeps in turn and gives up when a response comes too early, or the delays do not
+// delays requests long and short sleeps in turn and gives up when a response is too early, or the delays do not
 // follow the sleeps.
 func (a *Analyzer) delays(ask func(seconds int) (time.Duration, error)) (confirmed bool, details string, err error) {
 	short := min(3, a.sleep-1)

@@ -10,11 +10,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// maxDepth bounds how deep the documents in bodies nest; deeper ones are raw.
+// maxDepth bounds the nesting of documents in bodies; deeper ones are raw.
 const maxDepth = 100
 
-// body are the parameters of the body: by its shape when it is a JSON object or an XML document, else by its type.
-// What has no parameters is one, by the name of "value".
+// body finds the parameters of the body, by its form (JSON, XML) or its type. A body without parameters is one, named
+// "value".
 func body(base *web.Request) component {
 	text := string(base.Body)
 	c := component{position: "body", apply: func(edits []edit) web.Request { return withBody(base, splice(text, edits)) }}
@@ -51,10 +51,10 @@ func body(base *web.Request) component {
 	return c
 }
 
-// formShape is what a form looks like that does not say it is one.
+// formShape is the form of a form that does not declare its type.
 var formShape = regexp.MustCompile(`^[^\s=&<>{}\[\]"]+=[^\s&]*(?:&[^\s=&]+(?:=[^\s&]*)?)*$`)
 
-// withBody is the request with another body; a Content-Length that it has is corrected.
+// withBody replaces the body and corrects a Content-Length.
 func withBody(base *web.Request, text string) web.Request {
 	r := *base
 	r.Body = []byte(text)

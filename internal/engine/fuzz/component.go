@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// maxPlaces bounds the parameters of one component; what is beyond is left as it is.
+// maxPlaces bounds the parameters of one component; others stay as they are.
 const maxPlaces = 1000
 
 // component is a part of a request with its parameters.
@@ -24,7 +24,7 @@ type component struct {
 	apply func(edits []edit) web.Request
 }
 
-// place is where a parameter's value stands.
+// place is where a parameter's value is.
 type place struct {
 	name  string
 	value string // as rules see it
@@ -41,7 +41,6 @@ type edit struct {
 	text           string
 }
 
-// edit is the edit that a setting means.
 func (c *component) edit(s setting, value string) edit {
 	if s.place < 0 {
 		return c.create(s.name, value)
@@ -53,7 +52,7 @@ func (c *component) edit(s setting, value string) edit {
 	return edit{line: p.line, from: p.from, to: p.to, text: value}
 }
 
-// called is what a parameter is called outside: a segment of the path has no name but itself.
+// called is the public name of a parameter: a segment of the path is its own name.
 func (c *component) called(name, value string) string {
 	if c.position == "path" && value != "" {
 		return value
@@ -61,8 +60,7 @@ func (c *component) called(name, value string) string {
 	return name
 }
 
-// settings are what gives the parameters of a name a payload; a new one when there are none, which not every
-// component takes.
+// settings set the parameters of a name, or a new one where the component can have one.
 func (c *component) settings(name, payload string) (list []setting, ok bool) {
 	for i, p := range c.places {
 		if p.name == name || c.position == "header" && strings.EqualFold(p.name, name) {
@@ -75,7 +73,7 @@ func (c *component) settings(name, payload string) (list []setting, ok bool) {
 	return list, len(list) > 0
 }
 
-// splice does edits to a text.
+// splice applies edits to a text.
 func splice(text string, edits []edit) string {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
@@ -90,7 +88,7 @@ func splice(text string, edits []edit) string {
 	return b.String()
 }
 
-// discover finds the components that a request has.
+// discover finds the components of a request.
 func discover(base *web.Request) []component {
 	var found []component
 	for _, find := range []func(*web.Request) component{body, query, path, header, cookie} {
@@ -103,7 +101,6 @@ func discover(base *web.Request) []component {
 	return found
 }
 
-// query are the parameters of the URL.
 func query(base *web.Request) component {
 	text := base.Address.Query
 	c := component{position: "query", places: pairs(text, "&")}
@@ -116,7 +113,7 @@ func query(base *web.Request) component {
 	return c
 }
 
-// pairs finds name=value pairs between separators. Names are decoded; values are as they were written.
+// pairs finds name=value pairs. Names are decoded; values are as written.
 func pairs(text, separator string) []place {
 	var places []place
 	at := 0
@@ -139,7 +136,7 @@ func pairs(text, separator string) []place {
 	return places
 }
 
-// appendPair makes the edit that adds a pair at the end of a text.
+// appendPair makes the edit that appends a pair to a text.
 func appendPair(text, separator string) func(name, value string) edit {
 	return func(name, value string) edit {
 		pair := name + "=" + value
@@ -150,7 +147,7 @@ func appendPair(text, separator string) func(name, value string) edit {
 	}
 }
 
-// path are the segments of the URL's path, named by their numbers from 1.
+// path finds the segments of the URL's path, named by their numbers from 1.
 func path(base *web.Request) component {
 	text := base.Address.Path
 	c := component{position: "path"}
@@ -172,8 +169,8 @@ func path(base *web.Request) component {
 	return c
 }
 
-// vital are headers that a request cannot do without as they are, or that have a component of their own. Rules
-// without keys would only break it.
+// vital are headers that a request needs unchanged or that have a component of their own; rules without keys leave
+// them alone.
 var vital = []string{
 	"accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
 	"access-control-request-method", "authorization", "cache-control", "connection", "content-encoding", "content-length",
@@ -184,7 +181,7 @@ var vital = []string{
 	"upgrade-insecure-requests", "via", "warning", "x-access-token", "x-csrf-token", "x-refresh-token", "x-requested-with",
 }
 
-// header are the headers, but for those that are vital.
+// header finds the headers that are not vital.
 func header(base *web.Request) component {
 	c := component{position: "header", apply: func(edits []edit) web.Request { return editHeaders(base, edits) }}
 	for i, h := range base.Headers {
@@ -208,7 +205,6 @@ func oneLine(value string) string {
 	return strings.NewReplacer("\r", "%0D", "\n", "%0A", "\x00", "%00").Replace(value)
 }
 
-// editHeaders does edits to header lines.
 func editHeaders(base *web.Request, edits []edit) web.Request {
 	r := *base
 	r.Headers = slices.Clone(base.Headers)
@@ -231,14 +227,13 @@ func editHeaders(base *web.Request, edits []edit) web.Request {
 	return r
 }
 
-// tracking are the beginnings of cookies that measure, balance load or hold the session of a servlet container: no
-// parameter of the application, whose loss ends the session.
+// tracking are prefixes of cookies that measure, balance load or hold a session: no parameters of the application.
 var tracking = []string{
 	"__utm", "_ga", "_gid", "_gat", "_gcl_au", "_fbp", "_pk_", "_hj", "__hs", "hubspotutk", "AWSALB", "awsELB", "__cf", "cf_",
 	"JSESSIONID", "NREUM", "optimizely",
 }
 
-// cookie are the cookies, but for those that track.
+// cookie finds the cookies that do not track.
 func cookie(base *web.Request) component {
 	c := component{position: "cookie", apply: func(edits []edit) web.Request { return editHeaders(base, edits) }}
 	for i, h := range base.Headers {

@@ -8,9 +8,8 @@ const (
 	frequencySize  = 10_000 // parameters remembered
 )
 
-// Frequency remembers which parameters were fuzzed in vain, over all requests of a scan, so that a header or a
-// parameter that every page has is not fuzzed on every page. A parameter counts once for each base request. The zero
-// value is ready; it is safe for any number of goroutines.
+// Frequency counts requests that fuzzed a parameter without a match, so that a parameter of every page is not fuzzed
+// on every page. It counts once per base request. The zero value is ready; any number of goroutines may use it.
 type Frequency struct {
 	mu     sync.Mutex
 	misses map[Where]int
@@ -18,17 +17,17 @@ type Frequency struct {
 	oldest int
 }
 
-// Where names a parameter: of a template, on a host with its port.
+// Where identifies a parameter of a template on a host with its port.
 type Where struct{ Template, Host, Position, Parameter string }
 
-// Spent reports whether the parameter has been fuzzed in vain often enough.
+// Spent reports whether the parameter was fuzzed without a match often enough.
 func (f *Frequency) Spent(w Where) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.misses[w] >= frequencyLimit
 }
 
-// Count takes down that a base request was fuzzed at the parameter; a match makes it interesting again.
+// Count counts a base request; a match resets the count.
 func (f *Frequency) Count(w Where, matched bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

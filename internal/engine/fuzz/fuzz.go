@@ -1,8 +1,8 @@
-// Package fuzz puts payloads into the parameters of a request (section 2.10 of the template language): a base request
-// comes in, the requests that the rules of a template make of it go out, one by one.
+// Package fuzz puts payloads into the parameters of a request (template language 2.10): of a base request it makes
+// those of a template's rules, one by one.
 //
-// A request is never split and put together again. Its parameters are places in its bytes, and a mutation changes
-// these places only: all else, order and odd spellings included, stays as it was.
+// Parameters are places in the bytes of the request. A mutation changes these places only; order and spelling of
+// everything else stay.
 package fuzz
 
 import (
@@ -17,15 +17,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Plan is what one block of a template does with a base request. It does not change, and serves any number of
-// requests at once.
+// Plan is the fuzzing of one block. It is immutable and serves any number of requests at once.
 type Plan struct {
 	rules     []rule
 	condition *match.Operators // nil: every request is fit
 	analyzer  *Analyzer
 }
 
-// Compile makes the plan of a block with fuzzing rules. Errors are *errs.Error as of package syntax.
+// Compile compiles a block with fuzzing rules. Errors are *errs.Error as of package syntax.
 func Compile(file string, b *syntax.HTTP) (*Plan, error) {
 	p, err := CompileRules(file, b.Fuzzing)
 	if err != nil {
@@ -42,7 +41,7 @@ func Compile(file string, b *syntax.HTTP) (*Plan, error) {
 	return p, err
 }
 
-// CompileRules makes a plan of rules alone.
+// CompileRules compiles rules alone.
 func CompileRules(file string, rules []syntax.FuzzRule) (*Plan, error) {
 	p := &Plan{}
 	for _, r := range rules {
@@ -55,17 +54,16 @@ func CompileRules(file string, rules []syntax.FuzzRule) (*Plan, error) {
 	return p, nil
 }
 
-// Analyzer judges mutations beyond what matchers see; nil when the block has none.
+// Analyzer confirms mutations beyond matchers; nil when the block has none.
 func (p *Plan) Analyzer() *Analyzer { return p.analyzer }
 
-// Fits reports whether the block's pre-condition holds for a base request. input is what Input gave for it; env is
-// the environment of expressions.
+// Fits reports whether the block's pre-condition holds for a base request; input is of Input.
 func (p *Plan) Fits(input dsl.Lookup, env *dsl.Env) bool {
 	return p.condition == nil || p.condition.Eval(&match.Response{Named: input, Ctx: env.Ctx, Host: env.Host}, nil).Matched
 }
 
-// Input returns what pre-conditions and payloads know of a base request: path, query, method, body, header (its
-// lines), cookie, user_agent and content_type; and the variables of its URL under their names in lower case.
+// Input is what pre-conditions and payloads know of a base request: path, query, method, body, header (its lines),
+// cookie, user_agent, content_type, and the variables of its URL in lower case.
 func Input(base *web.Request) dsl.Lookup {
 	values := map[string]string{"method": base.Method, "body": string(base.Body), "header": "", "cookie": "", "user_agent": "", "content_type": ""}
 	for name, value := range base.Address.Variables(false) {
@@ -88,19 +86,18 @@ func Input(base *web.Request) dsl.Lookup {
 	return dsl.Map(values)
 }
 
-// Render renders a payload's text for a parameter with this value, which the text may name as {{value}}. An error
-// ends the iteration that asked.
+// Render renders a payload for a parameter with this value, its {{value}}. An error ends the iteration.
 type Render func(text dsl.Text, value string) (string, error)
 
 // Source is what mutations are made of.
 type Source struct {
 	Base *web.Request // its Target is empty: it asks for its Address
 
-	// Payloads returns a Render for each combination of the block's payloads, anew for each component that is fuzzed;
-	// one Render when the block has none.
+	// Payloads returns a Render per combination of the block's payloads, anew for each component; one without
+	// payloads.
 	Payloads iter.Seq[Render]
 
-	// Skip says which parameters are left out, by their names; nil for none.
+	// Skip excludes parameters by name; nil for none.
 	Skip func(position, parameter string) bool
 
 	Rand *rand.Rand // for the tokens of analyzers; nil is the process's own
@@ -119,7 +116,7 @@ type Mutation struct {
 	sent      string // what went into the first parameter, tokens filled in
 }
 
-// Key tells a mutation from the others of its base request, whatever an analyzer fills in.
+// Key identifies a mutation of a base request, whatever an analyzer fills in.
 func (m *Mutation) Key() string {
 	parts := []string{m.Position, m.Parameter, m.rule.kind}
 	for _, s := range m.settings {
@@ -128,7 +125,7 @@ func (m *Mutation) Key() string {
 	return strings.Join(parts, "\x00")
 }
 
-// setting is a parameter with what goes into it.
+// setting is a parameter with its payload.
 type setting struct {
 	place   int    // in the component's places; -1 for a new one
 	name    string // of the new one
@@ -136,8 +133,8 @@ type setting struct {
 	payload string // rendered; tokens of an analyzer still open
 }
 
-// All returns the mutations of a base request: rule by rule, component by component, payload by payload, parameter by
-// parameter. An error is one of Render, and the last that comes.
+// All returns the mutations of a base request: by rule, component, payload and parameter. An error of Render comes
+// last.
 func (p *Plan) All(s Source) iter.Seq2[*Mutation, error] {
 	return func(yield func(*Mutation, error) bool) {
 		components := discover(s.Base)
@@ -148,7 +145,7 @@ func (p *Plan) All(s Source) iter.Seq2[*Mutation, error] {
 				if !r.concerns(c) {
 					continue
 				}
-				w := work{plan: p, source: &s, rule: r, component: c, yield: yield}
+				w := application{plan: p, source: &s, rule: r, component: c, yield: yield}
 				for render := range s.Payloads {
 					if !w.payload(render) {
 						return
@@ -159,8 +156,8 @@ func (p *Plan) All(s Source) iter.Seq2[*Mutation, error] {
 	}
 }
 
-// work is one rule at work on one component.
-type work struct {
+// application is one rule applied to one component.
+type application struct {
 	plan      *Plan
 	source    *Source
 	rule      *rule
@@ -169,7 +166,7 @@ type work struct {
 }
 
 // payload yields the mutations of one combination of payloads; false means enough.
-func (w *work) payload(render Render) bool {
+func (w *application) payload(render Render) bool {
 	for _, text := range w.rule.values {
 		if !w.everywhere(text, render) {
 			return false
@@ -178,8 +175,8 @@ func (w *work) payload(render Render) bool {
 	return len(w.rule.pairs) == 0 || w.keys(render)
 }
 
-// everywhere puts one payload into the parameters that qualify, one by one or all at once.
-func (w *work) everywhere(text dsl.Text, render Render) bool {
+// everywhere puts one payload into the matching parameters, one by one or all at once.
+func (w *application) everywhere(text dsl.Text, render Render) bool {
 	var all []setting
 	for i, place := range w.component.places {
 		if !w.rule.qualifies(place.name, place.value) || w.skip(w.component.called(place.name, place.value)) {
@@ -199,8 +196,8 @@ func (w *work) everywhere(text dsl.Text, render Render) bool {
 	return len(all) == 0 || w.mutate(all...)
 }
 
-// keys sets the keys of the rule, one by one, and in multiple mode all at once as well.
-func (w *work) keys(render Render) bool {
+// keys sets the keys of the rule one by one, and in multiple mode also all at once.
+func (w *application) keys(render Render) bool {
 	var all []setting
 	keys := 0
 	for _, pair := range w.rule.pairs {
@@ -220,12 +217,11 @@ func (w *work) keys(render Render) bool {
 	return w.rule.single || keys < 2 || w.mutate(all...)
 }
 
-func (w *work) skip(parameter string) bool {
+func (w *application) skip(parameter string) bool {
 	return w.source.Skip != nil && w.source.Skip(w.component.position, parameter)
 }
 
-// mutate yields one request.
-func (w *work) mutate(settings ...setting) bool {
+func (w *application) mutate(settings ...setting) bool {
 	m := &Mutation{
 		Position: w.component.position, component: w.component, rule: w.rule, settings: settings, random: w.source.Rand,
 	}

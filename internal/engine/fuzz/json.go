@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// separator stands between the names of nested values.
+// separator separates the names of nested values.
 const separator = "~"
 
 // level is an object or a list that is being read.
@@ -23,7 +23,7 @@ type level struct {
 	keyed bool
 }
 
-// take is the name of the value that comes now.
+// take is the name of the next value.
 func (l *level) take() string {
 	l.count++
 	l.keyed = false
@@ -33,7 +33,7 @@ func (l *level) take() string {
 	return l.key
 }
 
-// json finds the scalars of a JSON document, named by their keys and numbers from 0.
+// json finds the scalars of a JSON document, named by keys and numbers from 0.
 func (c *component) json(text string) bool {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -76,8 +76,8 @@ func (c *component) json(text string) bool {
 	}
 }
 
-// scalar is the place of a JSON value. What was a number or a boolean stays one when the new value is one; everything
-// else becomes a string.
+// scalar is the place of a JSON value. Numbers and booleans stay such when the new value is one; everything else
+// becomes a string.
 func scalar(name string, token json.Token, written string, to int) place {
 	p := place{name: name, from: to - len(written), to: to, write: jsonString}
 	switch v := token.(type) {
@@ -108,7 +108,7 @@ func scalar(name string, token json.Token, written string, to int) place {
 
 var number = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
 
-// jsonString writes a JSON string. Bytes that JSON does not want escaped stay as they are, valid UTF-8 or not.
+// jsonString writes a JSON string and escapes only what JSON demands; other bytes need not be UTF-8.
 func jsonString(s string) string {
 	b := []byte{'"'}
 	for _, c := range []byte(s) {

@@ -12,13 +12,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// rounds is how often conditions asks with a condition that holds and with one that does not.
+// rounds is how often conditions sends a true and a false condition.
 const rounds = 2
 
-// conditions judges a payload that adds a condition to a statement: with one that holds ([INFERENCE], as it was sent
-// first) the response is that to the base request, with one that does not (the same number set equal to 0) it is
-// another. Each round has numbers of its own, and the base request is asked for at both ends: a page that changes by
-// itself confirms nothing.
+// conditions confirms a payload that adds a condition to a statement: with a true one ([INFERENCE]) the response is
+// that of the base request, with a false one (a number equal to 0) it differs. Each round has its own numbers, and
+// the base request is sent at both ends: a page that changes by itself confirms nothing.
 func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
 	send func(context.Context, *web.Request) (Answer, error),
 ) (confirmed bool, details string, err error) {
@@ -54,7 +53,7 @@ func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
 	return true, "[true_false] " + strconv.Itoa(rounds) + " conditions that hold were answered like the plain request, " + strconv.Itoa(rounds) + " that do not hold otherwise", nil
 }
 
-// falsehood is tokens with an [INFERENCE] that does not hold.
+// falsehood is tokens with a false [INFERENCE].
 func (a *Analyzer) falsehood(r *rand.Rand) func(payload string) string {
 	fill := a.tokens(r, 0)
 	return func(payload string) string {
@@ -64,8 +63,8 @@ func (a *Analyzer) falsehood(r *rand.Rand) func(payload string) string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// shape is what two answers that mean the same have in common: their status, and their body without numbers and
-// without what was sent.
+// shape is equal for responses that mean the same: the status, and the body without numbers and without what was
+// sent.
 func shape(a Answer, sent string) string {
 	body := string(a.Body)
 	if sent != "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// multipart finds the parts of a form that have a name; of files, too, the content is the value.
+// multipart finds the named parts of a form; the value of a file is its content.
 func (c *component) multipart(text, boundary string) bool {
 	delimiter := "--" + boundary
 	at := strings.Index(text, delimiter)
@@ -36,7 +36,6 @@ func (c *component) multipart(text, boundary string) bool {
 	return len(c.places) > 0
 }
 
-// partName finds the name in the header lines of a part.
 func partName(head string) (string, bool) {
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(line, ":")

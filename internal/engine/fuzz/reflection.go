@@ -8,10 +8,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// reflections says in what parts of an HTML page a payload stands, in any case of letters; each part once, in the
-// order of the page. The parts are HTMLBody (text), HTMLAttribute, HTMLAttributeURL (href, src and the like),
-// HTMLAttributeEvent, Script, ScriptData (a script that is not executed), Style and Comment. A payload that is none
-// of these as a whole, for it is markup and works as such, is in the HTMLBody.
+// reflections finds where in an HTML page a payload is, in any case of letters; each kind once, in page order:
+// HTMLBody (text), HTMLAttribute, HTMLAttributeURL (href, src and the like), HTMLAttributeEvent, Script, ScriptData
+// (a script that is not executed), Style and Comment. A payload that works as markup is in the HTMLBody.
 func reflections(page []byte, payload string) []string {
 	payload = strings.ToLower(payload)
 	page = bytes.ToLower(page)
@@ -54,7 +53,7 @@ func reflections(page []byte, payload string) []string {
 	}
 }
 
-// reflection is a payload that is looked for, as it is and decoded, and where it was found.
+// reflection is a payload, raw and decoded, and where it was found.
 type reflection struct {
 	payload, plain string
 	found          []string
@@ -72,6 +71,7 @@ func (r *reflection) add(kind string) {
 
 // links are the attributes that hold URLs, and runs the elements where a URL of some schemes is executed.
 var (
+	// links are the attributes that hold URLs, and runs the elements where some URLs are executed.
 	links = []string{
 		"href", "src", "action", "formaction", "data", "poster", "codebase", "cite", "background", "manifest", "icon", "ping",
 		"longdesc", "xlink:href",
@@ -100,7 +100,7 @@ func attributeKind(element string, a html.Attribute) string {
 	return "HTMLAttributeURL"
 }
 
-// contentOf says what the text inside of an element is.
+// contentOf is the kind of text inside an element.
 func contentOf(token html.Token) string {
 	switch token.Data {
 	case "style":

@@ -2,7 +2,7 @@ package fuzz
 
 import "math"
 
-// regression is a simple linear regression over points that come one by one.
+// regression is a simple linear regression.
 type regression struct {
 	n            float64
 	meanX, meanY float64
@@ -19,7 +19,7 @@ func (r *regression) add(x, y float64) {
 	r.xy += dx * (y - r.meanY)
 }
 
-// fit returns the slope of the line and how well the points lie on it; 0 where the points do not say.
+// fit returns slope and correlation; 0 where the points do not determine them.
 func (r *regression) fit() (slope, correlation float64) {
 	if r.xx == 0 {
 		return 0, 0
@@ -30,7 +30,7 @@ func (r *regression) fit() (slope, correlation float64) {
 	return r.xy / r.xx, correlation
 }
 
-// follows reports whether y grows as x does, as far as the points say.
+// follows reports whether y grows as x does.
 func (r *regression) follows(correlationError, slopeError float64) bool {
 	if r.n < 2 {
 		return true

@@ -10,7 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// rule is a compiled fuzzing rule.
 type rule struct {
 	parts  []string
 	kind   string // as in syntax.FuzzRule.Type; "" means replace
@@ -25,7 +24,7 @@ type rule struct {
 	pairs  []pair
 }
 
-// pair is a payload for the parameter of one name.
+// pair is a payload for a named parameter.
 type pair struct {
 	key  string
 	text dsl.Text
@@ -64,7 +63,7 @@ func newRule(file string, s syntax.FuzzRule) (rule, error) {
 	return r, err
 }
 
-// concerns reports whether the rule is for a component and some parameter of it.
+// concerns reports whether the rule applies to a parameter of a component.
 func (r *rule) concerns(c *component) bool {
 	if !slices.Contains(r.parts, c.position) && !slices.Contains(r.parts, "request") {
 		return false
@@ -72,8 +71,8 @@ func (r *rule) concerns(c *component) bool {
 	return slices.ContainsFunc(c.places, func(p place) bool { return r.qualifies(p.name, p.value) })
 }
 
-// qualifies reports whether the rule is for a parameter: it has no filters, or one of them hits. Values are seen as
-// they were written, and without percent-encoding.
+// qualifies reports whether a parameter passes one of the rule's filters, or there are none. Values count as written
+// and decoded.
 func (r *rule) qualifies(name, value string) bool {
 	if len(r.keys)+len(r.keyRegexes)+len(r.textRegexes) == 0 {
 		return true

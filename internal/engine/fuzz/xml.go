@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// xml finds the attributes and texts of an XML document. A text is named by its elements, an attribute by its
-// elements and -name. Payloads go in as they are: markup can be a payload, too.
+// xml finds the attributes and texts of an XML document. The name of a text is its elements, of an attribute its
+// elements and -name. Payloads are not escaped: markup can be one.
 func (c *component) xml(text string) bool {
 	decoder := xml.NewDecoder(strings.NewReader(text))
 	decoder.Strict = false // entities of the document's own are none of our business
@@ -57,7 +57,7 @@ func (c *component) xml(text string) bool {
 
 var attributeForm = regexp.MustCompile(`([^\s=/<>"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 
-// attributes finds the attributes of a start tag that begins at an offset, but for those that declare name spaces.
+// attributes finds the attributes of a start tag at an offset, except namespaces.
 func (c *component) attributes(tag string, at int, element string) {
 	for _, m := range attributeForm.FindAllStringSubmatchIndex(tag, maxPlaces) {
 		name, from, to := tag[m[2]:m[3]], m[4], m[5]

@@ -15,7 +15,7 @@ import (
 
 var idForm = regexp.MustCompile(`^([a-zA-Z0-9]+[-_])*[a-zA-Z0-9]+$`)
 
-// running are the protocols that this build's engines run.
+// running are the protocols that the engine runs.
 var running = map[string]bool{"http": true}
 
 func (t *Template) check(r *reader, n *yaml.Node) error {
@@ -36,7 +36,7 @@ func (t *Template) check(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// order notes which protocols there are, and which of them are not supported.
+// order records the protocols, and which of them are not supported.
 func (t *Template) order(r *reader, n *yaml.Node) error {
 	keys, err := r.keys(n)
 	if err != nil {
@@ -56,7 +56,7 @@ func (t *Template) order(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// fields are a field of each block of a protocol, to be read and set; none where blocks have no such field.
+// fields are a field of each block of a protocol; none where blocks lack it.
 func fields[F any](t *Template, protocol, name string) (all []*F) {
 	if !slices.Contains(types, protocol) {
 		return nil
@@ -71,7 +71,7 @@ func fields[F any](t *Template, protocol, name string) (all []*F) {
 	return all
 }
 
-// Operators are those of all blocks, protocol by protocol in running order.
+// Operators are those of all blocks, by protocol in running order.
 func (t *Template) Operators() (all []*Operators) {
 	for _, protocol := range t.Protocols {
 		all = append(all, fields[Operators](t, protocol, "Operators")...)
@@ -86,7 +86,7 @@ func (t *Template) Operators() (all []*Operators) {
 	return all
 }
 
-// Internal are the names of the block's internal extractors; "" for one without.
+// Internal are the names of the internal extractors; "" for one without.
 func (b *HTTP) Internal() (names []string) {
 	if b.Sealed != nil {
 		return b.Sealed.Internal
@@ -99,7 +99,7 @@ func (b *HTTP) Internal() (names []string) {
 	return names
 }
 
-// Opened are the operators of the block, read when they are sealed.
+// Opened are the operators of the block, read if they are sealed.
 func (b *HTTP) Opened() *Operators {
 	if b.Sealed == nil {
 		return &b.Operators
@@ -108,7 +108,7 @@ func (b *HTTP) Opened() *Operators {
 	return &opened
 }
 
-// PayloadSets are those of all blocks that can have some.
+// PayloadSets are those of all blocks.
 func (t *Template) PayloadSets() (all []*PayloadSets) {
 	for _, protocol := range t.Protocols {
 		all = append(all, fields[PayloadSets](t, protocol, "PayloadSets")...)
@@ -116,8 +116,8 @@ func (t *Template) PayloadSets() (all []*PayloadSets) {
 	return all
 }
 
-// fill sets what follows from other keys: ids of blocks that have none and are not the only ones of their protocol,
-// and what a template says for its blocks.
+// fill sets what follows from other keys: ids of blocks without one where a protocol has several, and what a template
+// says for its blocks.
 func (t *Template) fill() {
 	for _, protocol := range t.Protocols {
 		ids := fields[string](t, protocol, "ID")
@@ -150,8 +150,7 @@ func (b *HTTP) check(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// checkPart refuses the attack for one payload where several are used. Payloads that the block does not mention do
-// not count: they are left out of the attack.
+// checkPart refuses the attack for one payload where the block mentions several; others are left out of the attack.
 func (p *PayloadSets) checkPart(r *reader, n *yaml.Node) error {
 	if p.Attack != "" && p.Attack != "batteringram" || len(p.Payloads) < 2 {
 		return nil
@@ -170,7 +169,7 @@ func (p *PayloadSets) checkPart(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// mentions reports whether a text occurs in the values of a mapping besides its payloads.
+// mentions reports whether a text occurs in a mapping's values other than payloads.
 func (r *reader) mentions(n *yaml.Node, text string) (bool, error) {
 	n, err := r.open(n)
 	if err != nil || n.Kind == yaml.ScalarNode {
@@ -194,10 +193,10 @@ func (r *reader) mentions(n *yaml.Node, text string) (bool, error) {
 	return false, nil
 }
 
-// number is how variables of an earlier request end, such as body_2.
+// number is the end of the variables of an earlier request, such as body_2.
 var number = regexp.MustCompile(`_[0-9]`)
 
-// numbered reports whether an operator asks for what a certain request of the block gave.
+// numbered reports whether an operator reads a response by its number.
 func (o *Operators) numbered() bool {
 	some := func(part string, exprs []string) bool {
 		return number.MatchString(part) || slices.ContainsFunc(exprs, number.MatchString)

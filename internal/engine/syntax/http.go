@@ -48,7 +48,7 @@ type HTTP struct {
 	Sealed *Sealed // instead of Operators, when they are read only if they are needed; nil when they are there
 }
 
-// Sealed are operators that are right and were not read yet.
+// Sealed are valid operators that are not decoded yet.
 type Sealed struct {
 	Statuses                          []int            // when there are some, a response with another one is a no
 	ReadsPage, NeedsHistory, UsesOAST bool             // as of package match
@@ -58,7 +58,7 @@ type Sealed struct {
 	Open                              func() Operators // reads Text; safe for any number of goroutines
 }
 
-// FuzzRule says where in a request of the input which payloads go.
+// FuzzRule says which payloads go where in a request.
 type FuzzRule struct {
 	Line int
 
@@ -73,13 +73,13 @@ type FuzzRule struct {
 	ReplaceRegex string   `key:"replace-regex"`
 }
 
-// Fuzz is a list of payloads, or payloads by the keys that they set.
+// Fuzz is a list of payloads, or payloads by key.
 type Fuzz struct {
 	Values []string
 	Pairs  []Pair
 }
 
-// Analyzer judges a fuzzed parameter over several requests.
+// Analyzer evaluates a fuzzed parameter over several requests.
 type Analyzer struct {
 	Line int
 

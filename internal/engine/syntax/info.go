@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Info is the info block. Its JSON form is the one that events carry.
+// Info is the info block. Events carry its JSON form.
 type Info struct {
 	Name           string          `key:"name" json:"name"`
 	Author         []string        `key:"author" list:"words" json:"author"` // lower case, never nil
@@ -32,7 +32,7 @@ type Classification struct {
 	EPSSScore      float64  `key:"epss-score" json:"epss-score,omitempty"`           // 0 to 1
 }
 
-// Severity is how much a finding matters.
+// Severity is how severe a finding is.
 type Severity string
 
 // The severities, least first; Unknown is for templates that do not say.
@@ -47,7 +47,7 @@ const (
 
 var severities = []Severity{SeverityUnknown, SeverityInfo, SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
 
-// Rank orders severities: 0 for unknown (and for what is none), 1 for info, up to 5 for critical.
+// Rank orders severities from 0 for unknown (and for any other text) to 5 for critical.
 func (s Severity) Rank() int { return max(0, slices.Index(severities, s)) }
 
 func (i *Info) check(r *reader, n *yaml.Node) error {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// jsonReader makes the nodes that the YAML library would make, of JSON.
+// jsonReader makes of JSON the nodes that the YAML library would make.
 type jsonReader struct {
 	path    string
 	data    []byte
@@ -21,7 +21,7 @@ type jsonReader struct {
 	counted int64
 }
 
-// parseJSON reads one JSON value, and nothing after it.
+// parseJSON reads exactly one JSON value.
 func parseJSON(path string, data []byte) (*yaml.Node, error) {
 	p := &jsonReader{path: path, data: data, decoder: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	p.decoder.UseNumber()
@@ -36,7 +36,7 @@ func parseJSON(path string, data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// place is the line and column, from 1, where the next token begins.
+// place is the line and column, from 1, of the next token.
 func (p *jsonReader) place() (line, column int) {
 	at := p.decoder.InputOffset()
 	for at < int64(len(p.data)) && strings.IndexByte(" \t\r\n,:", p.data[at]) >= 0 {

@@ -15,16 +15,16 @@ import (
 
 // Options say how templates are read. The zero value is strict.
 type Options struct {
-	// Lenient skips unknown keys, lets the last of doubled keys count, and follows "# !include:" lines.
+	// Lenient skips unknown keys, lets the last of duplicate keys win, and follows "# !include:" lines.
 	Lenient bool
-	// Include returns the text of a file that an include line names. Nil follows none.
+	// Include reads the file of an include line; nil follows none.
 	Include func(name string) ([]byte, error)
 	// Fresh returns the value of a {{randstr}} marker; Random by default.
 	Fresh func() string
 }
 
-// Parse reads one template strictly. path is for error messages and events; when it ends in .json, the text is JSON,
-// else YAML. The error is an *errs.Error of kind Invalid and code CodeInvalid that names file, line and key.
+// Parse reads one template strictly: JSON when path ends in .json, else YAML. The error is an *errs.Error of kind
+// Invalid and code CodeInvalid that names file, line and key.
 func Parse(path string, data []byte) (*Template, error) { return Options{}.Parse(path, data) }
 
 // Parse reads one template.
@@ -57,7 +57,7 @@ func (o Options) Parse(path string, data []byte) (*Template, error) {
 	return t, nil
 }
 
-// document makes nodes of a text.
+// document parses a text.
 func document(path string, data []byte) (*yaml.Node, error) {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		return parseJSON(path, data)
@@ -84,11 +84,11 @@ func yamlFault(path string, err error) error {
 	return Fault(path, 1, 0, "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
-// content is what is neither blank nor a comment.
+// content is neither blank nor a comment.
 var content = regexp.MustCompile(`(?m)^[ \t]*[^#\s]`)
 
-// Settings reads a YAML mapping of names to values that is no template, such as a profile or an ignore list, in
-// written order. Errors are those of Parse.
+// Settings reads a YAML mapping that is no template, such as a profile or an ignore list, in written order. Errors
+// are those of Parse.
 func Settings(path string, data []byte) ([]Variable, error) {
 	if len(data) > MaxBytes {
 		return nil, Fault(path, 1, 0, "", "the file is larger than %d bytes", MaxBytes)

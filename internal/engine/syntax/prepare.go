@@ -13,7 +13,7 @@ import (
 
 const digestMark = "# digest: "
 
-// Unsigned is a template's text without its digest line, as the signer saw it; imported files come after it.
+// Unsigned is a template's text without its digest line, as it was signed; imported files follow it.
 func Unsigned(data []byte) []byte {
 	if i := bytes.LastIndex(data, []byte(digestMark)); i >= 0 {
 		data = bytes.TrimSpace(data[:i])
@@ -33,8 +33,7 @@ func signature(data []byte) Signature {
 
 var randomMark = regexp.MustCompile(`\{\{(?:(?i:randstr)|randstr_[a-z0-9_]*)\}\}`)
 
-// randomize puts one random value instead of each random marker, the same for equal markers, and gives them as
-// constants.
+// randomize replaces random markers, equal ones by the same value, and returns these as constants.
 func (o Options) randomize(data []byte) ([]byte, []Variable) {
 	if !bytes.Contains(data, []byte("randstr")) {
 		return data, nil
@@ -56,15 +55,14 @@ func (o Options) randomize(data []byte) ([]byte, []Variable) {
 	return data, made
 }
 
-// Random returns 27 random letters and digits, the value of a {{randstr}} marker.
+// Random returns 27 random letters and digits for a {{randstr}} marker.
 func Random() string { return rand.Text() + rand.Text()[:1] }
 
 var includeLine = regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*!include:(.*)$`)
 
 const maxIncludes = 32 // how deep files may include files
 
-// include puts files instead of the lines that name them, each of their lines as far to the right as the include line
-// was.
+// include replaces include lines by their files, indented like the line.
 func (o Options) include(path string, data []byte) ([]byte, error) {
 	if !o.Lenient || o.Include == nil || !includeLine.Match(data) {
 		return data, nil

@@ -1,6 +1,6 @@
 package syntax
 
-// DNS is one question.
+// DNS is one DNS question.
 type DNS struct {
 	Line int
 
@@ -18,7 +18,7 @@ type DNS struct {
 	Operators
 }
 
-// TCP is a talk over TCP, or over TLS.
+// TCP is a dialogue over TCP or TLS.
 type TCP struct {
 	Line int
 
@@ -35,7 +35,7 @@ type TCP struct {
 	Operators
 }
 
-// Input is one message to send, and what to read after it.
+// Input is a message to send, and what to read after it.
 type Input struct {
 	Line int
 
@@ -45,7 +45,7 @@ type Input struct {
 	Name string `key:"name"`
 }
 
-// SSL is one TLS handshake.
+// SSL is a TLS handshake.
 type SSL struct {
 	Line int
 
@@ -61,7 +61,7 @@ type SSL struct {
 	Operators
 }
 
-// Websocket is a talk in text frames.
+// Websocket is a dialogue in text frames.
 type Websocket struct {
 	Line int
 
@@ -73,7 +73,7 @@ type Websocket struct {
 	Operators
 }
 
-// Frame is one text to send.
+// Frame is a text to send.
 type Frame struct {
 	Line int
 
@@ -81,7 +81,7 @@ type Frame struct {
 	Name string `key:"name"`
 }
 
-// Whois is one question about a registration.
+// Whois is a question about a registration.
 type Whois struct {
 	Line int
 
@@ -91,7 +91,7 @@ type Whois struct {
 	Operators
 }
 
-// File looks into files.
+// File searches files.
 type File struct {
 	Line int
 
@@ -105,7 +105,7 @@ type File struct {
 	Operators
 }
 
-// Headless is a walk with a browser.
+// Headless is a sequence of steps in a browser.
 type Headless struct {
 	Line int
 
@@ -121,7 +121,7 @@ type Headless struct {
 	Operators
 }
 
-// Action is one step in a browser.
+// Action is a step in a browser.
 type Action struct {
 	Line int
 
@@ -132,7 +132,7 @@ type Action struct {
 	Args        []Pair `key:"args"`
 }
 
-// Code is a program of another language that runs on the scanning machine.
+// Code is a program that runs on the scanning machine.
 type Code struct {
 	Line int
 
@@ -146,7 +146,7 @@ type Code struct {
 	Operators
 }
 
-// Sandbox is the container that a program runs in.
+// Sandbox is the container of a program.
 type Sandbox struct {
 	Line int
 
@@ -169,7 +169,7 @@ type JavaScript struct {
 	Operators
 }
 
-// Step is one step of a workflow: the templates to run, by path or by tag, and what to run after them.
+// Step is a step of a workflow: templates by path or tag, and what runs after them.
 type Step struct {
 	Line int
 
@@ -179,7 +179,7 @@ type Step struct {
 	Subtemplates []Step        `key:"subtemplates"`
 }
 
-// StepMatcher runs templates when others found things of these names.
+// StepMatcher runs templates after findings of these names.
 type StepMatcher struct {
 	Line int
 

@@ -24,8 +24,8 @@ const (
 	CodeUnsupported = "template_unsupported" // a template that asks for what no engine runs yet
 )
 
-// Fault is the error for something wrong in a template: Param is the key path, such as "http[0].matchers[1].type",
-// Extra has "file" and "line".
+// Fault is the error for a fault in a template: Param is the key path, such as "http[0].matchers[1].type", Extra has
+// "file" and "line".
 func Fault(file string, line, column int, key, format string, args ...any) *errs.Error {
 	where := file + ":" + strconv.Itoa(line)
 	if column > 0 {
@@ -41,7 +41,7 @@ func Fault(file string, line, column int, key, format string, args ...any) *errs
 	}
 }
 
-// Unsupported is the error for a part of the language that no engine runs yet; Param is that part, such as "dns".
+// Unsupported is the error for a feature that no engine runs yet; Param is the feature, such as "dns".
 func Unsupported(file string, line int, key string) *errs.Error {
 	return &errs.Error{
 		Kind: errs.Invalid, Code: CodeUnsupported, Param: key,
@@ -62,13 +62,13 @@ type reader struct {
 	seen    map[string]bool // keys of the mapping that keys reads
 }
 
-// place is one step down: a key, or an index where the key is "".
+// place is a key, or an index where the key is "".
 type place struct {
 	key   string
 	index int
 }
 
-// at is the key path of the walk, such as "http[0].path".
+// at is the current key path, such as "http[0].path".
 func (r *reader) at(more ...string) string {
 	var b strings.Builder
 	word := func(key string) {
@@ -94,8 +94,7 @@ func (r *reader) fault(n *yaml.Node, format string, args ...any) error {
 	return Fault(r.file, n.Line, n.Column, r.at(), format, args...)
 }
 
-// faultIn is the fault of a key of the mapping n; it is shown where the key is written, or where the mapping begins
-// when it is not.
+// faultIn is the fault of a key of the mapping n, at the key or, without one, at the mapping.
 func (r *reader) faultIn(n *yaml.Node, key, format string, args ...any) error {
 	if found := child(n, key); found != nil {
 		n = found
@@ -103,7 +102,7 @@ func (r *reader) faultIn(n *yaml.Node, key, format string, args ...any) error {
 	return Fault(r.file, n.Line, n.Column, r.at(key), format, args...)
 }
 
-// child is the node of a key in a mapping, nil when it is not written there.
+// child is the node of a key in a mapping; nil without one.
 func child(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -113,7 +112,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// unknown handles a key that a mapping does not have.
+// unknown handles a key that is not in the language.
 func (r *reader) unknown(key *yaml.Node, s *shape) error {
 	if r.lenient {
 		return nil
@@ -150,7 +149,7 @@ func (r *reader) down(n *yaml.Node, p place) error {
 
 func (r *reader) up() { r.path = r.path[:len(r.path)-1] }
 
-// entries reads a mapping, one call a key. Null is an empty mapping.
+// entries calls each for every key of a mapping. Null is an empty mapping.
 func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) error {
 	n, err := r.open(n)
 	if err != nil || isNull(n) {
@@ -176,7 +175,7 @@ func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) e
 }
 
 // keys returns the keys and values of a mapping, each key once: those of merged mappings (<<) come last and only
-// where the mapping does not have them itself.
+// where the mapping lacks them.
 func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
 	plain := true
 	if len(r.seen) > fewKeys {
@@ -211,7 +210,7 @@ func (r *reader) keys(n *yaml.Node) ([]*yaml.Node, error) {
 	return r.merged(n)
 }
 
-// merged is the slow way of keys.
+// merged is keys for a mapping with aliases, merges or duplicates.
 func (r *reader) merged(n *yaml.Node) (out []*yaml.Node, err error) {
 	var others []*yaml.Node
 	at := map[string]int{}
@@ -248,7 +247,7 @@ func (r *reader) merged(n *yaml.Node) (out []*yaml.Node, err error) {
 	return out, nil
 }
 
-// elements reads a sequence, one call an element; a single value counts as a list of one, null as an empty list.
+// elements calls each for every element of a sequence; a single value counts as one element, null as none.
 func (r *reader) elements(n *yaml.Node, each func(n *yaml.Node) error) error {
 	n, err := r.open(n)
 	if err != nil || isNull(n) {
@@ -269,7 +268,7 @@ func (r *reader) elements(n *yaml.Node, each func(n *yaml.Node) error) error {
 	return nil
 }
 
-// nearest is the key that a wrong one was most likely meant to be, "" when none is near.
+// nearest is the key that was most likely meant; "" when none is near.
 func nearest(wrong string, fields map[string]*field) string {
 	best, least := "", 3
 	for key := range fields {
@@ -280,8 +279,8 @@ func nearest(wrong string, fields map[string]*field) string {
 	return best
 }
 
-// distance is how many letters must be put in, left out, changed or swapped with their neighbour; texts whose lengths
-// differ by more than two are just far apart.
+// distance is how many letters must be inserted, deleted, changed or swapped with their neighbour, if the lengths
+// differ by at most two.
 func distance(a, b string) int {
 	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
 		return len(a) + len(b)
@@ -307,10 +306,9 @@ func distance(a, b string) int {
 	return rows[1][len(b)]
 }
 
-// isNull reports whether a node is the absence of a value.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// inList says how a text is spelled in a closed list, compared in any case and without the blanks around it.
+// inList is the spelling of a text in a closed list, ignoring case and surrounding blanks.
 func inList(text string, allowed []string) (string, bool) {
 	i := slices.IndexFunc(allowed, func(w string) bool { return strings.EqualFold(strings.TrimSpace(text), w) })
 	if i < 0 {

@@ -24,21 +24,20 @@ type field struct {
 // read reads a node into a value.
 type read func(r *reader, n *yaml.Node, into reflect.Value) error
 
-// checker is a struct with rules beyond those of its fields. The check may also fill in what follows from other
-// fields.
+// checker is a struct with rules beyond those of its fields; check may also fill in fields.
 type checker interface {
 	check(r *reader, n *yaml.Node) error
 }
 
-// partChecker is the same for a struct that others embed; n is the node of those.
+// partChecker is a checker that others embed; n is the node of the whole.
 type partChecker interface {
 	checkPart(r *reader, n *yaml.Node) error
 }
 
-// language is the shape of a whole template; it is not changed once made.
+// language is the shape of a template.
 var language = shapes{}.of(reflect.TypeFor[Template]())
 
-// shapes are those made so far; a workflow's steps have steps inside.
+// shapes are those made so far; types may contain themselves.
 type shapes map[reflect.Type]*shape
 
 func (all shapes) of(t reflect.Type) *shape {

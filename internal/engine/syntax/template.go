@@ -1,13 +1,12 @@
-// Package syntax reads templates: YAML or JSON bytes in, a *Template that says what was written out, or an error that
-// names file, line, column and key.
+// Package syntax reads templates: YAML or JSON becomes a *Template, or an error that names file, line, column and
+// key.
 //
-// It checks the form only, in the whole language. Package program decides what can be run: parts of the language that
-// the engine does not run yet are listed in Template.Later, so that compiling can refuse them by name; keys that are
-// not in the language at all are refused here.
+// It checks the form of the whole language and refuses keys that are not in it. Package program decides what can run:
+// features that the engine does not run yet are listed in Template.Later.
 //
-// The structs of this package are the language: a field's key tag is the word that is written in a template (with a
-// comma, its old spelling too), an of tag is the closed list of words that its value may be (a known tag: an open
-// one), a list tag says how one text is cut into several. The reader goes by these tags alone.
+// The structs of this package are the language: a field's key tag is its key in a template (with a comma, its old
+// spelling too), an of tag the closed list of its values (a known tag: an open one), a list tag how one text is
+// split. The reader uses only these tags.
 package syntax
 
 import (
@@ -31,8 +30,8 @@ type Template struct {
 	Variables []Variable `key:"variables"` // in written order
 	Constants []Variable `key:"constants"` // and the values of {{randstr}} markers, whose names keep their braces
 
-	// Protocols says which kinds of request there are, by their keys ("http", "tcp" …), in written order, which is
-	// the order they run in.
+	// Protocols are the kinds of requests by their keys ("http", "tcp" …), in written order, which is also the
+	// running order.
 	Protocols  []string
 	HTTP       []HTTP       `key:"http,requests"`
 	DNS        []DNS        `key:"dns"`
@@ -71,7 +70,7 @@ type Variable struct {
 	Line  int
 }
 
-// Later is a part of the language that the engines of this build do not run.
+// Later is a feature that the engine does not run yet.
 type Later struct {
 	Key  string // such as "dns"
 	Line int    // from 1
@@ -84,7 +83,7 @@ type Operators struct {
 	Extractors        []Extractor `key:"extractors"`
 }
 
-// Mentions reports whether a name occurs in what operators look for or at.
+// Mentions reports whether a name occurs in the operators.
 func (o *Operators) Mentions(name string) bool {
 	in := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, name) })
@@ -125,7 +124,7 @@ type Matcher struct {
 	XPath  []string `key:"xpath"`
 }
 
-// Extractor takes values out of a response.
+// Extractor extracts values from a response.
 type Extractor struct {
 	Line int
 
@@ -160,14 +159,14 @@ type Payload struct {
 	Levels *Levels  // nil for a list or a file
 }
 
-// Levels are payloads by aggression; a level includes those below it.
+// Levels are payloads by aggression; a level includes lower ones.
 type Levels struct {
 	Low    []string `key:"low"`
 	Medium []string `key:"medium"`
 	High   []string `key:"high"`
 }
 
-// Up returns the payloads of a level, "low", "medium" or "high", and of those below it.
+// Up returns the payloads of a level and those below it.
 func (l *Levels) Up(level string) []string {
 	switch level {
 	case "medium":
@@ -178,10 +177,10 @@ func (l *Levels) Up(level string) []string {
 	return l.Low
 }
 
-// types lists the keys of requests in the order that decides a template's type.
+// types are the keys of requests in the order that decides a template's type.
 var types = []string{"dns", "file", "http", "headless", "tcp", "ssl", "websocket", "whois", "code", "javascript"}
 
-// Type is the one word for what the template does: the key of a protocol, or "workflow".
+// Type is the key of a protocol, or "workflow".
 func (t *Template) Type() string {
 	for _, kind := range types {
 		if slices.Contains(t.Protocols, kind) {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// text returns any scalar as the text that was written; null is "".
+// text returns a scalar as written; null is "".
 func (r *reader) text(n *yaml.Node) (string, error) {
 	n, err := r.open(n)
 	switch {
@@ -30,7 +30,7 @@ func readText(r *reader, n *yaml.Node, into reflect.Value) error {
 	return err
 }
 
-// readWord reads a text that is one of a closed list, in any case and with blanks around. An empty text says nothing.
+// readWord reads one of a closed list of words, or nothing.
 func readWord(allowed []string) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		s, err := r.text(n)
@@ -46,7 +46,7 @@ func readWord(allowed []string) read {
 	}
 }
 
-// readKnown spells a text as one of the known words, where it is one.
+// readKnown reads a text, in the spelling of a known word if it is one.
 func readKnown(words []string) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		s, err := r.text(n)
@@ -56,8 +56,7 @@ func readKnown(words []string) read {
 	}
 }
 
-// readSplit reads a list of texts, or one text with commas. As words, each is lower-cased, blanks around it are cut
-// and empty ones dropped.
+// readSplit reads a list of texts, or one text with commas. Words are trimmed, in lower case and not empty.
 func readSplit(words bool) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		n, err := r.open(n)
@@ -86,8 +85,7 @@ func readSplit(words bool) read {
 	}
 }
 
-// readList reads a list, one reading an element. Lists of texts, which most are, do without reflection for each
-// element.
+// readList reads a list by the reader of its elements.
 func readList(element read) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		n, err := r.open(n)
@@ -174,7 +172,7 @@ func readFloat(r *reader, n *yaml.Node, into reflect.Value) error {
 	return nil
 }
 
-// readBool reads the words of YAML 1.1 too, as long as they are not quoted; null is false.
+// readBool also reads the unquoted words of YAML 1.1; null is false.
 func readBool(r *reader, n *yaml.Node, into reflect.Value) error {
 	n, err := r.open(n)
 	if err != nil {
@@ -219,7 +217,7 @@ func readVariables(r *reader, n *yaml.Node, into reflect.Value) error {
 	return err
 }
 
-// readPayloads reads sets of payloads: a list, a text of several lines, the name of a file, or lists by aggression.
+// readPayloads reads payload sets: lists, texts of several lines, names of files, or lists by aggression.
 func readPayloads(levels *shape) read {
 	return func(r *reader, n *yaml.Node, into reflect.Value) error {
 		var list []Payload
@@ -258,7 +256,7 @@ func readPayloads(levels *shape) read {
 	}
 }
 
-// readFuzz reads payloads as a list, or by the keys that they set.
+// readFuzz reads payloads as a list, or by key.
 func readFuzz(r *reader, n *yaml.Node, into reflect.Value) error {
 	n, err := r.open(n)
 	if err != nil {
@@ -322,8 +320,7 @@ func (r *reader) scalar(n *yaml.Node) (any, error) {
 	return valueOf(n), nil
 }
 
-// valueOf is the value of a scalar that JSON can carry; what YAML would make of it but JSON cannot carry (dates,
-// infinities, huge numbers) stays the text that was written.
+// valueOf is the value of a scalar; what JSON cannot carry (dates, infinities, huge numbers) stays text.
 func valueOf(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!null":
