@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"sync"
@@ -27,12 +28,13 @@ const (
 
 // Report is the result of a scan.
 type Report struct {
-	Started, Ended time.Time
-	Templates      []string // ids, in the order of Scan.Programs and Scan.Workflows
-	Targets        []*TargetReport
-	Timings        []Timing // by template; those that waited longest come first
-	Requests       int      // sent, with redirects, retries and canaries
-	Events         int
+	Started   time.Time       `json:"started"`
+	Ended     time.Time       `json:"ended"`
+	Templates []string        `json:"-"` // ids, in the order of Scan.Programs and Scan.Workflows
+	Targets   []*TargetReport `json:"targets"`
+	Timings   []Timing        `json:"timings"`  // by template; those that waited longest come first
+	Requests  int             `json:"requests"` // sent, with redirects, retries and canaries
+	Events    int             `json:"-"`
 }
 
 // TargetReport is what a scan found out about one target.
@@ -51,10 +53,10 @@ type TargetReport struct {
 
 // Timing is what a template cost on all targets. A shared request counts for each of its templates.
 type Timing struct {
-	Template string
-	Requests int
-	Waited   time.Duration // for responses
-	Events   int
+	Template string  `json:"template"`
+	Requests int     `json:"requests"`
+	Waited   float64 `json:"waited_seconds"` // for responses
+	Events   int     `json:"events"`
 }
 
 // timing is a Timing while it grows.
@@ -66,14 +68,14 @@ func (t *timing) add(x *web.Exchange) {
 }
 
 func timings(templates []string, times []timing) []Timing {
-	var all []Timing
+	all := []Timing{}
 	for i := range times {
-		t := Timing{templates[i], int(times[i].requests.Load()), time.Duration(times[i].waited.Load()), int(times[i].events.Load())}
-		if t.Requests > 0 {
-			all = append(all, t)
+		if n := int(times[i].requests.Load()); n > 0 {
+			waited := time.Duration(times[i].waited.Load()).Seconds()
+			all = append(all, Timing{templates[i], n, waited, int(times[i].events.Load())})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Timing) int { return int(min(1, max(-1, b.Waited-a.Waited))) })
+	slices.SortStableFunc(all, func(a, b Timing) int { return cmp.Compare(b.Waited, a.Waited) })
 	return all
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 )
@@ -20,26 +19,14 @@ func (r *Report) WriteJSON(to io.Writer) error {
 		*TargetReport
 		Counts map[State]int `json:"counts"`
 	}
-	type timing struct {
-		Template string  `json:"template"`
-		Requests int     `json:"requests"`
-		Waited   float64 `json:"waited_seconds"`
-		Events   int     `json:"events"`
-	}
 	doc := struct {
-		Started  time.Time     `json:"started"`
-		Ended    time.Time     `json:"ended"`
-		Requests int           `json:"requests"`
-		Partial  bool          `json:"partial"`
-		Counts   map[State]int `json:"counts"`
-		Targets  []target      `json:"targets"`
-		Timings  []timing      `json:"timings"`
-	}{r.Started.UTC(), r.Ended.UTC(), r.Requests, r.Partial(), r.Counts(), []target{}, []timing{}}
+		*Report
+		Partial bool          `json:"partial"`
+		Counts  map[State]int `json:"counts"`
+		Targets []target      `json:"targets"`
+	}{r, r.Partial(), r.Counts(), []target{}}
 	for _, t := range r.Targets {
 		doc.Targets = append(doc.Targets, target{t, t.Counts()})
-	}
-	for _, t := range r.Timings {
-		doc.Timings = append(doc.Timings, timing{t.Template, t.Requests, t.Waited.Seconds(), t.Events})
 	}
 	head, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {

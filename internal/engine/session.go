@@ -131,20 +131,20 @@ func (s *session) call(ctx context.Context, c flow.Call) (matched bool, err erro
 	if c.Protocol != "http" {
 		return false, nil
 	}
-	if len(c.IDs) == 0 {
-		for j := range s.bound.Blocks {
-			hit, err := s.block(ctx, j)
-			if matched = matched || hit; err != nil {
-				return matched, err
-			}
-		}
-		return matched, nil
-	}
+	var blocks []int
 	for _, id := range c.IDs {
 		j, ok := s.bound.Find(id)
 		if !ok {
-			return matched, nil
+			break
 		}
+		blocks = append(blocks, j)
+	}
+	if len(c.IDs) == 0 {
+		for j := range s.bound.Blocks {
+			blocks = append(blocks, j)
+		}
+	}
+	for _, j := range blocks {
 		hit, err := s.block(ctx, j)
 		if matched = matched || hit; err != nil {
 			return matched, err

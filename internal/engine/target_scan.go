@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
 // targetScan tests one target in one scan.
@@ -326,7 +327,7 @@ func (t *targetScan) matchedBy(i, events int) {
 		return
 	}
 	t.matched[i] = true
-	if s := t.run.programs[i].Info.Severity; s == "low" || s == "medium" || s == "high" || s == "critical" {
+	if t.run.programs[i].Info.Severity.Rank() > syntax.SeverityInfo.Rank() {
 		t.severe++
 	}
 }

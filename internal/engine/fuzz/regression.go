@@ -3,31 +3,23 @@ package fuzz
 import "math"
 
 // regression is a simple linear regression.
-type regression struct {
-	n            float64
-	meanX, meanY float64
-	xx, yy, xy   float64 // sums of products of the distances from the means
-}
+type regression struct{ n, x, y, xx, yy, xy float64 } // sums over the points
 
 func (r *regression) add(x, y float64) {
-	r.n++
-	dx, dy := x-r.meanX, y-r.meanY
-	r.meanX += dx / r.n
-	r.meanY += dy / r.n
-	r.xx += dx * (x - r.meanX)
-	r.yy += dy * (y - r.meanY)
-	r.xy += dx * (y - r.meanY)
+	r.n, r.x, r.y = r.n+1, r.x+x, r.y+y
+	r.xx, r.yy, r.xy = r.xx+x*x, r.yy+y*y, r.xy+x*y
 }
 
 // fit returns slope and correlation; 0 where the points do not determine them.
 func (r *regression) fit() (slope, correlation float64) {
-	if r.xx == 0 {
+	xx, yy, xy := r.xx-r.x*r.x/r.n, r.yy-r.y*r.y/r.n, r.xy-r.x*r.y/r.n
+	if xx == 0 {
 		return 0, 0
 	}
-	if r.yy > 0 {
-		correlation = r.xy / math.Sqrt(r.xx*r.yy)
+	if yy > 0 {
+		correlation = xy / math.Sqrt(xx*yy)
 	}
-	return r.xy / r.xx, correlation
+	return xy / xx, correlation
 }
 
 // follows reports whether y grows as x does.

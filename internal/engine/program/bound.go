@@ -183,7 +183,7 @@ func (b *Bound) plain() bool {
 	shapes := false // some request may set a cookie for the next on purpose
 	for i := range b.Blocks {
 		block := &b.Blocks[i]
-		if block.HasPayloads() || block.Numbered || block.Race > 0 || block.Together || block.Pipeline != nil || block.digest != nil || block.signed || block.GlobalMatchers || block.Fuzz != nil {
+		if !block.simple() || block.Numbered || block.GlobalMatchers {
 			return false
 		}
 		for k := range block.Entries {
@@ -198,11 +198,16 @@ func (b *Bound) plain() bool {
 	return entries == 1 || !shapes
 }
 
+// simple reports whether a block sends its requests unsigned and unchanged, each once and alone.
+func (b *Block) simple() bool {
+	return !b.HasPayloads() && b.digest == nil && !b.signed && b.Fuzz == nil && b.Race == 0 && !b.Together && b.Pipeline == nil
+}
+
 // Static reports whether the request of an entry depends on the target alone; such an entry has a key.
 func (b *Bound) Static(block, entry int) bool {
 	from := &b.Blocks[block]
 	e := &from.Entries[entry]
-	if e.volatile || from.unchecked || from.HasPayloads() || from.selfContained || from.digest != nil || from.signed || from.Fuzz != nil || from.Race > 0 || from.Together || from.Pipeline != nil {
+	if e.volatile || from.unchecked || from.selfContained || !from.simple() {
 		return false
 	}
 	known := b.knows(from)

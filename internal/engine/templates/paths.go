@@ -125,34 +125,26 @@ func expandGlob(pattern string, roots []string, found *[]string) error {
 
 // walk finds the templates below a folder.
 func walk(root string, found *[]string) error {
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { //nolint:gosec // the operator names it
-		if err != nil {
-			return err
-		}
-		if !entry.IsDir() {
-			if isTemplate(path) {
-				*found = append(*found, path)
-			}
-			return nil
-		}
-		if path != root && slices.ContainsFunc(foreignFolders, func(name string) bool { return strings.EqualFold(entry.Name(), name) }) {
-			return filepath.SkipDir
-		}
-		return nil
-	})
-	if err != nil {
-		return errs.Field("templates", "%v", err)
+	files, err := within(os.DirFS(root))
+	for _, path := range files {
+		*found = append(*found, filepath.Join(root, path))
 	}
-	return nil
+	return err
 }
 
 // within finds the templates of a file system, in the order of their paths.
 func within(fsys fs.FS) (files []string, err error) {
 	err = fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && isTemplate(path) {
+		named := func(name string) bool { return strings.EqualFold(entry.Name(), name) }
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.ContainsFunc(foreignFolders, named):
+			return fs.SkipDir
+		case !entry.IsDir() && isTemplate(path):
 			files = append(files, path)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, errs.Field("templates", "%v", err)
