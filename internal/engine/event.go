@@ -37,7 +37,7 @@ type Event struct {
 	Timestamp        time.Time               `json:"timestamp"` // UTC
 	Type             string                  `json:"type"`      // "http"
 	Error            string                  `json:"error,omitempty"`
-	IssueTrackers    map[string]IssueTracker `json:"issue_trackers,omitempty"` // filled by the integration that files the issue
+	IssueTrackers    map[string]IssueTracker `json:"issue_trackers,omitempty"` // filled by the integration
 	Port             string                  `json:"port,omitempty"`
 
 	// Beyond the specification; left out when empty.
@@ -56,7 +56,7 @@ type Event struct {
 	URL    string `json:"-"` // the target as a URL
 	Scheme string `json:"-"` // of the target
 
-	origin *origin // the request that it came from; not part of the JSON
+	origin *origin
 }
 
 // IssueTracker is an issue that was filed for an event.
@@ -70,7 +70,7 @@ type origin struct {
 	bound        *program.Bound
 	block, entry int
 	tuple        int
-	fuzzed       string // which of the requests that fuzzing made of the entry; "" for none
+	fuzzed       string // the key of its mutation; "" for none
 }
 
 // maxDump bounds the request and the response in an event, in bytes.

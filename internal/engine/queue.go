@@ -13,7 +13,7 @@ type task = func(ctx context.Context)
 type taskQueue struct {
 	mu     sync.Mutex
 	cond   sync.Cond
-	urgent []task // before the others: they hold responses in memory
+	urgent []task // run first: they hold responses
 	queued []task
 	open   int // added and not done
 }

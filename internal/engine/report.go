@@ -39,15 +39,15 @@ type Report struct {
 
 // TargetReport is what a scan found out about one target.
 type TargetReport struct {
-	Target  string `json:"target"`           // as it was given; "" for what is tested without a target
-	URL     string `json:"url"`              // where it answered; "" when it could not be reached or read
+	Target  string `json:"target"`           // as given; "" without a target
+	URL     string `json:"url"`              // where it answered; "" without an answer
 	Alive   bool   `json:"alive"`            // something answered
 	Reason  string `json:"reason,omitempty"` // why not, when not
 	Alike   bool   `json:"answers_alike"`    // missing paths are answered with success
 	Matched int    `json:"matched"`          // templates that matched
-	Marks   []Mark `json:"marks,omitempty"`  // reasons to doubt what was found
+	Marks   []Mark `json:"marks,omitempty"`  // reasons to doubt findings
 
-	total int // requests that are expected
+	total int // expected requests
 	cells coverage.Cells
 }
 
@@ -82,7 +82,7 @@ func timings(templates []string, times []timing) []Timing {
 // Progress is the progress of a scan.
 type Progress struct {
 	Targets, TargetsDone int
-	Total, Done          int // expected requests; a shared request counts once, one that became unnecessary as done
+	Total, Done          int // expected requests; shared ones count once, unnecessary ones as done
 	Requests             int // sent
 	Matched              int // events
 	Errors               int // requests without a response
@@ -144,7 +144,7 @@ func (t *TargetReport) In(state State) iter.Seq[int] { return t.cells.In(state) 
 
 // Cell is one target × template.
 type Cell struct {
-	Target   string `json:"target"` // as it was given; "" for what is tested without a target
+	Target   string `json:"target"` // as given; "" without a target
 	Template string `json:"template"`
 	State    State  `json:"state"`
 	Reason   string `json:"reason,omitempty"`

@@ -29,8 +29,8 @@ type requester struct {
 	budget    *sender.Budget  // of the scan; nil outside of one
 	frequency *fuzz.Frequency // of the scan; nil outside of one
 
-	fresh  bool                   // nothing is shared with other requests, not even connections
-	change func(req *web.Request) // changes the request that is repeated; nil for none
+	fresh  bool                   // on new connections
+	change func(req *web.Request) // changes the repeated request; may be nil
 }
 
 // tupleSlots are slots for as many payload tuples of a target as requests may be in flight.

@@ -25,18 +25,18 @@ import (
 
 // Scan is what to test with what.
 type Scan struct {
-	Targets  []string // as ParseTarget reads them; of equal ones the first counts
+	Targets  []string // as ParseTarget reads them; duplicates count once
 	Programs []*program.Program
 
 	// Workflows run on every target, each as one more template. The findings of their steps have the ids of the
 	// steps; the cell has the worst state of them.
 	Workflows []*workflow.Workflow
 
-	Vars  map[string]string   // variables for all templates; they replace a template's own
-	Lists map[string][]string // variables with several values: payloads of the requests that name them
+	Vars  map[string]string   // replace a template's own variables
+	Lists map[string][]string // payloads of the requests that name them
 
-	SelfContained    bool // run templates that name their own hosts, too: once, not once a target
-	GlobalMatchers   bool // evaluate every response for the templates that want all of them
+	SelfContained    bool // also run templates that name their own hosts, once
+	GlobalMatchers   bool // evaluate every response for templates with global matchers
 	StopAtFirstMatch bool // of each template, on each target
 	MaxRequests      int  // the scan ends after so many; 0 means no limit
 	Parallel         int  // targets at a time; default: as many as requests may be in flight
@@ -47,8 +47,8 @@ type Scan struct {
 	// none.
 	Checkpoint io.Writer
 
-	OnEvent    func(Event)    // called for each finding, one call at a time; may be nil
-	OnProgress func(Progress) // called now and then, one call at a time, and at the end; may be nil
+	OnEvent    func(Event)    // one call at a time; may be nil
+	OnProgress func(Progress) // one call at a time, also at the end; may be nil
 }
 
 // run is the state of a running scan.
@@ -56,9 +56,9 @@ type run struct {
 	engine     *Engine
 	scan       Scan
 	programs   []*program.Bound
-	keys       []string               // by which checkpoints know the programs; none without checkpoint
+	keys       []string               // of the programs in checkpoints; none without one
 	plans      map[bool]*program.Plan // by "the target has no path"
-	canaries   bool                   // some program needs to know how a target answers for missing paths
+	canaries   bool                   // a program depends on how missing paths are answered
 	budget     sender.Budget
 	frequency  fuzz.Frequency
 	workflows  map[int]*boundWorkflow // by the index of their placeholders in programs

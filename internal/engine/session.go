@@ -24,13 +24,13 @@ type session struct {
 
 	emit      func([]Event)       // reports events
 	onReceive func(*web.Exchange) // called for every response; may be nil
-	only      *origin             // the request that requester.change is for
+	only      *origin             // what requester.change changes
 
-	workflow  *boundWorkflow      // that is run instead of bound; nil for none
-	onOutcome func(match.Outcome) // called for what operators found in each response; may be nil
+	workflow  *boundWorkflow      // runs instead of bound; may be nil
+	onOutcome func(match.Outcome) // called for the findings of each response; may be nil
 
 	end      coverage.End // the worst so far
-	fault    error        // why there was no response, the first time
+	fault    error        // the first reason for no response
 	requests atomic.Int32 // that were answered
 	cookies  atomic.Bool  // a response has set a cookie
 }

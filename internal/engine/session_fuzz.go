@@ -56,8 +56,8 @@ type fuzzing struct {
 
 	base  web.Request         // of the target
 	known dsl.Lookup          // of base
-	facts map[string]any      // what the analyzer says, for operators
-	tried map[fuzz.Where]bool // parameters, and whether they are worth another try
+	facts map[string]any      // what the analyzer confirmed, for operators
+	tried map[fuzz.Where]bool // whether parameters are worth another try
 
 	tuple int             // of payloads, the current one
 	made  program.Request // the target's request with that tuple

@@ -163,7 +163,7 @@ func (s *session) parallel(ctx context.Context, j int) (matched bool, err error)
 		s.take(got)
 		matched = matched || got.flowMatched
 		switch {
-		case errors.Is(got.err, sender.ErrBudget): // the tuples in progress have their share
+		case errors.Is(got.err, sender.ErrBudget): // tuples in progress go on
 			err = got.err
 		case got.over || got.err != nil:
 			return matched, got.err

@@ -16,7 +16,7 @@ import (
 // entryResult is the result of an entry, or of all entries of a payload tuple.
 type entryResult struct {
 	coverage.End
-	flowMatched bool // a flow takes it for a match
+	flowMatched bool // matched as a flow sees it
 	matched     bool
 	over        bool // the rest of the block is not sent
 	notMade     bool // because a request could not be made

@@ -14,12 +14,12 @@ type State string
 
 // The states. A cell whose requests ended differently has the state that comes last here.
 const (
-	NotApplicable State = "not_applicable" // the template has nothing to say about such a target
-	Tested        State = "tested"         // every request it needed was answered and evaluated
-	Skipped       State = "skipped"        // not tried, for the reason that is given
-	Budget        State = "budget"         // not tried: the scan had used up its budget
-	Denied        State = "denied"         // out of scope: the dialler refused
-	Failed        State = "failed"         // some request had no response, or the target could not be read
+	NotApplicable State = "not_applicable" // the template does not concern such a target
+	Tested        State = "tested"         // every response was evaluated
+	Skipped       State = "skipped"        // not tried, for a reason
+	Budget        State = "budget"         // not tried: the budget was spent
+	Denied        State = "denied"         // out of scope
+	Failed        State = "failed"         // a request had no response, or the target is invalid
 )
 
 // States are all states; of several in a cell the last here counts.

@@ -24,7 +24,7 @@ const (
 	maxStack   = 512       // JavaScript frames
 	maxValue   = 4 << 20   // bytes of one value that a run sets
 	maxSet     = 32 << 20  // bytes of all values that a run sets
-	maxHeap    = 512 << 20 // bytes by which the process may grow while a script computes
+	maxHeap    = 512 << 20 // bytes of heap growth while a script computes
 )
 
 // DefaultCompute is how long a script may compute by default.

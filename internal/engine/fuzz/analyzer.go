@@ -58,18 +58,14 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // tokens replaces the tokens in payloads: [SLEEPTIME], [RANDNUM] (1000 to 9999), [RANDSTR] (four letters) and
 // [INFERENCE] (a number that equals itself).
-func (a *Analyzer) tokens(r *rand.Rand, sleep int) func(payload string) string {
-	n := rand.IntN
-	if r != nil {
-		n = r.IntN
-	}
+func (a *Analyzer) tokens(sleep int) func(payload string) string {
 	word := make([]byte, 4)
 	for i := range word {
-		word[i] = letters[n(len(letters))]
+		word[i] = letters[rand.IntN(len(letters))]
 	}
-	inference := strconv.Itoa(1000 + n(9000))
+	inference := strconv.Itoa(1000 + rand.IntN(9000))
 	fill := strings.NewReplacer(
-		"[SLEEPTIME]", strconv.Itoa(sleep), "[RANDNUM]", strconv.Itoa(1000+n(9000)), "[RANDSTR]", string(word),
+		"[SLEEPTIME]", strconv.Itoa(sleep), "[RANDNUM]", strconv.Itoa(1000+rand.IntN(9000)), "[RANDSTR]", string(word),
 		"[INFERENCE]", inference+"="+inference,
 	)
 	return fill.Replace
@@ -104,7 +100,7 @@ func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
 		return false, "", nil
 	}
 	return a.delays(func(seconds int) (time.Duration, error) {
-		r := m.with(a.tokens(m.random, seconds))
+		r := m.with(a.tokens(seconds))
 		answer, err := send(ctx, &r)
 		return answer.Took, err
 	})

@@ -31,7 +31,7 @@ type place struct {
 	line  int    // of the headers, for headers and cookies
 	from  int    // the value's bytes in the component's text
 	to    int
-	write func(value string) string // the form that a new value takes there; nil: as it is
+	write func(value string) string // encodes a new value; nil: as it is
 }
 
 // edit replaces bytes of a component's text.
@@ -190,7 +190,7 @@ func header(base *web.Request) component {
 		}
 	}
 	c.create = func(name, value string) edit {
-		for i, h := range base.Headers { // a vital one, which the rule asks for by name
+		for i, h := range base.Headers { // a vital one that the rule names
 			if strings.EqualFold(h.Name, name) {
 				return edit{line: i, to: len(h.Value), text: oneLine(value)}
 			}

@@ -13,7 +13,7 @@ const (
 type Frequency struct {
 	mu     sync.Mutex
 	misses map[Where]int
-	order  []Where // of coming, to forget the oldest
+	order  []Where // in order of arrival
 	oldest int
 }
 

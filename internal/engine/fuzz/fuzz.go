@@ -7,7 +7,6 @@ package fuzz
 
 import (
 	"iter"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -99,20 +98,17 @@ type Source struct {
 
 	// Skip excludes parameters by name; nil for none.
 	Skip func(position, parameter string) bool
-
-	Rand *rand.Rand // for the tokens of analyzers; nil is the process's own
 }
 
 // Mutation is a base request with payloads in it.
 type Mutation struct {
 	Request   web.Request
 	Position  string // what the parameters are part of: query, path, header, cookie or body
-	Parameter string // the name, of a segment of the path itself; of several that were set together, all with commas between
+	Parameter string // the name, or the segment of the path; several with commas
 
 	component *component
 	rule      *rule
 	settings  []setting
-	random    *rand.Rand
 	sent      string // what went into the first parameter, tokens filled in
 }
 
@@ -223,7 +219,7 @@ func (w *application) skip(parameter string) bool {
 
 func (w *application) mutate(settings ...setting) bool {
 	m := &Mutation{
-		Position: w.component.position, component: w.component, rule: w.rule, settings: settings, random: w.source.Rand,
+		Position: w.component.position, component: w.component, rule: w.rule, settings: settings,
 	}
 	var names []string
 	for _, s := range settings {
@@ -235,7 +231,7 @@ func (w *application) mutate(settings ...setting) bool {
 	m.Parameter = strings.Join(names, ",")
 	fill := func(payload string) string { return payload }
 	if a := w.plan.analyzer; a != nil {
-		fill = a.tokens(m.random, a.sleep)
+		fill = a.tokens(a.sleep)
 	}
 	m.sent = fill(settings[0].payload)
 	m.Request = m.with(fill)

@@ -3,7 +3,6 @@ package fuzz
 import (
 	"context"
 	"html"
-	"math/rand/v2"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -40,7 +39,7 @@ func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
 		for _, step := range []struct {
 			fill  func(string) string
 			alike bool
-		}{{a.falsehood(m.random), false}, {a.tokens(m.random, 0), true}} {
+		}{{a.falsehood(), false}, {a.tokens(0), true}} {
 			got, err := ask(step.fill)
 			if err != nil || (got == base) != step.alike {
 				return false, "", err
@@ -54,8 +53,8 @@ func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
 }
 
 // falsehood is tokens with a false [INFERENCE].
-func (a *Analyzer) falsehood(r *rand.Rand) func(payload string) string {
-	fill := a.tokens(r, 0)
+func (a *Analyzer) falsehood() func(payload string) string {
+	fill := a.tokens(0)
 	return func(payload string) string {
 		return fill(strings.ReplaceAll(payload, "[INFERENCE]", "[RANDNUM]=0"))
 	}

@@ -12,10 +12,10 @@ import (
 // elements and -name. Payloads are not escaped: markup can be one.
 func (c *component) xml(text string) bool {
 	decoder := xml.NewDecoder(strings.NewReader(text))
-	decoder.Strict = false // entities of the document's own are none of our business
+	decoder.Strict = false // the document's own entities do not matter
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var stack []string
-	opened := -1 // where the content of the element begins whose start was the last token
+	opened := -1 // where an element's content begins, directly after its start
 	for {
 		from := int(decoder.InputOffset())
 		token, err := decoder.RawToken()

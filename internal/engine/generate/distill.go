@@ -25,7 +25,7 @@ type Template struct {
 type Request struct {
 	Method  string
 	Target  string        // path and query, escaped as on the wire
-	Headers []syntax.Pair // without those that any client sends; a Host stands for one that is not the target's
+	Headers []syntax.Pair // without ordinary ones; a Host only if not the target's
 	Body    string
 }
 

@@ -25,8 +25,8 @@ type Vars struct {
 type Bound struct {
 	*Program
 	Blocks []Block
-	Plain  bool   // all its requests are known as soon as the target is
-	Wrong  string // why it cannot be run with these variables; "" when it can
+	Plain  bool   // all requests are known as soon as the target is
+	Wrong  string // why it cannot run with these variables; "" when it can
 
 	vars map[string]string
 }

@@ -16,9 +16,9 @@ import (
 // Input is what a request is made from, besides its program.
 type Input struct {
 	Ctx     context.Context
-	Target  rawurl.URL      // where the scan looks; not asked for by self-contained programs
+	Target  rawurl.URL      // not used by self-contained programs
 	Tuple   int             // of payloads, from 0
-	Carried dsl.Lookup      // what earlier responses gave; nil for nothing
+	Carried dsl.Lookup      // values of earlier responses; may be nil
 	Host    *functions.Host // for functions of expressions; may be nil
 }
 
@@ -26,7 +26,7 @@ type Input struct {
 type Request struct {
 	web.Request
 	Payload Payload
-	Scope   *Scope // what names meant when it was made, for its operators
+	Scope   *Scope // for its operators
 
 	fragment string // of the URL; not sent
 }
@@ -81,7 +81,7 @@ type maker struct {
 	block *Block
 	entry *Entry
 	scope *Scope
-	env   *dsl.Env // of scope, made when it is asked for
+	env   *dsl.Env // of scope, made when needed
 }
 
 // render renders a text.
@@ -166,7 +166,7 @@ func (m *maker) fromRaw(req *Request) error {
 	if e.sending.unsafe {
 		loose := mergeLoose(base, got.target, e.sending.automerge)
 		if got.target == "" {
-			loose = "" // nothing is written there, and nothing is put there
+			loose = "" // stays empty
 		}
 		req.Raw = []byte(got.text[:got.start] + loose + got.text[got.end:])
 		req.Address = got.notes.moved(req.Address)

@@ -18,12 +18,12 @@ type Options struct {
 	NoRedirects         bool // wins over the other two
 	FollowRedirects     bool // everywhere
 	FollowHostRedirects bool // on the same host; wins over FollowRedirects
-	MaxRedirects        int  // where a template names no number, and with the two above everywhere; 0 for the default
+	MaxRedirects        int  // where a template has none, with the two above everywhere; 0: the default
 
 	MaxSize int    // bytes of a body to read; 0 for the template's own
 	Attack  string // how payload sets are combined; "" for the template's own
 
-	FuzzType, FuzzMode string // of all fuzzing rules, in the words of syntax.FuzzRule; "" for each rule's own
+	FuzzType, FuzzMode string // of all fuzzing rules, as in syntax.FuzzRule; "" for their own
 }
 
 func (o *Options) excluded(t *syntax.Template) func(matcher string) bool {

@@ -32,8 +32,8 @@ type Program struct {
 	blocks    []Block
 	constants map[string]string
 	variables []variable
-	carries   map[string]bool // names that a response may give a value to
-	linked    bool            // blocks read what earlier blocks were answered
+	carries   map[string]bool // names that responses may define
+	linked    bool            // blocks read responses to earlier blocks
 }
 
 // Block is one block of requests that share operators.
@@ -41,21 +41,21 @@ type Block struct {
 	ID        string // as written, or "http_1" …; "http" for the only block of a template
 	Entries   []Entry
 	Operators *match.Operators
-	Fuzz      *fuzz.Plan // what is done with the request of the only entry; nil when it is sent itself
+	Fuzz      *fuzz.Plan // mutates the request of the only entry; nil for none
 
 	StopAtFirstMatch bool
-	IterateAll       bool // an entry runs once for every value that was extracted, not for the first
-	Numbered         bool // operators read what earlier entries were answered ("body_1")
+	IterateAll       bool // an entry runs once for every extracted value
+	Numbered         bool // operators read responses to earlier entries ("body_1")
 	NeedsTLS         bool // nothing can be found on plain http
-	GlobalMatchers   bool // operators are meant for the responses to all other templates
-	Race             int  // the first entry is sent so many times at once; 0 for not
+	GlobalMatchers   bool // operators are for the responses to all templates
+	Race             int  // how many times the first entry is sent at once; 0: no race
 	Together         bool // all entries are sent at once
 	Pipeline         *Pipeline
-	Threads          int  // requests of different payloads at the same time; 0 means the runner's own
-	Chained          bool // a later entry may need what an earlier one was answered
+	Threads          int  // payloads at the same time; 0: the engine's own limit
+	Chained          bool // an entry may need the response to an earlier one
 
 	payloads      payloads
-	unchecked     bool // sent even with placeholders that have no value
+	unchecked     bool // sent even with open placeholders
 	digest        *credentials
 	signed        bool // with the signature of AWS
 	selfContained bool

@@ -76,7 +76,7 @@ func (v *variable) render(env *dsl.Env) any {
 	}
 	text, err := v.text.Render(env)
 	if open, ok := errors.AsType[*dsl.Unresolved](err); ok && !strings.Contains(v.text.String(), "{{"+open.Name+"}}") {
-		return dsl.Raw("{{" + open.Name + "}}") // the raw text hides it among braces of its own
+		return dsl.Raw("{{" + open.Name + "}}") // the raw text has more braces around it
 	}
 	if err != nil {
 		return dsl.Raw(v.text.String())
@@ -96,7 +96,7 @@ type Scope struct {
 	carried dsl.Lookup
 	env     dsl.Env
 
-	own []any // values of the template's variables, as far as they were asked for
+	own []any // values of the template's variables so far
 }
 
 // Lookup finds the meaning of a name.

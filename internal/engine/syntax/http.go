@@ -30,11 +30,11 @@ type HTTP struct {
 	SkipVariablesCheck   bool   `key:"skip-variables-check"`
 	IterateAll           bool   `key:"iterate-all"`
 	CookieReuse          bool   `key:"cookie-reuse"`  // the default; no effect
-	ReqCondition         bool   `key:"req-condition"` // seen from the operators; no effect
+	ReqCondition         bool   `key:"req-condition"` // no effect
 	DisableCookie        bool   `key:"disable-cookie"`
 	DigestUsername       string `key:"digest-username"`
 	DigestPassword       string `key:"digest-password"`
-	Signature            string `key:"signature" of:"AWS"` // the template's, where it has none itself
+	Signature            string `key:"signature" of:"AWS"` // default: the template's
 	SelfContained        bool   `key:"self-contained"`     // true where the template is
 	SkipSecretFile       bool   `key:"skip-secret-file"`
 	DisablePathAutomerge bool   `key:"disable-path-automerge"`
@@ -45,16 +45,16 @@ type HTTP struct {
 	PreCondition         []Matcher  `key:"pre-condition"`
 	PreConditionOperator string     `key:"pre-condition-operator" of:"and or"` // "" means or
 	Operators
-	Sealed *Sealed // instead of Operators, when they are read only if they are needed; nil when they are there
+	Sealed *Sealed // instead of Operators in templates from the index; else nil
 }
 
 // Sealed are valid operators that are not decoded yet.
 type Sealed struct {
-	Statuses                          []int            // when there are some, a response with another one is a no
+	Statuses                          []int            // if any, other responses do not match
 	ReadsPage, NeedsHistory, UsesOAST bool             // as of package match
 	Internal                          []string         // the names of internal extractors
 	Payloads                          []string         // the payload sets that they name
-	Text                              string           // the operators, as they are kept
+	Text                              string           // the encoded operators
 	Open                              func() Operators // reads Text; safe for any number of goroutines
 }
 

@@ -24,7 +24,7 @@ type Info struct {
 // Classification places a template in public catalogues of weaknesses.
 type Classification struct {
 	CPE            string   `key:"cpe" json:"cpe,omitempty"`
-	CVEID          []string `key:"cve-id" list:"words" json:"cve-id,omitempty"` // lower case, as users of the public templates know them
+	CVEID          []string `key:"cve-id" list:"words" json:"cve-id,omitempty"` // lower case, as in the public templates
 	CVSSMetrics    string   `key:"cvss-metrics" json:"cvss-metrics,omitempty"`
 	CVSSScore      float64  `key:"cvss-score" json:"cvss-score,omitempty"`           // 0 to 10
 	CWEID          []string `key:"cwe-id" list:"words" json:"cwe-id,omitempty"`      // lower case

@@ -21,7 +21,7 @@ const (
 // The codes of the errors of this package.
 const (
 	CodeInvalid     = "template_invalid"     // not a template: the form is broken
-	CodeUnsupported = "template_unsupported" // a template that asks for what no engine runs yet
+	CodeUnsupported = "template_unsupported" // a feature that no engine runs yet
 )
 
 // Fault is the error for a fault in a template: Param is the key path, such as "http[0].matchers[1].type", Extra has
@@ -56,7 +56,7 @@ const fewKeys = 64
 // reader walks the nodes of one document.
 type reader struct {
 	file    string
-	lenient bool // unknown keys are skipped, of doubled keys the last counts
+	lenient bool // see Options
 	visited int
 	path    []place         // where the walk is
 	seen    map[string]bool // keys of the mapping that keys reads

@@ -45,7 +45,7 @@ type Template struct {
 	JavaScript []JavaScript `key:"javascript"`
 	Workflows  []Step       `key:"workflows"`
 
-	Later []Later // what was asked for and no engine runs yet, in written order
+	Later []Later // in written order
 }
 
 // Signature is the digest line that ends a signed template.
@@ -53,7 +53,7 @@ type Signature struct {
 	Present  bool
 	Digest   string // hexadecimal, as written
 	Fragment string // md5 of the signer's public key, hexadecimal
-	Verified bool   // set by package load, when a certificate it was given agrees
+	Verified bool   // set by package templates
 }
 
 // Pair is a name and its text.
@@ -154,7 +154,7 @@ type Payload struct {
 	Name string
 	Line int
 
-	Values []string // as written; of levels the low ones; of a file, and of other levels, filled in by package load
+	Values []string // as written, or low levels; package templates fills in files and other levels
 	File   string   // the file as named, "" for a list
 	Levels *Levels  // nil for a list or a file
 }
