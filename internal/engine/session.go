@@ -114,7 +114,7 @@ func (s *session) run(ctx context.Context) {
 	}
 	if s.bound.Flow != nil {
 		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.history.Field, Set: s.history.Set})
-		if stopped := (*flow.Error)(nil); errors.As(err, &stopped) {
+		if _, stopped := errors.AsType[*flow.Error](err); stopped {
 			s.note(coverage.End{State: Failed, Reason: err.Error()})
 		}
 		return

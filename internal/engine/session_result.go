@@ -30,10 +30,8 @@ type entryResult struct {
 // notMade is the result of a request that could not be made. If it lacks a value that an earlier response did not
 // contain, the template was tested. A payload without a value does not affect the others.
 func (s *session) notMade(err error) entryResult {
-	got := entryResult{End: notMade(err), over: true, notMade: true, fault: err}
-	if wrong := (*program.PayloadError)(nil); errors.As(err, &wrong) {
-		got.over = false
-	}
+	_, payload := errors.AsType[*program.PayloadError](err)
+	got := entryResult{End: notMade(err), over: !payload, notMade: true, fault: err}
 	if got.State == Skipped && s.requests.Load() > 0 && s.bound.Carries(placeholder(err)) {
 		got.End = coverage.End{State: Tested}
 	}
@@ -51,10 +49,10 @@ func notMade(err error) coverage.End {
 
 // placeholder is the name of the variable without a value.
 func placeholder(err error) string {
-	if open := (*dsl.Unresolved)(nil); errors.As(err, &open) {
+	if open, ok := errors.AsType[*dsl.Unresolved](err); ok {
 		return open.Name
 	}
-	if missing := (*dsl.Missing)(nil); errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*dsl.Missing](err); ok {
 		return missing.Name
 	}
 	return ""

@@ -17,18 +17,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// A checkpoint is a text file that is only appended to: one JSON record a line, with blank lines between batches, so
-// that a batch that was cut off damages no other.
+// A checkpoint is only appended to: a JSON record a line, with blank lines between batches, so that a batch that was
+// cut off damages no other.
 //
-//	{"templates":["id digest",…]}         what the numbers of the records below mean
+//	{"templates":["id digest",…]}         the templates behind the numbers below
 //	{"target":"…","state":"tested","reason":"…","in":"<bitmap, base64>"}
-//	{"event":"<fingerprint>","severity":"high"}  an event that was reported
+//	{"event":"<fingerprint>","severity":"high"}  a reported event
 //
-// A cell is written when it has ended and all its events were reported; an event, after its callback has returned. A
-// scan that resumes from a checkpoint does not test the cells again that ended as tested, not applicable, skipped or
-// denied. It tests all others, and of their events it reports only those that the checkpoint does not know. So no
-// event is lost; one is reported twice only if the process was killed between the end of the callback and the write
-// that follows it.
+// A cell is written after all its events, an event after its callback has returned. A resumed scan skips the cells
+// that ended as tested, not applicable, skipped or denied, tests all others, and reports only events that the
+// checkpoint lacks. So no event is lost; one is reported twice only if the process was killed between the end of the
+// callback and the write that follows it.
 type record struct {
 	Templates []string `json:"templates,omitempty"`
 	Target    *string  `json:"target,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -159,7 +160,7 @@ func (t Template) Text() string {
 	}
 	w.open(1, "metadata")
 	w.line(2, "verified", "true")
-	w.line(2, "max-request", number(len(t.Requests)))
+	w.line(2, "max-request", strconv.Itoa(len(t.Requests)))
 	w.line(1, "tags", strings.Join(t.Info.Tags, ","))
 	w.open(0, "http")
 	if len(t.Requests) == 1 && t.Requests[0].plain() {

@@ -13,8 +13,6 @@ import (
 // writer writes YAML, without empty values.
 type writer struct{ strings.Builder }
 
-func number(n int) string { return strconv.Itoa(n) }
-
 func (w *writer) indent(depth int) { w.WriteString(strings.Repeat("  ", depth)) }
 
 // open begins a mapping or a list.
@@ -31,13 +29,6 @@ func (w *writer) line(depth int, key, value string) {
 	}
 }
 
-func (w *writer) flag(depth int, key string, on bool) {
-	if on {
-		w.line(depth, key, "true")
-	}
-}
-
-// text writes a quoted value.
 func (w *writer) text(depth int, key, value string) {
 	if value != "" {
 		w.line(depth, key, quoted(value))
@@ -61,7 +52,7 @@ func (w *writer) numbers(depth int, key string, values []int) {
 	}
 	words := make([]string, len(values))
 	for i, n := range values {
-		words[i] = number(n)
+		words[i] = strconv.Itoa(n)
 	}
 	w.line(depth, key, "["+strings.Join(words, ", ")+"]")
 }
@@ -107,9 +98,14 @@ func (w *writer) matcher(m syntax.Matcher) {
 	w.text(4, "part", m.Part)
 	w.line(4, "condition", m.Condition)
 	w.line(4, "encoding", m.Encoding)
-	w.flag(4, "negative", m.Negative)
-	w.flag(4, "match-all", m.MatchAll)
-	w.flag(4, "case-insensitive", m.CaseInsensitive)
+	for _, flag := range []struct {
+		key string
+		on  bool
+	}{{"negative", m.Negative}, {"match-all", m.MatchAll}, {"case-insensitive", m.CaseInsensitive}} {
+		if flag.on {
+			w.line(4, flag.key, "true")
+		}
+	}
 	w.numbers(4, "status", m.Status)
 	w.numbers(4, "size", m.Size)
 	w.texts(4, "words", m.Words)

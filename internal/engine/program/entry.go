@@ -102,8 +102,8 @@ func (m *maker) render(t dsl.Text) (string, error) {
 // passes reports whether a text is sent despite the error of rendering it: placeholders are left, and the block does
 // not check its variables.
 func (b *Block) passes(err error) bool {
-	open := (*dsl.Unresolved)(nil)
-	return b.unchecked && errors.As(err, &open)
+	_, open := errors.AsType[*dsl.Unresolved](err)
+	return b.unchecked && open
 }
 
 // fromPath makes a request of a path (template language 2.2).

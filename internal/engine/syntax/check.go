@@ -74,13 +74,12 @@ func fields[F any](t *Template, protocol, name string) (all []*F) {
 // Operators are those of all blocks, by protocol in running order.
 func (t *Template) Operators() (all []*Operators) {
 	for _, protocol := range t.Protocols {
-		all = append(all, fields[Operators](t, protocol, "Operators")...)
-	}
-	http := 0
-	for i := range all {
-		if http < len(t.HTTP) && all[i] == &t.HTTP[http].Operators {
-			all[i] = t.HTTP[http].Opened()
-			http++
+		if protocol != "http" {
+			all = append(all, fields[Operators](t, protocol, "Operators")...)
+			continue
+		}
+		for i := range t.HTTP {
+			all = append(all, t.HTTP[i].Opened())
 		}
 	}
 	return all

@@ -14,9 +14,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// The compact binary form of a template. A struct is its fields that are not zero, each as its number from 1 and its
-// value, and a zero; texts and lists begin with their length. The code works by reflection on any type, so that no
-// field of the language can be forgotten.
+// The binary form of a struct is its fields that are not zero, each as its number from 1 and its value, and a zero;
+// texts and lists begin with their length. Reflection makes sure that no field of the language is forgotten.
 
 type coder struct {
 	write func(b []byte, v reflect.Value) []byte

@@ -13,9 +13,9 @@ import (
 	"runtime/debug"
 )
 
-// The index is one file that keeps templates in their binary form: a head that names the language and the build which
-// wrote it, then entries, each with a checksum and keyed by the digest of the text it was read from. It can be thrown
-// away at any time; what is in it and does not hold is read from the template again.
+// The index is one file of templates in binary form: a head that identifies the language and the build, then entries
+// with a checksum, under the digest of the template's text. It can be deleted at any time; what is missing or damaged
+// is read from the template again.
 
 // edition changes when templates are read differently without a change in any struct.
 const edition = "vedette index 3\n"

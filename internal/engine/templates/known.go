@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// A file that was not changed since it was read is not read again: the index keeps the digest of its text under what
-// the system says of the file, which is its path, device and number, its size, and when it was last written and last
-// changed in any way. The system alone sets the last of these, with each change. Without this, a scan of one host
-// with 3,000 templates takes a tenth more processor time (docs/performance.md). Only Linux is asked; on other systems
-// every file is read.
+// A file that was not changed since it was read is not read again: the index keeps the digest of its text under its
+// path, device, inode, size, and the times of its last write and of its last change of any kind, which the system
+// alone sets. Without this, a scan of one host with 3,000 templates takes a tenth more processor time
+// (docs/performance.md). Linux only: elsewhere every file is read.
 
 // settled is how long ago a file must have been changed for its state to count: clocks of file systems are coarse.
 const settled = 2 * time.Second

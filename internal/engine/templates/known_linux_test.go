@@ -29,7 +29,7 @@ func TestAFileIsKnownUntilItChanges(t *testing.T) {
 	// load reads the template after a while, and says whether the index knew the file.
 	load := func(want string, after time.Duration) (fileKnown bool) {
 		t.Helper()
-		l, err := newLoader(Options{Index: index, Workers: 1})
+		l, err := newLoader(Options{Index: index})
 		if err != nil {
 			t.Fatal(err)
 		}

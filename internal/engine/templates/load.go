@@ -52,8 +52,6 @@ type Options struct {
 	LocalFiles bool
 	// Certificates, in PEM, verify signatures.
 	Certificates [][]byte
-	// Workers is how many templates are read at once; 0 is one per processor.
-	Workers int
 }
 
 // Result is what was loaded.
@@ -148,9 +146,6 @@ func newLoader(o Options) (*loader, error) {
 	if !slices.Contains([]string{"", "low", "medium", "high"}, o.Aggression) {
 		return nil, errs.Field("fuzz-aggression", "%q is none of low, medium, high", o.Aggression)
 	}
-	if l.Workers <= 0 {
-		l.Workers = runtime.GOMAXPROCS(0)
-	}
 	l.helpers = newHelpers(l.roots, o.LocalFiles)
 	var ignored Filter
 	var err error
@@ -190,7 +185,7 @@ type opener func(name string) (fs.File, error)
 func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]one, error) {
 	read := make([]one, len(files))
 	var buffers sync.Pool
-	err := parallel(ctx, l.Workers, len(files), func(i int) {
+	err := parallel(ctx, len(files), func(i int) {
 		text, ok := buffers.Get().(*bytes.Buffer)
 		if !ok {
 			text = new(bytes.Buffer)
@@ -202,10 +197,10 @@ func (l *loader) all(ctx context.Context, files []string, open opener, f *filter
 }
 
 // parallel calls fn with each number below n from several goroutines until the context ends.
-func parallel(ctx context.Context, workers, n int, fn func(i int)) error {
+func parallel(ctx context.Context, n int, fn func(i int)) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
-	for range min(workers, n) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		wait.Go(func() {
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1

@@ -8,9 +8,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
-// Most templates request a page that does not exist. The index therefore keeps the operators of most templates
-// sealed, as bytes: they are read and compiled only when a response needs them
-// (docs/adr/0017-operators-are-compiled-when-needed.md).
+// Most templates request a page that does not exist. The index therefore keeps their operators as bytes, which are
+// decoded and compiled when a response needs them (docs/adr/0017-operators-are-compiled-when-needed.md).
 
 // operators is the coder of operators.
 var operators = coders{}.of(reflect.TypeFor[syntax.Operators]())

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -123,7 +122,7 @@ type compiled struct {
 // all compiles templates on all processors.
 func (c *compiler) all(ctx context.Context, all []*syntax.Template) error {
 	results := make([]compiled, len(all))
-	err := parallel(ctx, runtime.GOMAXPROCS(0), len(all), func(i int) {
+	err := parallel(ctx, len(all), func(i int) {
 		if all[i].Type() != "workflow" {
 			results[i].program, results[i].err = c.how.Compile(all[i])
 		}
