@@ -31,39 +31,39 @@ func wall(w http.ResponseWriter, r *http.Request) {
 
 func TestCanary(t *testing.T) {
 	e := newEngine(t, engine.Config{})
-	var mu sync.Mutex
-	var seen []string
 	for name, c := range map[string]struct {
-		site  http.HandlerFunc
-		alike bool
+		site   http.HandlerFunc
+		alike  bool
+		status int
 	}{
-		"honest": {honest, false},
-		"wall":   {wall, true},
+		"honest": {honest, false, 404},
+		"wall":   {wall, true, 200},
 		"plain paths only": {func(w http.ResponseWriter, r *http.Request) {
 			if path.Ext(r.URL.Path) != "" {
 				http.NotFound(w, r)
 			}
-		}, false},
-		"login for all": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, false},
+		}, false, 200},
+		"login for all": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, false, 302},
 	} {
-		seen = nil
-		site := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			seen = append(seen, r.URL.Path)
-			mu.Unlock()
-			c.site(w, r)
-		})
-		programs := []*program.Program{found(t, "zip", "/backup.zip")}
-		report, _, _ := run(t, e, engine.Scan{Targets: []string{site + "/base/"}, Programs: programs})
-		if report.Targets[0].Alike != c.alike || len(seen) < 3 {
-			t.Fatalf("%s: %+v", name, seen)
+		canary, err := e.Canary(t.Context(), serve(t, c.site)+"/base/")
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if canary.AnswersAlike != c.alike || len(canary.Answers) != 3 || canary.Answers[0].Status != c.status {
+			t.Errorf("%s: %+v", name, canary)
 		}
 		forms := []string{`^/base/[a-z]{16}$`, `^/base/[a-z]{16}\.zip$`, `^/base/\.[a-z]{16}/HEAD$`}
-		for i, form := range forms {
-			if !regexp.MustCompile(form).MatchString(seen[i]) {
-				t.Errorf("%s: %s", name, seen[i])
+		for i, a := range canary.Answers {
+			if !regexp.MustCompile(forms[i]).MatchString(a.Path) {
+				t.Errorf("%s: %s", name, a.Path)
 			}
 		}
+		if name == "wall" && (canary.Answers[0].Fingerprint != canary.Answers[1].Fingerprint || canary.Answers[0].Type != "text/plain") {
+			t.Errorf("a page that differs in path and numbers has another fingerprint: %+v", canary)
+		}
+	}
+	if _, err := e.Canary(t.Context(), "http://127.0.0.1:1/"); err == nil {
+		t.Error("a target that is not there answered")
 	}
 }
 
@@ -89,8 +89,8 @@ func TestControl(t *testing.T) {
 			c.site(w, r)
 		})
 		report, events, _ := run(t, e, engine.Scan{Targets: []string{target}, Programs: programs})
-		if len(events) != 4 || report.Targets[0].Alike != c.want {
-			t.Fatalf("%s: %d events, all answers alike: %v", name, len(events), report.Targets[0].Alike)
+		if len(events) != 4 || report.Targets[0].Canary.AnswersAlike != c.want {
+			t.Fatalf("%s: %d events, canary %+v", name, len(events), report.Targets[0].Canary)
 		}
 		forms := map[string]string{"zip": `^/[a-z]{16}\.zip$`, "git": `^/\.git/[a-z]{16}$`, "root": `^/[a-z]{16}$`, "folder": `^/[a-z]{16}/$`}
 		for i, p := range programs {

@@ -28,7 +28,7 @@ const denseMatches = 15
 
 // marks are the reasons to doubt findings on the target, as far as they are known now. The caller holds mu.
 func (t *targetScan) marks(pathSpecific bool) (all []Mark) {
-	if t.report.Alike && pathSpecific {
+	if t.report.Canary.AnswersAlike && pathSpecific {
 		all = append(all, AnswersAlike)
 	}
 	if t.severe >= denseMatches {

@@ -43,9 +43,9 @@ type TargetReport struct {
 	URL     string `json:"url"`              // where it answered; "" without an answer
 	Alive   bool   `json:"alive"`            // something answered
 	Reason  string `json:"reason,omitempty"` // why not, when not
-	Alike   bool   `json:"answers_alike"`    // missing paths are answered with success
-	Matched int    `json:"matched"`          // templates that matched
-	Marks   []Mark `json:"marks,omitempty"`  // reasons to doubt findings
+	Canary  Canary `json:"-"`
+	Matched int    `json:"matched"`         // templates that matched
+	Marks   []Mark `json:"marks,omitempty"` // reasons to doubt findings
 
 	total int // expected requests
 	cells coverage.Cells

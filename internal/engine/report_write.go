@@ -17,6 +17,7 @@ import (
 func (r *Report) WriteJSON(to io.Writer) error {
 	type target struct {
 		*TargetReport
+		Alike  bool          `json:"answers_alike"`
 		Counts map[State]int `json:"counts"`
 	}
 	doc := struct {
@@ -26,7 +27,7 @@ func (r *Report) WriteJSON(to io.Writer) error {
 		Targets []target      `json:"targets"`
 	}{r, r.Partial(), r.Counts(), []target{}}
 	for _, t := range r.Targets {
-		doc.Targets = append(doc.Targets, target{t, t.Counts()})
+		doc.Targets = append(doc.Targets, target{t, t.Canary.AnswersAlike, t.Counts()})
 	}
 	head, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {

@@ -135,12 +135,12 @@ func (t *targetScan) checkpoint(i int) {
 
 // locate finds out where the target answers, and how it answers for missing paths.
 func (t *targetScan) locate(ctx context.Context) error {
-	address, alike, err := t.engine.locate(ctx, t.target, t.run.canaries, t.run.send)
+	address, canary, err := t.engine.locate(ctx, t.target, t.run.canaries, t.run.send)
 	if err != nil {
 		return err
 	}
 	t.address = address
-	t.report.Alive, t.report.URL, t.report.Alike = true, address.String(), alike
+	t.report.Alive, t.report.URL, t.report.Canary = true, address.String(), canary
 	return nil
 }
 
