@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/list"
@@ -40,7 +39,7 @@ func (as *Assets) All(ctx context.Context, q Query) (total int, all iter.Seq2[[]
 func (as *Assets) sorted(ctx context.Context, teamID string, numbers []int64, q Query) ([]int64, error) {
 	slices.Sort(numbers)
 	out := make([]int64, 0, len(numbers))
-	for r, err := range as.db.Rows(ctx, `SELECT no FROM asset WHERE team_id = ?`+orderBy(ordersOf(q.Sorts)), teamID) {
+	for r, err := range as.db.Rows(ctx, `SELECT no FROM asset WHERE team_id = ?`+list.OrderBy("no", ordersOf(q.Sorts)), teamID) {
 		var no int64
 		if err == nil {
 			err = r.Scan(&no)
@@ -53,16 +52,4 @@ func (as *Assets) sorted(ctx context.Context, teamID string, numbers []int64, q 
 		}
 	}
 	return out, nil
-}
-
-func orderBy(orders []list.Order) string {
-	var out strings.Builder
-	for _, o := range orders {
-		out.WriteString(o.Column)
-		if o.Desc {
-			out.WriteString(" DESC")
-		}
-		out.WriteString(", ")
-	}
-	return ` ORDER BY ` + out.String() + `no DESC`
 }

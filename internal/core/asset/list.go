@@ -255,7 +255,8 @@ func (as *Assets) Backfill(ctx context.Context) error {
 		return err
 	}
 	return index.Backfill(ctx, as.db, func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
-		rows, err := tx.Query(ctx, `SELECT team_id, `+rowColumns+` FROM asset WHERE team_id > ? OR team_id = ? AND no > ? ORDER BY team_id, no LIMIT 2000`, team, team, no)
+		rows, err := tx.Query(ctx, `SELECT team_id, `+rowColumns+` FROM asset WHERE (team_id, no) > (?, ?)
+			ORDER BY team_id, no LIMIT 2000`, team, no)
 		var changed [][]any
 		found, err := db.Collect(rows, err, func(r db.Row) (one list.TeamRow, err error) {
 			var of row

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
 // Lists as of a moment are read from the rows that were valid then: those of asset that have not
@@ -77,7 +78,7 @@ func pastRows(teamID string, q Query) (text string, args []any) {
 	}
 	return `SELECT ` + rowColumns + ` FROM (SELECT ` + rowColumns + ` FROM asset WHERE team_id = ? AND since <= ?` + of +
 		` UNION ALL SELECT ` + rowColumns + ` FROM asset_past WHERE team_id = ? AND since <= ? AND until > ?` + of +
-		`) asset` + orderBy(orders), args
+		`) asset` + list.OrderBy("no", orders), args
 }
 
 // unchanged reports whether all assets of a team are as they were at a moment: nothing changed

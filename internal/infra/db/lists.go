@@ -54,6 +54,14 @@ DROP TABLE NAME_list;`
 // (PostgreSQL); without, an FTS5 table stands beside it (SQLite). Only package list asks.
 func (d Dialect) HasArrays() bool { return d.dollar }
 
+// Position is where a column has the text of the next argument first; 0: nowhere.
+func (d Dialect) Position(column string) string {
+	if d.HasArrays() {
+		return "strpos(" + column + ", ?)"
+	}
+	return "instr(" + column + ", ?)"
+}
+
 var listWord = regexp.MustCompile(`\$(LIST|NOLIST)\((\w+)\)`)
 
 // ListTables is the script that makes the tables of a list, as $LIST(name) does in a

@@ -27,8 +27,12 @@ func among(column string, q db.Querier, numbers []int64) (cond string, arg any) 
 	if q.Speaks().HasArrays() {
 		return column + ` = ANY(?)`, numbers
 	}
+	return column + ` IN (SELECT value FROM json_each(?))`, jsonOf(numbers)
+}
+
+func jsonOf(numbers []int64) string {
 	text, _ := json.Marshal(numbers) //nolint:errchkjson // numbers always have a JSON form
-	return column + ` IN (SELECT value FROM json_each(?))`, string(text)
+	return string(text)
 }
 
 // narrowing is what the inverted index can say of a filter: an FTS5 query, or a condition

@@ -22,8 +22,9 @@
 // if there are no more, all are known, and otherwise ever larger parts are walked.
 // In another order, few matches are sorted by the database. Of many, a page is filled group
 // by group where the order is that of a facet with few values; otherwise the service's index
-// of that order is walked, and entries are checked, until the page is full or limits.walkMost rows
-// were looked at; then all matches are enumerated into a bit set, and the walk goes on with it.
+// of that order is walked, and the entries of the first limits.walkMost rows are checked. If they do not
+// fill the page, all matches are enumerated into a bit set, and the walk goes on with it; where the inverted
+// index does not know all matches, it goes on with entries.
 //
 // # How a service uses it
 //

@@ -248,24 +248,9 @@ func checkLists(t *testing.T, d *db.DB, bounded bool) {
 		for _, no := range gone {
 			delete(model[team], no)
 		}
-		if rapid.IntRange(0, 40).Draw(rt, "truncate") == 0 {
-			if err := truncate(ctx, d, team); err != nil {
-				rt.Fatal(err)
-			}
-			clear(model[team])
-		}
 		for range 4 {
 			checkPage(rt, d, team, model[team], bounded)
 		}
-	})
-}
-
-func truncate(ctx context.Context, d *db.DB, team string) error {
-	return d.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM thing WHERE team_id = ?`, team); err != nil {
-			return err
-		}
-		return things.Truncate(ctx, tx, team)
 	})
 }
 

@@ -3,7 +3,6 @@ package list
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -97,24 +96,20 @@ func (s *search) ordered(ctx context.Context, p *Page, query Query) error {
 	return s.walkOrder(ctx, p, query)
 }
 
-// by is the ORDER BY clause: of equal rows the newest comes first.
-func (s *search) by(orders []Order) string {
-	var b strings.Builder
-	b.WriteString(" ORDER BY ")
+// OrderBy is the ORDER BY clause of an order: of equal rows the newest comes first. number is the column
+// with the number of arrival.
+func OrderBy(number string, orders []Order) string {
+	out := " ORDER BY "
 	for _, o := range orders {
-		b.WriteString(o.Column + direction(o.Desc) + ", ")
+		out += o.Column + direction(o.Desc) + ", "
 	}
-	return b.String() + s.x.number() + " DESC"
+	return out + number + " DESC"
 }
 
 func (s *search) sortFew(ctx context.Context, p *Page, numbers []int64, query Query) error {
 	cond, arg := among(s.x.number(), s.q, numbers)
-	return s.read(ctx, p, "SELECT "+s.x.number()+" FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND "+cond+s.by(query.Orders)+
-		" LIMIT ? OFFSET ?", s.teamID, arg, query.Limit, query.Offset)
-}
-
-func (s *search) read(ctx context.Context, p *Page, text string, args ...any) error {
-	rows, err := s.q.Query(ctx, text, args...)
+	rows, err := s.q.Query(ctx, "SELECT "+s.x.number()+" FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND "+cond+
+		OrderBy(s.x.number(), query.Orders)+" LIMIT ? OFFSET ?", s.teamID, arg, query.Limit, query.Offset)
 	p.Numbers, err = db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
 	return err
 }
@@ -167,92 +162,4 @@ func (s *search) grouped(ctx context.Context, p *Page, query Query) (done bool, 
 		}
 	}
 	return true, nil
-}
-
-// walkOrder fills a page from the service's index of an order.
-func (s *search) walkOrder(ctx context.Context, p *Page, query Query) error {
-	text := "SELECT " + s.x.number() + " FROM " + s.x.Table + " WHERE " + s.x.team() + " = ?"
-	args := []any{s.teamID}
-	if !s.whole {
-		text += " AND " + s.x.number() + " >= ? AND " + s.x.number() + " < ?"
-		args = append(args, noOf(s.low), noOf(s.high))
-	}
-	text += s.by(query.Orders)
-	if s.index.text == "" && s.index.exact {
-		return s.read(ctx, p, text+" LIMIT ? OFFSET ?", append(args, query.Limit, query.Offset)...)
-	}
-	skip := query.Offset
-	take := func(numbers []int64) bool {
-		n := min(skip, len(numbers))
-		skip, numbers = skip-n, numbers[n:]
-		p.Numbers = append(p.Numbers, numbers[:min(len(numbers), query.Limit-len(p.Numbers))]...)
-		return len(p.Numbers) < query.Limit
-	}
-	if query.Offset+query.Limit <= limits.walkMost/4 {
-		full, err := s.walkEntries(ctx, text, args, take)
-		if err != nil || full {
-			return err
-		}
-		p.Numbers, skip = p.Numbers[:0], query.Offset
-	}
-	all, n, err := s.enumerate(ctx)
-	if err != nil {
-		return err
-	}
-	p.Total = n
-	rows, err := s.q.Query(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var no int64
-		if err := rows.Scan(&no); err != nil {
-			return err
-		}
-		if all.has(no) && !take([]int64{no}) {
-			return nil
-		}
-	}
-	return rows.Err()
-}
-
-// walkEntries checks the entries of the first walkMost rows of an order. full: the page is.
-func (s *search) walkEntries(ctx context.Context, text string, args []any, take func([]int64) bool) (full bool, err error) {
-	rows, err := s.q.Query(ctx, text+" LIMIT ?", append(slices.Clone(args), limits.walkMost)...)
-	numbers, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
-	if err != nil {
-		return false, err
-	}
-	checked := *s
-	checked.index = narrowing{} // it says nothing of these
-	for part := range slices.Chunk(numbers, 1000) {
-		keys := make([]int64, len(part))
-		for i, no := range part {
-			keys[i] = keyOf(s.team, no)
-		}
-		hits, err := s.fetch(ctx, keys)
-		if err != nil {
-			return false, err
-		}
-		if hits, err = checked.pick(ctx, hits); err != nil {
-			return false, err
-		}
-		if !take(numbersOf(hits)) {
-			return true, nil
-		}
-	}
-	return len(numbers) < limits.walkMost, nil
-}
-
-// enumerate is all rows that the filter picks, and how many.
-func (s *search) enumerate(ctx context.Context) (all bits, n int, err error) {
-	err = s.each(ctx, s.low, s.high, false, limits.few, func(hits []hit) bool {
-		for _, h := range hits {
-			all.add(noOf(h.key))
-		}
-		n += len(hits)
-		return true
-	})
-	return all, n, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -181,9 +180,13 @@ func (s *search) pick(ctx context.Context, hits []hit) ([]hit, error) {
 		for i, h := range hits {
 			numbers[i] = noOf(h.key)
 		}
-		cond, arg := among(s.x.number(), s.q, numbers)
-		rows, err := s.q.Query(ctx, "SELECT "+s.x.number()+" FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND "+cond+" AND ("+c.cond+")",
-			append([]any{s.teamID, arg}, c.args...)...)
+		// As a subquery for each number, the condition cannot make the database walk an index of its own.
+		from, arg := "unnest(?::bigint[]) AS n (value)", any(numbers)
+		if !s.arrays {
+			from, arg = "json_each(?) n", jsonOf(numbers)
+		}
+		rows, err := s.q.Query(ctx, "SELECT n.value FROM "+from+" WHERE EXISTS (SELECT 1 FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND "+
+			s.x.number()+" = n.value AND ("+c.cond+"))", append([]any{arg, s.teamID}, c.args...)...)
 		c.nos = nil
 		if _, err = db.Collect(rows, err, func(r db.Row) (no int64, err error) {
 			err = r.Scan(&no)
@@ -198,10 +201,14 @@ func (s *search) pick(ctx context.Context, hits []hit) ([]hit, error) {
 	return slices.DeleteFunc(hits, func(h hit) bool { return !s.filter.holds(noOf(h.key), h.entry) }), nil
 }
 
-// entries are those of keys.
-func (x *Index) entries(ctx context.Context, q db.Querier, keys []int64) (map[int64]string, error) {
+// entries are those of keys that contain all of some texts.
+func (x *Index) entries(ctx context.Context, q db.Querier, keys []int64, texts ...string) (map[int64]string, error) {
 	cond, arg := among("key", q, keys)
-	rows, err := q.Query(ctx, `SELECT key, entry FROM `+x.Name+`_list WHERE `+cond, arg)
+	args := []any{arg}
+	for _, text := range texts {
+		cond, args = cond+" AND "+q.Speaks().Position("entry")+" > 0", append(args, text)
+	}
+	rows, err := q.Query(ctx, `SELECT key, entry FROM `+x.Name+`_list WHERE `+cond, args...)
 	out := make(map[int64]string, len(keys))
 	_, err = db.Collect(rows, err, func(r db.Row) (h hit, err error) {
 		err = r.Scan(&h.key, &h.entry)
@@ -211,9 +218,17 @@ func (x *Index) entries(ctx context.Context, q db.Querier, keys []int64) (map[in
 	return out, err
 }
 
-// fetch is keys with their entries, in the order of the keys. One that is not there is left out.
+// fetch is keys with their entries, in the order of the keys: without those that are not there, or that
+// lack a text that the filter asks for.
 func (s *search) fetch(ctx context.Context, keys []int64) (found []hit, err error) {
-	entries, err := s.x.entries(ctx, s.q, keys)
+	var texts []string
+	parts, _ := s.filter.(allOf)
+	for _, part := range parts {
+		if m, ok := part.(matching); ok && m.part != "" {
+			texts = append(texts, m.part)
+		}
+	}
+	entries, err := s.x.entries(ctx, s.q, keys, texts...)
 	for _, key := range keys {
 		if entry, there := entries[key]; there {
 			found = append(found, hit{key, entry})
@@ -406,87 +421,6 @@ func numbersOf(hits []hit) []int64 {
 		out[i] = noOf(h.key)
 	}
 	return out
-}
-
-// total counts what the filter picks; estimate: there may be more or fewer.
-func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
-	if s.index.text == "" && s.index.exact && s.whole {
-		n, err = s.rows(ctx)
-		return n, false, err
-	}
-	if !s.index.exact {
-		return s.estimate(ctx)
-	}
-	most := limits.count
-	from, cond, args := s.x.Name+"_list e", "e.key >= ? AND e.key < ?", []any{s.low, s.high}
-	switch {
-	case s.index.text == "":
-	case s.arrays:
-		most = limits.countRows
-		cond += " AND (" + s.index.text + ")"
-		args = append(args, s.index.args...)
-	default:
-		from = s.x.Name + "_list_token"
-		cond = from + " MATCH ? AND rowid >= ? AND rowid < ?"
-		args = []any{s.index.text, s.low, s.high}
-	}
-	if s.exact {
-		most = 1 << 32 // more than a team can have
-	}
-	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+from+" WHERE "+cond+" LIMIT ?) c", append(args, most+1)...).Scan(&n)
-	return min(n, most), n > most, err
-}
-
-// estimate counts by looking at entries from the newest on: of a few parts all, then for as
-// long as a total may take. Then there may be more.
-func (s *search) estimate(ctx context.Context) (n int, estimate bool, err error) {
-	parts, began := 0, time.Now()
-	err = s.each(ctx, s.low, s.high, false, limits.few, func(hits []hit) bool {
-		n += len(hits)
-		parts++
-		estimate = !s.exact && parts > 3 && time.Since(began) > countFor
-		return !estimate
-	})
-	return n, estimate, err
-}
-
-// countFor is how long a total may take whose rows must be looked at one by one.
-const countFor = 100 * time.Millisecond
-
-// Count is what a value of a facet is on.
-type Count struct {
-	Value string
-	Count int
-}
-
-// Counts counts the rows that a filter picks by the values of a Searched facet, the most
-// frequent first. Each value costs a count: it is meant for facets of up to some hundreds. Of
-// more than most values, the first by their names are counted.
-func (x *Index) Counts(ctx context.Context, q db.Querier, team string, f Filter, facet string, most int) ([]Count, error) {
-	s, err := x.search(ctx, q, team, Query{})
-	if err != nil || s.team == 0 {
-		return []Count{}, err
-	}
-	values, err := s.values(ctx, facet, most)
-	if err != nil {
-		return nil, err
-	}
-	out := []Count{}
-	for _, value := range values {
-		one, err := x.search(ctx, q, team, Query{Filter: All(Has(facet, value), f)})
-		if err != nil {
-			return nil, err
-		}
-		n, _, err := one.total(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			out = append(out, Count{value, n})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Count) int { return b.Count - a.Count })
-	return out, nil
 }
 
 // values are the distinct values of a facet, sorted, at most so many.

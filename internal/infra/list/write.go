@@ -131,29 +131,6 @@ func (x *Index) Delete(ctx context.Context, tx *db.Tx, team string, numbers []in
 	return nil
 }
 
-// Truncate takes all rows of a team out, and its distinct values.
-func (x *Index) Truncate(ctx context.Context, tx *db.Tx, team string) error {
-	t, err := teamNo(ctx, tx, team)
-	if err != nil || t == 0 {
-		return err
-	}
-	first, behind := keyOf(t, 0), keyOf(t+1, 0)
-	if !tx.Speaks().HasArrays() {
-		_, err = tx.Exec(ctx, `DELETE FROM `+x.Name+`_list_token WHERE rowid >= ? AND rowid < ?`, first, behind)
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := tx.Exec(ctx, `DELETE FROM `+x.Name+`_list WHERE key >= ? AND key < ?`, first, behind); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `DELETE FROM `+x.Name+`_list_total WHERE team = ?`, t); err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `DELETE FROM `+x.Name+`_list_value WHERE team = ?`, t)
-	return err
-}
-
 func (x *Index) remove(ctx context.Context, tx *db.Tx, team int64, keys []int64) error {
 	if len(keys) == 0 {
 		return nil

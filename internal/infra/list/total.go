@@ -1,0 +1,123 @@
+package list
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// total counts what the filter picks; estimate: there may be more.
+func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
+	if s.index.text == "" && s.index.exact && s.whole {
+		n, err = s.rows(ctx)
+		return n, false, err
+	}
+	from, cond, args := s.matches()
+	most := limits.count
+	if s.arrays || !s.index.exact {
+		most = limits.countRows
+	}
+	if !s.index.exact {
+		parts, _ := s.filter.(allOf)
+		c, alone := parts.only()
+		if !alone || !s.whole {
+			return s.estimate(ctx)
+		}
+		from, cond = s.x.Table, s.x.team()+" = ? AND "+s.x.number()+" >= ? AND "+s.x.number()+" < ? AND ("+c.cond+")"
+		args = append([]any{s.teamID, noOf(s.low), noOf(s.high-1) + 1}, c.args...)
+	}
+	if s.exact {
+		most = 1 << 32 // more than a team can have
+	}
+	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+from+" WHERE "+cond+" LIMIT ?) c", append(args, most+1)...).Scan(&n)
+	return min(n, most), n > most, err
+}
+
+// only is the column condition that a filter consists of.
+func (f allOf) only() (c *column, alone bool) {
+	if len(f) == 1 {
+		c, alone = f[0].(*column)
+	}
+	return c, alone
+}
+
+// matches is FROM and WHERE of the rows that the index finds.
+func (s *search) matches() (from, cond string, args []any) {
+	bounds := s.key() + " >= ? AND " + s.key() + " < ?"
+	if s.arrays {
+		cond, args = bounds, []any{s.low, s.high}
+		if s.index.text != "" {
+			cond, args = cond+" AND ("+s.index.text+")", append(args, s.index.args...)
+		}
+		return s.x.Name + "_list e", cond, args
+	}
+	text := s.index.text
+	if text == "" { // tokens are smaller than entries
+		text = s.anyToken([]int64{token(s.team, everything, "")}).text
+	}
+	from = s.x.Name + "_list_token"
+	return from, from + " MATCH ? AND " + bounds, []any{text, s.low, s.high}
+}
+
+// key is the column of keys in matches.
+func (s *search) key() string {
+	if s.arrays {
+		return "e.key"
+	}
+	return "rowid"
+}
+
+// estimate counts by looking at entries from the newest on, for as long as a total may take. Then
+// there may be more.
+func (s *search) estimate(ctx context.Context) (n int, estimate bool, err error) {
+	parts, began := 0, time.Now()
+	err = s.each(ctx, s.low, s.high, false, limits.few/5, func(hits []hit) bool {
+		n += len(hits)
+		parts++
+		estimate = !s.exact && parts > 1 && time.Since(began) > countFor
+		return !estimate
+	})
+	return n, estimate, err
+}
+
+// countFor is how long a total may take whose rows must be looked at one by one.
+const countFor = 100 * time.Millisecond
+
+// Count is what a value of a facet is on.
+type Count struct {
+	Value string
+	Count int
+}
+
+// Counts counts the rows that a filter picks by the values of a Searched facet, the most
+// frequent first. Each value costs a count: it is meant for facets of up to some hundreds. Of
+// more than most values, the first by their names are counted.
+func (x *Index) Counts(ctx context.Context, q db.Querier, team string, f Filter, facet string, most int) ([]Count, error) {
+	s, err := x.search(ctx, q, team, Query{})
+	if err != nil || s.team == 0 {
+		return []Count{}, err
+	}
+	values, err := s.values(ctx, facet, most)
+	if err != nil {
+		return nil, err
+	}
+	out := []Count{}
+	for _, value := range values {
+		one, err := x.search(ctx, q, team, Query{Filter: All(Has(facet, value), f)})
+		if err != nil {
+			return nil, err
+		}
+		n, _, err := one.total(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			out = append(out, Count{value, n})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Count) int { return b.Count - a.Count })
+	return out, nil
+}
+
