@@ -120,4 +120,3 @@ func (x *Index) Counts(ctx context.Context, q db.Querier, team string, f Filter,
 	slices.SortStableFunc(out, func(a, b Count) int { return b.Count - a.Count })
 	return out, nil
 }
-
