@@ -69,6 +69,7 @@ func (r *row) entry() list.Row {
 	}{
 		{"internal", r.internal}, {"address", err == nil}, {"screenshot", r.screenshot != ""},
 		{"technologies", r.technologies != ""}, {"favicon", r.favicon != ""},
+		{"titled", r.title != ""},
 	} {
 		if flag.is {
 			add("is", flag.name)

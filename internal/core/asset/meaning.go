@@ -250,6 +250,8 @@ func (m meaning) containing(column string) func(part string) list.Filter {
 		switch {
 		case part == "":
 			return list.All()
+		case column == "title": // titles are many: the index finds those that have one
+			return list.All(list.Has("is", "titled"), list.Contains(part, column))
 		case stored(column):
 			return list.Match(column, "", func(value string) bool { return strings.Contains(strings.ToLower(value), part) })
 		}

@@ -7,52 +7,132 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// walkOrder fills a page from the service's index of an order, window by window. The rows of the first
-// are checked by their entries, which finds a page soon where many match. Then, where the inverted index
-// knows the answer, all matches are enumerated into a bit set, and the other windows are checked by that.
+// walkOrder fills a page from the service's index of an order. The rows of the first window are checked by
+// their entries, which finds a page soon where many match. Then what the inverted index finds is
+// enumerated into a bit set, and only those rows of the order are looked at.
 func (s *search) walkOrder(ctx context.Context, p *Page, query Query) error {
-	skip, deep := query.Offset, query.Offset+query.Limit > limits.walkMost/4
+	deep := query.Offset+query.Limit > limits.walkMost/4
 	if s.index.exact && (s.index.text == "" || deep) {
 		all, err := s.isAll(ctx)
 		if err == nil && all {
-			p.Numbers, err = s.window(ctx, query.Orders, skip, query.Limit)
+			p.Numbers, err = s.window(ctx, query.Orders, query.Offset, query.Limit)
 		}
 		if all || err != nil {
 			return err
 		}
 	}
-	check, enumerated := s.checkEntries, false
-	for n, offset := limits.walkMost, 0; ; n, offset = 8*n, offset+n {
-		if s.index.exact && !enumerated && (deep || offset > 0) {
-			all, total, err := s.enumerate(ctx)
-			if err != nil {
-				return err
-			}
-			p.Total, enumerated = total, true
-			check = func(_ context.Context, numbers []int64) ([]int64, error) {
-				return slices.DeleteFunc(numbers, func(no int64) bool { return !all.has(no) }), nil
-			}
+	w := &walk{page: p, query: query, check: s.checkEntries}
+	w.next = func(n int) (numbers []int64, more bool, err error) {
+		numbers, err = s.window(ctx, query.Orders, w.passed, n)
+		w.passed += n
+		return numbers, len(numbers) == n, err
+	}
+	if s.index.text == "" {
+		return w.run(ctx, false)
+	}
+	if !s.index.exact || !deep {
+		if err := w.run(ctx, true); err != nil || w.done {
+			return err
 		}
-		numbers, err := s.window(ctx, query.Orders, offset, n)
+	}
+	found, n, err := s.enumerate(ctx)
+	if err != nil {
+		return err
+	}
+	if s.index.exact {
+		p.Total = n
+	}
+	w.check = func(ctx context.Context, numbers []int64) ([]int64, error) {
+		numbers = slices.DeleteFunc(numbers, func(no int64) bool { return !found.has(no) })
+		if s.index.exact || len(numbers) == 0 {
+			return numbers, nil
+		}
+		return s.checkEntries(ctx, numbers)
+	}
+	if len(query.Orders) == 1 {
+		w.next = func(n int) ([]int64, bool, error) { return s.stream(ctx, query.Orders[0], found, &w.passed, n) }
+	}
+	return w.run(ctx, false)
+}
+
+// walk is how far an order was read for a page.
+type walk struct {
+	page   *Page
+	query  Query
+	passed int // rows that were read
+	// next reads about n numbers behind those that were read, and whether there are more.
+	next  func(n int) (numbers []int64, more bool, err error)
+	check func(ctx context.Context, numbers []int64) ([]int64, error) // keeps those that match
+	done  bool                                                        // the page is full, or all rows were read
+}
+
+// run reads parts of the order, each larger than the one before, until the page is full; once: only one.
+func (w *walk) run(ctx context.Context, once bool) error {
+	p, skip := w.page, w.query.Offset
+	p.Numbers, w.passed = p.Numbers[:0], 0
+	for n := limits.walkMost; !w.done; n *= 8 {
+		numbers, more, err := w.next(n)
 		if err != nil {
 			return err
 		}
+		w.done = !more
 		for part := range slices.Chunk(numbers, max(1, limits.few/5)) {
-			found, err := check(ctx, part)
+			found, err := w.check(ctx, part)
 			if err != nil {
 				return err
 			}
 			passed := min(skip, len(found))
 			skip, found = skip-passed, found[passed:]
-			p.Numbers = append(p.Numbers, found[:min(len(found), query.Limit-len(p.Numbers))]...)
-			if len(p.Numbers) == query.Limit {
+			p.Numbers = append(p.Numbers, found[:min(len(found), w.query.Limit-len(p.Numbers))]...)
+			if len(p.Numbers) == w.query.Limit {
+				w.done = true
 				return nil
 			}
 		}
-		if len(numbers) < n {
+		if once {
 			return nil
 		}
 	}
+	return nil
+}
+
+// stream is about n of some rows, in the order of one field, behind the first passed rows of that order. With
+// the greatest value first, an index of the column and the newest first gives the rows of one value in the
+// wrong order: each group is read to its end and reversed.
+func (s *search) stream(ctx context.Context, o Order, some bits, passed *int, n int) (numbers []int64, more bool, err error) {
+	where, args := s.inOrder("TRUE")
+	columns, order := s.x.number()+", 0", OrderBy(s.x.number(), []Order{o})
+	if o.Desc {
+		columns, order = s.x.number()+", "+o.Column, " ORDER BY "+o.Column+" DESC, "+s.x.number()
+	}
+	rows, err := s.q.Query(ctx, "SELECT "+columns+where+order+" LIMIT 9223372036854775807 OFFSET ?", append(args, *passed)...)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	var no int64
+	var value, last any
+	group := 0
+	for ; rows.Next(); *passed++ {
+		if err := rows.Scan(&no, &value); err != nil {
+			return nil, false, err
+		}
+		if o.Desc && value != last {
+			slices.Reverse(numbers[group:])
+			group = len(numbers)
+		}
+		if len(numbers) >= n && group == len(numbers) {
+			return numbers, true, nil
+		}
+		last = value
+		if some.has(no) {
+			if numbers = append(numbers, no); !o.Desc {
+				group = len(numbers)
+			}
+		}
+	}
+	slices.Reverse(numbers[group:])
+	return numbers, false, rows.Err()
 }
 
 // isAll reports whether the filter, which the index answers exactly, picks all rows of the team.
@@ -68,7 +148,7 @@ func (s *search) isAll(ctx context.Context) (bool, error) {
 	return s.whole && n == rows, err
 }
 
-// enumerate is all rows that the filter picks, which the index answers exactly, and how many.
+// enumerate is all rows that the index finds, and how many.
 func (s *search) enumerate(ctx context.Context) (all bits, n int, err error) {
 	from, cond, args := s.matches()
 	rows, err := s.q.Query(ctx, "SELECT "+s.key()+" FROM "+from+" WHERE "+cond, args...)

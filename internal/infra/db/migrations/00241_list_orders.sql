@@ -12,6 +12,8 @@ DROP INDEX finding_host;
 CREATE INDEX finding_host ON finding (team_id, host, no DESC);
 DROP INDEX finding_template;
 CREATE INDEX finding_template ON finding (team_id, template_id, no DESC);
+-- Entries of assets say that there is a title: those from before are brought in again at the start.
+DELETE FROM list_backfill WHERE name = 'asset';
 
 -- +goose Down
 DROP INDEX finding_template;
