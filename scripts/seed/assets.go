@@ -16,6 +16,9 @@ import (
 // enumeration's id is "seed".
 func seedAssets(ctx context.Context, d *db.DB, teamID string, total int) error {
 	assets := asset.New(d, nil, nil)
+	if err := assets.Backfill(ctx); err != nil { // while there are none, as for findings
+		return err
+	}
 	at := time.Now().UTC()
 	const together = 500
 	err := d.Tx(ctx, func(tx *db.Tx) error {

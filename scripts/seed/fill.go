@@ -38,6 +38,9 @@ func open(ctx context.Context, d *db.DB) (*seeder, error) {
 		return nil, err
 	}
 	findings := finding.New(d, q)
+	if err := findings.Backfill(ctx); err != nil { // while there are none: the server need not look at each at its start
+		return nil, err
+	}
 	return &seeder{scan.New(d, q, findings, templates, nil, nil), findings, time.Now().UTC()}, nil
 }
 
