@@ -174,7 +174,7 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 		}
 		c.Steps = append(c.Steps, step)
 	}
-	if f.screenshots == "" { // nobody would see them
+	if f.screenshots == "" { // without a folder no screenshot is kept
 		if len(c.Steps) == 0 {
 			c.Steps = discover.Steps
 		}

@@ -87,7 +87,7 @@ func (b *branch) finish(ctx context.Context, key string, ret Returned) (Returned
 }
 
 // execute calls the tool. A call that was interrupted by a crash is repeated if it is repeatable; else a person
-// decides, and if nobody can be asked its result is unknown.
+// decides, and if no person can be asked its result is unknown.
 func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
 	for attempt := 1; ; attempt++ {
 		key := first
@@ -189,7 +189,7 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 	}
 	b.account.settle(reserved, amounts{})
 	if left {
-		if err := b.note(ctx, key+"/abandoned", CodeAbandoned, call.Name+" did not end when it was told to, and was left behind."); err != nil {
+		if err := b.note(ctx, key+"/abandoned", CodeAbandoned, call.Name+" did not end when it was cancelled, and was left behind."); err != nil {
 			return ret, err
 		}
 	}

@@ -51,7 +51,7 @@ func newHistory(entries []Entry, stream int) history {
 	return p
 }
 
-// isPause reports whether nobody worked on the stream just before the entry.
+// isPause reports whether no worker ran the stream just before the entry.
 func isPause(e Entry) bool {
 	var remark Remark
 	return e.Kind == Note && json.Unmarshal(e.Body, &remark) == nil && remark.Code == CodeResumed

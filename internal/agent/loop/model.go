@@ -111,7 +111,7 @@ func (b *branch) setAside(ctx context.Context, key string, request llm.Request) 
 	return asked, err
 }
 
-// refusalOf tells a Ledger's refusal from its failure.
+// refusalOf separates a Ledger's refusal from its failure.
 func refusalOf(ctx context.Context, err error) error {
 	var refusal *errs.Error
 	switch {

@@ -158,7 +158,7 @@ func (r *run) withoutBoundary(text string) string {
 	return r.boundaryPattern.ReplaceAllLiteralString(visible(text), "[boundary]")
 }
 
-// verificationText tells the model the results of verification.
+// verificationText is the message to the model with the results of verification.
 func (r *run) verificationText(findings []Finding) string {
 	var b strings.Builder
 	for _, f := range findings {

@@ -59,7 +59,7 @@ func toolOf(offered *sdk.Tool) Tool {
 	t.Hidden = hasHidden(words)
 	t.Schema, t.Fault = schemaOf(offered.InputSchema)
 	if offered.Name == "" || len(offered.Name) > maxName || hasHidden(offered.Name) {
-		t.Name, t.Fault = clean(offered.Name, maxName), "its name is empty, too long, or has characters that nobody sees"
+		t.Name, t.Fault = clean(offered.Name, maxName), "its name is empty, too long, or has invisible characters"
 	}
 	return t
 }
@@ -89,7 +89,7 @@ func cleanSchema(v any) (fault string) {
 	switch v := v.(type) {
 	case string:
 		if hasHidden(v) {
-			return "the schema of its arguments has characters that nobody sees"
+			return "the schema of its arguments has invisible characters"
 		}
 	case []any:
 		for _, item := range v {
@@ -100,7 +100,7 @@ func cleanSchema(v any) (fault string) {
 	case map[string]any:
 		for key, value := range v {
 			if hasHidden(key) {
-				return "the schema of its arguments has characters that nobody sees"
+				return "the schema of its arguments has invisible characters"
 			}
 			if text, words := value.(string); words && (key == "description" || key == "title" || key == "$comment") {
 				v[key] = clean(text, maxDescription/4)

@@ -144,7 +144,7 @@ func checkText(field, text string, least, most int) error {
 	if db.Clean(text) != text || strings.ContainsFunc(text, func(r rune) bool {
 		return r != '\n' && r != '\t' && r != '\r' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
 	}) {
-		return errs.Field(field, "%s must have no characters that nobody sees.", field)
+		return errs.Field(field, "%s must have no invisible characters.", field)
 	}
 	return nil
 }

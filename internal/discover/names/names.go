@@ -1,7 +1,7 @@
 // Package names finds the host names of a domain and asks DNS about them.
 //
 // Find asks passive sources, tries words, and permutes what it found. Resolve asks name servers about each name,
-// tells a wildcard's answers from those of a name, and follows CNAMEs to their end, or to a service where the
+// separates a wildcard's answers from those of a name, and follows CNAMEs to their end, or to a service where the
 // name can be claimed. Origin and Ranges go from addresses to networks and back.
 //
 // Everything streams: a name is emitted when it is known, and of a million candidates only hashes are kept.

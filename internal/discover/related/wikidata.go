@@ -109,7 +109,7 @@ func companiesOf(rows []binding) (out []discover.Associated) {
 	return out
 }
 
-// owned tells the owned company of a row from the owner.
+// owned is the owned company of a row, not the owner.
 func (b binding) owned() (owned, owner string) {
 	if b.get("down") == "false" {
 		return b.get("company"), b.get("other")

@@ -33,7 +33,7 @@
 //
 //	var things = list.Index{Name: "thing", Table: "thing", Searched: []string{"host", "name"}}
 //
-// Whoever writes rows calls Add for new ones, Put for changed ones and Delete, in the same
+// Code that writes rows calls Add for new ones, Put for changed ones and Delete, in the same
 // transaction. Lists build a Filter, call Page, and read the rows of Page.Numbers. Rows from
 // before the migration are brought in by Backfill, at the start, before lists are served.
 package list

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// Add adds rows that are not in the index. Whoever writes rows of a team at once must keep
-// others from doing so, as the numbering of rows does anyway.
+// Add adds rows that are not in the index. The caller must keep others from writing rows of the team
+// at the same time, as the numbering of rows does anyway.
 func (x *Index) Add(ctx context.Context, tx *db.Tx, team string, rows []Row) error {
 	if len(rows) == 0 {
 		return nil

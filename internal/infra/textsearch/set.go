@@ -30,7 +30,7 @@ type window struct {
 }
 
 // foldMask sets bit 5 of four bytes: it makes upper case lower, and makes some signs alike, which the comparison of
-// the whole literal tells apart.
+// the whole literal separates.
 const foldMask = 0x20202020
 
 // maxWindows bounds how many windows of one literal are considered.

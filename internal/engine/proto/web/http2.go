@@ -48,7 +48,7 @@ func newHTTP2(c *Client) *http2Client {
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return c.dial(ctx, addr)
 		},
-		TLSClientConfig:        c.tls.Clone(), // it is told to offer h2
+		TLSClientConfig:        c.tls.Clone(), // net/http adds h2 to it
 		TLSHandshakeTimeout:    c.cfg.Timeout,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: int64(c.cfg.MaxHead),
