@@ -94,7 +94,7 @@ func Numbers(numbers ...int64) Filter {
 	for _, no := range numbers {
 		nos.add(no)
 	}
-	return numbered{nos}
+	return numbered{nos: nos}
 }
 
 func (f allOf) holds(no int64, entry string) bool {

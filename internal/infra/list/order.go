@@ -35,7 +35,8 @@ func (s *search) walkOrder(ctx context.Context, p *Page, query Query) error {
 			return err
 		}
 	}
-	found, n, err := s.enumerate(ctx)
+	var found bits
+	n, err := s.enumerate(ctx, &found, 1<<32)
 	if err != nil {
 		return err
 	}
@@ -148,22 +149,22 @@ func (s *search) isAll(ctx context.Context) (bool, error) {
 	return s.whole && n == rows, err
 }
 
-// enumerate is all rows that the index finds, and how many.
-func (s *search) enumerate(ctx context.Context) (all bits, n int, err error) {
+// enumerate adds the rows that the index finds to a set, at most limit, and counts them.
+func (s *search) enumerate(ctx context.Context, into *bits, limit int) (n int, err error) {
 	from, cond, args := s.matches()
-	rows, err := s.q.Query(ctx, "SELECT "+s.key()+" FROM "+from+" WHERE "+cond, args...)
+	rows, err := s.q.Query(ctx, "SELECT "+s.key()+" FROM "+from+" WHERE "+cond+" LIMIT ?", append(args, limit)...)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	defer rows.Close()
 	for ; rows.Next(); n++ {
 		var key int64
 		if err := rows.Scan(&key); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
-		all.add(noOf(key))
+		into.add(noOf(key))
 	}
-	return all, n, rows.Err()
+	return n, rows.Err()
 }
 
 // window is n of the team's rows in an order, behind the first offset. An index of the first field's column

@@ -91,7 +91,10 @@ func resolved(ctx context.Context, s *search, f allOf) (out allOf, err error) {
 }
 
 // numbered is a filter of which the numbers of all rows that meet it are known.
-type numbered struct{ nos bits }
+type numbered struct {
+	nos   bits
+	there bool // the numbers were read: no row is missing
+}
 
 func (f numbered) holds(no int64, _ string) bool { return f.nos.has(no) }
 
@@ -104,18 +107,15 @@ func (s *search) gather(ctx context.Context, f matching, list []int64) (Filter, 
 	for part := range slices.Chunk(list, limits.together) {
 		one := *s
 		one.index = s.anyToken(part)
-		hits, err := one.some(ctx, s.low, s.high, limits.known+1-n)
+		more, err := one.enumerate(ctx, &nos, limits.known+1-n)
 		if err != nil {
 			return nil, err
 		}
-		if n += len(hits); n > limits.known {
+		if n += more; n > limits.known {
 			return f, nil
 		}
-		for _, h := range hits {
-			nos.add(noOf(h.key))
-		}
 	}
-	return numbered{nos}, nil
+	return numbered{nos, true}, nil
 }
 
 // probe fetches the rows that meet a column condition, if they are not too many.
@@ -124,7 +124,7 @@ func (s *search) probe(ctx context.Context, f *column) (Filter, error) {
 	if err != nil || n > limits.known {
 		return f, err
 	}
-	return numbered{nos}, nil
+	return numbered{nos, true}, nil
 }
 
 // meeting is the rows that meet a column condition, up to most, and how many.
@@ -161,7 +161,7 @@ func (s *search) load(ctx context.Context) (loaded bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			parts[i], loaded = numbered{nos}, true
+			parts[i], loaded = numbered{nos, true}, true
 		}
 	}
 	if loaded {

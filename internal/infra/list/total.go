@@ -21,6 +21,12 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 	}
 	if !s.index.exact {
 		parts, _ := s.filter.(allOf)
+		if len(parts) == 1 {
+			if known, ok := parts[0].(numbered); ok && known.there {
+				keys, _ := s.known(s.low, s.high)
+				return len(keys), false, nil
+			}
+		}
 		c, alone := parts.only()
 		if !alone || !s.whole {
 			return s.estimate(ctx)
