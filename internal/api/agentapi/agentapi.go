@@ -5,7 +5,6 @@ package agentapi
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -87,12 +86,27 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	return s.API
 }
 
-// op is an operation with its method and path, such as GET /api/v1/tasks, and the errors that only it has.
-func op(id, endpoint, tag, summary string, errors ...int) rest.Op {
-	method, path, _ := strings.Cut(endpoint, " ")
-	return rest.Op{Operation: huma.Operation{
-		OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: errors,
-	}}
+var op = rest.NewOp
+
+// act adds an operation that answers with a fixed message.
+func act[I any](s surface, o rest.Op, done string, do func(context.Context, *I) error) {
+	rest.Handle(s.API, o, func(ctx context.Context, in *I) (*message, error) { return &message{done}, do(ctx, in) })
+}
+
+func body[T any](v T, err error) (*T, error) { return &v, err }
+
+// bodyOf makes a service's result a body.
+func bodyOf[T, B any](convert func(T) B) func(T, error) (*B, error) {
+	return func(v T, err error) (*B, error) { return new(convert(v)), err }
+}
+
+// each converts a list; JSON never shows null.
+func each[T, B any](list []T, convert func(T) B) []B {
+	out := make([]B, len(list))
+	for i, v := range list {
+		out[i] = convert(v)
+	}
+	return out
 }
 
 // LoginRequest is the body of POST /api/v1/auth/login.
@@ -115,8 +129,7 @@ func (s surface) login() {
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
 			return nil, err
 		}
-		token, err := s.Accounts.Login(ctx, in.Body.Email, in.Body.Password)
-		return &token, err
+		return body(s.Accounts.Login(ctx, in.Body.Email, in.Body.Password))
 	})
 }
 
@@ -142,26 +155,22 @@ func (s surface) keys() {
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
 			return nil, err
 		}
-		key, err := s.Accounts.CreateKey(ctx)
-		return &key, err
+		return body(s.Accounts.CreateKey(ctx))
 	})
 
 	rest.Handle(s.API, op("rotate-api-key", "POST "+path+"/rotate", tag, "Rotate your API key; the old value stops working at once", 404),
 		func(ctx context.Context, _ *struct{}) (*account.NewKey, error) {
-			key, err := s.Accounts.RotateKey(ctx)
-			return &key, err
+			return body(s.Accounts.RotateKey(ctx))
 		})
 
 	rest.Handle(s.API, op("get-api-key", "GET "+path, tag, "Get your API key without its value", 404),
 		func(ctx context.Context, _ *struct{}) (*account.Key, error) {
-			key, err := s.Accounts.FindKey(ctx)
-			return &key, err
+			return body(s.Accounts.FindKey(ctx))
 		})
 
-	rest.Handle(s.API, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404),
-		func(ctx context.Context, _ *struct{}) (*message, error) {
-			return &message{"The API key is deleted."}, s.Accounts.DeleteKey(ctx)
-		})
+	act(s, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404), "The API key is deleted.", func(ctx context.Context, _ *struct{}) error {
+		return s.Accounts.DeleteKey(ctx)
+	})
 }
 
 type message struct {
@@ -182,14 +191,12 @@ func (s surface) internal() {
 	// Outside the US the endpoint is not there, whoever asks.
 	master.Before = func() error { return s.Accounts.IsMaster() }
 	rest.Handle(s.API, master, func(ctx context.Context, in *input) (*account.LookupResult, error) {
-		result, err := s.Accounts.MasterLookup(ctx, in.Body.Email)
-		return &result, err
+		return body(s.Accounts.MasterLookup(ctx, in.Body.Email))
 	})
 
 	local := op("user-lookup", "POST "+account.RegionLookupPath, "User", "Find a user of this deployment, for the deployment of another region")
 	local.Auth = rest.InternalKey
 	rest.Handle(s.API, local, func(ctx context.Context, in *input) (*account.LookupResult, error) {
-		result, err := s.Accounts.LocalLookup(ctx, in.Body.Email)
-		return &result, err
+		return body(s.Accounts.LocalLookup(ctx, in.Body.Email))
 	})
 }

@@ -16,8 +16,8 @@ type AgentRequest struct {
 	Description   *string   `json:"description,omitempty" maxLength:"2000" doc:"What it is, for people."`
 	WhenToUse     *string   `json:"when_to_use,omitempty" maxLength:"2000" doc:"When an agent that leads others should give it work."`
 	SystemContext *string   `json:"system_context,omitempty" maxLength:"20000" doc:"Its system prompt. It adds to the product's own rules and changes none."`
-	Tags          *[]string `json:"tags,omitempty" maxItems:"50" doc:"Words to find it by."`
-	NativeTools   *[]string `json:"native_tools,omitempty" maxItems:"100" doc:"The tools of the toolbox that it has; all when empty."`
+	Tags          *[]string `json:"tags,omitempty" maxItems:"50"`
+	NativeTools   *[]string `json:"native_tools,omitempty" maxItems:"100"`
 
 	AgentCode
 }
@@ -66,8 +66,8 @@ type AgentDoc struct {
 	Type                        string           `json:"type" enum:"user" doc:"Who made it."`
 	WhenToUse                   string           `json:"when_to_use" doc:"When an agent that leads others should give it work."`
 	SystemContext               string           `json:"system_context" doc:"Its system prompt."`
-	Tags                        []string         `json:"tags" doc:"Words to find it by."`
-	NativeTools                 []string         `json:"native_tools" doc:"The tools of the toolbox that it has; all when empty."`
+	Tags                        []string         `json:"tags"`
+	NativeTools                 []string         `json:"native_tools"`
 	ToolsCount                  int              `json:"tools_count" doc:"How many native_tools are."`
 	CustomTools                 []map[string]any `json:"custom_tools" doc:"Always empty."`
 	CustomToolsCount            int              `json:"custom_tools_count" doc:"Always 0."`
@@ -105,11 +105,7 @@ func (s surface) agents() {
 	rest.Handle(s.API, op("list-agents", "GET "+path, tag, "List your agents"),
 		func(ctx context.Context, _ *struct{}) (*AgentList, error) {
 			found, err := s.CustomAgents.FindAll(ctx)
-			list := AgentList{Agents: []AgentDoc{}, Total: len(found)}
-			for _, a := range found {
-				list.Agents = append(list.Agents, agentDoc(a))
-			}
-			return &list, err
+			return &AgentList{each(found, agentDoc), len(found)}, err
 		})
 
 	create := op("create-agent", "POST "+path, tag, "Create an agent for your tasks", 409)
@@ -120,14 +116,12 @@ func (s surface) agents() {
 		if err != nil {
 			return nil, err
 		}
-		made, err := s.CustomAgents.Create(ctx, up)
-		return new(agentDoc(made)), err
+		return bodyOf(agentDoc)(s.CustomAgents.Create(ctx, up))
 	})
 
 	rest.Handle(s.API, op("get-agent", "GET "+path+"/{agent_id}", tag, "Get an agent", 404),
 		func(ctx context.Context, in *AgentPath) (*AgentDoc, error) {
-			found, err := s.CustomAgents.Find(ctx, in.ID)
-			return new(agentDoc(found)), err
+			return bodyOf(agentDoc)(s.CustomAgents.Find(ctx, in.ID))
 		})
 
 	rest.Handle(s.API, op("update-agent", "PATCH "+path+"/{agent_id}", tag, "Change an agent", 404, 409),
@@ -139,12 +133,10 @@ func (s surface) agents() {
 			if err != nil {
 				return nil, err
 			}
-			changed, err := s.CustomAgents.Update(ctx, in.ID, up)
-			return new(agentDoc(changed)), err
+			return bodyOf(agentDoc)(s.CustomAgents.Update(ctx, in.ID, up))
 		})
 
-	rest.Handle(s.API, op("delete-agent", "DELETE "+path+"/{agent_id}", tag, "Delete an agent", 404),
-		func(ctx context.Context, in *AgentPath) (*message, error) {
-			return &message{"The agent is deleted."}, s.CustomAgents.Delete(ctx, in.ID)
-		})
+	act(s, op("delete-agent", "DELETE "+path+"/{agent_id}", tag, "Delete an agent", 404), "The agent is deleted.", func(ctx context.Context, in *AgentPath) error {
+		return s.CustomAgents.Delete(ctx, in.ID)
+	})
 }

@@ -96,11 +96,7 @@ func (s surface) byok() {
 	list.Description = "In a team of one, the member manages their own keys; in a larger team, admins manage the team's and other members get 403."
 	rest.Handle(s.API, list, func(ctx context.Context, _ *struct{}) (*ProviderKeys, error) {
 		keys, mode, err := s.Models.FindKeys(ctx)
-		out := ProviderKeys{Providers: make([]ProviderKey, len(keys)), Mode: string(mode)}
-		for i, k := range keys {
-			out.Providers[i] = providerKey(k)
-		}
-		return &out, err
+		return &ProviderKeys{each(keys, providerKey), string(mode)}, err
 	})
 
 	set := op("set-provider-key", "PATCH "+path+"/providers/{provider}", tag, "Store a provider's key, or replace it", 404)
@@ -118,8 +114,7 @@ func (s surface) byok() {
 			ProviderPath
 			Body ProviderKeyRequest
 		}) (*KeyValidation, error) {
-			v, err := s.Models.Validate(ctx, in.Body.key(in.Provider))
-			return new(keyValidation(v)), err
+			return bodyOf(keyValidation)(s.Models.Validate(ctx, in.Body.key(in.Provider)))
 		})
 
 	rest.Handle(s.API, op("delete-provider-key", "DELETE "+path+"/providers/{provider}", tag, "Delete a provider's key: yours, or else your team's", 404),

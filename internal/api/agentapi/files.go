@@ -119,12 +119,9 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 		Directory: in.Directory, Search: in.Search, Keys: parts(in.Keys, ""), Exts: parts(strings.ToLower(in.Types), "."), ProjectID: in.ProjectID, ChatID: in.ChatID,
 		SortBy: in.SortBy, Desc: in.Order == "desc", Cursor: in.Cursor, Limit: in.PageSize,
 	})
-	list := FileList{Items: []FileDoc{}, NextCursor: found.Next}
+	list := FileList{NextCursor: found.Next, Items: each(found.Files, func(f file.File) FileDoc { return fileDoc(f, in.IncludeURL) })}
 	if in.IncludeTotal {
 		list.Total = &found.Total
-	}
-	for _, f := range found.Files {
-		list.Items = append(list.Items, fileDoc(f, in.IncludeURL))
 	}
 	return &list, err
 }

@@ -53,16 +53,14 @@ func (s surface) issues() {
 
 	rest.Handle(s.API, op("get-issue", "GET "+path+"/{id}", tag, "Get an issue of your team", 404),
 		func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
-			issue, err := s.Tasks.FindIssue(ctx, in.ID)
-			return &issue, err
+			return body(s.Tasks.FindIssue(ctx, in.ID))
 		})
 
 	retest := op("retest-issue", "POST "+path+"/{id}/retest", tag, "Retest an issue with the template that found it", 404, 409)
 	retest.DefaultStatus = http.StatusAccepted
 	retest.Description = "It uses no language model. An issue that is not found any more becomes fixed; a fixed one that is found again becomes open. The issue's `retest` has the progress."
 	rest.Handle(s.API, retest, func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
-		issue, err := s.Tasks.AskRetest(ctx, in.ID)
-		return &issue, err
+		return body(s.Tasks.AskRetest(ctx, in.ID))
 	})
 
 	rest.Handle(s.API, op("update-issue", "PATCH "+path+"/{id}", tag, "Change an issue; a refreshed artifact shows it", 404),
@@ -70,9 +68,6 @@ func (s surface) issues() {
 			IssuePath
 			Body IssuePatch
 		}) (*task.Issue, error) {
-			issue, err := s.Tasks.UpdateIssue(ctx, in.ID, task.IssueUpdate{
-				Status: in.Body.Status, Severity: in.Body.Severity, Title: in.Body.Title, Description: in.Body.Description, Remediation: in.Body.Remediation,
-			})
-			return &issue, err
+			return body(s.Tasks.UpdateIssue(ctx, in.ID, task.IssueUpdate(in.Body)))
 		})
 }

@@ -19,20 +19,20 @@ type MCPServerRequest struct {
 	Shared       bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it; only an admin shares."`
 	ReadOnly     bool              `json:"read_only,omitempty" doc:"Offer only tools that the server marks as read-only."`
 	EnabledTools []string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"Names of the tools to offer, as the server calls them; all when absent."`
-	TrustedTools []string          `json:"trusted_tools,omitempty" maxItems:"200" doc:"Names of tools that may be called without asking a person."`
+	TrustedTools []string          `json:"trusted_tools,omitempty" maxItems:"200"`
 }
 
 // MCPServerPatch is the body of PATCH /api/v1/mcp/servers/{mcp_server_id}.
 type MCPServerPatch struct {
 	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$" doc:"Its tools are called name_tool."`
-	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000" doc:"The streamable-HTTP endpoint."`
+	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000"`
 	Headers      *map[string]string `json:"headers,omitempty" doc:"In the place of all that were there."`
 	BearerToken  *string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Empty: none."`
-	Enabled      *bool              `json:"enabled,omitempty" doc:"Whether tasks may use it."`
-	Shared       *bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it."`
-	ReadOnly     *bool              `json:"read_only,omitempty" doc:"Whether only tools are offered that the server marks as read-only."`
+	Enabled      *bool              `json:"enabled,omitempty"`
+	Shared       *bool              `json:"shared,omitempty"`
+	ReadOnly     *bool              `json:"read_only,omitempty"`
 	EnabledTools *[]string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"An empty list: all."`
-	TrustedTools *[]string          `json:"trusted_tools,omitempty" maxItems:"200" doc:"Names of tools that may be called without asking a person."`
+	TrustedTools *[]string          `json:"trusted_tools,omitempty" maxItems:"200"`
 }
 
 // MCPTool is a tool of a connected server.
@@ -56,15 +56,15 @@ type MCPTool struct {
 type MCPServer struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name" doc:"Its tools are called name_tool."`
-	URL          string            `json:"url" doc:"The streamable-HTTP endpoint."`
+	URL          string            `json:"url"`
 	Headers      map[string]string `json:"headers" doc:"Of every request; {{$NAME}} is a secret."`
 	MaskedToken  string            `json:"masked_token" doc:"The bearer token's beginning and end, or its secret; empty: none."`
-	Enabled      bool              `json:"enabled" doc:"Whether tasks may use it."`
-	Shared       bool              `json:"shared" doc:"Whether everybody's tasks in the team may use it."`
-	IsOwner      bool              `json:"is_owner" doc:"It is yours; only its owner changes it."`
-	ReadOnly     bool              `json:"read_only" doc:"Whether only tools are offered that the server marks as read-only."`
+	Enabled      bool              `json:"enabled"`
+	Shared       bool              `json:"shared"`
+	IsOwner      bool              `json:"is_owner"`
+	ReadOnly     bool              `json:"read_only"`
 	EnabledTools []string          `json:"enabled_tools" doc:"Empty: all."`
-	TrustedTools []string          `json:"trusted_tools" doc:"Names of tools that may be called without asking a person."`
+	TrustedTools []string          `json:"trusted_tools"`
 	Status       string            `json:"status" enum:"connected,changed,failed" doc:"The result of the last attempt to reach it; changed: tools differ from the accepted ones."`
 	ErrorCode    string            `json:"error_code" doc:"Why it could not be reached, for programs; empty otherwise."`
 	Error        string            `json:"error" doc:"Why it could not be reached; empty otherwise."`
@@ -129,21 +129,15 @@ func (s surface) mcp() {
 	create.Description = "The server is asked at once, and the tools that it offers are accepted as they are. One that cannot be reached is kept, with the reason in error; accept its tools later. " +
 		"A tool that changes afterwards is offered to no task until you accept it again."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body MCPServerRequest }) (*MCPServer, error) {
-		b := in.Body
-		made, review, err := s.Extensions.Connect(ctx, extension.NewServer{
-			Name: b.Name, URL: b.URL, Headers: b.Headers, BearerToken: b.BearerToken, Shared: b.Shared, ReadOnly: b.ReadOnly, EnabledTools: b.EnabledTools, TrustedTools: b.TrustedTools,
-		})
+		made, review, err := s.Extensions.Connect(ctx, extension.NewServer(in.Body))
 		return new(mcpServer(ctx, made, &review)), err
 	})
 
 	rest.Handle(s.API, op("list-mcp-servers", "GET "+path, tag, "List the MCP servers that your tasks may use"),
 		func(ctx context.Context, _ *struct{}) (*MCPServerList, error) {
 			found, err := s.Extensions.Servers(ctx)
-			out := MCPServerList{Servers: make([]MCPServer, len(found)), Total: len(found)}
-			for i, x := range found {
-				out.Servers[i] = mcpServer(ctx, x, nil)
-			}
-			return &out, err
+			servers := each(found, func(x extension.Server) MCPServer { return mcpServer(ctx, x, nil) })
+			return &MCPServerList{servers, len(found)}, err
 		})
 
 	rest.Handle(s.API, op("get-mcp-server", "GET "+path+"/{mcp_server_id}", tag, "Get an MCP server with its accepted tools", 404),
@@ -162,10 +156,9 @@ func (s surface) mcp() {
 		return new(mcpServer(ctx, changed, nil)), err
 	})
 
-	rest.Handle(s.API, op("delete-mcp-server", "DELETE "+path+"/{mcp_server_id}", tag, "Delete an MCP server of yours; an admin may delete a shared one", 404),
-		func(ctx context.Context, in *MCPServerPath) (*message, error) {
-			return &message{"The MCP server is deleted."}, s.Extensions.DeleteServer(ctx, in.ID)
-		})
+	act(s, op("delete-mcp-server", "DELETE "+path+"/{mcp_server_id}", tag, "Delete an MCP server of yours; an admin may delete a shared one", 404), "The MCP server is deleted.", func(ctx context.Context, in *MCPServerPath) error {
+		return s.Extensions.DeleteServer(ctx, in.ID)
+	})
 
 	validate := op("validate-mcp-server", "POST "+path+"/{mcp_server_id}/validate", tag, "Connect to an MCP server and list what it offers now", 404)
 	validate.Description = "Answers 200 whether the server could be reached or not: see status, error and the state of each tool. It accepts nothing."

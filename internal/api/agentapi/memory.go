@@ -10,14 +10,14 @@ import (
 
 // GlobalMemory is what is remembered of the caller in all their tasks.
 type GlobalMemory struct {
-	Data      task.Memory `json:"data" doc:"What is remembered."`
+	Data      task.Memory `json:"data"`
 	Scope     string      `json:"scope" enum:"global" doc:"Whose memory it is."`
 	UpdatedAt *time.Time  `json:"updated_at" doc:"When it last changed; null: never."`
 }
 
 // TaskMemory is what is remembered of one task.
 type TaskMemory struct {
-	Data      task.Memory `json:"data" doc:"What is remembered."`
+	Data      task.Memory `json:"data"`
 	Scope     string      `json:"scope" enum:"task" doc:"Whose memory it is."`
 	TaskID    string      `json:"task_id"`
 	UpdatedAt *time.Time  `json:"updated_at" doc:"When it last changed; null: never."`
@@ -42,7 +42,7 @@ type MemoryRequest struct {
 }
 
 func (r MemoryRequest) memory(task.Memory) task.Memory {
-	return task.Memory{Facts: r.Facts, Insights: r.Insights, Todos: r.Todos, TrackedFiles: r.TrackedFiles, RuntimeInput: r.RuntimeInput}
+	return task.Memory(r)
 }
 
 // over is m with the lists of r in the place of its own.
@@ -84,10 +84,9 @@ func (s surface) memory() {
 		func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
 			return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.over))
 		})
-	rest.Handle(s.API, op("delete-memory", "DELETE "+path, tag, "Delete your memory"),
-		func(ctx context.Context, _ *struct{}) (*message, error) {
-			return &message{"It is forgotten."}, s.Tasks.DeleteMemory(ctx)
-		})
+	act(s, op("delete-memory", "DELETE "+path, tag, "Delete your memory"), "It is forgotten.", func(ctx context.Context, _ *struct{}) error {
+		return s.Tasks.DeleteMemory(ctx)
+	})
 
 	type TaskMemoryPath struct {
 		ID string `path:"task_id" doc:"The task's id."`

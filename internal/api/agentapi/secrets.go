@@ -12,8 +12,8 @@ import (
 type SecretRequest struct {
 	Name             string `json:"name" minLength:"1" maxLength:"128" pattern:"^[A-Z][A-Z0-9_]*$" doc:"The name that tasks use: {{$NAME}} in a tool's arguments."`
 	Value            string `json:"value" minLength:"1" maxLength:"10000" doc:"The secret. It is never shown again."`
-	CreatedByAgent   bool   `json:"created_by_agent,omitempty" doc:"Kept and shown."`
 	DefaultAvailable bool   `json:"default_available,omitempty" doc:"Whether every task of yours may use it; else those that name it."`
+	CreatedByAgent   bool   `json:"created_by_agent,omitempty" doc:"Kept and shown."`
 	ProjectID        string `json:"project_id,omitempty" format:"uuid" doc:"The project it is for."`
 }
 
@@ -38,10 +38,7 @@ func (s surface) secrets() {
 	create.DefaultStatus = http.StatusCreated
 	create.Description = "It is stored encrypted, replaces {{$NAME}} in tools of tasks that may use it, is removed from all results, and is never shown to a model."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body SecretRequest }) (*secret.Secret, error) {
-		made, err := s.Secrets.Create(ctx, secret.NewSecret{
-			Name: in.Body.Name, Value: in.Body.Value, CreatedByAgent: in.Body.CreatedByAgent, DefaultAvailable: in.Body.DefaultAvailable, ProjectID: in.Body.ProjectID,
-		})
-		return &made, err
+		return body(s.Secrets.Create(ctx, secret.NewSecret(in.Body)))
 	})
 
 	rest.Handle(s.API, op("list-secrets", "GET "+path, tag, "List your secrets, their values masked"),
@@ -57,12 +54,10 @@ func (s surface) secrets() {
 			SecretPath
 			Body SecretPatch
 		}) (*secret.Secret, error) {
-			changed, err := s.Secrets.Update(ctx, in.ID, in.Body.DefaultAvailable)
-			return &changed, err
+			return body(s.Secrets.Update(ctx, in.ID, in.Body.DefaultAvailable))
 		})
 
-	rest.Handle(s.API, op("delete-secret", "DELETE "+path+"/{secret_id}", tag, "Delete a secret", 404),
-		func(ctx context.Context, in *SecretPath) (*message, error) {
-			return &message{"The secret is deleted."}, s.Secrets.Delete(ctx, in.ID)
-		})
+	act(s, op("delete-secret", "DELETE "+path+"/{secret_id}", tag, "Delete a secret", 404), "The secret is deleted.", func(ctx context.Context, in *SecretPath) error {
+		return s.Secrets.Delete(ctx, in.ID)
+	})
 }

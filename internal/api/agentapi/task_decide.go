@@ -98,14 +98,12 @@ func (s surface) decisions() {
 			TaskPath
 			Body TaskPatch
 		}) (*TaskDoc, error) {
-			t, err := s.Tasks.Update(ctx, in.ID, task.Update{Title: in.Body.Title, Visibility: in.Body.Visibility})
-			return new(taskDoc(t)), err
+			return bodyOf(taskDoc)(s.Tasks.Update(ctx, in.ID, task.Update(in.Body)))
 		})
 
-	rest.Handle(s.API, op("delete-task", "DELETE "+path, tag, "Delete a task with its issues, its streams and its log; one that runs is stopped", 404),
-		func(ctx context.Context, in *TaskPath) (*message, error) {
-			return &message{"The task is deleted."}, s.Tasks.Delete(ctx, in.ID)
-		})
+	act(s, op("delete-task", "DELETE "+path, tag, "Delete a task with its issues, its streams and its log; one that runs is stopped", 404), "The task is deleted.", func(ctx context.Context, in *TaskPath) error {
+		return s.Tasks.Delete(ctx, in.ID)
+	})
 	s.sharing()
 }
 
@@ -113,10 +111,10 @@ func (s surface) decisions() {
 type SharedTask struct {
 	ID          string          `json:"id"`
 	Title       string          `json:"title"`
-	Status      task.Status     `json:"status" doc:"How far the task is."`
+	Status      task.Status     `json:"status"`
 	Visibility  task.Visibility `json:"visibility" doc:"public or unlisted."`
 	ReadOnly    bool            `json:"read_only" doc:"Always true."`
-	Messages    []chatMessage   `json:"messages" doc:"The conversation: each instruction and its result."`
+	Messages    []chatMessage   `json:"messages"`
 	Issues      []task.Issue    `json:"issues" doc:"Its verified issues, the worst first, without their evidence."`
 	CreatedAt   time.Time       `json:"created_at"`
 	CompletedAt *time.Time      `json:"completed_at"`

@@ -14,7 +14,7 @@ type TaskDoc struct {
 	ID                 string          `json:"id"`
 	Title              string          `json:"title"`
 	Task               string          `json:"task" doc:"The instruction."`
-	Status             task.Status     `json:"status" doc:"How far the task is."`
+	Status             task.Status     `json:"status"`
 	CompletionDelivery *task.Delivery  `json:"completion_delivery"`
 	StreamID           string          `json:"stream_id"`
 	CreatedBy          string          `json:"created_by" doc:"The email address of the user who created it."`
@@ -86,19 +86,17 @@ func (s surface) listTasks(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	list := TaskList{Tasks: []TaskDoc{}, Total: total}
+	list := TaskList{Total: total}
 	found, list.HasMore, list.NextCursor = pageOf(found, in.Limit, func(t task.Task) string { return t.ID })
-	for _, t := range found {
-		list.Tasks = append(list.Tasks, taskDoc(t))
-	}
+	list.Tasks = each(found, taskDoc)
 	return &list, nil
 }
 
 // TaskDetail is a task with what belongs to it.
 type TaskDetail struct {
 	Task       TaskDoc         `json:"task" doc:"The task."`
-	Status     task.Status     `json:"status" doc:"How far the task is."`
-	Messages   []chatMessage   `json:"messages" doc:"The conversation: each instruction and its result."`
+	Status     task.Status     `json:"status"`
+	Messages   []chatMessage   `json:"messages"`
 	Plan       json.RawMessage `json:"plan,omitempty" doc:"How the instruction was understood, and what was not."`
 	Pending    json.RawMessage `json:"pending,omitempty" doc:"Its questions while it is suspended: a list of questions, for POST …/approve."`
 	Issues     []task.Issue    `json:"issues" doc:"Its verified issues, newest first; at most 1000."`
@@ -126,12 +124,12 @@ type streamDoc struct {
 type streamLink struct {
 	StreamID string      `json:"streamId"`
 	URL      string      `json:"url" doc:"From the server's root."`
-	Status   task.Status `json:"status" doc:"How far the task is."`
+	Status   task.Status `json:"status"`
 }
 
 type streamRow struct {
 	StreamID    string       `json:"stream_id"`
-	Status      task.Status  `json:"status" doc:"How far the task is."`
+	Status      task.Status  `json:"status"`
 	CreatedAt   time.Time    `json:"created_at"`
 	CompletedAt *time.Time   `json:"completed_at"`
 	RunConfig   task.Options `json:"run_config"`

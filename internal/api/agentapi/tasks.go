@@ -99,7 +99,7 @@ type TaskAccepted struct {
 	ID        string      `json:"id" doc:"The same as task_id."`
 	TaskID    string      `json:"task_id"`
 	StreamID  string      `json:"stream_id"`
-	Status    task.Status `json:"status" doc:"How far the task is."`
+	Status    task.Status `json:"status"`
 	StreamURL string      `json:"stream_url" doc:"Where to follow the task, from the server's root."`
 	CreatedAt time.Time   `json:"created_at"`
 }
@@ -155,8 +155,7 @@ func (s surface) tasks() {
 	abort := op("abort-task", "POST "+path+"/{id}/abort", tag, "Stop a task; what it found until then is kept", 404)
 	abort.Description = "A task that waits ends at once; one that runs ends within seconds. For a task that has ended nothing changes."
 	rest.Handle(s.API, abort, func(ctx context.Context, in *TaskPath) (*TaskAccepted, error) {
-		t, err := s.Tasks.Abort(ctx, in.ID)
-		return new(accepted(t)), err
+		return bodyOf(accepted)(s.Tasks.Abort(ctx, in.ID))
 	})
 
 	rest.Handle(s.API, op("get-task-artifact", "GET "+path+"/{id}/artifacts", tag, "Get a task's completion artifact", 404), s.getArtifact)

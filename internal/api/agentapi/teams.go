@@ -43,7 +43,7 @@ func (s surface) teams() {
 		if err != nil {
 			return nil, err
 		}
-		team, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate{Name: in.Body.Name, WebhookURL: in.Body.WebhookURL})
+		team, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate(in.Body))
 		return &TeamAnswer{team, warning}, err
 	})
 

@@ -15,35 +15,35 @@ import (
 type ToolRequest struct {
 	Name         string            `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_-]*$" doc:"What models call it."`
 	Description  string            `json:"description" minLength:"1" maxLength:"2000" doc:"What it does, for models and people."`
-	WhenToUse    string            `json:"when_to_use,omitempty" maxLength:"2000" doc:"When a model should use it."`
+	WhenToUse    string            `json:"when_to_use,omitempty" maxLength:"2000"`
 	InputSchema  map[string]any    `json:"input_schema,omitempty" doc:"JSON Schema of the arguments: an object. Arguments are checked against it before each call."`
 	Timeout      int64             `json:"timeout,omitempty" minimum:"1000" maximum:"300000" doc:"How long a call may take, in milliseconds; 30,000 when absent."`
-	Method       string            `json:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"The HTTP method."`
+	Method       string            `json:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE"`
 	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"Scheme and host are written out; in path and query {{name}} is an argument and {{$NAME}} a secret of yours."`
 	Headers      map[string]string `json:"headers,omitempty" doc:"Placeholders may stand in the values. Credentials must be secrets."`
 	Query        map[string]string `json:"query,omitempty" doc:"Added to the query of the URL. A field that is nothing but an argument is left out when it is not given."`
 	Body         json.RawMessage   `json:"body,omitempty" doc:"A JSON document, in which a text that is nothing but {{name}} becomes the argument as it is; or a text, in the format that the header Content-Type names."`
 	ResponsePath string            `json:"response_path,omitempty" maxLength:"500" doc:"A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; all of the answer when absent."`
 	Shared       bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it; only an admin shares."`
-	Trusted      bool              `json:"trusted,omitempty" doc:"Whether requests other than GET and HEAD are sent without asking a person."`
+	Trusted      bool              `json:"trusted,omitempty"`
 }
 
 // ToolPatch is the body of PATCH /api/v1/tools/{tool_id}.
 type ToolPatch struct {
 	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_-]*$" doc:"What models call it."`
 	Description  *string            `json:"description,omitempty" minLength:"1" maxLength:"2000" doc:"What it does, for models and people."`
-	WhenToUse    *string            `json:"when_to_use,omitempty" maxLength:"2000" doc:"When a model should use it."`
-	InputSchema  *map[string]any    `json:"input_schema,omitempty" doc:"JSON Schema of the arguments."`
+	WhenToUse    *string            `json:"when_to_use,omitempty" maxLength:"2000"`
+	InputSchema  *map[string]any    `json:"input_schema,omitempty"`
 	Timeout      *int64             `json:"timeout,omitempty" minimum:"1000" maximum:"300000" doc:"How long a call may take, in milliseconds."`
-	Method       *string            `json:"method,omitempty" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"The HTTP method."`
+	Method       *string            `json:"method,omitempty" enum:"GET,HEAD,POST,PUT,PATCH,DELETE"`
 	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000" doc:"Where the request goes; {{name}} is an argument and {{$NAME}} a secret."`
 	Headers      *map[string]string `json:"headers,omitempty" doc:"In the place of all that were there; so are query and input_schema."`
-	Query        *map[string]string `json:"query,omitempty" doc:"Added to the query of the URL."`
-	Body         json.RawMessage    `json:"body,omitempty" doc:"null: none."`
-	ResponsePath *string            `json:"response_path,omitempty" maxLength:"500" doc:"A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; empty: all of it."`
-	Enabled      *bool              `json:"enabled,omitempty" doc:"Whether tasks may use it."`
-	Shared       *bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it."`
-	Trusted      *bool              `json:"trusted,omitempty" doc:"Whether requests other than GET and HEAD are sent without asking a person."`
+	Query        *map[string]string `json:"query,omitempty"`
+	Body         json.RawMessage    `json:"body,omitempty"`
+	ResponsePath *string            `json:"response_path,omitempty" maxLength:"500"`
+	Enabled      *bool              `json:"enabled,omitempty"`
+	Shared       *bool              `json:"shared,omitempty"`
+	Trusted      *bool              `json:"trusted,omitempty"`
 }
 
 // Tool is an HTTP tool that somebody described.
@@ -51,19 +51,19 @@ type Tool struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name" doc:"What models call it."`
 	Description  string            `json:"description" doc:"What it does, for models and people."`
-	WhenToUse    string            `json:"when_to_use" doc:"When a model should use it."`
-	InputSchema  any               `json:"input_schema" doc:"JSON Schema of the arguments."`
+	WhenToUse    string            `json:"when_to_use"`
+	InputSchema  any               `json:"input_schema"`
 	Timeout      int64             `json:"timeout" doc:"In milliseconds."`
-	Method       string            `json:"method" doc:"The HTTP method."`
+	Method       string            `json:"method"`
 	URL          string            `json:"url" doc:"Where the request goes; {{name}} is an argument and {{$NAME}} a secret."`
 	Headers      map[string]string `json:"headers" doc:"The headers of the request."`
-	Query        map[string]string `json:"query" doc:"Added to the query of the URL."`
-	Body         any               `json:"body" doc:"null: none."`
-	ResponsePath string            `json:"response_path" doc:"A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; empty: all of it."`
-	Enabled      bool              `json:"enabled" doc:"Whether tasks may use it."`
-	Shared       bool              `json:"shared" doc:"Whether everybody's tasks in the team may use it."`
-	Trusted      bool              `json:"trusted" doc:"Whether requests other than GET and HEAD are sent without asking a person."`
-	IsOwner      bool              `json:"is_owner" doc:"It is yours; only its owner changes it."`
+	Query        map[string]string `json:"query"`
+	Body         any               `json:"body"`
+	ResponsePath string            `json:"response_path"`
+	Enabled      bool              `json:"enabled"`
+	Shared       bool              `json:"shared"`
+	Trusted      bool              `json:"trusted"`
+	IsOwner      bool              `json:"is_owner"`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
 }
@@ -97,9 +97,10 @@ func schema(doc map[string]any) (json.RawMessage, error) {
 	return json.Marshal(doc)
 }
 
-func orNone(m map[string]string) map[string]string {
+// orNone is a map that JSON does not write as null.
+func orNone[V any](m map[string]V) map[string]V {
 	if m == nil {
-		return map[string]string{}
+		return map[string]V{}
 	}
 	return m
 }
@@ -119,8 +120,7 @@ func (p ToolPatch) change() (extension.ToolChange, error) {
 		Enabled: p.Enabled, Shared: p.Shared, Trusted: p.Trusted,
 	}
 	if p.Timeout != nil {
-		timeout := time.Duration(*p.Timeout) * time.Millisecond
-		out.Timeout = &timeout
+		out.Timeout = new(time.Duration(*p.Timeout) * time.Millisecond)
 	}
 	if p.Body != nil {
 		out.Body = &p.Body
@@ -161,11 +161,7 @@ func (s surface) tools() {
 	rest.Handle(s.API, op("list-tools", "GET "+path, tag, "List the HTTP tools that your tasks may use"),
 		func(ctx context.Context, _ *struct{}) (*ToolList, error) {
 			found, err := s.Extensions.Tools(ctx)
-			out := ToolList{Tools: make([]Tool, len(found)), Total: len(found)}
-			for i, t := range found {
-				out.Tools[i] = toolOf(ctx, t)
-			}
-			return &out, err
+			return &ToolList{each(found, func(t extension.Tool) Tool { return toolOf(ctx, t) }), len(found)}, err
 		})
 
 	rest.Handle(s.API, op("get-tool", "GET "+path+"/{tool_id}", tag, "Get an HTTP tool", 404),
@@ -188,8 +184,7 @@ func (s surface) tools() {
 		return new(toolOf(ctx, changed)), err
 	})
 
-	rest.Handle(s.API, op("delete-tool", "DELETE "+path+"/{tool_id}", tag, "Delete an HTTP tool of yours; an admin may delete a shared one", 404),
-		func(ctx context.Context, in *ToolPath) (*message, error) {
-			return &message{"The tool is deleted."}, s.Extensions.DeleteTool(ctx, in.ID)
-		})
+	act(s, op("delete-tool", "DELETE "+path+"/{tool_id}", tag, "Delete an HTTP tool of yours; an admin may delete a shared one", 404), "The tool is deleted.", func(ctx context.Context, in *ToolPath) error {
+		return s.Extensions.DeleteTool(ctx, in.ID)
+	})
 }

@@ -58,8 +58,8 @@ type UsageCall struct {
 func usageRow(r model.Row) UsageRow {
 	out := UsageRow{
 		TaskID: r.TaskID, TaskTitle: r.Title, StreamID: r.StreamID, StreamCount: r.Streams, Email: r.Email, Model: r.Model, Provider: string(r.Provider),
-		Status: r.Status, CreatedAt: r.CreatedAt, StepCount: r.Steps, ToolCalls: r.Calls, AgentTriggers: r.Agents, AgentBreakdown: counts(r.Detail.Agents),
-		ToolBreakdown: counts(r.Detail.Tools), ToolCallHistory: make([]UsageCall, len(r.Detail.History)), LLMTimeMS: r.LLM.Milliseconds(), ToolTimeMS: r.Tools.Milliseconds(),
+		Status: r.Status, CreatedAt: r.CreatedAt, StepCount: r.Steps, ToolCalls: r.Calls, AgentTriggers: r.Agents, AgentBreakdown: orNone(r.Detail.Agents),
+		ToolBreakdown: orNone(r.Detail.Tools), ToolCallHistory: make([]UsageCall, len(r.Detail.History)), LLMTimeMS: r.LLM.Milliseconds(), ToolTimeMS: r.Tools.Milliseconds(),
 		TotalExecutionMS: r.Total.Milliseconds(), Tokens: UsageTokens{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite},
 		LLMCost: usd(r.Micros), VedetteCost: usd(r.Server), Priced: r.Priced, IsBYOK: r.BYOK,
 	}
@@ -68,21 +68,12 @@ func usageRow(r model.Row) UsageRow {
 		out.ToolCallHistory[i] = UsageCall{i, c.Tool, c.Duration, c.At}
 	}
 	if r.Steps > 0 {
-		average := r.LLM.Milliseconds() / int64(r.Steps)
-		out.AvgStepLatencyMS = &average
+		out.AvgStepLatencyMS = new(r.LLM.Milliseconds() / int64(r.Steps))
 	}
 	if r.Error != "" {
 		out.ErrorMessage = &r.Error
 	}
 	return out
-}
-
-// counts is never null.
-func counts(m map[string]int) map[string]int {
-	if m == nil {
-		return map[string]int{}
-	}
-	return m
 }
 
 // UsageList is a page of usage rows.
@@ -109,18 +100,13 @@ type UsageQuery struct {
 func (q UsageQuery) filter() (model.UsageFilter, page.Window) {
 	f := model.UsageFilter{TaskID: q.TaskID, Status: q.Status, Model: q.Model, Email: q.Email, Search: q.Search, From: q.From, To: q.To}
 	if q.IsBYOK != "" {
-		byok := q.IsBYOK == "true"
-		f.BYOK = &byok
+		f.BYOK = new(q.IsBYOK == "true")
 	}
 	return f, page.Window{Offset: q.Offset, Limit: q.Limit}
 }
 
 func usageList(rows []model.Row, total int, w page.Window, err error) (*UsageList, error) {
-	out := UsageList{Data: make([]UsageRow, len(rows)), Total: total, HasMore: w.Offset+len(rows) < total}
-	for i, r := range rows {
-		out.Data[i] = usageRow(r)
-	}
-	return &out, err
+	return &UsageList{each(rows, usageRow), w.Offset+len(rows) < total, total}, err
 }
 
 // usage are the operations on what tasks used (agent API, Usage).
@@ -139,8 +125,7 @@ func (s surface) usage() {
 	rest.Handle(s.API, one, func(ctx context.Context, in *struct {
 		TaskID string `path:"task_id" format:"uuid" doc:"The task's id."`
 	}) (*UsageRow, error) {
-		r, err := s.Models.TaskUsage(ctx, in.TaskID)
-		return new(usageRow(r)), err
+		return bodyOf(usageRow)(s.Models.TaskUsage(ctx, in.TaskID))
 	})
 	streams := op("list-stream-usage", "GET "+path+"/streams", tag, "List the usage of streams")
 	streams.Description = whose
@@ -174,28 +159,31 @@ type UsageSummary struct {
 	TotalExecutionMS    int64          `json:"total_execution_ms"`
 }
 
-// UsageShare is a model's part.
-type UsageShare struct {
-	Model          string  `json:"model"`
+// Share is what one part cost. huma reads embedded fields of exported types only.
+type Share struct {
 	LLMCost        float64 `json:"llm_cost"`
 	VedetteCredits float64 `json:"vedette_credits"`
 	Tasks          int     `json:"tasks"`
+}
+
+func share(s model.Share) Share { return Share{usd(s.Micros), usd(s.Server), s.Tasks} }
+
+// UsageShare is a model's part.
+type UsageShare struct {
+	Model string `json:"model"`
+	Share
 }
 
 // EmailShare is a member's part.
 type EmailShare struct {
-	Email          string  `json:"email"`
-	LLMCost        float64 `json:"llm_cost"`
-	VedetteCredits float64 `json:"vedette_credits"`
-	Tasks          int     `json:"tasks"`
+	Email string `json:"email"`
+	Share
 }
 
 // PeriodShare is the part of a day, a week or a month.
 type PeriodShare struct {
-	Date           string  `json:"date" doc:"The first day of the period, such as 2026-01-31."`
-	LLMCost        float64 `json:"llm_cost"`
-	VedetteCredits float64 `json:"vedette_credits"`
-	Tasks          int     `json:"tasks"`
+	Date string `json:"date" doc:"The first day of the period, such as 2026-01-31."`
+	Share
 }
 
 // BYOKSum is the part that was paid with keys of one's own.
@@ -223,16 +211,16 @@ func (s surface) usageSummary(path, tag, whose string) {
 		}
 		for _, m := range sum.ByModel {
 			out.ByModel[m.Name] = m.Tasks
-			out.CostByModel = append(out.CostByModel, UsageShare{m.Name, usd(m.Micros), usd(m.Server), m.Tasks})
+			out.CostByModel = append(out.CostByModel, UsageShare{m.Name, share(m)})
 		}
 		for _, status := range sum.ByStatus {
 			out.ByStatus[status.Name] = status.Tasks
 		}
 		for _, e := range sum.ByEmail {
-			out.ByEmail = append(out.ByEmail, EmailShare{e.Name, usd(e.Micros), usd(e.Server), e.Tasks})
+			out.ByEmail = append(out.ByEmail, EmailShare{e.Name, share(e)})
 		}
 		for _, p := range sum.ByPeriod {
-			out.ByPeriod = append(out.ByPeriod, PeriodShare{p.Name, usd(p.Micros), usd(p.Server), p.Tasks})
+			out.ByPeriod = append(out.ByPeriod, PeriodShare{p.Name, share(p)})
 		}
 		return &out, err
 	})

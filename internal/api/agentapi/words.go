@@ -3,46 +3,49 @@ package agentapi
 import (
 	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
+func kind[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
 // vocabulary is what the contract says of the documents that the slices declare.
 func vocabulary() rest.Vocabulary {
 	return rest.Vocabulary{
 		Names: map[reflect.Type]string{
-			reflect.TypeFor[account.Key]():          "APIKey",
-			reflect.TypeFor[account.NewKey]():       "CreatedAPIKey",
-			reflect.TypeFor[account.Token]():        "AccessToken",
-			reflect.TypeFor[account.LookupResult](): "MasterLookupResult",
-			reflect.TypeFor[account.LookupTeam]():   "MasterTeam",
-			reflect.TypeFor[account.LookupMember](): "MasterMember",
-			reflect.TypeFor[task.Options]():         "TaskOptions",
-			reflect.TypeFor[task.Budget]():          "TaskBudget",
-			reflect.TypeFor[task.Scope]():           "TaskScope",
-			reflect.TypeFor[task.Memory]():          "Memory",
-			reflect.TypeFor[task.Todo]():            "MemoryTodo",
-			reflect.TypeFor[task.TrackedFile]():     "MemoryFile",
-			reflect.TypeFor[task.LogEvent]():        "AgentLogEvent",
-			reflect.TypeFor[TaskDoc]():              "Task",
-			reflect.TypeFor[DeliveryDoc]():          "WebhookDelivery",
-			reflect.TypeFor[DeliveryList]():         "WebhookDeliveryList",
-			reflect.TypeFor[streamDoc]():            "TaskStream",
-			reflect.TypeFor[streamLink]():           "TaskStreamLink",
-			reflect.TypeFor[streamRow]():            "TaskStreamRow",
+			kind[account.Key]():          "APIKey",
+			kind[account.NewKey]():       "CreatedAPIKey",
+			kind[account.Token]():        "AccessToken",
+			kind[account.LookupResult](): "MasterLookupResult",
+			kind[account.LookupTeam]():   "MasterTeam",
+			kind[account.LookupMember](): "MasterMember",
+			kind[task.Options]():         "TaskOptions",
+			kind[task.Budget]():          "TaskBudget",
+			kind[task.Scope]():           "TaskScope",
+			kind[task.Memory]():          "Memory",
+			kind[task.Todo]():            "MemoryTodo",
+			kind[task.TrackedFile]():     "MemoryFile",
+			kind[task.LogEvent]():        "AgentLogEvent",
+			kind[TaskDoc]():              "Task",
+			kind[DeliveryDoc]():          "WebhookDelivery",
+			kind[DeliveryList]():         "WebhookDeliveryList",
+			kind[streamDoc]():            "TaskStream",
+			kind[streamLink]():           "TaskStreamLink",
+			kind[streamRow]():            "TaskStreamRow",
 		},
 		Enums: map[reflect.Type][]string{
-			reflect.TypeFor[task.Status]():        words(task.Statuses),
-			reflect.TypeFor[task.LogStatus]():     words(task.LogStatuses),
-			reflect.TypeFor[task.StopTarget]():    words([]task.StopTarget{task.StopTool, task.StopSubagent}),
-			reflect.TypeFor[task.Visibility]():    words([]task.Visibility{task.Private, task.Team, task.Unlisted, task.Public}),
-			reflect.TypeFor[task.Intrusiveness](): words([]task.Intrusiveness{task.Passive, task.Safe, task.Intrusive}),
-			reflect.TypeFor[task.IssueStatus]():   words(task.IssueStatuses),
-			reflect.TypeFor[task.Verification]():  words([]task.Verification{task.Pending, task.Verified, task.Unverified}),
-			reflect.TypeFor[task.Delivery]():      words([]task.Delivery{task.Webhook, task.Artifact}),
-			reflect.TypeFor[account.Plan]():       words([]account.Plan{account.Free, account.Pro, account.Enterprise}),
+			kind[task.Status]():        words(task.Statuses),
+			kind[task.LogStatus]():     words(task.LogStatuses),
+			kind[task.StopTarget]():    words([]task.StopTarget{task.StopTool, task.StopSubagent}),
+			kind[task.Visibility]():    words([]task.Visibility{task.Private, task.Team, task.Unlisted, task.Public}),
+			kind[task.Intrusiveness](): words([]task.Intrusiveness{task.Passive, task.Safe, task.Intrusive}),
+			kind[task.IssueStatus]():   words(task.IssueStatuses),
+			kind[task.Verification]():  words([]task.Verification{task.Pending, task.Verified, task.Unverified}),
+			kind[task.Delivery]():      words([]task.Delivery{task.Webhook, task.Artifact}),
+			kind[account.Plan]():       words([]account.Plan{account.Free, account.Pro, account.Enterprise}),
 		},
 		Words: fieldWords(),
 	}
@@ -61,6 +64,10 @@ func fieldWords() map[string]string {
 	all := taskWords()
 	maps.Copy(all, logWords())
 	maps.Copy(all, otherWords())
+	for name := range strings.FieldsSeq(`mode project_id agent_id agent_ids ask_question auto_execute file_keys isolated max_iterations
+		max_steps model secrets visibility budget scope created_by_agent`) {
+		all[name] = "As in the request."
+	}
 	return all
 }
 
@@ -90,26 +97,10 @@ func taskWords() map[string]string {
 		"total":               "How many there are in all, on every page.",
 		"has_more":            "Whether a further page follows.",
 		"next_cursor":         "The cursor of the next page; absent on the last.",
-		"mode":                "As in the request.",
-		"project_id":          "As in the request.",
 		"run_config":          "The further fields of the request, as they were given.",
 		"message":             "What was done.",
-		"agent_id":            "As in the request.",
-		"agent_ids":           "As in the request.",
-		"ask_question":        "As in the request.",
-		"auto_execute":        "As in the request.",
-		"file_keys":           "As in the request.",
-		"isolated":            "As in the request.",
-		"max_iterations":      "As in the request.",
-		"max_steps":           "As in the request.",
-		"model":               "As in the request.",
-		"secrets":             "As in the request.",
-		"visibility":          "As in the request.",
-		"budget":              "As in the request.",
-		"scope":               "As in the request.",
 		"masked_value":        "Its beginning and its end, when it is long enough to show them.",
 		"default_available":   "Whether every task may use it.",
-		"created_by_agent":    "As in the request.",
 		"Secret.name":         "The name that tasks use.",
 	}
 }
@@ -214,6 +205,25 @@ func otherWords() map[string]string {
 		"Evidence.confirmed": "Of a verification: how many independent requests showed it again.",
 		"Evidence.tried":     "Of a verification: how many were sent for that.",
 		"Finding.status":     "What people have decided about the issue.",
+
+		"body":          "null: none.",
+		"data":          "What is remembered.",
+		"enabled":       "Whether tasks may use it.",
+		"input_schema":  "JSON Schema of the arguments.",
+		"is_owner":      "It is yours; only its owner changes it.",
+		"messages":      "The conversation: each instruction and its result.",
+		"method":        "The HTTP method.",
+		"native_tools":  "The tools of the toolbox that it has; all when empty.",
+		"query":         "Added to the query of the URL.",
+		"read_only":     "Whether only tools are offered that the server marks as read-only.",
+		"response_path": "A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; empty: all of it.",
+		"shared":        "Whether everybody's tasks in the team may use it.",
+		"status":        "How far the task is.",
+		"tags":          "Words to find it by.",
+		"trusted":       "Whether requests other than GET and HEAD are sent without asking a person.",
+		"trusted_tools": "Names of tools that may be called without asking a person.",
+		"url":           "The streamable-HTTP endpoint.",
+		"when_to_use":   "When a model should use it.",
 
 		"schema_version":                         "The version of this shape: 1.",
 		"event":                                  "task.completed; on webhook deliveries only.",

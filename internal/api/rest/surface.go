@@ -122,6 +122,15 @@ type Op struct {
 	Unaudited bool
 }
 
+// NewOp is an operation at a route such as "GET /v1/scans"; statuses are the errors it can answer besides those
+// that every operation has.
+func NewOp(id, route, tag, summary string, statuses ...int) Op {
+	method, path, _ := strings.Cut(route, " ")
+	return Op{Operation: huma.Operation{
+		OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: statuses,
+	}}
+}
+
 // Register adds an operation. The handler gets a checked input and a context with the
 // Caller, and returns an output or an errs.Error.
 func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, error)) {

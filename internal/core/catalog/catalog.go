@@ -1,11 +1,8 @@
-// Package catalog keeps the templates that scans choose from: the starter set of the
-// binary, the public and the early set that an operator imports, the templates of each
-// team, and what teams share of theirs.
+// Package catalog stores the templates that scans choose from: the binary's starter set, the imported public
+// and early sets, each team's own, and those that teams share.
 //
-// A set is imported as a whole, in one transaction. Lists and searches read the table
-// template_search, which has a narrow row for each template, with its words and the values
-// of its facets as text: a few ten thousand rows are read through faster than an inverted index
-// of all their words could be written.
+// A set is imported in one transaction. Lists and searches scan template_search, a narrow row for each template
+// with its words and facets as text: scanning some 10,000 rows is faster than writing an inverted index.
 package catalog
 
 import (
@@ -22,9 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// The sets. Any other scope is the id of a team, for its own templates. A template of a
-// later set replaces one of the same id in an earlier one: an early template becomes a
-// public one.
+// The sets; any other scope is a team's id. A template of a later set replaces one of the same id in an earlier set.
 const (
 	StarterSet = "starter" // in the binary
 	EarlySet   = "early"   // for teams whose plan has them
@@ -42,7 +37,7 @@ type Config struct {
 // Template is one template of the catalogue.
 type Template struct {
 	Scope      string
-	ID         string // under which the catalogue knows it: of a set the written one, of a team a uuid
+	ID         string // WrittenID in a set, a uuid in a team
 	WrittenID  string // the id in its text
 	Path       string // its place in its set, or the name that its team gave it
 	Type       string // the protocol, or workflow
@@ -86,10 +81,9 @@ func New(d *db.DB, c Config) *Catalog {
 	return &Catalog{Config: c, db: d}
 }
 
-// setsOf are the sets of a plan with or without early templates.
 func setsOf(early bool) []string {
 	if early {
-		return []string{StarterSet, PublicSet, EarlySet}
+		return sets
 	}
 	return []string{StarterSet, PublicSet}
 }
@@ -108,26 +102,26 @@ const (
 
 // scanned reads a row of columns, with raw after them when it is selected.
 func scanned(r db.Row, raw bool) (t Template, err error) {
-	var info db.JSON[syntax.Info]
-	var created, updated db.Time
-	into := []any{&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, &info, &t.Digest, &t.Prompt, &t.ReleaseTag, &t.Ref, &t.Source, &t.IsNew, &created, &updated}
+	into := []any{
+		&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, db.Into(&t.Info), &t.Digest, &t.Prompt, &t.ReleaseTag, &t.Ref, &t.Source,
+		&t.IsNew, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt),
+	}
 	if raw {
 		into = append(into, &t.Raw)
 	}
 	err = r.Scan(into...)
-	t.Info, t.CreatedAt, t.UpdatedAt = info.V, created.Time, updated.Time
 	return t, err
 }
 
 func selected(raw bool) string {
+	text := ""
 	if raw {
-		return `SELECT ` + columns + `, t.raw` + tables
+		text = `, t.raw`
 	}
-	return `SELECT ` + columns + tables
+	return `SELECT ` + columns + text + tables
 }
 
-// missing is the error for an id that does not exist, or that the caller may not see.
+// missing also hides what the caller may not see.
 func missing() error { return errs.Missing("template") }
 
-// hasEarly reports whether a plan has early templates.
 func hasEarly(p account.Plan) bool { return p != account.Free }

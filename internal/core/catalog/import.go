@@ -34,18 +34,19 @@ type Report struct {
 	Refused   []error // why files that look like templates were left out, by path
 }
 
-// Import replaces the public or the early set by that of a source, in one transaction:
-// when it fails or is interrupted the old set stays. Templates that the set had before keep
-// their time and release of arrival. A set without a single good template is refused.
+// Import replaces the public or early set in one transaction. Templates it had before keep their creation time
+// and first release. Invalid for a set without a well-formed template.
 func (c *Catalog) Import(ctx context.Context, s Source) (Report, error) {
 	set := PublicSet
 	if s.Early {
 		set = EarlySet
 	}
 	if s.From == "" {
-		if err := c.db.QueryRow(ctx, `SELECT source FROM template_scope WHERE scope = ?`, set).Scan(&s.From); err != nil && !db.IsNoRows(err) {
+		from, err := db.Value[string](ctx, c.db, `SELECT source FROM template_scope WHERE scope = ?`, set)
+		if err != nil && !db.IsNoRows(err) {
 			return Report{}, err
 		}
+		s.From = from
 		if s.From == "" {
 			return Report{}, errs.Field("from", "from is required: say where the templates are. The next time it is known.")
 		}
@@ -58,13 +59,9 @@ func (c *Catalog) Import(ctx context.Context, s Source) (Report, error) {
 	return report, errors.Join(err, o.close())
 }
 
-// starterTag is the release of what comes with the binary.
-const starterTag = "builtin"
-
-// ImportStarter imports the starter set of this binary; it writes nothing when the database
-// has it already.
+// ImportStarter imports the binary's starter set, unless the database has it already.
 func (c *Catalog) ImportStarter(ctx context.Context) (Report, error) {
-	return c.importFS(ctx, StarterSet, starterTag, starterTag, starter.FS())
+	return c.importFS(ctx, StarterSet, "builtin", "builtin", starter.FS())
 }
 
 func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files fs.FS) (Report, error) {
@@ -130,7 +127,6 @@ type row struct {
 	files    map[string]string // the names that it uses for files → their paths in the set
 }
 
-// reader reads the templates of a source.
 type reader struct {
 	files fs.FS
 
@@ -139,7 +135,7 @@ type reader struct {
 	named map[string][]byte // path → text of the files that templates name
 }
 
-// all reads texts on all processors. Of templates with the same id the first stays.
+// all compiles texts in parallel; of templates with the same id the first is used.
 func (r *reader) all(ctx context.Context, texts []text) (rows []row, refused []error, err error) {
 	read, failed := make([]row, len(texts)), make([]error, len(texts))
 	var group errgroup.Group
@@ -190,8 +186,7 @@ func (r *reader) one(t text) (row, error) {
 	return out, nil
 }
 
-// file finds a file that a template names: relative to the top of the set, to the
-// template's own folder, or to the folders above it.
+// file finds a file that a template names, relative to its folder, a folder above it, or the top of the set.
 func (r *reader) file(template, name string) (at string, text []byte, err error) {
 	for base := path.Dir(template); ; base = path.Dir(base) {
 		for _, at := range []string{path.Join(base, name), path.Clean(name)} {
@@ -277,19 +272,14 @@ func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row
 	return insert(ctx, tx, changed)
 }
 
-// known are the templates that a set has, by id, as far as replace compares them.
+// known are the templates of a set by id, with the fields that replace compares.
 func known(ctx context.Context, tx *db.Tx, set string) (map[string]Template, error) {
 	out := map[string]Template{}
-	rows, err := tx.Query(ctx, `SELECT id, path, digest, release_tag, is_new, created_at, updated_at
-		FROM template WHERE scope = ?`, set)
-	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
-		var t Template
-		var created, updated db.Time
-		err := r.Scan(&t.ID, &t.Path, &t.Digest, &t.ReleaseTag, &t.IsNew, &created, &updated)
-		t.CreatedAt, t.UpdatedAt = created.Time, updated.Time
+	_, err := db.Select(ctx, tx, func(r db.Row) (t Template, err error) {
+		err = r.Scan(&t.ID, &t.Path, &t.Digest, &t.ReleaseTag, &t.IsNew, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt))
 		out[t.ID] = t
-		return struct{}{}, err
-	})
+		return t, err
+	}, `SELECT id, path, digest, release_tag, is_new, created_at, updated_at FROM template WHERE scope = ?`, set)
 	return out, err
 }
 

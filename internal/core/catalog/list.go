@@ -54,10 +54,7 @@ func (c *Catalog) EarlyByID(ctx context.Context, id string) (Template, error) {
 // one reads the template that a condition picks, with its text.
 func (c *Catalog) one(ctx context.Context, q db.Querier, cond string, args ...any) (Template, error) {
 	t, err := scanned(q.QueryRow(ctx, selected(true)+` WHERE `+cond, args...), true)
-	if db.IsNoRows(err) {
-		err = missing()
-	}
-	return t, err
+	return t, db.OrMissing(err, "template")
 }
 
 // notReplaced is the condition that no later set has a template of the same id.
@@ -76,12 +73,12 @@ func inScopes(scopes ...string) (w db.Where) {
 // list is a page of the rows that a condition picks, and their total.
 func (c *Catalog) list(
 	ctx context.Context, where db.Where, order string, w page.Window, raw bool,
-) (found []Template, total int, err error) {
-	row := c.db.QueryRow(ctx, `SELECT count(*) FROM template_search e`+where.String(), where.Args...)
-	if err := row.Scan(&total); err != nil {
+) ([]Template, int, error) {
+	total, err := db.Value[int](ctx, c.db, `SELECT count(*) FROM template_search e`+where.String(), where.Args...)
+	if err != nil {
 		return nil, 0, err
 	}
-	found, err = c.page(ctx, where, order, nil, w, raw)
+	found, err := c.page(ctx, where, order, nil, w, raw)
 	return found, total, err
 }
 
@@ -90,11 +87,10 @@ func (c *Catalog) page(
 	ctx context.Context, where db.Where, order string, orderArgs []any, w page.Window, raw bool,
 ) ([]Template, error) {
 	limit, args := db.Limit(w)
-	rows, err := c.db.Query(ctx, selected(raw)+` JOIN (
+	return db.Select(ctx, c.db, func(r db.Row) (Template, error) { return scanned(r, raw) }, selected(raw)+` JOIN (
 		SELECT e.scope, e.id, row_number() OVER (ORDER BY `+order+`) AS place
 		FROM template_search e`+where.String()+` ORDER BY place`+limit+`) p
 		ON p.scope = t.scope AND p.id = t.id ORDER BY p.place`, slices.Concat(orderArgs, where.Args, args)...)
-	return db.Collect(rows, err, func(r db.Row) (Template, error) { return scanned(r, raw) })
 }
 
 // Sortable are the fields of an order, as page.Sorts wants them, with the columns of template_search.

@@ -53,8 +53,8 @@ func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 
 // add stores one more template of a team.
 func add(ctx context.Context, tx *db.Tx, r row) error {
-	var has int
-	if err := tx.QueryRow(ctx, `SELECT count(*) FROM template WHERE scope = ?`, r.Scope).Scan(&has); err != nil {
+	has, err := db.Value[int](ctx, tx, `SELECT count(*) FROM template WHERE scope = ?`, r.Scope)
+	if err != nil {
 		return err
 	}
 	if has >= maxOwn {
@@ -109,6 +109,9 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 	if n.Filename != "" && (!fs.ValidPath(n.Filename) || path.Base(n.Filename) != n.Filename || len(n.Filename) > maxPath || !plain(n.Filename)) {
 		return Template{}, 0, errs.Field("filename", "filename must be a name without folders, of at most %d bytes.", maxPath)
 	}
+	noFiles := func(string) ([]byte, error) {
+		return nil, errors.New("a template of one's own cannot name other files")
+	}
 	parsed, program, err := templates.Compile(cmp.Or(n.Filename, "template.yaml"), []byte(n.Text), noFiles)
 	if e := errs.From(err); e != nil {
 		if e.Kind != errs.Invalid {
@@ -122,12 +125,7 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 	}, program.Requests(), nil
 }
 
-func noFiles(string) ([]byte, error) {
-	return nil, errors.New("a template of one's own cannot name other files")
-}
-
-// plain reports whether a name has no character with a meaning for a terminal or a file
-// system.
+// plain reports whether a name has no control characters and no backslash.
 func plain(name string) bool {
 	return db.Clean(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
 }

@@ -69,8 +69,7 @@ func (c *Catalog) known(ctx context.Context, where db.Where, order string, args 
 }
 
 func (c *Catalog) teamHasEarly(ctx context.Context, teamID string) (bool, error) {
-	var plan account.Plan
-	err := c.db.QueryRow(ctx, `SELECT plan FROM team WHERE id = ?`, teamID).Scan(&plan)
+	plan, err := db.Value[account.Plan](ctx, c.db, `SELECT plan FROM team WHERE id = ?`, teamID)
 	if db.IsNoRows(err) {
 		return false, nil
 	}
@@ -95,8 +94,8 @@ func (c *Catalog) SharedForScan(ctx context.Context, teamID, id string) (Known, 
 }
 
 func (c *Catalog) sharedWithTeam(ctx context.Context, teamID, id string) (Template, error) {
-	rows, err := c.db.Query(ctx, `SELECT u.email FROM member m JOIN user_account u ON u.id = m.user_id WHERE m.team_id = ?`, teamID)
-	emails, err := db.Collect(rows, err, func(r db.Row) (email string, err error) { return email, r.Scan(&email) })
+	emails, err := db.Values[string](ctx, c.db, `SELECT u.email FROM member m JOIN user_account u ON u.id = m.user_id
+		WHERE m.team_id = ?`, teamID)
 	if err != nil {
 		return Template{}, err
 	}
@@ -214,18 +213,14 @@ type stored struct {
 
 // texts reads templates, the newest first, with the files that they name.
 func (c *Catalog) texts(ctx context.Context, where string, args ...any) ([]stored, error) {
-	rows, err := c.db.Query(ctx, `SELECT t.scope, t.id, t.written_id, t.path, t.digest, t.files, t.raw FROM template t`+
-		where+` ORDER BY t.id DESC`, args...)
 	var scopes, paths []string
-	found, err := db.Collect(rows, err, func(r db.Row) (one stored, err error) {
-		var names db.JSON[map[string]string]
-		err = r.Scan(&one.scope, &one.id, &one.writtenID, &one.Path, &one.Digest, &names, &one.Data)
-		one.names = names.V
+	found, err := db.Select(ctx, c.db, func(r db.Row) (one stored, err error) {
+		err = r.Scan(&one.scope, &one.id, &one.writtenID, &one.Path, &one.Digest, db.Into(&one.names), &one.Data)
 		for _, path := range one.names {
 			scopes, paths = append(scopes, one.scope), append(paths, path)
 		}
 		return one, err
-	})
+	}, `SELECT t.scope, t.id, t.written_id, t.path, t.digest, t.files, t.raw FROM template t`+where+` ORDER BY t.id DESC`, args...)
 	if err != nil || len(paths) == 0 {
 		return found, err
 	}
@@ -234,13 +229,12 @@ func (c *Catalog) texts(ctx context.Context, where string, args ...any) ([]store
 	var w db.Where
 	db.In(&w, "scope", unique(scopes))
 	db.In(&w, "path", unique(paths))
-	rows, err = c.db.Query(ctx, `SELECT scope, path, text FROM template_file`+w.String(), w.Args...)
-	_, err = db.Collect(rows, err, func(r db.Row) (at location, err error) {
+	_, err = db.Select(ctx, c.db, func(r db.Row) (at location, err error) {
 		var text []byte
 		err = r.Scan(&at.scope, &at.path, &text)
 		files[at] = text
 		return at, err
-	})
+	}, `SELECT scope, path, text FROM template_file`+w.String(), w.Args...)
 	for i := range found {
 		one := &found[i]
 		one.files = make(map[string][]byte, len(one.names))

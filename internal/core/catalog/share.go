@@ -19,7 +19,7 @@ import (
 // ShareType says who may read a shared template, besides the team that shares it.
 type ShareType string
 
-// The types of the specification.
+// The types.
 const (
 	Unlisted     ShareType = "unlisted"     // all who have the link
 	Organization ShareType = "organization" // the organizations that are named: a team by its id, or an e-mail domain
@@ -54,11 +54,10 @@ type ShareUpdate struct {
 
 const maxShared = 100 // addresses, and organizations, of one share
 
-// ttlShape is a number and a unit.
 var ttlShape = regexp.MustCompile(`^(\d{1,6})(s|min|h|d|w|m|y)$`)
 
-// Expiry is the end of a link that is made now: ttl is a number of s, min, h, d, w, m (months) or y,
-// such as 1d. Empty, 0 and never mean the zero time: no end.
+// Expiry is when a link made now ends. ttl is a number of s, min, h, d, w, m (months) or y, such as 1d; for empty,
+// 0 and never the time is zero: no end.
 func Expiry(ttl string, now time.Time) (time.Time, error) {
 	if ttl == "" || ttl == "0" || ttl == "never" {
 		return time.Time{}, nil
@@ -139,8 +138,7 @@ func (s *Share) apply(up ShareUpdate, now time.Time) (err error) {
 	return nil
 }
 
-// opens reports whether a share may be read by a member of a team with these addresses, or
-// without a team by a stranger.
+// opens reports whether a member of a team with these addresses may read a share; without a team, anybody.
 func (s Share) opens(teamID string, emails []string, now time.Time) bool {
 	if !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt) {
 		return false
@@ -159,8 +157,7 @@ func (s Share) opens(teamID string, emails []string, now time.Time) bool {
 	})
 }
 
-// ShareTemplate puts a template of the caller's team under a link. A template that is
-// shared already, and whose link has not ended, is a Conflict.
+// ShareTemplate puts a template of the caller's team under a link; Conflict when it has one that has not ended.
 func (c *Catalog) ShareTemplate(ctx context.Context, templateID string, up ShareUpdate) (Share, error) {
 	caller, err := account.Writer(ctx)
 	if err != nil {
@@ -174,15 +171,11 @@ func (c *Catalog) ShareTemplate(ctx context.Context, templateID string, up Share
 		return Share{}, err
 	}
 	return s, c.db.Tx(ctx, func(tx *db.Tx) error {
-		var one int
-		err := tx.QueryRow(ctx, `SELECT 1 FROM template WHERE scope = ? AND id = ?`+tx.Speaks().ForUpdate(), caller.TeamID, s.TemplateID).Scan(&one)
-		if db.IsNoRows(err) {
-			return missing()
-		}
+		_, err := db.Value[int](ctx, tx, `SELECT 1 FROM template WHERE scope = ? AND id = ?`+tx.Speaks().ForUpdate(), caller.TeamID, s.TemplateID)
 		if err != nil {
-			return err
+			return db.OrMissing(err, "template")
 		}
-		// A link that has ended is none: the template gets a new one.
+		// An ended link is replaced by a new one.
 		if _, err := tx.Exec(ctx, `DELETE FROM template_share WHERE team_id = ? AND template_id = ? AND expires_at <= ?`, caller.TeamID, s.TemplateID, now); err != nil {
 			return err
 		}
@@ -198,24 +191,17 @@ func (c *Catalog) ShareTemplate(ctx context.Context, templateID string, up Share
 
 const shareColumns = `h.id, h.team_id, h.template_id, h.share_type, h.ttl, h.emails, h.organizations, h.expires_at, h.created_at, h.updated_at`
 
-func (s *Share) into() ([]any, func()) {
-	var emails, organizations db.JSON[[]string]
-	var expires, created, updated db.Time
-	return []any{&s.ID, &s.teamID, &s.TemplateID, &s.Type, &s.TTL, &emails, &organizations, &expires, &created, &updated}, func() {
-		s.Emails, s.Organizations, s.ExpiresAt, s.CreatedAt, s.UpdatedAt = emails.V, organizations.V, expires.Time, created.Time, updated.Time
-	}
+func scanShare(r db.Row) (s Share, err error) {
+	err = r.Scan(&s.ID, &s.teamID, &s.TemplateID, &s.Type, &s.TTL, db.Into(&s.Emails), db.Into(&s.Organizations),
+		db.Into(&s.ExpiresAt), db.Into(&s.CreatedAt), db.Into(&s.UpdatedAt))
+	return s, err
 }
 
-// share finds a share that has not ended by its link, or by the id of the template that it
-// shares.
+// share finds a share that has not ended.
 func (c *Catalog) share(ctx context.Context, q db.Querier, cond string, args ...any) (s Share, err error) {
-	into, done := s.into()
-	err = q.QueryRow(ctx, `SELECT `+shareColumns+` FROM template_share h WHERE (h.expires_at IS NULL OR h.expires_at > ?) AND `+cond, append([]any{db.At(c.Now())}, args...)...).Scan(into...)
-	if db.IsNoRows(err) {
-		err = missing()
-	}
-	done()
-	return s, err
+	s, err = scanShare(q.QueryRow(ctx, `SELECT `+shareColumns+` FROM template_share h
+		WHERE (h.expires_at IS NULL OR h.expires_at > ?) AND `+cond, append([]any{db.At(c.Now())}, args...)...))
+	return s, db.OrMissing(err, "template")
 }
 
 // ownShare is a share of the caller's team, by its link or by the id of its template.
@@ -256,9 +242,8 @@ func (c *Catalog) Unshare(ctx context.Context, id string) error {
 	})
 }
 
-// Shared is a template that is shared with the caller, by its link; or by the template's own
-// id, unless only those with the link may read it. Without a caller in the context only
-// unlisted templates can be read. NotFound for all else.
+// Shared is a template that is shared with the caller, by its link or, unless unlisted, by its own id. Without a
+// caller in the context only unlisted templates are found. NotFound for all else.
 func (c *Catalog) Shared(ctx context.Context, id string) (Share, Template, error) {
 	caller, _ := account.From(ctx) // without one, the empty caller
 	var emails []string
@@ -287,8 +272,7 @@ type SharedTemplate struct {
 	Template Template
 }
 
-// Shares is a page of what the caller's team shares, and the total: by sorts of Sortable, then the
-// newest link first.
+// Shares is a page of what the caller's team shares, by sorts and then the newest link first, and the total.
 func (c *Catalog) Shares(ctx context.Context, sorts []page.Sort, w page.Window, raw bool) ([]SharedTemplate, int, error) {
 	caller, err := account.From(ctx)
 	if err != nil {
@@ -304,19 +288,14 @@ func (c *Catalog) Shares(ctx context.Context, sorts []page.Sort, w page.Window, 
 	out := make([]SharedTemplate, len(templates))
 	at := make(map[string]int, len(templates))
 	for i, t := range templates {
-		out[i].Template = t
-		at[t.ID] = i
+		out[i].Template, at[t.ID] = t, i
 	}
 	var of db.Where
 	of.And("h.team_id = ?", caller.TeamID)
 	db.In(&of, "h.template_id", slices.Collect(maps.Keys(at)))
-	rows, err := c.db.Query(ctx, `SELECT `+shareColumns+` FROM template_share h`+of.String(), of.Args...)
-	_, err = db.Collect(rows, err, func(r db.Row) (s Share, err error) {
-		into, done := s.into()
-		err = r.Scan(into...)
-		done()
+	shares, err := db.Select(ctx, c.db, scanShare, `SELECT `+shareColumns+` FROM template_share h`+of.String(), of.Args...)
+	for _, s := range shares {
 		out[at[s.TemplateID]].Share = s
-		return s, err
-	})
+	}
 	return out, total, err
 }

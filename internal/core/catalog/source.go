@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// The bounds of a set that is imported: about ten times the largest public one.
+// Limits of an imported set: about ten times the largest public one.
 const (
 	maxArchive  = 256 << 20 // bytes of a zip
 	maxFiles    = 200_000
@@ -46,7 +47,7 @@ type opened struct {
 	close func() error
 }
 
-// open makes a source readable. Nothing of it is trusted.
+// open makes a source readable; nothing in it is trusted.
 func (c *Catalog) open(ctx context.Context, s Source) (opened, error) {
 	if u, err := url.Parse(s.From); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 		return c.download(ctx, s)
@@ -71,17 +72,23 @@ func (c *Catalog) open(ctx context.Context, s Source) (opened, error) {
 // tagInURL finds the release in the URL of its archive.
 var tagInURL = regexp.MustCompile(`/(?:tags|releases/download|archive)/(v?\d[^/]*?)(?:\.zip|/|$)`)
 
-// download fetches a zip. An operator names the URL, and release pages answer with
-// redirects: unlike those of other dials these are followed, each through the guard.
+// download fetches a zip. Release pages redirect: unlike elsewhere, redirects are followed, each through the guard.
 func (c *Catalog) download(ctx context.Context, s Source) (opened, error) {
 	guard := c.Guard
 	if guard == nil {
 		guard = &netguard.Guard{}
 	}
 	client := guard.Client(fetchWithin)
+	fail := func(format string, args ...any) (opened, error) {
+		return opened{}, errs.New(errs.Unavailable, "source_unavailable", format, args...)
+	}
 	at := s.From
 	for range maxHops {
-		resp, err := c.get(ctx, client, at)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+		if err != nil {
+			return fail("%s cannot be fetched: %v.", at, err)
+		}
+		resp, err := client.Do(req)
 		if err != nil {
 			return opened{}, errs.New(errs.Unavailable, "source_unavailable", "%s cannot be fetched: %v.", at, err).Because(err)
 		}
@@ -89,26 +96,18 @@ func (c *Catalog) download(ctx context.Context, s Source) (opened, error) {
 			resp.Body.Close()
 			u, err := resp.Request.URL.Parse(next)
 			if err != nil || resp.Request.URL.Scheme == "https" && u.Scheme != "https" {
-				return opened{}, errs.New(errs.Unavailable, "source_unavailable", "%s leads to %.200q, which is not followed.", at, next)
+				return fail("%s leads to %.200q, which is not followed.", at, next)
 			}
 			at = u.String()
 			continue
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return opened{}, errs.New(errs.Unavailable, "source_unavailable", "%s answers %d.", at, resp.StatusCode)
+			return fail("%s answers %d.", at, resp.StatusCode)
 		}
 		return save(s, resp.Body)
 	}
-	return opened{}, errs.New(errs.Unavailable, "source_unavailable", "%s leads through more than %d redirects.", s.From, maxHops)
-}
-
-func (c *Catalog) get(ctx context.Context, client *http.Client, at string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-	if err != nil {
-		return nil, err
-	}
-	return client.Do(req)
+	return fail("%s leads through more than %d redirects.", s.From, maxHops)
 }
 
 // save writes what is fetched to a temporary file and opens it.
@@ -120,7 +119,7 @@ func save(s Source, body io.Reader) (o opened, err error) {
 	remove := func() error { return os.Remove(file.Name()) }
 	n, err := io.Copy(file, io.LimitReader(body, maxArchive+1))
 	if err = errors.Join(err, file.Close()); err == nil && n > maxArchive {
-		err = errs.Field("from", "from: the archive has more than %d bytes.", maxArchive)
+		err = tooManyBytes()
 	}
 	if err == nil {
 		if tag := tagInURL.FindStringSubmatch(s.From); s.Tag == "" && tag != nil {
@@ -136,7 +135,11 @@ func save(s Source, body io.Reader) (o opened, err error) {
 	return o, nil
 }
 
-// openZip opens an archive whose digest, size and names are as they should be.
+func tooManyBytes() error {
+	return errs.Field("from", "from: the archive has more than %d bytes.", maxArchive)
+}
+
+// openZip opens an archive after checking its digest, size and names.
 func openZip(s Source, name string) (opened, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -149,7 +152,7 @@ func openZip(s Source, name string) (opened, error) {
 		return fail(err)
 	}
 	if size > maxArchive {
-		return fail(errs.Field("from", "from: the archive has more than %d bytes.", maxArchive))
+		return fail(tooManyBytes())
 	}
 	if got := hex.EncodeToString(digest.Sum(nil)); s.SHA256 != "" && !strings.EqualFold(got, strings.TrimSpace(s.SHA256)) {
 		return fail(errs.New(errs.Invalid, "digest_mismatch", "The archive's sha256 is %s, and not the one that was given. Nothing was imported.", got).At("sha256"))
@@ -171,16 +174,12 @@ func openZip(s Source, name string) (opened, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if s.Tag != "" {
-		tag = s.Tag
-	}
-	return opened{files, tag, file.Close}, nil
+	return opened{files, cmp.Or(s.Tag, tag), file.Close}, nil
 }
 
 var tagInFolder = regexp.MustCompile(`-v?(\d+(?:\.\d+)+[^/]*)$`)
 
-// topFolder is the one folder that an archive's files are in, "." where they are in
-// several, and the release that its name ends with.
+// topFolder is the folder that all files of an archive are in, or ".", and the release at the end of its name.
 func topFolder(files []*zip.File) (top, tag string) {
 	for _, f := range files {
 		first, _, folder := strings.Cut(f.Name, "/")
@@ -204,14 +203,13 @@ type text struct {
 // isTemplate finds the id that every template has at its top level.
 var isTemplate = regexp.MustCompile(`(?m)^(?:id|"id")[ \t]*:|^\s*\{`)
 
-// collected is what a source has.
+// collected is the content of a source.
 type collected struct {
 	texts   []text  // every YAML file that has an id and is not hidden, by path
 	refused []error // files that are too large to be a template
 	digest  string  // hex, of all files that are not hidden: a folder's is its zip's
 }
 
-// collect reads a source.
 func collect(ctx context.Context, files fs.FS) (out collected, err error) {
 	total, count := 0, 0
 	sum := sha256.New()
@@ -255,8 +253,7 @@ func collect(ctx context.Context, files fs.FS) (out collected, err error) {
 
 var errTooLarge = errors.New("the file is too large")
 
-// readBounded reads at most limit bytes of a file, whatever its metadata claims; the error is
-// errTooLarge when it has more.
+// readBounded reads a file; errTooLarge, with its beginning, when it has more than limit bytes.
 func readBounded(files fs.FS, name string, limit int) ([]byte, error) {
 	file, err := files.Open(name)
 	if err != nil {

@@ -97,16 +97,13 @@ func index(ctx context.Context, tx *db.Tx, t row) error {
 // before anything is served.
 func (c *Catalog) Backfill(ctx context.Context) error {
 	for {
-		rows, err := c.db.Query(ctx, `SELECT scope, id, written_id, path, type, info, is_new, requests, created_at, updated_at
-			FROM template t WHERE NOT EXISTS (SELECT 1 FROM template_search s WHERE s.scope = t.scope AND s.id = t.id) LIMIT 1000`)
-		old, err := db.Collect(rows, err, func(r db.Row) ([]any, error) {
+		old, err := db.Select(ctx, c.db, func(r db.Row) ([]any, error) {
 			var t row
-			var info db.JSON[syntax.Info]
-			var created, updated db.Time
-			err := r.Scan(&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, &info, &t.IsNew, &t.requests, &created, &updated)
-			t.Info, t.CreatedAt, t.UpdatedAt = info.V, created.Time, updated.Time
+			err := r.Scan(&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, db.Into(&t.Info), &t.IsNew, &t.requests,
+				db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt))
 			return searchRow(t), err
-		})
+		}, `SELECT scope, id, written_id, path, type, info, is_new, requests, created_at, updated_at
+			FROM template t WHERE NOT EXISTS (SELECT 1 FROM template_search s WHERE s.scope = t.scope AND s.id = t.id) LIMIT 1000`)
 		if err != nil || len(old) == 0 {
 			return err
 		}

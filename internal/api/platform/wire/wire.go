@@ -16,14 +16,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Op is an operation of the platform API at a route such as "GET /v1/scans"; statuses are the
-// errors it can answer besides those that every operation has.
-func Op(id, route, tag, summary string, statuses ...int) rest.Op {
-	method, path, _ := strings.Cut(route, " ")
-	return rest.Op{Operation: huma.Operation{
-		OperationID: id, Method: method, Path: path, Tags: []string{tag}, Summary: summary, Errors: statuses,
-	}}
-}
+// Op is an operation at a route, such as "GET /v1/scans".
+var Op = rest.NewOp
 
 // Window is the requested part of a list.
 type Window struct {
