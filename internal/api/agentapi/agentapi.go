@@ -1,5 +1,5 @@
-// Package agentapi is the agent-task surface, /api/v1 and /api/internal: tasks and their
-// streams, issues, artifacts, API keys, teams, login, and the lookup between regions.
+// Package agentapi serves the agent-task API, /api/v1 and /api/internal: tasks and their streams, issues,
+// artifacts, API keys, teams, login, and the lookup between regions.
 package agentapi
 
 import (
@@ -39,7 +39,7 @@ func shape(_ int, e *errs.Error, id string) any {
 	return Error{Error: e.Message, Code: e.Code, ErrorID: id, Kind: string(e.Kind), Message: e.Message, TurnstileSiteKey: e.Extra["turnstile_site_key"]}
 }
 
-// Deps is what the surface speaks for.
+// Deps are the services that the handlers call.
 type Deps struct {
 	Accounts     *account.Accounts
 	Tasks        *task.Tasks
@@ -98,15 +98,6 @@ func body[T any](v T, err error) (*T, error) { return &v, err }
 // bodyOf makes a service's result a body.
 func bodyOf[T, B any](convert func(T) B) func(T, error) (*B, error) {
 	return func(v T, err error) (*B, error) { return new(convert(v)), err }
-}
-
-// each converts a list; JSON never shows null.
-func each[T, B any](list []T, convert func(T) B) []B {
-	out := make([]B, len(list))
-	for i, v := range list {
-		out[i] = convert(v)
-	}
-	return out
 }
 
 // LoginRequest is the body of POST /api/v1/auth/login.
@@ -177,7 +168,7 @@ type message struct {
 	Message string `json:"message"`
 }
 
-// MasterEmailRequest is the specification's; it takes no other fields.
+// MasterEmailRequest takes no other fields.
 type MasterEmailRequest struct {
 	_     struct{} `additionalProperties:"false"`
 	Email string   `json:"email" doc:"The user's email address."`
@@ -188,7 +179,7 @@ func (s surface) internal() {
 
 	master := op("user-master-lookup", "POST /api/internal/user-master/lookup", "User", "Find a user's region and team (only in the US deployment)", 404, 503)
 	master.Auth = rest.InternalKey
-	// Outside the US the endpoint is not there, whoever asks.
+	// Outside the US the endpoint does not exist.
 	master.Before = func() error { return s.Accounts.IsMaster() }
 	rest.Handle(s.API, master, func(ctx context.Context, in *input) (*account.LookupResult, error) {
 		return body(s.Accounts.MasterLookup(ctx, in.Body.Email))

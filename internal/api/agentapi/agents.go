@@ -105,7 +105,7 @@ func (s surface) agents() {
 	rest.Handle(s.API, op("list-agents", "GET "+path, tag, "List your agents"),
 		func(ctx context.Context, _ *struct{}) (*AgentList, error) {
 			found, err := s.CustomAgents.FindAll(ctx)
-			return &AgentList{each(found, agentDoc), len(found)}, err
+			return &AgentList{rest.Each(found, agentDoc), len(found)}, err
 		})
 
 	create := op("create-agent", "POST "+path, tag, "Create an agent for your tasks", 409)

@@ -96,7 +96,7 @@ func (s surface) byok() {
 	list.Description = "In a team of one, the member manages their own keys; in a larger team, admins manage the team's and other members get 403."
 	rest.Handle(s.API, list, func(ctx context.Context, _ *struct{}) (*ProviderKeys, error) {
 		keys, mode, err := s.Models.FindKeys(ctx)
-		return &ProviderKeys{each(keys, providerKey), string(mode)}, err
+		return &ProviderKeys{rest.Each(keys, providerKey), string(mode)}, err
 	})
 
 	set := op("set-provider-key", "PATCH "+path+"/providers/{provider}", tag, "Store a provider's key, or replace it", 404)

@@ -119,7 +119,7 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 		Directory: in.Directory, Search: in.Search, Keys: parts(in.Keys, ""), Exts: parts(strings.ToLower(in.Types), "."), ProjectID: in.ProjectID, ChatID: in.ChatID,
 		SortBy: in.SortBy, Desc: in.Order == "desc", Cursor: in.Cursor, Limit: in.PageSize,
 	})
-	list := FileList{NextCursor: found.Next, Items: each(found.Files, func(f file.File) FileDoc { return fileDoc(f, in.IncludeURL) })}
+	list := FileList{NextCursor: found.Next, Items: rest.Each(found.Files, func(f file.File) FileDoc { return fileDoc(f, in.IncludeURL) })}
 	if in.IncludeTotal {
 		list.Total = &found.Total
 	}

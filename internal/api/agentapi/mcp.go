@@ -92,7 +92,7 @@ func mcpServer(ctx context.Context, x extension.Server, review *extension.Review
 	c, _ := account.From(ctx) // without a caller nothing was found
 	out := MCPServer{
 		ID: x.ID, Name: x.Name, URL: x.URL, Headers: x.Headers, MaskedToken: x.MaskedToken, Enabled: x.Enabled, Shared: x.Shared, IsOwner: x.OwnerID == c.UserID,
-		ReadOnly: x.ReadOnly, EnabledTools: orEmpty(x.EnabledTools), TrustedTools: orEmpty(x.TrustedTools), Status: string(x.Status), ErrorCode: x.FaultCode, Error: x.Fault,
+		ReadOnly: x.ReadOnly, EnabledTools: rest.OrEmpty(x.EnabledTools), TrustedTools: rest.OrEmpty(x.TrustedTools), Status: string(x.Status), ErrorCode: x.FaultCode, Error: x.Fault,
 		Tools: []MCPTool{}, CheckedAt: x.CheckedAt, CreatedAt: x.CreatedAt, UpdatedAt: x.UpdatedAt,
 	}
 	if review == nil {
@@ -136,7 +136,7 @@ func (s surface) mcp() {
 	rest.Handle(s.API, op("list-mcp-servers", "GET "+path, tag, "List the MCP servers that your tasks may use"),
 		func(ctx context.Context, _ *struct{}) (*MCPServerList, error) {
 			found, err := s.Extensions.Servers(ctx)
-			servers := each(found, func(x extension.Server) MCPServer { return mcpServer(ctx, x, nil) })
+			servers := rest.Each(found, func(x extension.Server) MCPServer { return mcpServer(ctx, x, nil) })
 			return &MCPServerList{servers, len(found)}, err
 		})
 

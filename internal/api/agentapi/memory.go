@@ -70,7 +70,7 @@ type memoryInput struct{ Body MemoryRequest }
 func (s surface) memory() {
 	const path, tag = "/api/v1/memory", "Memory"
 	answer := func(m task.Memory, at time.Time, err error) (*GlobalMemory, error) {
-		return &GlobalMemory{m, "global", orNull(at)}, err
+		return &GlobalMemory{m, "global", rest.OrNull(at)}, err
 	}
 	rest.Handle(s.API, op("get-memory", "GET "+path, tag, "Get what all your tasks remember about you"),
 		func(ctx context.Context, _ *struct{}) (*GlobalMemory, error) {
@@ -94,7 +94,7 @@ func (s surface) memory() {
 	rest.Handle(s.API, op("get-task-memory", "GET "+path+"/{task_id}", tag, "Get a task's memory", 404),
 		func(ctx context.Context, in *TaskMemoryPath) (*TaskMemory, error) {
 			m, at, err := s.Tasks.FindMemory(ctx, in.ID)
-			return &TaskMemory{m, "task", in.ID, orNull(at)}, err
+			return &TaskMemory{m, "task", in.ID, rest.OrNull(at)}, err
 		})
 	rest.Handle(s.API, op("save-task-memory", "POST "+path+"/{task_id}", tag, "Replace a task's memory", 404),
 		func(ctx context.Context, in *struct {

@@ -127,7 +127,7 @@ func (s surface) sharing() {
 		t, streams, issues, err := s.Tasks.Shared(ctx, in.ID)
 		return &SharedTask{
 			ID: t.ID, Title: t.Title, Status: t.Status, Visibility: t.Visibility, ReadOnly: true, Messages: messages(streams), Issues: issues,
-			CreatedAt: t.CreatedAt, CompletedAt: orNull(t.CompletedAt),
+			CreatedAt: t.CreatedAt, CompletedAt: rest.OrNull(t.CompletedAt),
 		}, err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/task"
 )
@@ -38,7 +39,7 @@ func taskDoc(t task.Task) TaskDoc {
 		ID: t.ID, Title: t.Title, Task: t.Instruction, Status: t.Status, StreamID: t.StreamID, CreatedBy: t.Owner, Visibility: t.Visibility, Model: t.Model,
 		Mode: t.Options.Mode, ProjectID: t.Options.ProjectID, IsIsolated: t.Options.Isolated, SecretNames: append([]string{}, t.Options.Secrets...),
 		Summary: t.Summary, IssueCount: t.Issues, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
-		StartedAt: orNull(t.StartedAt), CompletedAt: orNull(t.CompletedAt),
+		StartedAt: rest.OrNull(t.StartedAt), CompletedAt: rest.OrNull(t.CompletedAt),
 	}
 	if doc.Mode == "" {
 		doc.Mode = "agent"
@@ -47,13 +48,6 @@ func taskDoc(t task.Task) TaskDoc {
 		doc.CompletionDelivery = &t.Delivery
 	}
 	return doc
-}
-
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // TaskList is a page of tasks.
@@ -88,7 +82,7 @@ func (s surface) listTasks(ctx context.Context, in *struct {
 	}
 	list := TaskList{Total: total}
 	found, list.HasMore, list.NextCursor = pageOf(found, in.Limit, func(t task.Task) string { return t.ID })
-	list.Tasks = each(found, taskDoc)
+	list.Tasks = rest.Each(found, taskDoc)
 	return &list, nil
 }
 
@@ -161,7 +155,7 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*TaskDetail, error)
 	}
 	for _, one := range streams {
 		detail.StreamURLs = append(detail.StreamURLs, streamLink{one.StreamID, streamURL(t) + "?stream_id=" + one.StreamID, one.Status})
-		detail.Streams = append(detail.Streams, streamRow{one.StreamID, one.Status, one.BegunAt, orNull(one.CompletedAt), one.Options})
+		detail.Streams = append(detail.Streams, streamRow{one.StreamID, one.Status, one.BegunAt, rest.OrNull(one.CompletedAt), one.Options})
 	}
 	return &detail, nil
 }

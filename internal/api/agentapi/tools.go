@@ -83,13 +83,12 @@ func toolOf(ctx context.Context, t extension.Tool) Tool {
 	}
 }
 
-// document is stored JSON as it stands in an answer; nil when there is none.
+// document decodes stored JSON; nil for none.
 func document(raw json.RawMessage) (doc any) {
 	_ = json.Unmarshal(raw, &doc) // it was checked; nothing is null
 	return doc
 }
 
-// schema is an input_schema as it is stored.
 func schema(doc map[string]any) (json.RawMessage, error) {
 	if doc == nil {
 		return nil, nil
@@ -105,15 +104,6 @@ func orNone[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// orEmpty is a list that JSON does not write as null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// change is a patch as the service takes it.
 func (p ToolPatch) change() (extension.ToolChange, error) {
 	out := extension.ToolChange{
 		Name: p.Name, Description: p.Description, WhenToUse: p.WhenToUse, Method: p.Method, URL: p.URL, Headers: p.Headers, Query: p.Query, ResponsePath: p.ResponsePath,
@@ -161,7 +151,7 @@ func (s surface) tools() {
 	rest.Handle(s.API, op("list-tools", "GET "+path, tag, "List the HTTP tools that your tasks may use"),
 		func(ctx context.Context, _ *struct{}) (*ToolList, error) {
 			found, err := s.Extensions.Tools(ctx)
-			return &ToolList{each(found, func(t extension.Tool) Tool { return toolOf(ctx, t) }), len(found)}, err
+			return &ToolList{rest.Each(found, func(t extension.Tool) Tool { return toolOf(ctx, t) }), len(found)}, err
 		})
 
 	rest.Handle(s.API, op("get-tool", "GET "+path+"/{tool_id}", tag, "Get an HTTP tool", 404),

@@ -106,7 +106,7 @@ func (q UsageQuery) filter() (model.UsageFilter, page.Window) {
 }
 
 func usageList(rows []model.Row, total int, w page.Window, err error) (*UsageList, error) {
-	return &UsageList{each(rows, usageRow), w.Offset+len(rows) < total, total}, err
+	return &UsageList{rest.Each(rows, usageRow), w.Offset+len(rows) < total, total}, err
 }
 
 // usage are the operations on what tasks used (agent API, Usage).

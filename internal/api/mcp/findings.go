@@ -3,9 +3,9 @@ package mcp
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -56,15 +56,8 @@ const maxEvidence = 16 << 10
 func findingDoc(f finding.Finding) Finding {
 	return Finding{
 		ID: f.ID, ScanID: f.ScanID, Severity: f.Severity, Status: string(f.Status), Name: f.Name, Template: f.TemplateID, Target: f.Target,
-		MatchedAt: f.Event.MatchedAt, Extracted: orEmpty(f.Event.ExtractedResults), SeenAt: f.SeenAt,
+		MatchedAt: f.Event.MatchedAt, Extracted: rest.OrEmpty(f.Event.ExtractedResults), SeenAt: f.SeenAt,
 	}
-}
-
-func clip(s string) string {
-	if len(s) > maxEvidence {
-		return strings.ToValidUTF8(s[:maxEvidence], "") + "…"
-	}
-	return s
 }
 
 func (q FindingQuery) filter() (f finding.Filter, err error) {
@@ -80,12 +73,9 @@ func (q FindingQuery) filter() (f finding.Filter, err error) {
 		}
 		f.Statuses = append(f.Statuses, finding.Status(status))
 	}
-	for _, one := range []struct {
-		value string
-		to    *[]string
-	}{{q.ScanID, &f.ScanIDs}, {q.Host, &f.Hosts}, {q.Template, &f.Templates}} {
-		if one.value != "" {
-			*one.to = []string{one.value}
+	for to, value := range map[*[]string]string{&f.ScanIDs: q.ScanID, &f.Hosts: q.Host, &f.Templates: q.Template} {
+		if value != "" {
+			*to = []string{value}
 		}
 	}
 	return f, nil
@@ -103,17 +93,13 @@ func (s *surface) findings() {
 				return list, err
 			}
 			found, total, err := s.Findings.FindAll(ctx, filter, nil, w)
-			list = FindingList{Findings: []Finding{}, Total: total}
-			for _, f := range found {
-				list.Findings = append(list.Findings, findingDoc(f))
-			}
-			return list, err
+			return FindingList{rest.Each(found, findingDoc), total}, err
 		})
 	offer(s, tool{name: "read_finding", title: "Read a finding", words: "One finding by its id, with the request that was sent and the response that showed it."},
 		func(ctx context.Context, in ID) (FindingDetail, error) {
 			f, err := s.Findings.Find(ctx, in.ID)
 			return FindingDetail{
-				Finding: findingDoc(f), Description: f.Event.Info.Description, Remediation: f.Event.Info.Remediation, Request: clip(f.Event.Request), Response: clip(f.Event.Response),
+				Finding: findingDoc(f), Description: f.Event.Info.Description, Remediation: f.Event.Info.Remediation, Request: errs.Clip(f.Event.Request, maxEvidence), Response: errs.Clip(f.Event.Response, maxEvidence),
 			}, err
 		})
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 )
 
-// AssetQuery asks for assets; of the words of a field, parted by commas, one must hold,
-// and every field must.
+// AssetQuery asks for assets that match every field; of the comma-separated values of a field, one must match.
 type AssetQuery struct {
 	Window
 	Search       string   `json:"search,omitempty" jsonschema:"a part of the host, the title, an address, a technology or a label"`
@@ -79,14 +78,14 @@ type Enumeration struct {
 func enumerationDoc(e enumeration.Enumeration) Enumeration {
 	return Enumeration{
 		ID: e.ID, Name: e.Name, Status: string(e.Status), FailureReason: e.FailureReason, Hosts: e.Totals.Hosts, Assets: e.Totals.Assets, New: e.Totals.New,
-		CreatedAt: e.CreatedAt, EndedAt: orNil(e.Numbers.EndedAt),
+		CreatedAt: e.CreatedAt, EndedAt: rest.OrNull(e.Numbers.EndedAt),
 	}
 }
 
 func assetDoc(a asset.Asset) Asset {
 	return Asset{
 		ID: strconv.FormatInt(a.ID, 10), Enumeration: a.EnumerationID, Host: a.Host, Port: a.Port, Service: a.Service, URL: a.URL, StatusCode: a.StatusCode, Title: a.Title,
-		Webserver: a.Webserver, IP: orEmpty(a.IP), Technologies: orEmpty(a.Technologies), Labels: orEmpty(a.Labels), IsNew: a.IsNew, IsMissing: a.IsMissing, SeenAt: a.SeenAt,
+		Webserver: a.Webserver, IP: rest.OrEmpty(a.IP), Technologies: rest.OrEmpty(a.Technologies), Labels: rest.OrEmpty(a.Labels), IsNew: a.IsNew, IsMissing: a.IsMissing, SeenAt: a.SeenAt,
 	}
 }
 
@@ -120,9 +119,5 @@ func (s *surface) listAssets(ctx context.Context, in AssetQuery) (list AssetList
 		return list, err
 	}
 	p, err := s.Assets.List(ctx, asset.Query{Filter: filter, Window: w})
-	list = AssetList{Assets: []Asset{}, Total: p.Total}
-	for _, a := range p.Assets {
-		list.Assets = append(list.Assets, assetDoc(a))
-	}
-	return list, err
+	return AssetList{rest.Each(p.Assets, assetDoc), p.Total}, err
 }

@@ -34,7 +34,7 @@ type Scan struct {
 func scanDoc(s scan.Scan) Scan {
 	doc := Scan{
 		ID: s.ID, Name: s.Name, Status: string(s.Status), FailureReason: s.FailureReason, Progress: s.Progress(), Targets: s.Numbers.Targets, Templates: s.Numbers.Templates,
-		Findings: s.Severities, CreatedAt: s.CreatedAt, EndedAt: orNil(s.Numbers.EndedAt),
+		Findings: s.Severities, CreatedAt: s.CreatedAt, EndedAt: rest.OrNull(s.Numbers.EndedAt),
 	}
 	if doc.Findings == nil {
 		doc.Findings = map[string]int{}
@@ -43,6 +43,10 @@ func scanDoc(s scan.Scan) Scan {
 }
 
 func (s *surface) scans() {
+	find := func(ctx context.Context, in ID) (Scan, error) {
+		found, err := s.Scans.Find(ctx, in.ID)
+		return scanDoc(found), err
+	}
 	offer(s, tool{name: "run_scan", title: "Run a scan", changes: true, words: "Tests named targets with detection templates. It answers at once; get_scan says how far it is, read_findings with its id what it found. Test only what you are allowed to test."},
 		func(ctx context.Context, in ScanRequest) (Scan, error) {
 			made, err := s.Scans.Create(ctx, scan.NewScan{Name: in.Name, Config: scan.Config{
@@ -52,17 +56,13 @@ func (s *surface) scans() {
 			return scanDoc(made), err
 		})
 	offer(s, tool{name: "get_scan", title: "See a scan", words: "How far a scan is, and how many findings it has of each severity."},
-		func(ctx context.Context, in ID) (Scan, error) {
-			found, err := s.Scans.Find(ctx, in.ID)
-			return scanDoc(found), err
-		})
+		find)
 	offer(s, tool{name: "stop_scan", title: "Stop a scan", changes: true, words: "Stops a scan that waits or runs; what it found is kept."},
 		func(ctx context.Context, in ID) (Scan, error) {
 			rest.About(ctx, in.ID)
 			if err := s.Scans.Stop(ctx, in.ID); err != nil {
 				return Scan{}, err
 			}
-			found, err := s.Scans.Find(ctx, in.ID)
-			return scanDoc(found), err
+			return find(ctx, in)
 		})
 }

@@ -67,7 +67,7 @@ type TaskDetail struct {
 
 func taskDoc(t task.Task) Task {
 	return Task{
-		ID: t.ID, Title: t.Title, Status: string(t.Status), Model: t.Model, Summary: t.Summary, Issues: t.Issues, CreatedAt: t.CreatedAt, CompletedAt: orNil(t.CompletedAt),
+		ID: t.ID, Title: t.Title, Status: string(t.Status), Model: t.Model, Summary: t.Summary, Issues: t.Issues, CreatedAt: t.CreatedAt, CompletedAt: rest.OrNull(t.CompletedAt),
 	}
 }
 
@@ -87,14 +87,16 @@ func (r TaskRequest) newTask() (n task.NewTask, err error) {
 		if task.Intrusiveness(sc.Intrusiveness) == task.Intrusive {
 			return n, errs.Field("scope.intrusiveness", "scope.intrusiveness must be passive or safe: only a person can let a task be intrusive.")
 		}
-		n.Options.Scope = &task.Scope{Hosts: sc.Hosts, Exclude: sc.Exclude, Ports: sc.Ports, Paths: sc.Paths, Methods: sc.Methods, Intrusiveness: task.Intrusiveness(sc.Intrusiveness)}
+		n.Options.Scope = &task.Scope{
+			Hosts: sc.Hosts, Exclude: sc.Exclude, Ports: sc.Ports, Paths: sc.Paths, Methods: sc.Methods,
+			Intrusiveness: task.Intrusiveness(sc.Intrusiveness),
+		}
 	}
 	if b := r.Budget; b != nil {
 		if !(b.MoneyUSD >= 0 && b.MoneyUSD <= mostMoney) || min(b.Tokens, b.Requests, b.Seconds) < 0 || b.Seconds > mostSeconds {
 			return n, errs.Field("budget", "budget must hold numbers that are not negative: at most %d of money_usd, and %d of seconds.", mostMoney, mostSeconds)
 		}
-		budget := task.Budget(*b)
-		n.Options.Budget = &budget
+		n.Options.Budget = new(task.Budget(*b))
 	}
 	return n, nil
 }
@@ -125,9 +127,7 @@ func (s *surface) getTask(ctx context.Context, in ID) (TaskDetail, error) {
 		return TaskDetail{}, err
 	}
 	issues, _, err := s.Tasks.FindIssues(ctx, task.IssueFilter{TaskID: t.ID, Limit: mostLimit})
-	detail := TaskDetail{Task: taskDoc(t), List: []Issue{}}
-	for _, i := range issues {
-		detail.List = append(detail.List, Issue{i.ID, string(i.Status), i.Severity, i.Title, i.Description, i.Remediation, i.TemplateID, i.MatchedAt})
-	}
-	return detail, err
+	return TaskDetail{taskDoc(t), rest.Each(issues, func(i task.Issue) Issue {
+		return Issue{i.ID, string(i.Status), i.Severity, i.Title, i.Description, i.Remediation, i.TemplateID, i.MatchedAt}
+	})}, err
 }

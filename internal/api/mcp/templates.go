@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -38,7 +39,7 @@ type TemplateText struct {
 }
 
 func templateDoc(t catalog.Template) Template {
-	return Template{ID: t.ID, Name: t.Info.Name, Severity: string(t.Info.Severity), Type: t.Type, Tags: orEmpty(t.Info.Tags), Own: t.IsOwn()}
+	return Template{ID: t.ID, Name: t.Info.Name, Severity: string(t.Info.Severity), Type: t.Type, Tags: rest.OrEmpty(t.Info.Tags), Own: t.IsOwn()}
 }
 
 func (s *surface) templates() {
@@ -49,11 +50,7 @@ func (s *surface) templates() {
 				return list, err
 			}
 			found, err := s.Catalog.Search(ctx, catalog.Search{Query: in.Query, Public: true, Private: true, Window: w})
-			list = TemplateList{Templates: []Template{}, Total: found.Total}
-			for _, t := range found.Templates {
-				list.Templates = append(list.Templates, templateDoc(t))
-			}
-			return list, err
+			return TemplateList{rest.Each(found.Templates, templateDoc), found.Total}, err
 		})
 	offer(s, tool{name: "read_template", title: "Read a detection template", words: "The text of one detection template by its id: what it sends, and what it takes for a finding."},
 		func(ctx context.Context, in ID) (TemplateText, error) {

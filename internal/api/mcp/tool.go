@@ -18,7 +18,7 @@ import (
 // callTimeout is how long one call of a tool may take: each reads or writes a few rows.
 const callTimeout = 30 * time.Second
 
-// tool is what clients are told of a tool.
+// tool describes a tool to clients.
 type tool struct {
 	name, title, words string
 	changes            bool // it starts or stops something
@@ -32,13 +32,11 @@ type ToolError struct {
 	Param   string `json:"param,omitempty"` // the argument at fault
 }
 
-// offer adds a tool. Its arguments are checked against the schema that In has; an
-// errs.Error becomes an error of the tool, with its code and message.
+// offer adds a tool. Arguments are checked against In's schema; an errs.Error becomes an error of the tool.
 func offer[In, Out any](s *surface, t tool, call func(context.Context, In) (Out, error)) {
-	operation, open := prefix+t.name, t.changes
-	destructive := false
+	operation := prefix + t.name
 	sdk.AddTool(s.server, &sdk.Tool{Name: t.name, Title: t.title, Description: t.words, Annotations: &sdk.ToolAnnotations{
-		Title: t.title, ReadOnlyHint: !t.changes, DestructiveHint: &destructive, OpenWorldHint: &open,
+		Title: t.title, ReadOnlyHint: !t.changes, DestructiveHint: new(false), OpenWorldHint: &t.changes,
 	}}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
@@ -65,8 +63,7 @@ func toolFailure(e *errs.Error) error {
 	return errors.New(string(text))
 }
 
-// guarded calls a tool. A panic becomes an internal error: the library calls tools in
-// goroutines of its own, where it would end the process.
+// guarded calls a tool. A panic, which in the library's goroutine would end the process, becomes an internal error.
 func guarded[In, Out any](ctx context.Context, s *surface, in In, call func(context.Context, In) (Out, error)) (out Out, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -107,27 +104,7 @@ type ID struct {
 	ID string `json:"id" jsonschema:"its id"`
 }
 
-// orEmpty is a list that JSON does not write as null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// orNil is a moment, or nil for none.
-func orNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
 // words are the values of a closed list, for a message.
 func words[T ~string](list []T) string {
-	out := make([]string, len(list))
-	for i, one := range list {
-		out[i] = string(one)
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(rest.Each(list, func(one T) string { return string(one) }), ", ")
 }

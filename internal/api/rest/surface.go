@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -184,6 +185,31 @@ func Handle[I, T any](a *API, op Op, handler func(context.Context, *I) (*T, erro
 		}
 		return &Answer[T]{*body}, nil
 	})
+}
+
+// Each converts a list; never nil, so that JSON has [] for an empty one.
+func Each[F, T any](values []F, convert func(F) T) []T {
+	out := make([]T, len(values))
+	for i, v := range values {
+		out[i] = convert(v)
+	}
+	return out
+}
+
+// OrEmpty is a list that JSON does not write as null.
+func OrEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// OrNull is a time, or nil for the zero time.
+func OrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }
 
 // Answer is an output that is a body and no headers.

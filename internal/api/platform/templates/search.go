@@ -6,7 +6,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 
-	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -45,15 +44,15 @@ type TemplateStats struct {
 
 // TemplateSearch is what a search found.
 type TemplateSearch struct {
-	Message string                  `json:"message" doc:"What this is."`
-	Count   int                     `json:"count" doc:"How many this page has."`
-	Total   int                     `json:"total" doc:"How many were found."`
+	Message string                  `json:"message" doc:"Summary."`
+	Count   int                     `json:"count" doc:"Items on this page."`
+	Total   int                     `json:"total" doc:"Items in all."`
 	Results []picked[FoundTemplate] `json:"results" doc:"The page."`
 	Facets  TemplateStats           `json:"facets" doc:"Counts of all that was found."`
 }
 
 func (s area) search() {
-	rest.Handle(s.API, wire.Op("search-templates", "GET /v2/template/search", templateTag, "Search templates, the best first"),
+	handle(s, wire.Op("search-templates", "GET /v2/template/search", tag, "Search templates, the best first"),
 		func(ctx context.Context, in *struct {
 			Scope     string   `query:"scope" enum:"public,private,public_private" default:"public_private" doc:"The public templates, your team's, or both."`
 			Fields    []string `query:"fields,explode" maxItems:"100" doc:"Fields of a template to answer; may be repeated, and each may hold several, separated by commas."`

@@ -41,31 +41,28 @@ type ShareResult struct {
 
 // ShareAnswer says how a template is shared now.
 type ShareAnswer struct {
-	Message string      `json:"message" doc:"What was done."`
+	Message string      `json:"message" doc:"Summary."`
 	Result  ShareResult `json:"result" doc:"How it is shared."`
 }
 
 // SharedTemplate is the answer about one shared template.
 type SharedTemplate struct {
-	Message string                     `json:"message" doc:"What this is."`
+	Message string                     `json:"message" doc:"Summary."`
 	Result  picked[SharedTemplateData] `json:"result" doc:"The template."`
 }
 
 // SharedTemplateList is a window of what a team shares.
 type SharedTemplateList struct {
-	Message string                       `json:"message" doc:"What this is."`
-	Count   int                          `json:"count" doc:"How many this page has."`
-	Total   int                          `json:"total" doc:"How many there are in all."`
+	Message string                       `json:"message" doc:"Summary."`
+	Count   int                          `json:"count" doc:"Items on this page."`
+	Total   int                          `json:"total" doc:"Items in all."`
 	Results []picked[SharedTemplateData] `json:"results" doc:"The page."`
 }
-
-// noEnd stands for the end of a link that has none, in a field that always is a time.
-func noEnd() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
 func shareResult(s catalog.Share, id string) ShareResult {
 	out := ShareResult{s.ExpiresAt, wire.OrEmpty(s.Organizations), string(s.Type), id, wire.OrEmpty(s.Emails)}
 	if out.ExpiresAt.IsZero() {
-		out.ExpiresAt = noEnd()
+		out.ExpiresAt = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) // the field is always a time
 	}
 	return out
 }
@@ -73,22 +70,22 @@ func shareResult(s catalog.Share, id string) ShareResult {
 func (s area) shares() {
 	const path = "/v1/template/share"
 	const one = path + "/{template_id}"
-	rest.Handle(s.API, wire.Op("list-shared-templates", "GET "+path, templateTag, "List the templates that your team shares, newest first"), s.listShares)
-	rest.Handle(s.API, wire.Op("share-template", "POST "+path, templateTag, "Share one of your team's templates under a new link", 404, 409),
+	handle(s, wire.Op("list-shared-templates", "GET "+path, tag, "List the templates that your team shares, newest first"), s.listShares)
+	handle(s, wire.Op("share-template", "POST "+path, tag, "Share one of your team's templates under a new link", 404, 409),
 		func(ctx context.Context, in *struct{ Body ShareRequest }) (*ShareAnswer, error) {
 			kind := catalog.ShareType(in.Body.ShareType)
 			made, err := s.Catalog.ShareTemplate(ctx, in.Body.TemplateID, catalog.ShareUpdate{Type: &kind, TTL: &in.Body.TTL, Emails: in.Body.Emails, Organizations: in.Body.Organizations})
 			return &ShareAnswer{"The template is shared.", shareResult(made, made.ID)}, err
 		})
-	rest.Handle(s.API, wire.Op("get-shared-template", "GET "+one, templateTag, "Get a template that is shared with you", 404), s.sharedTemplate)
-	text := wire.Op("get-shared-template-text", "GET "+one+".yaml", templateTag, "Get the text of a shared template, for scanners; an unlisted one needs no key", 404)
+	handle(s, wire.Op("get-shared-template", "GET "+one, tag, "Get a template that is shared with you", 404), s.sharedTemplate)
+	text := wire.Op("get-shared-template-text", "GET "+one+".yaml", tag, "Get the text of a shared template, for scanners; an unlisted one needs no key", 404)
 	text.Auth = rest.Optional
 	text.Responses = map[string]*huma.Response{"200": {Description: "The text.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
 	rest.Register(s.API, text, func(ctx context.Context, in *TemplatePath) (*huma.StreamResponse, error) {
 		_, t, err := s.Catalog.Shared(ctx, in.ID)
 		return &huma.StreamResponse{Body: func(hc huma.Context) { writeText(hc, t.Raw) }}, err
 	})
-	rest.Handle(s.API, wire.Op("update-shared-template", "PATCH "+one, templateTag, "Change how a template is shared", 404),
+	handle(s, wire.Op("update-shared-template", "PATCH "+one, tag, "Change how a template is shared", 404),
 		func(ctx context.Context, in *struct {
 			TemplatePath
 			Body ShareUpdateRequest
@@ -101,7 +98,7 @@ func (s area) shares() {
 			}
 			return &ShareAnswer{said, shareResult(made, in.ID)}, err
 		})
-	rest.Handle(s.API, wire.Op("unshare-template", "DELETE "+one, templateTag, "Stop sharing a template; its link stops working for good", 404),
+	handle(s, wire.Op("unshare-template", "DELETE "+one, tag, "Stop sharing a template; its link stops working for good", 404),
 		func(ctx context.Context, in *TemplatePath) (*wire.Message, error) {
 			return wire.Messagef("The template is not shared any more."), s.Catalog.Unshare(ctx, in.ID)
 		})
@@ -133,9 +130,8 @@ func (s area) listShares(ctx context.Context, in *struct {
 		return nil, err
 	}
 	found, total, err := s.Catalog.Shares(ctx, sorts, in.Page(), raw)
-	out := SharedTemplateList{"What your team shares.", len(found), total, make([]picked[SharedTemplateData], len(found))}
-	for i, one := range found {
-		out.Results[i] = picked[SharedTemplateData]{sharedOf(one.Share, one.Template), fields}
-	}
-	return &out, err
+	results := wire.Each(found, func(one catalog.SharedTemplate) picked[SharedTemplateData] {
+		return picked[SharedTemplateData]{sharedOf(one.Share, one.Template), fields}
+	})
+	return &SharedTemplateList{"What your team shares.", len(found), total, results}, err
 }

@@ -32,7 +32,7 @@ func Register(api *rest.API, services Services) {
 	s.templates()
 }
 
-const templateTag = "Templates"
+const tag = "Templates"
 
 // TemplatePath names a template.
 type TemplatePath struct {
@@ -41,21 +41,21 @@ type TemplatePath struct {
 
 // TemplateList is a window of a list of templates.
 type TemplateList struct {
-	Message string                 `json:"message" doc:"What this is."`
-	Count   int                    `json:"count" doc:"How many this page has."`
-	Total   int                    `json:"total" doc:"How many there are in all."`
+	Message string                 `json:"message" doc:"Summary."`
+	Count   int                    `json:"count" doc:"Items on this page."`
+	Total   int                    `json:"total" doc:"Items in all."`
 	Results []picked[TemplateData] `json:"results" doc:"The page."`
 }
 
 // PublicTemplate is the answer about one public template.
 type PublicTemplate struct {
-	Message string               `json:"message" doc:"What this is."`
+	Message string               `json:"message" doc:"Summary."`
 	Data    picked[TemplateData] `json:"data" doc:"The template."`
 }
 
 // OneTemplate is the answer about one template.
 type OneTemplate struct {
-	Message  string       `json:"message" doc:"What this is."`
+	Message  string       `json:"message" doc:"Summary."`
 	Template TemplateData `json:"template" doc:"The template."`
 }
 
@@ -76,7 +76,7 @@ type TemplateReplacement struct {
 
 // TemplateMade says that a template was made.
 type TemplateMade struct {
-	Message      string       `json:"message" doc:"What was done."`
+	Message      string       `json:"message" doc:"Summary."`
 	TemplateID   string       `json:"template_id" doc:"Its unique id."`
 	TemplateName string       `json:"template_name" doc:"Its name."`
 	Template     TemplateData `json:"template" doc:"The template."`
@@ -90,7 +90,7 @@ type TemplateChanged struct {
 
 // TemplateDeleted says that a template was deleted.
 type TemplateDeleted struct {
-	Message string `json:"message" doc:"What was done."`
+	Message string `json:"message" doc:"Summary."`
 	Status  bool   `json:"status" doc:"It was done."`
 }
 
@@ -104,7 +104,7 @@ type TemplateWish struct {
 
 // TemplateWritten is what a model wrote.
 type TemplateWritten struct {
-	Message    string `json:"message" doc:"What was done."`
+	Message    string `json:"message" doc:"Summary."`
 	TemplateID string `json:"template_id" doc:"Its unique id."`
 	Name       string `json:"name" doc:"Its name."`
 	Completion string `json:"completion" doc:"Its text."`
@@ -117,6 +117,10 @@ type templateListInput struct {
 	Fields
 }
 
+func handle[I, O any](s area, op rest.Op, handler func(context.Context, *I) (*O, error)) {
+	rest.Handle(s.API, op, handler)
+}
+
 func (s area) templates() {
 	const path = "/v1/template"
 	lister := func(what string, find func(context.Context, page.Window, bool) ([]catalog.Template, int, error)) func(context.Context, *templateListInput) (*TemplateList, error) {
@@ -126,15 +130,17 @@ func (s area) templates() {
 				return nil, err
 			}
 			found, total, err := find(ctx, in.Page(), raw)
-			return new(listOf(what, found, total, fields)), err
+			return &TemplateList{what, len(found), total, wire.Each(found, func(t catalog.Template) picked[TemplateData] {
+				return picked[TemplateData]{templateOf(t), fields}
+			})}, err
 		}
 	}
-	rest.Handle(s.API, wire.Op("list-public-templates", "GET "+path+"/public", templateTag, "List the public templates, by id"), lister("Public templates.", s.Catalog.Public))
-	rest.Handle(s.API, wire.Op("list-early-templates", "GET "+path+"/early", templateTag, "List the early templates, by id"), lister("Early templates.", s.Catalog.Early))
-	rest.Handle(s.API, wire.Op("list-templates", "GET "+path, templateTag, "List your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
-	rest.Handle(s.API, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", templateTag, "Get a public template", 404), s.publicTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", templateTag, "Get an early template, or its text with Accept: text/plain", 404)), s.earlyTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", templateTag, "Get a template of your team, or its text with Accept: text/plain", 404)),
+	handle(s, wire.Op("list-public-templates", "GET "+path+"/public", tag, "List the public templates, by id"), lister("Public templates.", s.Catalog.Public))
+	handle(s, wire.Op("list-early-templates", "GET "+path+"/early", tag, "List the early templates, by id"), lister("Early templates.", s.Catalog.Early))
+	handle(s, wire.Op("list-templates", "GET "+path, tag, "List your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
+	handle(s, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", tag, "Get a public template", 404), s.publicTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", tag, "Get an early template, or its text with Accept: text/plain", 404)), s.earlyTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", tag, "Get a template of your team, or its text with Accept: text/plain", 404)),
 		func(ctx context.Context, in *struct {
 			TemplatePath
 			Accept string `header:"Accept" doc:"text/plain for the text alone."`
@@ -142,26 +148,18 @@ func (s area) templates() {
 			t, err := s.Catalog.OwnByID(ctx, in.ID)
 			return textOr(in.Accept, t.Raw, OneTemplate{"Your team's template.", templateOf(t)}), err
 		})
-	rest.Handle(s.API, wire.Op("create-template", "POST "+path, templateTag, "Create a template; the engine checks it", 403), s.createTemplate)
-	rest.Handle(s.API, wire.Op("update-template", "PATCH "+path, templateTag, "Replace the text of a template; the engine checks it", 404), s.updateTemplate)
-	rest.Handle(s.API, wire.Op("delete-template", "DELETE "+path+"/{template_id}", templateTag, "Delete a template, and the link under which it is shared", 404),
+	handle(s, wire.Op("create-template", "POST "+path, tag, "Create a template; the engine checks it", 403), s.createTemplate)
+	handle(s, wire.Op("update-template", "PATCH "+path, tag, "Replace the text of a template; the engine checks it", 404), s.updateTemplate)
+	handle(s, wire.Op("delete-template", "DELETE "+path+"/{template_id}", tag, "Delete a template, and the link under which it is shared", 404),
 		func(ctx context.Context, in *TemplatePath) (*TemplateDeleted, error) {
 			return &TemplateDeleted{"The template is deleted.", true}, s.Catalog.Delete(ctx, in.ID)
 		})
-	rest.Handle(s.API, wire.Op("generate-template", "POST "+path+"/ai", templateTag, "Generate a template with a model"),
+	handle(s, wire.Op("generate-template", "POST "+path+"/ai", tag, "Generate a template with a model"),
 		func(context.Context, *struct{ Body TemplateWish }) (*TemplateWritten, error) {
 			return nil, errs.New(errs.Forbidden, "no_model", "No language model is configured on this server, so templates cannot be generated. Write one and send it to POST /v1/template.")
 		})
 	s.shares()
 	s.search()
-}
-
-func listOf(what string, found []catalog.Template, total int, fields []string) TemplateList {
-	out := TemplateList{what, len(found), total, make([]picked[TemplateData], len(found))}
-	for i, t := range found {
-		out.Results[i] = picked[TemplateData]{templateOf(t), fields}
-	}
-	return out
 }
 
 func (s area) publicTemplate(ctx context.Context, in *struct {
@@ -211,8 +209,7 @@ func (s area) withText(o rest.Op) rest.Op {
 	return o
 }
 
-// textOr answers with a template's text where the caller asks for text/plain, else with a
-// document.
+// textOr answers with a template's text for callers that accept text/plain, else with a document.
 func textOr(accept string, raw []byte, doc OneTemplate) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		if wantsText(accept) {
@@ -231,7 +228,6 @@ func wantsText(accept string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "text/plain")
 }
 
-// writeText answers with a template's text.
 func writeText(ctx huma.Context, raw []byte) {
 	ctx.SetHeader("Content-Type", plainText)
 	_, _ = ctx.BodyWriter().Write(raw) // the client may have gone
