@@ -41,8 +41,7 @@ func (a *Accounts) FindMembers(ctx context.Context) ([]TeamMember, error) {
 		return nil, err
 	}
 	scan := func(r db.Row) (m TeamMember, err error) {
-		err = r.Scan(&m.Email, &m.Role, &m.Owner, db.Into(&m.InvitedAt), db.Into(&m.AcceptedAt), db.Into(&m.LastSignIn))
-		return m, err
+		return m, r.Scan(&m.Email, &m.Role, &m.Owner, db.Into(&m.InvitedAt), db.Into(&m.AcceptedAt), db.Into(&m.LastSignIn))
 	}
 	members, err := db.Select(ctx, a.db, scan, `SELECT u.email, m.role, t.owner_id = m.user_id AND m.role = ?,
 		m.invited_at, m.created_at, u.last_sign_in_at
@@ -284,8 +283,7 @@ func (a *Accounts) FindUsers(ctx context.Context, team string) ([]User, error) {
 		w.And("(t.name = ? OR t.id = ?)", team, team)
 	}
 	scan := func(r db.Row) (u User, err error) {
-		err = r.Scan(&u.ID, &u.Email, &u.TeamID, &u.Team, &u.Role, db.Into(&u.CreatedAt))
-		return u, err
+		return u, r.Scan(&u.ID, &u.Email, &u.TeamID, &u.Team, &u.Role, db.Into(&u.CreatedAt))
 	}
 	return db.Select(ctx, a.db, scan, `SELECT u.id, u.email, t.id, t.name, m.role, m.created_at
 		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id`+

@@ -65,13 +65,12 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	if c.Config, err = c.es.config(ctx, tx, c.EnumerationID); err != nil || c.Stage == Names {
 		return err
 	}
-	rows, err := tx.Query(ctx, `SELECT name FROM enumeration_name WHERE enumeration_id = ? AND run = ? AND n = ? ORDER BY host`,
-		c.EnumerationID, c.Run, c.lease.Chunk)
-	c.Hosts, err = db.Collect(rows, err, func(r db.Row) (Found, error) {
+	c.Hosts, err = db.Select(ctx, tx, func(r db.Row) (Found, error) {
 		var doc db.JSON[Found]
 		err := r.Scan(&doc)
 		return doc.V, err
-	})
+	}, `SELECT name FROM enumeration_name WHERE enumeration_id = ? AND run = ? AND n = ? ORDER BY host`,
+		c.EnumerationID, c.Run, c.lease.Chunk)
 	return err
 }
 

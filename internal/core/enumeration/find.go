@@ -46,10 +46,8 @@ const listed = fields + listedRows + `
 
 // scan reads numberColumns, and before those the columns before.
 func (n *Numbers) scan(r db.Row, before ...any) error {
-	var started, ended db.Time
-	err := r.Scan(append(before, &n.Names, &n.DoneNames, &n.NewAssets, &n.Denials, &started, &ended)...)
-	n.StartedAt, n.EndedAt = started.Time, ended.Time
-	return err
+	return r.Scan(append(before,
+		&n.Names, &n.DoneNames, &n.NewAssets, &n.Denials, db.Into(&n.StartedAt), db.Into(&n.EndedAt))...)
 }
 
 func enumerationRow(r db.Row) (e Enumeration, err error) {
@@ -173,9 +171,8 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 		sorts = []page.Sort{{Column: "e.created_at", Desc: true}}
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT `+listed+where.String()+db.OrderBy(sorts, "e.id DESC")+limit,
-		append(where.Args, args...)...)
-	if list, err = db.Collect(rows, err, enumerationRow); err != nil {
+	if list, err = db.Select(ctx, es.db, enumerationRow,
+		`SELECT `+listed+where.String()+db.OrderBy(sorts, "e.id DESC")+limit, append(where.Args, args...)...); err != nil {
 		return nil, 0, err
 	}
 	return list, total, es.complete(ctx, list)
@@ -224,14 +221,11 @@ func (es *Enumerations) FindHistory(ctx context.Context, id string, since, until
 		return h, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT run, status, failure_reason, created_at, `+numberColumns+` FROM enumeration_run r`+
-		where.String()+` ORDER BY run DESC`+limit, append(where.Args, args...)...)
-	h.Launches, err = db.Collect(rows, err, func(r db.Row) (Launch, error) {
+	h.Launches, err = db.Select(ctx, es.db, func(r db.Row) (Launch, error) {
 		l := Launch{EnumerationID: e.ID, Name: e.Name, Type: e.Type}
-		var created db.Time
-		err := l.Numbers.scan(r, &l.Run, &l.Status, &l.FailureReason, &created)
-		l.CreatedAt = created.Time
+		err := l.Numbers.scan(r, &l.Run, &l.Status, &l.FailureReason, db.Into(&l.CreatedAt))
 		return l, err
-	})
+	}, `SELECT run, status, failure_reason, created_at, `+numberColumns+` FROM enumeration_run r`+
+		where.String()+` ORDER BY run DESC`+limit, append(where.Args, args...)...)
 	return h, err
 }

@@ -64,11 +64,8 @@ func (es *Enumerations) UpdateGroup(ctx context.Context, id, name string, q asse
 		var old string
 		err := tx.QueryRow(ctx, `SELECT name, filters FROM asset_group WHERE id = ? AND team_id = ?`+tx.Speaks().ForUpdate(),
 			db.Clean(id), c.TeamID).Scan(&old, &filters)
-		if db.IsNoRows(err) {
-			return errs.Missing("group")
-		}
 		if err != nil {
-			return err
+			return db.OrMissing(err, "group")
 		}
 		if !replace {
 			q = filters.V.With(q)
@@ -91,11 +88,8 @@ func (es *Enumerations) DeleteGroup(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	n, err := es.db.Exec(ctx, `DELETE FROM asset_group WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
-	if err == nil && n == 0 {
-		err = errs.Missing("group")
-	}
-	return err
+	return db.ExecOr(ctx, es.db, errs.Missing("group"),
+		`DELETE FROM asset_group WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 }
 
 // group finds a group of the caller's team, with the totals of its assets.

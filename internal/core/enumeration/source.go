@@ -143,14 +143,10 @@ func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w
 		return nil, 0, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT run, source, about, state, found, took, detail, at FROM enumeration_source
+	sources, err = db.Select(ctx, es.db, func(r db.Row) (s Source, err error) {
+		return s, r.Scan(&s.Run, &s.Source, &s.About, &s.State, &s.Count, &s.Took, &s.Detail, db.Into(&s.At))
+	}, `SELECT run, source, about, state, found, took, detail, at FROM enumeration_source
 		WHERE enumeration_id = ? AND run = ? ORDER BY about, source`+limit, append([]any{e.ID, run}, args...)...)
-	sources, err = db.Collect(rows, err, func(r db.Row) (s Source, err error) {
-		var at db.Time
-		err = r.Scan(&s.Run, &s.Source, &s.About, &s.State, &s.Count, &s.Took, &s.Detail, &at)
-		s.At = at.Time
-		return s, err
-	})
 	return sources, total, err
 }
 
@@ -170,20 +166,14 @@ func (es *Enumerations) events(ctx context.Context, id string, run int64, kind s
 	var where db.Where
 	where.And("enumeration_id = ?", id)
 	where.And("run = ?", run)
-	if kind != "" {
-		where.And("kind = ?", kind)
-	}
+	db.Equal(&where, "kind", kind)
 	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM enumeration_event`+where.String(), where.Args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT run, kind, subject, detail, times, at FROM enumeration_event`+where.String()+
+	events, err = db.Select(ctx, es.db, func(r db.Row) (e Event, err error) {
+		return e, r.Scan(&e.Run, &e.Kind, &e.Subject, &e.Detail, &e.Times, db.Into(&e.At))
+	}, `SELECT run, kind, subject, detail, times, at FROM enumeration_event`+where.String()+
 		` ORDER BY kind, subject, detail`+limit, append(where.Args, args...)...)
-	events, err = db.Collect(rows, err, func(r db.Row) (e Event, err error) {
-		var at db.Time
-		err = r.Scan(&e.Run, &e.Kind, &e.Subject, &e.Detail, &e.Times, &at)
-		e.At = at.Time
-		return e, err
-	})
 	return events, total, err
 }

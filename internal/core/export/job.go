@@ -139,10 +139,8 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 const exportColumns = `id, name, format, scan_id, about, enumeration_id, state, total, done, size, created_at, updated_at, expires_at`
 
 func exportRow(r db.Row) (e Export, err error) {
-	var created, updated, expires db.Time
 	err = r.Scan(&e.ID, &e.Name, &e.Format, &e.ScanID, &e.About, &e.Assets, &e.State, &e.Total, &e.Done, &e.Size,
-		&created, &updated, &expires)
-	e.CreatedAt, e.UpdatedAt, e.ExpiresAt = created.Time, updated.Time, expires.Time
+		db.Into(&e.CreatedAt), db.Into(&e.UpdatedAt), db.Into(&e.ExpiresAt))
 	return e, err
 }
 
@@ -154,10 +152,7 @@ func (es *Exports) Find(ctx context.Context, id string) (Export, error) {
 	}
 	e, err := exportRow(es.db.QueryRow(ctx, `SELECT `+exportColumns+` FROM export WHERE id = ? AND team_id = ? AND expires_at > ?`,
 		db.Clean(id), c.TeamID, db.At(es.now())))
-	if db.IsNoRows(err) {
-		err = errs.Missing("export")
-	}
-	return e, err
+	return e, db.OrMissing(err, "export")
 }
 
 // FindAll lists the exports of the caller's team, the newest first, with their total number. An empty state picks any.
@@ -168,16 +163,13 @@ func (es *Exports) FindAll(ctx context.Context, state State, w page.Window) (fou
 	}
 	var where db.Where
 	where.And("team_id = ? AND expires_at > ?", c.TeamID, db.At(es.now()))
-	if state != "" {
-		where.And("state = ?", state)
-	}
+	db.Equal(&where, "state", state)
 	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM export`+where.String(), where.Args...).Scan(&total); err != nil {
 		return nil, 0, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := es.db.Query(ctx, `SELECT `+exportColumns+` FROM export`+where.String()+` ORDER BY created_at DESC, id`+limit,
-		append(where.Args, args...)...)
-	found, err = db.Collect(rows, err, exportRow)
+	found, err = db.Select(ctx, es.db, exportRow, `SELECT `+exportColumns+` FROM export`+
+		where.String()+` ORDER BY created_at DESC, id`+limit, append(where.Args, args...)...)
 	return found, total, err
 }
 
@@ -191,11 +183,8 @@ func (es *Exports) Delete(ctx context.Context, id string) error {
 		var job int64
 		err := tx.QueryRow(ctx, `DELETE FROM export WHERE id = ? AND team_id = ? AND expires_at > ? RETURNING job_id`,
 			db.Clean(id), c.TeamID, db.At(es.now())).Scan(&job)
-		if db.IsNoRows(err) {
-			return errs.Missing("export")
-		}
 		if err != nil {
-			return err
+			return db.OrMissing(err, "export")
 		}
 		return es.queue.Cancel(ctx, tx, job)
 	})
@@ -329,12 +318,9 @@ func (s *partWriter) tx(do func(tx *db.Tx) error) error {
 
 // report writes the state and progress of the export.
 func (s *partWriter) report(tx *db.Tx, state State) error {
-	n, err := tx.Exec(s.ctx, `UPDATE export SET state = ?, total = ?, done = ?, size = ?, updated_at = ? WHERE id = ?`,
-		state, s.total, s.done, s.size, db.At(s.es.now()), s.job.Args.ExportID)
-	if err == nil && n == 0 {
-		err = queue.Abandon(errs.Missing("export")) // it was deleted meanwhile
-	}
-	return err
+	deleted := queue.Abandon(errs.Missing("export"))
+	return db.ExecOr(s.ctx, tx, deleted, `UPDATE export SET state = ?, total = ?, done = ?, size = ?, updated_at = ?
+		WHERE id = ?`, state, s.total, s.done, s.size, db.At(s.es.now()), s.job.Args.ExportID)
 }
 
 // Download writes the file of a finished export, as Find returned it. After an error the file is incomplete.
@@ -372,18 +358,10 @@ const sweepInterval = 10 * time.Minute
 
 // KeepSwept deletes expired exports until ctx ends.
 func (es *Exports) KeepSwept(ctx context.Context) {
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
-	for {
-		if _, err := es.Sweep(ctx); err != nil && ctx.Err() == nil {
-			es.logger.ErrorContext(ctx, "deleting expired exports", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	queue.Every(ctx, sweepInterval, es.logger, "deleting expired exports", func(ctx context.Context) error {
+		_, err := es.Sweep(ctx)
+		return err
+	})
 }
 
 // Sweep deletes expired exports, and returns how many there were.

@@ -98,14 +98,13 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 		counts := scanCounts{}
 		for part := range slices.Chunk(picked, batch) {
 			w := inTeam(c.TeamID, "no", part)
-			rows, err := tx.Query(ctx, `SELECT scan_id, severity FROM finding`+w.String(), w.Args...)
-			_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+			_, err = db.Select(ctx, tx, func(r db.Row) (struct{}, error) {
 				var scanID, severity string
 				err := r.Scan(&scanID, &severity)
 				counts.add(scanID, severity, -1)
 				deleted++
 				return struct{}{}, err
-			})
+			}, `SELECT scan_id, severity FROM finding`+w.String(), w.Args...)
 			if err != nil {
 				return err
 			}
@@ -282,8 +281,7 @@ func (fs *Findings) Tallies(ctx context.Context, q db.Querier, scanIDs []string)
 	for part := range slices.Chunk(scanIDs, batch) {
 		var w db.Where
 		db.In(&w, "scan_id", part)
-		rows, err := q.Query(ctx, `SELECT scan_id, severity, total FROM finding_tally`+w.String(), w.Args...)
-		_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+		_, err := db.Select(ctx, q, func(r db.Row) (struct{}, error) {
 			var id, severity string
 			var total int
 			err := r.Scan(&id, &severity, &total)
@@ -294,7 +292,7 @@ func (fs *Findings) Tallies(ctx context.Context, q db.Querier, scanIDs []string)
 				out[id][severity] = total
 			}
 			return struct{}{}, err
-		})
+		}, `SELECT scan_id, severity, total FROM finding_tally`+w.String(), w.Args...)
 		if err != nil {
 			return nil, err
 		}

@@ -74,8 +74,8 @@ func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w
 func (fs *Findings) load(ctx context.Context, q db.Querier, teamID string, numbers []int64) ([]Finding, error) {
 	out := make([]Finding, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
-		rows, err := q.Query(ctx, `SELECT `+columns+tables+numbered(len(part)), append([]any{teamID}, anys(part)...)...)
-		found, err := db.Collect(rows, err, func(r db.Row) (Finding, error) { return scan(r) })
+		found, err := db.Select(ctx, q, func(r db.Row) (Finding, error) { return scan(r) },
+			`SELECT `+columns+tables+numbered(len(part)), append([]any{teamID}, anys(part)...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -109,8 +109,7 @@ func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, id
 	out := []int64{}
 	for part := range slices.Chunk(ids, batch) {
 		w := inTeam(teamID, "id", part)
-		rows, err := q.Query(ctx, `SELECT no FROM finding`+w.String(), w.Args...)
-		found, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
+		found, err := db.Values[int64](ctx, q, `SELECT no FROM finding`+w.String(), w.Args...)
 		if err != nil {
 			return nil, err
 		}

@@ -102,18 +102,16 @@ const tables = ` FROM finding f JOIN finding_doc d ON d.team_id = f.team_id AND 
 
 // scan reads the columns, and those that follow into more.
 func scan(r db.Row, more ...any) (f Finding, err error) {
-	var created, updated, seen db.Time
 	var categories, tags, labels string
 	var doc []byte
 	dest := []any{
 		&f.no, &f.ID, &f.ScanID, &f.Hash, &f.Severity, &f.Status, &f.TemplateID, &f.Name, &f.Host, &f.Port, &categories, &tags, &labels,
-		&f.IsInternal, &f.IsRegression, &f.IsTicket, &created, &updated, &seen, &doc,
+		&f.IsInternal, &f.IsRegression, &f.IsTicket, db.Into(&f.CreatedAt), db.Into(&f.UpdatedAt), db.Into(&f.SeenAt), &doc,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return f, err
 	}
 	f.Categories, f.Tags, f.Labels = split(categories), split(tags), split(labels)
-	f.CreatedAt, f.UpdatedAt, f.SeenAt = created.Time, updated.Time, seen.Time
 	var s shown
 	if err := json.Unmarshal(doc, &s); err != nil {
 		return f, fmt.Errorf("event of finding %s: %w", f.ID, err)

@@ -89,14 +89,10 @@ func (fs *Findings) Changes(ctx context.Context, f ChangeFilter, w page.Window) 
 
 // changes reads the change log; FindingID is not set.
 func (fs *Findings) changes(ctx context.Context, w db.Where, order string, args ...any) ([]Change, error) {
-	rows, err := fs.db.Query(ctx, `SELECT no, type, field, old_value, new_value, actor, at FROM finding_change`+w.String()+order,
+	return db.Select(ctx, fs.db, func(r db.Row) (c Change, err error) {
+		return c, r.Scan(&c.no, &c.Type, &c.Field, &c.From, &c.To, &c.Actor, db.Into(&c.At))
+	}, `SELECT no, type, field, old_value, new_value, actor, at FROM finding_change`+w.String()+order,
 		append(w.Args, args...)...)
-	return db.Collect(rows, err, func(r db.Row) (c Change, err error) {
-		var at db.Time
-		err = r.Scan(&c.no, &c.Type, &c.Field, &c.From, &c.To, &c.Actor, &at)
-		c.At = at.Time
-		return c, err
-	})
 }
 
 // Timeline is a finding with its changes, the oldest first, beginning with its detection.
@@ -146,10 +142,9 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 		if err != nil {
 			return nil, err
 		}
-		rows, err = fs.db.Query(ctx, `SELECT f.severity, f.template_id, r.ended_at, d.event, r.state`+tables+
+		retests, err := db.Select(ctx, fs.db, read, `SELECT f.severity, f.template_id, r.ended_at, d.event, r.state`+tables+
 			` JOIN finding_retest r ON r.team_id = f.team_id AND r.no = f.no`+where+` AND r.state IN ('matched', 'not_matched')
 			ORDER BY r.ended_at DESC LIMIT ?`, args...)
-		retests, err := db.Collect(rows, err, read)
 		if err != nil {
 			return nil, err
 		}

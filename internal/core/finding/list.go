@@ -108,8 +108,8 @@ func scanEntry(r db.Row, before ...any) (list.Row, error) {
 func reindex(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) error {
 	for part := range slices.Chunk(numbers, batch) {
 		w := inTeam(teamID, "no", part)
-		rows, err := tx.Query(ctx, `SELECT `+facetColumns+` FROM finding`+w.String(), w.Args...)
-		entries, err := db.Collect(rows, err, func(r db.Row) (list.Row, error) { return scanEntry(r) })
+		entries, err := db.Select(ctx, tx, func(r db.Row) (list.Row, error) { return scanEntry(r) },
+			`SELECT `+facetColumns+` FROM finding`+w.String(), w.Args...)
 		if err != nil {
 			return err
 		}
@@ -124,12 +124,11 @@ func reindex(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) er
 // answers requests.
 func (fs *Findings) Backfill(ctx context.Context) error {
 	return findings.Backfill(ctx, fs.db, func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
-		rows, err := tx.Query(ctx, `SELECT team_id, `+facetColumns+` FROM finding WHERE (team_id, no) > (?, ?)
-			ORDER BY team_id, no LIMIT 2000`, team, no)
-		return db.Collect(rows, err, func(r db.Row) (row list.TeamRow, err error) {
+		return db.Select(ctx, tx, func(r db.Row) (row list.TeamRow, err error) {
 			row.Row, err = scanEntry(r, &row.Team)
 			return row, err
-		})
+		}, `SELECT team_id, `+facetColumns+` FROM finding WHERE (team_id, no) > (?, ?)
+			ORDER BY team_id, no LIMIT 2000`, team, no)
 	})
 }
 

@@ -50,14 +50,11 @@ func (fs *Findings) Overrides(ctx context.Context) ([]Override, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := fs.db.Query(ctx, `SELECT id, template_id, finding_id, original, custom, created_at, updated_at FROM finding_severity
+	return db.Select(ctx, fs.db, func(r db.Row) (o Override, err error) {
+		return o, r.Scan(&o.ID, &o.TemplateID, &o.FindingID, &o.Original, &o.Custom,
+			db.Into(&o.CreatedAt), db.Into(&o.UpdatedAt))
+	}, `SELECT id, template_id, finding_id, original, custom, created_at, updated_at FROM finding_severity
 		WHERE team_id = ? ORDER BY id`, c.TeamID)
-	return db.Collect(rows, err, func(r db.Row) (o Override, err error) {
-		var created, updated db.Time
-		err = r.Scan(&o.ID, &o.TemplateID, &o.FindingID, &o.Original, &o.Custom, &created, &updated)
-		o.CreatedAt, o.UpdatedAt = created.Time, updated.Time
-		return o, err
-	})
 }
 
 // Override gives the present and future findings of a template another severity, or one finding. o needs TemplateID

@@ -30,9 +30,7 @@ func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window)
 	if f.ConfigID != "" {
 		w.And("config_id = ?", db.Clean(f.ConfigID))
 	}
-	if f.Event != "" {
-		w.And("event = ?", f.Event)
-	}
+	db.Equal(&w, "event", f.Event)
 	if f.Subject != "" {
 		w.And("CASE WHEN kind = ? THEN policy_id ELSE subject_id END = ?", OfPolicy, db.Clean(f.Subject))
 	}
@@ -49,8 +47,7 @@ func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window)
 		return nil, 0, err
 	}
 	limit, args := db.Limit(window)
-	rows, err := ns.db.Query(ctx, `SELECT `+columns+` FROM notice`+w.String()+` ORDER BY created_at DESC, id DESC`+limit,
-		append(w.Args, args...)...)
-	found, err = db.Collect(rows, err, row)
+	found, err = db.Select(ctx, ns.db, row, `SELECT `+columns+` FROM notice`+w.String()+
+		` ORDER BY created_at DESC, id DESC`+limit, append(w.Args, args...)...)
 	return found, total, err
 }

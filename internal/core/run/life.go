@@ -53,10 +53,6 @@ func (l Life[S]) Move(ctx context.Context, tx *db.Tx, id string, run int64, to S
 // Hold locks a row in its state until tx ends, or fails with ErrLate when the row is in
 // another state or run.
 func (l Life[S]) Hold(ctx context.Context, tx *db.Tx, id string, run int64, state S) error {
-	n, err := tx.Exec(ctx, `UPDATE `+l.Table+` SET updated_at = ? WHERE id = ? AND run = ? AND status = ?`,
+	return db.ExecOr(ctx, tx, ErrLate, `UPDATE `+l.Table+` SET updated_at = ? WHERE id = ? AND run = ? AND status = ?`,
 		db.At(l.Now()), id, run, state)
-	if err == nil && n == 0 {
-		err = ErrLate
-	}
-	return err
 }

@@ -142,9 +142,8 @@ func (rs Runs) cancel(ctx context.Context, tx *db.Tx, r Ref) error {
 	db.In(&open, "state", chunkMoves.Before(ChunkStopped))
 	open.And("NOUN_id = ? AND run = ?", r.ID, r.Run)
 	chunks := rs.sql(open.String())
-	rows, err := tx.Query(ctx, rs.sql(`SELECT job_id FROM NOUN_run WHERE NOUN_id = ? AND run = ?
+	jobs, err := db.Values[int64](ctx, tx, rs.sql(`SELECT job_id FROM NOUN_run WHERE NOUN_id = ? AND run = ?
 		UNION SELECT job_id FROM NOUN_chunk`)+chunks+` ORDER BY job_id`, append([]any{r.ID, r.Run}, open.Args...)...)
-	jobs, err := db.Collect(rows, err, func(row db.Row) (job int64, err error) { return job, row.Scan(&job) })
 	if err != nil {
 		return err
 	}

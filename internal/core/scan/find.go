@@ -73,8 +73,7 @@ func (ss *Scans) configs(ctx context.Context, scans []Scan) error {
 	}
 	var w db.Where
 	db.In(&w, "scan_id", ids)
-	rows, err := ss.db.Query(ctx, `SELECT scan_id, config FROM scan_config`+w.String(), w.Args...)
-	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+	_, err := db.Select(ctx, ss.db, func(r db.Row) (struct{}, error) {
 		var id string
 		var config db.JSON[Config]
 		err := r.Scan(&id, &config)
@@ -82,7 +81,7 @@ func (ss *Scans) configs(ctx context.Context, scans []Scan) error {
 			s.Config = config.V
 		}
 		return struct{}{}, err
-	})
+	}, `SELECT scan_id, config FROM scan_config`+w.String(), w.Args...)
 	return err
 }
 
@@ -124,9 +123,7 @@ func (ss *Scans) FindHistory(ctx context.Context, f HistoryFilter, w page.Window
 	}
 	var where db.Where
 	where.And("r.team_id = ?", c.TeamID)
-	if f.ScanID != "" {
-		where.And("r.scan_id = ?", f.ScanID)
-	}
+	db.Equal(&where, "r.scan_id", f.ScanID)
 	if !f.Since.IsZero() {
 		where.And("r.created_at >= ?", db.At(f.Since))
 	}
@@ -138,15 +135,14 @@ func (ss *Scans) FindHistory(ctx context.Context, f HistoryFilter, w page.Window
 		return h, err
 	}
 	limit, args := db.Limit(w)
-	rows, err := ss.db.Query(ctx, `SELECT r.scan_id, s.name, r.status, r.failure_reason, `+numberColumns+`, r.created_at, r.severity
-		FROM scan_run r JOIN scan s ON s.id = r.scan_id`+where.String()+` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`+limit,
-		append(where.Args, args...)...)
-	h.Runs, err = db.Collect(rows, err, func(r db.Row) (run Run, err error) {
+	h.Runs, err = db.Select(ctx, ss.db, func(r db.Row) (run Run, err error) {
 		var created db.Time
 		var severity db.JSON[map[string]int]
 		err = run.Numbers.scan(r, []any{&run.ScanID, &run.Name, &run.Status, &run.FailureReason}, &created, &severity)
 		run.CreatedAt, run.Severities = created.Time, severity.V
 		return run, err
-	})
+	}, `SELECT r.scan_id, s.name, r.status, r.failure_reason, `+numberColumns+`, r.created_at, r.severity
+		FROM scan_run r JOIN scan s ON s.id = r.scan_id`+where.String()+` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`+limit,
+		append(where.Args, args...)...)
 	return h, err
 }

@@ -48,9 +48,9 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 		}
 	}
 	limit, args := db.Limit(w)
-	rows, err := ss.db.Query(ctx, `SELECT `+columns+tables+` LEFT JOIN finding_total t ON t.scan_id = s.id`+where.String()+
-		db.OrderBy(order, "s.id DESC")+limit, append(where.Args, args...)...)
-	if found, err = db.Collect(rows, err, scanRow); err != nil || len(found) == 0 {
+	if found, err = db.Select(ctx, ss.db, scanRow, `SELECT `+columns+tables+`
+		LEFT JOIN finding_total t ON t.scan_id = s.id`+where.String()+
+		db.OrderBy(order, "s.id DESC")+limit, append(where.Args, args...)...); err != nil || len(found) == 0 {
 		return found, total, err
 	}
 	if err := ss.configs(ctx, found); err != nil {
@@ -61,9 +61,7 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 
 func (ss *Scans) where(teamID string, f Filter) (w db.Where) {
 	w.And("s.team_id = ?", teamID)
-	if f.Status != "" {
-		w.And("s.status = ?", f.Status)
-	}
+	db.Equal(&w, "s.status", f.Status)
 	if f.Internal != nil {
 		w.And("s.is_internal = ?", *f.Internal)
 	}
@@ -80,8 +78,8 @@ func fold(name string) string { return strings.ToLower(db.Clean(name)) }
 // FoldNames adds the folded names of scans from older versions. The server calls it before it answers requests.
 func (ss *Scans) FoldNames(ctx context.Context) error {
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT id, name FROM scan WHERE folded_name IS NULL`)
-		scans, err := db.Collect(rows, err, func(r db.Row) (s Scan, err error) { return s, r.Scan(&s.ID, &s.Name) })
+		scans, err := db.Select(ctx, tx, func(r db.Row) (s Scan, err error) { return s, r.Scan(&s.ID, &s.Name) },
+			`SELECT id, name FROM scan WHERE folded_name IS NULL`)
 		for _, s := range scans {
 			if _, err = tx.Exec(ctx, `UPDATE scan SET folded_name = ? WHERE id = ?`, fold(s.Name), s.ID); err != nil {
 				break
@@ -104,14 +102,13 @@ func (ss *Scans) FindStats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return s, err
 	}
-	rows, err := ss.db.Query(ctx, `SELECT status, count(*), sum(run) FROM scan WHERE team_id = ? GROUP BY status`, c.TeamID)
-	_, err = db.Collect(rows, err, func(r db.Row) (none struct{}, err error) {
+	_, err = db.Select(ctx, ss.db, func(r db.Row) (none struct{}, err error) {
 		var status Status
 		var scans, launches int
 		err = r.Scan(&status, &scans, &launches)
 		s.Statuses[status], s.Unique, s.Total = scans, s.Unique+scans, s.Total+launches
 		return none, err
-	})
+	}, `SELECT status, count(*), sum(run) FROM scan WHERE team_id = ? GROUP BY status`, c.TeamID)
 	if err != nil {
 		return s, err
 	}

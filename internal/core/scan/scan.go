@@ -155,19 +155,16 @@ const tables = ` FROM scan s LEFT JOIN scan_run r ON r.scan_id = s.id AND r.run 
 
 // scan reads numberColumns with the columns before and after them.
 func (n *Numbers) scan(r db.Row, before []any, after ...any) error {
-	var started, ended db.Time
-	err := r.Scan(slices.Concat(before, []any{
-		&n.Targets, &n.Templates, &n.Cells, &n.DoneCells, &n.Requests, &n.DoneRequests, &started, &ended,
+	return r.Scan(slices.Concat(before, []any{
+		&n.Targets, &n.Templates, &n.Cells, &n.DoneCells, &n.Requests, &n.DoneRequests,
+		db.Into(&n.StartedAt), db.Into(&n.EndedAt),
 	}, after)...)
-	n.StartedAt, n.EndedAt = started.Time, ended.Time
-	return err
 }
 
 func scanRow(r db.Row) (s Scan, err error) {
-	var created, updated db.Time
 	err = s.Numbers.scan(r, []any{
-		&s.ID, &s.TeamID, &s.UserID, &s.Name, &s.Status, &s.FailureReason, &s.Run, &s.IsOSS, &s.IsAutomatic, &s.IsInternal, &created, &updated,
+		&s.ID, &s.TeamID, &s.UserID, &s.Name, &s.Status, &s.FailureReason, &s.Run, &s.IsOSS, &s.IsAutomatic, &s.IsInternal,
+		db.Into(&s.CreatedAt), db.Into(&s.UpdatedAt),
 	})
-	s.CreatedAt, s.UpdatedAt = created.Time, updated.Time
 	return s, err
 }

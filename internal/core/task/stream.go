@@ -142,8 +142,7 @@ func (ts *Tasks) ended(ctx context.Context, streamID string, after int64) bool {
 
 func (ts *Tasks) events(ctx context.Context, streamID string, after int64) ([]Event, error) {
 	scan := func(r db.Row) (e Event, err error) {
-		err = r.Scan(&e.Seq, &e.Type, db.Into(&e.At), db.Into(&e.Data))
-		return e, err
+		return e, r.Scan(&e.Seq, &e.Type, db.Into(&e.At), db.Into(&e.Data))
 	}
 	return db.Select(ctx, ts.db, scan, `SELECT seq, type, at, data FROM stream_event
 		WHERE stream_id = ? AND seq > ? ORDER BY seq LIMIT ?`, streamID, after, eventBatch)

@@ -176,8 +176,7 @@ func scanTask(r db.Row) (t Task, err error) {
 }
 
 func scanStream(r db.Row) (s Stream, err error) {
-	err = r.Scan(s.columns()...)
-	return s, err
+	return s, r.Scan(s.columns()...)
 }
 
 func (s *Stream) columns() []any {
