@@ -88,6 +88,7 @@ func open(c Config) (*DB, error) {
 			// A plan for any values suits none of a list's filters: it reads a million rows where an index
 			// has ten.
 			"plan_cache_mode": "force_custom_plan",
+			"jit":             "off", // compiling takes longer than most lists
 		} {
 			if _, inURL := config.RuntimeParams[name]; !inURL {
 				config.RuntimeParams[name] = value

@@ -172,7 +172,7 @@ func (s *search) find(ctx context.Context, low, high int64, asc bool, limit, off
 	query := "SELECT " + key + ", " + entry + from + cond
 	// The fence keeps PostgreSQL from walking the primary key on a guess of its own.
 	if s.arrays && s.index.text != "" {
-		query = "WITH e AS MATERIALIZED (SELECT e.key, e.entry" + from + cond + ") SELECT e.key, " + entry + " FROM e"
+		query = "WITH e AS MATERIALIZED (SELECT e.key, " + entry + " AS entry" + from + cond + ") SELECT e.key, e.entry FROM e"
 	}
 	query += " ORDER BY " + key + direction(!asc) + " LIMIT ? OFFSET ?"
 	return s.hits(ctx, query, append(args, limit, offset)...)

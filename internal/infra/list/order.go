@@ -141,8 +141,10 @@ func (s *search) isAll(ctx context.Context) (bool, error) {
 	if s.index.text == "" {
 		return true, nil
 	}
-	n, estimate, err := s.total(ctx)
-	if err != nil || estimate {
+	all := *s
+	all.exact = true
+	n, _, err := all.total(ctx)
+	if err != nil {
 		return false, err
 	}
 	rows, err := s.rows(ctx)

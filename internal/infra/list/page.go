@@ -51,7 +51,7 @@ func (s *search) part(ctx context.Context, p *Page, query Query) error {
 // arrival fills a page in order of arrival.
 func (s *search) arrival(ctx context.Context, p *Page, query Query) error {
 	skip, want := query.Offset, query.Limit
-	if s.index.exact && (!s.arrays || s.index.text == "") && skip > 0 { // the database passes over them faster
+	if s.index.exact && (!s.arrays || s.index.text == "" || skip > limits.walkMost) && skip > 0 { // the database passes over them faster
 		hits, err := s.find(ctx, s.low, s.high, query.Oldest, want+1, skip)
 		p.take(hits, 0, want, query.Oldest)
 		return err
