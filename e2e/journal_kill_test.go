@@ -284,7 +284,7 @@ func (l *killTest) unblock() {
 		l.exec(`DROP TRIGGER trap`)
 		l.exec(`DROP VIEW forever`)
 	} else {
-		l.text(`SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`)
+		l.text(`SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()`)
 		l.exec(`DROP TRIGGER trap ON task_entry`)
 	}
 	l.exec(`UPDATE queue_lease SET beat_at = 0 WHERE node <> ''`)

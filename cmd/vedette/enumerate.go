@@ -191,7 +191,7 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 	if err != nil {
 		return in, c, err
 	}
-	c.Deny = append(denied, excluded.Networks...)
+	c.Deny = slices.Concat(denied, excluded.Networks)
 	if f.words != "" {
 		if c.Words, err = cli.ReadLines(f.words); err != nil {
 			return in, c, cli.Usagef("--wordlist: %w", err)

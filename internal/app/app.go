@@ -169,6 +169,10 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 
+	return a.serveRoutes(hooks, webhooks)
+}
+
+func (a *App) serveRoutes(hooks *hook.Hooks, webhooks *netguard.Guard) (err error) {
 	registry := prometheus.NewRegistry()
 	kit := rest.Config{
 		Accounts: a.Accounts, Logger: a.logger, Metrics: rest.NewMetrics(registry), MaxBody: a.config.MaxBody,

@@ -27,9 +27,9 @@ type runArgs struct {
 }
 
 const (
-	// templates of one call
+	// Templates of one call.
 	maxRun = 500
-	// the most requests of a template to one target that a budget expects
+	// The most requests of a template to one target that a budget expects.
 	runCost = 20
 )
 

@@ -81,7 +81,7 @@ func (v verify) verifyMatch(ctx context.Context, issue task.Issue, p *program.Pr
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil // the next run verifies the match
+		return nil //nolint:nilerr // the next run verifies the match
 	case why != "":
 		return v.Run.Doubt(ctx, issue, why)
 	}

@@ -56,7 +56,7 @@ func (out *Response) finish(r Request) {
 	seen := map[string]bool{}
 	for i := range out.Calls {
 		if id := out.Calls[i].ID; id == "" || seen[id] {
-			text, _ := json.Marshal(r) // may fail because of a tool's schema
+			text, _ := json.Marshal(r) //nolint:errchkjson // may fail because of a tool's schema
 			out.Calls[i].ID = fmt.Sprintf("call_%.8x_%d", sha256.Sum256(text), i)
 		}
 		seen[out.Calls[i].ID] = true
@@ -79,7 +79,7 @@ func outputBound(r Request, answer Response) Usage {
 const (
 	perItem = 64
 	perCall = 1024
-	// a schema may be rewritten with indentation and escapes
+	// A schema may be rewritten with indentation and escapes.
 	schemaFactor = 4
 )
 

@@ -145,7 +145,7 @@ func (c Config) classify(err error, began bool) (delay time.Duration, again bool
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &s):
-		failure, again = s.failure(c.Key)
+		again, failure = s.failure(c.Key)
 		return s.after, again && !began, failure
 	case errors.Is(err, errTooLong):
 		return 0, false, errs.New(errs.FailedDependency, CodeAnswer, "The model's answer was broken off: it went on without an end.").Because(err)

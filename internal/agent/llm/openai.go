@@ -161,7 +161,7 @@ func object(args string) json.RawMessage {
 	if strings.TrimSpace(args) == "" {
 		return json.RawMessage("{}")
 	}
-	wrapped, _ := json.Marshal(map[string]string{"malformed_arguments": args})
+	wrapped, _ := json.Marshal(map[string]string{"malformed_arguments": args}) //nolint:errchkjson // a text has a JSON form
 	return wrapped
 }
 

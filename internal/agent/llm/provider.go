@@ -105,7 +105,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Open makes the model of a provider. It fails with Invalid for an unknown provider or a missing base URL.
 func Open(c Config) (Model, error) {
-	_, c, err := c.resolve()
+	c, err := c.resolve()
 	switch {
 	case err != nil:
 		return nil, err
@@ -115,19 +115,19 @@ func Open(c Config) (Model, error) {
 	return OpenAI(c), nil
 }
 
-// resolve finds the service and its base URL.
-func (c Config) resolve() (Service, Config, error) {
+// resolve fills in the base URL of the provider's service.
+func (c Config) resolve() (Config, error) {
 	s, ok := ServiceOf(c.Provider)
 	if !ok {
-		return s, c, errs.Field("provider", "There is no provider %.40q.", string(c.Provider))
+		return c, errs.Field("provider", "There is no provider %.40q.", string(c.Provider))
 	}
 	if c.BaseURL == "" && s.BaseURL == "" {
-		return s, c, errs.Field("base_url", "%s needs a base_url.", s.Provider)
+		return c, errs.Field("base_url", "%s needs a base_url.", s.Provider)
 	}
 	location := cmp.Or(c.Location, s.Location)
 	if strings.Trim(location, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(location) > 40 {
-		return s, c, errs.Field("location", "location must be a region such as us-east-1.")
+		return c, errs.Field("location", "location must be a region such as us-east-1.")
 	}
 	c.BaseURL = cmp.Or(c.BaseURL, strings.ReplaceAll(s.BaseURL, "{location}", location))
-	return s, c, nil
+	return c, nil
 }

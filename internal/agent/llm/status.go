@@ -88,7 +88,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 // failure is the error to show, and whether another try may help.
-func (s *status) failure(key string) (failure error, again bool) {
+func (s *status) failure(key string) (again bool, failure error) {
 	kind, code, text := errs.FailedDependency, CodeRequest, "The model's provider refused the request (status "+strconv.Itoa(s.code)+")"
 	quote := s.message
 	switch {
@@ -109,7 +109,7 @@ func (s *status) failure(key string) (failure error, again bool) {
 	if quote = printable(quote, key); quote != "" {
 		text += ": " + strings.TrimRight(quote, ".")
 	}
-	return errs.New(kind, code, "%s.", text), again
+	return again, errs.New(kind, code, "%s.", text)
 }
 
 // printable is one bounded line; empty if a part of the key may be in it.

@@ -20,7 +20,7 @@ const (
 // Validate tries a key with a request that costs nothing and returns up to 500 models, sorted. A server without such a
 // list is asked for one token of model, if that is not empty. Errors are those of Complete.
 func Validate(ctx context.Context, c Config, model string) ([]string, error) {
-	_, c, err := c.resolve()
+	c, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func delegateTo(agents []Agent) llm.Tool {
 			names = append(names, a.Name)
 			fmt.Fprintf(&text, "\n- %s: %s", oneLine(a.Name), cmp.Or(oneLine(a.WhenToUse), "no word on when"))
 		}
-		list, _ := json.Marshal(names)
+		list, _ := json.Marshal(names) //nolint:errchkjson // texts have a JSON form
 		properties += `,"agent":{"type":"string","enum":` + string(list) + `}`
 	}
 	return llm.Tool{Name: toolDelegate, Description: text.String(), Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +

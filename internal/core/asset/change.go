@@ -33,7 +33,7 @@ type event struct {
 
 func changed(name string, from, to any) observation.Field {
 	raw := func(v any) json.RawMessage {
-		doc, _ := json.Marshal(v) // a boolean, a text or texts
+		doc, _ := json.Marshal(v) //nolint:errchkjson // a boolean, a text or texts
 		return doc
 	}
 	return observation.Field{Name: name, From: raw(from), To: raw(to)}

@@ -131,7 +131,7 @@ func (m made) picks(query string) (score int, ok bool) {
 	for one := range strings.FieldsSeq(strings.ToLower(query)) {
 		one, not := strings.CutPrefix(one, "-")
 		field, value, named := strings.Cut(one, ":")
-		has := false
+		var has bool
 		switch {
 		case !named:
 			fit := m.fits(one)
@@ -196,8 +196,8 @@ func expected(all []made, team string, early bool, s catalog.Search, by string, 
 		}
 	}
 	slices.SortFunc(hits, func(a, b hit) int {
-		order := 0
-		if order = a.compare(by, b.made); desc {
+		order := a.compare(by, b.made)
+		if desc {
 			order = -order
 		}
 		return cmp.Or(order, b.score-a.score, strings.Compare(a.writtenID, b.writtenID), strings.Compare(a.id, b.id))
@@ -221,7 +221,7 @@ func expected(all []made, team string, early bool, s catalog.Search, by string, 
 // say, which the test applies to each template by itself.
 func TestSearchFollowsItsRules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same templates each time
+		r := rand.New(rand.NewPCG(1, 2))
 		s := open(t, d)
 		var all []made
 		for _, set := range []string{catalog.EarlySet, catalog.PublicSet} {

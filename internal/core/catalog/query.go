@@ -104,14 +104,14 @@ func score(terms []term, d db.Dialect) (expression string, args []any) {
 		fmt.Fprintf(&weight, " WHEN '%c' THEN %d", 'a'+i, w)
 	}
 	weight.WriteString(" ELSE 0 END")
-	expression = "0"
+	n := 0
 	for _, t := range terms {
 		if t.field == "" && !t.not {
-			expression += weight.String() + weight.String()
+			n += 2
 			args = append(args, ":"+t.value, ":"+t.value+" ")
 		}
 	}
-	return expression, args
+	return "0" + strings.Repeat(weight.String(), n), args
 }
 
 // Bucket counts the templates that have a value.

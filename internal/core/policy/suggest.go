@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -117,7 +118,7 @@ func (ps *Policies) Suggest(ctx context.Context, enumerationID string, threshold
 		id := sha256.Sum256([]byte(p.category + "\n" + string(doc)))
 		percent := float64(n) * 100 / float64(size)
 		found = append(found, Suggestion{
-			ID: fmt.Sprintf("%x", id[:16]), Category: p.category, Title: p.title, Severity: p.severity,
+			ID: hex.EncodeToString(id[:16]), Category: p.category, Title: p.title, Severity: p.severity,
 			Reason: fmt.Sprintf("%d assets (%.1f %%) %s.", n, percent, p.reason),
 			Type:   p.kind, Filters: p.filters, Labels: []string{p.label}, Affected: n, Percentage: percent, Sample: sample,
 		})

@@ -63,14 +63,8 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 			chosen[shared.ID] = shared
 		}
 	}
-	for _, in := range c.Inline {
-		_, p, err := templates.Compile(in.Name, []byte(in.Contents), nil)
-		if err != nil {
-			return nil, errs.Field("private_templates", "private_templates: %s", errs.From(err).Message)
-		}
-		chosen[p.ID] = catalog.Known{
-			ID: p.ID, Path: p.Path, Tags: p.Info.Tags, Severity: string(p.Info.Severity), Requests: p.Requests(),
-		}
+	if err := addInline(chosen, c.Inline); err != nil {
+		return nil, err
 	}
 	if configured.HasSets() {
 		take(func(t catalog.Known) bool { return configured.InSet(forOptions(t)) })
@@ -89,6 +83,20 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 	}
 	slices.SortFunc(out, func(a, b catalog.Known) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
+}
+
+// addInline adds the templates that came with the scan.
+func addInline(chosen map[string]catalog.Known, inline []Inline) error {
+	for _, in := range inline {
+		_, p, err := templates.Compile(in.Name, []byte(in.Contents), nil)
+		if err != nil {
+			return errs.Field("private_templates", "private_templates: %s", errs.From(err).Message)
+		}
+		chosen[p.ID] = catalog.Known{
+			ID: p.ID, Path: p.Path, Tags: p.Info.Tags, Severity: string(p.Info.Severity), Requests: p.Requests(),
+		}
+	}
+	return nil
 }
 
 // inFolder reports whether a template is in a folder, given by its whole path or the last parts of it.

@@ -242,18 +242,18 @@ func (b *Bound) settled(name string, n int) bool {
 	return false
 }
 
-// opener is the first entry that every run sends, if its request depends on the target alone.
-func (b *Bound) opener() (block, entry int, ok bool) {
+// opener is the block whose first entry every run sends first, if that request depends on the target alone.
+func (b *Bound) opener() (block int, ok bool) {
 	if b.Wrong != "" || b.SelfContained || len(b.Blocks) == 0 {
-		return 0, 0, false
+		return 0, false
 	}
 	if b.Flow != nil {
 		if block, ok = b.firstOf(b.Flow); !ok {
-			return 0, 0, false
+			return 0, false
 		}
 	}
 	first := &b.Blocks[block]
-	return block, 0, len(first.Entries) > 0 && !first.NeedsTLS && !first.Entries[0].sending.unsafe && b.Static(block, 0)
+	return block, len(first.Entries) > 0 && !first.NeedsTLS && !first.Entries[0].sending.unsafe && b.Static(block, 0)
 }
 
 func (b *Bound) firstOf(f *flow.Program) (block int, ok bool) {

@@ -99,8 +99,8 @@ func (p *planner) plain(i int, bound *Bound) {
 // the planned request.
 func (p *planner) session(i int, bound *Bound) {
 	p.plan.Total += bound.Requests()
-	if j, k, ok := bound.opener(); ok {
-		e := EntryIndex{i, j, k}
+	if block, ok := bound.opener(); ok {
+		e := EntryIndex{i, block, 0}
 		at := p.requestFor(e)
 		p.plan.Requests[at].Starters = append(p.plan.Requests[at].Starters, e)
 		p.plan.Total--

@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -99,11 +100,12 @@ func (s *search) ordered(ctx context.Context, p *Page, query Query) error {
 // OrderBy is the ORDER BY clause of an order: of equal rows the newest comes first. number is the column
 // with the number of arrival.
 func OrderBy(number string, orders []Order) string {
-	out := " ORDER BY "
+	var b strings.Builder
+	b.WriteString(" ORDER BY ")
 	for _, o := range orders {
-		out += o.Column + direction(o.Desc) + ", "
+		b.WriteString(o.Column + direction(o.Desc) + ", ")
 	}
-	return out + number + " DESC"
+	return b.String() + number + " DESC"
 }
 
 func (s *search) sortFew(ctx context.Context, p *Page, numbers []int64, query Query) error {

@@ -182,7 +182,7 @@ func (g *group) candidates(text string) []*pattern {
 	if t.Odd() { // a letter outside ASCII may stand for one of a literal
 		return g.patterns
 	}
-	list := g.rest[:len(g.rest):len(g.rest)]
+	list := slices.Clip(g.rest)
 	found := g.literals.Find(t)
 	for i, p := range g.owners {
 		if found[i] {
