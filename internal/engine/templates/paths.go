@@ -60,7 +60,7 @@ func expandOne(path string, roots []string, found *[]string, lists bool) error {
 	case !lists:
 		return errs.Field("templates", "%s is no template", path)
 	}
-	text, err := os.ReadFile(at)
+	text, err := os.ReadFile(at) //nolint:gosec // the operator names it
 	if err != nil {
 		return errs.Field("templates", "%v", err)
 	}
