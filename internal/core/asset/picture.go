@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 const (
@@ -21,18 +22,10 @@ const (
 
 // KeepPicturesSwept calls SweepPictures twice a day until ctx ends. It runs on every worker.
 func (as *Assets) KeepPicturesSwept(ctx context.Context, logger *slog.Logger) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if _, err := as.SweepPictures(ctx); err != nil && ctx.Err() == nil {
-			logger.ErrorContext(ctx, "deleting unused screenshots", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	queue.Every(ctx, sweepEvery, logger, "deleting unused screenshots", func(ctx context.Context) error {
+		_, err := as.SweepPictures(ctx)
+		return err
+	})
 }
 
 // SweepPictures deletes the screenshots that no version of an asset has, and returns their count.

@@ -51,7 +51,9 @@ func (s *search) walkOrder(ctx context.Context, p *Page, query Query) error {
 		return s.checkEntries(ctx, numbers)
 	}
 	if len(query.Orders) == 1 {
-		w.next = func(n int) ([]int64, bool, error) { return s.stream(ctx, query.Orders[0], found, &w.passed, n) }
+		w.next = func(n int) ([]int64, bool, error) {
+			return s.stream(ctx, query.Orders[0], found.has, &w.passed, n, "TRUE")
+		}
 	}
 	return w.run(ctx, false)
 }
@@ -97,11 +99,13 @@ func (w *walk) run(ctx context.Context, once bool) error {
 	return nil
 }
 
-// stream is about n of some rows, in the order of one field, behind the first passed rows of that order. With
-// the greatest value first, an index of the column and the newest first gives the rows of one value in the
-// wrong order: each group is read to its end and reversed.
-func (s *search) stream(ctx context.Context, o Order, some bits, passed *int, n int) (numbers []int64, more bool, err error) {
-	where, args := s.inOrder("TRUE")
+// stream is about n of the rows that meet a condition and that keep wants, in the order of one field, behind
+// the first passed rows of that order. With the greatest value first, an index of the column and the newest
+// first gives the rows of one value in the wrong order: each group is read to its end and reversed.
+func (s *search) stream(ctx context.Context, o Order, keep func(no int64) bool, passed *int, n int, cond string, values ...any) (
+	numbers []int64, more bool, err error,
+) {
+	where, args := s.inOrder(cond, values...)
 	columns, order := s.x.number()+", 0", OrderBy(s.x.number(), []Order{o})
 	if o.Desc {
 		columns, order = s.x.number()+", "+o.Column, " ORDER BY "+o.Column+" DESC, "+s.x.number()
@@ -126,7 +130,7 @@ func (s *search) stream(ctx context.Context, o Order, some bits, passed *int, n 
 			return numbers, true, nil
 		}
 		last = value
-		if some.has(no) {
+		if keep(no) {
 			if numbers = append(numbers, no); !o.Desc {
 				group = len(numbers)
 			}
@@ -141,6 +145,9 @@ func (s *search) isAll(ctx context.Context) (bool, error) {
 	if s.index.text == "" {
 		return true, nil
 	}
+	if !s.whole {
+		return false, nil
+	}
 	all := *s
 	all.exact = true
 	n, _, err := all.total(ctx)
@@ -148,7 +155,7 @@ func (s *search) isAll(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	rows, err := s.rows(ctx)
-	return s.whole && n == rows, err
+	return n == rows, err
 }
 
 // enumerate adds the rows that the index finds to a set, at most limit, and counts them.
@@ -207,7 +214,7 @@ func (s *search) window(ctx context.Context, orders []Order, offset, n int) (num
 	}
 	if err == nil && len(orders) == 1 && orders[0].Desc {
 		var more []int64
-		more, err = s.descending(ctx, column, between, values...)
+		more, _, err = s.stream(ctx, orders[0], func(int64) bool { return true }, new(int), n, between, values...)
 		numbers = append(numbers, more...)
 	} else {
 		read(0, between, values...)
@@ -215,28 +222,6 @@ func (s *search) window(ctx context.Context, orders []Order, offset, n int) (num
 	if closed && first != last {
 		read(0, column+" = ?", last)
 	}
-	return numbers, err
-}
-
-// descending is the rows that meet a condition, with the greatest value of a column first. An index of the
-// column and the newest first gives the rows of one value in the wrong order: each group is reversed.
-func (s *search) descending(ctx context.Context, column, cond string, values ...any) (numbers []int64, err error) {
-	where, args := s.inOrder(cond, values...)
-	rows, err := s.q.Query(ctx, "SELECT "+s.x.number()+", "+column+where+" ORDER BY "+column+" DESC, "+s.x.number(), args...)
-	var group int
-	var value any
-	_, err = db.Collect(rows, err, func(r db.Row) (none struct{}, err error) {
-		var no int64
-		last := value
-		err = r.Scan(&no, &value)
-		if value != last {
-			slices.Reverse(numbers[group:])
-			group = len(numbers)
-		}
-		numbers = append(numbers, no)
-		return none, err
-	})
-	slices.Reverse(numbers[group:])
 	return numbers, err
 }
 
