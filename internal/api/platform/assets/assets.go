@@ -245,7 +245,7 @@ func (s area) misconfigurations(ctx context.Context, in *struct {
 	wire.Window
 }) (*MisconfigurationList, error) {
 	found, total, err := s.Reports.Misconfigurations(ctx, in.Type, in.Search, in.Page())
-	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."), wire.Each(found, misconfigurationOf)}
+	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."), rest.Each(found, misconfigurationOf)}
 	return &list, err
 }
 

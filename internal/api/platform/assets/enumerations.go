@@ -175,8 +175,8 @@ func (s area) enumerationConfigs() {
 			found, err := s.Enumerations.Find(ctx, in.ID)
 			c := found.Config
 			out := EnumerationConfig{
-				Name: &found.Name, RootDomains: wire.OrEmpty(c.RootDomains), Inputs: wire.OrEmpty(c.Inputs), Ports: &c.Ports, Launch: EnumerationLaunchOpts{new(c.FollowsRedirects()), &c.Ports},
-				AlertConfigIDs: wire.OrEmpty(c.AlertConfigIDs), SubfinderConfigIDs: wire.OrEmpty(c.SubfinderConfigIDs), Exclusions: wire.OrEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
+				Name: &found.Name, RootDomains: rest.OrEmpty(c.RootDomains), Inputs: rest.OrEmpty(c.Inputs), Ports: &c.Ports, Launch: EnumerationLaunchOpts{new(c.FollowsRedirects()), &c.Ports},
+				AlertConfigIDs: rest.OrEmpty(c.AlertConfigIDs), SubfinderConfigIDs: rest.OrEmpty(c.SubfinderConfigIDs), Exclusions: rest.OrEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
 			}
 			out.Steps = c.StepNames()
 			return &out, err

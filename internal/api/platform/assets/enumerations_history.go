@@ -54,7 +54,7 @@ func (s area) enumerationHistory() {
 	rest.Handle(s.API, wire.Op("list-enumeration-events", "GET "+enumerationPath+"/events", enumerationTag, "Refused connections of a run, and sources that found far less than before", 404),
 		func(ctx context.Context, in *RunQuery) (*EnumerationEvents, error) {
 			found, total, err := s.Enumerations.FindEvents(ctx, in.ID, in.Run, in.Page())
-			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: wire.Each(found, func(e enumeration.Event) EnumerationEvent { return EnumerationEvent(e) })}
+			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: rest.Each(found, func(e enumeration.Event) EnumerationEvent { return EnumerationEvent(e) })}
 			return &list, err
 		})
 }

@@ -1,6 +1,7 @@
 package assets
 
 import (
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -59,10 +60,10 @@ func enumerateDataOf(e enumeration.Enumeration, now time.Time) EnumerateData {
 	out := EnumerateData{
 		ID: e.ID, Name: e.Name, Status: string(e.Status), FailureReason: e.FailureReason, Type: string(e.Type), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Stats: EnumerationStats{Hosts: t.Hosts, HTTP: t.HTTP, Endpoints: t.Endpoints, Ports: t.Ports, Assets: t.Assets}, Time: elapsed, TimeElapsed: elapsed,
-		RootDomains: wire.OrEmpty(c.RootDomains), DomainNames: wire.OrEmpty(c.RootDomains), Exclusions: wire.OrEmpty(c.Exclusions), InputCount: e.InputCount,
-		IsRescan: e.Rescans() > 0, RescanCount: e.Rescans(), CloudConfigIDs: wire.OrEmpty(c.CloudConfigIDs), TotalAssets: t.Assets, NewAssets: n.NewAssets,
+		RootDomains: rest.OrEmpty(c.RootDomains), DomainNames: rest.OrEmpty(c.RootDomains), Exclusions: rest.OrEmpty(c.Exclusions), InputCount: e.InputCount,
+		IsRescan: e.Rescans() > 0, RescanCount: e.Rescans(), CloudConfigIDs: rest.OrEmpty(c.CloudConfigIDs), TotalAssets: t.Assets, NewAssets: n.NewAssets,
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior), AgentDiscover: c.AgentDiscover,
-		AutomaticScans: c.AutomaticScans, IsInternal: e.IsInternal, TotalTargets: n.Names, DoneTargets: n.DoneNames, Denied: n.Denials, EnrichmentSteps: wire.OrEmpty(c.StepNames()),
+		AutomaticScans: c.AutomaticScans, IsInternal: e.IsInternal, TotalTargets: n.Names, DoneTargets: n.DoneNames, Denied: n.Denials, EnrichmentSteps: rest.OrEmpty(c.StepNames()),
 	}
 	if !n.EndedAt.IsZero() {
 		out.CompletedAt = &n.EndedAt

@@ -36,8 +36,8 @@ type AssetPolicy struct {
 
 func policyOf(p policy.Policy) AssetPolicy {
 	out := AssetPolicy{
-		ID: p.ID, Name: p.Name, Type: string(p.Type), Filters: AssetFilters(p.Filters), AlertConfigs: wire.OrEmpty(p.AlertConfigs), Labels: wire.OrEmpty(p.Labels),
-		EnumerationIDs: wire.OrEmpty(p.EnumerationIDs), Metadata: map[string]any{}, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, Existing: p.Existing,
+		ID: p.ID, Name: p.Name, Type: string(p.Type), Filters: AssetFilters(p.Filters), AlertConfigs: rest.OrEmpty(p.AlertConfigs), Labels: rest.OrEmpty(p.Labels),
+		EnumerationIDs: rest.OrEmpty(p.EnumerationIDs), Metadata: map[string]any{}, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, Existing: p.Existing,
 	}
 	if !p.ExecutedAt.IsZero() {
 		out.LastExecutedAt = &p.ExecutedAt
@@ -86,7 +86,7 @@ func (s area) assetPolicies() {
 	rest.Handle(s.API, wire.Op("list-policies", "GET "+path, tag, "Your team's policies, newest first"),
 		func(ctx context.Context, in *struct{ wire.Window }) (*PolicyList, error) {
 			found, total, err := s.Policies.FindAll(ctx, in.Page())
-			list := PolicyList{wire.Each(found, policyOf), total, "Policies."}
+			list := PolicyList{rest.Each(found, policyOf), total, "Policies."}
 			return &list, err
 		})
 	rest.Handle(s.API, wire.Op("create-policy", "POST "+path, tag, "Create a policy", 409),
@@ -158,7 +158,7 @@ func (s area) suggestions(ctx context.Context, in *struct {
 	out := PolicySuggestions{make([]PolicySuggestion, len(found)), total, "Suggestions."}
 	for i, f := range found {
 		out.Suggestions[i] = PolicySuggestion{
-			f.ID, f.Category, f.Title, f.Reason, f.Severity, SuggestedPolicy{f.Title, string(f.Type), AssetFilters(f.Filters), wire.OrEmpty(f.Labels)}, f.Affected, f.Percentage, make([]document.EnumerationContent, len(f.Sample)),
+			f.ID, f.Category, f.Title, f.Reason, f.Severity, SuggestedPolicy{f.Title, string(f.Type), AssetFilters(f.Filters), rest.OrEmpty(f.Labels)}, f.Affected, f.Percentage, make([]document.EnumerationContent, len(f.Sample)),
 		}
 		for j, a := range f.Sample {
 			out.Suggestions[i].Sample[j] = document.Of(a, false)

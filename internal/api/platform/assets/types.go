@@ -3,9 +3,8 @@ package assets
 import (
 	"cmp"
 	"fmt"
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
-
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/asset/report"
@@ -63,7 +62,7 @@ func diffOf(d report.Diff) AssetDiff {
 }
 
 func diffPart[F, T any](d report.Delta[F], as func(F) T) DiffPart[T] {
-	out := DiffPart[T]{d.Added.Count, d.Removed.Count, wire.Each(d.Added.First, as), wire.Each(d.Removed.First, as)}
+	out := DiffPart[T]{d.Added.Count, d.Removed.Count, rest.Each(d.Added.First, as), rest.Each(d.Removed.First, as)}
 	return out
 }
 
@@ -85,7 +84,7 @@ func misconfigurationOf(m report.Misconfiguration) AssetMisconfiguration {
 	return AssetMisconfiguration{
 		ID: fmt.Sprintf("%d-%s", a.ID, m.Type), EnumerationID: a.EnumerationID, FindingType: m.Type, Host: a.Host,
 		Severity: cmp.Or(map[string]string{"dangling_dns": "high", "origin_exposure": "medium"}[m.Type], "unknown"), Status: "open",
-		Event:     map[string]any{"host": a.Host, "ip": wire.OrEmpty(a.IP), "cname": wire.OrEmpty(a.CNAME), "detail": m.Detail},
+		Event:     map[string]any{"host": a.Host, "ip": rest.OrEmpty(a.IP), "cname": rest.OrEmpty(a.CNAME), "detail": m.Detail},
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
 }

@@ -207,6 +207,6 @@ func (s area) listExports(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	list := ExportList{Listing: wire.ListOf(in.Window, len(found), total, "Exports."), Data: wire.Each(found, exportOf)}
+	list := ExportList{Listing: wire.ListOf(in.Window, len(found), total, "Exports."), Data: rest.Each(found, exportOf)}
 	return &list, nil
 }

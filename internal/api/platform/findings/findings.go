@@ -213,7 +213,7 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, er
 		return nil, err
 	}
 	list := ResultList{
-		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: wire.Each(p.Results, resultOf), Stats: ResultStats{p.Total},
+		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: rest.Each(p.Results, resultOf), Stats: ResultStats{p.Total},
 		Filters: in.applied(), Before: p.End, Next: p.Next,
 	}
 	list.TotalIsEstimate = p.TotalIsEstimate

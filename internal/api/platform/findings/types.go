@@ -1,9 +1,9 @@
 package findings
 
 import (
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
 
 	"github.com/vedette-sec/vedette/internal/core/finding"
@@ -121,7 +121,7 @@ func eventOf(f finding.Finding) VulnerabilityEvent {
 		MatchedLine: e.MatchedLine, MatcherName: e.MatcherName, MatcherStatus: e.MatcherStatus, Path: e.Path, Request: e.Request, Response: e.Response,
 		TemplateID: e.TemplateID, TemplatePath: e.TemplatePath, Type: e.Type, Error: e.Error, Port: e.Port,
 		Info: VulnerabilityInfo{
-			Name: e.Info.Name, Author: wire.OrEmpty(e.Info.Author), Tags: wire.OrEmpty(e.Info.Tags), Description: e.Info.Description, Impact: e.Info.Impact,
+			Name: e.Info.Name, Author: rest.OrEmpty(e.Info.Author), Tags: rest.OrEmpty(e.Info.Tags), Description: e.Info.Description, Impact: e.Info.Impact,
 			Remediation: e.Info.Remediation, Severity: f.Severity, Reference: e.Info.Reference, Metadata: e.Info.Metadata,
 		},
 	}

@@ -74,9 +74,9 @@ func (s area) scanConfigs() {
 			found, err := s.Scans.Find(ctx, in.ID)
 			c := found.Config
 			out := ScanConfig{
-				Targets: wire.OrEmpty(c.Targets), AssetLists: []string{}, PublicTemplates: wire.OrEmpty(c.Templates), EarlyTemplates: wire.OrEmpty(c.EarlyTemplates), TemplateURLs: wire.OrEmpty(c.TemplateURLs),
+				Targets: rest.OrEmpty(c.Targets), AssetLists: []string{}, PublicTemplates: rest.OrEmpty(c.Templates), EarlyTemplates: rest.OrEmpty(c.EarlyTemplates), TemplateURLs: rest.OrEmpty(c.TemplateURLs),
 				TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"), ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
-				Exclusions: wire.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All, Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
+				Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All, Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 			}
 			for _, in := range c.Inline {
 				out.TemplateIDs = append(out.TemplateIDs, in.Name)

@@ -16,7 +16,7 @@ func (s area) schedules() {
 	rest.Handle(s.API, wire.Op("list-scan-schedules", "GET "+path, scanTag, "The schedules of your team's scans, by next run"),
 		func(ctx context.Context, _ *struct{}) (*ScheduleList, error) {
 			found, err := s.Scans.Schedules().FindAll(ctx)
-			list := ScheduleList{Message: "Schedules.", Schedules: wire.Each(found, scheduleOf)}
+			list := ScheduleList{Message: "Schedules.", Schedules: rest.Each(found, scheduleOf)}
 			return &list, err
 		})
 	rest.Handle(s.API, wire.Op("set-scan-schedule", "POST "+path, scanTag, "Set the schedule of a scan", 404, 409),

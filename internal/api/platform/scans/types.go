@@ -1,6 +1,7 @@
 package scans
 
 import (
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/assets"
@@ -48,8 +49,8 @@ func statusOf(s scan.Scan) ScanStatus {
 		ScanID: s.ID, Name: s.Name, Status: string(s.Status), Progress: s.Progress(), Elapsed: elapsedText(s.Elapsed(time.Now())), FailureReason: s.FailureReason,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, TotalTarget: s.Numbers.Targets, TotalTemplate: s.Numbers.Templates, TotalScan: s.Numbers.Cells, TotalResult: s.Results(),
 		Severity: s.Severities, RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS, IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
-		AssetIDs: []string{}, PublicTemplates: wire.OrEmpty(c.Templates), TemplateIDs: []string{}, TemplateURLs: wire.OrEmpty(c.TemplateURLs),
-		ReportConfigIDs: wire.OrEmpty(c.ReportConfigIDs), ScanConfigIDs: wire.OrEmpty(c.ScanConfigIDs), Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
+		AssetIDs: []string{}, PublicTemplates: rest.OrEmpty(c.Templates), TemplateIDs: []string{}, TemplateURLs: rest.OrEmpty(c.TemplateURLs),
+		ReportConfigIDs: rest.OrEmpty(c.ReportConfigIDs), ScanConfigIDs: rest.OrEmpty(c.ScanConfigIDs), Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 	}
 	if out.Severity == nil {
 		out.Severity = map[string]int{}

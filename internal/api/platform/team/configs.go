@@ -108,6 +108,6 @@ func (s area) listConfigs(ctx context.Context, in *struct {
 	wire.Window
 }) (*[]ScanConfiguration, error) {
 	found, err := s.Settings.Find(ctx, setting.Filter{Type: in.Type, Search: in.Search}, in.Page())
-	out := wire.Each(found, configOf)
+	out := rest.Each(found, configOf)
 	return &out, err
 }

@@ -62,7 +62,7 @@ func (s area) listDomains(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	list := DomainList{Listing: wire.ListOf(in.Window, len(found), total, "Domains."), Data: wire.Each(found, domainOf)}
+	list := DomainList{Listing: wire.ListOf(in.Window, len(found), total, "Domains."), Data: rest.Each(found, domainOf)}
 	return &list, nil
 }
 

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -92,7 +93,7 @@ func healthOf(h domain.Health) SourceHealth {
 func associatedOf(r domain.Result, limit, page int) AssociatedDomains {
 	a := AssociatedDomains{
 		Domain: r.Domain, Results: make([]AssociatedDomain, len(r.Found)), Sources: r.Sources, SourcesCount: r.Counts, UniqueCount: r.Total,
-		State: "complete", Capped: r.Capped, Health: wire.Each(r.Health, healthOf),
+		State: "complete", Capped: r.Capped, Health: rest.Each(r.Health, healthOf),
 	}
 	for i, f := range r.Found {
 		a.Results[i] = AssociatedDomain(f)

@@ -60,7 +60,7 @@ type SharedTemplateList struct {
 }
 
 func shareResult(s catalog.Share, id string) ShareResult {
-	out := ShareResult{s.ExpiresAt, wire.OrEmpty(s.Organizations), string(s.Type), id, wire.OrEmpty(s.Emails)}
+	out := ShareResult{s.ExpiresAt, rest.OrEmpty(s.Organizations), string(s.Type), id, rest.OrEmpty(s.Emails)}
 	if out.ExpiresAt.IsZero() {
 		out.ExpiresAt = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) // the field is always a time
 	}
@@ -130,7 +130,7 @@ func (s area) listShares(ctx context.Context, in *struct {
 		return nil, err
 	}
 	found, total, err := s.Catalog.Shares(ctx, sorts, in.Page(), raw)
-	results := wire.Each(found, func(one catalog.SharedTemplate) picked[SharedTemplateData] {
+	results := rest.Each(found, func(one catalog.SharedTemplate) picked[SharedTemplateData] {
 		return picked[SharedTemplateData]{sharedOf(one.Share, one.Template), fields}
 	})
 	return &SharedTemplateList{"What your team shares.", len(found), total, results}, err

@@ -130,7 +130,7 @@ func (s area) templates() {
 				return nil, err
 			}
 			found, total, err := find(ctx, in.Page(), raw)
-			return &TemplateList{what, len(found), total, wire.Each(found, func(t catalog.Template) picked[TemplateData] {
+			return &TemplateList{what, len(found), total, rest.Each(found, func(t catalog.Template) picked[TemplateData] {
 				return picked[TemplateData]{templateOf(t), fields}
 			})}, err
 		}

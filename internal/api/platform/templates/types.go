@@ -3,6 +3,7 @@ package templates
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"net/url"
 	"path"
 	"reflect"
@@ -97,19 +98,19 @@ type FoundTemplate struct {
 
 func templateOf(t catalog.Template) TemplateData {
 	out := TemplateData{
-		URI: t.Path, ID: t.WrittenID, Name: t.Info.Name, Author: wire.OrEmpty(t.Info.Author), Tags: wire.OrEmpty(t.Info.Tags), Severity: string(t.Info.Severity), Type: t.Type, Dir: t.Dir(),
+		URI: t.Path, ID: t.WrittenID, Name: t.Info.Name, Author: rest.OrEmpty(t.Info.Author), Tags: rest.OrEmpty(t.Info.Tags), Severity: string(t.Info.Severity), Type: t.Type, Dir: t.Dir(),
 		Ref: t.Ref, Vendor: catalog.Vendor(t.Info), Product: catalog.Product(t.Info), Classification: TemplateClassification{CVEID: []string{}, CWEID: []string{}},
 		Metadata: t.Info.Metadata, Digest: t.Digest, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ReleaseTag: t.ReleaseTag, IsEarly: t.Scope == catalog.EarlySet,
 		Raw: string(t.Raw), TemplateID: t.ID, Description: t.Info.Description, Filename: path.Base(t.Path), Impact: t.Info.Impact,
 		AIMeta:     AIMeta{IsPromptByHuman: t.Prompt != "", IsTemplateByHuman: true, Prompt: t.Prompt},
-		References: wire.OrEmpty(t.Info.Reference), TemplateType: "public", IsGitHub: fromGitHub(t.Source), IsNew: t.IsNew, IsSvcTeam: t.Scope == catalog.StarterSet, Remediation: t.Info.Remediation,
+		References: rest.OrEmpty(t.Info.Reference), TemplateType: "public", IsGitHub: fromGitHub(t.Source), IsNew: t.IsNew, IsSvcTeam: t.Scope == catalog.StarterSet, Remediation: t.Info.Remediation,
 	}
 	out.IsPDTeam = out.IsSvcTeam
 	if out.Metadata == nil {
 		out.Metadata = map[string]any{}
 	}
 	if c := t.Info.Classification; c != nil {
-		out.Classification = TemplateClassification{wire.OrEmpty(c.CVEID), wire.OrEmpty(c.CWEID), c.CVSSMetrics, c.CVSSScore, c.EPSSScore, c.EPSSPercentile, c.CPE}
+		out.Classification = TemplateClassification{rest.OrEmpty(c.CVEID), rest.OrEmpty(c.CWEID), c.CVSSMetrics, c.CVSSScore, c.EPSSScore, c.EPSSPercentile, c.CPE}
 	}
 	if t.IsOwn() {
 		out.URI, out.TemplateType = t.ID, "user"
@@ -118,7 +119,7 @@ func templateOf(t catalog.Template) TemplateData {
 }
 
 func sharedOf(s catalog.Share, t catalog.Template) SharedTemplateData {
-	out := SharedTemplateData{templateOf(t), s.TTL, string(s.Type), wire.OrEmpty(s.Emails), wire.OrEmpty(s.Organizations)}
+	out := SharedTemplateData{templateOf(t), s.TTL, string(s.Type), rest.OrEmpty(s.Emails), rest.OrEmpty(s.Organizations)}
 	out.URI, out.TemplateID, out.TemplateType = s.ID, s.ID, "shared"
 	return out
 }

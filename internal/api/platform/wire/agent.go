@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/vedette-sec/vedette/internal/api/rest"
+
 // Agent are the agents that a scan or an enumeration asks for. They have no effect.
 type Agent struct {
 	AgentID       string   `json:"agent_id,omitempty" doc:"From the request."`
@@ -10,7 +12,7 @@ type Agent struct {
 
 // AgentOf never has null for a list.
 func AgentOf(id string, tags, networks []string, behavior string) Agent {
-	return Agent{id, OrEmpty(tags), OrEmpty(networks), behavior}
+	return Agent{id, rest.OrEmpty(tags), rest.OrEmpty(networks), behavior}
 }
 
 // AgentRequest asks for agents.

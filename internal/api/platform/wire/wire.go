@@ -79,14 +79,6 @@ func (m Maybe) Ptr() *bool {
 	return &m.value
 }
 
-// OrEmpty is words, or an empty list instead of nil, which JSON would show as null.
-func OrEmpty(words []string) []string {
-	if words == nil {
-		return []string{}
-	}
-	return words
-}
-
 // Commas is the items of a comma-separated list, without empty ones.
 func Commas(text string) (out []string) {
 	for item := range strings.SplitSeq(text, ",") {
@@ -149,15 +141,6 @@ type VulnPath struct {
 // EnumerationPath names an enumeration or a group.
 type EnumerationPath struct {
 	ID string `path:"enumerate_id" doc:"The id of an enumeration or of a group."`
-}
-
-// Each is f of each value; never nil, so that JSON has [] for an empty list.
-func Each[F, T any](values []F, f func(F) T) []T {
-	out := make([]T, len(values))
-	for i, v := range values {
-		out[i] = f(v)
-	}
-	return out
 }
 
 // Act adds an operation that answers with a fixed message.

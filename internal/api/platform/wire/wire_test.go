@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func TestWordsOfAList(t *testing.T) {
 	if got := Commas(" a,, b ,"); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("%q", got)
 	}
-	if Each(nil, strings.ToUpper) == nil || OrEmpty(nil) == nil {
+	if rest.Each(nil, strings.ToUpper) == nil || rest.OrEmpty[string](nil) == nil {
 		t.Error("an empty list is null in JSON")
 	}
 }
