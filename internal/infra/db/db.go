@@ -266,6 +266,17 @@ func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	return nil
 }
 
+// Snapshot runs fn with statements that all see the database as it was at the first of them, whatever others
+// write meanwhile. They only read. fn must read through q alone: on SQLite few connections read.
+func (d *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
+	stx, err := d.read.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer stx.Rollback() // there is nothing to commit
+	return fn(&statements{d.Dialect, stx, stx})
+}
+
 // IsDuplicate reports whether err is a violation of a unique or primary key.
 func IsDuplicate(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {

@@ -8,8 +8,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// Page answers a list of a team's rows.
-func (x *Index) Page(ctx context.Context, q db.Querier, team string, query Query) (p Page, err error) {
+// Page answers a list of a team's rows. What it says of them is true of one moment: a total that counts a row
+// which the page lacks would tell a reader that there is nothing to see.
+func (x *Index) Page(ctx context.Context, d *db.DB, team string, query Query) (p Page, err error) {
+	err = d.Snapshot(ctx, func(q db.Querier) error {
+		p, err = x.page(ctx, q, team, query)
+		return err
+	})
+	return p, err
+}
+
+func (x *Index) page(ctx context.Context, q db.Querier, team string, query Query) (p Page, err error) {
 	p.Numbers, p.End = []int64{}, 1
 	s, err := x.search(ctx, q, team, query)
 	if err != nil || s.team == 0 {

@@ -173,3 +173,48 @@ func exampleDatabase(ctx context.Context, table, name string) (d *db.DB, closes 
 		os.RemoveAll(dir)
 	}
 }
+
+// TestPageIsOfOneMoment reads pages while a row leaves and enters what the filter picks: the total counts
+// what the page shows.
+func TestPageIsOfOneMoment(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		setUp(t, d)
+		ctx, rows := t.Context(), numbered(1, 3)
+		if err := write(ctx, d, "one", true, rows...); err != nil {
+			t.Fatal(err)
+		}
+		var changing sync.WaitGroup
+		defer changing.Wait()
+		stop := make(chan struct{})
+		defer close(stop)
+		changing.Go(func() {
+			for one := rows[1]; ; {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				one.internal = !one.internal
+				if err := write(ctx, d, "one", false, one); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		seen := map[int]bool{}
+		odd := list.Not(list.Has("internal", "true"))
+		for i := 0; i < 300 || len(seen) < 2; i++ {
+			q := list.Query{Filter: odd, Limit: 10}
+			if i%2 == 0 {
+				q.Orders = []list.Order{{Column: "seen"}}
+			}
+			p, err := things.Page(ctx, d, "one", q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[p.Total] = true; p.Total != len(p.Numbers) {
+				t.Fatalf("page %d has %v and says that there are %d", i, p.Numbers, p.Total)
+			}
+		}
+	})
+}
