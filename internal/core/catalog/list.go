@@ -73,21 +73,23 @@ func inScopes(scopes ...string) (w db.Where) {
 // list is a page of the rows that a condition picks, and their total.
 func (c *Catalog) list(
 	ctx context.Context, where db.Where, order string, w page.Window, raw bool,
-) ([]Template, int, error) {
-	total, err := db.Value[int](ctx, c.db, `SELECT count(*) FROM template_search e`+where.String(), where.Args...)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, err := c.page(ctx, where, order, nil, w, raw)
+) (found []Template, total int, err error) {
+	err = c.db.Snapshot(ctx, func(q db.Querier) error {
+		total, err = db.Value[int](ctx, q, `SELECT count(*) FROM template_search e`+where.String(), where.Args...)
+		if err == nil {
+			found, err = c.page(ctx, q, where, order, nil, w, raw)
+		}
+		return err
+	})
 	return found, total, err
 }
 
 // page reads a page of the templates whose rows a condition picks.
 func (c *Catalog) page(
-	ctx context.Context, where db.Where, order string, orderArgs []any, w page.Window, raw bool,
+	ctx context.Context, q db.Querier, where db.Where, order string, orderArgs []any, w page.Window, raw bool,
 ) ([]Template, error) {
 	limit, args := db.Limit(w)
-	return db.Select(ctx, c.db, func(r db.Row) (Template, error) { return scanned(r, raw) }, selected(raw)+` JOIN (
+	return db.Select(ctx, q, func(r db.Row) (Template, error) { return scanned(r, raw) }, selected(raw)+` JOIN (
 		SELECT e.scope, e.id, row_number() OVER (ORDER BY `+order+`) AS place
 		FROM template_search e`+where.String()+` ORDER BY place`+limit+`) p
 		ON p.scope = t.scope AND p.id = t.id ORDER BY p.place`, slices.Concat(orderArgs, where.Args, args)...)

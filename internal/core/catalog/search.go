@@ -57,7 +57,7 @@ func (c *Catalog) Search(ctx context.Context, s Search) (out Found, err error) {
 	}
 	fit, args := score(terms, c.db.Speaks())
 	order := c.sorted(s.Sorts, "("+fit+") DESC, "+c.byID())
-	if out.Templates, err = c.page(ctx, where, order, args, s.Window, s.Raw); err != nil {
+	if out.Templates, err = c.page(ctx, c.db, where, order, args, s.Window, s.Raw); err != nil {
 		return out, err
 	}
 	if s.Highlight {

@@ -170,13 +170,7 @@ func (ds *Domains) FindAll(ctx context.Context, status Status, w page.Window) (f
 		where.And("status <> ?", Deleted)
 	}
 	db.Equal(&where, "status", status)
-	total, err = db.Value[int](ctx, ds.db, `SELECT count(*) FROM domain`+where.String(), where.Args...)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, err = db.Select(ctx, ds.db, scan, domainQuery+where.String()+` ORDER BY domain, id LIMIT ? OFFSET ?`,
-		append(where.Args, w.Limit, w.Offset)...)
-	return found, total, err
+	return db.Page(ctx, ds.db, scan, domainQuery, `domain`, where, ` ORDER BY domain, id`, w)
 }
 
 // Find is a domain of the caller's team. A deleted one is NotFound.

@@ -37,11 +37,11 @@ const columns = fields + `
 	FROM enumeration e JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
 
 // listedRows are enumerations and groups of assets.
-const listedRows = ` FROM (SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at
+const listedRows = `(SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at
 	FROM enumeration UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at,
 	updated_at FROM asset_group) e`
 
-const listed = fields + listedRows + `
+const listed = `SELECT ` + fields + ` FROM ` + listedRows + `
 	LEFT JOIN enumeration_config c ON c.enumeration_id = e.id LEFT JOIN enumeration_run r ON r.enumeration_id = e.id AND r.run = e.run`
 
 // scan reads numberColumns, and before those the columns before.
@@ -164,15 +164,11 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 		db.In(&where, "e.id", ids)
 	}
 	between(&where, "e.created_at", f.Since, f.Until)
-	if err := es.db.QueryRow(ctx, `SELECT count(*)`+listedRows+where.String(), where.Args...).Scan(&total); err != nil {
-		return nil, 0, err
-	}
 	if len(sorts) == 0 {
 		sorts = []page.Sort{{Column: "e.created_at", Desc: true}}
 	}
-	limit, args := db.Limit(w)
-	if list, err = db.Select(ctx, es.db, enumerationRow,
-		`SELECT `+listed+where.String()+db.OrderBy(sorts, "e.id DESC")+limit, append(where.Args, args...)...); err != nil {
+	list, total, err = db.Page(ctx, es.db, enumerationRow, listed, listedRows, where, db.OrderBy(sorts, "e.id DESC"), w)
+	if err != nil {
 		return nil, 0, err
 	}
 	return list, total, es.complete(ctx, list)
@@ -216,16 +212,12 @@ func (es *Enumerations) FindHistory(ctx context.Context, id string, since, until
 	var where db.Where
 	where.And("enumeration_id = ?", e.ID)
 	between(&where, "created_at", since, until)
-	if err := es.db.QueryRow(ctx, `SELECT count(*), count(DISTINCT enumeration_id) FROM enumeration_run`+where.String(), where.Args...).
-		Scan(&h.Total, &h.Unique); err != nil {
-		return h, err
-	}
-	limit, args := db.Limit(w)
-	h.Launches, err = db.Select(ctx, es.db, func(r db.Row) (Launch, error) {
+	h.Launches, h.Total, err = db.Page(ctx, es.db, func(r db.Row) (Launch, error) {
 		l := Launch{EnumerationID: e.ID, Name: e.Name, Type: e.Type}
 		err := l.Numbers.scan(r, &l.Run, &l.Status, &l.FailureReason, db.Into(&l.CreatedAt))
 		return l, err
-	}, `SELECT run, status, failure_reason, created_at, `+numberColumns+` FROM enumeration_run r`+
-		where.String()+` ORDER BY run DESC`+limit, append(where.Args, args...)...)
+	}, `SELECT run, status, failure_reason, created_at, `+numberColumns+` FROM enumeration_run r`, `enumeration_run`, where,
+		` ORDER BY run DESC`, w)
+	h.Unique = min(h.Total, 1)
 	return h, err
 }

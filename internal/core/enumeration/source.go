@@ -131,7 +131,7 @@ func (es *Enumerations) checkSources(ctx context.Context, tx *db.Tx, id string, 
 }
 
 // FindSources lists the reports of sources in a run (0: the last) of an enumeration of the caller's team, and how many there are.
-func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w page.Window) (sources []Source, total int, err error) {
+func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w page.Window) ([]Source, int, error) {
 	e, err := es.Find(ctx, id)
 	if err != nil {
 		return nil, 0, err
@@ -139,19 +139,16 @@ func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w
 	if run == 0 {
 		run = e.Run
 	}
-	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM enumeration_source WHERE enumeration_id = ? AND run = ?`, e.ID, run).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	limit, args := db.Limit(w)
-	sources, err = db.Select(ctx, es.db, func(r db.Row) (s Source, err error) {
+	var where db.Where
+	where.And("enumeration_id = ? AND run = ?", e.ID, run)
+	return db.Page(ctx, es.db, func(r db.Row) (s Source, err error) {
 		return s, r.Scan(&s.Run, &s.Source, &s.About, &s.State, &s.Count, &s.Took, &s.Detail, db.Into(&s.At))
-	}, `SELECT run, source, about, state, found, took, detail, at FROM enumeration_source
-		WHERE enumeration_id = ? AND run = ? ORDER BY about, source`+limit, append([]any{e.ID, run}, args...)...)
-	return sources, total, err
+	}, `SELECT run, source, about, state, found, took, detail, at FROM enumeration_source`, `enumeration_source`, where,
+		` ORDER BY about, source`, w)
 }
 
 // FindEvents lists the events of a run (0: the last) of an enumeration of the caller's team, and how many there are.
-func (es *Enumerations) FindEvents(ctx context.Context, id string, run int64, w page.Window) (events []Event, total int, err error) {
+func (es *Enumerations) FindEvents(ctx context.Context, id string, run int64, w page.Window) ([]Event, int, error) {
 	e, err := es.Find(ctx, id)
 	if err != nil {
 		return nil, 0, err
@@ -162,18 +159,13 @@ func (es *Enumerations) FindEvents(ctx context.Context, id string, run int64, w 
 	return es.events(ctx, e.ID, run, "", w)
 }
 
-func (es *Enumerations) events(ctx context.Context, id string, run int64, kind string, w page.Window) (events []Event, total int, err error) {
+func (es *Enumerations) events(ctx context.Context, id string, run int64, kind string, w page.Window) ([]Event, int, error) {
 	var where db.Where
 	where.And("enumeration_id = ?", id)
 	where.And("run = ?", run)
 	db.Equal(&where, "kind", kind)
-	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM enumeration_event`+where.String(), where.Args...).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	limit, args := db.Limit(w)
-	events, err = db.Select(ctx, es.db, func(r db.Row) (e Event, err error) {
+	return db.Page(ctx, es.db, func(r db.Row) (e Event, err error) {
 		return e, r.Scan(&e.Run, &e.Kind, &e.Subject, &e.Detail, &e.Times, db.Into(&e.At))
-	}, `SELECT run, kind, subject, detail, times, at FROM enumeration_event`+where.String()+
-		` ORDER BY kind, subject, detail`+limit, append(where.Args, args...)...)
-	return events, total, err
+	}, `SELECT run, kind, subject, detail, times, at FROM enumeration_event`, `enumeration_event`, where,
+		` ORDER BY kind, subject, detail`, w)
 }

@@ -164,13 +164,7 @@ func (es *Exports) FindAll(ctx context.Context, state State, w page.Window) (fou
 	var where db.Where
 	where.And("team_id = ? AND expires_at > ?", c.TeamID, db.At(es.now()))
 	db.Equal(&where, "state", state)
-	if err := es.db.QueryRow(ctx, `SELECT count(*) FROM export`+where.String(), where.Args...).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	limit, args := db.Limit(w)
-	found, err = db.Select(ctx, es.db, exportRow, `SELECT `+exportColumns+` FROM export`+
-		where.String()+` ORDER BY created_at DESC, id`+limit, append(where.Args, args...)...)
-	return found, total, err
+	return db.Page(ctx, es.db, exportRow, `SELECT `+exportColumns+` FROM export`, `export`, where, ` ORDER BY created_at DESC, id`, w)
 }
 
 // Delete deletes an export of the caller's team and cancels its job.

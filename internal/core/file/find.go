@@ -44,10 +44,7 @@ func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
 	if err != nil {
 		return p, err
 	}
-	w := f.where(fs.db, c)
-	if p.Total, err = db.Value[int](ctx, fs.db, `SELECT count(*) FROM file`+w.String(), w.Args...); err != nil {
-		return p, err
-	}
+	all := f.where(fs.db, c)
 	column, order, than := "modified_at", "ASC", ">"
 	if f.SortBy != "" && f.SortBy != "last_modified" {
 		if !slices.Contains(Sorts, f.SortBy) {
@@ -58,15 +55,22 @@ func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
 	if f.Desc {
 		order, than = "DESC", "<"
 	}
+	part := all
 	if f.Cursor != "" {
 		value, key, err := readCursor(f.Cursor, column)
 		if err != nil {
 			return p, err
 		}
-		w.And("("+column+", key) "+than+" (?, ?)", value, key)
+		part.And("("+column+", key) "+than+" (?, ?)", value, key)
 	}
-	p.Files, err = db.Select(ctx, fs.db, scan,
-		query+w.String()+` ORDER BY `+column+" "+order+`, key `+order+` LIMIT ?`, append(w.Args, f.Limit+1)...)
+	err = fs.db.Snapshot(ctx, func(q db.Querier) error {
+		if p.Total, err = db.Value[int](ctx, q, `SELECT count(*) FROM file`+all.String(), all.Args...); err != nil {
+			return err
+		}
+		p.Files, err = db.Select(ctx, q, scan,
+			query+part.String()+` ORDER BY `+column+" "+order+`, key `+order+` LIMIT ?`, append(part.Args, f.Limit+1)...)
+		return err
+	})
 	if err != nil {
 		return p, err
 	}
@@ -77,8 +81,7 @@ func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
 	return p, nil
 }
 
-func (f Filter) where(d *db.DB, c account.Caller) *db.Where {
-	var w db.Where
+func (f Filter) where(d *db.DB, c account.Caller) (w db.Where) {
 	w.And("team_id = ?", c.TeamID)
 	w.And("user_id = ?", c.UserID)
 	if dir := strings.Trim(f.Directory, "/"); dir != "" {
@@ -96,7 +99,7 @@ func (f Filter) where(d *db.DB, c account.Caller) *db.Where {
 	}
 	db.Equal(&w, "project_id", f.ProjectID)
 	db.Equal(&w, "chat_id", f.ChatID)
-	return &w
+	return w
 }
 
 // cursorOf is a file's position in an order: the value it is ordered by, and its key.

@@ -137,7 +137,10 @@ func (f UsageFilter) where(w *db.Where, speaks db.Dialect) {
 	}
 }
 
-const usageFrom = ` FROM model_usage u JOIN user_account a ON a.id = u.user_id`
+const (
+	usageTables = `model_usage u JOIN user_account a ON a.id = u.user_id`
+	usageFrom   = ` FROM ` + usageTables
+)
 
 func selectUsage() string {
 	return `SELECT u.stream_id, u.task_id, u.team_id, u.user_id, a.email, u.created_at, ` + eachColumn(usageFields, "u.$0")
@@ -188,17 +191,11 @@ func (s *Models) FindTasks(ctx context.Context, f UsageFilter, w page.Window) ([
 
 func (s *Models) findUsage(ctx context.Context, where db.Where, f UsageFilter, w page.Window) ([]Row, int, error) {
 	f.where(&where, s.db.Speaks())
-	total, err := db.Value[int](ctx, s.db, `SELECT count(*)`+usageFrom+where.String(), where.Args...)
-	if err != nil {
-		return nil, 0, err
-	}
 	order := ` ORDER BY u.created_at DESC, u.stream_id DESC`
 	if f.ByCost {
 		order = ` ORDER BY u.micros DESC, u.created_at DESC, u.stream_id DESC`
 	}
-	limit, args := db.Limit(w)
-	found, err := db.Select(ctx, s.db, scanUsage, selectUsage()+usageFrom+where.String()+order+limit, append(where.Args, args...)...)
-	return found, total, err
+	return db.Page(ctx, s.db, scanUsage, selectUsage()+usageFrom, usageTables, where, order, w)
 }
 
 // sumTasks adds up the streams of tasks, in the order of ids.

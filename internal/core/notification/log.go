@@ -43,11 +43,5 @@ func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window)
 	if !f.Until.IsZero() {
 		w.And("created_at < ?", db.At(f.Until))
 	}
-	if err := ns.db.QueryRow(ctx, `SELECT count(*) FROM notice`+w.String(), w.Args...).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	limit, args := db.Limit(window)
-	found, err = db.Select(ctx, ns.db, row, `SELECT `+columns+` FROM notice`+w.String()+
-		` ORDER BY created_at DESC, id DESC`+limit, append(w.Args, args...)...)
-	return found, total, err
+	return db.Page(ctx, ns.db, row, `SELECT `+columns+` FROM notice`, `notice`, w, ` ORDER BY created_at DESC, id DESC`, window)
 }

@@ -41,7 +41,7 @@ const (
 )
 
 const selectEvent = `SELECT e.id, e.team_id, e.policy_id, p.name, e.type, e.status, e.enumeration_id, e.run, e.affected, e.sample,
-	e.config_id, e.note, e.created_at, e.updated_at FROM asset_policy_event e JOIN asset_policy p ON p.id = e.policy_id WHERE `
+	e.config_id, e.note, e.created_at, e.updated_at FROM asset_policy_event e JOIN asset_policy p ON p.id = e.policy_id`
 
 func scanEvent(r db.Row) (e Event, err error) {
 	var sample db.JSON[[]asset.Brief]
@@ -58,14 +58,9 @@ func (ps *Policies) Events(ctx context.Context, id string, w page.Window) (found
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := ps.db.QueryRow(ctx, `SELECT count(*) FROM asset_policy_event WHERE policy_id = ?`, p.ID).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	limit, args := db.Limit(w)
-	rows, err := ps.db.Query(ctx, selectEvent+`e.policy_id = ? ORDER BY e.created_at DESC, e.id DESC`+limit,
-		append([]any{p.ID}, args...)...)
-	found, err = db.Collect(rows, err, scanEvent)
-	return found, total, err
+	var where db.Where
+	where.And("e.policy_id = ?", p.ID)
+	return db.Page(ctx, ps.db, scanEvent, selectEvent, `asset_policy_event e`, where, ` ORDER BY e.created_at DESC, e.id DESC`, w)
 }
 
 const insertEvent = `INSERT INTO asset_policy_event (id, team_id, policy_id, type, status, enumeration_id, run, affected, sample,
@@ -101,7 +96,7 @@ func (ps *Policies) alert(ctx context.Context, tx *db.Tx, policies []Policy, enu
 		if p.Type != Alert {
 			continue
 		}
-		applied, err := scanEvent(tx.QueryRow(ctx, selectEvent+`e.policy_id = ? AND e.enumeration_id = ? AND e.run = ? AND e.type = ?`,
+		applied, err := scanEvent(tx.QueryRow(ctx, selectEvent+` WHERE e.policy_id = ? AND e.enumeration_id = ? AND e.run = ? AND e.type = ?`,
 			p.ID, enumerationID, run, Applied))
 		if db.IsNoRows(err) {
 			continue
@@ -126,7 +121,7 @@ func (ps *Policies) alert(ctx context.Context, tx *db.Tx, policies []Policy, enu
 
 // FindAlert finds an alert that is still to be sent; ok is false when there is none.
 func (ps *Policies) FindAlert(ctx context.Context, eventID string) (e Event, ok bool, err error) {
-	e, err = scanEvent(ps.db.QueryRow(ctx, selectEvent+`e.id = ? AND e.status = ?`, eventID, pending))
+	e, err = scanEvent(ps.db.QueryRow(ctx, selectEvent+` WHERE e.id = ? AND e.status = ?`, eventID, pending))
 	if db.IsNoRows(err) {
 		return e, false, nil
 	}

@@ -253,12 +253,7 @@ func (ps *Policies) FindAll(ctx context.Context, w page.Window) (found []Policy,
 	if err != nil {
 		return nil, 0, err
 	}
-	const where = ` WHERE team_id = ?`
-	if err := ps.db.QueryRow(ctx, `SELECT count(*) FROM asset_policy`+where, c.TeamID).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	limit, args := db.Limit(w)
-	rows, err := ps.db.Query(ctx, selectPolicy+where+` ORDER BY created_at DESC, id`+limit, append([]any{c.TeamID}, args...)...)
-	found, err = db.Collect(rows, err, scanPolicy)
-	return found, total, err
+	var where db.Where
+	where.And("team_id = ?", c.TeamID)
+	return db.Page(ctx, ps.db, scanPolicy, selectPolicy, `asset_policy`, where, ` ORDER BY created_at DESC, id`, w)
 }

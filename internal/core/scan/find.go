@@ -130,19 +130,17 @@ func (ss *Scans) FindHistory(ctx context.Context, f HistoryFilter, w page.Window
 	if !f.Until.IsZero() {
 		where.And("r.created_at < ?", db.At(f.Until))
 	}
-	if err := ss.db.QueryRow(ctx, `SELECT count(*), coalesce(sum(r.done_request), 0), count(DISTINCT r.scan_id) FROM scan_run r`+
-		where.String(), where.Args...).Scan(&h.Total, &h.Requests, &h.UniqueScans); err != nil {
+	if err := ss.db.QueryRow(ctx, `SELECT coalesce(sum(r.done_request), 0), count(DISTINCT r.scan_id) FROM scan_run r`+where.String(),
+		where.Args...).Scan(&h.Requests, &h.UniqueScans); err != nil {
 		return h, err
 	}
-	limit, args := db.Limit(w)
-	h.Runs, err = db.Select(ctx, ss.db, func(r db.Row) (run Run, err error) {
+	h.Runs, h.Total, err = db.Page(ctx, ss.db, func(r db.Row) (run Run, err error) {
 		var created db.Time
 		var severity db.JSON[map[string]int]
 		err = run.Numbers.scan(r, []any{&run.ScanID, &run.Name, &run.Status, &run.FailureReason}, &created, &severity)
 		run.CreatedAt, run.Severities = created.Time, severity.V
 		return run, err
 	}, `SELECT r.scan_id, s.name, r.status, r.failure_reason, `+numberColumns+`, r.created_at, r.severity
-		FROM scan_run r JOIN scan s ON s.id = r.scan_id`+where.String()+` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`+limit,
-		append(where.Args, args...)...)
+		FROM scan_run r JOIN scan s ON s.id = r.scan_id`, `scan_run r`, where, ` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`, w)
 	return h, err
 }

@@ -35,9 +35,6 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 		return nil, 0, err
 	}
 	where := ss.where(c.TeamID, f)
-	if err := ss.db.QueryRow(ctx, `SELECT count(*) FROM scan s`+where.String(), where.Args...).Scan(&total); err != nil {
-		return nil, 0, err
-	}
 	order := slices.Clone(sorts)
 	if len(order) == 0 {
 		order = []page.Sort{{Column: "s.created_at", Desc: true}}
@@ -47,10 +44,8 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 			order[i].Column = ss.db.Speaks().Bytewise(byName)
 		}
 	}
-	limit, args := db.Limit(w)
-	if found, err = db.Select(ctx, ss.db, scanRow, `SELECT `+columns+tables+`
-		LEFT JOIN finding_total t ON t.scan_id = s.id`+where.String()+
-		db.OrderBy(order, "s.id DESC")+limit, append(where.Args, args...)...); err != nil || len(found) == 0 {
+	if found, total, err = db.Page(ctx, ss.db, scanRow, `SELECT `+columns+tables+` LEFT JOIN finding_total t ON t.scan_id = s.id`,
+		`scan s`, where, db.OrderBy(order, "s.id DESC"), w); err != nil || len(found) == 0 {
 		return found, total, err
 	}
 	if err := ss.configs(ctx, found); err != nil {

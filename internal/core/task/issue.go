@@ -256,15 +256,16 @@ func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue,
 	db.Equal(&w, "task_id", f.TaskID)
 	db.Equal(&w, "status", f.Status)
 	db.Equal(&w, "severity", f.Severity)
-	total, err = db.Value[int](ctx, ts.db, `SELECT count(*) FROM issue`+w.String(), w.Args...)
-	if err != nil {
-		return nil, 0, err
-	}
-	if f.After != "" {
-		w.And("id < ?", f.After)
-	}
-	issues, err = db.Select(ctx, ts.db, scanIssue, issueQuery+w.String()+` ORDER BY id DESC LIMIT ?`,
-		append(w.Args, f.Limit)...)
+	err = ts.db.Snapshot(ctx, func(q db.Querier) error {
+		if total, err = db.Value[int](ctx, q, `SELECT count(*) FROM issue`+w.String(), w.Args...); err != nil {
+			return err
+		}
+		if f.After != "" {
+			w.And("id < ?", f.After)
+		}
+		issues, err = db.Select(ctx, q, scanIssue, issueQuery+w.String()+` ORDER BY id DESC LIMIT ?`, append(w.Args, f.Limit)...)
+		return err
+	})
 	return issues, total, err
 }
 

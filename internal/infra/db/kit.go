@@ -208,6 +208,22 @@ func Select[T any](ctx context.Context, q Querier, scan func(Row) (T, error), qu
 	return Collect(rows, err, scan)
 }
 
+// Page reads a page of the rows that query and where pick, in an order, and counts in the tables of from how many where
+// picks in all. The rows and their number are of one moment.
+func Page[T any](
+	ctx context.Context, d *DB, scan func(Row) (T, error), query, from string, where Where, order string, w page.Window,
+) (rows []T, total int, err error) {
+	err = d.Snapshot(ctx, func(q Querier) error {
+		if total, err = Value[int](ctx, q, "SELECT count(*) FROM "+from+where.String(), where.Args...); err != nil {
+			return err
+		}
+		limit, args := Limit(w)
+		rows, err = Select(ctx, q, scan, query+where.String()+order+limit, slices.Concat(where.Args, args)...)
+		return err
+	})
+	return rows, total, err
+}
+
 // Value reads one row of one column.
 func Value[T any](ctx context.Context, q Querier, query string, args ...any) (T, error) {
 	return scanValue[T](q.QueryRow(ctx, query, args...))

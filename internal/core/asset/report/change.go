@@ -57,14 +57,8 @@ func (rs *Reports) Changes(ctx context.Context, f Filter, w page.Window) (a asse
 	if !f.Since.IsZero() {
 		where.And("at >= ?", db.At(f.Since))
 	}
-	if err := rs.db.QueryRow(ctx, `SELECT count(*) FROM asset_change`+where.String(), where.Args...).Scan(&total); err != nil {
-		return a, nil, 0, err
-	}
 	order := db.OrderBy([]page.Sort{{Column: "rev", Desc: !f.Oldest}}, "no")
-	limit, args := db.Limit(w)
-	rows, err := rs.db.Query(ctx, `SELECT type, at, actor, fields FROM asset_change`+where.String()+order+limit,
-		append(where.Args, args...)...)
-	found, err = db.Collect(rows, err, func(r db.Row) (n Change, err error) {
+	found, total, err = db.Page(ctx, rs.db, func(r db.Row) (n Change, err error) {
 		var at db.Time
 		var fields []byte
 		if err := r.Scan(&n.Type, &at, &n.Actor, &fields); err != nil {
@@ -72,6 +66,6 @@ func (rs *Reports) Changes(ctx context.Context, f Filter, w page.Window) (a asse
 		}
 		n.At = at.Time
 		return n, json.Unmarshal(fields, &n.Fields)
-	})
+	}, `SELECT type, at, actor, fields FROM asset_change`, `asset_change`, where, order, w)
 	return a, found, total, err
 }
