@@ -58,36 +58,6 @@ func (s *search) part(ctx context.Context, p *Page, query Query) error {
 	return s.ordered(ctx, p, query)
 }
 
-// arrival fills a page in order of arrival.
-func (s *search) arrival(ctx context.Context, p *Page, query Query) error {
-	skip, want := query.Offset, query.Limit
-	if s.index.exact && (!s.arrays || s.index.text == "" || skip > limits.walkMost) && skip > 0 { // the database passes over them faster
-		hits, err := s.find(ctx, s.low, s.high, query.Oldest, want+1, skip)
-		p.take(hits, 0, want, query.Oldest)
-		return err
-	}
-	var found []hit
-	err := s.each(ctx, s.low, s.high, query.Oldest, want+1, func(hits []hit) bool {
-		n := min(skip, len(hits))
-		skip, found = skip-n, append(found, hits[n:]...)
-		return len(found) <= want
-	})
-	p.take(found, 0, want, query.Oldest)
-	return err
-}
-
-// take puts a part of hits on a page of an unsorted list.
-func (p *Page) take(hits []hit, from, want int, asc bool) {
-	from = min(from, len(hits))
-	shown := hits[from:min(len(hits), from+want)]
-	p.Numbers = numbersOf(shown)
-	if len(shown) > 0 && len(hits) > from+want {
-		if p.Next = noOf(shown[len(shown)-1].key); asc {
-			p.Next++
-		}
-	}
-}
-
 // ordered fills a page in another order.
 func (s *search) ordered(ctx context.Context, p *Page, query Query) error {
 	if s.index.text != "" || !s.index.exact {
