@@ -12,7 +12,7 @@ func (s *search) arrival(ctx context.Context, p *Page, query Query) error {
 	skip, want := query.Offset, query.Limit
 	if s.index.exact && (!s.arrays || s.index.text == "" || skip > limits.walkMost) && skip > 0 { // the database passes over them faster
 		hits, err := s.find(ctx, s.low, s.high, query.Oldest, want+1, skip)
-		p.take(hits, 0, want, query.Oldest)
+		p.take(hits, want, query.Oldest)
 		return err
 	}
 	var found []hit
@@ -21,16 +21,15 @@ func (s *search) arrival(ctx context.Context, p *Page, query Query) error {
 		skip, found = skip-n, append(found, hits[n:]...)
 		return len(found) <= want
 	})
-	p.take(found, 0, want, query.Oldest)
+	p.take(found, want, query.Oldest)
 	return err
 }
 
-// take puts a part of hits on a page of an unsorted list.
-func (p *Page) take(hits []hit, from, want int, asc bool) {
-	from = min(from, len(hits))
-	shown := hits[from:min(len(hits), from+want)]
+// take puts the first hits on a page of an unsorted list.
+func (p *Page) take(hits []hit, want int, asc bool) {
+	shown := hits[:min(len(hits), want)]
 	p.Numbers = numbersOf(shown)
-	if len(shown) > 0 && len(hits) > from+want {
+	if len(shown) > 0 && len(hits) > want {
 		if p.Next = noOf(shown[len(shown)-1].key); asc {
 			p.Next++
 		}

@@ -170,7 +170,7 @@ func (s *search) find(ctx context.Context, low, high int64, asc bool, limit, off
 		args = []any{index.text, low, high}
 	}
 	query := "SELECT " + key + ", " + entry + from + cond
-	// The fence keeps PostgreSQL from walking the primary key on a guess of its own.
+	// MATERIALIZED keeps PostgreSQL from walking the primary key on a guess of its own.
 	if s.arrays && s.index.text != "" {
 		query = "WITH e AS MATERIALIZED (SELECT e.key, " + entry + " AS entry" + from + cond + ") SELECT e.key, e.entry FROM e"
 	}

@@ -134,11 +134,7 @@ func (x *Index) number() string {
 
 // teamNo is the number of a team in keys; 0: it has no rows.
 func teamNo(ctx context.Context, q db.Querier, team string) (no int64, err error) {
-	row := q.QueryRow
-	if d, ok := q.(*db.DB); ok {
-		row = d.QueryOften
-	}
-	err = row(ctx, `SELECT no FROM list_team WHERE team_id = ?`, team).Scan(&no)
+	err = q.QueryRow(ctx, `SELECT no FROM list_team WHERE team_id = ?`, team).Scan(&no)
 	if db.IsNoRows(err) {
 		return 0, nil
 	}
