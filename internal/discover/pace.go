@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 // Pace bounds how often something is done in a second, by all who share it. nil bounds nothing.
@@ -52,20 +54,5 @@ func (p *Pace) Take(now time.Time) time.Duration {
 
 // Wait takes the next turn and waits for it, or for the end of ctx, which it returns.
 func (p *Pace) Wait(ctx context.Context) error {
-	return Pause(ctx, p.Take(time.Now()))
-}
-
-// Pause waits for d, or for the end of ctx, which it returns.
-func Pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause.For(ctx, p.Take(time.Now()))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Event is one finding in the format of the specification's VulnerabilityEvent. Texts are valid UTF-8 without NUL;
@@ -101,13 +102,13 @@ func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Findin
 		ev.Path = "/"
 	}
 	for _, v := range f.Extracted {
-		ev.ExtractedResults = append(ev.ExtractedResults, Clean(clip(v, maxDump)))
+		ev.ExtractedResults = append(ev.ExtractedResults, Clean(errs.Clip(v, maxDump)))
 	}
 	for _, v := range payload {
 		if ev.Meta == nil {
 			ev.Meta = make(map[string]string, len(payload))
 		}
-		ev.Meta[Clean(v.Name)] = Clean(clip(v.Text, maxDump))
+		ev.Meta[Clean(v.Name)] = Clean(errs.Clip(v.Text, maxDump))
 	}
 	return ev
 }
@@ -138,11 +139,4 @@ func Clean(s string) string {
 		i += size
 	}
 	return b.String()
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "…"
-	}
-	return s
 }

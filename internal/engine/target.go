@@ -29,10 +29,7 @@ type Target struct {
 func ParseTarget(input string) (Target, error) {
 	t := Target{Input: strings.TrimSpace(input)}
 	refuse := func(why string) (Target, error) {
-		if len(input) > 80 {
-			input = input[:80] + "…"
-		}
-		return Target{}, errs.Field("target", "%s is not a target: %s.", strconv.QuoteToASCII(input), why)
+		return Target{}, errs.Field("target", "%s is not a target: %s.", strconv.QuoteToASCII(errs.Clip(input, 80)), why)
 	}
 	s := t.Input
 	if s == "" || len(s) > maxTarget {

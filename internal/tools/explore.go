@@ -16,6 +16,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 type explore struct{ *Kit }
@@ -170,12 +171,8 @@ func (s *crawledSite) note(page, u *url.URL) {
 
 // pause keeps to the plan's rate.
 func (x explore) pause(ctx context.Context) {
-	if x.Plan.RateLimit <= 0 {
-		return
-	}
-	select {
-	case <-time.After(time.Duration(float64(time.Second) / x.Plan.RateLimit)):
-	case <-ctx.Done():
+	if x.Plan.RateLimit > 0 {
+		_ = pause.For(ctx, time.Duration(float64(time.Second)/x.Plan.RateLimit))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/list"
 	"github.com/vedette-sec/vedette/internal/infra/page"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
 // meaning makes of a Filter what package list answers. The same code decides what lists show, which
@@ -38,11 +39,16 @@ func (m meaning) column(name string, holds func(value string) bool, cond string,
 
 // between is a column with numbers from low on and below high.
 func (m meaning) between(column string, low, high int64) list.Filter {
-	holds := func(value string) bool { n := numberOf(value); return n >= low && n < high }
+	holds := inRange(low, high)
 	if low <= 0 {
 		return m.column(column, holds, column+" < ?", high)
 	}
 	return m.column(column, holds, column+" >= ? AND "+column+" < ?", low, high)
+}
+
+// inRange reports whether a number is from low on and below high.
+func inRange(low, high int64) func(value string) bool {
+	return func(value string) bool { n := numberOf(value); return n >= low && n < high }
 }
 
 // empty is the assets of which a column says nothing.
@@ -67,8 +73,8 @@ func (m meaning) of(f Filter) list.Filter {
 		wanted []string
 		means  func(word string) list.Filter
 	}{
-		{f.Labels, m.like("labels")}, {f.Hosts, m.like("host")}, {f.Titles, m.containing("title")}, {f.CNAMEs, m.like("cname")},
-		{f.Techs, m.like("technologies")}, {f.IPs, inside},
+		{f.Labels, m.like("labels")}, {f.Hosts, m.like("host")}, {f.Titles, m.containing("title")},
+		{f.CNAMEs, m.like("cname")}, {f.Techs, m.like("technologies")}, {f.IPs, inside},
 	} {
 		all = append(all, anyWord(field.wanted, field.means))
 	}
@@ -137,7 +143,8 @@ func (m meaning) flags(f Filter) (out []list.Filter) {
 		want *bool
 		is   func() list.Filter
 	}{
-		{f.Tech, is("technologies")}, {f.Favicon, is("favicon")}, {f.Screenshot, is("screenshot")}, {f.Internal, is("internal")}, {f.New, m.fresh},
+		{f.Tech, is("technologies")}, {f.Favicon, is("favicon")}, {f.Screenshot, is("screenshot")},
+		{f.Internal, is("internal")}, {f.New, m.fresh},
 	} {
 		if flag.want != nil {
 			out = append(out, when(*flag.want, flag.is()))
@@ -167,10 +174,7 @@ const forever = 1<<63 - 1
 
 func (m meaning) times(f Filter) (out []list.Filter) {
 	if !f.Since.IsZero() || !f.Until.IsZero() {
-		low, high := int64(0), int64(forever)
-		if !f.Since.IsZero() {
-			low = f.Since.UnixMicro()
-		}
+		low, high := max(0, f.Since.UnixMicro()), int64(forever)
 		if !f.Until.IsZero() {
 			high = f.Until.UnixMicro()
 		}
@@ -222,9 +226,9 @@ func (m meaning) like(column string) func(word string) list.Filter {
 		case strings.Contains(word, "*"):
 			var out list.Filter
 			if stored(column) {
-				out = list.Match(column, "", func(value string) bool { return matches(word, strings.ToLower(value)) })
+				out = list.Match(column, "", func(value string) bool { return textsearch.Wildcard(word, strings.ToLower(value)) })
 			} else {
-				out = list.Match(column, longest(word), func(value string) bool { return matches(word, value) })
+				out = list.Match(column, longest(word), func(value string) bool { return textsearch.Wildcard(word, value) })
 			}
 			if strings.Trim(word, "*") == "" {
 				return list.Any(out, m.empty(column))
@@ -267,26 +271,6 @@ func longest(pattern string) (out string) {
 		}
 	}
 	return out
-}
-
-// matches reports whether a text is as a pattern says, in which a * stands for anything.
-func matches(pattern, text string) bool {
-	first, rest, more := strings.Cut(pattern, "*")
-	text, ok := strings.CutPrefix(text, first)
-	if !ok || !more {
-		return ok && text == ""
-	}
-	for {
-		part, next, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(text, part)
-		}
-		_, after, found := strings.Cut(text, part)
-		if !found {
-			return false
-		}
-		text, rest = after, next
-	}
 }
 
 // under is the hosts at and below domains.
@@ -390,7 +374,7 @@ func (m meaning) comparing(field, op, value string) list.Filter {
 		case field == "content_length":
 			return m.between(field, low, high)
 		}
-		return list.Match(field, "", func(value string) bool { n := numberOf(value); return n >= low && n < high })
+		return list.Match(field, "", inRange(low, high))
 	case kind == timeField:
 		t, _ := page.Moment("", strings.ToUpper(value), false)
 		low, high := bounds(op, t.UnixMicro())

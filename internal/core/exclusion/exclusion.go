@@ -55,20 +55,24 @@ func (es *Exclusions) Add(ctx context.Context, kind Type, values, scanIDs, enume
 	if err := checkRules(kind, values); err != nil {
 		return err
 	}
-	scope := func(ids []string) []string {
-		if len(ids) == 0 {
-			return []string{""}
-		}
-		return ids
+	everywhere := []string{""}
+	if len(scanIDs) == 0 {
+		scanIDs = everywhere
 	}
-	if len(values)*max(1, len(scanIDs))*max(1, len(enumerationIDs)) > maxExclusions {
-		return errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
+	if len(enumerationIDs) == 0 {
+		enumerationIDs = everywhere
+	}
+	tooMany := errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
+	if len(values)*len(scanIDs)*len(enumerationIDs) > maxExclusions {
+		return tooMany
 	}
 	var rules []Rule
 	for _, value := range values {
-		for _, scanID := range scope(scanIDs) {
-			for _, enumerationID := range scope(enumerationIDs) {
-				rules = append(rules, Rule{Type: kind, Value: strings.TrimSpace(value), ScanID: scanID, EnumerationID: enumerationID})
+		for _, scanID := range scanIDs {
+			for _, enumerationID := range enumerationIDs {
+				rules = append(rules, Rule{
+					Type: kind, Value: strings.TrimSpace(value), ScanID: scanID, EnumerationID: enumerationID,
+				})
 			}
 		}
 	}
@@ -77,15 +81,18 @@ func (es *Exclusions) Add(ctx context.Context, kind Type, values, scanIDs, enume
 			return err
 		}
 		var last, count int64
-		if err := tx.QueryRow(ctx, `SELECT coalesce(max(id), 0), count(*) FROM scan_exclusion WHERE team_id = ?`, c.TeamID).Scan(&last, &count); err != nil {
+		err := tx.QueryRow(ctx, `SELECT coalesce(max(id), 0), count(*) FROM scan_exclusion WHERE team_id = ?`, c.TeamID).
+			Scan(&last, &count)
+		if err != nil {
 			return err
 		}
 		for _, rule := range rules {
 			last++
 			if count++; count > maxExclusions {
-				return errs.Field("values", "values: a team has at most %d exclusions.", maxExclusions)
+				return tooMany
 			}
-			if _, err := tx.Exec(ctx, `INSERT INTO scan_exclusion (id, team_id, value, exclude_type, scan_id, enumeration_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			if _, err := tx.Exec(ctx, `INSERT INTO scan_exclusion (id, team_id, value, exclude_type, scan_id,
+				enumeration_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 				last, c.TeamID, rule.Value, rule.Type, rule.ScanID, rule.EnumerationID, db.At(es.now())); err != nil {
 				return err
 			}
@@ -122,7 +129,8 @@ func (es *Exclusions) FindAll(ctx context.Context) ([]Rule, error) {
 
 // Of lists the rules of a team, the oldest first.
 func (es *Exclusions) Of(ctx context.Context, teamID string) ([]Rule, error) {
-	rows, err := es.db.Query(ctx, `SELECT id, exclude_type, value, scan_id, enumeration_id, created_at FROM scan_exclusion WHERE team_id = ? ORDER BY id`, teamID)
+	rows, err := es.db.Query(ctx, `SELECT id, exclude_type, value, scan_id, enumeration_id, created_at
+		FROM scan_exclusion WHERE team_id = ? ORDER BY id`, teamID)
 	return db.Collect(rows, err, func(r db.Row) (x Rule, err error) {
 		var created db.Time
 		err = r.Scan(&x.ID, &x.Type, &x.Value, &x.ScanID, &x.EnumerationID, &created)

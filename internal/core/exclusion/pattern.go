@@ -3,9 +3,11 @@ package exclusion
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
 // Patterns decide which targets are excluded. Each is a host with * as a wildcard, an address or a
@@ -46,7 +48,8 @@ func parsePattern(text string) (pattern, error) {
 		return pattern{prefix: netip.PrefixFrom(a, a.BitLen())}, nil
 	}
 	if text == "" || len(text) > maxPattern || strings.ContainsAny(text, "/ \t\r\n,") {
-		return pattern{}, errs.New(errs.Invalid, "invalid_exclusion", "%.80q is not a host, an address, a range or a pattern with *.", text)
+		return pattern{}, errs.New(errs.Invalid, "invalid_exclusion",
+			"%.80q is not a host, an address, a range or a pattern with *.", text)
 	}
 	return pattern{text: text}, nil
 }
@@ -65,44 +68,17 @@ func (p Patterns) Denied() (out []netip.Prefix) {
 func (p Patterns) Excludes(target string) bool {
 	host, withPort := HostOf(target)
 	matches := func(list []pattern) bool {
-		for _, one := range list {
-			if one.matches(host) || one.matches(withPort) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(p pattern) bool { return p.matches(host) || p.matches(withPort) })
 	}
 	return len(p.allow) > 0 && !matches(p.allow) || matches(p.deny)
 }
 
 func (p pattern) matches(host string) bool {
 	if p.text != "" {
-		return glob(p.text, host)
+		return textsearch.Wildcard(p.text, host)
 	}
 	a, err := netip.ParseAddr(host)
 	return err == nil && p.prefix.Contains(a.Unmap())
-}
-
-// glob matches text against a pattern with * as a wildcard, in at most the product of the lengths.
-func glob(pattern, text string) bool {
-	star, mark := -1, 0
-	p, t := 0, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t]:
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // HostOf is the host of a target, and the host with the port, if any; in lower case.

@@ -3,7 +3,6 @@ package finding
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // Tracker is one tracker of a reporting configuration, in which a finding is filed as an issue.
@@ -158,7 +158,7 @@ func (fs *Findings) setTracker(ctx context.Context, tx *db.Tx, teamID, hash, pro
 // Link records an issue that the caller has filed by hand for a finding of their team, and for all others of its hash.
 // at is an http or https URL, or empty.
 func (fs *Findings) Link(ctx context.Context, id, issueID, at string) (Ticket, error) {
-	if u, err := url.Parse(at); at != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+	if at != "" && !netguard.IsWebURL(at) {
 		return Ticket{}, errs.Field("custom_reporting_url", "custom_reporting_url must be an http or https URL.")
 	}
 	t := Ticket{Provider: "custom", Issue: engine.IssueTracker{ID: db.Clean(issueID), URL: db.Clean(at)}}

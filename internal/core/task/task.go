@@ -102,10 +102,7 @@ const maxTitle = 200 // characters
 
 func headline(text string, most int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if r := []rune(line); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return line
+	return errs.ClipChars(line, most)
 }
 
 // Options are the further fields of a request. They are stored with the stream and shown.

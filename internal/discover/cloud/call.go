@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 const (
@@ -33,7 +34,7 @@ func (c *Client) do(ctx context.Context, client *http.Client, r apiclient.Reques
 			return err
 		}
 		after, _ := apiclient.RetryAfter(err)
-		if discover.Pause(ctx, min(max(after, c.wait<<(try-1)), maxWait)) != nil {
+		if pause.For(ctx, min(max(after, c.wait<<(try-1)), maxWait)) != nil {
 			return err
 		}
 	}

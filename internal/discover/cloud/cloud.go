@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -94,10 +93,8 @@ func parseAccount(item any) (Account, error) {
 	if !ok {
 		return nil, fmt.Errorf("%.40q is no provider: aws, gcp, azure, digitalocean, cloudflare, kubernetes are", a["provider"])
 	}
-	if at := a["base_url"]; at != "" {
-		if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-			return nil, errors.New("base_url must be an http or https URL")
-		}
+	if at := a["base_url"]; at != "" && !netguard.IsWebURL(at) {
+		return nil, errors.New("base_url must be an http or https URL")
 	}
 	var ways []string
 	for _, names := range p.needs {

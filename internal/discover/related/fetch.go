@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 // The bounds of an exchange.
@@ -82,7 +83,7 @@ func (t retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			wait = max(wait, time.Duration(min(seconds, int(maxWait.Seconds())))*time.Second)
 		}
-		if err := discover.Pause(r.Context(), min(wait, maxWait)); err != nil {
+		if err := pause.For(r.Context(), min(wait, maxWait)); err != nil {
 			return nil, err
 		}
 	}

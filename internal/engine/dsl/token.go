@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 type kind uint8
@@ -87,11 +88,7 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	source := e.Source
-	if len(source) > 120 {
-		source = source[:120] + "…"
-	}
-	return fmt.Sprintf("%s, at byte %d of %q", e.Reason, e.At, source)
+	return fmt.Sprintf("%s, at byte %d of %q", e.Reason, e.At, errs.Clip(e.Source, 120))
 }
 
 // lexer reads tokens and checks that each may follow the one before.

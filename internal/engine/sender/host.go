@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 // Host is the state of all requests to one host and port: limits, pauses, and whether the host answers.
@@ -100,7 +101,7 @@ func (h *Host) enter(ctx context.Context) error {
 			}
 		}
 		if err == nil {
-			err = pause(ctx, time.Until(resume))
+			err = pause.For(ctx, time.Until(resume))
 		}
 		if err == nil {
 			err = wait(ctx, h.pace)
@@ -230,7 +231,7 @@ func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Bef
 	root := web.Request{Address: at.Root(), Fresh: true, Timeout: s.cfg.Timeout}
 	var err error
 	for _, d := range s.cfg.Patience {
-		if err = pause(ctx, d); err != nil {
+		if err = pause.For(ctx, d); err != nil {
 			break
 		}
 		if err = before(ctx); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 // Config are the limits. All but RateLimit, HostRate, Retries and Allow are required.
@@ -76,25 +77,11 @@ func wait(ctx context.Context, l *rate.Limiter) error {
 		return ctx.Err()
 	}
 	reservation := l.Reserve()
-	if err := pause(ctx, reservation.Delay()); err != nil {
+	if err := pause.For(ctx, reservation.Delay()); err != nil {
 		reservation.Cancel()
 		return err
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // retryPause is the pause before the first retry; each further one is longer by as much.
@@ -129,7 +116,7 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 			if !again {
 				return x, nil
 			}
-			if err := pause(ctx, d); err != nil {
+			if err := pause.For(ctx, d); err != nil {
 				return nil, err
 			}
 			continue
@@ -142,7 +129,7 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 		switch safe := req.RetrySafe(err); {
 		case safe && retries < s.cfg.Retries:
 			retries++
-			if err := pause(ctx, time.Duration(retries)*retryPause); err != nil {
+			if err := pause.For(ctx, time.Duration(retries)*retryPause); err != nil {
 				return nil, err
 			}
 		case safe && !revived && h.doubted():

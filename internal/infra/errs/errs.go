@@ -165,6 +165,14 @@ func Clip(text string, most int) string {
 	return text[:most] + "…"
 }
 
+// ClipChars cuts a text to most characters, with "…" as the last one if it was longer.
+func ClipChars(text string, most int) string {
+	if all := []rune(text); len(all) > most {
+		return string(all[:most-1]) + "…"
+	}
+	return text
+}
+
 func codeWord(param string) string {
 	var word []byte
 	for _, c := range []byte(param[:min(len(param), 48)]) {

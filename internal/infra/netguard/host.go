@@ -110,6 +110,12 @@ func isNumber(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
 }
 
+// IsWebURL reports whether a text is an http or https URL of a host.
+func IsWebURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
+}
+
 const maxURL = 2048 // bytes
 
 // CheckURL reads a URL that a user configures, and refuses early, with a message for the user, what Dial would

@@ -154,3 +154,23 @@ func view(s string) []byte {
 func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c >= 0x80 }) < 0
 }
+
+// Wildcard reports whether a whole text is as a pattern says, in which * stands for anything, also nothing.
+func Wildcard(pattern, text string) bool {
+	first, rest, more := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	if !ok || !more {
+		return ok && text == ""
+	}
+	for {
+		part, next, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(text, part)
+		}
+		_, after, found := strings.Cut(text, part)
+		if !found {
+			return false
+		}
+		text, rest = after, next
+	}
+}

@@ -309,3 +309,29 @@ func BenchmarkPattern(b *testing.B) {
 		})
 	}
 }
+
+func TestWildcard(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"", "", true},
+		{"", "a", false},
+		{"abc", "abc", true},
+		{"abc", "abcd", false},
+		{"*", "", true},
+		{"**", "abc", true},
+		{"a*a", "a", false},
+		{"a*a", "aa", true},
+		{"*.example.com", "www.example.com", true},
+		{"*.example.com", "example.com", false},
+		{"a*b*c", "a-b-b-c", true},
+		{"a*b*c", "a-c-b", false},
+		{"*ab", "aab", true},
+		{strings.Repeat("*a", 1000) + "b", strings.Repeat("a", 100_000), false}, // without backtracking
+	} {
+		if got := Wildcard(c.pattern, c.text); got != c.want {
+			t.Errorf("%.40q, %.40q: %v", c.pattern, c.text, got)
+		}
+	}
+}

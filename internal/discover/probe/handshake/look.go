@@ -3,19 +3,18 @@
 package handshake
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
 // Looker looks at TLS servers.
@@ -32,23 +31,29 @@ const (
 	maxName  = 255 // bytes
 )
 
+const jarmPatience = 2 // connections for the fingerprint that may fail in a row
+
 // ErrNoTLS is the error of a server that speaks no TLS, or no known version.
 var ErrNoTLS = errors.New("no TLS handshake")
 
 // Look makes one handshake for name on a connection of dial, and then those of the JARM fingerprint. notes are
 // oddities. The error wraps ErrNoTLS.
-func (l *Looker) Look(ctx context.Context, name string, port uint16, dial func(context.Context) (net.Conn, error)) (facts *discover.TLS, notes []string, err error) {
+func (l *Looker) Look(
+	ctx context.Context, name string, port uint16, dial tlsfacts.Dial,
+) (facts *discover.TLS, notes []string, err error) {
 	state, err := l.shake(ctx, name, dial)
 	if err != nil {
 		return nil, nil, err
 	}
 	facts, notes = l.facts(ctx, name, state)
-	facts.JARM = l.jarm(ctx, name, port, dial)
+	ctx, cancel := context.WithTimeout(ctx, 2*l.Timeout)
+	defer cancel()
+	facts.JARM = tlsfacts.JARM(ctx, name, int(port), l.Timeout, jarmPatience, dial)
 	return facts, notes, nil
 }
 
 // shake makes a handshake. A server that wants a client certificate may refuse after it has shown everything.
-func (l *Looker) shake(ctx context.Context, name string, dial func(context.Context) (net.Conn, error)) (tls.ConnectionState, error) {
+func (l *Looker) shake(ctx context.Context, name string, dial tlsfacts.Dial) (tls.ConnectionState, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
 	var state tls.ConnectionState
@@ -77,14 +82,14 @@ func (l *Looker) facts(ctx context.Context, name string, state tls.ConnectionSta
 	now := time.Now()
 	leaf := state.PeerCertificates[0]
 	facts := &discover.TLS{
-		Version: version(state.Version), Cipher: tls.CipherSuiteName(state.CipherSuite),
+		Version: tlsfacts.Version(state.Version), Cipher: tls.CipherSuiteName(state.CipherSuite),
 		Serial:    serial(leaf),
 		SubjectCN: clean(leaf.Subject.CommonName), SubjectOrg: clean(strings.Join(leaf.Subject.Organization, ", ")),
 		IssuerCN: clean(leaf.Issuer.CommonName), IssuerOrg: clean(strings.Join(leaf.Issuer.Organization, ", ")),
 		NotBefore: leaf.NotBefore.UTC(), NotAfter: leaf.NotAfter.UTC(),
 		Expired:    now.After(leaf.NotAfter),
-		SelfSigned: selfSigned(leaf),
-		Mismatched: !holds(leaf, name),
+		SelfSigned: tlsfacts.SelfSigned(leaf),
+		Mismatched: !tlsfacts.Names(leaf, name),
 		Untrusted:  !l.trusted(state.PeerCertificates, now),
 	}
 	var notes []string
@@ -106,13 +111,6 @@ func (l *Looker) facts(ctx context.Context, name string, state tls.ConnectionSta
 
 func clean(s string) string { return discover.Clean(s, maxName) }
 
-func version(v uint16) string {
-	if v < tls.VersionTLS10 || v > tls.VersionTLS13 {
-		return fmt.Sprintf("%#04x", v)
-	}
-	return fmt.Sprintf("tls1%d", v-tls.VersionTLS10)
-}
-
 // serial is a certificate's number in hexadecimal bytes with colons.
 func serial(c *x509.Certificate) string {
 	if c.SerialNumber == nil {
@@ -132,24 +130,6 @@ func names(c *x509.Certificate) (kept []string, all int) {
 		kept = append(kept, ip.String())
 	}
 	return kept, all
-}
-
-// selfSigned reports whether a certificate was signed with its own key.
-func selfSigned(c *x509.Certificate) bool {
-	return bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
-}
-
-// holds reports whether a certificate is for name. Without other names its common name counts (RFC 6125, 6.4.4).
-func holds(c *x509.Certificate, name string) bool {
-	if len(c.DNSNames) == 0 && len(c.IPAddresses) == 0 && c.Subject.CommonName != "" {
-		old := *c
-		old.DNSNames = []string{c.Subject.CommonName}
-		if ip := net.ParseIP(c.Subject.CommonName); ip != nil {
-			old.DNSNames, old.IPAddresses = nil, []net.IP{ip}
-		}
-		c = &old
-	}
-	return c.VerifyHostname(name) == nil
 }
 
 // trusted reports whether a chain leads to a trusted authority, at a time when the leaf was valid: expiry is

@@ -22,7 +22,8 @@ func Parse(spec string) ([]uint16, error) {
 		for part := range strings.SplitSeq(expand(strings.TrimSpace(item)), ",") {
 			low, high, ok := bounds(part)
 			if !ok {
-				return nil, errs.Field("ports", "%q is not a port from 1 to 65535, a range such as 8000-8100, top-100, top-1000 or full.", clip(item))
+				return nil, errs.Field("ports", "%q is not a port from 1 to 65535, a range such as 8000-8100, top-100, "+
+					"top-1000 or full.", errs.Clip(item, 64))
 			}
 			for p := low; p <= high; p++ {
 				if !want[p] {
@@ -74,11 +75,4 @@ func number(s string) (int, bool) {
 	s = strings.TrimSpace(s)
 	n, err := strconv.ParseUint(s, 10, 16)
 	return int(n), err == nil && n > 0 && s[0] != '+'
-}
-
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
+	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
 // Client speaks HTTP/1.1.
@@ -146,20 +147,11 @@ func HostPort(u *url.URL) string {
 // Lenient is a TLS configuration that reaches old and broken servers; certificates are verified elsewhere. name
 // is sent unless it is an address.
 func Lenient(name string) *tls.Config {
-	c := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, CipherSuites: everyCipher()} //nolint:gosec // see above
+	c := &tls.Config{ //nolint:gosec // see above
+		InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, CipherSuites: tlsfacts.AllCiphers(),
+	}
 	if _, err := netip.ParseAddr(name); err != nil {
 		c.ServerName = name
 	}
 	return c
-}
-
-// everyCipher are the suites up to TLS 1.2, the broken ones last.
-func everyCipher() []uint16 {
-	var ids []uint16
-	for _, suites := range [][]*tls.CipherSuite{tls.CipherSuites(), tls.InsecureCipherSuites()} {
-		for _, s := range suites {
-			ids = append(ids, s.ID)
-		}
-	}
-	return ids
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,14 +51,9 @@ const base64Line = 76 // characters, as MIME has it
 // Hash is the favicon hash of search engines: MurmurHash3 of the base64 text in lines of 76 characters, as a signed
 // decimal number. Templates write it mmh3(base64_py(body)).
 func Hash(icon []byte) string {
-	flat := base64.StdEncoding.EncodeToString(icon)
-	var lines strings.Builder
-	for len(flat) > 0 {
-		n := min(len(flat), base64Line)
-		lines.WriteString(flat[:n] + "\n")
-		flat = flat[n:]
-	}
 	h := murmur3.New32() // murmur3.Sum32 does arithmetic with pointers that the race detector refuses
-	_, _ = h.Write([]byte(lines.String()))
+	for line := range slices.Chunk(base64.StdEncoding.AppendEncode(nil, icon), base64Line) {
+		_, _ = h.Write(append(line, '\n'))
+	}
 	return strconv.Itoa(int(int32(h.Sum32())))
 }

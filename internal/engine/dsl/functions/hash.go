@@ -6,38 +6,46 @@ import (
 	"crypto/sha1" //nolint:gosec // the language's function
 	"crypto/sha256"
 	"crypto/sha512"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"math/bits"
 	"strconv"
+
+	"github.com/spaolacci/murmur3"
 )
 
 func hashFunctions() []Function {
 	return []Function{
-		text1("md5", func(s string) string { h := md5.Sum([]byte(s)); return hex.EncodeToString(h[:]) }),   //nolint:gosec // see above
-		text1("sha1", func(s string) string { h := sha1.Sum([]byte(s)); return hex.EncodeToString(h[:]) }), //nolint:gosec // see above
-		text1("sha256", func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }),
-		text1("sha512", func(s string) string { h := sha512.Sum512([]byte(s)); return hex.EncodeToString(h[:]) }),
+		hasher("md5", md5.New),
+		hasher("sha1", sha1.New),
+		hasher("sha256", sha256.New),
+		hasher("sha512", sha512.New),
 		{Name: "mmh3", Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) {
-			// Unlike others, this function formats its argument with %v.
-			return strconv.Itoa(int(int32(murmur3([]byte(fmt.Sprint(args[0])))))), nil
+			h := murmur3.New32() // murmur3.Sum32 does arithmetic with pointers that the race detector refuses
+			fmt.Fprint(h, args[0])
+			return strconv.Itoa(int(int32(h.Sum32()))), nil
 		}},
 		function("hmac", 3, 3, keyedHash),
 	}
 }
 
+// hasher makes a function of the hash of a text, in hexadecimal.
+func hasher(name string, algorithm func() hash.Hash) Function {
+	return text1(name, func(s string) string {
+		h := algorithm()
+		h.Write([]byte(s))
+		return hex.EncodeToString(h.Sum(nil))
+	})
+}
+
+var hmacAlgorithms = map[string]func() hash.Hash{
+	"sha1": sha1.New, "sha-1": sha1.New, "sha256": sha256.New, "sha-256": sha256.New,
+	"sha512": sha512.New, "sha-512": sha512.New,
+}
+
 func keyedHash(_ *Env, args []any) (any, error) {
-	var algorithm func() hash.Hash
-	switch args[0] {
-	case "sha1", "sha-1":
-		algorithm = sha1.New
-	case "sha256", "sha-256":
-		algorithm = sha256.New
-	case "sha512", "sha-512":
-		algorithm = sha512.New
-	default:
+	algorithm := hmacAlgorithms[String(args[0])]
+	if algorithm == nil {
 		return nil, fmt.Errorf("there is no algorithm %s here", Quote(args[0]))
 	}
 	return hex.EncodeToString(mac(algorithm, String(args[2]), String(args[1]))), nil
@@ -47,23 +55,4 @@ func mac(algorithm func() hash.Hash, key, data string) []byte {
 	h := hmac.New(algorithm, []byte(key))
 	h.Write([]byte(data))
 	return h.Sum(nil)
-}
-
-// murmur3 is MurmurHash3_x86_32 with seed 0, the hash by which search engines know favicons.
-func murmur3(data []byte) uint32 {
-	const c1, c2 = 0xcc9e2d51, 0x1b873593
-	mixed := func(k uint32) uint32 { return bits.RotateLeft32(k*c1, 15) * c2 }
-	var h uint32
-	rest := data
-	for ; len(rest) >= 4; rest = rest[4:] {
-		h = bits.RotateLeft32(h^mixed(binary.LittleEndian.Uint32(rest)), 13)*5 + 0xe6546b64
-	}
-	var tail uint32
-	for i, x := range rest {
-		tail |= uint32(x) << (8 * i)
-	}
-	h ^= mixed(tail) ^ uint32(len(data))
-	h = (h ^ h>>16) * 0x85ebca6b
-	h = (h ^ h>>13) * 0xc2b2ae35
-	return h ^ h>>16
 }

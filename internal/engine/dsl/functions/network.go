@@ -2,11 +2,18 @@ package functions
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"maps"
+	"math"
+	"net"
 	"net/textproto"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
 var errNoHost = errors.New("this function reaches out, which is not possible here")
@@ -24,6 +31,26 @@ func networkFunctions() []Function {
 
 // unavailable stands for functions that would contact hosts outside the scope of a scan.
 func unavailable(*Env, []any) (any, error) { return nil, errNoHost }
+
+const jarmTimeout = 10 * time.Second // of one connection
+
+// jarmOf is the JARM fingerprint of a TLS server; 62 zeros when it answers nothing.
+func jarmOf(env *Env, args []any) (any, error) {
+	if env.Host == nil || env.Host.Dial == nil {
+		return nil, errNoHost
+	}
+	address, ctx := String(args[0]), env.context()
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	dial := func(ctx context.Context) (net.Conn, error) { return env.Host.Dial(ctx, "tcp", address) }
+	return tlsfacts.JARM(ctx, host, int(port), jarmTimeout, math.MaxInt, dial), ctx.Err()
+}
 
 // networkPort is the port, or the default for a port that is common for the web or DNS.
 func networkPort(_ *Env, args []any) (any, error) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 // maxWait bounds wait_for.
@@ -105,13 +107,8 @@ func waitFor(env *Env, args []any) (any, error) {
 	if err != nil || n < 0 || n > maxWait.Seconds() {
 		return nil, fmt.Errorf("%s is no time to wait", Quote(args[0]))
 	}
-	ctx := env.context()
-	timer := time.NewTimer(time.Duration(n) * time.Second)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := pause.For(env.context(), time.Duration(n)*time.Second); err != nil {
+		return nil, err
 	}
+	return true, nil
 }

@@ -3,6 +3,8 @@ package functions
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // String is a value as functions and placeholders use it (template language 6.6): numbers without exponent, bytes as
@@ -48,9 +50,5 @@ func Widen(v any) any {
 
 // Quote is a value for an error message.
 func Quote(v any) string {
-	s := fmt.Sprint(v)
-	if len(s) > 60 {
-		s = s[:60] + "…"
-	}
-	return fmt.Sprintf("%q (%T)", s, v)
+	return fmt.Sprintf("%q (%T)", errs.Clip(fmt.Sprint(v), 60), v)
 }

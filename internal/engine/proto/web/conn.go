@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Limits of reading.
@@ -285,7 +287,8 @@ func notHTTP(b []byte) error {
 			break // blank lines may come first
 		}
 		if c&^0x20 != word[i]&^0x20 {
-			return &Error{Kind: KindMalformed, http2: isFrame(b), Err: fmt.Errorf("the answer is no HTTP: %q", clip(string(b)))}
+			err := fmt.Errorf("the answer is no HTTP: %q", errs.Clip(string(b), maxQuoted))
+			return &Error{Kind: KindMalformed, http2: isFrame(b), Err: err}
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
 // longIdle is the idle time after which a connection is checked before use.
@@ -85,20 +87,13 @@ func tlsConfig() *tls.Config {
 	return &tls.Config{
 		InsecureSkipVerify: true,
 		MinVersion:         tls.VersionTLS10,
-		CipherSuites:       allCiphers(),
+		CipherSuites:       tlsfacts.AllCiphers(),
 		// Without the post-quantum exchange: its ClientHello takes two packets, which some servers refuse, and costs
 		// more than the rest of the handshake.
 		CurvePreferences:   []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521},
 		Renegotiation:      tls.RenegotiateOnceAsClient,
 		ClientSessionCache: tls.NewLRUClientSessionCache(sessions),
 	}
-}
-
-func allCiphers() (ids []uint16) {
-	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
-		ids = append(ids, s.ID)
-	}
-	return ids
 }
 
 func ipOf(conn net.Conn) string {

@@ -7,7 +7,12 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
+
+// maxQuoted bounds what errors quote, in bytes.
+const maxQuoted = 80
 
 // Kind is how an exchange failed.
 type Kind int
@@ -97,12 +102,5 @@ func Reason(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection ended without an answer"
 	}
-	return clip(err.Error())
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
+	return errs.Clip(err.Error(), maxQuoted)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // maxFields bounds the parsed header lines of a response; the rest is kept as text only.
@@ -33,7 +35,8 @@ func (x *Exchange) parseHead(head []byte) (framing, error) {
 	x.raw = string(head)
 	line, after := cutLine(x.raw)
 	if !x.statusLine(line) {
-		return framing{}, &Error{Kind: KindMalformed, Err: fmt.Errorf("the status line is %q", clip(line))}
+		err := fmt.Errorf("the status line is %q", errs.Clip(line, maxQuoted))
+		return framing{}, &Error{Kind: KindMalformed, Err: err}
 	}
 	for range maxDuplicate {
 		again, next := cutLine(after)

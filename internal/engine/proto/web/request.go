@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Header is a header line; the case of the name is kept.
@@ -101,7 +102,8 @@ func (r *Request) check() error {
 	}
 	for _, h := range r.Headers {
 		if !httpguts.ValidHeaderFieldName(h.Name) || !httpguts.ValidHeaderFieldValue(h.Value) {
-			return &Error{Kind: KindRequest, Err: fmt.Errorf("%q is no header that can be sent", clip(h.Name))}
+			err := fmt.Errorf("%q is no header that can be sent", errs.Clip(h.Name, maxQuoted))
+			return &Error{Kind: KindRequest, Err: err}
 		}
 	}
 	return nil

@@ -80,6 +80,20 @@ func TestTLSFacts(t *testing.T) {
 	}
 }
 
+// A certificate with nothing but a common name is for the host of that name, for templates as in the inventory.
+func TestCommonNameOfCertificate(t *testing.T) {
+	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "old.example"}}
+	for host, want := range map[string]string{"old.example": "false", "other.example": "true"} {
+		address, _ := rawurl.Parse("https://" + host)
+		x := &web.Exchange{
+			Request: web.Request{Address: address}, TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}},
+		}
+		if got, _ := x.Named("tls_mismatched"); got != want {
+			t.Errorf("%s: %v, want %v", host, got, want)
+		}
+	}
+}
+
 // A server that speaks nothing but HTTP/2, and answers HTTP/1 with a frame, is asked in
 // HTTP/2.
 func TestHTTP2Only(t *testing.T) {
