@@ -133,12 +133,19 @@ func (t *Template) fill() {
 	}
 }
 
+// unsafeRaw is the error of keys that cannot change such a request; nuclei ignores them.
+const unsafeRaw = "an unsafe raw request is sent as it is written, without %s"
+
 func (b *HTTP) check(r *reader, n *yaml.Node) error {
 	switch {
 	case b.Redirects && b.HostRedirects:
 		return r.faultIn(n, "host-redirects", "redirects and host-redirects exclude each other")
 	case b.ProtocolRedirects && !b.Redirects && !b.HostRedirects:
 		return r.faultIn(n, "protocol-redirects", "protocol-redirects needs redirects or host-redirects beside it")
+	case b.Unsafe && len(b.Path) == 0 && b.DigestUsername != "":
+		return r.faultIn(n, "digest-username", unsafeRaw, "digest-username")
+	case b.Unsafe && len(b.Path) == 0 && b.Signature != "":
+		return r.faultIn(n, "signature", unsafeRaw, "signature")
 	case b.Unsafe && len(b.Fuzzing) > 0:
 		return r.faultIn(n, "unsafe", "unsafe requests cannot be fuzzed")
 	case b.Race && b.numbered():

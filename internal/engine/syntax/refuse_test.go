@@ -68,6 +68,8 @@ func TestRefusals(t *testing.T) {
 		"race":               {http("race: true, matchers: [{type: dsl, dsl: ['status_code_2 == 1']}]"), "http[0].race: a race has no numbered"},
 		"fuzzing":            {http("fuzzing: [{part: query, fuzz: [a]}], extractors: [{type: regex, part: body_1, regex: [a]}]"), "http[0].fuzzing: fuzzing has no numbered"},
 		"unsafe":             {http("fuzzing: [{part: query, fuzz: [a]}], unsafe: true"), "http[0].unsafe: unsafe requests cannot be fuzzed"},
+		"unsafe, digest":     {minimal + `http: [{raw: ["GET / HTTP/1.1"], unsafe: true, digest-username: a}]`, "http[0].digest-username: an unsafe raw request is sent as it is written, without digest-username"},
+		"unsafe, signed":     {minimal + `http: [{raw: ["GET / HTTP/1.1"], unsafe: true, signature: AWS}]`, "http[0].signature: an unsafe raw request is sent as it is written, without signature"},
 		"batteringram":       {http("body: '{{a}}{{b}}', payloads: {a: [x], b: [y]}"), "http[0].payloads: batteringram"},
 		"attack":             {http("attack: siege, payloads: {a: [x]}"), "http[0].attack"},
 		"payload":            {http("payloads: {a: 5}"), "http[0].payloads.a: must be a list"},

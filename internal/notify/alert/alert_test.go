@@ -223,6 +223,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Of several mistakes, the same one is reported each time; the words that are allowed are all named.
+func TestParseErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"zzz: {}\npager: {}\nslack: {}\nteams: {}\ndiscord: {}": `discord: webhook_url must be an http or https URL`,
+		"severity: 5\nevents: 5":                                `events is not a list of words`,
+		"slack: {webhook_url: 'https://x', events: [never]}": `slack: "never" is no event: running, finished, ` +
+			`failed_stopped, new_vuln, new_asset, source_drop are`,
+	} {
+		for range 20 {
+			if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
+				t.Fatalf("%s: %v, want %s", text, err, want)
+			}
+		}
+	}
+}
+
 func TestVerify(t *testing.T) {
 	url, got := service(t, 200, nil, "ok")
 	if ok, said := local().Verify(t.Context(), []byte("slack: {webhook_url: "+url+"}")); !ok || !strings.Contains(said, "slack") {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
-	"net/url"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 const maxChannels = 20
@@ -69,8 +71,8 @@ func (c Channel) Wants(k Kind) bool {
 
 // names are the spellings of providers, and our names.
 var names = map[string]string{
-	"slack": "slack", "discord": "discord", "telegram": "telegram", "teams": "teams", "msteams": "teams", "smtp": "smtp", "email": "smtp",
-	"webhook": "webhook", "custom": "webhook", "generic": "webhook",
+	"slack": "slack", "discord": "discord", "telegram": "telegram", "teams": "teams", "msteams": "teams", "smtp": "smtp",
+	"email": "smtp", "webhook": "webhook", "custom": "webhook", "generic": "webhook",
 }
 
 // Parse reads an alerting configuration (YAML): a mapping of a provider to its settings or to a list of them; keys may
@@ -82,17 +84,21 @@ func Parse(text []byte) (Config, error) {
 	}
 	var common settings
 	var out Config
-	for key, into := range map[string]any{"events": &common.Events, "severity": &common.Severities} {
-		node, ok := top[key]
+	for _, one := range []struct {
+		key  string
+		into any
+	}{{"events", &common.Events}, {"severity", &common.Severities}} {
+		node, ok := top[one.key]
 		if !ok {
 			continue
 		}
-		if err := node.Load(into); err != nil {
-			return out, fmt.Errorf("%s is not a list of words", key)
+		if err := node.Load(one.into); err != nil {
+			return out, fmt.Errorf("%s is not a list of words", one.key)
 		}
-		delete(top, key)
+		delete(top, one.key)
 	}
-	for key, node := range top {
+	for _, key := range slices.Sorted(maps.Keys(top)) {
+		node := top[key]
 		provider, ok := names[key]
 		if !ok {
 			return out, fmt.Errorf("%q is no provider: slack, discord, telegram, teams, smtp, webhook are", key)
@@ -149,7 +155,8 @@ func readChannel(key, provider string, n *yaml.Node) (Channel, error) {
 func (c Channel) check() error {
 	for _, event := range c.Events {
 		if !slices.Contains(Kinds, event) {
-			return fmt.Errorf("%q is no event: running, finished, failed_stopped, new_vuln, new_asset are", event)
+			all := strings.ReplaceAll(strings.Trim(fmt.Sprint(Kinds), "[]"), " ", ", ")
+			return fmt.Errorf("%q is no event: %s are", event, all)
 		}
 	}
 	switch c.Provider {
@@ -157,14 +164,17 @@ func (c Channel) check() error {
 		if c.APIKey == "" || c.ChatID == "" {
 			return errors.New("api_key and chat_id are needed")
 		}
-		if c.APIURL != "" {
-			return checkURL("api_url", c.APIURL)
+		if c.APIURL != "" && !netguard.IsWebURL(c.APIURL) {
+			return errors.New("api_url must be an http or https URL")
 		}
 		return nil
 	case "smtp":
 		return c.checkMail()
 	}
-	return checkURL("webhook_url", c.WebhookURL)
+	if !netguard.IsWebURL(c.WebhookURL) {
+		return errors.New("webhook_url must be an http or https URL")
+	}
+	return nil
 }
 
 func (c Channel) checkMail() error {
@@ -178,14 +188,6 @@ func (c Channel) checkMail() error {
 		if _, err := mail.ParseAddress(address); err != nil || strings.ContainsAny(address, "\r\n") {
 			return fmt.Errorf("%q is no mail address", address)
 		}
-	}
-	return nil
-}
-
-func checkURL(key, text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("%s must be an http or https URL", key)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
@@ -40,7 +41,7 @@ func NewSender(guard *netguard.Guard) *Sender {
 // Send sends to one channel. The error is an *apiclient.Error, which says whether to try again.
 func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	a = a.only(c.Severities)
-	text := clip(a.text(), maxText)
+	text := errs.ClipChars(a.text(), maxText)
 	post := func(service, url string, body any, secrets ...string) error {
 		return apiclient.Do(ctx, s.client, apiclient.Request{
 			Service: service, URL: url, Body: body, Header: c.header(a.ID), Secrets: append(secrets, url),
@@ -52,12 +53,14 @@ func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	case "discord":
 		// Text from targets mentions no person.
 		mentions := map[string]any{"parse": []string{}}
-		return post("Discord", c.WebhookURL, map[string]any{"content": clip(text, maxDiscordText), "allowed_mentions": mentions})
+		content := errs.ClipChars(text, maxDiscordText)
+		return post("Discord", c.WebhookURL, map[string]any{"content": content, "allowed_mentions": mentions})
 	case "teams":
 		return post("Teams", c.WebhookURL, teamsCard(text))
 	case "telegram":
 		url := strings.TrimRight(cmp.Or(c.APIURL, telegramAPI), "/") + "/bot" + c.APIKey + "/sendMessage"
-		return post("Telegram", url, map[string]any{"chat_id": c.ChatID, "text": text, "disable_web_page_preview": true}, c.APIKey)
+		body := map[string]any{"chat_id": c.ChatID, "text": text, "disable_web_page_preview": true}
+		return post("Telegram", url, body, c.APIKey)
 	case "smtp":
 		return s.mail(ctx, c, a, text)
 	}
@@ -110,13 +113,6 @@ func teamsCard(text string) any {
 var noMarkdown = strings.NewReplacer(
 	`\`, `\\`, "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", "&lt;",
 )
-
-func clip(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
-}
 
 // mail sends the alert as a plain text message (RFC 5322), with STARTTLS unless the channel disables it; port 465 uses
 // TLS from the start.
@@ -190,7 +186,7 @@ func bare(address string) string {
 // message is the mail. Nothing in it can start a header or a part of its own.
 func message(c Channel, a Alert, text string) string {
 	var b strings.Builder
-	subject, _, _ := strings.Cut(clip(a.Message, 120), "\n")
+	subject, _, _ := strings.Cut(errs.ClipChars(a.Message, 120), "\n")
 	subject = strings.TrimSpace(strings.ReplaceAll(subject, "\r", " "))
 	for _, line := range [][2]string{
 		{"From", c.From}, {"To", strings.Join(c.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", subject)},

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // Severities is an allow list or a deny list.
@@ -74,7 +76,7 @@ func Parse(text []byte) (Config, error) {
 		return Config{}, errors.New("allow-list and deny-list have a list named severity")
 	}
 	var out Config
-	for name, needs := range providers {
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
 		node, ok := top[name]
 		if !ok {
 			continue
@@ -85,7 +87,7 @@ func Parse(text []byte) (Config, error) {
 		}
 		t.Provider = name
 		t.fold()
-		if err := t.check(needs); err != nil {
+		if err := t.check(providers[name]); err != nil {
 			return out, fmt.Errorf("%s: %w", name, err)
 		}
 		out.Trackers = append(out.Trackers, t)
@@ -93,7 +95,6 @@ func Parse(text []byte) (Config, error) {
 	if len(out.Trackers) == 0 {
 		return out, errors.New("it names no tracker: github, gitlab, jira, linear or custom")
 	}
-	slices.SortFunc(out.Trackers, func(a, b Tracker) int { return strings.Compare(a.Provider, b.Provider) })
 	return out, nil
 }
 
@@ -109,15 +110,15 @@ func (t *Tracker) fold() {
 
 func (t *Tracker) check(needs []string) error {
 	values := map[string]string{
-		"owner": t.Owner, "project-name": t.Project, "token": t.Token, "api-key": t.Token, "url": t.BaseURL, "team-id": t.TeamID,
+		"owner": t.Owner, "project-name": t.Project, "token": t.Token, "api-key": t.Token, "url": t.BaseURL,
+		"team-id": t.TeamID,
 	}
 	for _, key := range needs {
 		if values[key] == "" {
 			return fmt.Errorf("%s is needed", key)
 		}
 	}
-	u, err := url.Parse(t.BaseURL)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+	if !netguard.IsWebURL(t.BaseURL) {
 		return errors.New("its address must be an http or https URL")
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
@@ -109,11 +110,7 @@ func (t Tracker) Wants(severity string) bool {
 func mark(hash string) string { return "vedette-finding-" + hash }
 
 func title(f Finding) string {
-	line := strings.Join(strings.Fields(f.Title+" ["+f.Severity+"] "+f.MatchedAt), " ")
-	if runes := []rune(line); len(runes) > 200 {
-		line = string(runes[:199]) + "…"
-	}
-	return line
+	return errs.ClipChars(strings.Join(strings.Fields(f.Title+" ["+f.Severity+"] "+f.MatchedAt), " "), 200)
 }
 
 const (

@@ -302,6 +302,7 @@ func TestParse(t *testing.T) {
 		"linear: {team-id: t}":                     "api-key is needed",
 		"custom: {url: 'ftp://x'}":                 "http or https URL",
 		"github: {owner: [o]}":                     "not of its type",
+		"jira: {}\ngithub: {}\ncustom: {}":         "custom: url is needed", // of several mistakes always the same
 		"custom: {url: 'http://x'}\nallow-list: 5": "allow-list",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
