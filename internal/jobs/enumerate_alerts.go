@@ -9,26 +9,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/infra/page"
-	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 )
 
 // alertOfEnumeration posts the alerts of a run's new state.
-func (w worker) alertOfEnumeration(ctx context.Context, job queue.Job[enumeration.AlertArgs]) error {
-	state, ok, err := w.Enumerations.FindRunState(ctx, job.Args)
+func (w worker) alertOfEnumeration(ctx context.Context, a enumeration.AlertArgs) error {
+	state, ok, err := w.Enumerations.FindRunState(ctx, a)
 	if err != nil || !ok {
 		return err
 	}
-	channels, err := w.dispatcher.Channels(ctx, state.TeamID, state.Config.AlertConfigIDs, !state.Config.NoGlobalAlerts)
-	if err != nil || len(channels) == 0 {
-		return err
-	}
-	alerts, err := w.enumerationAlerts(ctx, state)
-	if err != nil {
-		return err
-	}
 	about := notification.Notification{TeamID: state.TeamID, Kind: notification.OfEnumeration, Subject: state.ID, Run: state.Run}
-	return w.dispatcher.Post(ctx, about, channels, alerts)
+	return w.post(ctx, about, state.Config.AlertConfigIDs, state.Config.NoGlobalAlerts, func() ([]alert.Alert, error) {
+		return w.enumerationAlerts(ctx, state)
+	})
 }
 
 // enumerationAlerts are the alerts of a run's new state.

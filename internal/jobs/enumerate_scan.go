@@ -12,17 +12,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // scanNewAssets makes the scan of a run's new assets that the enumeration asks for: for the user who made the enumeration, with its
 // exclusions, alerts and agents, and the recommended templates. A run is scanned once, however often its job runs.
-func (w worker) scanNewAssets(ctx context.Context, job queue.Job[enumeration.ScanArgs]) error {
-	e, ok, err := w.Enumerations.FindUnscanned(ctx, job.Args)
+func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error {
+	e, ok, err := w.Enumerations.FindUnscanned(ctx, a)
 	if err != nil || !ok {
 		return err
 	}
-	targets, left, err := w.newTargets(ctx, e, job.Args.Run)
+	targets, left, err := w.newTargets(ctx, e, a.Run)
 	if err != nil || len(targets) == 0 {
 		return err
 	}
@@ -33,20 +32,21 @@ func (w worker) scanNewAssets(ctx context.Context, job queue.Job[enumeration.Sca
 	c := e.Config
 	ctx = account.WithCaller(ctx, account.Caller{UserID: e.UserID, TeamID: e.TeamID, Role: account.Member})
 	_, err = w.Scans.Create(ctx, scan.NewScan{
-		Name: fmt.Sprintf("%s, new in run %d", strings.ToValidUTF8(e.Name[:min(len(e.Name), 170)], ""), job.Args.Run), Automatic: true,
+		Name: fmt.Sprintf("%s, new in run %d", strings.ToValidUTF8(e.Name[:min(len(e.Name), 170)], ""), a.Run), Automatic: true,
 		Config: scan.Config{
-			Targets: targets, Recommended: true, Exclusions: c.Exclusions, AlertConfigIDs: c.AlertConfigIDs, NoGlobalAlerts: c.NoGlobalAlerts,
+			Targets: targets, Recommended: true, Exclusions: c.Exclusions,
+			AlertConfigIDs: c.AlertConfigIDs, NoGlobalAlerts: c.NoGlobalAlerts,
 			AgentID: c.AgentID, AgentTags: c.AgentTags, AgentNetworks: c.AgentNetworks, AgentBehavior: c.AgentBehavior,
 		},
 		With: func(ctx context.Context, tx *db.Tx, id string) error {
-			return w.Enumerations.NoteScan(ctx, tx, job.Args, id, detail)
+			return w.Enumerations.NoteScan(ctx, tx, a, id, detail)
 		},
 	})
 	switch refused := errs.From(err); {
 	case errors.Is(err, enumeration.ErrLate):
 		return nil
 	case refused != nil && refused.Kind == errs.Invalid: // such as a configuration that was deleted
-		return w.Enumerations.NoteNoScan(ctx, job.Args, "No scan was made: "+refused.Message)
+		return w.Enumerations.NoteNoScan(ctx, a, "No scan was made: "+refused.Message)
 	}
 	return err
 }

@@ -20,9 +20,9 @@ import (
 )
 
 // runTask carries out a stream of a task until it ends or waits for a person. After a crash it goes on where the journal ends.
-func (w worker) runTask(ctx context.Context, job queue.Job[task.RunArgs]) error {
+func (w worker) runTask(ctx context.Context, a task.RunArgs) error {
 	kept := context.WithoutCancel(ctx) // the end is written although ctx ends
-	run, err := w.Tasks.Start(kept, job.Args)
+	run, err := w.Tasks.Start(kept, a)
 	if errors.Is(err, task.ErrLate) {
 		return nil // it has ended
 	}

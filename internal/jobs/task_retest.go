@@ -5,15 +5,13 @@ import (
 	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/core/task"
-	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
 // retestIssue tests for an issue of a task again, within the scope of the task.
-func (w worker) retestIssue(ctx context.Context, job queue.Job[task.RetestArgs]) error {
-	issue, t, turns, err := w.Tasks.ForRetest(ctx, job.Args)
+func (w worker) retestIssue(ctx context.Context, a task.RetestArgs) error {
+	issue, t, turns, err := w.Tasks.ForRetest(ctx, a)
 	if errs.Is(err, errs.NotFound) {
 		return nil // it was deleted meanwhile
 	}
@@ -27,7 +25,7 @@ func (w worker) retestIssue(ctx context.Context, job queue.Job[task.RetestArgs])
 	if err != nil {
 		return err
 	}
-	return w.Tasks.EndRetest(context.WithoutCancel(ctx), nil, job.Args, state, note)
+	return w.Tasks.EndRetest(context.WithoutCancel(ctx), nil, a, state, note)
 }
 
 // lookAgain runs the template of an issue. It gets the task's secrets only if it has not changed since.
@@ -63,9 +61,4 @@ func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, tu
 		return task.RetestFailed, fmt.Sprintf("It could not be tested: %s.", why), nil
 	}
 	return task.NotMatched, "", nil
-}
-
-func (w worker) giveUpRetestIssue(ctx context.Context, tx *db.Tx, job queue.Job[task.RetestArgs], cause error) error {
-	w.Logger.ErrorContext(ctx, "giving up a retest", "issue_id", job.Args.IssueID, "error", cause)
-	return w.Tasks.EndRetest(ctx, tx, job.Args, task.RetestFailed, "The retest could not be run. The server's log says why.")
 }

@@ -1,9 +1,8 @@
-// Package jobs takes jobs from the queue and does each with one service or engine. There is a file for each kind of job. A job that
-// fails is tried again or given up; its results until then are stored.
+// Package jobs takes jobs from the queue and does each with one service or engine; register.go lists their kinds. A job that fails
+// is tried again or given up; its results until then are stored.
 package jobs
 
 import (
-	"context"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -27,7 +26,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
-	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
@@ -84,22 +82,6 @@ func Register(q *queue.Queue, d Deps) error {
 		Deps: d, tools: kits, dispatcher: notification.NewDispatcher(d.Notifications, d.Settings, d.Alerts, d.Logger),
 		discovery: enumeration.NewEngine(d.Discovery, d.Guard),
 	}
-	w.handleScans(q)
-	w.handleDomains(q)
-	w.handleEnumerations(q)
-	w.handleAssets(q)
-	w.handleNotifications(q)
-	w.handleExports(q)
-	queue.Handle(q, queue.Handler[task.RunArgs]{Work: w.runTask, GiveUp: w.giveUpTask})
-	queue.Handle(q, queue.Handler[task.RetestArgs]{Work: w.retestIssue, GiveUp: w.giveUpRetestIssue})
-	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: func(ctx context.Context, job queue.Job[hook.DeliverArgs]) error {
-		return w.Hooks.Deliver(ctx, job.Args.DeliveryID)
-	}})
+	w.register(q)
 	return nil
-}
-
-// giveUpTask ends a task whose job the queue will not run again.
-func (w worker) giveUpTask(ctx context.Context, tx *db.Tx, job queue.Job[task.RunArgs], cause error) error {
-	w.Logger.ErrorContext(ctx, "giving up a task", "task_id", job.Args.TaskID, "error", cause)
-	return w.Tasks.GiveUp(ctx, tx, job.Args, "The task could not be run. The server's log says why.")
 }

@@ -3,6 +3,7 @@ package enumeration
 import (
 	"context"
 
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -30,7 +31,7 @@ const maxDrops = 20
 // FindRunState is an enumeration with the numbers and the new state of a run, for a worker. ok is false when the enumeration
 // was deleted.
 func (es *Enumerations) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
-	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, deleted))
+	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, run.Deleted))
 	if db.IsNoRows(err) {
 		return n, false, nil
 	}

@@ -181,22 +181,14 @@ func (c *Chunk) Finish(ctx context.Context, r Report) error {
 			WHERE enumeration_id = ? AND run = ?`, r.Denials, len(c.Hosts), c.EnumerationID, c.Run); err != nil {
 			return err
 		}
-		last, err := c.lease.Finish(ctx, tx)
-		if err != nil || last == nil {
-			return err
-		}
-		return c.es.end(ctx, tx, c.lease.Ref, *last)
+		return c.lease.Finish(ctx, tx)
 	})
 }
 
 // GiveUpChunk ends a chunk that the queue has given up, in the transaction that ends its job. It does nothing when the run has
 // ended.
 func (es *Enumerations) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
-	lease, last, err := es.runs().GiveUp(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N)
-	if err != nil || last == nil {
-		return run.IgnoreLate(err)
-	}
-	return es.end(ctx, tx, lease.Ref, *last)
+	return run.IgnoreLate(es.runs().GiveUp(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N, nil))
 }
 
 // TidyArgs is the job that deletes the hosts of a run that has ended.

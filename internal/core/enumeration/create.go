@@ -3,13 +3,13 @@ package enumeration
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -40,13 +40,13 @@ func (es *Enumerations) Create(ctx context.Context, n NewEnumeration) (Enumerati
 	if err != nil {
 		return Enumeration{}, err
 	}
-	name, err := checkName(cmp.Or(strings.TrimSpace(n.Name), n.Config.title()))
+	name, err := run.CheckName(cmp.Or(strings.TrimSpace(n.Name), n.Config.title()))
 	if err != nil {
 		return Enumeration{}, err
 	}
 	e := Enumeration{
-		ID: run.NewID(es.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Type: Discovery, Status: Scheduled, Config: n.Config,
-		IsInternal: covers.internal(),
+		ID: run.NewID(es.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Type: Discovery, Status: Scheduled,
+		Config: n.Config, IsInternal: covers.internal(),
 	}
 	if len(n.Config.CloudConfigIDs) > 0 {
 		e.Type, e.IsInternal = Cloud, false
@@ -55,7 +55,7 @@ func (es *Enumerations) Create(ctx context.Context, n NewEnumeration) (Enumerati
 		if err := es.insert(ctx, tx, e); err != nil {
 			return err
 		}
-		return es.launch(ctx, tx, e.ID)
+		return es.runs().Launch(ctx, tx, e.ID)
 	})
 	if err != nil {
 		return Enumeration{}, err
@@ -79,24 +79,17 @@ func (es *Enumerations) checkConfig(ctx context.Context, teamID string, c Config
 func (c Config) title() string {
 	for _, list := range [][]string{c.RootDomains, c.Inputs} {
 		if len(list) > 0 {
-			return strings.ToValidUTF8(list[0][:min(len(list[0]), maxName/2)], "")
+			return strings.ToValidUTF8(list[0][:min(len(list[0]), run.MaxName/2)], "")
 		}
 	}
 	return "cloud"
 }
 
-func checkName(name string) (string, error) {
-	name = strings.TrimSpace(name)
-	if name == "" || len(name) > maxName {
-		return "", errs.Field("name", "name must have 1 to %d bytes.", maxName)
-	}
-	return db.Clean(name), nil
-}
-
 func (es *Enumerations) insert(ctx context.Context, tx *db.Tx, e Enumeration) error {
 	now := db.At(es.now())
-	if _, err := tx.Exec(ctx, `INSERT INTO enumeration (id, team_id, user_id, name, enum_type, status, is_internal, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, e.TeamID, e.UserID, e.Name, e.Type, e.Status, e.IsInternal, now, now); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO enumeration
+		(id, team_id, user_id, name, enum_type, status, is_internal, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, e.TeamID, e.UserID, e.Name, e.Type, e.Status, e.IsInternal, now, now); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO enumeration_config (enumeration_id, config, inputs, input) VALUES (?, ?, ?, ?)`,
@@ -109,28 +102,30 @@ func (es *Enumerations) insert(ctx context.Context, tx *db.Tx, e Enumeration) er
 // runs are the runs of enumerations.
 func (es *Enumerations) runs() run.Runs {
 	return run.Runs{
-		DB: es.db, Queue: es.queue, Now: es.now, Noun: "enumeration",
-		Plan: func(r run.Ref) queue.Args { return BeginArgs{r.ID, r.Run} },
-		Work: func(r run.Ref, chunk int) queue.Args { return ChunkArgs{r.ID, r.Run, chunk} },
+		DB: es.db, Queue: es.queue, Now: es.now, Kind: "enumeration", Ended: es.ended,
+		Plan:  func(r run.Ref) queue.Args { return BeginArgs{r.ID, r.Run} },
+		Work:  func(r run.Ref, chunk int) queue.Args { return ChunkArgs{r.ID, r.Run, chunk} },
+		Alert: func(r run.Ref, status Status) queue.Args { return AlertArgs{r.ID, r.Run, status} },
 	}
 }
 
-// launch begins a new run of an enumeration, or fails with 409 while one is active.
-func (es *Enumerations) launch(ctx context.Context, tx *db.Tx, id string) error {
-	err := es.runs().Launch(ctx, tx, id)
-	if errors.Is(err, ErrLate) {
-		err = errs.New(errs.Conflict, "enumeration_not_launchable", "The enumeration is at work already.")
+// ended completes the inventory at the end of a run, and inserts the jobs that follow.
+func (es *Enumerations) ended(ctx context.Context, tx *db.Tx, r run.Ref, teamID string, o run.Outcome) error {
+	covered := o.Status == Finished && o.Why == ""
+	ended := asset.End{TeamID: teamID, EnumerationID: r.ID, Run: r.Run, At: db.At(es.now()).Time, Covered: covered}
+	if err := es.policies.EndRun(ctx, tx, ended); err != nil {
+		return err
 	}
+	if o.Status == Finished {
+		if err := es.checkSources(ctx, tx, r.ID, r.Run); err != nil {
+			return err
+		}
+		if err := es.queueScan(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	_, err := es.queue.Insert(ctx, tx, TidyArgs{r.ID, r.Run})
 	return err
-}
-
-// Rescan runs an enumeration of the caller's team again, or fails with 409 while it is active.
-func (es *Enumerations) Rescan(ctx context.Context, id string) (Enumeration, error) {
-	e, err := es.own(ctx, id)
-	if err != nil {
-		return e, err
-	}
-	return e, es.db.Tx(ctx, func(tx *db.Tx) error { return es.launch(ctx, tx, id) })
 }
 
 // own is an enumeration of the caller's team, for a caller who may change it.
@@ -141,56 +136,35 @@ func (es *Enumerations) own(ctx context.Context, id string) (Enumeration, error)
 	return es.Find(ctx, id)
 }
 
+// Schedules are the schedules of enumerations.
+func (es *Enumerations) Schedules() schedule.Schedules {
+	check := func(ctx context.Context, id string) error {
+		_, err := es.own(ctx, id)
+		return err
+	}
+	return schedule.Schedules{
+		DB: es.db, Noun: "enumeration", Check: check, Launch: es.runs().Launch, Logger: es.logger, Now: es.now,
+	}
+}
+
+// Rescan runs an enumeration of the caller's team again, or fails with 409 while it is active.
+func (es *Enumerations) Rescan(ctx context.Context, id string) (Enumeration, error) {
+	e, err := es.own(ctx, id)
+	if err != nil {
+		return e, err
+	}
+	return e, es.db.Tx(ctx, func(tx *db.Tx) error { return es.runs().Launch(ctx, tx, id) })
+}
+
 // Stop ends an active enumeration and keeps its assets. 409 for any other.
 func (es *Enumerations) Stop(ctx context.Context, id string) error {
 	if _, err := es.own(ctx, id); err != nil {
 		return err
 	}
-	err := es.db.Tx(ctx, func(tx *db.Tx) error { return es.stop(ctx, tx, id) })
-	if errors.Is(err, ErrLate) {
-		err = errs.New(errs.Conflict, "enumeration_not_running", "The enumeration is not running.")
-	}
-	return err
-}
-
-// stop ends the run of an enumeration and cancels its jobs, or fails with ErrLate.
-func (es *Enumerations) stop(ctx context.Context, tx *db.Tx, id string) error {
-	return es.end(ctx, tx, run.Ref{ID: id, Run: run.AnyRun}, run.Outcome{Status: Stopped})
-}
-
-// end ends a run and its inventory, or fails with ErrLate.
-func (es *Enumerations) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) error {
-	r, teamID, err := es.runs().End(ctx, tx, r, o)
-	if err != nil {
-		return err
-	}
-	covered := o.Status == Finished && o.Why == ""
-	ended := asset.End{TeamID: teamID, EnumerationID: r.ID, Run: r.Run, At: db.At(es.now()).Time, Covered: covered}
-	if err := es.policies.EndRun(ctx, tx, ended); err != nil {
-		return err
-	}
-	if o.Status == Finished {
-		if err := es.checkSources(ctx, tx, r.ID, r.Run); err != nil {
-			return err
-		}
-	}
-	if _, err := es.queue.Insert(ctx, tx, TidyArgs{r.ID, r.Run}); err != nil {
-		return err
-	}
-	if err := es.queueScan(ctx, tx, r.ID, r.Run, o.Status); err != nil {
-		return err
-	}
-	_, err = es.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, o.Status})
-	return err
+	return es.runs().Stop(ctx, id)
 }
 
 // GiveUpBegin fails an enumeration that could not be planned, in the transaction that ends its job.
 func (es *Enumerations) GiveUpBegin(ctx context.Context, tx *db.Tx, a BeginArgs) error {
-	return es.fail(ctx, tx, a, "The enumeration could not be planned. The server's log says why.")
-}
-
-// fail ends a run that cannot be planned. One that has ended stays as it is.
-func (es *Enumerations) fail(ctx context.Context, tx *db.Tx, a BeginArgs, why string) error {
-	r := run.Ref{ID: a.EnumerationID, Run: a.Run}
-	return run.IgnoreLate(es.end(ctx, tx, r, run.Outcome{Status: Failed, Why: why}))
+	return es.runs().GiveUpPlan(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run})
 }

@@ -4,15 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
-
-// deleted is the final state of an enumeration whose rows a job deletes; nothing finds it.
-const deleted Status = "deleted"
 
 // PurgeArgs is the job that deletes the rows of a deleted enumeration.
 type PurgeArgs struct {
@@ -23,54 +18,26 @@ type PurgeArgs struct {
 // Kind implements queue.Args.
 func (PurgeArgs) Kind() string { return "enumeration.purge" }
 
-// MaxDelete is how many enumerations one call deletes.
-const MaxDelete = 1000
-
 // Delete stops and deletes enumerations of the caller's team with their assets. Nothing is deleted when the team does not have
 // one of them; param is the field that names them. No list shows them any more, and a job deletes their rows.
 func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
-	c, err := account.Writer(ctx)
-	if err != nil {
-		return err
-	}
-	if len(ids) == 0 || len(ids) > MaxDelete {
-		return errs.Field(param, "%s must name 1 to %d enumerations.", param, MaxDelete)
-	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // every transaction locks in this order
-	return es.db.Tx(ctx, func(tx *db.Tx) error {
+	return es.runs().Delete(ctx, ids, param, func(tx *db.Tx, teamID string, ids []string) error {
 		for _, id := range ids {
-			n, err := tx.Exec(ctx, `UPDATE enumeration SET updated_at = updated_at WHERE id = ? AND team_id = ? AND status <> ?`,
-				db.Clean(id), c.TeamID, deleted)
-			if err != nil {
+			if err := notification.New(es.db, es.queue).Delete(ctx, tx, notification.OfEnumeration, id); err != nil {
 				return err
 			}
-			if n == 0 {
-				return errs.Missing("enumeration")
+			if _, err := tx.Exec(ctx, `DELETE FROM enumeration_schedule WHERE enumeration_id = ?`, id); err != nil {
+				return err
 			}
-			if err := es.delete(ctx, tx, c.TeamID, id); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE enumeration SET status = ? WHERE id = ?`, run.Deleted, id); err != nil {
+				return err
+			}
+			if _, err := es.queue.Insert(ctx, tx, PurgeArgs{id, teamID}); err != nil {
 				return err
 			}
 		}
-		return es.assets.DeleteEnumerations(ctx, tx, c.TeamID, ids)
+		return es.assets.DeleteEnumerations(ctx, tx, teamID, ids)
 	})
-}
-
-// delete stops an enumeration and marks it for Purge.
-func (es *Enumerations) delete(ctx context.Context, tx *db.Tx, teamID, id string) error {
-	if err := run.IgnoreLate(es.stop(ctx, tx, id)); err != nil {
-		return err
-	}
-	if err := notification.New(es.db, es.queue).Delete(ctx, tx, notification.OfEnumeration, id); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `DELETE FROM enumeration_schedule WHERE enumeration_id = ?`, id); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, `UPDATE enumeration SET status = ? WHERE id = ?`, deleted, id); err != nil {
-		return err
-	}
-	_, err := es.queue.Insert(ctx, tx, PurgeArgs{id, teamID})
-	return err
 }
 
 // Purge deletes the rows of a deleted enumeration, some at a time.
@@ -80,7 +47,7 @@ func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
 	}
 	var status Status
 	err := es.db.QueryRow(ctx, `SELECT status FROM enumeration WHERE id = ?`, a.EnumerationID).Scan(&status)
-	if db.IsNoRows(err) || err == nil && status != deleted {
+	if db.IsNoRows(err) || err == nil && status != run.Deleted {
 		return nil
 	}
 	if err != nil {
@@ -94,7 +61,7 @@ func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
 			return err
 		}
 	}
-	_, err = es.db.Exec(ctx, `DELETE FROM enumeration WHERE id = ? AND status = ?`, a.EnumerationID, deleted)
+	_, err = es.db.Exec(ctx, `DELETE FROM enumeration WHERE id = ? AND status = ?`, a.EnumerationID, run.Deleted)
 	return err
 }
 

@@ -58,7 +58,7 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		if err := chunk.Saw(t.Context(), assets(hosts(5, 6))); !errors.Is(err, ErrLate) {
 			t.Errorf("a chunk writes: %v", err)
 		}
-		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return y.launch(t.Context(), tx, e.ID) }); !errs.Is(err, errs.Conflict) {
+		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return y.runs().Launch(t.Context(), tx, e.ID) }); !errs.Is(err, errs.Conflict) {
 			t.Errorf("launched by a schedule: %v", err)
 		}
 		list, total, err := y.FindAll(y.alice, Filter{}, nil, page.Window{Limit: 10})

@@ -2,10 +2,9 @@ package enumeration
 
 import (
 	"context"
-	"slices"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
-	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -16,7 +15,7 @@ func (es *Enumerations) Rename(ctx context.Context, id, name string) error {
 	if err != nil {
 		return err
 	}
-	if name, err = checkName(name); err != nil {
+	if name, err = run.CheckName(name); err != nil {
 		return err
 	}
 	return es.db.Tx(ctx, func(tx *db.Tx) error { return es.rename(ctx, tx, e, name) })
@@ -24,7 +23,7 @@ func (es *Enumerations) Rename(ctx context.Context, id, name string) error {
 
 func (es *Enumerations) rename(ctx context.Context, tx *db.Tx, e Enumeration, name string) error {
 	n, err := tx.Exec(ctx, `UPDATE enumeration SET name = ?, updated_at = ? WHERE id = ? AND status <> ?`,
-		name, db.At(es.now()), e.ID, deleted)
+		name, db.At(es.now()), e.ID, run.Deleted)
 	if err != nil || n == 0 { // it was deleted meanwhile
 		return err
 	}
@@ -45,19 +44,20 @@ type ConfigUpdate struct {
 	AutomaticScans     *bool
 }
 
-// UpdateConfig changes the configuration of the next runs of an enumeration of the caller's team. Lists are added to, or replaced.
+// UpdateConfig changes the configuration of the next runs of an enumeration of the caller's team. It adds to lists or replaces
+// them.
 func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
 	e, err := es.own(ctx, id)
 	if err != nil {
 		return err
 	}
 	c, name := e.Config, e.Name
-	change(&c.RootDomains, up.RootDomains, replace)
-	change(&c.Inputs, up.Inputs, replace)
-	change(&c.Steps, up.Steps, replace)
-	change(&c.AlertConfigIDs, up.AlertConfigIDs, replace)
-	change(&c.SubfinderConfigIDs, up.SubfinderConfigIDs, replace)
-	change(&c.Exclusions, up.Exclusions, replace)
+	run.Update(&c.RootDomains, up.RootDomains, replace)
+	run.Update(&c.Inputs, up.Inputs, replace)
+	run.Update(&c.Steps, up.Steps, replace)
+	run.Update(&c.AlertConfigIDs, up.AlertConfigIDs, replace)
+	run.Update(&c.SubfinderConfigIDs, up.SubfinderConfigIDs, replace)
+	run.Update(&c.Exclusions, up.Exclusions, replace)
 	if up.Ports != nil {
 		c.Ports = *up.Ports
 	}
@@ -68,7 +68,7 @@ func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUp
 		c.AutomaticScans = *up.AutomaticScans
 	}
 	if up.Name != nil {
-		if name, err = checkName(*up.Name); err != nil {
+		if name, err = run.CheckName(*up.Name); err != nil {
 			return err
 		}
 	}
@@ -91,28 +91,4 @@ func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUp
 		}
 		return es.rename(ctx, tx, e, name)
 	})
-}
-
-// change replaces a list by another, or adds the missing values; nil leaves it.
-func change[T comparable](list *[]T, by []T, replace bool) {
-	switch {
-	case by == nil:
-	case replace:
-		*list = by
-	default:
-		for _, value := range by {
-			if !slices.Contains(*list, value) {
-				*list = append(*list, value)
-			}
-		}
-	}
-}
-
-// Schedules are the schedules of enumerations.
-func (es *Enumerations) Schedules() schedule.Schedules {
-	check := func(ctx context.Context, id string) error {
-		_, err := es.own(ctx, id)
-		return err
-	}
-	return schedule.Schedules{DB: es.db, Noun: "enumeration", Check: check, Launch: es.launch, Logger: es.logger, Now: es.now}
 }

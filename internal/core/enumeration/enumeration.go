@@ -7,6 +7,7 @@
 package enumeration
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -123,8 +124,8 @@ type Enumerations struct {
 func New(
 	d *db.DB, q *queue.Queue, assets *asset.Assets, policies *policy.Policies, settings *setting.Settings, logger *slog.Logger,
 ) *Enumerations {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
+	return &Enumerations{
+		db: d, queue: q, assets: assets, policies: policies, settings: settings, now: time.Now,
+		logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
 	}
-	return &Enumerations{db: d, queue: q, assets: assets, policies: policies, settings: settings, logger: logger, now: time.Now}
 }

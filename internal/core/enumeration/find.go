@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -66,12 +67,9 @@ func (es *Enumerations) Find(ctx context.Context, id string) (Enumeration, error
 		return Enumeration{}, err
 	}
 	e, err := enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.team_id = ? AND e.status <> ?`,
-		db.Clean(id), c.TeamID, deleted))
-	if db.IsNoRows(err) {
-		return e, errs.Missing("enumeration")
-	}
+		db.Clean(id), c.TeamID, run.Deleted))
 	if err != nil {
-		return e, err
+		return e, db.OrMissing(err, "enumeration")
 	}
 	if e.Config, err = es.config(ctx, es.db, e.ID); err != nil {
 		return e, err
@@ -142,7 +140,7 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 	}
 	var where db.Where
 	where.And("e.team_id = ?", c.TeamID)
-	where.And("e.status <> ?", deleted)
+	where.And("e.status <> ?", run.Deleted)
 	if len(f.Statuses) > 0 {
 		db.In(&where, "e.status", f.Statuses)
 	}

@@ -103,11 +103,8 @@ func (es *Enumerations) group(ctx context.Context, id string) (Enumeration, erro
 	var created, updated db.Time
 	err = es.db.QueryRow(ctx, `SELECT name, filters, created_at, updated_at FROM asset_group WHERE id = ? AND team_id = ?`,
 		db.Clean(id), c.TeamID).Scan(&e.Name, &filters, &created, &updated)
-	if db.IsNoRows(err) {
-		return e, errs.Missing("group")
-	}
 	if err != nil {
-		return e, err
+		return e, db.OrMissing(err, "group")
 	}
 	e.Filters, e.CreatedAt, e.UpdatedAt = &filters.V, created.Time, updated.Time
 	narrow, err := es.assets.Of(ctx, id)

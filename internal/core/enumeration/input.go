@@ -18,7 +18,6 @@ const (
 	MaxInputs    = 50_000
 	MaxAddresses = 1 << 20 // in ranges
 	MaxNetworks  = 100     // autonomous systems
-	maxName      = 200
 )
 
 // Found is a host that a chunk of names found.

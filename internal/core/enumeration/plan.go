@@ -10,7 +10,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // ErrLate refuses writes of a worker that has lost its run or chunk.
@@ -177,33 +176,16 @@ func blocks(p netip.Prefix) (out []netip.Prefix) {
 // Begin cuts a run into chunks and inserts their jobs. A run that has ended or has its chunks is left alone.
 func (es *Enumerations) Begin(ctx context.Context, a BeginArgs) error {
 	r := run.Ref{ID: a.EnumerationID, Run: a.Run}
-	var teamID string
-	err := es.db.Tx(ctx, func(tx *db.Tx) (err error) {
-		teamID, err = es.runs().Begin(ctx, tx, r)
-		return err
+	return es.runs().Prepare(ctx, r, func(teamID string) (func(tx *db.Tx) error, error) {
+		config, err := es.config(ctx, es.db, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		covers, err := es.checkConfig(ctx, teamID, config) // a configuration may have been deleted since
+		return func(tx *db.Tx) error {
+			return es.runs().Start(ctx, tx, r, chunkColumns, nameChunks(cut(config, covers, r.Run > 1)))
+		}, err
 	})
-	if err != nil {
-		return run.IgnoreLate(err)
-	}
-	config, err := es.config(ctx, es.db, r.ID)
-	if err != nil {
-		return err
-	}
-	covers, err := es.checkConfig(ctx, teamID, config)
-	e := errs.From(err)
-	if e != nil && e.Kind != errs.Invalid {
-		return err
-	}
-	return run.IgnoreLate(es.db.Tx(ctx, func(tx *db.Tx) error {
-		if e != nil { // a configuration was deleted since
-			return es.fail(ctx, tx, a, e.Message)
-		}
-		if err := es.runs().Start(ctx, tx, r, chunkColumns, nameChunks(cut(config, covers, r.Run > 1))); err != nil {
-			return err
-		}
-		_, err := es.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, Running})
-		return err
-	}))
 }
 
 // chunkColumns are the columns of a chunk besides those of package run.

@@ -3,6 +3,7 @@ package enumeration
 import (
 	"context"
 
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
@@ -16,16 +17,12 @@ type ScanArgs struct {
 func (ScanArgs) Kind() string { return "enumeration.scan" }
 
 // queueScan inserts the job that scans the new assets of a finished run, if the configuration asks for it.
-func (es *Enumerations) queueScan(ctx context.Context, tx *db.Tx, id string, run int64, to Status) error {
-	if to != Finished {
-		return nil
-	}
-	var config db.JSON[Config]
-	err := tx.QueryRow(ctx, `SELECT config FROM enumeration_config WHERE enumeration_id = ?`, id).Scan(&config)
-	if err != nil || !config.V.AutomaticScans {
+func (es *Enumerations) queueScan(ctx context.Context, tx *db.Tx, r run.Ref) error {
+	config, err := es.config(ctx, tx, r.ID)
+	if err != nil || !config.AutomaticScans {
 		return err
 	}
-	_, err = es.queue.Insert(ctx, tx, ScanArgs{id, run})
+	_, err = es.queue.Insert(ctx, tx, ScanArgs{r.ID, r.Run})
 	return err
 }
 
@@ -33,7 +30,7 @@ func (es *Enumerations) queueScan(ctx context.Context, tx *db.Tx, id string, run
 func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumeration, ok bool, err error) {
 	e, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?
 		AND EXISTS (SELECT 1 FROM enumeration_run n WHERE n.enumeration_id = e.id AND n.run = ? AND n.scan_id = '')`,
-		a.EnumerationID, deleted, a.Run))
+		a.EnumerationID, run.Deleted, a.Run))
 	if db.IsNoRows(err) {
 		return e, false, nil
 	}

@@ -1,24 +1,24 @@
 // Package run owns the life of long work: of scans and enumerations and, for its states alone, of tasks.
 //
-// Each launch of a scan or an enumeration is a run with a number that only grows. A job plans the run: it cuts the work into chunks
-// and inserts a job for each. A worker takes a lease on a chunk. The queue gives the job of a node without heartbeats to another,
-// which takes the lease over with a higher token. Writes with an older token, or into an earlier run, fail with ErrLate. So a chunk
-// runs at least once, and its results are written once where their rows have keys. A chunk that the queue gives up has failed. The
-// last chunk that ends, ends the run in the same transaction.
+// Each launch of a scan or an enumeration is a run with a number that only grows. A job plans the run: it cuts the work
+// into chunks and inserts a job for each. A worker takes a lease on a chunk. The queue gives the job of a node without
+// heartbeats to another, which takes the lease over with a higher token. Writes with an older token, or into an earlier
+// run, fail with ErrLate. So a chunk runs at least once, and its results are written once where their rows have keys. A
+// chunk that the queue gives up has failed. The last chunk that ends, ends the run in the same transaction.
 //
-// Services keep their nouns and columns of their own. Every transaction locks the row of the noun first, then its chunks.
+// The services of scans and enumerations add columns and tables of their own. Every transaction locks the row of the scan
+// or enumeration first, then its chunks.
 package run
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
@@ -28,35 +28,87 @@ type Ref struct {
 	Run int64
 }
 
-// Runs keeps the runs of one noun in the tables NOUN, NOUN_run and NOUN_chunk.
+// Runs has the runs of scans or of enumerations, in the tables KIND, KIND_run and KIND_chunk.
 type Runs struct {
 	DB    *db.DB
 	Queue *queue.Queue
 	Now   func() time.Time
-	Noun  string                            // a constant, as "scan"
-	Plan  func(r Ref) queue.Args            // the job that plans a run
-	Work  func(r Ref, chunk int) queue.Args // the job that works on a chunk
-	Hint  string                            // where to look when chunks failed, behind "3 of 5 parts of the scan could not be run"
+	Kind  string                                // scan or enumeration; it replaces KIND in statements
+	Plan  func(r Ref) queue.Args                // the job that plans a run
+	Work  func(r Ref, chunk int) queue.Args     // the job that works on a chunk
+	Alert func(r Ref, status Status) queue.Args // the job that sends alerts when a run starts or ends
+	Hint  string                                // behind "3 of 5 parts of the scan could not be run": where to look
+	// Ended completes the end of a run in its transaction.
+	Ended func(ctx context.Context, tx *db.Tx, r Ref, teamID string, o Outcome) error
 }
 
-// sql puts the name of the noun into a statement.
-func (rs Runs) sql(text string) string { return strings.ReplaceAll(text, "NOUN", rs.Noun) }
+func (rs Runs) sql(text string) string { return strings.ReplaceAll(text, "KIND", rs.Kind) }
 
-func (rs Runs) life() Life[Status] { return Life[Status]{Table: rs.Noun, Moves: moves, Now: rs.Now} }
+func (rs Runs) life() Life[Status] { return Life[Status]{Table: rs.Kind, Moves: moves, Now: rs.Now} }
 
-// Launch begins a new run, or fails with ErrLate while one is active.
+// Launch begins a new run. It fails with a Conflict, which is also ErrLate, while one is active.
 func (rs Runs) Launch(ctx context.Context, tx *db.Tx, id string) error {
 	number, err := rs.life().Move(ctx, tx, id, AnyRun, Queued, ", failure_reason = '', run = run + 1")
 	if err != nil {
-		return err
+		return rs.conflict(err, "launchable", "is running already")
 	}
 	job, err := rs.Queue.Insert(ctx, tx, rs.Plan(Ref{id, number}))
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, rs.sql(`INSERT INTO NOUN_run (NOUN_id, run, team_id, job_id, status, created_at)
-		SELECT id, run, team_id, ?, status, updated_at FROM NOUN WHERE id = ?`), job, id)
+	_, err = tx.Exec(ctx, rs.sql(`INSERT INTO KIND_run (KIND_id, run, team_id, job_id, status, created_at)
+		SELECT id, run, team_id, ?, status, updated_at FROM KIND WHERE id = ?`), job, id)
 	return err
+}
+
+// conflict makes a Conflict of ErrLate.
+func (rs Runs) conflict(err error, not, why string) error {
+	if errors.Is(err, ErrLate) {
+		err = errs.New(errs.Conflict, rs.Kind+"_not_"+not, "The %s %s.", rs.Kind, why).Because(err)
+	}
+	return err
+}
+
+// Stop stops the current run. It fails with a Conflict when that is not active.
+func (rs Runs) Stop(ctx context.Context, id string) error {
+	err := rs.DB.Tx(ctx, func(tx *db.Tx) error { return rs.stop(ctx, tx, id) })
+	return rs.conflict(err, "running", "is not running")
+}
+
+func (rs Runs) stop(ctx context.Context, tx *db.Tx, id string) error {
+	return rs.End(ctx, tx, Ref{id, AnyRun}, Outcome{Status: Stopped})
+}
+
+// Prepare plans a run. find, outside of a transaction, finds what to do and returns the function that calls Start. The run
+// fails when the error of find is Invalid. A run that has ended or has its chunks is left alone.
+func (rs Runs) Prepare(
+	ctx context.Context, r Ref, find func(teamID string) (start func(tx *db.Tx) error, err error),
+) error {
+	var teamID string
+	err := rs.DB.Tx(ctx, func(tx *db.Tx) (err error) {
+		teamID, err = rs.Begin(ctx, tx, r)
+		return err
+	})
+	if err != nil {
+		return IgnoreLate(err)
+	}
+	start, err := find(teamID)
+	refused := errs.From(err)
+	if refused != nil && refused.Kind != errs.Invalid {
+		return err
+	}
+	return IgnoreLate(rs.DB.Tx(ctx, func(tx *db.Tx) error {
+		if refused != nil {
+			return rs.End(ctx, tx, r, Outcome{Failed, refused.Message})
+		}
+		return start(tx)
+	}))
+}
+
+// GiveUpPlan fails a run that could not be planned, in the transaction that ends its job. One that has ended stays as it is.
+func (rs Runs) GiveUpPlan(ctx context.Context, tx *db.Tx, r Ref) error {
+	why := "The " + rs.Kind + " could not be planned. The server's log says why."
+	return IgnoreLate(rs.End(ctx, tx, r, Outcome{Failed, why}))
 }
 
 // Begin begins to plan a run and returns its team. It fails with ErrLate when the run is
@@ -69,7 +121,7 @@ func (rs Runs) Begin(ctx context.Context, tx *db.Tx, r Ref) (teamID string, err 
 }
 
 func (rs Runs) team(ctx context.Context, tx *db.Tx, id string) (teamID string, err error) {
-	return teamID, tx.QueryRow(ctx, rs.sql(`SELECT team_id FROM NOUN WHERE id = ?`), id).Scan(&teamID)
+	return teamID, tx.QueryRow(ctx, rs.sql(`SELECT team_id FROM KIND WHERE id = ?`), id).Scan(&teamID)
 }
 
 // Start sets a planned run running with its chunks; see Add. It fails with ErrLate when the run was stopped.
@@ -77,14 +129,18 @@ func (rs Runs) Start(ctx context.Context, tx *db.Tx, r Ref, columns string, chun
 	if _, err := rs.life().Move(ctx, tx, r.ID, r.Run, Running, ""); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, rs.sql(`UPDATE NOUN_run SET status = ?, started_at = ? WHERE NOUN_id = ? AND run = ?`),
+	if _, err := tx.Exec(ctx, rs.sql(`UPDATE KIND_run SET status = ?, started_at = ? WHERE KIND_id = ? AND run = ?`),
 		Running, db.At(rs.Now()), r.ID, r.Run); err != nil {
+		return err
+	}
+	if _, err := rs.Queue.Insert(ctx, tx, rs.Alert(r, Running)); err != nil {
 		return err
 	}
 	return rs.Add(ctx, tx, r, columns, chunks)
 }
 
-// Add adds chunks with their jobs to a run that the transaction has locked. A chunk has a value for each of the noun's columns.
+// Add adds chunks with their jobs to a run that the transaction has locked. columns are those that the service added, and a
+// chunk is their values.
 func (rs Runs) Add(ctx context.Context, tx *db.Tx, r Ref, columns string, chunks [][]any) error {
 	if len(chunks) == 0 {
 		return nil
@@ -101,49 +157,56 @@ func (rs Runs) Add(ctx context.Context, tx *db.Tx, r Ref, columns string, chunks
 		}
 		rows[i] = append([]any{r.ID, r.Run, first + i, job, string(ChunkWaiting)}, values...)
 	}
-	if err := tx.Insert(ctx, rs.sql(`NOUN_chunk (NOUN_id, run, n, job_id, state, `+columns+`)`), rows); err != nil {
+	if err := tx.Insert(ctx, rs.sql(`KIND_chunk (KIND_id, run, n, job_id, state, `+columns+`)`), rows); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, rs.sql(`UPDATE NOUN_run SET open_chunk = open_chunk + ? WHERE NOUN_id = ? AND run = ?`),
+	_, err = tx.Exec(ctx, rs.sql(`UPDATE KIND_run SET open_chunk = open_chunk + ? WHERE KIND_id = ? AND run = ?`),
 		len(chunks), r.ID, r.Run)
 	return err
 }
 
 // Next is the number of the next chunk that Add adds to a run.
 func (rs Runs) Next(ctx context.Context, tx *db.Tx, r Ref) (n int, err error) {
-	err = tx.QueryRow(ctx, rs.sql(`SELECT coalesce(max(n) + 1, 0) FROM NOUN_chunk WHERE NOUN_id = ? AND run = ?`),
+	err = tx.QueryRow(ctx, rs.sql(`SELECT coalesce(max(n) + 1, 0) FROM KIND_chunk WHERE KIND_id = ? AND run = ?`),
 		r.ID, r.Run).Scan(&n)
 	return n, err
 }
 
-// End ends a run, or with AnyRun the current one, and returns its number and team. A stop also cancels its jobs. It fails with
-// ErrLate when the run is not active.
-func (rs Runs) End(ctx context.Context, tx *db.Tx, r Ref, o Outcome) (_ Ref, teamID string, err error) {
-	why := db.Clean(o.Why)
-	if r.Run, err = rs.life().Move(ctx, tx, r.ID, r.Run, o.Status, ", failure_reason = ?", why); err != nil {
-		return r, "", err
+// End ends a run, or with AnyRun the current one. A stop also cancels its jobs. It fails with ErrLate when the run is not
+// active.
+func (rs Runs) End(ctx context.Context, tx *db.Tx, r Ref, o Outcome) (err error) {
+	o.Why = db.Clean(o.Why)
+	if r.Run, err = rs.life().Move(ctx, tx, r.ID, r.Run, o.Status, ", failure_reason = ?", o.Why); err != nil {
+		return err
 	}
-	if _, err = tx.Exec(ctx, rs.sql(`UPDATE NOUN_run SET status = ?, failure_reason = ?, ended_at = ?
-		WHERE NOUN_id = ? AND run = ?`), o.Status, why, db.At(rs.Now()), r.ID, r.Run); err != nil {
-		return r, "", err
+	if _, err := tx.Exec(ctx, rs.sql(`UPDATE KIND_run SET status = ?, failure_reason = ?, ended_at = ?
+		WHERE KIND_id = ? AND run = ?`), o.Status, o.Why, db.At(rs.Now()), r.ID, r.Run); err != nil {
+		return err
 	}
 	if o.Status == Stopped {
-		if err = rs.cancel(ctx, tx, r); err != nil {
-			return r, "", err
+		if err := rs.cancel(ctx, tx, r); err != nil {
+			return err
 		}
 	}
-	teamID, err = rs.team(ctx, tx, r.ID)
-	return r, teamID, err
+	teamID, err := rs.team(ctx, tx, r.ID)
+	if err != nil {
+		return err
+	}
+	if err := rs.Ended(ctx, tx, r, teamID, o); err != nil {
+		return err
+	}
+	_, err = rs.Queue.Insert(ctx, tx, rs.Alert(r, o.Status))
+	return err
 }
 
 // cancel stops the chunks of a run that have not ended, and cancels its jobs.
 func (rs Runs) cancel(ctx context.Context, tx *db.Tx, r Ref) error {
 	var open db.Where
 	db.In(&open, "state", chunkMoves.Before(ChunkStopped))
-	open.And("NOUN_id = ? AND run = ?", r.ID, r.Run)
+	open.And("KIND_id = ? AND run = ?", r.ID, r.Run)
 	chunks := rs.sql(open.String())
-	jobs, err := db.Values[int64](ctx, tx, rs.sql(`SELECT job_id FROM NOUN_run WHERE NOUN_id = ? AND run = ?
-		UNION SELECT job_id FROM NOUN_chunk`)+chunks+` ORDER BY job_id`, append([]any{r.ID, r.Run}, open.Args...)...)
+	jobs, err := db.Values[int64](ctx, tx, rs.sql(`SELECT job_id FROM KIND_run WHERE KIND_id = ? AND run = ?
+		UNION SELECT job_id FROM KIND_chunk`)+chunks+` ORDER BY job_id`, append([]any{r.ID, r.Run}, open.Args...)...)
 	if err != nil {
 		return err
 	}
@@ -152,26 +215,6 @@ func (rs Runs) cancel(ctx context.Context, tx *db.Tx, r Ref) error {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, rs.sql(`UPDATE NOUN_chunk SET state = ?`)+chunks, append([]any{ChunkStopped}, open.Args...)...)
+	_, err = tx.Exec(ctx, rs.sql(`UPDATE KIND_chunk SET state = ?`)+chunks, append([]any{ChunkStopped}, open.Args...)...)
 	return err
-}
-
-// Elapsed is how long a run took, or has taken until now; zero times: not yet.
-func Elapsed(started, ended, now time.Time) time.Duration {
-	switch {
-	case started.IsZero():
-		return 0
-	case ended.IsZero():
-		return max(0, now.Sub(started))
-	}
-	return ended.Sub(started)
-}
-
-// NewID is an id for a scan or an enumeration: 20 of [0-9a-v], later ones sort later.
-// Clients that upload results check for that form.
-func NewID(now time.Time) string {
-	var b [12]byte
-	binary.BigEndian.PutUint32(b[:4], uint32(now.Unix()))
-	rand.Read(b[4:]) // never fails since Go 1.24
-	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }

@@ -40,9 +40,11 @@ func open(t *testing.T, d *db.DB) (Runs, string) {
 		t.Fatal(err)
 	}
 	return Runs{
-		DB: d, Queue: q, Now: time.Now, Noun: "enumeration",
-		Plan: func(r Ref) queue.Args { return job{r.ID, r.Run, -1} },
-		Work: func(r Ref, chunk int) queue.Args { return job{r.ID, r.Run, chunk} },
+		DB: d, Queue: q, Now: time.Now, Kind: "enumeration",
+		Plan:  func(r Ref) queue.Args { return job{r.ID, r.Run, -1} },
+		Work:  func(r Ref, chunk int) queue.Args { return job{r.ID, r.Run, chunk} },
+		Alert: func(r Ref, _ Status) queue.Args { return job{r.ID, r.Run, -2} },
+		Ended: func(context.Context, *db.Tx, Ref, string, Outcome) error { return nil },
 	}, team
 }
 
@@ -159,10 +161,7 @@ func (m *machine) beat(t *rapid.T) {
 
 func (m *machine) finish(t *rapid.T) {
 	l, valid := m.use(t)
-	err := l.Write(m.ctx, func(tx *db.Tx) error {
-		last, err := l.Finish(m.ctx, tx)
-		return m.endWith(tx, l.Ref, last, err)
-	})
+	err := l.Write(m.ctx, func(tx *db.Tx) error { return l.Finish(m.ctx, tx) })
 	m.must("finish", valid, err)
 	if err == nil {
 		delete(m.holder, l.Chunk)
@@ -171,31 +170,15 @@ func (m *machine) finish(t *rapid.T) {
 
 func (m *machine) giveUp(t *rapid.T) {
 	n := rapid.IntRange(0, 2).Draw(t, "chunk")
-	err := m.tx(func(tx *db.Tx) error {
-		l, last, err := m.GiveUp(m.ctx, tx, m.now(), n)
-		if err != nil {
-			return err
-		}
-		return m.endWith(tx, l.Ref, last, nil)
-	})
+	err := m.tx(func(tx *db.Tx) error { return m.GiveUp(m.ctx, tx, m.now(), n, nil) })
 	m.must("give up", m.open(n), err)
 	if err == nil {
 		delete(m.holder, n)
 	}
 }
 
-func (m *machine) endWith(tx *db.Tx, r Ref, last *Outcome, err error) error {
-	if err == nil && last != nil {
-		_, _, err = m.End(m.ctx, tx, r, *last)
-	}
-	return err
-}
-
 func (m *machine) stop(*rapid.T) {
-	err := m.tx(func(tx *db.Tx) error {
-		_, _, err := m.End(m.ctx, tx, Ref{m.id, AnyRun}, Outcome{Status: Stopped})
-		return err
-	})
+	err := m.Stop(m.ctx, m.id)
 	m.must("stop", m.last.Status.Active(), err)
 }
 
@@ -313,6 +296,13 @@ func TestOutcome(t *testing.T) {
 			}
 			r := Ref{m.id, 1}
 			var got *Outcome
+			rs.Ended = func(_ context.Context, _ *db.Tx, ended Ref, _ string, o Outcome) error {
+				if ended != r {
+					rt.Errorf("%v ended, not %v", ended, r)
+				}
+				got = &o
+				return nil
+			}
 			err := m.tx(func(tx *db.Tx) error {
 				if err := rs.Launch(m.ctx, tx, m.id); err != nil {
 					return err
@@ -329,11 +319,11 @@ func TestOutcome(t *testing.T) {
 					}
 					var err error
 					if f {
-						_, got, err = rs.GiveUp(m.ctx, tx, r, i)
+						err = rs.GiveUp(m.ctx, tx, r, i, nil)
 					} else {
 						var l *Lease
 						if l, err = rs.Take(m.ctx, tx, r, i); err == nil {
-							got, err = l.Finish(m.ctx, tx)
+							err = l.Finish(m.ctx, tx)
 						}
 					}
 					if err != nil {
@@ -392,13 +382,16 @@ func TestMigration(t *testing.T) {
 		// What ran before goes on: the last chunk is taken, and ends the run.
 		rs, _ := open(t, d)
 		var last *Outcome
+		rs.Ended = func(_ context.Context, _ *db.Tx, _ Ref, _ string, o Outcome) error {
+			last = &o
+			return nil
+		}
 		if err := d.Tx(t.Context(), func(tx *db.Tx) error {
 			l, err := rs.Take(t.Context(), tx, Ref{"e", 1}, 1)
 			if err != nil {
 				return err
 			}
-			last, err = l.Finish(t.Context(), tx)
-			return err
+			return l.Finish(t.Context(), tx)
 		}); err != nil || last == nil || *last != (Outcome{Status: Finished}) {
 			t.Errorf("%+v, %v", last, err)
 		}

@@ -31,6 +31,7 @@ const (
 	Finished  Status = "finished"  // every chunk has ended
 	Failed    Status = "failed"    // there was nothing to run, or no chunk could be run
 	Stopped   Status = "stopped"   // a user stopped it
+	Deleted   Status = "deleted"   // of an enumeration whose rows a job deletes: no list shows it
 )
 
 // moves: Starting follows itself when another worker plans again after a crash; a launch

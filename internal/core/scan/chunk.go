@@ -94,16 +94,15 @@ func (c *Chunk) Found(ctx context.Context, seen []finding.Sighting) error {
 // Finish ends the chunk with its coverage; the last one ends the scan.
 func (c *Chunk) Finish(ctx context.Context, l *Cells, requests int) error {
 	return c.lease.Write(ctx, func(tx *db.Tx) error {
-		last, err := c.lease.Finish(ctx, tx)
-		if err != nil {
+		if err := c.save(ctx, tx, l, requests); err != nil {
 			return err
 		}
-		return c.close(ctx, tx, l, requests, last)
+		return c.lease.Finish(ctx, tx)
 	})
 }
 
-// close writes the coverage of a chunk, and ends the run after its last chunk.
-func (c *Chunk) close(ctx context.Context, tx *db.Tx, l *Cells, requests int, last *run.Outcome) error {
+// save writes the coverage of a chunk.
+func (c *Chunk) save(ctx context.Context, tx *db.Tx, l *Cells, requests int) error {
 	doc, err := l.encode()
 	if err != nil {
 		return err
@@ -115,29 +114,26 @@ func (c *Chunk) close(ctx context.Context, tx *db.Tx, l *Cells, requests int, la
 		doc, c.lease.ID, c.lease.Run, c.lease.Chunk); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `UPDATE scan_run SET done_request = done_request + ? WHERE scan_id = ? AND run = ?`,
-		requests, c.lease.ID, c.lease.Run); err != nil || last == nil {
-		return err
-	}
-	return c.scans.end(ctx, tx, c.lease.Ref, *last)
+	_, err = tx.Exec(ctx, `UPDATE scan_run SET done_request = done_request + ? WHERE scan_id = ? AND run = ?`,
+		requests, c.lease.ID, c.lease.Run)
+	return err
 }
 
 // GiveUpChunk fails the cells of a chunk that the queue has given up, in the transaction that ends its job. It does nothing
 // when the scan has ended.
 func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
-	lease, last, err := ss.runs().GiveUp(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, a.N)
-	if err != nil {
-		return run.IgnoreLate(err)
-	}
-	c := &Chunk{ScanID: a.ScanID, scans: ss, lease: lease}
-	if err := c.read(ctx, tx); err != nil {
-		return err
-	}
-	l := NewCells(c.Targets, c.Templates)
-	for i := range l.targets {
-		for j := range l.templates {
-			l.Set(i, j, engine.Failed, "this part of the scan could not be run")
+	r := run.Ref{ID: a.ScanID, Run: a.Run}
+	return run.IgnoreLate(ss.runs().GiveUp(ctx, tx, r, a.N, func(lease *run.Lease) error {
+		c := &Chunk{ScanID: a.ScanID, scans: ss, lease: lease}
+		if err := c.read(ctx, tx); err != nil {
+			return err
 		}
-	}
-	return c.close(ctx, tx, l, 0, last)
+		l := NewCells(c.Targets, c.Templates)
+		for i := range l.targets {
+			for j := range l.templates {
+				l.Set(i, j, engine.Failed, "this part of the scan could not be run")
+			}
+		}
+		return c.save(ctx, tx, l, 0)
+	}))
 }

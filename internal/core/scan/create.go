@@ -3,13 +3,13 @@ package scan
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -46,7 +46,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 	if err := ss.check(ctx, c.TeamID, n.Config); err != nil {
 		return Scan{}, err
 	}
-	name, err := checkName(cmp.Or(strings.TrimSpace(n.Name), clip(n.Config.Targets[0], maxName/2)))
+	name, err := run.CheckName(cmp.Or(strings.TrimSpace(n.Name), clip(n.Config.Targets[0], run.MaxName/2)))
 	if err != nil {
 		return Scan{}, err
 	}
@@ -66,7 +66,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 		if n.ScheduleOnly {
 			return nil
 		}
-		return ss.launch(ctx, tx, s.ID)
+		return ss.runs().Launch(ctx, tx, s.ID)
 	})
 	if err != nil {
 		return Scan{}, err
@@ -89,19 +89,11 @@ func (ss *Scans) check(ctx context.Context, teamID string, c Config) error {
 	return err
 }
 
-func checkName(name string) (string, error) {
-	name = strings.TrimSpace(name)
-	if name == "" || len(name) > maxName {
-		return "", errs.Field("name", "name must have 1 to %d bytes.", maxName)
-	}
-	return db.Clean(name), nil
-}
-
 func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 	now := db.At(ss.now())
 	s.CreatedAt, s.UpdatedAt = now.Time, now.Time
-	if _, err := tx.Exec(ctx, `INSERT INTO scan (id, team_id, user_id, name, folded_name, status, is_oss, is_automatic, is_internal, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	if _, err := tx.Exec(ctx, `INSERT INTO scan
+		(id, team_id, user_id, name, folded_name, status, is_oss, is_automatic, is_internal, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.ID, s.TeamID, s.UserID, s.Name, fold(s.Name), s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
 		return err
 	}
@@ -116,28 +108,23 @@ func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 // runs are the runs of scans.
 func (ss *Scans) runs() run.Runs {
 	return run.Runs{
-		DB: ss.db, Queue: ss.queue, Now: ss.now, Noun: "scan", Hint: "; the coverage says which",
-		Plan: func(r run.Ref) queue.Args { return BeginArgs{r.ID, r.Run} },
-		Work: func(r run.Ref, chunk int) queue.Args { return ChunkArgs{r.ID, r.Run, chunk} },
+		DB: ss.db, Queue: ss.queue, Now: ss.now, Kind: "scan", Hint: "; the coverage says which", Ended: ss.ended,
+		Plan:  func(r run.Ref) queue.Args { return BeginArgs{r.ID, r.Run} },
+		Work:  func(r run.Ref, chunk int) queue.Args { return ChunkArgs{r.ID, r.Run, chunk} },
+		Alert: func(r run.Ref, status Status) queue.Args { return AlertArgs{r.ID, r.Run, status} },
 	}
 }
 
-// launch begins a new run of a scan, or fails with 409 while one is active.
-func (ss *Scans) launch(ctx context.Context, tx *db.Tx, id string) error {
-	err := ss.runs().Launch(ctx, tx, id)
-	if errors.Is(err, ErrLate) {
-		err = errs.New(errs.Conflict, "scan_not_launchable", "The scan is at work already, or its results were uploaded.")
-	}
-	return err
-}
-
-// Rescan runs a scan of the caller's team again, or fails with 409 while it is active.
-func (ss *Scans) Rescan(ctx context.Context, id string) (Scan, error) {
-	s, err := ss.own(ctx, id)
+// ended records the number of findings at the end of a run.
+func (ss *Scans) ended(ctx context.Context, tx *db.Tx, r run.Ref, _ string, _ run.Outcome) error {
+	severities := map[string]int{} // {}, not null
+	tallies, err := ss.findings.Tallies(ctx, tx, []string{r.ID})
 	if err != nil {
-		return s, err
+		return err
 	}
-	return s, ss.db.Tx(ctx, func(tx *db.Tx) error { return ss.launch(ctx, tx, id) })
+	maps.Copy(severities, tallies[r.ID])
+	_, err = tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severities), r.ID, r.Run)
+	return err
 }
 
 // own is a scan of the caller's team, for a caller who may change it.
@@ -148,48 +135,44 @@ func (ss *Scans) own(ctx context.Context, id string) (Scan, error) {
 	return ss.Find(ctx, id)
 }
 
+// launchable is a scan that the caller may launch.
+func (ss *Scans) launchable(ctx context.Context, id string) (Scan, error) {
+	s, err := ss.own(ctx, id)
+	if err == nil && s.IsOSS {
+		err = errs.New(errs.Conflict, "scan_not_launchable", "Uploaded results cannot be run again or scheduled.")
+	}
+	return s, err
+}
+
+// Schedules are the schedules of scans.
+func (ss *Scans) Schedules() schedule.Schedules {
+	check := func(ctx context.Context, id string) error {
+		_, err := ss.launchable(ctx, id)
+		return err
+	}
+	return schedule.Schedules{
+		DB: ss.db, Noun: "scan", Check: check, Launch: ss.runs().Launch, Logger: ss.logger, Now: ss.now,
+	}
+}
+
+// Rescan runs a scan of the caller's team again, or fails with 409 while it is active.
+func (ss *Scans) Rescan(ctx context.Context, id string) (Scan, error) {
+	s, err := ss.launchable(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	return s, ss.db.Tx(ctx, func(tx *db.Tx) error { return ss.runs().Launch(ctx, tx, id) })
+}
+
 // Stop ends an active scan and keeps its findings. 409 for any other.
 func (ss *Scans) Stop(ctx context.Context, id string) error {
 	if _, err := ss.own(ctx, id); err != nil {
 		return err
 	}
-	err := ss.db.Tx(ctx, func(tx *db.Tx) error { return ss.stop(ctx, tx, id) })
-	if errors.Is(err, ErrLate) {
-		err = errs.New(errs.Conflict, "scan_not_running", "The scan is not running.")
-	}
-	return err
-}
-
-// stop ends the run of a scan and cancels its jobs, or fails with ErrLate.
-func (ss *Scans) stop(ctx context.Context, tx *db.Tx, id string) error {
-	return ss.end(ctx, tx, run.Ref{ID: id, Run: run.AnyRun}, run.Outcome{Status: Stopped})
-}
-
-// end ends a run with the number of its findings, or fails with ErrLate.
-func (ss *Scans) end(ctx context.Context, tx *db.Tx, r run.Ref, o run.Outcome) error {
-	r, _, err := ss.runs().End(ctx, tx, r, o)
-	if err != nil {
-		return err
-	}
-	severities := map[string]int{}
-	tallies, err := ss.findings.Tallies(ctx, tx, []string{r.ID})
-	if err != nil {
-		return err
-	}
-	maps.Copy(severities, tallies[r.ID])
-	if _, err := tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severities), r.ID, r.Run); err != nil {
-		return err
-	}
-	_, err = ss.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, o.Status})
-	return err
+	return ss.runs().Stop(ctx, id)
 }
 
 // GiveUpBegin fails a scan that could not be planned, in the transaction that ends its job.
 func (ss *Scans) GiveUpBegin(ctx context.Context, tx *db.Tx, a BeginArgs) error {
-	return ss.fail(ctx, tx, a, "The scan could not be planned. The server's log says why.")
-}
-
-// fail ends a run that cannot be planned. One that has ended stays as it is.
-func (ss *Scans) fail(ctx context.Context, tx *db.Tx, a BeginArgs, why string) error {
-	return run.IgnoreLate(ss.end(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, run.Outcome{Status: Failed, Why: why}))
+	return ss.runs().GiveUpPlan(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run})
 }

@@ -2,10 +2,8 @@ package scan
 
 import (
 	"context"
-	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -17,7 +15,7 @@ func (ss *Scans) Rename(ctx context.Context, id, name string) error {
 	if _, err := ss.own(ctx, id); err != nil {
 		return err
 	}
-	name, err := checkName(name)
+	name, err := run.CheckName(name)
 	if err != nil {
 		return err
 	}
@@ -28,35 +26,12 @@ func (ss *Scans) Rename(ctx context.Context, id, name string) error {
 	})
 }
 
-// MaxDelete is how many scans one call deletes.
-const MaxDelete = 1000
-
 // Delete stops and deletes scans of the caller's team with their findings. Nothing is deleted when the team does not have
 // one of them.
 func (ss *Scans) Delete(ctx context.Context, ids []string) error {
-	c, err := account.Writer(ctx)
-	if err != nil {
-		return err
-	}
-	if len(ids) == 0 || len(ids) > MaxDelete {
-		return errs.Field("scan_ids", "scan_ids must name 1 to %d scans.", MaxDelete)
-	}
-	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // every transaction locks in this order
-	return ss.db.Tx(ctx, func(tx *db.Tx) error {
-		for _, id := range ids { // all of them: every transaction locks scans before findings
-			n, err := tx.Exec(ctx, `UPDATE scan SET updated_at = updated_at WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return errs.Missing("scan")
-			}
-		}
+	return ss.runs().Delete(ctx, ids, "scan_ids", func(tx *db.Tx, teamID string, ids []string) error {
 		for _, id := range ids {
-			if err := run.IgnoreLate(ss.stop(ctx, tx, id)); err != nil {
-				return err
-			}
-			if err := ss.findings.DeleteOfScan(ctx, tx, c.TeamID, id); err != nil {
+			if err := ss.findings.DeleteOfScan(ctx, tx, teamID, id); err != nil {
 				return err
 			}
 			if err := notification.New(ss.db, ss.queue).Delete(ctx, tx, notification.OfScan, id); err != nil {
@@ -84,31 +59,19 @@ type ConfigUpdate struct {
 	AgentBehavior   *string
 }
 
-// UpdateConfig changes the configuration of the next runs of a scan of the caller's team. Lists are added to, or replaced.
+// UpdateConfig changes the configuration of the next runs of a scan of the caller's team. It adds to lists or replaces them.
 func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
 	s, err := ss.own(ctx, id)
 	if err != nil {
 		return err
 	}
 	c := s.Config
-	for _, list := range []struct {
-		to   *[]string
-		from []string
-	}{
-		{&c.Targets, up.Targets}, {&c.Templates, up.Templates}, {&c.EarlyTemplates, up.EarlyTemplates}, {&c.ScanConfigIDs, up.ScanConfigIDs},
-		{&c.ReportConfigIDs, up.ReportConfigIDs}, {&c.AlertConfigIDs, up.AlertConfigIDs}, {&c.AgentTags, up.AgentTags}, {&c.AgentNetworks, up.AgentNetworks},
+	for to, from := range map[*[]string][]string{
+		&c.Targets: up.Targets, &c.Templates: up.Templates, &c.EarlyTemplates: up.EarlyTemplates,
+		&c.ScanConfigIDs: up.ScanConfigIDs, &c.ReportConfigIDs: up.ReportConfigIDs, &c.AlertConfigIDs: up.AlertConfigIDs,
+		&c.AgentTags: up.AgentTags, &c.AgentNetworks: up.AgentNetworks,
 	} {
-		switch {
-		case list.from == nil:
-		case replace:
-			*list.to = list.from
-		default:
-			for _, value := range list.from {
-				if !slices.Contains(*list.to, value) {
-					*list.to = append(*list.to, value)
-				}
-			}
-		}
+		run.Update(to, from, replace)
 	}
 	if up.AgentID != nil {
 		c.AgentID = *up.AgentID
@@ -130,7 +93,8 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 			allInternal(c.Targets), db.At(ss.now()), id); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE scan_config SET config = ?, targets = ? WHERE scan_id = ?`, db.Doc(c), db.Doc(c.Targets), id)
+		_, err := tx.Exec(ctx, `UPDATE scan_config SET config = ?, targets = ? WHERE scan_id = ?`,
+			db.Doc(c), db.Doc(c.Targets), id)
 		return err
 	})
 }

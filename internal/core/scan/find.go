@@ -6,7 +6,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -17,11 +16,8 @@ func (ss *Scans) Find(ctx context.Context, id string) (Scan, error) {
 		return Scan{}, err
 	}
 	s, err := scanRow(ss.db.QueryRow(ctx, `SELECT `+columns+tables+` WHERE s.id = ? AND s.team_id = ?`, db.Clean(id), c.TeamID))
-	if db.IsNoRows(err) {
-		return s, errs.Missing("scan")
-	}
 	if err != nil {
-		return s, err
+		return s, db.OrMissing(err, "scan")
 	}
 	if s.Config, err = ss.config(ctx, ss.db, s.ID); err != nil {
 		return s, err

@@ -42,7 +42,7 @@ func (ss *Scans) Import(ctx context.Context, name string, body io.Reader) (Impor
 		return Imported{}, err
 	}
 	now := ss.now()
-	name, err = checkName(cmp.Or(strings.TrimSpace(name), "Uploaded "+now.UTC().Format("2006-01-02 15:04:05")))
+	name, err = run.CheckName(cmp.Or(strings.TrimSpace(name), "Uploaded "+now.UTC().Format("2006-01-02 15:04:05")))
 	if err != nil {
 		return Imported{}, err
 	}

@@ -65,25 +65,11 @@ func cut(targets []string, templates []catalog.Known) (out []piece) {
 
 // Begin cuts a run into chunks and inserts their jobs. A run that has ended or has its chunks is left alone.
 func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
-	var teamID string
-	err := ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
-		teamID, err = ss.runs().Begin(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run})
-		return err
+	r := run.Ref{ID: a.ScanID, Run: a.Run}
+	return ss.runs().Prepare(ctx, r, func(teamID string) (func(tx *db.Tx) error, error) {
+		targets, templates, err := ss.plan(ctx, teamID, a.ScanID)
+		return func(tx *db.Tx) error { return ss.start(ctx, tx, r, targets, templates) }, err
 	})
-	if err != nil {
-		return run.IgnoreLate(err)
-	}
-	targets, templates, err := ss.plan(ctx, teamID, a.ScanID)
-	e := errs.From(err)
-	if e != nil && e.Kind != errs.Invalid {
-		return err
-	}
-	return run.IgnoreLate(ss.db.Tx(ctx, func(tx *db.Tx) error {
-		if e != nil {
-			return ss.fail(ctx, tx, a, e.Message)
-		}
-		return ss.start(ctx, tx, a, targets, templates)
-	}))
 }
 
 // plan finds the targets and templates of a run. The error is Invalid when there are none, or when a template was deleted.
@@ -116,7 +102,7 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catal
 }
 
 // start writes the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) start(ctx context.Context, tx *db.Tx, a BeginArgs, targets []string, templates []catalog.Known) error {
+func (ss *Scans) start(ctx context.Context, tx *db.Tx, r run.Ref, targets []string, templates []catalog.Known) error {
 	requests := 0
 	var chunks [][]any
 	for _, p := range cut(targets, templates) {
@@ -127,17 +113,14 @@ func (ss *Scans) start(ctx context.Context, tx *db.Tx, a BeginArgs, targets []st
 	for i, t := range templates {
 		ids[i] = t.ID
 	}
-	r := run.Ref{ID: a.ScanID, Run: a.Run}
 	if err := ss.runs().Start(ctx, tx, r, "targets, first_template, last_template, cells", chunks); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO scan_plan (scan_id, run, templates) VALUES (?, ?, ?)`, r.ID, r.Run, db.Doc(ids)); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO scan_plan (scan_id, run, templates) VALUES (?, ?, ?)`,
+		r.ID, r.Run, db.Doc(ids)); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `UPDATE scan_run SET total_target = ?, total_template = ?, total_cell = ?, total_request = ?
-		WHERE scan_id = ? AND run = ?`, len(targets), len(ids), len(targets)*len(ids), requests, r.ID, r.Run); err != nil {
-		return err
-	}
-	_, err := ss.queue.Insert(ctx, tx, AlertArgs{r.ID, r.Run, Running})
+	_, err := tx.Exec(ctx, `UPDATE scan_run SET total_target = ?, total_template = ?, total_cell = ?, total_request = ?
+		WHERE scan_id = ? AND run = ?`, len(targets), len(ids), len(targets)*len(ids), requests, r.ID, r.Run)
 	return err
 }

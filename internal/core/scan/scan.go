@@ -4,8 +4,10 @@
 package scan
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
@@ -129,19 +131,16 @@ type Scans struct {
 	settings *setting.Settings // nil: teams have no configurations
 	logger   *slog.Logger
 	now      func() time.Time
-	limited  locks // of scans whose rate is limited
+	limited  sync.Map // locks of scans whose rate is limited, by id
 }
 
 // New makes the service. settings is nil where teams have no configurations; logger may be nil.
 func New(
 	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings *setting.Settings, logger *slog.Logger,
 ) *Scans {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
 	return &Scans{
-		db: d, queue: q, findings: findings, catalog: templates, settings: settings, logger: logger, now: time.Now,
-		limited: locks{ids: map[string]*idLock{}},
+		db: d, queue: q, findings: findings, catalog: templates, settings: settings, now: time.Now,
+		logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
 	}
 }
 

@@ -10,11 +10,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// The bounds of a scan.
-const (
-	MaxTargets = 100_000 // after ranges are expanded
-	maxName    = 200
-)
+// MaxTargets is how many targets a scan has at most, after ranges are expanded.
+const MaxTargets = 100_000
 
 // checkTargets refuses invalid targets, and too many.
 func checkTargets(targets []string) error {

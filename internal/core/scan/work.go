@@ -48,7 +48,7 @@ func (c *Chunk) test(ctx, kept context.Context, deny []netip.Prefix) error {
 		return queue.Abandon(err)
 	}
 	if o.Engine.RateLimit > 0 { // each chunk has its own engine: two at a time would send twice as fast
-		unlock, err := c.scans.limited.lock(ctx, c.ScanID)
+		unlock, err := lock(ctx, &c.scans.limited, c.ScanID)
 		if err != nil {
 			return err
 		}
@@ -209,39 +209,19 @@ func (c *collector) close() {
 	c.done.Wait()
 }
 
-// locks holds a lock for each id in use.
-type locks struct {
-	mu  sync.Mutex
-	ids map[string]*idLock
-}
-
-type idLock struct {
-	held  chan struct{} // full while locked
-	users int           // that hold the lock or wait for it
-}
-
-// lock waits for the lock of an id, or for the end of ctx.
-func (l *locks) lock(ctx context.Context, id string) (unlock func(), err error) {
-	l.mu.Lock()
-	one := l.ids[id]
-	if one == nil {
-		one = &idLock{held: make(chan struct{}, 1)}
-		l.ids[id] = one
-	}
-	one.users++
-	l.mu.Unlock()
-	leave := func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if one.users--; one.users == 0 {
-			delete(l.ids, id)
+// lock waits until a key is unlocked, or for the end of ctx, and locks it. locks has a channel for each locked key, which
+// unlock closes.
+func lock(ctx context.Context, locks *sync.Map, key string) (unlock func(), err error) {
+	mine := make(chan struct{})
+	for {
+		held, locked := locks.LoadOrStore(key, mine)
+		if !locked {
+			return func() { locks.Delete(key); close(mine) }, nil
 		}
-	}
-	select {
-	case one.held <- struct{}{}:
-		return func() { <-one.held; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, context.Cause(ctx)
+		select {
+		case <-held.(chan struct{}):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 }

@@ -1,0 +1,119 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/domain"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+)
+
+// How often jobs are tried, where the queue's own number does not fit.
+const (
+	searchAttempts       = 2
+	notificationAttempts = 8 // with the waits between them they last some eight minutes
+	ticketAttempts       = 10
+	purgeAttempts        = 100 // each deletes more rows
+)
+
+const searchTimeout = 5 * time.Minute
+
+// register registers the handlers of all kinds of jobs.
+func (w worker) register(q *queue.Queue) {
+	queue.Handle(q, queue.Handler[scan.BeginArgs]{
+		Quick: true, Work: args(w.Scans.Begin), GiveUp: giveUp(w, w.Scans.GiveUpBegin),
+	})
+	queue.Handle(q, queue.Handler[scan.ChunkArgs]{
+		Work:   args(func(ctx context.Context, a scan.ChunkArgs) error { return w.Scans.RunChunk(ctx, a, w.Deny) }),
+		GiveUp: giveUp(w, w.Scans.GiveUpChunk),
+	})
+	queue.Handle(q, queue.Handler[scan.AlertArgs]{Quick: true, Work: args(w.alertOfScan)})
+	queue.Handle(q, queue.Handler[finding.RetestArgs]{
+		Work: args(func(ctx context.Context, a finding.RetestArgs) error { return w.Scans.Retest(ctx, a, w.Deny) }),
+		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a finding.RetestArgs) error {
+			return w.Findings.EndRetest(ctx, tx, a, finding.RetestResult{State: finding.RetestFailed, Note: noRetest})
+		}),
+	})
+	queue.Handle(q, queue.Handler[finding.FileArgs]{
+		Quick: true, MaxAttempts: ticketAttempts, Backoff: w.Backoff, Work: args(w.Tickets.FileOne),
+	})
+
+	queue.Handle(q, queue.Handler[enumeration.BeginArgs]{
+		Quick: true, Work: args(w.Enumerations.Begin), GiveUp: giveUp(w, w.Enumerations.GiveUpBegin),
+	})
+	queue.Handle(q, queue.Handler[enumeration.ChunkArgs]{
+		Work: args(func(ctx context.Context, a enumeration.ChunkArgs) error {
+			return w.Enumerations.RunChunk(ctx, a, w.discovery)
+		}),
+		GiveUp: giveUp(w, w.Enumerations.GiveUpChunk),
+	})
+	queue.Handle(q, queue.Handler[enumeration.AlertArgs]{Quick: true, Work: args(w.alertOfEnumeration)})
+	queue.Handle(q, queue.Handler[enumeration.ScanArgs]{Work: args(w.scanNewAssets)})
+	queue.Handle(q, queue.Handler[enumeration.TidyArgs]{Work: args(w.Enumerations.Tidy)})
+	queue.Handle(q, queue.Handler[enumeration.PurgeArgs]{MaxAttempts: purgeAttempts, Work: args(w.Enumerations.Purge)})
+
+	queue.Handle(q, queue.Handler[asset.LabelArgs]{Work: w.Assets.RunLabels})
+	queue.Handle(q, queue.Handler[policy.RunArgs]{Work: w.Policies.Run})
+	queue.Handle(q, queue.Handler[policy.AlertArgs]{Quick: true, Work: args(w.alertOfPolicy)})
+	queue.Handle(q, queue.Handler[domain.SearchArgs]{
+		Work: args(w.searchDomain), Timeout: searchTimeout, MaxAttempts: searchAttempts, GiveUp: giveUp(w, w.Related.Domains.Finish),
+	})
+	queue.Handle(q, queue.Handler[domain.VerifyArgs]{Quick: true, Work: args(w.Related.Domains.Check)})
+	queue.Handle(q, queue.Handler[export.RunArgs]{
+		Work: w.Exports.Run,
+		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a export.RunArgs) error {
+			return w.Exports.GiveUp(ctx, tx, a.ExportID)
+		}),
+	})
+	queue.Handle(q, queue.Handler[notification.Args]{
+		Quick: true, MaxAttempts: notificationAttempts, Backoff: w.Backoff,
+		Work: args(func(ctx context.Context, a notification.Args) error { return w.dispatcher.Send(ctx, a.ID) }),
+		GiveUp: func(ctx context.Context, tx *db.Tx, job queue.Job[notification.Args], cause error) error {
+			return w.Notifications.End(ctx, tx, job.Args.ID, notification.Failed, cause.Error())
+		},
+	})
+
+	queue.Handle(q, queue.Handler[task.RunArgs]{
+		Work: args(w.runTask),
+		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a task.RunArgs) error {
+			return w.Tasks.GiveUp(ctx, tx, a, "The task could not be run. The server's log says why.")
+		}),
+	})
+	queue.Handle(q, queue.Handler[task.RetestArgs]{
+		Work: args(w.retestIssue),
+		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a task.RetestArgs) error {
+			return w.Tasks.EndRetest(ctx, tx, a, task.RetestFailed, noRetest)
+		}),
+	})
+	queue.Handle(q, queue.Handler[hook.DeliverArgs]{
+		Quick: true,
+		Work:  args(func(ctx context.Context, a hook.DeliverArgs) error { return w.Hooks.Deliver(ctx, a.DeliveryID) }),
+	})
+}
+
+const noRetest = "The retest could not be run. The server's log says why."
+
+// args makes a handler of a function that needs only the arguments of a job.
+func args[T queue.Args](do func(context.Context, T) error) func(context.Context, queue.Job[T]) error {
+	return func(ctx context.Context, job queue.Job[T]) error { return do(ctx, job.Args) }
+}
+
+// giveUp logs the arguments and the error of a job that the queue will not run again, and calls do to record its failure.
+func giveUp[T queue.Args](
+	w worker, do func(context.Context, *db.Tx, T) error,
+) func(context.Context, *db.Tx, queue.Job[T], error) error {
+	return func(ctx context.Context, tx *db.Tx, job queue.Job[T], cause error) error {
+		w.Logger.ErrorContext(ctx, "giving up a job", "kind", job.Args.Kind(), "args", job.Args, "error", cause)
+		return do(ctx, tx, job.Args)
+	}
+}
