@@ -67,8 +67,7 @@ func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	rows, err := as.db.Query(ctx, `SELECT id FROM asset_enumeration WHERE team_id = ?`, c.TeamID)
-	all, err := db.Collect(rows, err, func(r db.Row) (id string, err error) { return id, r.Scan(&id) })
+	all, err := db.Values[string](ctx, as.db, `SELECT id FROM asset_enumeration WHERE team_id = ?`, c.TeamID)
 	ids := []string{}
 	for _, id := range all {
 		one := q
@@ -192,13 +191,12 @@ func (as *Assets) hostsWithPort(ctx context.Context, teamID string, f Filter, fo
 		if err != nil {
 			break
 		}
-		rows, failed := as.db.Query(ctx, `SELECT host FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
+		var found []string
+		found, err = db.Values[string](ctx, as.db, `SELECT host FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
 			append([]any{teamID}, anys(part)...)...)
-		_, err = db.Collect(rows, failed, func(r db.Row) (host string, err error) {
-			err = r.Scan(&host)
+		for _, host := range found {
 			out[host] = true
-			return host, err
-		})
+		}
 	}
 	return out, err
 }

@@ -108,15 +108,15 @@ func (as *Assets) relabel(ctx context.Context, a LabelArgs, numbers []int64) err
 func (as *Assets) relabelIn(
 	ctx context.Context, tx *db.Tx, teamID, actor string, rev int64, numbers []int64, apply func(old []string) []string,
 ) error {
-	rows, err := tx.Query(ctx, `SELECT no, labels FROM asset WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
-		append([]any{teamID}, anys(numbers)...)...)
 	alike := map[string][]int64{}
-	_, err = db.Collect(rows, err, func(r db.Row) (no int64, err error) {
+	err := db.Each(ctx, tx, func(r db.Row) error {
+		var no int64
 		var old string
-		err = r.Scan(&no, &old)
+		err := r.Scan(&no, &old)
 		alike[old] = append(alike[old], no)
-		return no, err
-	})
+		return err
+	}, `SELECT no, labels FROM asset WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
+		append([]any{teamID}, anys(numbers)...)...)
 	if err != nil {
 		return err
 	}

@@ -122,8 +122,7 @@ func (as *Assets) query(ctx context.Context, teamID string, f Filter) (q list.Qu
 			return q, err
 		}
 	}
-	rows, err := as.db.Query(ctx, `SELECT enumeration_id FROM asset_deleted WHERE team_id = ?`, teamID)
-	deleted, err := db.Collect(rows, err, func(r db.Row) (id string, err error) { return id, r.Scan(&id) })
+	deleted, err := db.Values[string](ctx, as.db, `SELECT enumeration_id FROM asset_deleted WHERE team_id = ?`, teamID)
 	if err != nil {
 		return q, err
 	}
@@ -192,9 +191,8 @@ const shownTables = ` a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.n
 func (as *Assets) Load(ctx context.Context, teamID string, numbers []int64) ([]Asset, error) {
 	out := make([]Asset, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
-		rows, err := as.db.Query(ctx, `SELECT e.run, `+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`,
-			append([]any{teamID}, anys(part)...)...)
-		found, err := db.Collect(rows, err, shownAsset)
+		found, err := db.Select(ctx, as.db, shownAsset, `SELECT e.run, `+shownColumns+` FROM asset`+shownTables+
+			`WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -225,15 +223,13 @@ func inOrder(found []Asset, numbers []int64) []Asset {
 // runs are those of the team's enumerations that had begun at a moment; the zero time: all.
 func (as *Assets) runs(ctx context.Context, teamID string, until time.Time) (map[string]runs, error) {
 	out := map[string]runs{}
-	rows, err := as.db.Query(ctx, `SELECT e.id, coalesce(r.run, 0), r.started_at, r.ended_at, coalesce(r.covered, ?) FROM asset_enumeration e
-		LEFT JOIN asset_run r ON r.enumeration_id = e.id WHERE e.team_id = ? ORDER BY r.run`, false, teamID)
-	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+	err := db.Each(ctx, as.db, func(r db.Row) error {
 		var id string
 		var run int64
 		var started, ended db.Time
 		var covered bool
 		if err := r.Scan(&id, &run, &started, &ended, &covered); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		e := out[id]
 		if until.IsZero() || !started.After(until) {
@@ -243,8 +239,9 @@ func (as *Assets) runs(ctx context.Context, teamID string, until time.Time) (map
 			}
 		}
 		out[id] = e
-		return struct{}{}, nil
-	})
+		return nil
+	}, `SELECT e.id, coalesce(r.run, 0), r.started_at, r.ended_at, coalesce(r.covered, ?) FROM asset_enumeration e
+		LEFT JOIN asset_run r ON r.enumeration_id = e.id WHERE e.team_id = ? ORDER BY r.run`, false, teamID)
 	return out, err
 }
 
@@ -255,16 +252,14 @@ func (as *Assets) Backfill(ctx context.Context) error {
 		return err
 	}
 	return index.Backfill(ctx, as.db, func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
-		rows, err := tx.Query(ctx, `SELECT team_id, `+rowColumns+` FROM asset WHERE (team_id, no) > (?, ?)
-			ORDER BY team_id, no LIMIT 2000`, team, no)
 		var changed [][]any
-		found, err := db.Collect(rows, err, func(r db.Row) (one list.TeamRow, err error) {
+		found, err := db.Select(ctx, tx, func(r db.Row) (one list.TeamRow, err error) {
 			var of row
 			err = r.Scan(append([]any{&one.Team}, of.dest()...)...)
 			one.Row = of.entry()
 			changed = append(changed, []any{ipOrder(of.ip), one.Team, of.no})
 			return one, err
-		})
+		}, `SELECT team_id, `+rowColumns+` FROM asset WHERE (team_id, no) > (?, ?) ORDER BY team_id, no LIMIT 2000`, team, no)
 		for _, args := range changed {
 			if err == nil {
 				_, err = tx.Exec(ctx, `UPDATE asset SET ip_order = ? WHERE team_id = ? AND no = ?`, args...)
@@ -277,8 +272,7 @@ func (as *Assets) Backfill(ctx context.Context) error {
 // backfillPast gives earlier versions the column that lists by address are ordered by.
 func (as *Assets) backfillPast(ctx context.Context) error {
 	for {
-		rows, err := as.db.Query(ctx, `SELECT DISTINCT ip FROM asset_past WHERE ip_order = '' LIMIT 500`)
-		texts, err := db.Collect(rows, err, func(r db.Row) (ip string, err error) { return ip, r.Scan(&ip) })
+		texts, err := db.Values[string](ctx, as.db, `SELECT DISTINCT ip FROM asset_past WHERE ip_order = '' LIMIT 500`)
 		if err != nil || len(texts) == 0 {
 			return err
 		}
@@ -293,12 +287,12 @@ func (as *Assets) backfillPast(ctx context.Context) error {
 // put brings what the index knows of assets up to date, in the transaction that changes them.
 func put(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
 	for part := range slices.Chunk(numbers, batch) {
-		rows, err := tx.Query(ctx, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
-		entries, err := db.Collect(rows, err, func(r db.Row) (list.Row, error) {
+		entries, err := db.Select(ctx, tx, func(r db.Row) (list.Row, error) {
 			var one row
 			err := r.Scan(one.dest()...)
 			return one.entry(), err
-		})
+		}, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
+			append([]any{teamID}, anys(part)...)...)
 		if err == nil {
 			err = index.Put(ctx, tx, teamID, entries)
 		}

@@ -190,17 +190,15 @@ func findOld(ctx context.Context, tx *db.Tx, s Seen, all []*incoming) error {
 	// A join with both parts of the key: with one enumeration and a list of hashes, PostgreSQL
 	// scans the whole enumeration while it has no statistics.
 	columns := "a." + strings.Join(strings.Fields(rowColumns), " a.")
-	rows, err := tx.Query(ctx, `WITH wanted (enumeration_id, hash) AS (VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(all)-1)+`)
-		SELECT `+columns+` FROM wanted w JOIN asset a ON a.enumeration_id = w.enumeration_id AND a.hash = w.hash`, args...)
-	_, err = db.Collect(rows, err, func(r db.Row) (*row, error) {
+	return db.Each(ctx, tx, func(r db.Row) error {
 		old := new(row)
 		err := r.Scan(old.dest()...)
 		if err == nil {
 			byHash[old.hash].old = old
 		}
-		return old, err
-	})
-	return err
+		return err
+	}, `WITH wanted (enumeration_id, hash) AS (VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(all)-1)+`)
+		SELECT `+columns+` FROM wanted w JOIN asset a ON a.enumeration_id = w.enumeration_id AND a.hash = w.hash`, args...)
 }
 
 // inherit takes over what an observation does not say.

@@ -99,10 +99,9 @@ func (as *Assets) loadPast(ctx context.Context, teamID string, at time.Time, num
 	t := db.At(at)
 	for part := range slices.Chunk(numbers, batch) {
 		in, args := `AND a.no IN (`+marks(len(part))+`)`, anys(part)
-		rows, err := as.db.Query(ctx, latest+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.since <= ? `+in+
+		found, err := db.Select(ctx, as.db, shownAsset, latest+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.since <= ? `+in+
 			` UNION ALL `+latest+shownColumns+` FROM asset_past`+shownTables+`WHERE a.team_id = ? AND a.since <= ? AND a.until > ? `+in,
 			slices.Concat([]any{t, teamID, t}, args, []any{t, teamID, t, t}, args)...)
-		found, err := db.Collect(rows, err, shownAsset)
 		if err != nil {
 			return nil, err
 		}

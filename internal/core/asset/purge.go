@@ -56,9 +56,8 @@ func (as *Assets) Purge(ctx context.Context, teamID, id string) error {
 // number; more is false at the end.
 func (as *Assets) purge(ctx context.Context, table, teamID, id string, after int64) (last int64, more bool, err error) {
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT DISTINCT no FROM `+table+` WHERE team_id = ? AND enumeration_id = ? AND no > ? ORDER BY no LIMIT ?`,
-			teamID, id, after, purgeRows)
-		numbers, err := db.Collect(rows, err, func(r db.Row) (no int64, err error) { return no, r.Scan(&no) })
+		numbers, err := db.Values[int64](ctx, tx, `SELECT DISTINCT no FROM `+table+`
+			WHERE team_id = ? AND enumeration_id = ? AND no > ? ORDER BY no LIMIT ?`, teamID, id, after, purgeRows)
 		if more = len(numbers) > 0; err != nil || !more {
 			return err
 		}

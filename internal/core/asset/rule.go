@@ -86,16 +86,15 @@ func (as *Assets) Apply(ctx context.Context, tx *db.Tx, teamID string, r Rule, n
 	}
 	m.Count = len(numbers)
 	sample := numbers[:min(len(numbers), maxSample)]
-	rows, err := tx.Query(ctx, `SELECT a.no, l.team_no, a.enumeration_id, a.host, a.port, a.protocol, a.title, a.technologies
-		FROM asset a JOIN asset_log l ON l.team_id = a.team_id
-		WHERE a.team_id = ? AND a.no IN (`+marks(len(sample))+`)`, append([]any{teamID}, anys(sample)...)...)
-	m.Sample, err = db.Collect(rows, err, func(r db.Row) (b Brief, err error) {
+	m.Sample, err = db.Select(ctx, tx, func(r db.Row) (b Brief, err error) {
 		var no, teamNo int64
 		var technologies string
 		err = r.Scan(&no, &teamNo, &b.EnumerationID, &b.Host, &b.Port, &b.Protocol, &b.Title, &technologies)
 		b.ID, b.Technologies = IDOf(teamNo, no), words(technologies)
 		return b, err
-	})
+	}, `SELECT a.no, l.team_no, a.enumeration_id, a.host, a.port, a.protocol, a.title, a.technologies
+		FROM asset a JOIN asset_log l ON l.team_id = a.team_id
+		WHERE a.team_id = ? AND a.no IN (`+marks(len(sample))+`)`, append([]any{teamID}, anys(sample)...)...)
 	if err != nil {
 		return m, err
 	}

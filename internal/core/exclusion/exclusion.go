@@ -129,14 +129,11 @@ func (es *Exclusions) FindAll(ctx context.Context) ([]Rule, error) {
 
 // Of lists the rules of a team, the oldest first.
 func (es *Exclusions) Of(ctx context.Context, teamID string) ([]Rule, error) {
-	rows, err := es.db.Query(ctx, `SELECT id, exclude_type, value, scan_id, enumeration_id, created_at
-		FROM scan_exclusion WHERE team_id = ? ORDER BY id`, teamID)
-	return db.Collect(rows, err, func(r db.Row) (x Rule, err error) {
-		var created db.Time
-		err = r.Scan(&x.ID, &x.Type, &x.Value, &x.ScanID, &x.EnumerationID, &created)
-		x.CreatedAt = created.Time
+	return db.Select(ctx, es.db, func(r db.Row) (x Rule, err error) {
+		err = r.Scan(&x.ID, &x.Type, &x.Value, &x.ScanID, &x.EnumerationID, db.Into(&x.CreatedAt))
 		return x, err
-	})
+	}, `SELECT id, exclude_type, value, scan_id, enumeration_id, created_at
+		FROM scan_exclusion WHERE team_id = ? ORDER BY id`, teamID)
 }
 
 // Delete deletes rules: all, or none if one is not the team's.

@@ -178,10 +178,9 @@ func findKnown(ctx context.Context, tx *db.Tx, rows []row, indices []int) ([]kno
 	}
 	var w db.Where
 	db.In(&w, "id", ids)
-	found, err := tx.Query(ctx, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
-	return db.Collect(found, err, func(r db.Row) (k known, err error) {
+	return db.Select(ctx, tx, func(r db.Row) (k known, err error) {
 		return k, r.Scan(&k.id, &k.no, &k.run, &k.status, &k.changed)
-	})
+	}, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
 }
 
 // seenAgain notes that a finding was seen once more; the evidence of the first time stays.

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -135,10 +134,9 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 	for _, hash := range slices.Compact(slices.Sorted(slices.Values(hashes))) {
 		where, args := withHash(c.TeamID, db.Clean(hash))
 		args = append(args, limit)
-		rows, err := fs.db.Query(ctx, `SELECT f.severity, f.template_id, f.seen_at, d.event, 'matched'`+tables+where+
-			` ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`, args...)
 		read := func(r db.Row) (Revision, error) { return scanRevision(r, hash) }
-		seen, err := db.Collect(rows, err, read)
+		seen, err := db.Select(ctx, fs.db, read, `SELECT f.severity, f.template_id, f.seen_at, d.event, 'matched'`+tables+where+
+			` ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -165,14 +163,9 @@ func withHash(teamID, hash string) (where string, args []any) {
 }
 
 func scanRevision(r db.Row, hash string) (v Revision, err error) {
-	var at db.Time
-	var event []byte
-	var state RetestState
-	if err := r.Scan(&v.Severity, &v.TemplateID, &at, &event, &state); err != nil {
-		return v, err
-	}
 	var s shown
-	err = json.Unmarshal(event, &s)
-	v.Hash, v.At, v.Matched, v.Event, v.Target = hash, at.Time, state == Matched, s.Event, s.Target
+	var state RetestState
+	err = r.Scan(&v.Severity, &v.TemplateID, db.Into(&v.At), db.Into(&s), &state)
+	v.Hash, v.Matched, v.Event, v.Target = hash, state == Matched, s.Event, s.Target
 	return v, err
 }

@@ -220,13 +220,12 @@ func (set overrideSet) severity(templateID, findingID, own string) string {
 // findOverrides reads a team's overrides for some templates.
 func findOverrides(ctx context.Context, q db.Querier, teamID string, templates []string) (overrideSet, error) {
 	w := inTeam(teamID, "template_id", templates)
-	rows, err := q.Query(ctx, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String(), w.Args...)
 	out := overrideSet{}
-	_, err = db.Collect(rows, err, func(r db.Row) (struct{}, error) {
+	err := db.Each(ctx, q, func(r db.Row) error {
 		var template, finding, custom string
 		err := r.Scan(&template, &finding, &custom)
 		out[[2]string{template, finding}] = custom
-		return struct{}{}, err
-	})
+		return err
+	}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String(), w.Args...)
 	return out, err
 }

@@ -114,12 +114,12 @@ func (fs *Findings) setTracker(ctx context.Context, tx *db.Tx, teamID, hash, pro
 		return err
 	}
 	where, args := withHash(teamID, hash)
-	rows, err := tx.Query(ctx, `SELECT f.no, d.event`+tables+where, args...)
 	type doc struct {
 		no    int64
 		event []byte
 	}
-	docs, err := db.Collect(rows, err, func(r db.Row) (one doc, err error) { return one, r.Scan(&one.no, &one.event) })
+	scan := func(r db.Row) (one doc, err error) { return one, r.Scan(&one.no, &one.event) }
+	docs, err := db.Select(ctx, tx, scan, `SELECT f.no, d.event`+tables+where, args...)
 	if err != nil {
 		return err
 	}

@@ -84,11 +84,8 @@ const columns = `id, team_id, kind, subject_id, policy_id, run, event, config_id
 	body, created_at, updated_at`
 
 func row(r db.Row) (n Notification, err error) {
-	var body db.JSON[json.RawMessage]
-	var created, updated db.Time
 	err = r.Scan(&n.ID, &n.TeamID, &n.Kind, &n.Subject, &n.PolicyID, &n.Run, &n.Event, &n.ConfigID, &n.Channel, &n.Provider, &n.State,
-		&n.Attempts, &n.Note, &n.MaybeTwice, &body, &created, &updated)
-	n.Body, n.CreatedAt, n.UpdatedAt = body.V, created.Time, updated.Time
+		&n.Attempts, &n.Note, &n.MaybeTwice, db.Into(&n.Body), db.Into(&n.CreatedAt), db.Into(&n.UpdatedAt))
 	return n, err
 }
 

@@ -11,8 +11,7 @@ import (
 
 // of lists the policies about an enumeration, the oldest first.
 func (ps *Policies) of(ctx context.Context, tx *db.Tx, teamID, enumerationID string) ([]Policy, error) {
-	rows, err := tx.Query(ctx, selectPolicy+` WHERE team_id = ? ORDER BY created_at, id`, teamID)
-	all, err := db.Collect(rows, err, scanPolicy)
+	all, err := db.Select(ctx, tx, scanPolicy, selectPolicy+` WHERE team_id = ? ORDER BY created_at, id`, teamID)
 	return slices.DeleteFunc(all, func(p Policy) bool {
 		return len(p.EnumerationIDs) > 0 && !slices.Contains(p.EnumerationIDs, enumerationID)
 	}), err

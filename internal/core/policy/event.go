@@ -44,11 +44,8 @@ const selectEvent = `SELECT e.id, e.team_id, e.policy_id, p.name, e.type, e.stat
 	e.config_id, e.note, e.created_at, e.updated_at FROM asset_policy_event e JOIN asset_policy p ON p.id = e.policy_id`
 
 func scanEvent(r db.Row) (e Event, err error) {
-	var sample db.JSON[[]asset.Brief]
-	var created, updated db.Time
 	err = r.Scan(&e.ID, &e.TeamID, &e.PolicyID, &e.PolicyName, &e.Type, &e.Status, &e.EnumerationID, &e.Run, &e.Affected,
-		&sample, &e.ConfigID, &e.Note, &created, &updated)
-	e.Sample, e.CreatedAt, e.UpdatedAt = sample.V, created.Time, updated.Time
+		db.Into(&e.Sample), &e.ConfigID, &e.Note, db.Into(&e.CreatedAt), db.Into(&e.UpdatedAt))
 	return e, err
 }
 

@@ -118,12 +118,8 @@ func (ps *Policies) check(ctx context.Context, p *Policy) (err error) {
 const selectPolicy = `SELECT id, team_id, name, type, filters, details, created_at, updated_at, executed_at FROM asset_policy`
 
 func scanPolicy(r db.Row) (p Policy, err error) {
-	var filters db.JSON[asset.Filters]
-	var details db.JSON[Details]
-	var created, updated, executed db.Time
-	err = r.Scan(&p.ID, &p.TeamID, &p.Name, &p.Type, &filters, &details, &created, &updated, &executed)
-	p.Filters, p.Details = filters.V, details.V
-	p.CreatedAt, p.UpdatedAt, p.ExecutedAt = created.Time, updated.Time, executed.Time
+	err = r.Scan(&p.ID, &p.TeamID, &p.Name, &p.Type, db.Into(&p.Filters), db.Into(&p.Details),
+		db.Into(&p.CreatedAt), db.Into(&p.UpdatedAt), db.Into(&p.ExecutedAt))
 	return p, err
 }
 

@@ -154,14 +154,13 @@ func (ps *Policies) common(ctx context.Context, teamID string, f asset.Filter, c
 	add := func(where *db.Where, rest string) error {
 		where.And("a.team_id = ?", teamID)
 		where.And(column + " <> ''")
-		rows, err := ps.db.Query(ctx, `SELECT `+column+`, count(*) FROM asset a`+where.String()+` GROUP BY `+column+rest, where.Args...)
-		_, err = db.Collect(rows, err, func(r db.Row) (value string, err error) {
+		return db.Each(ctx, ps.db, func(r db.Row) error {
+			var value string
 			var n int
-			err = r.Scan(&value, &n)
+			err := r.Scan(&value, &n)
 			counts[value] += n
-			return value, err
-		})
-		return err
+			return err
+		}, `SELECT `+column+`, count(*) FROM asset a`+where.String()+` GROUP BY `+column+rest, where.Args...)
 	}
 	var where db.Where
 	var err error

@@ -208,6 +208,12 @@ func Select[T any](ctx context.Context, q Querier, scan func(Row) (T, error), qu
 	return Collect(rows, err, scan)
 }
 
+// Each runs a query and calls do with each row.
+func Each(ctx context.Context, q Querier, do func(Row) error, query string, args ...any) error {
+	_, err := Select(ctx, q, func(r Row) (struct{}, error) { return struct{}{}, do(r) }, query, args...)
+	return err
+}
+
 // Page reads a page of the rows that query and where pick, in an order, and counts in the tables of from how many where
 // picks in all. The rows and their number are of one moment.
 func Page[T any](

@@ -4,7 +4,6 @@ package report
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -59,13 +58,8 @@ func (rs *Reports) Changes(ctx context.Context, f Filter, w page.Window) (a asse
 	}
 	order := db.OrderBy([]page.Sort{{Column: "rev", Desc: !f.Oldest}}, "no")
 	found, total, err = db.Page(ctx, rs.db, func(r db.Row) (n Change, err error) {
-		var at db.Time
-		var fields []byte
-		if err := r.Scan(&n.Type, &at, &n.Actor, &fields); err != nil {
-			return n, err
-		}
-		n.At = at.Time
-		return n, json.Unmarshal(fields, &n.Fields)
+		err = r.Scan(&n.Type, db.Into(&n.At), &n.Actor, db.Into(&n.Fields))
+		return n, err
 	}, `SELECT type, at, actor, fields FROM asset_change`, `asset_change`, where, order, w)
 	return a, found, total, err
 }

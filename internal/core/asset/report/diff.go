@@ -181,13 +181,11 @@ func words(column string) []string {
 // hostsKept are the hosts that have an asset at both moments.
 func (rs *Reports) hostsKept(ctx context.Context, teamID, enumerationID string, from, to time.Time) (map[string]bool, error) {
 	kept := map[string]bool{}
-	rows, err := rs.db.Query(ctx, hostsAt+` INTERSECT `+hostsAt, slices.Concat(
+	hosts, err := db.Values[string](ctx, rs.db, hostsAt+` INTERSECT `+hostsAt, slices.Concat(
 		hostsArgs(teamID, enumerationID, from), hostsArgs(teamID, enumerationID, to))...)
-	_, err = db.Collect(rows, err, func(r db.Row) (host string, err error) {
-		err = r.Scan(&host)
+	for _, host := range hosts {
 		kept[host] = true
-		return host, err
-	})
+	}
 	return kept, err
 }
 

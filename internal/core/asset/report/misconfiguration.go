@@ -31,12 +31,10 @@ func (rs *Reports) Misconfigurations(
 	var numbers []int64 // of the page, once for each misconfiguration
 	var kinds []string
 	cond, part := rs.db.Dialect.Contains("a.host", strings.ToLower(search))
-	rows, err := rs.db.Query(ctx, `SELECT a.no, a.misconfiguration FROM asset a
-		WHERE a.team_id = ? AND a.misconfiguration <> '' AND NOT a.is_missing AND `+cond+`
-		AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id) ORDER BY a.no DESC`, c.TeamID, part)
-	_, err = db.Collect(rows, err, func(r db.Row) (no int64, err error) {
+	err = db.Each(ctx, rs.db, func(r db.Row) error {
+		var no int64
 		var column string
-		err = r.Scan(&no, &column)
+		err := r.Scan(&no, &column)
 		for _, k := range words(column) {
 			if kind != "" && k != kind {
 				continue
@@ -46,8 +44,10 @@ func (rs *Reports) Misconfigurations(
 			}
 			total++
 		}
-		return no, err
-	})
+		return err
+	}, `SELECT a.no, a.misconfiguration FROM asset a
+		WHERE a.team_id = ? AND a.misconfiguration <> '' AND NOT a.is_missing AND `+cond+`
+		AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id) ORDER BY a.no DESC`, c.TeamID, part)
 	if err != nil {
 		return nil, 0, err
 	}
