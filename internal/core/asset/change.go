@@ -46,9 +46,10 @@ func record(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, rev 
 		return err
 	}
 	for part := range slices.Chunk(numbers, batch) {
+		w := db.InTeam(teamID, "no", part)
 		if _, err := tx.Exec(ctx, `INSERT INTO asset_change (team_id, rev, no, type, at, actor, fields)
-			SELECT team_id, ?, no, ?, ?, ?, ? FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
-			append([]any{rev, e.kind, e.at, e.actor, fields, teamID}, anys(part)...)...); err != nil {
+			SELECT team_id, ?, no, ?, ?, ?, ? FROM asset`+w.String(),
+			append([]any{rev, e.kind, e.at, e.actor, fields}, w.Args...)...); err != nil {
 			return err
 		}
 	}

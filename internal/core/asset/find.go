@@ -192,8 +192,8 @@ func (as *Assets) hostsWithPort(ctx context.Context, teamID string, f Filter, fo
 			break
 		}
 		var found []string
-		found, err = db.Values[string](ctx, as.db, `SELECT host FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
-			append([]any{teamID}, anys(part)...)...)
+		w := db.InTeam(teamID, "no", part)
+		found, err = db.Values[string](ctx, as.db, `SELECT host FROM asset`+w.String(), w.Args...)
 		for _, host := range found {
 			out[host] = true
 		}

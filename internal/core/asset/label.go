@@ -109,14 +109,14 @@ func (as *Assets) relabelIn(
 	ctx context.Context, tx *db.Tx, teamID, actor string, rev int64, numbers []int64, apply func(old []string) []string,
 ) error {
 	alike := map[string][]int64{}
+	w := db.InTeam(teamID, "no", numbers)
 	err := db.Each(ctx, tx, func(r db.Row) error {
 		var no int64
 		var old string
 		err := r.Scan(&no, &old)
 		alike[old] = append(alike[old], no)
 		return err
-	}, `SELECT no, labels FROM asset WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
-		append([]any{teamID}, anys(numbers)...)...)
+	}, `SELECT no, labels FROM asset`+w.String(), w.Args...)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,9 @@ func (as *Assets) relabelIn(
 		if err := record(ctx, tx, teamID, numbers, rev, event{LabelsChanged, now, actor, fields}); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE asset SET labels = ?, since = ?, rev = ? WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
-			append([]any{to, now, rev, teamID}, anys(numbers)...)...); err != nil {
+		w := db.InTeam(teamID, "no", numbers)
+		if _, err := tx.Exec(ctx, `UPDATE asset SET labels = ?, since = ?, rev = ?`+w.String(),
+			append([]any{to, now, rev}, w.Args...)...); err != nil {
 			return err
 		}
 		if err := put(ctx, tx, teamID, numbers); err != nil {

@@ -287,12 +287,12 @@ func (as *Assets) backfillPast(ctx context.Context) error {
 // put brings what the index knows of assets up to date, in the transaction that changes them.
 func put(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
 	for part := range slices.Chunk(numbers, batch) {
+		w := db.InTeam(teamID, "no", part)
 		entries, err := db.Select(ctx, tx, func(r db.Row) (list.Row, error) {
 			var one row
 			err := r.Scan(one.dest()...)
 			return one.entry(), err
-		}, `SELECT `+rowColumns+` FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
-			append([]any{teamID}, anys(part)...)...)
+		}, `SELECT `+rowColumns+` FROM asset`+w.String(), w.Args...)
 		if err == nil {
 			err = index.Put(ctx, tx, teamID, entries)
 		}

@@ -303,9 +303,10 @@ func (in *incoming) keepOld(ctx context.Context, tx *db.Tx, teamID string) error
 
 // keep copies rows to the past versions.
 func keep(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, until db.Time, rev int64) error {
+	w := db.InTeam(teamID, "no", numbers)
 	_, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`)
-		SELECT ?, ?, team_id, `+rowColumns+` FROM asset WHERE team_id = ? AND no IN (`+marks(len(numbers))+`)`,
-		append([]any{until, rev, teamID}, anys(numbers)...)...)
+		SELECT ?, ?, team_id, `+rowColumns+` FROM asset`+w.String(),
+		append([]any{until, rev}, w.Args...)...)
 	return err
 }
 

@@ -66,9 +66,9 @@ func (as *Assets) purge(ctx context.Context, table, teamID, id string, after int
 			return err
 		}
 		for part := range slices.Chunk(numbers, batch) {
-			args := append([]any{teamID}, anys(part)...)
+			w := db.InTeam(teamID, "no", part)
 			for _, table := range []string{"asset_doc", "asset_change", "asset_past", "asset"} {
-				if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = ? AND no IN (`+marks(len(part))+`)`, args...); err != nil {
+				if _, err := tx.Exec(ctx, `DELETE FROM `+table+w.String(), w.Args...); err != nil {
 					return err
 				}
 			}

@@ -124,8 +124,8 @@ func (as *Assets) remove(ctx context.Context, tx *db.Tx, teamID string, numbers 
 		if err := keep(ctx, tx, teamID, part, db.At(as.now()), rev); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM asset WHERE team_id = ? AND no IN (`+marks(len(part))+`)`,
-			append([]any{teamID}, anys(part)...)...); err != nil {
+		w := db.InTeam(teamID, "no", part)
+		if _, err := tx.Exec(ctx, `DELETE FROM asset`+w.String(), w.Args...); err != nil {
 			return err
 		}
 		if err := index.Delete(ctx, tx, teamID, part); err != nil {

@@ -97,7 +97,7 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 		}
 		counts := scanCounts{}
 		for part := range slices.Chunk(picked, batch) {
-			w := inTeam(c.TeamID, "no", part)
+			w := db.InTeam(c.TeamID, "no", part)
 			_, err = db.Select(ctx, tx, func(r db.Row) (struct{}, error) {
 				var scanID, severity string
 				err := r.Scan(&scanID, &severity)
@@ -124,7 +124,7 @@ var owned = []string{"finding_doc", "finding_change", "finding_retest", "finding
 func remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
 	for part := range slices.Chunk(numbers, batch) {
 		for _, table := range owned {
-			w := inTeam(teamID, "no", part)
+			w := db.InTeam(teamID, "no", part)
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+w.String(), w.Args...); err != nil {
 				return err
 			}

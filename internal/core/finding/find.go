@@ -89,13 +89,6 @@ func numbered(n int) string {
 	return " WHERE f.team_id = ? AND f.no IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 
-// inTeam is the condition for rows of a team that have one of the values.
-func inTeam[T any](teamID, column string, values []T) (w db.Where) {
-	w.And("team_id = ?", teamID)
-	db.In(&w, column, values)
-	return w
-}
-
 func anys[T any](values []T) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
@@ -108,7 +101,7 @@ func anys[T any](values []T) []any {
 func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, ids []string) ([]int64, error) {
 	out := []int64{}
 	for part := range slices.Chunk(ids, batch) {
-		w := inTeam(teamID, "id", part)
+		w := db.InTeam(teamID, "id", part)
 		found, err := db.Values[int64](ctx, q, `SELECT no FROM finding`+w.String(), w.Args...)
 		if err != nil {
 			return nil, err

@@ -107,7 +107,7 @@ func scanEntry(r db.Row, before ...any) (list.Row, error) {
 // reindex updates the list entries of changed findings, in the transaction that changes them.
 func reindex(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) error {
 	for part := range slices.Chunk(numbers, batch) {
-		w := inTeam(teamID, "no", part)
+		w := db.InTeam(teamID, "no", part)
 		entries, err := db.Select(ctx, tx, func(r db.Row) (list.Row, error) { return scanEntry(r) },
 			`SELECT `+facetColumns+` FROM finding`+w.String(), w.Args...)
 		if err != nil {

@@ -219,7 +219,7 @@ func (set overrideSet) severity(templateID, findingID, own string) string {
 
 // findOverrides reads a team's overrides for some templates.
 func findOverrides(ctx context.Context, q db.Querier, teamID string, templates []string) (overrideSet, error) {
-	w := inTeam(teamID, "template_id", templates)
+	w := db.InTeam(teamID, "template_id", templates)
 	out := overrideSet{}
 	err := db.Each(ctx, q, func(r db.Row) error {
 		var template, finding, custom string

@@ -86,19 +86,14 @@ func (s *Models) Summarise(ctx context.Context, from, to time.Time, by Period) (
 		return out, err
 	}
 	UsageFilter{From: from, To: to}.where(&where, s.db.Speaks())
-	rows, err := s.db.Query(ctx, `SELECT u.task_id, a.email, u.model, u.status, u.byok, u.micros, u.steps, u.tool_calls, u.agent_triggers, u.total_ms, u.created_at`+
-		usageFrom+where.String()+` ORDER BY u.task_id`, where.Args...)
-	if err != nil {
-		return out, err
-	}
-	defer rows.Close()
 	models, statuses, emails, periods := parts{}, parts{}, parts{}, parts{}
-	for rows.Next() {
+	err = db.Each(ctx, s.db, func(row db.Row) error {
 		var r Row
 		var ms int64
-		var created db.Time
-		if err := rows.Scan(&r.TaskID, &r.Email, &r.Model, &r.Status, &r.BYOK, &r.Micros, &r.Steps, &r.Calls, &r.Agents, &ms, &created); err != nil {
-			return out, err
+		err := row.Scan(&r.TaskID, &r.Email, &r.Model, &r.Status, &r.BYOK, &r.Micros, &r.Steps, &r.Calls, &r.Agents, &ms,
+			db.Into(&r.CreatedAt))
+		if err != nil {
+			return err
 		}
 		r.Total = time.Duration(ms) * time.Millisecond
 		out.All.add(r)
@@ -108,11 +103,13 @@ func (s *Models) Summarise(ctx context.Context, from, to time.Time, by Period) (
 		models.of(r.Model).add(r)
 		statuses.of(r.Status).add(r)
 		emails.of(r.Email).add(r)
-		periods.of(by.first(created.Time).Format(time.DateOnly)).add(r)
-	}
+		periods.of(by.first(r.CreatedAt).Format(time.DateOnly)).add(r)
+		return nil
+	}, `SELECT u.task_id, a.email, u.model, u.status, u.byok, u.micros, u.steps, u.tool_calls, u.agent_triggers,
+		u.total_ms, u.created_at`+usageFrom+where.String()+` ORDER BY u.task_id`, where.Args...)
 	out.ByModel, out.ByStatus, out.ByEmail, out.ByPeriod = models.list(), statuses.list(), emails.list(), periods.list()
 	slices.SortStableFunc(out.ByEmail, func(a, b Share) int { return cmp.Compare(b.Micros, a.Micros) })
-	return out, rows.Err()
+	return out, err
 }
 
 type parts map[string]*Sum

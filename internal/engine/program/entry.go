@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/infra/sigv4"
 )
 
 // Input is what a request is made from, besides its program.
@@ -283,8 +284,8 @@ func (m *maker) sign(req *web.Request) error {
 	if id == "" || secret == "" {
 		return errors.New("the request is to be signed, and {{aws-id}} and {{aws-secret}} have no value")
 	}
-	web.AWS{
+	web.SignAWS(req, sigv4.Keys{
 		ID: id, Secret: secret, Token: value("aws-session-token"), Region: value("region"), Service: value("service"),
-	}.Sign(req, time.Now())
+	}, time.Now())
 	return nil
 }

@@ -146,6 +146,13 @@ func In[T any](w *Where, column string, values []T) {
 	}
 }
 
+// InTeam is the condition for rows of a team that have one of the values.
+func InTeam[T any](teamID, column string, values []T) (w Where) {
+	w.And("team_id = ?", teamID)
+	In(&w, column, values)
+	return w
+}
+
 // Equal adds "column is value", unless value is the zero value: for a filter that was not set.
 func Equal[T comparable](w *Where, column string, value T) {
 	var zero T

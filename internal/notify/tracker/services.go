@@ -22,12 +22,13 @@ func (t Tracker) labels(f Finding) []string {
 	return labels
 }
 
-// rest is a REST API. user and project are paths; the user's name is the member name.
+// rest is a REST API.
 type rest struct {
 	*Filer
 	service, base, token string
 	header               http.Header
-	user, name, project  string
+	user, name, project  string // paths of our user and of the project; the member with the user's name
+	issues, comments     string // paths: of all issues, and after an issue's id
 }
 
 func (r rest) call(ctx context.Context, method, path string, body, out any) error {
@@ -46,48 +47,65 @@ func (r rest) who(ctx context.Context) (string, error) {
 	return name, r.call(ctx, http.MethodGet, r.project, nil, nil)
 }
 
+func (r rest) comment(ctx context.Context, i Issue, text string) error {
+	path := r.issues + "/" + url.PathEscape(i.ID) + r.comments
+	return r.call(ctx, http.MethodPost, path, map[string]any{"body": text}, nil)
+}
+
+func (r rest) open(ctx context.Context, body map[string]any) (Issue, error) {
+	var made restIssue
+	err := r.call(ctx, http.MethodPost, r.issues, body, &made)
+	return made.of(r), err
+}
+
+// restIssue is an issue as GitHub, GitLab and Jira have it.
+type restIssue struct {
+	Number int    `json:"number"` // of GitHub
+	URL    string `json:"html_url"`
+	Body   string `json:"body"`
+	IID    int    `json:"iid"` // of GitLab
+	WebURL string `json:"web_url"`
+	Key    string `json:"key"` // of Jira
+}
+
+func (i restIssue) of(r rest) Issue {
+	if i.Key != "" {
+		return Issue{i.Key, strings.TrimSuffix(r.base, jiraAPI) + "/browse/" + i.Key}
+	}
+	return Issue{strconv.Itoa(cmp.Or(i.Number, i.IID)), cmp.Or(i.URL, i.WebURL)}
+}
+
 // github uses GitHub's REST API, version 2022-11-28.
 func (f *Filer) github(t Tracker) service {
 	repo := "/repos/" + url.PathEscape(t.Owner) + "/" + url.PathEscape(t.Project)
 	api := rest{
 		f, "GitHub", t.BaseURL, t.Token,
-		http.Header{"Authorization": {"Bearer " + t.Token}, "X-Github-Api-Version": {"2022-11-28"}}, "/user", "login", repo,
+		http.Header{"Authorization": {"Bearer " + t.Token}, "X-Github-Api-Version": {"2022-11-28"}},
+		"/user", "login", repo, repo + "/issues", "/comments",
 	}
-	type issue struct {
-		Number int    `json:"number"`
-		URL    string `json:"html_url"`
-		Body   string `json:"body"`
-	}
-	of := func(i issue) Issue { return Issue{strconv.Itoa(i.Number), i.URL} }
 	return service{
 		find: func(ctx context.Context, mark string) (Issue, error) {
 			// The search knows all issues but lags behind; the newest are in the list.
-			var found struct{ Items []issue }
+			var found struct{ Items []restIssue }
 			query := url.QueryEscape(fmt.Sprintf(`repo:%s/%s is:issue in:body "%s"`, t.Owner, t.Project, mark))
 			if err := api.call(ctx, http.MethodGet, "/search/issues?q="+query, nil, &found); err != nil {
 				return Issue{}, err
 			}
-			var newest []issue
+			var newest []restIssue
 			label := url.QueryEscape(t.labels(Finding{})[0])
-			err := api.call(ctx, http.MethodGet, repo+"/issues?state=all&per_page=100&labels="+label, nil, &newest)
+			err := api.call(ctx, http.MethodGet, api.issues+"?state=all&per_page=100&labels="+label, nil, &newest)
 			for _, i := range append(found.Items, newest...) {
 				if err == nil && strings.Contains(i.Body, mark) {
-					return of(i), nil
+					return i.of(api), nil
 				}
 			}
 			return Issue{}, err
 		},
 		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
-			var made issue
-			body := map[string]any{"title": title(finding), "body": text, "labels": t.labels(finding)}
-			err := api.call(ctx, http.MethodPost, repo+"/issues", body, &made)
-			return of(made), err
+			return api.open(ctx, map[string]any{"title": title(finding), "body": text, "labels": t.labels(finding)})
 		},
-		comment: func(ctx context.Context, i Issue, text string) error {
-			path := repo + "/issues/" + url.PathEscape(i.ID) + "/comments"
-			return api.call(ctx, http.MethodPost, path, map[string]any{"body": text}, nil)
-		},
-		who: api.who,
+		comment: api.comment,
+		who:     api.who,
 	}
 }
 
@@ -95,36 +113,28 @@ func (f *Filer) github(t Tracker) service {
 func (f *Filer) gitlab(t Tracker) service {
 	project := "/projects/" + url.PathEscape(t.Project)
 	api := rest{
-		f, "GitLab", t.BaseURL + "/api/v4", t.Token, http.Header{"Private-Token": {t.Token}}, "/user", "username", project,
+		f, "GitLab", t.BaseURL + "/api/v4", t.Token, http.Header{"Private-Token": {t.Token}},
+		"/user", "username", project, project + "/issues", "/notes",
 	}
-	type issue struct {
-		IID int    `json:"iid"`
-		URL string `json:"web_url"`
-	}
-	of := func(i issue) Issue { return Issue{strconv.Itoa(i.IID), i.URL} }
 	return service{
 		find: func(ctx context.Context, mark string) (Issue, error) {
-			var found []issue
-			err := api.call(ctx, http.MethodGet, project+"/issues?in=description&search="+url.QueryEscape(mark), nil, &found)
+			var found []restIssue
+			err := api.call(ctx, http.MethodGet, api.issues+"?in=description&search="+url.QueryEscape(mark), nil, &found)
 			if err != nil || len(found) == 0 {
 				return Issue{}, err
 			}
-			return of(found[0]), nil
+			return found[0].of(api), nil
 		},
 		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
-			var made issue
 			labels := strings.Join(t.labels(finding), ",")
-			body := map[string]any{"title": title(finding), "description": text, "labels": labels}
-			err := api.call(ctx, http.MethodPost, project+"/issues", body, &made)
-			return of(made), err
+			return api.open(ctx, map[string]any{"title": title(finding), "description": text, "labels": labels})
 		},
-		comment: func(ctx context.Context, i Issue, text string) error {
-			path := project + "/issues/" + url.PathEscape(i.ID) + "/notes"
-			return api.call(ctx, http.MethodPost, path, map[string]any{"body": text}, nil)
-		},
-		who: api.who,
+		comment: api.comment,
+		who:     api.who,
 	}
 }
+
+const jiraAPI = "/rest/api/2"
 
 // jira uses Jira's REST API, version 2, whose texts are plain.
 func (f *Filer) jira(t Tracker) service {
@@ -133,16 +143,12 @@ func (f *Filer) jira(t Tracker) service {
 		authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(login+":"+t.Token))
 	}
 	api := rest{
-		f, "Jira", t.BaseURL + "/rest/api/2", t.Token, http.Header{"Authorization": {authorization}},
-		"/myself", "displayName", "/project/" + url.PathEscape(t.Project),
+		f, "Jira", t.BaseURL + jiraAPI, t.Token, http.Header{"Authorization": {authorization}},
+		"/myself", "displayName", "/project/" + url.PathEscape(t.Project), "/issue", "/comment",
 	}
-	type issue struct {
-		Key string `json:"key"`
-	}
-	of := func(i issue) Issue { return Issue{i.Key, t.BaseURL + "/browse/" + i.Key} }
 	return service{
 		find: func(ctx context.Context, mark string) (Issue, error) {
-			var found struct{ Issues []issue }
+			var found struct{ Issues []restIssue }
 			closed := cmp.Or(t.Closed, "Done")
 			jql := fmt.Sprintf(`project = %q AND text ~ %q AND status != %q`, t.Project, `"`+mark+`"`, closed)
 			body := map[string]any{"jql": jql, "maxResults": 1, "fields": []string{"key"}}
@@ -150,7 +156,7 @@ func (f *Filer) jira(t Tracker) service {
 			if err != nil || len(found.Issues) == 0 {
 				return Issue{}, err
 			}
-			return of(found.Issues[0]), nil
+			return found.Issues[0].of(api), nil
 		},
 		open: func(ctx context.Context, finding Finding, text string) (Issue, error) {
 			text = strings.ReplaceAll(text, "{noformat}", "{ noformat}")
@@ -162,15 +168,10 @@ func (f *Filer) jira(t Tracker) service {
 				fields["labels"] = []string{"vedette", "severity-" + finding.Severity}
 			}
 			maps.Copy(fields, t.Fields)
-			var made issue
-			err := api.call(ctx, http.MethodPost, "/issue", map[string]any{"fields": fields}, &made)
-			return of(made), err
+			return api.open(ctx, map[string]any{"fields": fields})
 		},
-		comment: func(ctx context.Context, i Issue, text string) error {
-			path := "/issue/" + url.PathEscape(i.ID) + "/comment"
-			return api.call(ctx, http.MethodPost, path, map[string]any{"body": text}, nil)
-		},
-		who: api.who,
+		comment: api.comment,
+		who:     api.who,
 	}
 }
 

@@ -76,13 +76,8 @@ func (d *dialling) wait(most time.Duration, ended func(slot int, o outcome)) {
 	case <-timer.C:
 		return
 	}
-	for {
-		select {
-		case e := <-d.ends:
-			d.take(e, ended)
-		default:
-			return
-		}
+	for range len(d.ends) {
+		d.take(<-d.ends, ended)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"syscall"
@@ -123,18 +124,7 @@ func hangUp(fd int, o outcome) {
 func self(fd int) bool {
 	here, err := syscall.Getsockname(fd)
 	there, err2 := syscall.Getpeername(fd)
-	if err != nil || err2 != nil {
-		return false
-	}
-	switch a := here.(type) {
-	case *syscall.SockaddrInet4:
-		b, ok := there.(*syscall.SockaddrInet4)
-		return ok && a.Port == b.Port && a.Addr == b.Addr
-	case *syscall.SockaddrInet6:
-		b, ok := there.(*syscall.SockaddrInet6)
-		return ok && a.Port == b.Port && a.Addr == b.Addr
-	}
-	return false
+	return err == nil && err2 == nil && reflect.DeepEqual(here, there)
 }
 
 func (s *sockets) wait(d time.Duration, ended func(slot int, o outcome)) {

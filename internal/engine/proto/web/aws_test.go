@@ -7,13 +7,14 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/infra/sigv4"
 )
 
 // The published examples of Signature Version 4: credentials, time, requests and
 // signatures of its test suite.
 func TestAWSSignature(t *testing.T) {
 	at := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
-	keys := web.AWS{ID: "AKIDEXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", Region: "us-east-1", Service: "service"}
+	keys := sigv4.Keys{ID: "AKIDEXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", Region: "us-east-1", Service: "service"}
 	for name, c := range map[string]struct {
 		req    web.Request
 		signed string
@@ -27,8 +28,8 @@ func TestAWSSignature(t *testing.T) {
 			"content-type;host;x-amz-date", "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"},
 	} {
 		c.req.Address, _ = rawurl.Parse("https://example.amazonaws.com/")
-		keys.Sign(&c.req, at)
-		keys.Sign(&c.req, at) // a second time replaces the first
+		web.SignAWS(&c.req, keys, at)
+		web.SignAWS(&c.req, keys, at) // a second time replaces the first
 		last := c.req.Headers[len(c.req.Headers)-1]
 		want := "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=" + c.signed + ", Signature=" + c.want
 		if last.Name != "Authorization" || last.Value != want {
@@ -36,7 +37,7 @@ func TestAWSSignature(t *testing.T) {
 		}
 	}
 	session := web.Request{Address: rawurl.URL{Scheme: "https", Host: "sts.amazonaws.com"}}
-	web.AWS{ID: "i", Secret: "s", Token: "t"}.Sign(&session, at)
+	web.SignAWS(&session, sigv4.Keys{ID: "i", Secret: "s", Token: "t"}, at)
 	if got := session.Headers[len(session.Headers)-1].Value; !strings.Contains(got, "/us-east-2/sts/") || !strings.Contains(got, "x-amz-security-token") {
 		t.Error(got)
 	}
